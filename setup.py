@@ -1,0 +1,50 @@
+"""Packaging: everything is read from settings.ini, the file nbdev reads too."""
+from configparser import ConfigParser
+from pathlib import Path
+
+from setuptools import find_packages, setup
+from setuptools.command.sdist import sdist
+
+here = Path(__file__).parent
+config = ConfigParser(delimiters=["="])
+config.read(here / "settings.ini", encoding="utf-8")
+cfg = config["DEFAULT"]
+
+
+class SdistWithSettings(sdist):
+    """The source distribution cannot be built without settings.ini, so it carries it."""
+
+    def add_defaults(self):
+        super().add_defaults()
+        self.filelist.append("settings.ini")
+
+
+extras = {name: cfg[f"{name}_requirements"].split() for name in ("data", "book", "site", "scale")}
+extras["dev"] = sorted({r for requirements in extras.values() for r in requirements} | set(cfg["dev_requirements"].split()))
+
+setup(
+    name=cfg["lib_name"],
+    version=cfg["version"],
+    description=cfg["description"],
+    long_description=(here / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    author=cfg["author"],
+    author_email=cfg["author_email"],
+    url=cfg["git_url"],
+    license="Apache-2.0",
+    keywords=cfg["keywords"].split(),
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Intended Audience :: Science/Research",
+        "Framework :: Jupyter",
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+    python_requires=">=" + cfg["min_python"],
+    packages=find_packages(include=["cost_eval", "cost_eval.*"]),
+    package_data={"cost_eval": ["published/*.csv"]},
+    install_requires=cfg["requirements"].split(),
+    extras_require=extras,
+    entry_points={"console_scripts": cfg["console_scripts"].split(), "nbdev": ["cost_eval=cost_eval._modidx:d"]},
+    cmdclass={"sdist": SdistWithSettings},
+)
