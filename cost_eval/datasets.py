@@ -5,15 +5,16 @@
 # %% auto #0
 __all__ = ['DATASETS', 'FERRER_PAGE', 'FERRER_RAW', 'FERRER_SYSTEMS', 'SITW_TARGETS', 'KDD_FEATURES', 'UNSW_SIZES', 'GENUINE',
            'File', 'Form', 'DataSet', 'register', 'content_digest', 'has_content', 'Scores', 'DataNotAvailable',
-           'search_path', 'cache_dir', 'data_set', 'find', 'available', 'load', 'fetch', 'describe']
+           'search_path', 'cache_dir', 'data_set', 'names', 'find', 'available', 'load', 'fetch', 'describe', 'state']
 
-# %% ../nbs/90_datasets.ipynb #0503a0e2
+# %% ../nbs/90_datasets.ipynb #ca0f4b11
 import hashlib
 import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -380,9 +381,13 @@ register(DataSet(
     (Form((File("weighted_accuracy_published.csv", sha256="94e6f53783a2870dbe5d9ec4fa781b36e326371e13e5c6fce30d983f9b49cd85"),), _read_csv),),
     size="2,928 x 6"));
 
-# %% ../nbs/90_datasets.ipynb #2f53bac8
+# %% ../nbs/90_datasets.ipynb #3c6b35fe
 class DataNotAvailable(LookupError):
-    "A data set is neither at hand nor could it be downloaded; the message says which command gets it."
+    "A data set is neither at hand nor could it be downloaded (`reason`); the message says which command gets it."
+
+    def __init__(self, message: str, reason: str = ""):
+        super().__init__(message)
+        self.reason = reason or message
 
 def search_path(data_dir=None) -> list[Path]:
     "Directories in which data are looked for, first to last: `data_dir`, COST_EVAL_DATA, the user's cache."
@@ -401,13 +406,24 @@ def cache_dir() -> Path:
         return Path(place).expanduser()
     return Path(optional_import("pooch", extra="data").os_cache("cost_eval"))
 
-# %% ../nbs/90_datasets.ipynb #d2d37114
+# %% ../nbs/90_datasets.ipynb #204fdca5
 def data_set(name: str) -> DataSet:
     "The registered data set of that name; ValueError with the nearest names otherwise."
     if name not in DATASETS:
         near = get_close_matches(str(name), DATASETS, n=3, cutoff=.4) or list(DATASETS)
         raise ValueError(f"no data set is called {name!r}; did you mean {', '.join(near)}?")
     return DATASETS[name]
+
+def names(patterns=None, *, small: bool = False) -> list[str]:
+    "Names of data sets: all, or by name, group (`ferrer`) or pattern (`ferrer/cifar*`)."
+    chosen = [name for name, dataset in DATASETS.items() if dataset.small or not small]
+    if not patterns:
+        return chosen
+    found = []
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        matching = [name for name in DATASETS if fnmatchcase(name, pattern) or name.startswith(f"{pattern}/")]
+        found += matching or [data_set(pattern).name]
+    return [name for name in chosen if name in found]
 
 def find(name: str, data_dir=None) -> tuple[Form, list[Path]] | None:
     "The form at hand and its paths: the first directory that has one decides, within it the preferred form."
@@ -511,7 +527,7 @@ def _settle(path, target, temporary):
     target.parent.mkdir(parents=True, exist_ok=True)
     return path.replace(target)
 
-# %% ../nbs/90_datasets.ipynb #63d5d054
+# %% ../nbs/90_datasets.ipynb #1d65b056
 def fetch(name: str, *, data_dir=None, into=None, timeout: float = 30., progress: bool = True, unreachable: set | None = None) -> list[Path]:
     """Paths of a complete data set; what is not at hand is downloaded into `into` (the user's cache).
 
@@ -532,23 +548,25 @@ def fetch(name: str, *, data_dir=None, into=None, timeout: float = 30., progress
                 break
             except Exception as error:  # an address served something else: start from the next
                 problems.append(f"{type(error).__name__}: {error}")
-    raise DataNotAvailable(_not_available(dataset, problems, data_dir))
+    raise _not_available(dataset, problems, data_dir)
 
-# %% ../nbs/90_datasets.ipynb #e913ee59
+# %% ../nbs/90_datasets.ipynb #4940a22f
 def _not_available(dataset, problems, data_dir):
-    "The message: what is missing, where we looked, what went wrong, what to type."
-    reason = "; ".join(dict.fromkeys(problems)) or "no address is public"
-    return (f"{dataset.name} ({dataset.title}) is not at hand. Looked in: {', '.join(map(str, search_path(data_dir)))}. Download: {reason}. "
-            f"Get it with `cost-eval data fetch {dataset.name}`, or put its files (see {dataset.page}) into a directory named by COST_EVAL_DATA.")
+    "The error: what is missing, where we looked, what went wrong, what to type."
+    reason = "; ".join(dict.fromkeys(problems)) or "it has no public address"
+    return DataNotAvailable(
+        f"{dataset.name} ({dataset.title}) is not at hand. Looked in: {', '.join(map(str, search_path(data_dir)))}. Download: {reason}. "
+        f"Get it with `cost-eval data fetch {dataset.name}`, or put its files (see {dataset.page}) into a directory named by COST_EVAL_DATA.",
+        reason)
 
-# %% ../nbs/90_datasets.ipynb #4a454554
+# %% ../nbs/90_datasets.ipynb #661c8166
 def describe(*, data_dir=None):
     "A DataFrame: all data sets, their sizes and licences, and whether they are at hand."
     pd = optional_import("pandas", extra="data")
-    rows = [(d.name, d.title, d.size, d.licence, _state(name, data_dir), d.small, d.page) for name, d in DATASETS.items()]
+    rows = [(d.name, d.title, d.size, d.licence, state(name, data_dir=data_dir), d.small, d.page) for name, d in DATASETS.items()]
     return pd.DataFrame(rows, columns=["name", "title", "size", "licence", "at hand", "small", "page"]).set_index("name")
 
-def _state(name, data_dir):
-    "yes, partly (a documented part of it), or no."
+def state(name: str, *, data_dir=None) -> str:
+    "Whether a data set is at hand: yes, partly (a documented part of it), or no."
     at_hand = find(name, data_dir)
     return "no" if at_hand is None else "yes" if at_hand[0].complete else "partly"
