@@ -210,11 +210,12 @@ register(DataSet("ferrer/sitw_plda_targets", "Targets of sitw_plda, without scor
                  (Form((_compact_targets,), _read_targets), Form((_public_targets,), _read_targets, _check_sitw)),
                  small=True, size="721,788"));
 
-# %% ../nbs/90_datasets.ipynb #80319f05
+# %% ../nbs/90_datasets.ipynb #bc153f81
 def _csv(path, **options):
     "A DataFrame from one CSV file, compressed or not."
     pd = optional_import("pandas", extra="data")
-    return pd.read_csv(path, **{"encoding": "utf-8-sig", "keep_default_na": False, "na_values": [""], "float_precision": "round_trip"} | options)
+    exact = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}  # the default from 3.1 on
+    return pd.read_csv(path, **{"encoding": "utf-8-sig", "keep_default_na": False, "na_values": [""]} | exact | options)
 
 def _read_csv(paths):
     "The compact copies of most data sets need nothing else."
