@@ -1,0 +1,378 @@
+"""Build the site into _docs/.
+
+With Quarto on PATH by nbdev_docs. Without it from the same notebooks, processed by nbdev and translated to MyST, with Sphinx,
+myst-nb and sphinx-book-theme; nothing is fetched, then or when a page is read. The root _quarto.yml defines both.
+"""
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from configparser import ConfigParser
+from importlib.metadata import PackageNotFoundError, files, version
+from pathlib import Path
+from urllib.parse import urljoin
+
+HERE = Path(__file__).resolve().parent / "site"
+sys.path[0] = str(HERE)
+MATHJAX, WIDGETS = "sphinx-mathjax-offline", "widgetsnbextension"
+STEPS = ["Processing the notebooks", "Translating them", "Building the pages", "Writing _docs"]
+
+
+class Failure(SystemExit):
+    "The site cannot be built; the message says why."
+
+    def __init__(self, text):
+        super().__init__(f"\nThe site is not built:\n{text}")
+
+
+class Project:
+    "Where things are and what settings.ini and _quarto.yml say."
+
+    def __init__(self, root):
+        import yaml
+        self.root = Path(root).resolve()
+        config = ConfigParser(delimiters=["="])
+        config.read(self.root / "settings.ini", encoding="utf-8")
+        self.cfg = config["DEFAULT"]
+        self.nbs, self.docs, self.build = self.root / self.cfg["nbs_path"], self.root / self.cfg["doc_path"], self.root / "build/site"
+        self.reproduced = self.root / "_reproduced"
+        self.site_url = urljoin(self.cfg["doc_host"] + "/", self.cfg["doc_baseurl"])
+        self.blob_url = f"{self.cfg['git_url']}/blob/{self.cfg['branch']}/"
+        self.quarto = yaml.safe_load((self.root / "_quarto.yml").read_text(encoding="utf-8"))
+        if not (self.nbs / "_quarto.yml").is_file():
+            raise Failure("nbs/_quarto.yml is missing; it holds one line: metadata-files: [nbdev.yml, ../_quarto.yml]")
+
+    def sidebar(self):
+        "[(section, [(notebook stem, text or None)])] from _quarto.yml."
+        out = [("", [])]
+        for item in self.quarto["website"]["sidebar"]["contents"]:
+            if isinstance(item, dict) and "section" in item:
+                out.append((item["section"], [sidebar_entry(e) for e in item["contents"]]))
+            else:
+                out[-1 if not out[-1][0] else 0][1].append(sidebar_entry(item))
+        return out
+
+    def notebooks(self):
+        "Stems of the notebooks, in order."
+        return sorted(p.stem for p in self.nbs.glob("*.ipynb") if p.name[0] not in "_.")
+
+    def digest(self):
+        "Changes when anything changes that the site is made of."
+        digest = hashlib.sha256(shutil.which("quarto").encode() if shutil.which("quarto") else b"")
+        package = self.root / self.cfg["lib_path"]
+        inputs = [*self.nbs.glob("*"), *package.rglob("*.py"), *HERE.parent.rglob("*"), *self.reproduced.rglob("*"),
+                  self.root / "settings.ini", self.root / "_quarto.yml"]
+        for path in sorted(p for p in inputs if p.is_file() and p.suffix != ".pyc"):
+            digest.update(f"{path.relative_to(self.root)}\0".encode() + path.read_bytes())
+        for name in ("nbdev", "sphinx", "myst-nb", "sphinx-book-theme", MATHJAX, WIDGETS):
+            digest.update(f"{name} {installed(name)}".encode())
+        return digest.hexdigest()
+
+
+def installed(name):
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def sidebar_entry(item):
+    item = {"href": item} if isinstance(item, str) else item
+    if not str(item.get("href", "")).endswith(".ipynb"):
+        raise Failure(f"_quarto.yml: the sidebar holds notebooks and one level of sections, not {item}")
+    return item["href"].removesuffix(".ipynb"), item.get("text")
+
+
+def page_name(stem):
+    "The page of a notebook, as nbdev names it: 10_expected_cost is expected_cost.html."
+    return re.sub(r"^\d+[a-zA-Z0-9]*_", "", stem.lower())
+
+
+def check_sidebar(project):
+    "Every notebook in the sidebar and every entry a notebook: the complaints."
+    listed, there = [s for _, entries in project.sidebar() for s, _ in entries], project.notebooks()
+    names = [page_name(s) for s in there]
+    return [f"_quarto.yml lists {s}.ipynb, which does not exist" for s in listed if s not in there] \
+        + [f"{s}.ipynb is not in the sidebar of _quarto.yml" for s in there if s not in listed] \
+        + [f"{s}.ipynb is in the sidebar twice" for s in sorted(set(listed)) if listed.count(s) > 1] \
+        + [f"two notebooks make {n}.html" for n in sorted(set(names)) if names.count(n) > 1]
+
+
+# Both ways ---------------------------------------------------------------------------------------
+
+class ModuleIndex:
+    "Rebuild nbdev's index of symbols for the links, but leave the committed file as it was."
+
+    def __init__(self, project):
+        self.path = project.root / project.cfg["lib_path"] / "_modidx.py"
+
+    def __enter__(self):
+        self.old = self.path.read_bytes() if self.path.exists() else None
+
+    def __exit__(self, *_):
+        if self.old is None:
+            self.path.unlink(missing_ok=True)
+        elif self.path.read_bytes() != self.old:
+            self.path.write_bytes(self.old)
+
+
+def finish(project, pages):
+    "What both builds put beside the pages: llms.txt, the scoreboard, and nothing for Jekyll to do."
+    (project.docs / ".nojekyll").touch()
+    (project.docs / "llms.txt").write_text(llms(project, pages), encoding="utf-8")
+    if scoreboard_page(project):
+        shutil.copytree(project.reproduced, project.docs / "reproduced")
+
+
+def llms(project, pages):
+    "The list of pages for language models (llmstxt.org)."
+    by_stem = {p.stem: p for p in pages}
+    lines = [f"# {project.cfg['title']}", "", f"> {project.cfg['description']}"]
+    for section, entries in project.sidebar():
+        lines += ["", f"## {section or 'Start'}", ""]
+        lines += [f"- [{p.title}]({project.site_url}/{p.name}.html): {p.description}" for s, _ in entries if (p := by_stem.get(s))]
+    return "\n".join(lines) + "\n"
+
+
+def read_pages(project, folder):
+    "The processed notebooks, in the order of the sidebar."
+    import translate
+    pages = []
+    for _, entries in project.sidebar():
+        for stem, _ in entries:
+            if (folder / f"{stem}.ipynb").exists():
+                nb = json.loads((folder / f"{stem}.ipynb").read_text(encoding="utf-8"))
+                pages.append(translate.Page(stem=stem, name=page_name(stem), nb=nb))
+    return pages
+
+
+# With Quarto -------------------------------------------------------------------------------------
+
+NBDEV_DOCS = "import api, nbdev.quarto; api.install(); nbdev.quarto.nbdev_docs.__wrapped__(n_workers=0)"
+
+
+def build_with_quarto(project, strict):
+    "nbdev_docs, and then the checks that Quarto's exit code does not make."
+    import translate
+    (project.root / "README.md").touch()  # newer than index.ipynb, or nbdev renders it again
+    with ModuleIndex(project):
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(project.root), os.environ.get("PYTHONPATH", "")])}
+        process = subprocess.Popen([sys.executable, "-c", NBDEV_DOCS], cwd=project.root, env=env, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        log = []
+        for line in process.stdout:
+            log.append(line)
+            print(line, end="", flush=True)
+    if process.wait():
+        raise Failure(f"nbdev_docs stopped with exit code {process.returncode}")
+    pages = read_pages(project, project.root / "_proc")
+    for page in pages:
+        translate.collect(page)
+    complaints = [line.strip() for line in log if "WARN" in line] + quarto_complaints(project, pages)
+    finish(project, pages)
+    return pages, complaints
+
+
+def quarto_complaints(project, pages):
+    "Pages that are missing or too many, and cross references that Quarto left as ?@."
+    made, want = {p.stem for p in project.docs.glob("*.html")} - {"404"}, {page.name for page in pages}
+    return [f"{name}.html is missing" for name in sorted(want - made)] \
+        + [f"{name}.html was not asked for" for name in sorted(made - want)] \
+        + [f"{p.name}: an unresolved cross reference {ref}" for p in sorted(project.docs.glob("*.html"))
+           for ref in sorted(set(re.findall(r"\?@[\w-]+", p.read_text(encoding="utf-8"))))]
+
+
+# With Sphinx -------------------------------------------------------------------------------------
+
+def build_with_sphinx(project, strict):
+    "Process, translate, build, copy."
+    say = Progress()
+    say(STEPS[0])
+    process_notebooks(project)
+    say(STEPS[1])
+    pages = read_pages(project, project.root / "_proc")
+    write_sources(project, pages)
+    say(STEPS[2])
+    complaints = run_sphinx(project, pages)
+    say(STEPS[3])
+    shutil.rmtree(project.docs, ignore_errors=True)
+    shutil.copytree(project.build / "html", project.docs, ignore=shutil.ignore_patterns(".buildinfo*", "objects.inv"))
+    finish(project, pages)
+    say()
+    return pages, complaints
+
+
+class Progress:
+    "A line per step with the seconds it took."
+
+    def __init__(self):
+        self.start = None
+
+    def __call__(self, text=None):
+        if self.start:
+            print(f" {time.perf_counter() - self.start:.1f} s", flush=True)
+        if text:
+            print(f"[{STEPS.index(text) + 1}/{len(STEPS)}] {text} ...", end="", flush=True)
+        self.start = time.perf_counter()
+
+
+def process_notebooks(project):
+    "nbdev's processing into _proc/: API entries, links, hidden cells; no Quarto needed."
+    import api
+    import nbdev.doclinks
+    import nbdev.serve
+    api.install()
+    with ModuleIndex(project):
+        nbdev.doclinks._build_modidx()
+        nbdev.serve.proc_nbs(n_workers=0, force=True)
+
+
+def write_sources(project, pages):
+    "MyST notebooks for Sphinx; a file that did not change keeps its time, so Sphinx skips it."
+    import translate
+    source = project.build / "source"
+    source.mkdir(parents=True, exist_ok=True)
+    saved = {p.stem: json.loads((project.nbs / f"{p.stem}.ipynb").read_text(encoding="utf-8"))["metadata"] for p in pages}
+    for page in pages:
+        page.nb["metadata"]["widgets"] = saved[page.stem].get("widgets", {})
+    try:
+        notebooks = translate.translate(pages, site_url=project.site_url, blob_url=project.blob_url,
+                                        is_file=lambda path: (project.nbs / path).is_file())
+    except translate.Problem as problem:
+        raise Failure(str(problem)) from None
+    if "index" not in notebooks:
+        raise Failure("index.ipynb is missing or not in the sidebar")
+    notebooks["index"]["cells"].append(translate.markdown_cell(toctrees(project, pages)))
+    wanted = {f"{name}.ipynb": json.dumps(nb, indent=1, sort_keys=True).encode() for name, nb in notebooks.items()}
+    for path in project.nbs.glob("*"):
+        if path.suffix in (".svg", ".png", ".jpg", ".jpeg", ".gif"):
+            wanted[path.name] = path.read_bytes()
+    if (board := scoreboard_page(project)):
+        wanted["scoreboard.md"] = board.encode()
+    for path in source.iterdir():
+        if path.name not in wanted:
+            path.unlink()
+    for name, content in wanted.items():
+        if not (source / name).exists() or (source / name).read_bytes() != content:
+            (source / name).write_bytes(content)
+
+
+def toctrees(project, pages):
+    "The sidebar, hidden at the end of the first page."
+    names, parts = {p.stem: p.name for p in pages}, []
+    sections = [(section, [(names[s], text) for s, text in entries if s in names and names[s] != "index"])
+                for section, entries in project.sidebar()]
+    if scoreboard_page(project):
+        sections.append(("Results", [("scoreboard", None)]))
+    for section, entries in sections:
+        lines = [f"{text} <{name}>" if text else name for name, text in entries]
+        if lines:
+            caption = f":caption: {section}\n" if section else ""
+            parts.append("```{toctree}\n:hidden:\n" + caption + "\n" + "\n".join(lines) + "\n```")
+    return "\n\n".join(parts)
+
+
+def scoreboard_page(project):
+    "The scoreboard of `cost-eval reproduce` and a link to the page with every cell, when it has run."
+    board = project.reproduced / "scoreboard.md"
+    if not board.is_file() or not (project.reproduced / "scoreboard.html").is_file():
+        return ""
+    text = board.read_text(encoding="utf-8")
+    title = "" if text.startswith("# ") else "# Scoreboard\n\n"
+    return f'{title}{text}\n<p><a href="reproduced/scoreboard.html">Every figure, and every cell beside the published one</a></p>\n'
+
+
+def run_sphinx(project, pages):
+    "Build build/site/html; returns the warnings."
+    import contextlib
+    import io
+
+    import sphinx_site
+    from sphinx.application import Sphinx
+    build, warnings = project.build, io.StringIO()
+    asset_files(project)
+    names = {p.name for p in pages} | {"scoreboard", "404", "search", "genindex"}
+    for path in (build / "html").glob("*.html"):
+        if path.stem not in names:
+            path.unlink()
+    with contextlib.chdir(project.root):
+        app = Sphinx(build / "source", None, build / "html", build / "doctrees", "html", confoverrides=sphinx_site.config(project, pages),
+                     status=None, warning=warnings, verbosity=0)
+        app.build()
+    complaints = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", warnings.getvalue()).splitlines() if line.strip()]
+    if app.statuscode:
+        complaints.append(f"Sphinx stopped with exit code {app.statuscode}")
+    if complaints:
+        shutil.rmtree(build / "doctrees")  # else the next, incremental build would not repeat them
+    return complaints
+
+
+def asset_files(project):
+    "MathJax and the widget library, out of the Python packages that carry them, into build/site/static."
+    static = project.build / "static"
+    copies = {static / "mathjax" / path: source for path, source in package_files(MATHJAX, "static/mathjax/", (
+        "tex-chtml.js", "input/tex/extensions/", "output/chtml/fonts/woff-v2/"))}
+    copies |= {static / "jupyter-widgets" / path: source for path, source in package_files(
+        WIDGETS, "nbextensions/jupyter-js-widgets/", ("extension.js",)) if not path.endswith((".map", ".txt"))}
+    for name in ("site.css", "widgets.js"):
+        copies[static / name] = HERE / "static" / name
+    for target, source in copies.items():
+        if not target.exists() or target.stat().st_size != source.stat().st_size or target.stat().st_mtime < source.stat().st_mtime:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+
+
+def package_files(package, folder, wanted):
+    "(path under the folder, file) of an installed package's data files; Failure with the remedy when it is not there."
+    try:
+        there = [f for f in files(package) or [] if folder in f.as_posix()]
+    except PackageNotFoundError:
+        there = []
+    found = [(path, Path(f.locate())) for f in there if (path := f.as_posix().split(folder, 1)[1]).startswith(wanted)]
+    if not found:
+        raise Failure(f'{package} is not installed, it carries scripts that the pages need: pip install "cost_eval[site]"')
+    return found
+
+
+# Command line ------------------------------------------------------------------------------------
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--strict", action="store_true", help="fail on any warning")
+    parser.add_argument("--force", action="store_true", help="build even if nothing changed")
+    parser.add_argument("--root", default=Path(__file__).resolve().parents[1], help="the project (default: the one this script is in)")
+    arguments = parser.parse_args(argv)
+    project = Project(arguments.root)
+    os.chdir(project.root)
+    sys.path.insert(1, str(project.root))
+    stamp, state = project.build / "stamp.json", dict(digest=project.digest(), complaints=[])
+    old = json.loads(stamp.read_text()) if stamp.exists() else {}
+    if not arguments.force and (project.docs / "index.html").exists() and old.get("digest") == state["digest"] \
+            and not (arguments.strict and old["complaints"]):
+        print(f"The site is up to date: {project.docs}/index.html")
+        return 0
+    complaints = check_sidebar(project)
+    if arguments.strict and complaints:
+        raise Failure("\n".join(complaints))
+    if arguments.force:
+        shutil.rmtree(project.build, ignore_errors=True)
+    how = build_with_quarto if shutil.which("quarto") else build_with_sphinx
+    pages, more = how(project, arguments.strict)
+    state["complaints"] = complaints = complaints + more
+    if arguments.strict and complaints:
+        raise Failure("\n".join(complaints))
+    project.build.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(json.dumps(state))
+    for line in complaints:
+        print("warning:", line, file=sys.stderr)
+    print(f"{len(pages)} pages: {project.docs}/index.html")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

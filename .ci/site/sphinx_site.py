@@ -1,0 +1,73 @@
+"""What Sphinx needs to know: configuration, and the few things the theme gets wrong for notebooks named 10_expected_cost.ipynb."""
+import shutil
+
+SUPPRESSED = [
+    "myst.header",         # an API entry may be an H3 right under the H1
+    "config.cache",        # html_context holds functions
+]
+
+
+def config(project, pages):
+    "The configuration, from settings.ini and _quarto.yml."
+    cfg = project.cfg
+    return dict(
+        project=cfg["title"], author=cfg["author"], copyright=cfg["copyright"], release=cfg["version"], language="en",
+        extensions=["sphinx.ext.mathjax", "myst_nb", "sphinx_site"],
+        html_theme="sphinx_book_theme", html_title=cfg["title"],
+        html_static_path=[str(project.build / "static")], html_css_files=["site.css"],
+        html_favicon=str(project.nbs / "logo.svg"),
+        html_baseurl=project.site_url + "/", html_copy_source=True, html_show_sphinx=False, html_show_sourcelink=False,
+        html_context={"default_mode": "auto"}, html_use_index=False, html_domain_indices=False, html_permalinks_icon="#",
+        html_theme_options=dict(
+            repository_url=cfg["git_url"], repository_branch=cfg["branch"], path_to_docs=cfg["nbs_path"],
+            use_repository_button=True, use_source_button=True, use_edit_page_button=True, use_issues_button=True,
+            home_page_in_toc=True, show_navbar_depth=1, show_toc_level=2, navigation_with_keys=False, navbar_persistent=[], toc_title="On this page",
+            logo=dict(text=cfg["title"], image_light=str(project.nbs / "logo.svg"), image_dark=str(project.nbs / "logo.svg")),
+            launch_buttons=dict(notebook_interface="jupyterlab", binderhub_url="https://mybinder.org",
+                                colab_url="https://colab.research.google.com"),
+        ),
+        nb_execution_mode="off", nb_ipywidgets_js={"widgets.js": {"defer": "defer"}}, nb_merge_streams=True, nb_render_markdown_format="myst",
+        nb_code_prompt_show="Show code", nb_code_prompt_hide="Hide code", nb_render_image_options={"align": "center"},
+        myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline", "strikethrough", "tasklist"],
+        myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,
+        mathjax_path="mathjax/tex-chtml.js", mathjax3_config={"options": {"enableMenu": False}, "tex": {"macros": {}}},
+        suppress_warnings=SUPPRESSED,
+        site_stems={p.name: p.stem for p in pages}, site_notebooks=str(project.nbs),
+    )
+
+
+def setup(app):
+    app.add_config_value("site_stems", {}, "html")
+    app.add_config_value("site_notebooks", "", "html")
+    app.connect("html-page-context", real_notebook_names, priority=900)
+    app.connect("html-collect-pages", page_not_found)
+    app.connect("build-finished", real_notebooks)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def real_notebook_names(app, pagename, templatename, context, doctree):
+    "Edit, source and launch buttons lead to nbs/10_expected_cost.ipynb, not to nbs/expected_cost.ipynb."
+    stem = app.config.site_stems.get(pagename)
+    if stem:
+        rename_urls(context.get("header_buttons", []), f"/{pagename}.ipynb", f"/{stem}.ipynb")
+
+
+def rename_urls(buttons, old, new):
+    for button in buttons:
+        if "url" in button and "_sources/" not in button["url"]:
+            button["url"] = button["url"].replace(old, new)
+        rename_urls(button.get("buttons", []), old, new)
+
+
+def page_not_found(app):
+    "404.html, for hosts that show it."
+    body = "<h1>No such page</h1><p>The page may have moved: try the search, or begin at the <a href='index.html'>first page</a>.</p>"
+    yield "404", {"title": "No such page", "body": body}, "page.html"
+
+
+def real_notebooks(app, exception):
+    "The download button gives the notebook one can run, not its translation."
+    for name, stem in app.config.site_stems.items():
+        target = app.outdir / "_sources" / f"{name}.ipynb"
+        if exception is None and target.parent.exists():
+            shutil.copyfile(f"{app.config.site_notebooks}/{stem}.ipynb", target)

@@ -1,0 +1,477 @@
+"""nbdev's processed notebooks, written for Quarto, said again in MyST for Sphinx."""
+import html
+import re
+import shlex
+from dataclasses import dataclass, field
+
+import yaml
+
+CALLOUTS = ("note", "tip", "warning", "important", "caution")
+KINDS = {"fig": "Figure", "tbl": "Table", "eq": "Equation"}
+OPTION = re.compile(r"^#\|(.*)$")
+FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(.*)$")
+DIV = re.compile(r"^\s*:{3,}\s*(\{.*\}|[\w.-]+)?\s*$")
+HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*(\{[^{}]*\})?\s*#*\s*$")
+CAPTION = re.compile(r"^:\s+(.*?)\s*(?:\{#(tbl-[\w-]+)[^}]*\})?\s*$")
+FIGURE = re.compile(r"^!\[(.*)\]\(([^)\s]+)\)\{([^}]*#fig-[^}]*)\}\s*$")
+ASIDE = re.compile(r"(`+)(?!`)(?:(?!\n\s*\n).)*?(?<!`)\1(?!`)|<!--.*?-->"
+                   r"|(?<![\\$])\$(?![\s$])(?:\\.|(?!\n\s*\n)[^$\\])+?(?<!\s)\$(?!\d)", re.S)
+REFERENCE = re.compile(r"\[?(?<![\w@\\/.])-?@((?:fig|tbl|eq|sec|lst)-[\w-]*\w)\]?")
+TARGET = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)(\{[^{}]*\})?", re.S)
+SHORTCODE = re.compile(r"\{\{<.*?>\}\}")
+HIDDEN = "\x00{}\x00"
+
+
+class Problem(Exception):
+    "Something in a notebook that the site cannot show."
+
+
+@dataclass
+class Page:
+    "One notebook on its way to a page."
+    stem: str                                    # 10_expected_cost
+    name: str                                    # expected_cost, the page is expected_cost.html
+    title: str = ""
+    description: str = ""
+    nb: dict = field(default_factory=dict)
+    ids: set = field(default_factory=set)        # what a link may point at, as Quarto names it
+    numbers: dict = field(default_factory=dict)  # fig-line -> Figure 1
+    problems: list = field(default_factory=list)
+
+    def label(self, id):
+        "The site-wide name of a target on this page."
+        return f"{self.name}--{id}"
+
+    def problem(self, text):
+        self.problems.append(f"{self.stem}.ipynb: {text}")
+
+
+def source(cell):
+    "A cell's text, whether stored as one string or as lines."
+    text = cell.get("source") or ""
+    return text if isinstance(text, str) else "".join(text)
+
+
+def split_options(text):
+    "(options, code) of a code cell: `#| key: value` lines parsed as YAML, nbdev's bare `#| flags` dropped."
+    lines = text.splitlines()
+    said = [m.group(1) for line in lines if (m := OPTION.match(line))]
+    code = "\n".join(line for line in lines if not OPTION.match(line)).strip("\n")
+    keyed = [line[1:] if line.startswith(" ") else line for line in said if re.match(r"\s*[\w-]+:|\s{2,}\S", line)]
+    try:
+        return yaml.safe_load("\n".join(keyed)) or {}, code
+    except yaml.YAMLError as error:
+        raise Problem(f"cell options are not YAML: {error}") from None
+
+
+def attributes(text):
+    "(id, classes, {key: value}) of a Pandoc attribute block."
+    id, classes, values = "", [], {}
+    for word in shlex.split((text or "").strip().strip("{}")):
+        if word.startswith("#"):
+            id = word[1:]
+        elif word.startswith("."):
+            classes.append(word[1:])
+        elif "=" in word:
+            key, _, values[key] = word.partition("=")
+        else:
+            classes.append(word)
+    return id, classes, values
+
+
+def slug(title):
+    "The id Pandoc gives a heading."
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)|[`*$]", r"\1", title)
+    text = re.sub(r"[^\w\s.-]", "", text.lower())
+    return re.sub(r"^[^a-z]+", "", re.sub(r"\s+", "-", text.strip())) or "section"
+
+
+def outside_fences(text):
+    "Yield (index, line, fenced) where fenced lines belong to a code block."
+    fence = None
+    for i, line in enumerate(text.splitlines()):
+        m = FENCE.match(line)
+        if fence:
+            yield i, line, True
+            if m and m.group(1).startswith(fence) and not m.group(2):
+                fence = None
+        elif m:
+            fence = m.group(1)
+            yield i, line, True
+        else:
+            yield i, line, False
+
+
+# Pass 1: what can be pointed at ------------------------------------------------------------------
+
+def collect(page):
+    "Read title, ids and numbers of a page."
+    for cell in page.nb["cells"]:
+        text = source(cell)
+        if cell["cell_type"] == "raw" and text.startswith("---"):
+            front = yaml.safe_load(text.strip().strip("-")) or {}
+            page.title, page.description = str(front.get("title", page.stem)), str(front.get("description") or "")
+        elif cell["cell_type"] == "markdown":
+            collect_markdown(page, text)
+        elif cell["cell_type"] == "code":
+            collect_code(page, cell)
+
+
+def collect_markdown(page, text):
+    "Headings and labels, in reading order."
+    for _, line, fenced in outside_fences(text):
+        if fenced:
+            continue
+        if m := HEADING.match(line):
+            add_id(page, attributes(m.group(3))[0] or slug(m.group(2)))
+        for kind, rest in re.findall(r"\{[^{}`]*#(fig|tbl|eq)-([\w-]+)", re.sub(r"`[^`]*`", "", line)):
+            add_number(page, kind, f"{kind}-{rest}")
+
+
+def collect_code(page, cell):
+    "A labelled cell, or the headings of an API entry."
+    options, _ = split_options(source(cell))
+    label = str(options.get("label", ""))
+    if label.partition("-")[0] in KINDS:
+        add_number(page, label.partition("-")[0], label)
+    if options.get("output") == "asis":
+        for output in cell.get("outputs", []):
+            collect_markdown(page, joined(output.get("data", {}).get("text/markdown", "")))
+
+
+def add_id(page, id):
+    "Repeated headings get -1, -2, as Pandoc counts them."
+    new, n = id, 0
+    while new in page.ids:
+        n += 1
+        new = f"{id}-{n}"
+    page.ids.add(new)
+    return new
+
+
+def add_number(page, kind, id):
+    if id in page.numbers:
+        page.problem(f"the label {id} is given twice")
+    page.ids.add(id)
+    page.numbers[id] = f"{KINDS[kind]} {1 + sum(k.startswith(kind + '-') for k in page.numbers)}"
+
+
+# Pass 2: the text --------------------------------------------------------------------------------
+
+class Translator:
+    "Translates the cells of one page, knowing all pages."
+
+    def __init__(self, page, pages, site_url, blob_url, is_file):
+        self.page, self.site_url, self.blob_url, self.is_file = page, site_url.rstrip("/"), blob_url, is_file
+        self.by_stem = {p.stem: p for p in pages}
+        self.by_name = {p.name: p for p in pages}
+        self.used, self.open = set(), []
+
+    def cells(self):
+        "The page's cells in MyST."
+        page, out = self.page, []
+        top = f"# {page.title}\n"
+        if page.description:
+            top += f'\n<div class="subtitle">\n\n{self.markdown(page.description)}\n\n</div>\n'
+        out.append(markdown_cell(top))
+        for cell in page.nb["cells"]:
+            if cell["cell_type"] == "markdown" and not source(cell).startswith("<!-- WARNING: THIS FILE WAS AUTO"):
+                out.append(markdown_cell(self.markdown(source(cell))))
+            elif cell["cell_type"] == "code":
+                out += self.code(cell)
+        if self.open:
+            page.problem(f"a ::: block ({self.open[-1]}) is never closed")
+        return out
+
+    # Markdown, line by line
+    def markdown(self, text):
+        text = SHORTCODE.sub(lambda m: self.page.problem(f"shortcode {m.group(0)} is for Quarto only") or "", text)
+        lines, out, prose, i = text.splitlines(), [], [], 0
+        fenced = {i: f for i, _, f in outside_fences(text)}
+
+        def flush():
+            if prose:
+                out.append(self.inline("\n".join(prose)))
+                prose.clear()
+
+        while i < len(lines):
+            line, used = lines[i], 1
+            block = None
+            if fenced[i]:
+                block = [re.sub(r"^(\s*(?:`{3,}|~{3,}))\s*\{\.?(\w+)[^}]*\}", r"\1\2", line)]
+            elif re.match(r"^\s*\$\$", line):
+                block, used = self.equation(lines, i)
+            elif m := DIV.match(line):
+                block, used = self.div(lines, i, m.group(1))
+            elif m := HEADING.match(line):
+                block = self.heading(m)
+            elif m := FIGURE.match(line):
+                block = self.figure(m)
+            elif (m := CAPTION.match(line)) and (start := table_above(prose)) is not None:
+                block = self.table(prose[start:], m)
+                del prose[start:]
+            if block is None:
+                prose.append(line)
+            else:
+                flush()
+                out += block
+            i += used
+        flush()
+        return "\n".join(out)
+
+    def heading(self, m):
+        id = attributes(m.group(3))[0] or slug(m.group(2))
+        new, n = id, 0
+        while new in self.used:
+            n += 1
+            new = f"{id}-{n}"
+        self.used.add(new)
+        anchor = [] if node_id(new) == new else [f'<span id="{new}"></span>', ""]  # the id that Quarto gives, for links from outside
+        return ["", f"({self.page.label(new)})=", f"{m.group(1)} {self.inline(m.group(2))}", "", *anchor]
+
+    def equation(self, lines, i):
+        "`$$ … $$ {#eq-x}`: the lines up to the closing dollars; the label goes in brackets."
+        indent = re.match(r"\s*", lines[i]).group()
+        for j in range(i, len(lines)):
+            text = "\n".join(line.removeprefix(indent) for line in lines[i:j + 1])
+            m = re.match(r"^\$\$(.*?)\$\$\s*(?:\{#(eq-[\w-]+)[^}]*\})?\s*(.*)$", text, re.S)
+            if m:
+                break
+        else:
+            self.page.problem(f"$$ is never closed: {lines[i]!r}")
+            return ["", *lines[i:]], len(lines) - i
+        body = "\n".join(line for line in m.group(1).strip().splitlines() if line.strip())
+        label = f" ({self.page.label(m.group(2))})" if m.group(2) else ""
+        after = [indent + self.inline(m.group(3))] if m.group(3) else []
+        return ["", *(indent + line for line in f"$$\n{body}\n$${label}".splitlines()), "", *after], j - i + 1
+
+    def div(self, lines, i, opening):
+        "Callouts become admonitions, folded ones <details>, other blocks a plain div."
+        if not opening:
+            if not self.open:
+                self.page.problem("::: closes a block that was never opened")
+                return [""], 1
+            return ["", self.open.pop(), ""], 1
+        id, classes, values = attributes(opening)
+        kind = next((c.removeprefix("callout-") for c in classes if c.startswith("callout-")), None)
+        if "panel-tabset" in classes:
+            self.page.problem("tabsets need Quarto; use headings")
+        if kind is None:
+            self.open.append("</div>")
+            return ["", f'<div class="{html.escape(" ".join(classes))}">', ""], 1
+        if kind not in CALLOUTS:
+            self.page.problem(f"unknown callout {kind!r}, there are {', '.join(CALLOUTS)}")
+        title, used = values.get("title"), 1
+        if title is None:  # the title may be a heading, first thing in the callout
+            j = next((j for j in range(i + 1, len(lines)) if lines[j].strip()), None)
+            if j is not None and (m := HEADING.match(lines[j])):
+                title, used = m.group(2), j - i + 1
+        folds = "collapse" in values
+        tag, head = ("details", "summary") if folds else ("div", "div")
+        shown = " open" if folds and values["collapse"] != "true" else ""
+        self.open.append(f"</{tag}>")
+        role = "" if folds else ' role="note"'
+        return ["", f'<{tag} class="admonition {kind}"{shown}{role}>', f'<{head} class="admonition-title">', "",
+                self.inline(title or kind.capitalize()), "", f"</{head}>", ""], used
+
+    def figure(self, m):
+        id, classes, values = attributes(m.group(3))
+        alt = html.escape(values.get("fig-alt", m.group(1)))
+        number = self.page.numbers[id]
+        return ["", f"({self.page.label(id)})=", '<figure class="align-default">', "",
+                f'<img src="{html.escape(m.group(2))}" alt="{alt}">', "", '<figcaption>', "",
+                f"{number}: {self.inline(m.group(1))}", "", "</figcaption>", "</figure>", ""]
+
+    def table(self, rows, m):
+        "A pipe table with its caption above."
+        head = [f"({self.page.label(m.group(2))})="] if m.group(2) else []
+        number = f"{self.page.numbers[m.group(2)]}: " if m.group(2) else ""
+        caption = ['<div class="table-caption">', "", number + self.inline(m.group(1)), "", "</div>"]
+        return ["", *head, *caption, "", self.inline("\n".join(rows)), ""]
+
+    # Inline: links and references, outside code and mathematics
+    def inline(self, text):
+        kept = []
+
+        def hide(m):
+            kept.append(m.group(0))
+            return HIDDEN.format(len(kept) - 1)
+
+        text = ASIDE.sub(hide, text)
+        text = TARGET.sub(self.link, text)
+        text = REFERENCE.sub(self.reference, text)
+        return re.sub("\x00(\\d+)\x00", lambda m: kept[int(m.group(1))], text)
+
+    def link(self, m):
+        image, label, target, title, _ = m.groups()
+        if image:
+            if not re.match(r"\w+:", target) and not self.is_file(target):
+                self.page.problem(f"no image {target}")
+            return f"![{label}]({target}{title})"
+        return f"[{label}]({self.target(target)}{title})"
+
+    def target(self, target):
+        "Where a link leads: a label of ours, the repository, or the world."
+        if target.startswith(self.site_url):
+            rest = target[len(self.site_url):].lstrip("/")
+            path, _, id = rest.partition("#")
+            page = self.by_name.get(path.removesuffix(".html") or "index")
+            return self.to(page, self.known(page, id)) if page else target
+        if re.match(r"[a-z][a-z0-9+.-]*:", target, re.I):
+            return target
+        path, _, id = target.partition("#")
+        if not path:
+            return self.to(self.page, self.checked(self.page, id))
+        page = self.by_stem.get(path.removeprefix("./").removesuffix(".ipynb")) if path.endswith(".ipynb") \
+            else self.by_name.get(path.removesuffix(".html"))
+        if page:
+            return self.to(page, self.checked(page, id))
+        if path.startswith("../") and self.is_file(path):
+            return self.blob_url + path.removeprefix("../")
+        if self.is_file(path):
+            return target
+        self.page.problem(f"the link {target} leads nowhere")
+        return target
+
+    def known(self, page, id):
+        "An API link: the symbol's own entry, else its class's, else the page."
+        while id and id not in page.ids:
+            id = id.rpartition(".")[0]
+        return id
+
+    def checked(self, page, id):
+        if id and id not in page.ids:
+            self.page.problem(f"no #{id} in {page.stem}.ipynb")
+            return ""
+        return id
+
+    def to(self, page, id):
+        return "#" + page.label(id or "top")
+
+    def reference(self, m):
+        "@fig-line: a link reading `Figure 1`."
+        id = m.group(1)
+        kind, number = id.partition("-")[0], self.page.numbers.get(id)
+        if kind == "sec":
+            self.page.problem(f"@{id}: sections have no numbers, write [the title](#{id})")
+        elif number is None:
+            self.page.problem(f"@{id} points at nothing in this notebook")
+        else:
+            text = number.split()[1] if m.group(0).lstrip("[").startswith("-") else number
+            if kind == "eq":
+                return f'<a class="reference internal" href="#equation-{node_id(self.page.label(id))}">{text}</a>'
+            return f"[{text}](#{self.page.label(id)})"
+        return m.group(0)
+
+    # Code cells
+    def code(self, cell):
+        "A code cell with its options said as tags and metadata; an API entry becomes text."
+        try:
+            options, code = split_options(source(cell))
+        except Problem as problem:
+            self.page.problem(str(problem))
+            return []
+        if options.get("output") == "asis":
+            return [markdown_cell(self.asis(joined(o["data"]["text/markdown"]))) for o in cell.get("outputs", [])
+                    if "text/markdown" in o.get("data", {})]
+        if options.get("include") is False:
+            return []
+        outputs = [self.output(o) for o in cell.get("outputs", []) if not is_muted(o, options)]
+        tags = [tag for tag, on in (("remove-input", options.get("echo") is False), ("hide-input", options.get("code-fold")),
+                                    ("remove-output", options.get("output") is False)) if on]
+        config = {}
+        if summary := options.get("code-summary"):
+            config["code_prompt_show"] = str(summary)
+        new = dict(cell_type="code", execution_count=None, id=cell.get("id", "0"), metadata={}, outputs=outputs, source=code)
+        before, after = self.captions(options, outputs, config)
+        new["metadata"] = {"tags": tags, "mystnb": config}
+        if not code and not outputs:
+            return []
+        return [*before, new, *after]
+
+    def captions(self, options, outputs, config):
+        "Captions and alternative text of a labelled cell: (cells before, cells after)."
+        label, caption = str(options.get("label", "")), options.get("fig-cap")
+        if alt := options.get("fig-alt"):
+            config["image"] = {"alt": str(alt)}
+        number = self.page.numbers.get(label)
+        text = ": ".join(filter(None, [number, self.inline(str(caption or options.get("tbl-cap") or ""))]))
+        if not text:
+            return [], []
+        target = f"({self.page.label(label)})=\n" if number else ""
+        if label.startswith("tbl-") or "tbl-cap" in options:
+            return [markdown_cell(f'{target}<div class="table-caption">\n\n{text}\n\n</div>')], []
+        rich = [o for o in outputs if o["output_type"] in ("display_data", "execute_result")]
+        if len(rich) == 1 and any(k.startswith("image/") for k in rich[0]["data"]):
+            config["figure"] = {"caption": text, **({"name": self.page.label(label)} if number else {})}
+            return [], []
+        return [], [markdown_cell(f'{target}<div class="figure-caption">\n\n{text}\n\n</div>')]
+
+    def output(self, output):
+        "An output whose markdown is translated too."
+        data = output.get("data", {})
+        if "text/markdown" in data:
+            data = {**data, "text/markdown": self.markdown(joined(data["text/markdown"]))}
+            return {**output, "data": data}
+        return output
+
+    def asis(self, text):
+        "An API entry: its heading stays a heading, the rest goes in a card."
+        text = re.sub(r"^---\s*\n", "", text.lstrip())
+        link = re.search(r"^\[source\]\(([^)\s]+)\)(?:\{[^}]*\})?[ \t]*\n", text, re.M)
+        if link:
+            text = text.replace(link.group(0), "", 1)
+        lines = self.markdown(text).strip().splitlines()
+        at = next((i for i, line in enumerate(lines) if HEADING.match(line)), None)
+        if at is None:
+            return "\n".join(lines)
+        href = f'<a class="api-source" href="{html.escape(link.group(1))}">source</a>\n' if link else ""
+        return "\n".join([*lines[:at + 1], "", f'<div class="api">\n{href}', *lines[at + 1:], "", "</div>"])
+
+
+def table_above(prose):
+    "Index where a pipe table begins that these lines end with (blank lines may follow it)."
+    end = len(prose)
+    while end and not prose[end - 1].strip():
+        end -= 1
+    start = end
+    while start and prose[start - 1].lstrip().startswith("|"):
+        start -= 1
+    return start if start < end else None
+
+
+def is_muted(output, options):
+    return options.get("warning") is False and output.get("name") == "stderr"
+
+
+def joined(text):
+    return text if isinstance(text, str) else "".join(text)
+
+
+def node_id(label):
+    "The id docutils makes of a label."
+    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
+
+
+def markdown_cell(text):
+    return dict(cell_type="markdown", id="0", metadata={}, source=text)
+
+
+def translate(pages, *, site_url, blob_url, is_file):
+    """{name: notebook in MyST} of all pages.
+
+    Raises Problem, with every one found, for references and links that lead nowhere and for blocks that only Quarto knows.
+    """
+    for page in pages:
+        collect(page)
+    out = {}
+    for page in pages:
+        cells = Translator(page, pages, site_url, blob_url, is_file).cells()
+        cells[0]["source"] = f"({page.label('top')})=\n" + cells[0]["source"]
+        for n, cell in enumerate(cells):
+            cell["id"] = f"c{n}"
+        out[page.name] = dict(cells=cells, nbformat=4, nbformat_minor=5, metadata={
+            k: v for k, v in page.nb["metadata"].items() if k in ("kernelspec", "language_info", "widgets")})
+    if problems := [text for page in pages for text in page.problems]:
+        raise Problem("\n".join(problems))
+    return out
