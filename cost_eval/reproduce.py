@@ -48,7 +48,7 @@ def published(paper: str, item: str | None = None):
         raise ValueError(f"{paper} has no published numbers for {item!r}, only for {', '.join(table['item'].unique())}")
     return table[table["item"] == item].reset_index(drop=True)
 
-# %% ../nbs/91_reproduce.ipynb #b90320ea
+# %% ../nbs/91_reproduce.ipynb #12a74bd4
 COLUMNS = ["cell", "published", "ours", "tolerance", "agrees", "note"]
 
 def compare(published, ours: Mapping, *, monte_carlo_error: float | Mapping | None = None, notes: Mapping | None = None):
@@ -63,6 +63,8 @@ def compare(published, ours: Mapping, *, monte_carlo_error: float | Mapping | No
     _known("ours", ours, cells)
     errors = monte_carlo_error if isinstance(monte_carlo_error, Mapping) else dict.fromkeys(cells, monte_carlo_error or 0.)
     _known("monte_carlo_error", errors, cells)
+    if any(not error >= 0 for error in errors.values()):
+        raise ValueError(f"monte_carlo_error: got a negative error or NaN in {monte_carlo_error!r}")
     causes = _notes_by_cell(notes or {}, cells)
     rows = [_row(cell, value, decimals, ours, errors.get(cell, 0.), causes[cell])
             for cell, value, decimals in zip(cells, published["published"], published["decimals"])]
@@ -86,16 +88,16 @@ def _notes_by_cell(notes, cells):
             found[cell].append(note)
     return {cell: "; ".join(notes) for cell, notes in found.items()}
 
-# %% ../nbs/91_reproduce.ipynb #1dd2487c
+# %% ../nbs/91_reproduce.ipynb #a33c68f3
 def _row(cell, published, decimals, ours, error, note):
     "One line of the comparison; `agrees` is None where there is nothing to compare."
     half_unit = .5 * 10. ** -int(decimals)
     value = ours.get(cell)
-    if error:
-        note = "; ".join(filter(None, [note, f"tolerance: {half_unit:g} rounding + {error:.2g} Monte Carlo"]))
     agrees = None
     if value is not None and not np.isnan(published):
         agrees = bool(abs(published - value) <= (half_unit + error) * (1 + 1e-9))
+    if error and agrees:  # on a cell that is off it would pass for a cause
+        note = "; ".join(filter(None, [note, f"tolerance: {half_unit:g} rounding + {error:.2g} Monte Carlo"]))
     return cell, published, np.nan if value is None else float(value), half_unit + error, agrees, note
 
 # %% ../nbs/91_reproduce.ipynb #b6aa541b
@@ -138,7 +140,7 @@ class Item:
     def title(self) -> str:
         return (inspect.getdoc(self.function) or self.name).splitlines()[0]
 
-# %% ../nbs/91_reproduce.ipynb #8a5956cb
+# %% ../nbs/91_reproduce.ipynb #530e2e59
 ITEMS: dict[str, Item] = {}
 
 def reproduces(paper: str, item: str, *, needs: tuple[str, ...] = (), budget: str = "quick"):
@@ -150,6 +152,8 @@ def reproduces(paper: str, item: str, *, needs: tuple[str, ...] = (), budget: st
         raise ValueError(f"budget: got {budget!r}, want one of {', '.join(BUDGETS)}")
 
     def register(function):
+        if needs and "data_dir" not in inspect.signature(function).parameters:
+            raise TypeError(f"{paper}/{item} needs data: {function.__qualname__} must take `data_dir` and pass it to `load`")
         new = Item(paper, item, function, needs, budget)
         old = ITEMS.get(new.name)
         if old and old.function.__qualname__ != function.__qualname__:
@@ -235,7 +239,7 @@ def select(patterns=None) -> list[Item]:
         chosen += [item for item in matching if item not in chosen]
     return chosen
 
-# %% ../nbs/91_reproduce.ipynb #0d4c3f7a
+# %% ../nbs/91_reproduce.ipynb #c0a3cd36
 def run(items=None, *, budget: str = "quick", data_dir=None, jobs: int = 1, out=None, progress: bool = False) -> list[Result]:
     """Run reproductions and write them to `out`.
 
@@ -244,6 +248,8 @@ def run(items=None, *, budget: str = "quick", data_dir=None, jobs: int = 1, out=
     """
     if budget not in BUDGETS:
         raise ValueError(f"budget: got {budget!r}, want one of {', '.join(BUDGETS)}")
+    if jobs == 0:
+        raise ValueError("jobs: got 0, want the number of items to run at a time, or -1 for all processors")
     joblib, tqdm = optional_import("joblib", extra="book"), optional_import("tqdm", extra="book")
     broken = discover()
     chosen = select(items)
