@@ -1,0 +1,282 @@
+"""The work behind the Makefile: `python3 .ci/make.py env|book|test`, in numbered steps, each with its time.
+
+Needs nothing but a Python (any Python 3 can read this file, so that an old one gets a message and not a SyntaxError).
+"""
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = BIN / "python"
+OLDEST = (3, 11)
+EXTRAS = {"book": {"book", "site"}, "test": {"dev"}}
+
+
+class Failed(Exception):
+    """A step that did not succeed: the reason, for the summary."""
+
+
+# ---- the environment
+
+def environment(extras):
+    """Make .venv and install the project (editable) with `extras`, unless that was done before."""
+    stamp = VENV / "installed.json"
+    digest = hashlib.sha256("\0".join([sys.version, str(ROOT), read("settings.ini"), read("setup.py")]).encode()).hexdigest()
+    done = json.loads(stamp.read_text()) if stamp.exists() and PYTHON.exists() else {}
+    have = set(done.get("extras", ())) if done.get("digest") == digest else set()
+    if extras <= have or "dev" in have:  # dev holds all the others
+        return "up to date"
+    if done.get("python") != sys.version or done.get("root") != str(ROOT):
+        make_venv(VENV)
+    wanted = sorted(have | extras)
+    count = pip_install("-e", "%s[%s]" % (ROOT, ",".join(wanted)))
+    stamp.write_text(json.dumps({"digest": digest, "extras": wanted, "python": sys.version, "root": str(ROOT)}))
+    return "%d packages installed" % count
+
+
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def make_venv(folder):
+    """An empty virtual environment with pip, also on systems that split pip off (Debian's python3 without python3-venv)."""
+    say("making %s with Python %s" % (folder, sys.version.split()[0]))
+    if run_quietly(sys.executable, "-m", "venv", "--clear", folder):
+        return
+    say("`python3 -m venv` has no pip to put in (Debian: python3-venv is missing); getting it another way")
+    if not run_quietly(sys.executable, "-m", "venv", "--clear", "--without-pip", folder):
+        raise Failed("`%s -m venv` does not work; on Debian or Ubuntu: apt-get install python3-venv" % sys.executable)
+    python = folder / PYTHON.relative_to(VENV)
+    if run_quietly(sys.executable, "-m", "pip", "--python", python, "install", "pip"):
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        wheel = download_pip(Path(scratch))
+        if not run_quietly(python, wheel / "pip", "install", "--no-index", "--no-deps", wheel):
+            raise Failed("pip could not be installed; on Debian or Ubuntu: apt-get install python3-venv")
+
+
+def download_pip(folder):
+    """The newest pip wheel of the package index (a wheel runs as it is)."""
+    from urllib.parse import urljoin
+    from urllib.request import urlopen
+    index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/") + "/pip/"
+    try:
+        page = urlopen(index, timeout=60).read().decode()
+        links = re.findall(r'href="([^"]*?pip-(\d+(?:\.\d+)*)-py3-none-any\.whl#sha256=([0-9a-f]{64}))"', page)
+        link, version, sha256 = max(links, key=lambda found: [int(n) for n in found[1].split(".")])
+        content = urlopen(urljoin(index, link), timeout=60).read()
+    except (OSError, ValueError) as error:
+        raise Failed("no pip, and none to be had from %s (%s); on Debian or Ubuntu: apt-get install python3-venv" % (index, error))
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise Failed("pip from %s is not what the index says it is" % index)
+    wheel = folder / ("pip-%s-py3-none-any.whl" % version)
+    wheel.write_bytes(content)
+    return wheel
+
+
+def pip_install(*what):
+    """pip install into .venv; one moving line on a terminal, a line every 25 packages elsewhere, everything on failure."""
+    say("pip install %s" % " ".join(what))
+    command = [str(PYTHON), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", *what]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, cwd=str(ROOT))
+    lines, count, terminal = [], 0, sys.stdout.isatty()
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith("Installing collected packages"):
+            count = line.count(",") + 1
+            say("installing %d packages" % count)
+        elif line.startswith("Collecting "):
+            seen = sum(text.startswith("Collecting ") for text in lines)
+            if terminal:
+                print("\r      found %3d packages; now %-40s" % (seen, line.split()[1][:40]), end="\r", flush=True)
+            elif seen % 25 == 0:
+                say("found %d packages" % seen)
+    if process.wait():
+        sys.stdout.writelines(lines[-30:])
+        raise Failed("pip failed (above are its last lines): is the package registry reachable?")
+    return count
+
+
+# ---- running things
+
+def say(text):
+    print("      " + text, flush=True)
+
+
+def run_quietly(*command):
+    return subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def run(*command, **kwargs):
+    """Run a program of .venv in the project's folder, with its output shown; Failed if it fails."""
+    words = [str(part) for part in command]
+    say("$ " + " ".join(words).replace(str(ROOT) + os.sep, ""))
+    start = time.time()
+    code = subprocess.run(words, cwd=str(ROOT), stdin=subprocess.DEVNULL, env=surroundings(), **kwargs).returncode
+    if code:
+        raise Failed("%s ended with code %d after %.0f s" % (Path(words[0]).name if len(words) < 2 else words[1], code, time.time() - start))
+
+
+def surroundings():
+    """The environment of every program: .venv first, output at once, each of two workers with its share of the cores."""
+    env = dict(os.environ, PATH=str(BIN) + os.pathsep + os.environ.get("PATH", ""), VIRTUAL_ENV=str(VENV), PYTHONUNBUFFERED="1")
+    env.pop("PYTHONHOME", None)
+    threads = str(max(1, cores() // 2))
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        env.setdefault(name, threads)
+    beside = ROOT.parent / "shared" / "data"
+    if not env.get("COST_EVAL_DATA") and beside.is_dir():
+        env["COST_EVAL_DATA"] = str(beside)
+    return env
+
+
+def cores():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def tree_state():
+    """What git sees as changed, and the changes; None without git."""
+    try:
+        status = subprocess.run(["git", "status", "--porcelain"], cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        diff = subprocess.run(["git", "diff", "HEAD"], cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return status.stdout.decode(), hashlib.sha256(diff.stdout).hexdigest()
+
+
+# ---- make book
+
+def book_data():
+    data = surroundings().get("COST_EVAL_DATA")
+    say("data: %s" % (data + " (COST_EVAL_DATA)" if data else "no COST_EVAL_DATA; the cache and the public files only"))
+    run(BIN / "cost-eval", "data", "fetch", "--small", "--timeout", "10")
+
+
+def book_reproduce():
+    run(BIN / "cost-eval", "reproduce", "--jobs", min(2, cores()))
+    return "_reproduced/scoreboard.html"
+
+
+def site(*options):
+    run(PYTHON, ".ci/site.py", *options)
+    return "_docs/index.html"
+
+
+# ---- make test
+
+def test_in_sync():
+    run(PYTHON, ".ci/in_sync.py")
+
+
+def test_notebooks():
+    count = len(list((ROOT / "nbs").glob("*.ipynb")))
+    run(BIN / "nbdev_test", "--n_workers", min(2, cores()), "--do_print", "--timing")
+    return "%d notebooks" % count
+
+
+def test_pytest():
+    """pytest, its output shown as it comes and its closing line kept for the summary."""
+    words = [str(PYTHON), "-m", "pytest", "tests", "-ra", "--durations=5", "-p", "no:cacheprovider"]
+    say("$ " + " ".join(words).replace(str(ROOT) + os.sep, ""))
+    process = subprocess.Popen(words, cwd=str(ROOT), env=surroundings(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    last = b""
+    for line in process.stdout:
+        sys.stdout.buffer.write(line)
+        sys.stdout.flush()
+        last = line.strip() or last
+    closing = re.sub(r"\x1b\[[0-9;]*m", "", last.decode(errors="replace")).strip("= ").partition(" in ")[0]
+    if process.wait():
+        raise Failed(closing)
+    return closing
+
+
+def test_package():
+    run(PYTHON, ".ci/package.py")
+
+
+def test_site():
+    return site("--strict")
+
+
+def test_tree(before):
+    """Nothing above may have changed a file that git watches; in CI the checkout has to be clean as well."""
+    after = tree_state()
+    if after is None:
+        return "no git here"
+    if after != before:
+        raise Failed("the run changed the working tree:\n" + after[0])
+    if os.environ.get("CI") and after[0]:
+        raise Failed("the working tree is not clean:\n" + after[0])
+    return "clean" if not after[0] else "as before (%d uncommitted changes)" % len(after[0].splitlines())
+
+
+# ---- the steps
+
+def steps(command):
+    install = ("install", lambda: environment(EXTRAS[command]))
+    if command == "book":
+        return [install, ("data", book_data), ("reproduce", book_reproduce), ("site", site)]
+    before = tree_state()
+    return [install, ("in-sync", test_in_sync), ("notebooks", test_notebooks), ("site", test_site),
+            ("pytest", test_pytest), ("package", test_package), ("tree", lambda: test_tree(before))]
+
+
+def perform(command, only=()):
+    """Run the steps in order, go on after a failure (except of the install), print the summary; the exit code."""
+    known = steps(command)
+    unknown = set(only) - {name for name, _ in known}
+    if unknown:
+        sys.exit("no step is called %s; there are %s" % (", ".join(sorted(unknown)), ", ".join(name for name, _ in known)))
+    todo = [(name, step) for name, step in known if not only or name in only or name == "install"]
+    outcome = []
+    for number, (name, step) in enumerate(todo, 1):
+        print("\n[%d/%d] %s" % (number, len(todo), name), flush=True)
+        start = time.time()
+        try:
+            verdict, detail = "ok", step() or ""
+        except Failed as failure:
+            verdict, detail = "FAILED", str(failure)
+        outcome.append((name, verdict, time.time() - start, detail))
+        say("%s, %.1f s %s" % (verdict, outcome[-1][2], detail and "(%s)" % detail))
+        if verdict != "ok" and name == "install":
+            break
+    return summary(command, outcome)
+
+
+def summary(command, outcome):
+    failed = [name for name, verdict, _, _ in outcome if verdict != "ok"]
+    print("\nmake %s" % command)
+    for name, verdict, seconds, detail in outcome:
+        print("  %-10s %-6s %6.1f s  %s" % (name, verdict, seconds, detail.partition("\n")[0]))
+    print("%s in %.0f s" % ("failed: " + ", ".join(failed) if failed else "all steps ok", sum(row[2] for row in outcome)), flush=True)
+    return int(bool(failed))
+
+
+def main(command, *arguments):
+    if sys.version_info < OLDEST:
+        sys.exit("cost_eval needs Python %d.%d or later; %s is %s.\nPoint to another one: make PYTHON=/path/to/python3.12 %s"
+                 % (OLDEST + (sys.executable, sys.version.split()[0], command)))
+    if command == "env":
+        print(".venv: %s" % environment(EXTRAS[arguments[0]]))
+        return 0
+    if command == "run":  # a program of .venv, in the same surroundings as the steps
+        return subprocess.run([str(BIN / arguments[0]), *arguments[1:]], cwd=str(ROOT), env=surroundings()).returncode
+    return perform(command, arguments)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except Failed as failure:
+        sys.exit("      " + str(failure))
+    except KeyboardInterrupt:
+        sys.exit("interrupted")

@@ -1,0 +1,37 @@
+# Every target first sees to the virtual environment in .venv (made once, quick when it is up to date).
+# Another Python: make PYTHON=/path/to/python3.12 book
+
+PYTHON ?= python3
+MAKE_PY = @$(PYTHON) .ci/make.py
+
+.PHONY: help book test lab site bench notebooks clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+book:  ## install, reproduce the papers with the data at hand, build the site into _docs/
+	$(MAKE_PY) book
+
+test:  ## install, run every check; STEPS="in-sync pytest" runs only some
+	$(MAKE_PY) test $(STEPS)
+
+lab:  ## install, open the notebooks in JupyterLab
+	$(MAKE_PY) env book
+	$(MAKE_PY) run jupyter lab nbs
+
+site:  ## install, build the site into _docs/ (Quarto if it is on PATH, else Sphinx)
+	$(MAKE_PY) env book
+	$(MAKE_PY) run python .ci/site.py $(if $(STRICT),--strict)
+
+bench:  ## install, run the benchmarks and print them
+	$(MAKE_PY) env test
+	$(MAKE_PY) run python .ci/notebooks.py --slow --print 80_benchmarks.ipynb
+
+notebooks:  ## install, export, re-run all notebooks in place; NB="index.ipynb ..." runs only some, SLOW=1 also their slow cells
+	$(MAKE_PY) env test
+	$(MAKE_PY) run nbdev_export
+	$(MAKE_PY) run python .ci/notebooks.py $(if $(SLOW),--slow) $(NB)
+	$(MAKE_PY) run python .ci/readme.py
+
+clean:  ## remove what the targets above made
+	rm -rf .venv _docs _proc _reproduced build dist .pytest_cache .hypothesis *.egg-info
