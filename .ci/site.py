@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+import warnings
 from configparser import ConfigParser
 from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
@@ -65,10 +66,10 @@ class Project:
         "Changes when anything changes that the site is made of."
         digest = hashlib.sha256(shutil.which("quarto").encode() if shutil.which("quarto") else b"")
         package = self.root / self.cfg["lib_path"]
-        inputs = [*self.nbs.glob("*"), *package.rglob("*.py"), *HERE.parent.rglob("*"), *self.reproduced.rglob("*"),
+        inputs = [*self.nbs.glob("*"), *package.rglob("*.py"), *HERE.rglob("*"), Path(__file__), *self.reproduced.rglob("*"),
                   self.root / "settings.ini", self.root / "_quarto.yml"]
         for path in sorted(p for p in inputs if p.is_file() and p.suffix != ".pyc"):
-            digest.update(f"{path.relative_to(self.root)}\0".encode() + path.read_bytes())
+            digest.update(f"{path}\0".encode() + path.read_bytes())
         for name in ("nbdev", "sphinx", "myst-nb", "sphinx-book-theme", MATHJAX, WIDGETS):
             digest.update(f"{name} {installed(name)}".encode())
         return digest.hexdigest()
@@ -227,7 +228,8 @@ def process_notebooks(project):
     import nbdev.doclinks
     import nbdev.serve
     api.install()
-    with ModuleIndex(project):
+    with ModuleIndex(project), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Found cells containing imports")  # they are run; imports inside functions count too
         nbdev.doclinks._build_modidx()
         nbdev.serve.proc_nbs(n_workers=0, force=True)
 
@@ -294,7 +296,7 @@ def run_sphinx(project, pages):
 
     import sphinx_site
     from sphinx.application import Sphinx
-    build, warnings = project.build, io.StringIO()
+    build, stream = project.build, io.StringIO()
     asset_files(project)
     names = {p.name for p in pages} | {"scoreboard", "404", "search", "genindex"}
     for path in (build / "html").glob("*.html"):
@@ -302,9 +304,9 @@ def run_sphinx(project, pages):
             path.unlink()
     with contextlib.chdir(project.root):
         app = Sphinx(build / "source", None, build / "html", build / "doctrees", "html", confoverrides=sphinx_site.config(project, pages),
-                     status=None, warning=warnings, verbosity=0)
+                     status=None, warning=stream, verbosity=0)
         app.build()
-    complaints = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", warnings.getvalue()).splitlines() if line.strip()]
+    complaints = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines() if line.strip()]
     if app.statuscode:
         complaints.append(f"Sphinx stopped with exit code {app.statuscode}")
     if complaints:

@@ -180,7 +180,7 @@ class Translator:
             elif cell["cell_type"] == "code":
                 out += self.code(cell)
         if self.open:
-            page.problem(f"a ::: block ({self.open[-1]}) is never closed")
+            page.problem(f"never closed: {self.open[-1][1]}")
         return out
 
     # Markdown, line by line
@@ -251,13 +251,13 @@ class Translator:
             if not self.open:
                 self.page.problem("::: closes a block that was never opened")
                 return [""], 1
-            return ["", self.open.pop(), ""], 1
+            return ["", self.open.pop()[0], ""], 1
         id, classes, values = attributes(opening)
         kind = next((c.removeprefix("callout-") for c in classes if c.startswith("callout-")), None)
         if "panel-tabset" in classes:
             self.page.problem("tabsets need Quarto; use headings")
         if kind is None:
-            self.open.append("</div>")
+            self.open.append(("</div>", lines[i]))
             return ["", f'<div class="{html.escape(" ".join(classes))}">', ""], 1
         if kind not in CALLOUTS:
             self.page.problem(f"unknown callout {kind!r}, there are {', '.join(CALLOUTS)}")
@@ -269,7 +269,7 @@ class Translator:
         folds = "collapse" in values
         tag, head = ("details", "summary") if folds else ("div", "div")
         shown = " open" if folds and values["collapse"] != "true" else ""
-        self.open.append(f"</{tag}>")
+        self.open.append((f"</{tag}>", lines[i]))
         role = "" if folds else ' role="note"'
         return ["", f'<{tag} class="admonition {kind}"{shown}{role}>', f'<{head} class="admonition-title">', "",
                 self.inline(title or kind.capitalize()), "", f"</{head}>", ""], used
@@ -278,16 +278,15 @@ class Translator:
         id, classes, values = attributes(m.group(3))
         alt = html.escape(values.get("fig-alt", m.group(1)))
         number = self.page.numbers[id]
-        return ["", f"({self.page.label(id)})=", '<figure class="align-default">', "",
-                f'<img src="{html.escape(m.group(2))}" alt="{alt}">', "", '<figcaption>', "",
-                f"{number}: {self.inline(m.group(1))}", "", "</figcaption>", "</figure>", ""]
+        return ["", '<figure class="align-default">', "", f'<img src="{html.escape(m.group(2))}" alt="{alt}">', "", "<figcaption>", "",
+                f"({self.page.label(id)})=", f"{number}: {self.inline(m.group(1))}", "", "</figcaption>", "</figure>", ""]
 
     def table(self, rows, m):
         "A pipe table with its caption above."
         head = [f"({self.page.label(m.group(2))})="] if m.group(2) else []
         number = f"{self.page.numbers[m.group(2)]}: " if m.group(2) else ""
-        caption = ['<div class="table-caption">', "", number + self.inline(m.group(1)), "", "</div>"]
-        return ["", *head, *caption, "", self.inline("\n".join(rows)), ""]
+        caption = ['<div class="table-caption">', "", *head, number + self.inline(m.group(1)), "", "</div>"]
+        return ["", *caption, "", self.inline("\n".join(rows)), ""]
 
     # Inline: links and references, outside code and mathematics
     def inline(self, text):
@@ -400,12 +399,12 @@ class Translator:
             return [], []
         target = f"({self.page.label(label)})=\n" if number else ""
         if label.startswith("tbl-") or "tbl-cap" in options:
-            return [markdown_cell(f'{target}<div class="table-caption">\n\n{text}\n\n</div>')], []
+            return [markdown_cell(f'<div class="table-caption">\n\n{target}{text}\n\n</div>')], []
         rich = [o for o in outputs if o["output_type"] in ("display_data", "execute_result")]
         if len(rich) == 1 and any(k.startswith("image/") for k in rich[0]["data"]):
             config["figure"] = {"caption": text, **({"name": self.page.label(label)} if number else {})}
             return [], []
-        return [], [markdown_cell(f'{target}<div class="figure-caption">\n\n{text}\n\n</div>')]
+        return [], [markdown_cell(f'<div class="figure-caption">\n\n{target}{text}\n\n</div>')]
 
     def output(self, output):
         "An output whose markdown is translated too."

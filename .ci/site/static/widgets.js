@@ -79,6 +79,7 @@
   function answerForMathJax2() {
     if (!window.MathJax) return;
     const typeset = async ([, , element]) => {
+      if (!element.textContent.includes("$")) return;
       await MathJax.startup.promise;
       const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
       while (walker.nextNode()) walker.currentNode.data = walker.currentNode.data.replace(/\$([^$]+)\$/g, "\\($1\\)");
