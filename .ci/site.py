@@ -199,7 +199,7 @@ def build_with_sphinx(project, strict):
     pages = read_pages(project, project.root / "_proc")
     write_sources(project, pages)
     say(STEPS[2])
-    complaints = run_sphinx(project, pages)
+    complaints = [text for page in pages for text in page.complaints] + run_sphinx(project, pages)
     say(STEPS[3])
     shutil.rmtree(project.docs, ignore_errors=True)
     shutil.copytree(project.build / "html", project.docs, ignore=shutil.ignore_patterns(".buildinfo*", "objects.inv"))
@@ -231,7 +231,10 @@ def process_notebooks(project):
     with ModuleIndex(project), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Found cells containing imports")  # they are run; imports inside functions count too
         nbdev.doclinks._build_modidx()
-        nbdev.serve.proc_nbs(n_workers=0, force=True)
+        try:
+            nbdev.serve.proc_nbs(n_workers=0, force=True)
+        except Exception as error:  # from a cell that nbdev runs: an import or an export
+            raise Failure(f"{error}\n{type(error.__cause__ or error).__name__}: {error.__cause__ or error}") from error
 
 
 def write_sources(project, pages):

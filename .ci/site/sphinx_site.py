@@ -1,10 +1,7 @@
 """What Sphinx needs to know: configuration, and the few things the theme gets wrong for notebooks named 10_expected_cost.ipynb."""
 import shutil
 
-SUPPRESSED = [
-    "myst.header",         # an API entry may be an H3 right under the H1
-    "config.cache",        # html_context holds functions
-]
+SUPPRESSED = ["myst.header"]  # an API entry may be an H3 right under the H1
 
 
 def config(project, pages):

@@ -19,6 +19,7 @@ ASIDE = re.compile(r"(`+)(?!`)(?:(?!\n\s*\n).)*?(?<!`)\1(?!`)|<!--.*?-->"
 REFERENCE = re.compile(r"\[?(?<![\w@\\/.])-?@((?:fig|tbl|eq|sec|lst)-[\w-]*\w)\]?")
 TARGET = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)(\{[^{}]*\})?", re.S)
 SHORTCODE = re.compile(r"\{\{<.*?>\}\}")
+VIEW, STATE = "application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json"
 HIDDEN = "\x00{}\x00"
 
 
@@ -36,7 +37,8 @@ class Page:
     nb: dict = field(default_factory=dict)
     ids: set = field(default_factory=set)        # what a link may point at, as Quarto names it
     numbers: dict = field(default_factory=dict)  # fig-line -> Figure 1
-    problems: list = field(default_factory=list)
+    problems: list = field(default_factory=list)    # the page cannot be made
+    complaints: list = field(default_factory=list)  # the page could be better
 
     def label(self, id):
         "The site-wide name of a target on this page."
@@ -44,6 +46,9 @@ class Page:
 
     def problem(self, text):
         self.problems.append(f"{self.stem}.ipynb: {text}")
+
+    def complaint(self, text):
+        self.complaints.append(f"{self.stem}.ipynb: {text}")
 
 
 def source(cell):
@@ -61,7 +66,7 @@ def split_options(text):
     try:
         return yaml.safe_load("\n".join(keyed)) or {}, code
     except yaml.YAMLError as error:
-        raise Problem(f"cell options are not YAML: {error}") from None
+        raise Problem(f"cell options are not YAML: {' '.join(keyed)} ({getattr(error, 'problem', error)})") from None
 
 
 def attributes(text):
@@ -130,7 +135,10 @@ def collect_markdown(page, text):
 
 def collect_code(page, cell):
     "A labelled cell, or the headings of an API entry."
-    options, _ = split_options(source(cell))
+    try:
+        options, _ = split_options(source(cell))
+    except Problem as problem:
+        return page.problem(str(problem))
     label = str(options.get("label", ""))
     if label.partition("-")[0] in KINDS:
         add_number(page, label.partition("-")[0], label)
@@ -367,8 +375,7 @@ class Translator:
         "A code cell with its options said as tags and metadata; an API entry becomes text."
         try:
             options, code = split_options(source(cell))
-        except Problem as problem:
-            self.page.problem(str(problem))
+        except Problem:  # reported in the first pass
             return []
         if options.get("output") == "asis":
             return [markdown_cell(self.asis(joined(o["data"]["text/markdown"]))) for o in cell.get("outputs", [])
@@ -382,17 +389,19 @@ class Translator:
         if summary := options.get("code-summary"):
             config["code_prompt_show"] = str(summary)
         new = dict(cell_type="code", execution_count=None, id=cell.get("id", "0"), metadata={}, outputs=outputs, source=code)
-        before, after = self.captions(options, outputs, config)
+        before, after = self.captions(options, outputs, config, code)
         new["metadata"] = {"tags": tags, "mystnb": config}
         if not code and not outputs:
             return []
         return [*before, new, *after]
 
-    def captions(self, options, outputs, config):
+    def captions(self, options, outputs, config, code):
         "Captions and alternative text of a labelled cell: (cells before, cells after)."
         label, caption = str(options.get("label", "")), options.get("fig-cap")
         if alt := options.get("fig-alt"):
             config["image"] = {"alt": str(alt)}
+        elif options.get("output") is not False and any(k.startswith("image/") for o in outputs for k in o.get("data", {})):
+            self.page.complaint(f"a figure without #| fig-alt, in {first_line(code)!r}")
         number = self.page.numbers.get(label)
         text = ": ".join(filter(None, [number, self.inline(str(caption or options.get("tbl-cap") or ""))]))
         if not text:
@@ -407,8 +416,12 @@ class Translator:
         return [], [markdown_cell(f'<div class="figure-caption">\n\n{target}{text}\n\n</div>')]
 
     def output(self, output):
-        "An output whose markdown is translated too."
+        "An output whose markdown is translated too; a widget that was not saved says so."
         data = output.get("data", {})
+        if VIEW in data and data[VIEW]["model_id"] not in self.page.nb["metadata"].get("widgets", {}).get(STATE, {}).get("state", {}):
+            self.page.complaint("the state of a widget is not saved in the notebook (make notebooks saves it)")
+            data = {"text/markdown": "*This widget was not saved with the notebook: open the notebook to see it.*"}
+            return {**output, "data": data}
         if "text/markdown" in data:
             data = {**data, "text/markdown": self.markdown(joined(data["text/markdown"]))}
             return {**output, "data": data}
@@ -441,6 +454,10 @@ def table_above(prose):
 
 def is_muted(output, options):
     return options.get("warning") is False and output.get("name") == "stderr"
+
+
+def first_line(code):
+    return next((line for line in code.splitlines() if line.strip()), "")
 
 
 def joined(text):
