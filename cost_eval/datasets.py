@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['DATASETS', 'FERRER_PAGE', 'FERRER_RAW', 'FERRER_SYSTEMS', 'SITW_TARGETS', 'KDD_FEATURES', 'UNSW_SIZES', 'GENUINE',
-           'File', 'Form', 'DataSet', 'register', 'content_digest', 'has_content', 'Scores', 'DataNotAvailable',
-           'search_path', 'cache_dir', 'data_set', 'names', 'find', 'available', 'load', 'fetch', 'describe', 'state']
+           'File', 'Form', 'DataSet', 'register', 'Scores', 'content_digest', 'has_content', 'cache_dir', 'search_path',
+           'data_set', 'names', 'find', 'available', 'DataNotAvailable', 'load', 'fetch', 'describe', 'state']
 
 # %% ../nbs/90_datasets.ipynb #ca0f4b11
 import hashlib
@@ -57,7 +57,7 @@ def _digest(path: Path, kind: str, size: int, mtime_ns: int) -> str:
             digest.update(block)
     return digest.hexdigest()
 
-# %% ../nbs/90_datasets.ipynb #6153145c
+# %% ../nbs/90_datasets.ipynb #e6e997c6
 @dataclass(frozen=True)
 class Form:
     "One form in which a data set can be at hand: its files and the function that reads them."
@@ -66,9 +66,9 @@ class Form:
     check: Callable | None = None  # raises ValueError on content that is not the published one
     note: str = ""  # empty: the complete data; else what a result obtained from it must say
 
-    def find(self, directory: Path) -> list[Path] | None:
-        "Paths of all files of this form below `directory`, or None if one is missing."
-        paths = [file.find(directory) for file in self.files]
+    def find(self, *directories: Path) -> list[Path] | None:
+        "Paths of all files of this form, each from the first directory that has it, or None if one is missing."
+        paths = [next(filter(None, map(file.find, directories)), None) for file in self.files]
         return None if None in paths else paths
 
     @property
@@ -97,28 +97,6 @@ def register(dataset: DataSet) -> DataSet:
     DATASETS[dataset.name] = dataset
     return dataset
 
-# %% ../nbs/90_datasets.ipynb #a7b82e9a
-def content_digest(data) -> str:
-    "SHA-256 of the content of a DataFrame (column names and values, in order) or of a `Scores`."
-    digest = hashlib.sha256()
-    columns = {"targets": data.targets, "scores": data.scores} if isinstance(data, Scores) else data
-    for name in columns:
-        values = np.atleast_1d(columns[name])
-        digest.update(f"{name} {values.shape}\n".encode())
-        if values.dtype.kind in "biuf":
-            digest.update(np.ascontiguousarray(values, "<f8").tobytes())
-        else:
-            digest.update("\x1f".join(map(str, values)).encode())
-    return digest.hexdigest()
-
-# %% ../nbs/90_datasets.ipynb #dcd50de5
-def has_content(digest: str) -> Callable:
-    "A check that the content is the published one."
-    def check(data):
-        if (got := content_digest(data)) != digest:
-            raise ValueError(f"the content is not the published one: its digest is {got}, not {digest}")
-    return check
-
 # %% ../nbs/90_datasets.ipynb #6c78152f
 @dataclass(frozen=True, eq=False)
 class Scores:
@@ -140,6 +118,28 @@ class Scores:
 
     def __repr__(self):
         return f"Scores({self.name!r}, {len(self.targets):,} samples, {len(self.class_counts)} classes)"
+
+# %% ../nbs/90_datasets.ipynb #a7b82e9a
+def content_digest(data) -> str:
+    "SHA-256 of the content of a DataFrame (column names and values, in order) or of a `Scores`."
+    digest = hashlib.sha256()
+    columns = {"targets": data.targets, "scores": data.scores} if isinstance(data, Scores) else data
+    for name in columns:
+        values = np.atleast_1d(columns[name])
+        digest.update(f"{name} {values.shape}\n".encode())
+        if values.dtype.kind in "biuf":
+            digest.update(np.ascontiguousarray(values, "<f8").tobytes())
+        else:
+            digest.update("\x1f".join(map(str, values)).encode())
+    return digest.hexdigest()
+
+# %% ../nbs/90_datasets.ipynb #dcd50de5
+def has_content(digest: str) -> Callable:
+    "A check that the content is the published one."
+    def check(data):
+        if (got := content_digest(data)) != digest:
+            raise ValueError(f"the content is not the published one: its digest is {got}, not {digest}")
+    return check
 
 # %% ../nbs/90_datasets.ipynb #c2fe4997
 def _read_scores(name, paths):
@@ -261,11 +261,17 @@ register(DataSet(
           _read_kdd, has_content("2e3c01319aeb57b731bdb5bb7457d18ae7c231555d042a70dea5889290ae7923"))),
     small=True, size="145,585 x 43"));
 
-# %% ../nbs/90_datasets.ipynb #8a37558e
+# %% ../nbs/90_datasets.ipynb #562a8740
 _UNSW_LARGE = {"Normal": 56000, "Generic": 40000, "Exploits": 33393, "Fuzzers": 18184, "DoS": 12264, "Reconnaissance": 10491,
                "Analysis": 2000, "Backdoor": 1746, "Shellcode": 1133, "Worms": 130}
 UNSW_SIZES = {82332: "small", 175341: "large"}
 
+def _check_large_unsw(table):
+    "The larger partition is known by its published count of each category."
+    if (got := table["attack_cat"].value_counts().to_dict()) != _UNSW_LARGE:
+        raise ValueError(f"UNSW-NB15: the categories of the 175,341-row partition are {got}, not {_UNSW_LARGE}")
+
+# %% ../nbs/90_datasets.ipynb #a5b2a088
 def _read_unsw(paths):
     "One or both partitions, the small one first, each checked."
     pd = optional_import("pandas", extra="data")
@@ -275,11 +281,6 @@ def _read_unsw(paths):
     for table in tables:
         (has_content("dfb9b0f8efc14f434b7174d5b2d6f55052af38993cb52d7ccc7b04c1b1d519d2") if len(table) == 82332 else _check_large_unsw)(table)
     return pd.concat([t.assign(partition=UNSW_SIZES[len(t)]) for t in tables], ignore_index=True)
-
-def _check_large_unsw(table):
-    "The larger partition is known by its published count of each category."
-    if (got := table["attack_cat"].value_counts().to_dict()) != _UNSW_LARGE:
-        raise ValueError(f"UNSW-NB15: the categories of the 175,341-row partition are {got}, not {_UNSW_LARGE}")
 
 # %% ../nbs/90_datasets.ipynb #516dbf0d
 def _unsw_file(which):
@@ -382,13 +383,12 @@ register(DataSet(
     (Form((File("weighted_accuracy_published.csv", sha256="94e6f53783a2870dbe5d9ec4fa781b36e326371e13e5c6fce30d983f9b49cd85"),), _read_csv),),
     size="2,928 x 6"));
 
-# %% ../nbs/90_datasets.ipynb #3c6b35fe
-class DataNotAvailable(LookupError):
-    "A data set is neither at hand nor could it be downloaded (`reason`); the message says which command gets it."
-
-    def __init__(self, message: str, reason: str = ""):
-        super().__init__(message)
-        self.reason = reason or message
+# %% ../nbs/90_datasets.ipynb #f278cac5
+def cache_dir() -> Path:
+    "The user's cache: COST_EVAL_CACHE, or the platform's usual place."
+    if place := os.environ.get("COST_EVAL_CACHE"):
+        return Path(place).expanduser()
+    return Path(optional_import("pooch", extra="data").os_cache("cost_eval"))
 
 def search_path(data_dir=None) -> list[Path]:
     "Directories in which data are looked for, first to last: `data_dir`, COST_EVAL_DATA, the user's cache."
@@ -401,13 +401,7 @@ def search_path(data_dir=None) -> list[Path]:
     except ImportError:  # without pooch nothing was ever downloaded
         return [*given, *named]
 
-def cache_dir() -> Path:
-    "The user's cache: COST_EVAL_CACHE, or the platform's usual place."
-    if place := os.environ.get("COST_EVAL_CACHE"):
-        return Path(place).expanduser()
-    return Path(optional_import("pooch", extra="data").os_cache("cost_eval"))
-
-# %% ../nbs/90_datasets.ipynb #204fdca5
+# %% ../nbs/90_datasets.ipynb #3f17486e
 def data_set(name: str) -> DataSet:
     "The registered data set of that name; ValueError with the nearest names otherwise."
     if name not in DATASETS:
@@ -426,15 +420,24 @@ def names(patterns=None, *, small: bool = False) -> list[str]:
         found += matching or [data_set(pattern).name]
     return [name for name in chosen if name in found]
 
+# %% ../nbs/90_datasets.ipynb #8598fbb5
 def find(name: str, data_dir=None) -> tuple[Form, list[Path]] | None:
-    "The form at hand and its paths: the first directory that has one decides, within it the preferred form."
-    forms = data_set(name).forms
-    at_hand = ((form, form.find(directory)) for directory in search_path(data_dir) for form in forms)
+    "The form at hand and the paths of its files, or None."
+    forms, places = data_set(name).forms, search_path(data_dir)
+    at_hand = ((form, form.find(*directories)) for directories in [*([p] for p in places), places] for form in forms)
     return next(((form, paths) for form, paths in at_hand if paths), None)
 
 def available(name: str, *, data_dir=None) -> bool:
     "Whether `load(name)` needs no network."
     return find(name, data_dir) is not None
+
+# %% ../nbs/90_datasets.ipynb #f08a86a1
+class DataNotAvailable(LookupError):
+    "A data set is neither at hand nor could it be downloaded (`reason`); the message says which command gets it."
+
+    def __init__(self, message: str, reason: str = ""):
+        super().__init__(message)
+        self.reason = reason or message
 
 # %% ../nbs/90_datasets.ipynb #1588590a
 def _read(dataset, form, paths):
@@ -471,7 +474,7 @@ def _download(url, target, timeout, progress):
             target.with_suffix(".unpacked").write_bytes(archive.read(tables[0]))
         target.with_suffix(".unpacked").replace(target)
 
-# %% ../nbs/90_datasets.ipynb #f7fe2795
+# %% ../nbs/90_datasets.ipynb #4f5ee435
 def _problem(url, error):
     "One readable line on a failed download."
     from requests.exceptions import ConnectionError, HTTPError, Timeout
@@ -485,6 +488,7 @@ def _problem(url, error):
         return f"{host} could not be reached"
     return f"{url}: {error}"
 
+# %% ../nbs/90_datasets.ipynb #46c526dc
 def _fetch_file(file, urls, directory, timeout, progress, unreachable):
     "Download one file into `directory`, from the first address that gives the right bytes."
     from requests.exceptions import ConnectionError, Timeout
@@ -528,13 +532,12 @@ def _settle(path, target, temporary):
     target.parent.mkdir(parents=True, exist_ok=True)
     return path.replace(target)
 
-# %% ../nbs/90_datasets.ipynb #1d65b056
+# %% ../nbs/90_datasets.ipynb #a4178f81
 def fetch(name: str, *, data_dir=None, into=None, timeout: float = 30., progress: bool = True, unreachable: set | None = None) -> list[Path]:
-    """Paths of a complete data set; what is not at hand is downloaded into `into` (the user's cache).
+    """Paths of a complete data set; what is not at hand is downloaded into `into` (default: the user's cache).
 
     timeout: seconds without an answer after which a host is given up. unreachable: hosts not to be asked; those that fail are added.
-    Raises DataNotAvailable with the reasons, and leaves no file behind, if no address serves the published data.
-    """
+    Raises DataNotAvailable, with the reasons and without a file left behind, if no address serves the published data."""
     dataset, at_hand = data_set(name), find(name, data_dir)
     if at_hand and at_hand[0].complete:
         return at_hand[1]

@@ -83,13 +83,14 @@ def compare(published, ours: Mapping, *, monte_carlo_error: float | Mapping | No
             for cell, value, decimals in zip(cells, published["published"], published["decimals"])]
     return pd.DataFrame(rows, columns=COLUMNS).astype({"agrees": object})
 
-# %% ../nbs/91_reproduce.ipynb #ebc2941b
+# %% ../nbs/91_reproduce.ipynb #7b94f1cc
 def _known(argument, given, cells):
     "Refuse cells that are not published."
     if unknown := [cell for cell in given if cell not in set(cells)]:
         near = get_close_matches(str(unknown[0]), cells, n=3)
         raise ValueError(f"{argument}: no published cell {unknown[0]!r} ({len(unknown)} unknown in all); the nearest are {near or cells[:3]}")
 
+# %% ../nbs/91_reproduce.ipynb #f1bfe5b8
 def _notes_by_cell(notes, cells):
     "All notes whose pattern matches, joined; a pattern that matches nothing is a mistake."
     found = {cell: [] for cell in cells}
@@ -126,7 +127,7 @@ def verdict(table) -> str:
         return "needs data"
     return "explained" if any(agrees is False for agrees in off["agrees"]) else "reproduced"
 
-# %% ../nbs/91_reproduce.ipynb #fb9a6003
+# %% ../nbs/91_reproduce.ipynb #2cdbd317
 @dataclass(frozen=True)
 class Reproduction:
     "What a registered function returns."
@@ -134,6 +135,7 @@ class Reproduction:
     figure: object = None  # a matplotlib Figure, or {name: Figure}
     note: str = ""
 
+# %% ../nbs/91_reproduce.ipynb #aab0779a
 @dataclass(frozen=True)
 class Item:
     "A registered table or figure of a paper."
@@ -198,6 +200,13 @@ class Result:
         "Cells with published numbers that agree (True), are off (False), or could not be compared (None)."
         return 0 if self.table is None else sum(a is agrees for a in self.table["agrees"][self.table["published"].notna()])
 
+# %% ../nbs/91_reproduce.ipynb #d90a046a
+def _close(figure):
+    "Tell pyplot to forget a figure, so that it is drawn once and where it belongs; the figure itself stays usable."
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        for one in figure.values() if isinstance(figure, Mapping) else [figure] if figure is not None else []:
+            pyplot.close(one)
+
 # %% ../nbs/91_reproduce.ipynb #fd12051d
 def run_item(item: Item, *, budget: str = "quick", data_dir=None) -> Result:
     "One item: its verdict, never an exception."
@@ -217,14 +226,7 @@ def run_item(item: Item, *, budget: str = "quick", data_dir=None) -> Result:
         outcome = dict(verdict="failed", note=f"{type(error).__name__}: {error}\n{traceback.format_exc()}")
     return replace(result, **outcome, seconds=time.perf_counter() - start)
 
-# %% ../nbs/91_reproduce.ipynb #d90a046a
-def _close(figure):
-    "Tell pyplot to forget a figure, so that it is drawn once and where it belongs; the figure itself stays usable."
-    if pyplot := sys.modules.get("matplotlib.pyplot"):
-        for one in figure.values() if isinstance(figure, Mapping) else [figure] if figure is not None else []:
-            pyplot.close(one)
-
-# %% ../nbs/91_reproduce.ipynb #4f41eb8e
+# %% ../nbs/91_reproduce.ipynb #036027e6
 def discover() -> list[Result]:
     "Import every module of cost_eval.reproductions; returns a failed Result for each that cannot be imported."
     package, broken = importlib.import_module("cost_eval.reproductions"), []
@@ -236,8 +238,9 @@ def discover() -> list[Result]:
             broken.append(Result(f"{module.name}/*", f"module {package.__name__}.{module.name}", "failed", note=note))
     return broken
 
-def select(patterns=None) -> list[Item]:
-    "Registered items by paper, paper/item or pattern; ValueError with suggestions for one that matches nothing."
+# %% ../nbs/91_reproduce.ipynb #7bb2a4c2
+def select(patterns=None, broken=()) -> list[Item]:
+    "Registered items by paper, paper/item or pattern; ValueError with suggestions (and `broken` modules) for one that matches nothing."
     if not patterns:
         return list(ITEMS.values())
     chosen = []
@@ -246,38 +249,40 @@ def select(patterns=None) -> list[Item]:
         if not matching:
             known = [*dict.fromkeys(item.paper for item in ITEMS.values()), *ITEMS]
             near = get_close_matches(pattern, known, n=3, cutoff=.4) or known
-            raise ValueError(f"nothing to reproduce is called {pattern!r}; there is {', '.join(near) or 'nothing at all'}")
+            failed = "".join(f"; {r.title} cannot be imported: {r.note.partition(chr(10))[0]}" for r in broken)
+            raise ValueError(f"nothing to reproduce is called {pattern!r}; there is {', '.join(near) or 'nothing at all'}{failed}")
         chosen += [item for item in matching if item not in chosen]
     return chosen
 
-# %% ../nbs/91_reproduce.ipynb #c0a3cd36
+# %% ../nbs/91_reproduce.ipynb #58396a21
 def run(items=None, *, budget: str = "quick", data_dir=None, jobs: int = 1, out=None, progress: bool = False) -> list[Result]:
-    """Run reproductions and write them to `out`.
+    """Run reproductions: all, or those named in `items` (papers, paper/item names or patterns).
 
-    items: papers, paper/item names or patterns; all by default. data_dir: where to look for data first.
-    jobs: how many at a time, in joblib workers; the results do not depend on it.
-    """
+    data_dir: where to look for data first. jobs: how many at a time, in joblib workers; the results do not depend on it.
+    out: a directory for their files. progress: a bar and a line an item on stderr."""
     if budget not in BUDGETS:
         raise ValueError(f"budget: got {budget!r}, want one of {', '.join(BUDGETS)}")
     if jobs == 0:
         raise ValueError("jobs: got 0, want the number of items to run at a time, or -1 for all processors")
-    joblib, tqdm = optional_import("joblib", extra="book"), optional_import("tqdm", extra="book")
-    broken = discover()
-    chosen = select(items)
-    datasets.search_path(data_dir)
+    datasets.search_path(data_dir)  # complains about a directory that is not there
+    joblib, broken = optional_import("joblib", extra="book"), discover()
+    chosen = select(items, broken)
     tasks = (joblib.delayed(run_item)(item, budget=budget, data_dir=data_dir) for item in chosen)
-    done = joblib.Parallel(n_jobs=jobs, return_as="generator")(tasks)
-    results = []
-    with tqdm.tqdm(total=len(chosen), unit="item", leave=False, disable=None if progress else True) as bar:
-        for result in done:
-            results.append(result)
-            bar.update()
-            if progress:
-                bar.write(f"{MARKS[result.verdict]} {result.name} {result.verdict} ({result.seconds:.1f} s)", file=sys.stderr)
+    results = list(_watch(joblib.Parallel(n_jobs=jobs, return_as="generator")(tasks), len(chosen), progress))
     results += [] if items else broken
     if out is not None:
         write(results, out)
     return results
+
+def _watch(results, total, progress):
+    "Pass results on, with a progress bar and a line each."
+    tqdm = optional_import("tqdm", extra="book")
+    with tqdm.tqdm(total=total, unit="item", leave=False, disable=None if progress else True) as bar:
+        for result in results:
+            bar.update()
+            if progress:
+                bar.write(f"{MARKS[result.verdict]} {result.name} {result.verdict} ({result.seconds:.1f} s)", file=sys.stderr)
+            yield result
 
 # %% ../nbs/91_reproduce.ipynb #0ba8b803
 def _table(results):
@@ -299,7 +304,7 @@ def _summary(results):
     agree, off = (sum(r.count(a) for r in results) for a in (True, False))
     return f"{len(results)} items: {counts or 'none'}; {agree} of {agree + off} compared cells agree"
 
-# %% ../nbs/91_reproduce.ipynb #6920fd37
+# %% ../nbs/91_reproduce.ipynb #28b31c57
 def _markdown(results):
     "A table for a README."
     lines = ["| item | what | verdict | cells that agree | note |", "| --- | --- | --- | --- | --- |"]
@@ -308,6 +313,7 @@ def _markdown(results):
         lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
     return "\n".join([*lines, "", _summary(results) + ".", ""])
 
+# %% ../nbs/91_reproduce.ipynb #9337a1e6
 def _text(results):
     "Aligned columns for a terminal."
     rows = [(MARKS[r.verdict], r.name, r.verdict, _cells(r), r.note.partition("\n")[0][:100]) for r in results]
@@ -451,7 +457,7 @@ def _reproduce(arguments):
     print(f"written to {arguments.out}/: scoreboard.html, scoreboard.md, and CSV, PNG, SVG of each item")
     return int(any(r.verdict in FAILURES for r in results))
 
-# %% ../nbs/91_reproduce.ipynb #ef8069a4
+# %% ../nbs/91_reproduce.ipynb #50316298
 def _add_list(commands):
     "cost-eval list"
     parser = commands.add_parser("list", help="list what can be reproduced")
@@ -460,7 +466,7 @@ def _add_list(commands):
 
 def _list(arguments):
     broken = discover()
-    for item in select(arguments.items):
+    for item in select(arguments.items, broken):
         print(f"{item.name:36} {item.budget:6} {item.title}" + (f"  (needs {', '.join(item.needs)})" if item.needs else ""))
     for result in broken:
         print(f"{result.name:36} failed {result.note.partition(chr(10))[0]}", file=sys.stderr)

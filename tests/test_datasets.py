@@ -246,6 +246,20 @@ def test_order_argument_environment_cache(toy, tmp_path, monkeypatch, no_data):
         assert load("toy", data_dir=places[0] if i == 0 else None)["x"][0] == i
 
 
+def test_files_of_one_form_may_lie_in_two_directories(tmp_path, monkeypatch):
+    form = Form((File("x/one.csv"), File("x/two.csv")), lambda paths: pd.DataFrame({"from": [p.parent.name for p in paths]}))
+    monkeypatch.setitem(DATASETS, "pair", DataSet("pair", "Two files", "none", "the page", (form,)))
+    a, b = tmp_path / "a", tmp_path / "b"
+    for place, file in ((a, "one.csv"), (b, "two.csv")):
+        place.mkdir()
+        (place / file).write_text("x")
+    assert not datasets.available("pair", data_dir=a)
+    monkeypatch.setenv("COST_EVAL_DATA", str(b))
+    assert load("pair", data_dir=a)["from"].tolist() == ["a", "b"]
+    (b / "one.csv").write_text("x")
+    assert load("pair", data_dir=a)["from"].tolist() == ["b", "b"], "one directory that has all goes first"
+
+
 def test_a_file_directly_in_the_directory_is_found(toy, tmp_path):
     toy("/never")
     (tmp_path / "toy.csv").write_bytes(TOY)
@@ -451,11 +465,11 @@ def test_unsw_partition_under_either_name(tmp_path):
     table = real("unsw")
     if len(table) != 82332:
         pytest.skip("both partitions are at hand")
+    previous = tmp_path / "original.csv"
+    table.drop(columns="partition").to_csv(previous, index=False)
     for name in ("training", "testing"):
-        folder = tmp_path / name
-        folder.mkdir()
-        table.drop(columns="partition").to_csv(folder / f"UNSW_NB15_{name}-set.csv", index=False)
-        again = load("unsw", data_dir=folder)
+        previous = previous.rename(tmp_path / f"UNSW_NB15_{name}-set.csv")
+        again = load("unsw", data_dir=tmp_path)
         pd.testing.assert_frame_equal(again, table)
         assert not again.attrs["complete"]
 
