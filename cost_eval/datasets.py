@@ -532,7 +532,7 @@ def _settle(path, target, temporary):
     target.parent.mkdir(parents=True, exist_ok=True)
     return path.replace(target)
 
-# %% ../nbs/90_datasets.ipynb #a4178f81
+# %% ../nbs/90_datasets.ipynb #1d18162f
 def fetch(name: str, *, data_dir=None, into=None, timeout: float = 30., progress: bool = True, unreachable: set | None = None) -> list[Path]:
     """Paths of a complete data set; what is not at hand is downloaded into `into` (default: the user's cache).
 
@@ -541,12 +541,13 @@ def fetch(name: str, *, data_dir=None, into=None, timeout: float = 30., progress
     dataset, at_hand = data_set(name), find(name, data_dir)
     if at_hand and at_hand[0].complete:
         return at_hand[1]
+    optional_import("pooch", extra="data")
     options = dict(timeout=timeout, progress=progress, unreachable=set() if unreachable is None else unreachable)
-    problems = []
+    directory, problems = cache_dir() if into is None else Path(into), []
     for form in dataset.forms:
         for mirror in range(max(len(file.urls) for file in form.files)):
             try:
-                return _fetch_form(dataset, form, mirror, Path(into or cache_dir()), search_path(data_dir), **options)
+                return _fetch_form(dataset, form, mirror, directory, search_path(data_dir), **options)
             except DataNotAvailable as error:  # every address was tried
                 problems.append(str(error))
                 break

@@ -325,6 +325,28 @@ def test_light_imports():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
+def without(*modules):
+    """The start of a script on a machine where these packages are not installed."""
+    return f"import sys\nfor m in {modules}: sys.modules[m] = None\nfrom cost_eval import datasets\n"
+
+
+def test_scores_need_numpy_only(tmp_path):
+    (tmp_path / "sst2_gpt2").mkdir()
+    np.save(tmp_path / "sst2_gpt2" / "scores.npy", np.zeros((2, 2), np.float32))
+    np.save(tmp_path / "sst2_gpt2" / "targets.npy", np.array([0, 1]))
+    code = without("pandas", "pooch", "tqdm", "requests") + f"""
+form, paths = datasets.find("ferrer/sst2_gpt2", {str(tmp_path)!r})
+print(form.read(paths))
+try: datasets.fetch("telco")
+except ImportError as error: print(error)
+try: datasets.load("ferrer/sst2_gpt2_4shot")
+except ImportError as error: print(error)
+"""
+    lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines[0] == "Scores('ferrer/sst2_gpt2', 2 samples, 2 classes)"
+    assert all("pooch" in line and "cost_eval[data]" in line for line in lines[1:]) and len(lines) == 3
+
+
 # -- content -----------------------------------------------------------------------------------------------------------------------------------
 
 @given(hnp.arrays(np.int64, st.integers(1, 20), elements=st.integers(-10**6, 10**6)))
