@@ -85,12 +85,17 @@ def default_text(value):
     return "..." if " at 0x" in text else text
 
 
+def annotation_text(annotation):
+    "`ndarray`, not `numpy.ndarray`."
+    return re.sub(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])", "", inspect.formatannotation(annotation).strip("'\""))
+
+
 def parameter_text(parameter):
     "`weight: float = 0.5`, without the quotes of postponed annotations."
     stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
     text = stars + parameter.name
     if parameter.annotation is not EMPTY:
-        text += ": " + inspect.formatannotation(parameter.annotation).strip("'\"")
+        text += ": " + annotation_text(parameter.annotation)
     if parameter.default is not EMPTY:
         text += (" = " if parameter.annotation is not EMPTY else "=") + default_text(parameter.default)
     return text
@@ -115,8 +120,7 @@ def signature_text(sym, name, sig):
     if first in ("self", "cls"):
         sig = sig.replace(parameters=list(sig.parameters.values())[1:])
     texts = parameter_texts(sig)
-    returns = "" if inspect.isclass(sym) or sig.return_annotation in (EMPTY, None) else \
-        " -> " + inspect.formatannotation(sig.return_annotation).strip("'\"")
+    returns = "" if inspect.isclass(sym) or sig.return_annotation in (EMPTY, None) else f" -> {annotation_text(sig.return_annotation)}"
     line = f"{name}({', '.join(texts)}){returns}"
     if len(line) <= WIDTH:
         return line

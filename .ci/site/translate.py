@@ -413,6 +413,8 @@ class Translator:
         if len(rich) == 1 and any(k.startswith("image/") for k in rich[0]["data"]):
             config["figure"] = {"caption": text, **({"name": self.page.label(label)} if number else {})}
             return [], []
+        if not outputs:
+            self.page.complaint(f"{label or 'a captioned cell'} has no figure yet (make notebooks draws it)")
         return [], [markdown_cell(f'<div class="figure-caption">\n\n{target}{text}\n\n</div>')]
 
     def output(self, output):
