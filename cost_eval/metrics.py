@@ -12,7 +12,7 @@ __all__ = ['METRICS', 'CountTerms', 'count_terms', 'Metric', 'metric', 'recall',
            'h_measure', 'expected_weighted_accuracy', 'evaluate_metrics', 'metrics_table', 'one_vs_rest',
            'macro_f_beta', 'f_beta_of_macro_averages', 'micro_f_beta']
 
-# %% ../nbs/02_metrics.ipynb #1c55e16d
+# %% ../nbs/02_metrics.ipynb #b85be3b5
 import inspect
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ import numpy as np
 from scipy import special
 
 from .confusion import BinaryCounts, check_counts
-from .costs import CostMatrix
+from .costs import as_cost_array
 
 # %% ../nbs/02_metrics.ipynb #c2b6a1ba
 class CountTerms:
@@ -96,7 +96,7 @@ def _card(metric):
             + (f" · from costs: `{metric.cost_parameter}`" if metric.needs_costs else "")
             + f" · undefined if {metric.undefined} · {metric.source}")
 
-# %% ../nbs/02_metrics.ipynb #dce46a3c
+# %% ../nbs/02_metrics.ipynb #b8bc1c92
 _UNIT = ("between 0 and 1", lambda v: (v >= 0) & (v <= 1))
 _FINITE = ("finite and not negative", lambda v: (v >= 0) & np.isfinite(v))
 _SHAPE = ("finite and at least 0.01", lambda v: (v >= .01) & np.isfinite(v))
@@ -108,8 +108,8 @@ def _check_parameter(name, value):
     if value is None or name not in _LEGAL: return value
     wanted, is_legal = _LEGAL[name]
     try: array = np.asarray(value, float)
-    except (TypeError, ValueError): raise TypeError(f"{name} should be a number or an array of numbers, got {value!r}") from None
-    if not np.all(is_legal(array)): raise ValueError(f"{name} should be {wanted}, got {value!r}")
+    except (TypeError, ValueError): raise TypeError(f"{name}: must be a number or an array of numbers, got {value!r}") from None
+    if not np.all(is_legal(array)): raise ValueError(f"{name}: must be {wanted}, got {value!r}")
     return array
 
 # %% ../nbs/02_metrics.ipynb #d3614b9e
@@ -302,23 +302,28 @@ def cohen_kappa(counts):
     "Cohen's kappa: agreement beyond chance."
     return 2 * counts.determinant / (counts.predicted_p * counts.n + counts.p * counts.predicted_n)
 
-# %% ../nbs/02_metrics.ipynb #2f90e480
-_FROM_COSTS = {"costs": lambda costs: costs, "weight": lambda costs: costs.weight, "cost_ratio": lambda costs: costs.cost_ratio,
-               "threshold": lambda costs: 1 - costs.weight}
+# %% ../nbs/02_metrics.ipynb #2f509cf5
+def _cost_cells(costs):
+    "The costs of TN, FP, FN and TP: four arrays of the leading shape of `costs` (..., 2, 2)."
+    c = as_cost_array(costs, 2, 2)
+    return c[..., 0, 0], c[..., 0, 1], c[..., 1, 0], c[..., 1, 1]
 
-def _binary_costs(costs):
-    "`costs` as a `CostMatrix` of two classes and two decisions."
-    costs = costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
-    if costs.array.shape != (2, 2): raise ValueError(f"costs should be a 2 x 2 matrix for a binary metric, got shape {costs.array.shape}")
-    return costs
+def _error_costs(costs):
+    "What a false positive and a false negative cost beyond the right decision."
+    tn, fp, fn, tp = _cost_cells(costs)
+    if not np.all((fp > tn) & (fn > tp)):
+        raise ValueError(f"costs: an error must cost more than the right decision of its class, got {costs!r}; are the columns swapped?")
+    return fp - tn, fn - tp
 
-# %% ../nbs/02_metrics.ipynb #0558c988
+# %% ../nbs/02_metrics.ipynb #cf490b5c
+_FROM_COSTS = {"weight": lambda fp, fn: fn / (fp + fn), "cost_ratio": lambda fp, fn: fn / fp, "threshold": lambda fp, fn: fp / (fp + fn)}
+
 def _with_costs(metric, costs, parameters):
     "`parameters`, with the cost parameter of `metric` derived from `costs` unless it is given."
     name = metric.cost_parameter
     if name is None or name in parameters: return parameters
-    if costs is None: raise ValueError(f"{metric.name} needs costs: pass a cost matrix as `costs`, or `{name}`")
-    return {**parameters, name: _FROM_COSTS[name](_binary_costs(costs))}
+    if costs is None: raise ValueError(f"costs: {metric.name} needs costs; pass a cost matrix as `costs`, or `{name}`")
+    return {**parameters, name: costs if name == "costs" else _FROM_COSTS[name](*_error_costs(costs))}
 
 # %% ../nbs/02_metrics.ipynb #6ff3ed3a
 @metric(r"\mathrm{WCA}", r"w\,\frac{TP}{P}+(1-w)\,\frac{TN}{N}", symmetric=True, cost_parameter="weight", undefined="a class is empty", source=f"{_LOMBARDO}, Table 2")
@@ -348,31 +353,33 @@ def weighted_relative_accuracy(
     "Weighted relative accuracy (WRA): informedness times a function of the skew."
     return 4 * cost_ratio * counts.p * counts.n / (cost_ratio * counts.p + counts.n)**2 * (counts.tpr - counts.fpr)
 
-# %% ../nbs/02_metrics.ipynb #6dc5334a
+# %% ../nbs/02_metrics.ipynb #cfb28c28
 @metric(r"\mathrm{EC}", r"\frac{c_{00}TN+c_{01}FP+c_{10}FN+c_{11}TP}{T}", bounds=(-np.inf, np.inf), greater_is_better=False, symmetric=True, cost_parameter="costs",
         undefined="there are no samples; with `prevalence`, if a class is empty", source=f"{_FERRER}, eqs. 1-2, for two classes and two decisions")
 def expected_cost(
     counts,
-    costs,            # `CostMatrix` or 2 x 2 array, true class in rows
+    costs,            # `CostMatrix` or array (..., 2, 2), true class in rows
     prevalence=None,  # of the target population; None: as in the counts
 ):
     "Expected cost of a decision."
-    (tn, fp), (fn, tp) = _binary_costs(costs).array
+    tn, fp, fn, tp = _cost_cells(costs)
     if prevalence is None: return (tn * counts.tn + fp * counts.fp + fn * counts.fn + tp * counts.tp) / counts.total
     return (1 - prevalence) * (tn * counts.tnr + fp * counts.fpr) + prevalence * (fn * counts.fnr + tp * counts.tpr)
 
-# %% ../nbs/02_metrics.ipynb #e113aacc
+# %% ../nbs/02_metrics.ipynb #6ba80900
 @metric(r"\mathrm{NEC}", r"\frac{\mathrm{EC}}{\min\left((1-\pi)C_{FP},\ \pi\,C_{FN}\right)}", bounds=(0, np.inf), greater_is_better=False, symmetric=True,
         cost_parameter="costs", undefined="the best constant decision and the classifier both cost nothing", source=f"{_FERRER}, eqs. 3-4, costs in standard form")
 def normalized_expected_cost(
     counts,
-    costs,            # `CostMatrix` or 2 x 2 array, true class in rows; put into standard form
+    costs,            # `CostMatrix` or array (..., 2, 2), true class in rows; put into standard form
     prevalence=None,  # of the target population; None: as in the counts
 ):
     "Normalised expected cost: 1 is the cost of the best decision taken without looking."
-    costs = _binary_costs(costs).standardized().array
+    costs = as_cost_array(costs, 2, 2)
+    costs = costs - costs.min(axis=-1, keepdims=True)
+    tn, fp, fn, tp = _cost_cells(costs)
     positive = counts.prevalence if prevalence is None else prevalence
-    naive = np.minimum(*((1 - positive) * costs[0, j] + positive * costs[1, j] for j in (0, 1)))
+    naive = np.minimum((1 - positive) * tn + positive * fn, (1 - positive) * fp + positive * tp)
     return expected_cost.__wrapped__(counts, costs, prevalence) / naive
 
 # %% ../nbs/02_metrics.ipynb #e0f4fce4
@@ -395,15 +402,15 @@ def net_benefit(
     "Net benefit of acting on the classifier, in true positives per sample."
     return (counts.tp - threshold / (1 - threshold) * counts.fp) / counts.total
 
-# %% ../nbs/02_metrics.ipynb #68cb72e2
+# %% ../nbs/02_metrics.ipynb #0fe43feb
 @metric(r"\mathrm{MSU}", r"1-\frac{TCC-TCC_{\min}}{TCC_{\max}}", bounds=(-np.inf, 1), symmetric=True, cost_parameter="costs", undefined="the largest possible cost is 0",
         source=f"{_LOMBARDO}, Table 2; not below $TCC_{{\\min}}/TCC_{{\\max}}$ if no cost is negative")
 def mean_subjective_utility(
     counts,
-    costs,  # `CostMatrix` or 2 x 2 array, true class in rows
+    costs,  # `CostMatrix` or array (..., 2, 2), true class in rows
 ):
     "Mean subjective utility (MSU): one minus the avoidable cost over the largest possible cost."
-    (tn, fp), (fn, tp) = _binary_costs(costs).array
+    tn, fp, fn, tp = _cost_cells(costs)
     return 1 - ((fp - tn) * counts.fp + (fn - tp) * counts.fn) / (fp * counts.n + fn * counts.p)
 
 # %% ../nbs/02_metrics.ipynb #aa3514b2
@@ -467,16 +474,16 @@ def expected_weighted_accuracy(
     share = _positive_share(np.asarray(np.log(counts.p) - np.log(counts.n)), float(a), float(b))
     return np.where(counts.p > 0, share * counts.tpr, share) + np.where(counts.n > 0, (1 - share) * counts.tnr, 1 - share)
 
-# %% ../nbs/02_metrics.ipynb #d9fd7a37
+# %% ../nbs/02_metrics.ipynb #a961f50c
 def _chosen(names, costs):
     "The metrics called `names`; None: all that can be evaluated with these costs."
     if names is None: return [m for m in METRICS.values() if costs is not None or not m.needs_costs]
     names = [names] if isinstance(names, str) else list(names)
     unknown = [name for name in names if name not in METRICS]
-    if unknown: raise ValueError(f"no metric is called {unknown}; METRICS has {sorted(METRICS)}")
+    if unknown: raise ValueError(f"names: no metric is called {unknown}; METRICS has {sorted(METRICS)}")
     return [METRICS[name] for name in names]
 
-# %% ../nbs/02_metrics.ipynb #ad3813dc
+# %% ../nbs/02_metrics.ipynb #fd196108
 def evaluate_metrics(
     counts,            # a `BinaryCounts` of any shape, or an array (..., 2, 2) with the true class in rows
     costs=None,        # a `CostMatrix` or 2 x 2 array; None: only metrics that need no costs
@@ -486,6 +493,7 @@ def evaluate_metrics(
 ) -> dict:             # name -> array of shape (...), or a float for one matrix
     "Evaluate many metrics on many matrices; ValueError for unknown names, bad counts, or missing costs."
     terms, chosen = count_terms(counts), _chosen(names, costs)
+    if np.ndim(costs) > 2: raise ValueError(f"costs: one cost matrix is needed, got shape {np.shape(costs)}; for several, call one metric at a time")
     cells = [np.ravel(cell) for cell in (terms.tp, terms.fp, terms.fn, terms.tn)]
     out = {metric.name: np.empty(cells[0].size) for metric in chosen}
     for start in range(0, cells[0].size, 1 << 14):
@@ -517,11 +525,11 @@ def one_vs_rest(
     fp, fn = counts.sum(axis=-2) - tp, counts.sum(axis=-1) - tp
     return BinaryCounts(tp=tp, fp=fp, fn=fn, tn=counts.sum(axis=(-2, -1))[..., None] - tp - fp - fn)
 
-# %% ../nbs/02_metrics.ipynb #43a385af
+# %% ../nbs/02_metrics.ipynb #2e7efe35
 def _class_mean(values, undefined):
     "Mean over the last axis, with nan replaced by `undefined` or, if that is 'omit', left out."
     if not isinstance(undefined, str): return np.where(np.isnan(values), undefined, values).mean(axis=-1)
-    if undefined != "omit": raise ValueError(f"undefined should be a number or 'omit', got {undefined!r}")
+    if undefined != "omit": raise ValueError(f"undefined: must be a number or 'omit', got {undefined!r}")
     defined = ~np.isnan(values)
     with np.errstate(invalid="ignore"): return np.where(defined, values, 0).sum(axis=-1) / defined.sum(axis=-1)
 

@@ -377,6 +377,14 @@ def test_parameters_broadcast_against_counts():
     same(METRICS["weighted_accuracy"](INTERIOR[3], weight=weights.tolist()), grid[3])
 
 
+@pytest.mark.parametrize("metric", [m for m in METRICS.values() if m.needs_costs], ids=lambda m: m.name)
+def test_many_cost_matrices_broadcast_against_counts(metric):
+    many = np.stack([GENERAL, GENERAL + [[0, 3], [0, 0]], COSTS.array])
+    values = metric(INTERIOR[:5, None], many)
+    assert values.shape == (5, 3)
+    for j, costs in enumerate(many): same(values[:, j], metric(INTERIOR[:5], costs))
+
+
 # --- many at once --------------------------------------------------------------------------------------------------------------------
 
 def test_evaluate_metrics_equals_one_by_one_across_blocks():
@@ -474,11 +482,11 @@ def test_bad_counts_are_refused(metric):
     ("expected_weighted_accuracy", {"a": np.inf}), ("expected_cost", {"costs": GENERAL, "prevalence": 2}),
 ])
 def test_parameters_out_of_range_are_refused_by_name(name, parameters):
-    with pytest.raises(ValueError, match=f"{list(parameters)[-1]} should be"): METRICS[name].function(GOOD, **parameters)
+    with pytest.raises(ValueError, match=f"{list(parameters)[-1]}: must be"): METRICS[name].function(GOOD, **parameters)
 
 
 def test_parameter_of_wrong_type_is_refused_by_name():
-    with pytest.raises(TypeError, match="beta should be a number"): METRICS["f_beta"](GOOD, beta="one")
+    with pytest.raises(TypeError, match="beta: must be a number"): METRICS["f_beta"](GOOD, beta="one")
 
 
 def test_unknown_and_missing_arguments_are_refused():
@@ -498,7 +506,16 @@ def test_unknown_names_are_listed():
 
 @pytest.mark.parametrize("name", ["expected_cost", "normalized_expected_cost", "mean_subjective_utility", "weighted_accuracy"])
 def test_cost_matrices_of_another_shape_are_refused(name):
-    with pytest.raises(ValueError, match="2 x 2"): METRICS[name](GOOD, 1 - np.eye(3))
+    with pytest.raises(ValueError, match="costs: 3 x 3"): METRICS[name](GOOD, 1 - np.eye(3))
+
+
+@pytest.mark.parametrize("name", ["weighted_accuracy", "cost_score", "net_benefit"])
+def test_costs_with_their_columns_swapped_are_refused(name):
+    with pytest.raises(ValueError, match="columns swapped"): METRICS[name](GOOD, [[1, 0], [0, 1]])
+
+
+def test_evaluate_metrics_takes_one_cost_matrix():
+    with pytest.raises(ValueError, match="one cost matrix"): evaluate_metrics(GOOD, [GENERAL, GENERAL])
 
 
 def test_rectangular_counts_have_no_one_vs_rest():
@@ -508,4 +525,4 @@ def test_rectangular_counts_have_no_one_vs_rest():
 
 def test_unknown_convention_is_refused():
     with pytest.raises(ValueError, match="'omit'"): macro_f_beta(MULTI, undefined="skip")
-    with pytest.raises(ValueError, match="beta should be"): f_beta_of_macro_averages(MULTI, -1)
+    with pytest.raises(ValueError, match="beta: must be"): f_beta_of_macro_averages(MULTI, -1)
