@@ -1,0 +1,408 @@
+"""cost_eval.decisions: enumeration, independent optimisers and properties."""
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from cost_eval import decisions as d
+from cost_eval.confusion import BinaryCounts, confusion_counts, threshold_counts
+from cost_eval.costs import CostMatrix
+
+numbers = st.integers(0, 20)
+
+
+@st.composite
+def posteriors_and_costs(draw, max_classes=4, max_decisions=5):
+    k, m, n = draw(st.integers(2, max_classes)), draw(st.integers(2, max_decisions)), draw(st.integers(1, 8))
+    weights = draw(hnp.arrays(float, (n, k), elements=st.integers(1, 50)))
+    costs = draw(hnp.arrays(float, (k, m), elements=numbers).filter(lambda c: (c.min(1) < c.max(1)).all()))
+    return weights / weights.sum(1, keepdims=True), costs
+
+
+@st.composite
+def scored(draw, max_size=14, weighted=False):
+    n = draw(st.integers(2, max_size))
+    y = draw(hnp.arrays(int, n, elements=st.integers(0, 1)).filter(lambda v: 0 < v.sum() < len(v)))
+    scores = draw(hnp.arrays(float, n, elements=st.integers(-3, 3)))
+    return y, scores
+
+
+binary_costs = hnp.arrays(float, (2, 2), elements=numbers).filter(lambda c: c[0, 1] > c[0, 0] and c[1, 0] > c[1, 1])
+
+
+def enumerate_thresholds(y, scores, costs, priors=None, weight=None):
+    """(threshold, cost per sample) of every distinct threshold, by looping."""
+    weight = np.ones(len(y)) if weight is None else weight
+    size = np.array([weight[y == i].sum() for i in (0, 1)])
+    per_class = np.ones(2) / size.sum() if priors is None else np.asarray(priors) / size
+    return [(t, sum(weight[s] * per_class[y[s]] * costs[y[s], int(scores[s] >= t)] for s in range(len(y))))
+            for t in [np.inf, *sorted(set(scores.tolist()), reverse=True)]]
+
+
+# --- Bayes decisions
+
+@given(posteriors_and_costs())
+def test_bayes_decisions_minimise_the_expected_posterior_cost(case):
+    p, c = case
+    decided = d.bayes_decisions(p, c)
+    by_hand = np.array([[sum(p[n, i] * c[i, j] for i in range(len(c))) for j in range(c.shape[1])] for n in range(len(p))])
+    np.testing.assert_allclose(by_hand[np.arange(len(p)), decided], by_hand.min(1), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(d.posterior_cost(p, c), by_hand, rtol=1e-12, atol=1e-12)
+
+
+@given(posteriors_and_costs(max_classes=3, max_decisions=3), st.data())
+@settings(max_examples=30)
+def test_no_decision_table_beats_the_bayes_decisions(case, data):
+    """All tables x -> decision of a small discrete problem, one x a row, all x equally likely."""
+    p, c = case[0][:4], case[1]
+    cost = lambda table: sum(p[n] @ c[:, j] for n, j in enumerate(table))
+    best = min(cost(table) for table in product(range(c.shape[1]), repeat=len(p)))
+    assert cost(d.bayes_decisions(p, c)) == pytest.approx(best, abs=1e-9)
+
+
+@given(posteriors_and_costs(), st.integers(-30, 30), st.sampled_from([.25, .5, 2., 8.]))
+def test_bayes_decisions_ignore_row_shifts_and_scale(case, shift, scale):
+    p, c = case
+    changed = (c + shift * np.arange(1, len(c) + 1)[:, None]) * scale
+    np.testing.assert_array_equal(d.bayes_decisions(p, changed), d.bayes_decisions(p, c))
+
+
+@given(posteriors_and_costs(), st.data())
+def test_prior_shift_in_decisions_equals_shifted_posteriors(case, data):
+    p, c = case
+    train, target = (np.array(data.draw(st.lists(st.integers(1, 9), min_size=len(c), max_size=len(c))), float) for _ in range(2))
+    train, target = train / train.sum(), target / target.sum()
+    shifted = d.shift_priors(p, train, target)
+    np.testing.assert_allclose(shifted.sum(1), 1)
+    np.testing.assert_allclose(d.shift_priors(shifted, target, train), p, rtol=1e-9)
+    risk = d.posterior_cost(shifted, c)
+    decided = d.bayes_decisions(p, c, priors=target, train_priors=train)
+    np.testing.assert_allclose(risk[np.arange(len(p)), decided], risk.min(1), rtol=1e-9, atol=1e-9)
+
+
+@given(hnp.arrays(int, (6, 4), elements=st.integers(0, 3)).filter(lambda a: a.sum(1).all()))
+def test_zero_one_costs_give_argmax_with_ties_to_the_lowest_index(weights):
+    p = weights / weights.sum(1, keepdims=True)
+    np.testing.assert_array_equal(d.bayes_decisions(p, CostMatrix.zero_one(4)), p.argmax(1))
+    np.testing.assert_array_equal(d.bayes_decisions(p[:, :2] + p[:, 2:], CostMatrix.zero_one(2)), (p[:, :2] + p[:, 2:]).argmax(1))
+
+
+def test_blocks_and_logs_change_nothing(monkeypatch):
+    rng = np.random.default_rng(0)
+    p, c = rng.dirichlet(np.ones(5), size=1000), rng.random((5, 3))
+    whole = d.bayes_decisions(p, c)
+    np.testing.assert_array_equal(d.bayes_decisions(np.log(p), c, log=True), whole)
+    calibrated = d.AffineCalibrator().fit(np.log(p), rng.integers(5, size=1000))
+    rng = np.random.default_rng(0); rng.dirichlet(np.ones(5), size=1000); rng.random((5, 3))
+    monkeypatch.setattr(d, "BLOCK_BYTES", 7 * 400)
+    np.testing.assert_array_equal(d.bayes_decisions(p, c), whole)
+    in_blocks = d.AffineCalibrator().fit(np.log(p), rng.integers(5, size=1000))
+    np.testing.assert_allclose([in_blocks.alpha, *in_blocks.beta], [calibrated.alpha, *calibrated.beta], rtol=1e-8, atol=1e-9)
+
+
+def test_no_samples_no_decisions():
+    assert d.bayes_decisions(np.empty((0, 3)), CostMatrix.zero_one(3)).shape == (0,)
+
+
+def test_float32_posteriors_and_frames_are_accepted():
+    pd = pytest.importorskip("pandas")
+    p = np.random.default_rng(0).dirichlet(np.ones(100), size=50).astype("float32")
+    expected = p.argmax(1)
+    np.testing.assert_array_equal(d.bayes_decisions(p, CostMatrix.zero_one(100)), expected)
+    np.testing.assert_array_equal(d.bayes_decisions(pd.DataFrame(p), CostMatrix.zero_one(100)), expected)
+
+
+@given(posteriors_and_costs())
+def test_naive_decision_is_the_bayes_decision_of_the_priors(case):
+    p, c = case
+    for priors in p: assert d.naive_decision(c, priors) == d.bayes_decisions(priors[None], c)[0]
+
+
+# --- thresholds
+
+@given(binary_costs, st.floats(.001, .999))
+def test_bayes_threshold_separates_the_bayes_decisions(costs, p):
+    t = d.bayes_threshold(costs)
+    if abs(p - t) > 1e-9: assert d.bayes_decisions([[1 - p, p]], costs)[0] == (p > t)
+    log_odds = d.bayes_threshold(costs, log_odds=True)
+    assert log_odds == pytest.approx(np.log(t) - np.log1p(-t), abs=1e-9)
+
+
+def test_bayes_threshold_of_dominated_decisions_and_many_matrices():
+    many = np.array([[[0, 1], [4, 0]], [[1, 0], [5, 0]], [[0, 5], [0, 1]], [[0, 0], [1, 0]], [[0, 1], [0, 0]]], float)
+    np.testing.assert_array_equal(d.bayes_threshold(many), [.2, -np.inf, np.inf, 0, 1])
+    np.testing.assert_array_equal(d.bayes_threshold(many, log_odds=True), [np.log(1) - np.log(4), -np.inf, np.inf, -np.inf, np.inf])
+
+
+@given(st.floats(1e-6, 1 - 1e-6))
+def test_implied_costs_invert_bayes_threshold(t):
+    assert d.bayes_threshold(d.implied_costs(t)) == pytest.approx(t, rel=1e-12)
+
+
+@given(scored(), binary_costs, st.sampled_from([None, (.5, .5), (.9, .1)]))
+@settings(max_examples=200)
+def test_best_threshold_equals_enumeration(case, costs, priors):
+    y, scores = case
+    table = enumerate_thresholds(y, scores, costs, priors)
+    curve = d.threshold_costs(y, scores, costs, priors=priors)
+    np.testing.assert_array_equal(curve.thresholds, [t for t, _ in table])
+    np.testing.assert_allclose(curve.costs, [cost for _, cost in table], rtol=1e-12, atol=1e-12)
+    best = d.best_threshold(y, scores, costs, priors=priors)
+    lowest = min(cost for _, cost in table)
+    assert best.cost == pytest.approx(lowest, rel=1e-12, abs=1e-12)
+    if priors is None:  # integers: ties are exact, the highest threshold wins
+        assert best.high == next(t for t, cost in table if cost <= lowest + 1e-12)
+    assert best.low == max([s for s in scores if s < best.high], default=-np.inf)
+    assert best.low < best.threshold <= best.high
+    for t in (best.threshold, best.high, np.nextafter(best.low, np.inf)):
+        decided = confusion_counts(y, (scores >= t).astype(int), classes=[0, 1])
+        np.testing.assert_array_equal(BinaryCounts.from_matrix(decided).to_matrix(), best.counts.to_matrix())
+
+
+@given(scored(), hnp.arrays(float, (2, 3, 2, 2), elements=numbers), st.sampled_from([None, (.3, .7)]))
+def test_many_cost_matrices_equal_one_by_one(case, costs, priors):
+    costs[..., 0, 1] += costs[..., 0, 0] + 1
+    costs[..., 1, 0] += costs[..., 1, 1] + 1
+    many = d.best_threshold(*case, costs, priors=priors)
+    assert many.threshold.shape == many.cost.shape == many.counts.tp.shape == (2, 3)
+    for index in np.ndindex(2, 3):
+        one = d.best_threshold(*case, costs[index], priors=priors)
+        assert (many.threshold[index], many.low[index], many.high[index]) == (one.threshold, one.low, one.high)
+        assert many.cost[index] == pytest.approx(one.cost, rel=1e-12)
+
+
+@given(scored(), binary_costs, st.data())
+def test_weights_equal_repetition(case, costs, data):
+    y, scores = case
+    times = data.draw(hnp.arrays(int, len(y), elements=st.integers(0, 3)).filter(lambda w: w[y == 0].sum() and w[y == 1].sum()))
+    weighted = d.best_threshold(y, scores, costs, sample_weight=times)
+    repeated = d.best_threshold(np.repeat(y, times), np.repeat(scores, times), costs)
+    assert weighted.cost == pytest.approx(repeated.cost, rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(weighted.counts.to_matrix(), repeated.counts.to_matrix())
+
+
+@given(scored(max_size=40))
+def test_hull_is_concave_above_all_points_and_isotonic(case):
+    y, scores = case
+    counts = threshold_counts(y, scores).counts
+    vertices = d.hull_vertices(counts)
+    tp, fp = counts.tp[vertices], counts.fp[vertices]
+    up, right = np.diff(tp), np.diff(fp)
+    assert vertices[0] == 0 and (tp[-1], fp[-1]) == (y.sum(), (1 - y).sum())
+    assert (up[:-1] * right[1:] > up[1:] * right[:-1]).all()
+    for a, b, u, r in zip(tp, fp, up, right): assert (u * (counts.fp - b) - r * (counts.tp - a) >= 0).all()
+    pooled = IsotonicRegression().fit_transform(scores, y)
+    group = np.searchsorted(-threshold_counts(y, scores).thresholds[vertices], -scores)  # 1-based segment of each sample
+    np.testing.assert_allclose((up / (up + right))[group - 1], pooled, atol=1e-12)
+
+
+def test_large_hull_is_exact():
+    rng = np.random.default_rng(5)
+    y = rng.random(200_000) < .1
+    counts = threshold_counts(y, np.round(rng.normal(y), 4)).counts
+    ratios = np.geomspace(1e-3, 1e3, 200)
+    tp, fp = counts.tp[d.hull_vertices(counts)], counts.fp[d.hull_vertices(counts)]
+    for r in ratios: assert (r * tp - fp).max() == (r * counts.tp - counts.fp).max()
+
+
+def test_one_class_is_fine_without_priors():
+    best = d.best_threshold([1, 1], [.2, .4], CostMatrix.binary(fp=1, fn=1))
+    assert (best.cost, best.high, best.low, best.threshold) == (0, .2, -np.inf, .2)
+    best = d.best_threshold([0, 0], [.2, .4], CostMatrix.binary(fp=1, fn=1))
+    assert (best.cost, best.high, best.low, best.threshold) == (0, np.inf, .4, np.inf)
+
+
+def test_dominated_decisions_choose_everybody_or_nobody():
+    y, scores = [0, 1, 0], [.1, .2, .3]
+    assert d.best_threshold(y, scores, [[1, 0], [5, 0]]).high == .1
+    assert d.best_threshold(y, scores, [[0, 5], [0, 1]]).high == np.inf
+
+
+def test_adjacent_floats_keep_the_threshold_between():
+    low = 1.0; high = np.nextafter(low, 2)
+    best = d.best_threshold([0, 1], [low, high], CostMatrix.zero_one(2))
+    assert (best.low, best.threshold, best.high) == (low, high, high)
+
+
+# --- calibration
+
+@pytest.fixture(scope="module")
+def overconfident():
+    rng = np.random.default_rng(1)
+    logits = rng.normal(size=(600, 4)) * 2
+    y = (logits * .5 + [0, .5, -1, 0] + rng.gumbel(size=logits.shape)).argmax(1)
+    return log_softmax(logits, axis=1), y
+
+
+def test_binary_calibration_is_platt_without_penalty(overconfident):
+    x = log_softmax(overconfident[0][:, :2], axis=1)
+    y = (overconfident[1] % 2).astype(int)
+    weight = np.random.default_rng(0).integers(1, 4, size=len(y))
+    for w in (None, weight):
+        fitted = d.AffineCalibrator().fit(x, y, sample_weight=w)
+        platt = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000).fit(np.diff(x), y, sample_weight=w)
+        np.testing.assert_allclose([fitted.alpha, np.diff(fitted.beta)[0]], [platt.coef_[0, 0], platt.intercept_[0]], rtol=1e-4, atol=1e-5)
+        assert fitted.beta.sum() == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("priors", [None, (.1, .2, .3, .4)])
+def test_calibration_equals_an_independent_optimiser(overconfident, priors):
+    x, y = overconfident
+    fitted = d.AffineCalibrator().fit(x, y, priors=priors)
+    share = np.bincount(y) / len(y) if priors is None else np.array(priors)
+    weight = (share / np.bincount(y))[y]
+
+    def loss(theta):
+        z = theta[0] * x + np.append(0, theta[1:])  # another gauge: the first offset is 0
+        return weight @ (logsumexp(z, axis=1) - z[np.arange(len(y)), y])
+
+    other = minimize(loss, [1, 0, 0, 0], method="BFGS", options={"gtol": 1e-8})
+    beta = np.append(0, other.x[1:])
+    np.testing.assert_allclose([fitted.alpha, *fitted.beta], [other.x[0], *(beta - beta.mean())], atol=1e-5)
+    out = fitted.transform(x)
+    np.testing.assert_allclose(weight @ out, share, atol=1e-9)  # first-order condition: calibrated in the large
+    np.testing.assert_allclose(np.exp(fitted.transform(x, log=True)), out)
+
+
+def test_weights_equal_repetition_in_calibration(overconfident):
+    x, y = overconfident
+    times = np.random.default_rng(0).integers(0, 3, size=len(y))
+    a = d.AffineCalibrator().fit(x, y, sample_weight=times)
+    b = d.AffineCalibrator().fit(np.repeat(x, times, 0), np.repeat(y, times))
+    np.testing.assert_allclose([a.alpha, *a.beta], [b.alpha, *b.beta], rtol=1e-7, atol=1e-8)
+
+
+def test_calibrating_twice_changes_nothing_and_logits_will_do(overconfident):
+    x, y = overconfident
+    first = d.AffineCalibrator().fit(x, y)
+    again = d.AffineCalibrator().fit(first.transform(x, log=True), y)
+    np.testing.assert_allclose([again.alpha, *again.beta], [1, 0, 0, 0, 0], atol=1e-8)
+    logits = x + np.arange(len(x))[:, None] % 7
+    np.testing.assert_allclose(d.AffineCalibrator().fit(logits, y).transform(logits), first.transform(x), atol=1e-9)
+
+
+def test_uninformative_scores_give_the_priors():
+    y = np.array([0, 0, 0, 1])
+    out = d.AffineCalibrator().fit(np.log(np.full((4, 2), .5)), y).transform(np.log(np.full((1, 2), .5)))
+    np.testing.assert_allclose(out, [[.75, .25]], atol=1e-9)
+
+
+def test_separable_classes_warn_and_stay_finite():
+    with pytest.warns(RuntimeWarning, match="separate the classes"):
+        fitted = d.AffineCalibrator().fit(np.log([[.9, .1], [.6, .4], [.3, .7]]), [0, 0, 1])
+    assert np.isfinite([fitted.alpha, *fitted.beta]).all()
+
+
+def test_inseparable_classes_do_not_warn(overconfident):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        d.AffineCalibrator().fit(*overconfident)
+
+
+@given(hnp.arrays(int, st.integers(6, 60), elements=st.integers(0, 3)), st.integers(2, 6), st.integers(0, 9))
+def test_folds_are_stratified_and_repeatable(y, folds, seed):
+    fold = d.stratified_folds(y, folds, rng=seed)
+    np.testing.assert_array_equal(fold, d.stratified_folds(y, folds, rng=seed))
+    assert np.ptp(np.bincount(fold, minlength=folds)) <= 1
+    for c in np.unique(y): assert np.ptp(np.bincount(fold[y == c], minlength=folds)) <= 1
+
+
+def test_cross_calibration_never_sees_the_sample(overconfident):
+    x, y = overconfident
+    fold = d.stratified_folds(y, 5, rng=0)
+    out = d.cross_calibrate(np.exp(x), y, folds=fold)
+    np.testing.assert_allclose(out, d.cross_calibrate(np.exp(x), y, folds=5, rng=0))
+    np.testing.assert_allclose(np.log(out), d.cross_calibrate(x, y, folds=fold, log=True), rtol=1e-9, atol=1e-12)
+    other = y.copy()
+    other[fold == 3] = (other[fold == 3] + 1) % 4
+    np.testing.assert_allclose(d.cross_calibrate(np.exp(x), other, folds=fold)[fold == 3], out[fold == 3])
+    assert d.cross_entropy(out, y) < d.cross_entropy(np.exp(x), y)
+
+
+def test_cross_entropy_agrees_with_sklearn_and_log_form(overconfident):
+    x, y = overconfident
+    w = np.random.default_rng(0).random(len(y))
+    assert d.cross_entropy(np.exp(x), y) == pytest.approx(log_loss(y, np.exp(x)))
+    assert d.cross_entropy(x, y, log=True, sample_weight=w) == pytest.approx(log_loss(y, np.exp(x), sample_weight=w))
+    assert d.cross_entropy([[1., 0.]], [1]) == np.inf
+
+
+@given(hnp.arrays(float, st.integers(1, 50), elements=st.sampled_from([0, .1, .25, .5, .9, 1])), st.integers(1, 10))
+def test_reliability_groups_keep_all_samples_and_ties_together(p, bins):
+    y = (np.arange(len(p)) % 2).astype(int)
+    r = d.reliability(y, p, bins=bins)
+    assert r.size.sum() == len(p) and (r.size > 0).all() and len(r.size) <= bins
+    assert r.size @ r.predicted == pytest.approx(p.sum()) and r.size @ r.observed == pytest.approx(y.sum())
+    assert (np.diff(r.predicted) > 0).all()
+
+
+def test_plot_reliability_draws_on_the_given_axes():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    _, ax = plt.subplots()
+    assert d.plot_reliability([0, 1, 1], [.2, .4, .9], ax=ax) is ax
+    assert len(ax.lines) == 2 and ax.get_xlabel() and ax.get_ylabel()
+    plt.close(ax.figure)
+
+
+# --- bad input
+
+good = np.array([[.9, .1], [.2, .8]])
+zero_one = CostMatrix.zero_one(2)
+
+
+@pytest.mark.parametrize("call, match", [
+    (lambda: d.bayes_decisions([.9, .1], zero_one), r"posteriors: expected shape \(samples, classes\)"),
+    (lambda: d.bayes_decisions(good * 1.01, zero_one), "posteriors: row 0 sums to 1.01"),
+    (lambda: d.bayes_decisions([[1.2, -.2]], zero_one), "posteriors: negative value"),
+    (lambda: d.bayes_decisions([[.5, .5], [np.nan, .8]], zero_one), "posteriors: nan in row 1, column 0"),
+    (lambda: d.bayes_decisions([[np.inf, 0]], zero_one, log=True), "posteriors: inf in row 0"),
+    (lambda: d.bayes_decisions(good, zero_one, log=True), "posteriors: row 0 sums to"),
+    (lambda: d.bayes_decisions(good, CostMatrix.zero_one(3)), "posteriors: 2 columns, but 3 classes are needed"),
+    (lambda: d.bayes_decisions(np.empty((0, 2)), CostMatrix.zero_one(3)), "posteriors: 2 columns"),
+    (lambda: d.bayes_decisions(good, zero_one, priors=[.5, .5]), "priors and train_priors: give both"),
+    (lambda: d.bayes_decisions(good, zero_one, priors=[.5, .6], train_priors=[.5, .5]), "priors"),
+    (lambda: d.bayes_decisions(good, zero_one, priors=[.5, .5], train_priors=[1, 0]), "train_priors: class 1 has prior 0"),
+    (lambda: d.shift_priors([[1., 0.]], [.5, .5], [0, 1]), "posteriors: row 0 is certain of a class whose target prior is 0"),
+    (lambda: d.naive_decision(zero_one, [.2, .2]), "priors"),
+    (lambda: d.naive_decision(zero_one, [.2, .3, .5]), "priors"),
+    (lambda: d.bayes_threshold(CostMatrix.zero_one(3)), "costs: a threshold needs two classes"),
+    (lambda: d.bayes_threshold([[1, 0], [0, 1]]), "costs: each class is cheaper"),
+    (lambda: d.bayes_threshold(np.zeros((3, 2, 2))), "costs: every decision costs the same"),
+    (lambda: d.bayes_threshold(np.full((3, 2, 2), np.nan)), "costs: NaN"),
+    (lambda: d.best_threshold([0, 1], [.1, .2], [[1, 1], [1, 0]], priors=[1, 0]), "costs: both decisions cost the same"),
+    (lambda: d.bayes_decisions(good, np.ones((3, 2, 2)) - np.eye(2)), "costs: expected one"),
+    (lambda: d.bayes_decisions(good, [[0, 1], [1]]), "costs: expected a table of numbers"),
+    (lambda: d.implied_costs(0), "threshold: got 0"),
+    (lambda: d.implied_costs(float("nan")), "threshold: got nan"),
+    (lambda: d.best_threshold([0, 1], [.1, np.nan], zero_one), "scores"),
+    (lambda: d.best_threshold([0, 1], [.1, .2, .3], zero_one), "scores"),
+    (lambda: d.best_threshold([0, 2], [.1, .2], zero_one), "y_true"),
+    (lambda: d.best_threshold([0, 1], [.1, .2], zero_one, sample_weight=[1, -1]), "sample_weight"),
+    (lambda: d.best_threshold([], [], zero_one), "y_true"),
+    (lambda: d.best_threshold([1, 1], [.1, .2], zero_one, priors=[.5, .5]), "y_true: class 0 has no sample"),
+    (lambda: d.best_threshold([0, 1], [.1, .2], zero_one, priors=[.5, .4]), "priors"),
+    (lambda: d.threshold_costs([0, 1], [.1, .2], [[0, 1, 2], [1, 0, 2]]), "costs: a threshold needs two classes"),
+    (lambda: d.cross_entropy(good, [0, 2]), "y: expected integers from 0 to 1"),
+    (lambda: d.cross_entropy(good, ["a", "b"]), "y: expected integers"),
+    (lambda: d.cross_entropy(good, [0]), "y: expected 2 labels"),
+    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 0]), "y: class 1 has no sample"),
+    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], sample_weight=[1, 0]), "y: class 1 has no sample"),
+    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], sample_weight=[1, -1]), "sample_weight"),
+    (lambda: d.AffineCalibrator().fit([[0, -np.inf], [-1, -.5]], [0, 1]), "log_posteriors: 1 values are -inf"),
+    (lambda: d.AffineCalibrator().transform(np.log(good)), "not fitted"),
+    (lambda: d.cross_calibrate(good, [0, 1], folds=[0, 0]), "folds: expected a fold for each"),
+    (lambda: d.cross_calibrate(good, [0, 1], folds=[0, 1, 1]), "folds: expected a fold for each"),
+    (lambda: d.cross_calibrate([[1., 0.], [.5, .5], [.2, .8], [.4, .6]], [0, 1, 1, 0], folds=[0, 0, 1, 1]), "floor them"),
+    (lambda: d.stratified_folds([0, 1], 3), "folds: got 3 for 2 samples"),
+    (lambda: d.reliability([0, 1], [.5, 1.5]), "posteriors: expected one column"),
+])
+def test_bad_input_is_named(call, match):
+    with pytest.raises(ValueError, match=match): call()
