@@ -24,7 +24,7 @@ def optional_import(
     except ModuleNotFoundError as error:
         raise ImportError(f'{name.partition(".")[0]} is needed for this: pip install "cost_eval[{extra}]"') from error
 
-# %% ../nbs/00_confusion.ipynb #dcbe4ea7
+# %% ../nbs/00_confusion.ipynb #2fa953ce
 def check_1d(values: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
     "`values` as a 1-D array, of length `n` if that is given; `ValueError` naming the argument otherwise."
     array = values if isinstance(values, np.ndarray) else _as_labels(values)
@@ -36,14 +36,14 @@ def check_1d(values: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
 
 
 def _as_labels(values) -> np.ndarray:
-    "An array of any sequence of labels; mixed types stay what they are instead of turning into strings."
-    array = np.asarray(values)
-    if array.dtype.kind in "US" and not hasattr(values, "dtype"):
-        values = list(values)
-        if array.ndim == 1 and not all(isinstance(v, (str, bytes)) for v in values):
-            array = np.empty(len(values), object)
-            array[:] = values
-    return array
+    "An array of any sequence of labels; mixed types stay what they are, and tuples are labels, not rows."
+    if hasattr(values, "dtype") or not hasattr(values, "__len__"): return np.asarray(values)
+    kinds = set(map(type, values))
+    if tuple in kinds or frozenset in kinds or (str in kinds and len(kinds) > 1):
+        array = np.empty(len(values), object)
+        array[:] = values
+        return array
+    return np.asarray(values)
 
 # %% ../nbs/00_confusion.ipynb #b71def87
 def check_weights(sample_weight: ArrayLike | None, n: int) -> np.ndarray | None:
@@ -86,12 +86,21 @@ def check_counts(
         raise ValueError(f"{name}: negative, infinite or NaN entries; counts (or summed weights) are finite and at least 0")
     return c
 
-# %% ../nbs/00_confusion.ipynb #1daf387e
+# %% ../nbs/00_confusion.ipynb #2d496cd3
+_BLOCK = 1 << 15  # samples handled at a time: small enough for the processor's cache
+_TABLE = 1 << 20  # integer labels within such a range are looked up in a table
+
+
 def _codes(values: np.ndarray, labels: list, name: str, argument: str) -> np.ndarray:
     "Position of each value in `labels`; `ValueError` naming the first value that is not there."
-    if values.dtype.kind in "biu" and labels == list(range(len(labels))):  # integers that are codes already
-        if not values.size or (values.min() >= 0 and values.max() < len(labels)):
-            return values
+    if values.dtype.kind in "biu" and values.size and all(isinstance(label, int) for label in labels):
+        low, high = int(values.min()), int(values.max())
+        if labels == list(range(len(labels))) and 0 <= low and high < len(labels): return values  # codes already
+        if min(labels) <= low and high <= max(labels) and max(labels) - min(labels) <= _TABLE:
+            table = np.full(max(labels) - min(labels) + 1, -1)
+            table[np.array(labels) - min(labels)] = np.arange(len(labels))
+            codes = table[values.astype(np.int64) - min(labels)]
+            if codes.min() >= 0: return codes
     position = {label: i for i, label in enumerate(labels)}
     codes = np.fromiter((position.get(v, -1) for v in values.tolist()), np.intp, len(values))
     if codes.size and codes.min() < 0:
@@ -99,7 +108,7 @@ def _codes(values: np.ndarray, labels: list, name: str, argument: str) -> np.nda
         raise ValueError(f"{name}: label {unknown!r} is not in {argument} = {labels}; add it there or drop these samples")
     return codes
 
-# %% ../nbs/00_confusion.ipynb #391c0b52
+# %% ../nbs/00_confusion.ipynb #aafd025f
 def _labels(given, name: str) -> list:
     "A list of distinct labels from what the caller gave."
     labels = _as_labels(given).tolist()
@@ -110,6 +119,7 @@ def _labels(given, name: str) -> list:
 
 def _seen(*arrays: np.ndarray) -> list:
     "The distinct labels of some arrays: sorted, or in order of appearance where they cannot be compared."
+    if all(a.dtype == bool for a in arrays): return [False, True]
     if all(a.dtype.kind in "biu" for a in arrays):
         return np.unique(np.concatenate([_distinct_integers(a) for a in arrays])).tolist()
     labels = list(dict.fromkeys(v for a in arrays for v in a.tolist()))
@@ -120,13 +130,15 @@ def _seen(*arrays: np.ndarray) -> list:
 
 
 def _distinct_integers(a: np.ndarray) -> np.ndarray:
-    "Distinct values of an integer array, by marking them if their range is small."
-    if a.dtype == bool or not a.size: return np.unique([v for v in (False, True) if (a == v).any()])
+    "Distinct values of an integer array; in a small range the search ends as soon as every value of the range has been seen."
+    if not a.size: return np.empty(0, np.int64)
     low, high = int(a.min()), int(a.max())
-    if high - low > 1 << 20: return np.unique(a)
-    marks = np.zeros(high - low + 1, bool)
-    marks[a - a.dtype.type(low)] = True
-    return np.flatnonzero(marks) + low
+    if high - low > _TABLE: return np.unique(a)
+    seen = np.zeros(high - low + 1, bool)
+    for start in range(0, len(a), _BLOCK):
+        seen[a[start:start + _BLOCK].astype(np.int64) - low] = True
+        if seen.all(): break
+    return np.flatnonzero(seen) + low
 
 # %% ../nbs/00_confusion.ipynb #1af39392
 def _encode(y_true, decisions, classes, decision_labels, n=None, name="decisions"):
@@ -139,21 +151,20 @@ def _encode(y_true, decisions, classes, decision_labels, n=None, name="decisions
     decision_labels = classes if decision_labels is None else _labels(decision_labels, "decision_labels")
     return (_codes(y, classes, "y_true", "classes"), _codes(d, decision_labels, name, argument), len(classes), len(decision_labels))
 
-# %% ../nbs/00_confusion.ipynb #46e65a5b
-_BLOCK = 1 << 16  # samples counted at a time: small enough for the processor's cache
-
-
+# %% ../nbs/00_confusion.ipynb #196a54d3
 def _count_cells(codes: list[np.ndarray], sizes: list[int], weight: np.ndarray | None) -> np.ndarray:
     "How often (or with what total weight) each combination of codes occurs: an array of shape `sizes`."
     total = np.zeros(int(np.prod(sizes)), np.int64 if weight is None else float)
     for start in range(0, len(codes[0]), _BLOCK):
         block = slice(start, start + _BLOCK)
         cell = codes[0][block].astype(np.intp)
-        for code, size in zip(codes[1:], sizes[1:]): cell = cell * size + code[block]
+        for code, size in zip(codes[1:], sizes[1:]):
+            cell *= size
+            cell += code[block].astype(np.intp, copy=False)
         total += np.bincount(cell, None if weight is None else weight[block], len(total))
     return total.reshape(sizes)
 
-# %% ../nbs/00_confusion.ipynb #5bc25525
+# %% ../nbs/00_confusion.ipynb #8116a9ea
 def confusion_counts(
     y_true: ArrayLike,                         # (N,) true labels, any hashable values
     decisions: ArrayLike,                      # (N,) decisions, any hashable values
@@ -164,7 +175,7 @@ def confusion_counts(
 ) -> np.ndarray:                               # (K, M): int64, or float64 with weights
     """How many samples of each true class (rows) got each decision (columns): N_ij of Ferrer (2025), eq. (2).
 
-    Without `classes` and `decision_labels` both are the sorted labels seen in either array. Decisions that are not classes
+    Without `classes` and `decision_labels` both are the sorted labels seen in either array (False and True for booleans). Decisions that are not classes
     (abstain, review) must be named in `decision_labels`. ValueError for an unknown or missing label, lengths that differ, bad weights.
     """
     y, d, K, M = _encode(y_true, decisions, classes, decision_labels)
@@ -202,7 +213,7 @@ def _ratio(numerator, denominator):
         out = np.where(np.equal(denominator, 0), np.nan, np.divide(numerator, denominator))
     return out[()]
 
-# %% ../nbs/00_confusion.ipynb #9daccb38
+# %% ../nbs/00_confusion.ipynb #3b3a8893
 _CELLS = ("tp", "fp", "fn", "tn")
 
 
@@ -216,7 +227,7 @@ class _Cells:
 
     def __post_init__(self):
         for name, value in zip(_CELLS, np.broadcast_arrays(*(np.asarray(getattr(self, c)) for c in _CELLS))):
-            if value.dtype.kind not in "biuf" or not (np.isfinite(value).all() and (value >= 0).all()):
+            if value.dtype.kind not in "biuf" or (value.size and not (value.min() >= 0 and value.max() < np.inf)):
                 raise ValueError(f"{name}: counts must be finite numbers and at least 0, got {value}")
             object.__setattr__(self, name, (value.astype(int) if value.dtype.kind == "b" else value)[()])
 
@@ -315,40 +326,52 @@ def check_binary(values: ArrayLike, name: str = "y_true", n: int | None = None) 
         raise ValueError(f"{name}: expected 0/1 or booleans, got values such as {some}; say which label is positive: {name} == label")
     return positive
 
-# %% ../nbs/00_confusion.ipynb #0cb01062
-def _keys(scores: np.ndarray) -> tuple[np.ndarray, int]:
-    "Integers in the order of float64 scores, and the offset taken from nonzero ones; both undone by `_scores_of_keys`."
-    bits = scores.view(np.int64)
-    magnitude = bits & np.int64(2**63 - 1)
-    nonzero = magnitude[magnitude > 0] if (magnitude == 0).any() else magnitude
-    offset = int(nonzero.min()) - 1 if nonzero.size else 0
-    magnitude -= offset
-    np.maximum(magnitude, 0, out=magnitude)  # zeros stay zeros
-    return np.where(bits < 0, -magnitude, magnitude), offset
+# %% ../nbs/00_confusion.ipynb #cb8af2e4
+def _pack(positive: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, int] | None:
+    "One integer per sample, in the order of the scores, whose last bit is the label, and the offset taken from nonzero scores; None if they do not fit."
+    magnitude = scores.view(np.int64) & np.int64(2**63 - 1)
+    blocks = [slice(i, i + _BLOCK) for i in range(0, len(scores), _BLOCK)]
+    smallest = [m[m > 0].min(initial=2**63 - 1) if m.min() == 0 else m.min() for m in (magnitude[b] for b in blocks)]
+    offset = int(min(smallest, default=1)) - 1
+    if magnitude.max(initial=0) - offset >= 2**62: return None
+    for b in blocks:
+        key = magnitude[b]
+        key -= offset
+        np.maximum(key, 0, out=key)  # zeros stay zeros
+        np.negative(key, out=key, where=scores[b] < 0)
+        key <<= 1
+        key |= positive[b]
+    return magnitude, offset
 
 
-def _scores_of_keys(keys: np.ndarray, offset: int) -> np.ndarray:
-    "The scores that `_keys` made into integers."
-    magnitude = np.abs(keys)
-    magnitude += offset
-    return np.where(keys == 0, 0., np.copysign(magnitude.view(float), keys))
+def _unpack(packed: np.ndarray, offset: int) -> tuple[np.ndarray, np.ndarray]:
+    "Scores and the number of positives so far, after a leading +inf and 0."
+    scores, tp = np.full(len(packed) + 1, np.inf), np.zeros(len(packed) + 1, np.int64)
+    for start in range(0, len(packed), _BLOCK):
+        block = packed[start:start + _BLOCK]
+        out = slice(start + 1, start + 1 + len(block))
+        np.cumsum(block & 1, out=tp[out])
+        tp[out] += tp[start]
+        key = block >> 1
+        np.copysign((np.abs(key) + offset).view(float), key, out=scores[out])
+        scores[out][key == 0] = 0
+    return scores, tp
 
-# %% ../nbs/00_confusion.ipynb #048dd018
-def _descending(positive: np.ndarray, scores: np.ndarray, weight) -> tuple:
-    "Scores from the highest down, with the weight of positives and of all samples at each."
-    keys, offset = _keys(scores)
-    if weight is None and (not keys.size or (keys.max() < 2**62 and keys.min() >= -2**62)):
-        keys <<= 1
-        keys |= positive
+# %% ../nbs/00_confusion.ipynb #b6144f8b
+def _descending(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> tuple:
+    "Scores from the highest down, and the positives and negatives (their weight) so far, after a leading +inf, 0, 0."
+    packed = _pack(positive, scores) if weight is None else None
+    if packed is not None:
+        keys, offset = packed
         keys.sort()
-        positive = (keys & 1)[::-1]
-        keys >>= 1
-        return _scores_of_keys(keys, offset)[::-1], positive, None
+        scores, tp = _unpack(keys[::-1], offset)
+        return scores, tp, np.arange(len(tp)) - tp
     order = np.argsort(scores, kind="stable")[::-1]
     weight = np.ones(len(order), int) if weight is None else weight[order]
-    return scores[order] + 0., weight * positive[order], weight
+    sums = (np.cumsum(weight * side[order]) for side in (positive, ~positive))
+    return np.append(np.inf, scores[order] + 0.), *(np.append(np.zeros(1, s.dtype), s) for s in sums)
 
-# %% ../nbs/00_confusion.ipynb #54a25c02
+# %% ../nbs/00_confusion.ipynb #4557adac
 @dataclass(frozen=True)
 class ThresholdCounts:
     "Counts at every distinct threshold, from the highest down: `thresholds` (T + 1,), the first +inf (nobody positive), and `counts` of that shape."
@@ -365,17 +388,15 @@ def threshold_counts(
     """Binary counts of the decision `score >= threshold` at every distinct score, in one sort; equal scores go together.
 
     Thresholds descend, from +inf (nobody positive) to the lowest score (everybody). With one class only, or without samples, the counts
-    are still defined and the rates of the missing class are nan. Weight 0 leaves a sample out. ValueError for NaN scores, labels other than 0/1, bad weights or lengths.
+    are still defined and the rates of the missing class are nan. Weight 0 leaves a sample out. ValueError for NaN scores, labels other than
+    0/1, bad weights or lengths.
     """
     positive = check_binary(y_true)
     scores = check_scores(scores, len(positive))
     weight = check_weights(sample_weight, len(positive))
     if weight is not None: positive, scores, weight = (v[weight > 0] for v in (positive, scores, weight))
-    scores, tp, all_ = _descending(positive, scores, weight)
-    last = np.flatnonzero(np.r_[scores[1:] != scores[:-1], True][:len(scores)])  # the last sample of each tie
-    tp = np.cumsum(tp)
-    decided = last + 1 if all_ is None else np.cumsum(all_)[last]
-    total, p = (decided[-1], tp[-1]) if len(last) else (0, 0)
-    tp, decided = (np.concatenate([[0], v]) for v in (tp[last], decided))
-    counts = BinaryCounts(tp=tp, fp=np.maximum(decided - tp, 0), fn=p - tp, tn=np.maximum(total - p - (decided - tp), 0))
-    return ThresholdCounts(np.concatenate([[np.inf], scores[last]]), counts)
+    curve = scores, tp, fp = _descending(positive, scores, weight)
+    last = np.append(scores[1:] != scores[:-1], True)  # the last sample of each tie,
+    last[0] = True                                     # and "nobody"
+    if not last.all(): scores, tp, fp = (v[last] for v in curve)
+    return ThresholdCounts(scores, BinaryCounts(tp=tp, fp=fp, fn=tp[-1] - tp, tn=fp[-1] - fp))

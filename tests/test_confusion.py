@@ -1,0 +1,206 @@
+"""Counts against scikit-learn, against enumeration, and against the properties that counting must have."""
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.metrics import confusion_matrix, roc_curve
+
+from cost_eval.confusion import (BinaryCounts, ThresholdCounts, check_counts, confusion_counts, joint_counts, optional_import,
+                                 threshold_counts)
+
+labelled = st.integers(1, 40).flatmap(lambda n: st.tuples(*[st.lists(st.sampled_from("abcd"), min_size=n, max_size=n)] * 3))
+scored = st.integers(0, 40).flatmap(lambda n: st.tuples(
+    hnp.arrays(bool, n),
+    hnp.arrays(float, n, elements=st.one_of(st.sampled_from([0., -0., np.inf, -np.inf, 1e-320, -1e-320, .1, .1 + 2**-56, 2.]), st.floats(allow_nan=False)))))
+
+
+def enumerated(y, scores, weight=None):
+    "Counts at every threshold, one threshold at a time."
+    weight = np.ones(len(y), int) if weight is None else weight
+    thresholds = np.r_[np.inf, np.sort(np.unique(scores + 0.))[::-1]]
+    rows = [[weight[(y == c) & (scores >= t)].sum() for c in (True, False)] for t in thresholds[1:]]
+    tp, fp = np.array([[0, 0], *rows]).T
+    return thresholds, BinaryCounts(tp, fp, weight[y].sum() - tp, weight[~y].sum() - fp)
+
+
+@given(labelled)
+@settings(deadline=None)
+def test_confusion_counts_are_scikit_learns(data):
+    y, d, _ = data
+    np.testing.assert_array_equal(confusion_counts(y, d), confusion_matrix(y, d))
+    np.testing.assert_array_equal(confusion_counts(y, d, classes=list("dcba")), confusion_matrix(y, d, labels=list("dcba")))
+
+
+@given(labelled, st.integers(1, 5))
+@settings(deadline=None)
+def test_order_shards_and_joint_marginals(data, k):
+    y, a, b = (np.array(v) for v in data)
+    classes = list("abcd")
+    whole = confusion_counts(y, a, classes=classes)
+    order = np.random.default_rng(k).permutation(len(y))
+    np.testing.assert_array_equal(confusion_counts(y[order], a[order], classes=classes), whole)
+    np.testing.assert_array_equal(sum(confusion_counts(y[i::k], a[i::k], classes=classes) for i in range(k)), whole)
+    joint = joint_counts(y, a, b, classes=classes)
+    np.testing.assert_array_equal(joint.sum(2), whole)
+    np.testing.assert_array_equal(joint.sum(1), confusion_counts(y, b, classes=classes))
+
+
+@given(labelled, st.data())
+@settings(deadline=None)
+def test_weights_are_repetition(data, draw):
+    y, d, _ = (np.array(v) for v in data)
+    w = draw.draw(hnp.arrays(np.int64, len(y), elements=st.integers(0, 3)))
+    np.testing.assert_array_equal(confusion_counts(y, d, classes=list("abcd"), sample_weight=w),
+                                  confusion_counts(np.repeat(y, w), np.repeat(d, w), classes=list("abcd")))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int64", "uint64", "float32", "bool", "str", "object", "category", "Int64"])
+def test_label_types(dtype):
+    rng = np.random.default_rng(0)
+    y, d = rng.integers(0, 2, 200), rng.integers(0, 2, 200)
+    cast = (lambda v: pd.Series(v, dtype=dtype)) if dtype in ("category", "Int64") else (lambda v: v.astype(dtype))
+    np.testing.assert_array_equal(confusion_counts(cast(y), cast(d)), confusion_matrix(y, d))
+
+
+@pytest.mark.parametrize("values", [[-100, 100, 27], [5, 10**9, -(10**9)], [2, 4, 1000]])
+def test_integer_labels_with_gaps(values):
+    rng = np.random.default_rng(0)
+    y, d = rng.choice(values, 300), rng.choice(values, 300)
+    np.testing.assert_array_equal(confusion_counts(y, d), confusion_matrix(y, d))
+    np.testing.assert_array_equal(confusion_counts(y, d, classes=values), confusion_matrix(y, d, labels=values))
+
+
+def test_mixed_labels_and_decisions_that_are_not_classes():
+    counts = confusion_counts([0, "spam", (1, 2)], ["keep", None, "keep"], classes=[0, "spam", (1, 2)], decision_labels=["keep", None])
+    assert counts.tolist() == [[1, 0], [0, 1], [1, 0]]
+
+
+def test_more_samples_than_a_block():
+    rng = np.random.default_rng(0)
+    y, d = rng.integers(0, 7, 100_000), rng.integers(0, 7, 100_000)
+    np.testing.assert_array_equal(confusion_counts(y, d), confusion_matrix(y, d))
+    s = rng.normal(size=100_000).round(4)
+    ours, (fpr, tpr, t) = threshold_counts(y > 3, s), roc_curve(y > 3, s, drop_intermediate=False)
+    np.testing.assert_array_equal(ours.thresholds, t)
+    np.testing.assert_allclose([ours.counts.fpr, ours.counts.tpr], [fpr, tpr], rtol=1e-13)
+
+
+@given(scored)
+@settings(deadline=None, max_examples=300)
+def test_thresholds_by_enumeration(data):
+    y, scores = data
+    got = threshold_counts(y, scores)
+    thresholds, counts = enumerated(y, scores)
+    np.testing.assert_array_equal(got.thresholds, thresholds)
+    assert got.counts == counts
+    assert not np.signbit(got.thresholds[got.thresholds == 0]).any()
+
+
+@given(scored, st.data())
+@settings(deadline=None)
+def test_threshold_weights_are_repetition(data, draw):
+    y, scores = data
+    w = draw.draw(hnp.arrays(np.int64, len(y), elements=st.integers(0, 3)))
+    weighted, repeated = threshold_counts(y, scores, sample_weight=w), threshold_counts(np.repeat(y, w), np.repeat(scores, w))
+    np.testing.assert_array_equal(weighted.thresholds, repeated.thresholds)
+    assert weighted.counts == repeated.counts
+
+
+@given(scored)
+@settings(deadline=None)
+def test_packed_and_ordinary_way_agree(data):
+    y, scores = data
+    packed, ordinary = threshold_counts(y, scores), threshold_counts(y, scores, sample_weight=np.ones(len(y)))
+    np.testing.assert_array_equal(packed.thresholds, ordinary.thresholds)
+    assert packed.counts == ordinary.counts
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint16", "bool"])
+def test_score_types(dtype):
+    y, s = [1, 0, 1, 0], np.array([1, 0, 1, 1]).astype(dtype)
+    got = threshold_counts(y, s)
+    assert got.thresholds.tolist() == [np.inf, 1, 0] and got.counts == BinaryCounts([0, 2, 2], [0, 1, 2], [2, 0, 0], [2, 1, 0])
+
+
+def test_inputs_are_left_alone():
+    y, s = np.array([True, False, True]), np.array([-1., 2., -0.])
+    before = s.tobytes()
+    threshold_counts(y, s), threshold_counts(y, s[::-1])
+    assert s.tobytes() == before
+
+
+@pytest.mark.parametrize("y", [[1, 1, 1], [0, 0, 0]])
+def test_one_class(y):
+    counts = threshold_counts(y, [.1, .2, .3]).counts
+    missing, present = ("fpr", "tpr") if y[0] else ("tpr", "fpr")
+    assert np.isnan(getattr(counts, missing)).all() and np.allclose(getattr(counts, present), [0, 1 / 3, 2 / 3, 1])
+
+
+rate = st.floats(0, 1)
+
+
+@given(st.integers(1, 10**6), rate, rate, rate)
+def test_rates_go_round(total, prevalence, fpr, fnr):
+    counts = BinaryCounts.from_rates(total, prevalence, fpr, fnr)
+    assert counts.total == pytest.approx(total) and counts.prevalence == pytest.approx(prevalence)
+    if counts.n > 1e-300: assert counts.fpr == pytest.approx(fpr) and counts.tnr == pytest.approx(1 - fpr)
+    if counts.p > 1e-300: assert counts.fnr == pytest.approx(fnr) and counts.tpr == pytest.approx(1 - fnr)
+    assert BinaryCounts.from_matrix(counts.to_matrix()) == counts
+
+
+@given(hnp.arrays(np.int64, (3, 2, 2), elements=st.integers(0, 20)))
+def test_binary_counts_of_arrays_are_those_of_each(m):
+    many = BinaryCounts.from_matrix(m)
+    for name in ("prevalence", "tpr", "fpr", "fnr", "tnr", "precision", "npv", "fdr", "fomr", "predicted_prevalence"):
+        np.testing.assert_array_equal(getattr(many, name), [getattr(BinaryCounts.from_matrix(one), name) for one in m])
+    assert sum(many[i] for i in range(3)) == BinaryCounts.from_matrix(m.sum(0))
+    np.testing.assert_array_equal(many.to_matrix(), m)
+
+
+def test_binary_counts_is_frozen_and_shown():
+    counts = BinaryCounts.from_labels(["1" == v for v in "1100"], [1, 0, 0, 0], sample_weight=[1, 2, 3, 4])
+    with pytest.raises(AttributeError): counts.tp = 3
+    assert counts == BinaryCounts(1, 0, 2, 7) and counts != 3
+    assert "decided 1" in counts._repr_html_() and "tp=" in repr(counts)
+    assert isinstance(threshold_counts([1], [1]), ThresholdCounts)
+
+
+BAD = {
+    "unknown label": (lambda: confusion_counts(["x"], ["a"], classes=["a"]), "y_true: label 'x' is not in classes"),
+    "unknown decision": (lambda: confusion_counts([1], [2], classes=[0, 1]), "decisions: label 2 is not in classes .*decision_labels"),
+    "unknown integer": (lambda: confusion_counts([1, 7], [1, 1], classes=[1, 3]), "label 7"),
+    "missing label": (lambda: confusion_counts([1, np.nan], [1., 1.]), "missing values"),
+    "lengths": (lambda: confusion_counts([1, 0], [1]), "decisions: 1 values, but y_true has 2"),
+    "two columns": (lambda: confusion_counts([[1, 0]], [1]), "y_true: expected one value per sample"),
+    "repeated classes": (lambda: confusion_counts([1], [1], classes=[1, 1]), "classes: .* only once"),
+    "no classes": (lambda: confusion_counts([1], [1], classes=[]), "classes: .* at least one"),
+    "negative weight": (lambda: confusion_counts([1], [1], sample_weight=[-1]), "sample_weight: -1 at position 0"),
+    "infinite weight": (lambda: threshold_counts([1], [1], sample_weight=[np.inf]), "sample_weight: inf"),
+    "text weight": (lambda: threshold_counts([1], [1], sample_weight=["2"]), "sample_weight: expected numbers"),
+    "weights of other length": (lambda: threshold_counts([1], [1], sample_weight=[1, 2]), "sample_weight: 2 values"),
+    "NaN score": (lambda: threshold_counts([1, 0], [.1, np.nan]), "scores: NaN at position 1"),
+    "scores of other length": (lambda: threshold_counts([1, 0], [.1]), "scores: 1 values"),
+    "scores in columns": (lambda: threshold_counts([1, 0], [[.1, .9], [.2, .8]]), "scores: expected one value per sample"),
+    "string labels": (lambda: threshold_counts(["a", "b"], [.1, .2]), "y_true == label"),
+    "labels -1, 1": (lambda: threshold_counts([-1, 1], [.1, .2]), "0/1 or booleans"),
+    "negative counts": (lambda: BinaryCounts(-1, 0, 0, 0), "tp: .*at least 0"),
+    "NaN counts": (lambda: BinaryCounts(np.nan, 0, 0, 0), "tp"),
+    "3 x 3 counts": (lambda: BinaryCounts.from_matrix(np.ones((3, 3))), "2 classes"),
+    "ragged counts": (lambda: check_counts([[1, 2], [3]]), "rows of one length"),
+    "transposed counts": (lambda: check_counts(np.ones((3, 2)), (2, 3)), "transposed"),
+    "rate beyond 1": (lambda: BinaryCounts.from_rates(10, .5, .1, 1.1), "fnr: must lie in"),
+    "prevalence of one class": (lambda: BinaryCounts(3, 0, 1, 0).with_prevalence(.5), "no sample"),
+    "joint lengths": (lambda: joint_counts([1, 0], [1, 0], [1]), "decisions_b: 1 values"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case):
+    call, message = BAD[case]
+    with pytest.raises(ValueError, match=message): call()
+
+
+def test_missing_extra_is_named():
+    with pytest.raises(ImportError, match=r'pip install "cost_eval\[book\]"'): optional_import("surely_not_installed")

@@ -1,0 +1,115 @@
+"""Cost matrices: construction, orientation, standard form; and what must not change under shifts and scales."""
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.metrics import balanced_accuracy_score, zero_one_loss
+
+from cost_eval.confusion import confusion_counts
+from cost_eval.costs import CostMatrix, as_cost_array, check_priors
+
+positive = st.floats(1e-6, 1e6)
+matrices = hnp.arrays(float, st.tuples(st.integers(1, 4), st.integers(2, 5)), elements=st.integers(-50, 50)).filter(lambda c: (c != c[:, :1]).any())
+
+
+@given(matrices, st.data())
+def test_standard_form(costs, draw):
+    shift = draw.draw(hnp.arrays(float, len(costs), elements=st.integers(-50, 50)))
+    a, b = CostMatrix(costs).standardized(), CostMatrix(costs + shift[:, None]).standardized()
+    np.testing.assert_array_equal(a.array, b.array)
+    assert (a.array.min(1) == 0).all() and a.standardized() == a
+    np.testing.assert_array_equal(a.right, CostMatrix(costs).right)
+
+
+@given(positive, positive, positive)
+def test_ratio_and_weight(fp, fn, scale):
+    costs = CostMatrix.binary(fp=fp, fn=fn)
+    assert costs.cost_ratio == pytest.approx(fn / fp) and costs.weight == pytest.approx(fn / (fn + fp))
+    assert CostMatrix(costs.array * scale).weight == pytest.approx(costs.weight)
+    assert CostMatrix(costs.array[::-1, ::-1]).weight == pytest.approx(1 - costs.weight)
+    assert CostMatrix.from_ratio(costs.cost_ratio).weight == pytest.approx(costs.weight)
+
+
+@given(st.floats(1e-6, 1 - 1e-6))
+def test_weight_goes_round(weight):
+    costs = CostMatrix.from_weight(weight)
+    assert costs.weight == pytest.approx(weight) and costs.array.sum() == pytest.approx(1)
+
+
+def test_special_matrices_give_the_known_rates():
+    rng = np.random.default_rng(0)
+    y, d = rng.integers(0, 4, 500), rng.integers(0, 4, 500)
+    share = confusion_counts(y, d) / len(y)
+    assert (share * CostMatrix.zero_one(4).array).sum() == pytest.approx(zero_one_loss(y, d))
+    assert (share * CostMatrix.inverse_prior(np.bincount(y) / len(y)).array).sum() == pytest.approx(1 - balanced_accuracy_score(y, d))
+
+
+def test_abstention_is_a_column():
+    costs = CostMatrix.zero_one(3, abstain=.05)
+    assert costs.shape == (3, 4) and costs.decisions == (0, 1, 2, "abstain") and (costs.array[:, 3] == .05).all()
+    assert CostMatrix.binary(1, 5).with_abstain([.1, .4], "review").array[:, 2].tolist() == [.1, .4]
+
+
+def test_labels_repr_and_identity():
+    costs = CostMatrix([[0, 5, 20], [100, 15, 0]], classes=["pays", "<b>"], decisions=["approve", "review", "refuse"])
+    html = costs._repr_html_()
+    assert "&lt;b&gt;" in html and html.count("<td><b>") == 2
+    assert eval(repr(costs)) == costs and len({costs, eval(repr(costs))}) == 1
+    with pytest.raises(ValueError): costs.array[0, 0] = 1
+    with pytest.raises(AttributeError): costs.costs = 3
+    assert np.asarray(costs, np.float32).dtype == np.float32
+    original = np.array([[0., 1.], [2., 0.]])
+    CostMatrix(original)
+    original[0, 1] = 9  # neither shared nor frozen by the matrix
+
+
+def test_frames():
+    costs = CostMatrix([[0, 5, 20], [100, 15, 0]], classes=["pays", "defaults"], decisions=["approve", "review", "refuse"])
+    assert CostMatrix.from_frame(costs.to_frame()) == costs
+    square = pd.DataFrame([[0, 1], [9, 0]], ["no", "yes"], ["no", "yes"])
+    assert CostMatrix.from_frame(square).cost_ratio == 9
+
+
+def test_utilities():
+    gains = np.array([[0., .1, .2], [0., -.5, -.7]])
+    assert CostMatrix.from_utilities(gains).array == pytest.approx(gains.max(1, keepdims=True) - gains)
+
+
+FRAME = pd.DataFrame([[0, 5, 20], [100, 15, 0]], ["pays", "defaults"], ["approve", "review", "refuse"])
+BAD = {
+    "ragged": (lambda: CostMatrix([[0, 1], [1]]), "rows of one length"),
+    "text": (lambda: CostMatrix([["a", 1], [1, 0]]), "table of numbers"),
+    "one row": (lambda: CostMatrix([0, 1]), "expected shape"),
+    "one decision": (lambda: CostMatrix([[0], [1]]), "at least two decisions"),
+    "NaN": (lambda: CostMatrix([[0, np.nan], [1, 0]]), "NaN or infinite"),
+    "no wrong decision": (lambda: CostMatrix([[3, 3], [4, 4]]), "nothing to decide"),
+    "several": (lambda: CostMatrix(np.arange(8).reshape(2, 2, 2)), "one matrix"),
+    "transposed by labels": (lambda: CostMatrix(FRAME.to_numpy().T, classes=["pays", "defaults"], decisions=list("abc")), "transposed"),
+    "label twice": (lambda: CostMatrix([[0, 1], [1, 0]], classes=["a", "a"]), "twice"),
+    "transposed frame": (lambda: CostMatrix.from_frame(FRAME.T, classes=["pays", "defaults"]), "pass frame.T"),
+    "transposed frame by its names": (lambda: CostMatrix.from_frame(CostMatrix([[0, 1, 2], [3, 1, 0]]).to_frame().T), "pass frame.T"),
+    "ambiguous frame": (lambda: CostMatrix.from_frame(FRAME), "give classes="),
+    "numbered frame": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1, 2], [3, 1, 0], [1, 1, 0], [5, 5, 1]])), "give classes="),
+    "other classes": (lambda: CostMatrix.from_frame(FRAME, classes=["x", "y"]), "rows must be the classes"),
+    "one class": (lambda: CostMatrix.zero_one(1), "K: .*at least two classes"),
+    "ratio 0": (lambda: CostMatrix.from_ratio(0), "cost_ratio: must lie strictly"),
+    "ratio NaN": (lambda: CostMatrix.from_ratio(np.nan), "cost_ratio"),
+    "weight 1": (lambda: CostMatrix.from_weight(1.), "weight: must lie strictly"),
+    "prior 0": (lambda: CostMatrix.inverse_prior([0, 1]), "prior 0"),
+    "no ratio": (lambda: CostMatrix([[0, 1, 2], [1, 0, 3]]).cost_ratio, "two classes and two decisions"),
+    "swapped columns": (lambda: CostMatrix([[1, 0], [0, 1]]).cost_ratio, "columns swapped"),
+    "array of another shape": (lambda: as_cost_array(np.eye(2), K=3), "3 classes"),
+    "transposed array": (lambda: as_cost_array(FRAME.to_numpy().T, K=2), "2 classes"),
+    "priors that do not sum to 1": (lambda: check_priors([.3, .3]), "sum to 0.6, not 1"),
+    "negative prior": (lambda: check_priors([-.5, 1.5]), "not negative"),
+    "too few priors": (lambda: check_priors([.5, .5], 3), "3 priors"),
+    "NaN prior": (lambda: check_priors([np.nan, 1]), "finite"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case):
+    call, message = BAD[case]
+    with pytest.raises(ValueError, match=message): call()
