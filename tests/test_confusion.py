@@ -26,7 +26,6 @@ def enumerated(y, scores, weight=None):
 
 
 @given(labelled)
-@settings(deadline=None)
 def test_confusion_counts_are_scikit_learns(data):
     y, d, _ = data
     np.testing.assert_array_equal(confusion_counts(y, d), confusion_matrix(y, d))
@@ -34,7 +33,6 @@ def test_confusion_counts_are_scikit_learns(data):
 
 
 @given(labelled, st.integers(1, 5))
-@settings(deadline=None)
 def test_order_shards_and_joint_marginals(data, k):
     y, a, b = (np.array(v) for v in data)
     classes = list("abcd")
@@ -48,7 +46,6 @@ def test_order_shards_and_joint_marginals(data, k):
 
 
 @given(labelled, st.data())
-@settings(deadline=None)
 def test_weights_are_repetition(data, draw):
     y, d, _ = (np.array(v) for v in data)
     w = draw.draw(hnp.arrays(np.int64, len(y), elements=st.integers(0, 3)))
@@ -88,7 +85,7 @@ def test_more_samples_than_a_block():
 
 
 @given(scored)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_thresholds_by_enumeration(data):
     y, scores = data
     got = threshold_counts(y, scores)
@@ -99,7 +96,6 @@ def test_thresholds_by_enumeration(data):
 
 
 @given(scored, st.data())
-@settings(deadline=None)
 def test_threshold_weights_are_repetition(data, draw):
     y, scores = data
     w = draw.draw(hnp.arrays(np.int64, len(y), elements=st.integers(0, 3)))
@@ -109,7 +105,6 @@ def test_threshold_weights_are_repetition(data, draw):
 
 
 @given(scored)
-@settings(deadline=None)
 def test_packed_and_ordinary_way_agree(data):
     y, scores = data
     packed, ordinary = threshold_counts(y, scores), threshold_counts(y, scores, sample_weight=np.ones(len(y)))
