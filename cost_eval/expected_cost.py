@@ -8,7 +8,7 @@ __all__ = ['expected_cost', 'plot_cost_lines', 'naive_cost', 'normalized_expecte
            'soft_expected_cost', 'soft_expected_cost_gradient', 'implicit_cost_ratio', 'f_beta_threshold',
            'plot_expected_cost', 'explore_expected_cost', 'roc_auc', 'equal_error_rate', 'plot_cost_curve']
 
-# %% ../nbs/10_expected_cost.ipynb #dd8a976f
+# %% ../nbs/10_expected_cost.ipynb #50f381b8
 import io
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.special import expit, ndtr
 
 from .confusion import BinaryCounts, check_counts, optional_import, threshold_counts
 from .costs import CostMatrix, as_cost_array, check_priors
+from .decisions import hull_vertices
 from .metrics import METRICS
 from .plotting import COLORS, ensure_axes, label_lines
 
@@ -188,10 +189,17 @@ def plot_decisions(
     ax.set(xlim=(0, 1), xlabel=f"posterior probability of {costs.classes[1]!r}", ylabel="expected utility" if utility else "expected cost")
     return label_lines(ax)
 
-# %% ../nbs/10_expected_cost.ipynb #208c4bd2
+# %% ../nbs/10_expected_cost.ipynb #fd7cd0ca
 _CORNERS = np.array([[0, 0], [1, 0], [.5, np.sqrt(3) / 2]])  # of the triangle in the plane, one per class
 
-# %% ../nbs/10_expected_cost.ipynb #474ad67e
+def _name_corners(ax, classes):
+    "Write what the corners of the triangle stand for, and hide the frame."
+    for i, (x, y) in enumerate(_CORNERS):
+        ax.text(x, y + (.03 if i == 2 else -.03), f"surely {classes[i]}", ha="center", va="bottom" if i == 2 else "top", fontsize=9)
+    ax.set(xlim=(-.08, 1.08), ylim=(-.1, .97), aspect="equal")
+    ax.set_axis_off()
+
+# %% ../nbs/10_expected_cost.ipynb #58cc514f
 def plot_simplex_decisions(
     costs,          # `CostMatrix` or (3, M) array
     *,
@@ -205,10 +213,7 @@ def plot_simplex_decisions(
         corners = region @ _CORNERS
         ax.fill(*corners.T, facecolor=COLORS[j % len(COLORS)], alpha=.35, edgecolor="white", linewidth=1.5)
         if np.ptp(corners[:, 0]) > .1: ax.text(*_centroid(corners), str(costs.decisions[j]), ha="center", va="center", fontsize=9)
-    for i, (x, y) in enumerate(_CORNERS):
-        ax.text(x, y + (.03 if i == 2 else -.03), f"surely {costs.classes[i]}", ha="center", va="bottom" if i == 2 else "top", fontsize=9)
-    ax.set(xlim=(-.08, 1.08), ylim=(-.1, .97), aspect="equal")
-    ax.set_axis_off()
+    _name_corners(ax, costs.classes)
     return ax
 
 # %% ../nbs/10_expected_cost.ipynb #49ec9133
@@ -219,57 +224,56 @@ def _centroid(corners):
     if abs(cross.sum()) < 1e-12: return corners.mean(0)
     return (cross[:, None] * (corners + following)).sum(0) / (3 * cross.sum())
 
-# %% ../nbs/10_expected_cost.ipynb #452ac020
-def _abstention_artists(axes):
-    "Artists of the abstention figure on two Axes, and a function that moves them."
-    triangle, bars_ax = axes
-    patches = [triangle.fill(*_CORNERS.T, facecolor=COLORS[j], alpha=.35, edgecolor="white")[0] for j in range(4)]
-    names = [triangle.text(0, 0, name, ha="center", va="center", fontsize=9) for name in ("0", "1", "2", "abstain")]
+# %% ../nbs/10_expected_cost.ipynb #e82eb1fd
+_FOUR = ("decide 0", "decide 1", "decide 2", "abstain")
+
+def _draw_abstention(axes):
+    "Artists of the abstention figure: regions and a point in a triangle on the first of two Axes, bars on the second."
+    triangle, bars = axes
+    regions = [triangle.fill(*_CORNERS.T, facecolor=COLORS[j], alpha=.35, edgecolor="white")[0] for j in range(4)]
+    names = [triangle.text(0, 0, name.removeprefix("decide "), ha="center", va="center", fontsize=9) for name in _FOUR]
     point, = triangle.plot(0, 0, "o", color="black", markersize=8)
-    for i, (x, y) in enumerate(_CORNERS):
-        triangle.text(x, y + (.03 if i == 2 else -.03), f"surely {i}", ha="center", va="bottom" if i == 2 else "top", fontsize=9)
-    triangle.set(xlim=(-.08, 1.08), ylim=(-.1, .97), aspect="equal")
-    triangle.set_axis_off()
-    bars = bars_ax.barh(range(4), np.zeros(4), color=COLORS[:4], alpha=.6)
-    bars_ax.set(yticks=range(4), yticklabels=["decide 0", "decide 1", "decide 2", "abstain"], xlabel="expected cost for this sample")
-    bars_ax.invert_yaxis()
+    _name_corners(triangle, range(3))
+    bars.set(yticks=range(4), yticklabels=_FOUR, xlabel="expected cost for this sample")
+    bars.invert_yaxis()
+    return regions, names, point, bars.barh(range(4), np.zeros(4), color=COLORS[:4])
 
-    def move(abstain_cost, class_2_cost, p1, p2):
-        costs = CostMatrix.zero_one(3, abstain=abstain_cost).array.copy()
-        costs[2, :3] *= class_2_cost
-        posterior = np.array([1 - p1 - p2, p1, p2]).clip(0)
-        posterior /= posterior.sum()
-        for patch, name, region in zip(patches, names, bayes_regions(costs)):
-            patch.set_xy(region @ _CORNERS if len(region) else np.full((3, 2), np.nan))
-            name.set_visible(bool(len(region)))
-            if len(region): name.set_position(_centroid(region @ _CORNERS))
-        point.set_data(*(posterior @ _CORNERS)[:, None])
-        risks = posterior @ costs
-        for bar, risk, best in zip(bars, risks, np.arange(4) == risks.argmin()):
-            bar.set_width(risk)
-            bar.set_alpha(.9 if best else .3)
-        bars_ax.set_xlim(0, max(1, risks.max()))
-        bars_ax.set_title(f"cheapest: {('decide 0', 'decide 1', 'decide 2', 'abstain')[risks.argmin()]}")
-    return move
+# %% ../nbs/10_expected_cost.ipynb #297f918c
+def _move_abstention(axes, artists, abstain_cost, class_2_cost, p1, p2):
+    "Put the artists of the abstention figure where these costs and this posterior want them."
+    patches, names, point, bars = artists
+    costs = CostMatrix.zero_one(3, abstain=abstain_cost).array * [[1], [1], [class_2_cost]]
+    costs[2, 3] = abstain_cost
+    posterior = np.array([max(1 - p1 - p2, 0), p1, p2]) / max(1, p1 + p2)
+    for patch, name, region in zip(patches, names, bayes_regions(costs)):
+        patch.set_xy(region @ _CORNERS if len(region) else np.full((3, 2), np.nan))
+        name.set_visible(len(region) > 0)
+        if len(region): name.set_position(_centroid(region @ _CORNERS))
+    point.set_data(*(posterior @ _CORNERS)[:, None])
+    risks = posterior @ costs
+    for bar, risk, best in zip(bars, risks, np.arange(4) == risks.argmin()):
+        bar.set(width=risk, alpha=.9 if best else .3)
+    axes[1].set(xlim=(0, max(1, risks.max())), title=f"cheapest: {_FOUR[risks.argmin()]}")
 
-# %% ../nbs/10_expected_cost.ipynb #2b0d04d9
-def plot_abstention(abstain_cost=.3, class_2_cost=1., p1=.2, p2=.35, *, axes=None):
+# %% ../nbs/10_expected_cost.ipynb #e10ca667
+def plot_abstention(abstain_cost=.3, class_2_cost=1., p1=.35, p2=.2, *, axes=None):
     "Decision regions of three classes with abstention, one posterior in them, and what each decision costs there; returns the two Axes."
     if axes is None: axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9, 3.6))[1]
-    _abstention_artists(axes)(abstain_cost, class_2_cost, p1, p2)
+    _move_abstention(axes, _draw_abstention(axes), abstain_cost, class_2_cost, p1, p2)
     return axes
 
-# %% ../nbs/10_expected_cost.ipynb #d4a519bc
-def _live_figure(make_artists, n_axes, size):
-    "An image widget, and a function that moves the artists made by `make_artists(axes)` and redraws."
+# %% ../nbs/10_expected_cost.ipynb #6399e17d
+def _live_figure(draw, move, size):
+    "An image widget of two Axes, and a function of the sliders' values that calls `move(axes, artists, **values)` and redraws."
     widgets = optional_import("ipywidgets", extra="book")
     imsave = optional_import("matplotlib.image", extra="book").imsave
     figure = optional_import("matplotlib.figure", extra="book").Figure(figsize=size, dpi=90, layout="constrained")
     canvas = optional_import("matplotlib.backends.backend_agg", extra="book").FigureCanvasAgg(figure)
-    move, image = make_artists(figure.subplots(1, n_axes)), widgets.Image(format="png", layout=widgets.Layout(max_width="100%"))
+    axes = figure.subplots(1, 2)
+    artists, image = draw(axes), widgets.Image(format="png", layout=widgets.Layout(max_width="100%"))
 
     def show(**values):
-        move(**values)
+        move(axes, artists, **values)
         canvas.draw()
         figure.set_layout_engine("none")  # solved once: the layout takes longer than the drawing
         buffer = io.BytesIO()
@@ -294,14 +298,14 @@ def _slider(kind, label, value, low, high, step):
     return getattr(widgets, kind)(value=value, min=low, max=high, step=step, description=label, readout_format=".2f",
                                   style={"description_width": "11em"}, layout=widgets.Layout(width="24em"))
 
-# %% ../nbs/10_expected_cost.ipynb #42fe9ee8
+# %% ../nbs/10_expected_cost.ipynb #94ccf45e
 def explore_abstention():
     "Widget: three classes; move the cost of abstaining, the cost of mistakes on class 2, and a posterior, and see the decision change."
-    image, show = _live_figure(_abstention_artists, 2, (9, 3.6))
+    image, show = _live_figure(_draw_abstention, _move_abstention, (9, 3.6))
     sliders = {"abstain_cost": _slider("FloatSlider", "cost of abstaining", .3, 0, .8, .01),
                "class_2_cost": _slider("FloatSlider", "mistakes on class 2 cost", 1, 1, 10, .5),
-               "p1": _slider("FloatSlider", "posterior of class 1", .2, 0, 1, .01),
-               "p2": _slider("FloatSlider", "posterior of class 2", .35, 0, 1, .01)}
+               "p1": _slider("FloatSlider", "posterior of class 1", .35, 0, 1, .01),
+               "p2": _slider("FloatSlider", "posterior of class 2", .2, 0, 1, .01)}
     return _explorer(sliders, image, show)
 
 # %% ../nbs/10_expected_cost.ipynb #47e47acc
@@ -318,10 +322,16 @@ def soft_expected_cost(
     p, base, step = _soft_terms(posteriors, y, costs, priors)
     return float((base + step * expit(slope * (p - threshold))).sum())
 
-# %% ../nbs/10_expected_cost.ipynb #26cde698
+# %% ../nbs/10_expected_cost.ipynb #7938baca
 def soft_expected_cost_gradient(
-    posteriors, y, costs, threshold, slope, *, priors=None,  # as for `soft_expected_cost`
-) -> tuple[np.ndarray, float]:                               # with respect to the posteriors of class 1, (N,), and to the threshold
+    posteriors,   # as for `soft_expected_cost`, as are the others
+    y,
+    costs,
+    threshold,
+    slope,
+    *,
+    priors=None,
+) -> tuple[np.ndarray, float]:  # with respect to the posteriors of class 1, (N,), and to the threshold
     "Gradient of `soft_expected_cost`."
     p, _, step = _soft_terms(posteriors, y, costs, priors)
     soft = expit(slope * (p - threshold))
@@ -382,54 +392,57 @@ def _gaussian_bayes(separation, prevalence, cost_ratio):
 _SHOWN = {"NEC": lambda c, costs: METRICS["normalized_expected_cost"](c, costs), "1 − F1": lambda c, _: 1 - METRICS["f_beta"](c),
           "1 − MCC": lambda c, _: 1 - METRICS["mcc"](c)}
 
-# %% ../nbs/10_expected_cost.ipynb #040af2a8
-def _expected_cost_artists(axes):
-    "Artists of the operating point figure on two Axes, and a function that moves them."
+# %% ../nbs/10_expected_cost.ipynb #4de1f40c
+_X = np.linspace(-4, 8, 241)  # the score axis
+
+def _draw_operating_point(axes):
+    "Artists of the operating point figure: densities on the first of two Axes, metrics on the second."
     density, metrics = axes
-    x = np.linspace(-4, 8, 241)
-    curves = [density.plot(x, 0 * x, color=COLORS[k], linestyle="-", label=name)[0] for k, name in enumerate(("negatives", "positives"))]
-    areas = [density.fill_between(x, 0 * x, color=COLORS[k], alpha=.4, linewidth=0) for k in (0, 1)]
+    curves = [density.plot(_X, 0 * _X, color=COLORS[k], linestyle="-")[0] for k in (0, 1)]
+    areas = [density.fill_between(_X, 0 * _X, color=COLORS[k], alpha=.4, linewidth=0) for k in (0, 1)]
     notes = [density.text(.98, .96 - .08 * k, "", transform=density.transAxes, ha="right", va="top", color=COLORS[k], fontsize=9) for k in (0, 1)]
-    lines = [metrics.plot(x, 0 * x, color=COLORS[k + 2], label=name)[0] for k, name in enumerate(_SHOWN)]
+    lines = [metrics.plot(_X, 0 * _X, color=COLORS[k + 2], label=name)[0] for k, name in enumerate(_SHOWN)]
     dots = [metrics.plot(0, 0, "o", color=COLORS[k + 2])[0] for k in range(3)]
     best = [metrics.plot(0, 0, "v", color=COLORS[k + 2], markersize=7, markerfacecolor="white")[0] for k in range(3)]
-    yours = [ax.axvline(0, color="black", linestyle="-", linewidth=1.2, label="your threshold") for ax in axes]
-    bayes = [ax.axvline(0, color="black", linestyle="--", linewidth=1.2, label="Bayes threshold") for ax in axes]
+    yours, bayes = ([ax.axvline(0, color="black", linestyle=style, linewidth=1.2, label=label) for ax in axes]
+                    for style, label in (("-", "your threshold"), ("--", "Bayes threshold")))
     density.set(xlim=(-4, 8), xlabel="score", ylabel="density times prior", yticks=[])
     metrics.set(xlim=(-4, 8), ylim=(0, 1.5), xlabel="threshold on the score", ylabel="metric, lower is better")
-    metrics.legend(handles=lines + [yours[1], bayes[1]], loc="upper right", fontsize=8)
+    metrics.legend(handles=[*lines, yours[1], bayes[1]], loc="upper right", fontsize=8)
+    return curves, areas, notes, lines, dots, best, yours, bayes
 
-    def move(fp_cost, fn_cost, prevalence, separation, threshold):
-        heights = (1 - prevalence) * np.exp(-x**2 / 2), prevalence * np.exp(-(x - separation)**2 / 2)
-        wrong = x >= threshold, x <= threshold
-        for curve, area, height, where in zip(curves, areas, heights, wrong):
-            curve.set_ydata(height)
-            area.set_data(x, np.where(where, height, 0), 0 * x)
-        density.set_ylim(0, 1.25 * max(height.max() for height in heights))
-        counts, costs = _gaussian_counts(threshold, separation, prevalence), CostMatrix.binary(fp=fp_cost, fn=fn_cost)
-        notes[0].set_text(f"false alarms {counts.fp:.0f} in 1000, each costs {fp_cost:g}")
-        notes[1].set_text(f"misses {counts.fn:.0f} in 1000, each costs {fn_cost:g}")
-        everywhere = _gaussian_counts(x, separation, prevalence)
-        for line, dot, low, value in zip(lines, dots, best, _SHOWN.values()):
-            y = value(everywhere, costs)
-            line.set_ydata(y)
-            dot.set_data([threshold], [value(counts, costs)])
-            low.set_data([x[np.nanargmin(y)]], [np.nanmin(y)])
-        for line in yours: line.set_xdata([threshold] * 2)
-        for line in bayes: line.set_xdata([_gaussian_bayes(separation, prevalence, fn_cost / fp_cost)] * 2)
-    return move
+# %% ../nbs/10_expected_cost.ipynb #3e9312ab
+def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separation, threshold):
+    "Put the artists of the operating point figure where these values want them."
+    curves, areas, notes, lines, dots, best, yours, bayes = artists
+    heights = (1 - prevalence) * np.exp(-_X**2 / 2), prevalence * np.exp(-(_X - separation)**2 / 2)
+    for curve, area, height, wrong in zip(curves, areas, heights, (_X >= threshold, _X <= threshold)):
+        curve.set_ydata(height)
+        area.set_data(_X, np.where(wrong, height, 0), 0 * _X)
+    axes[0].set_ylim(0, 1.25 * np.max(heights))
+    counts, costs = _gaussian_counts(threshold, separation, prevalence), CostMatrix.binary(fp=fp_cost, fn=fn_cost)
+    notes[0].set_text(f"false alarms {counts.fp:.0f} in 1000, each costs {fp_cost:g}")
+    notes[1].set_text(f"misses {counts.fn:.0f} in 1000, each costs {fn_cost:g}")
+    everywhere = _gaussian_counts(_X, separation, prevalence)
+    for line, dot, low, value in zip(lines, dots, best, _SHOWN.values()):
+        y = value(everywhere, costs)
+        line.set_ydata(y)
+        dot.set_data([threshold], [value(counts, costs)])
+        low.set_data([_X[np.nanargmin(y)]], [np.nanmin(y)])
+    for at, pair in ((threshold, yours), (_gaussian_bayes(separation, prevalence, fn_cost / fp_cost), bayes)):
+        for line in pair: line.set_xdata([at, at])
 
-# %% ../nbs/10_expected_cost.ipynb #f07e79df
+# %% ../nbs/10_expected_cost.ipynb #4b381720
 def plot_expected_cost(fp_cost=1., fn_cost=4., prevalence=.2, separation=2.2, threshold=2., *, axes=None):
     "Two Gaussian score densities with a threshold and the Bayes threshold of the costs, and NEC, F1 and MCC along all thresholds; returns the two Axes."
     if axes is None: axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(11, 3.8))[1]
-    _expected_cost_artists(axes)(fp_cost, fn_cost, prevalence, separation, threshold)
+    _move_operating_point(axes, _draw_operating_point(axes), fp_cost, fn_cost, prevalence, separation, threshold)
     return axes
 
-# %% ../nbs/10_expected_cost.ipynb #a9b95637
+# %% ../nbs/10_expected_cost.ipynb #198e00fa
 def _operating_point_table(fp_cost, fn_cost, prevalence, separation, threshold) -> str:
     "HTML table: confusion matrix and metrics at the chosen threshold, at the Bayes threshold, and at those that F1 and MCC like best."
-    costs, x = CostMatrix.binary(fp=fp_cost, fn=fn_cost), np.linspace(-4, 8, 2401)
+    costs, x = CostMatrix.binary(fp=fp_cost, fn=fn_cost), np.linspace(-4, 8, 601)
     everywhere = _gaussian_counts(x, separation, prevalence)
     at = {"yours": threshold, "Bayes": _gaussian_bayes(separation, prevalence, fn_cost / fp_cost),
           "best F1": x[np.nanargmax(METRICS["f_beta"](everywhere))], "best MCC": x[np.nanargmax(METRICS["mcc"](everywhere))]}
@@ -442,11 +455,11 @@ def _operating_point_table(fp_cost, fn_cost, prevalence, separation, threshold) 
     heads = "".join(f"<th style='padding:0 .6em'>{h}</th>" for h in ("", "threshold", "hits", "misses", "false alarms", "right no", "EC", "NEC", "F1", "MCC"))
     return f"<table><caption>per 1000 samples</caption><tr>{heads}</tr>{rows}</table>"
 
-# %% ../nbs/10_expected_cost.ipynb #77067b3a
+# %% ../nbs/10_expected_cost.ipynb #c83e7aed
 def explore_expected_cost():
     "Widget: move costs, prior, separation and threshold over two score densities; confusion matrix, EC, NEC, F1, MCC and the Bayes threshold follow."
     widgets = optional_import("ipywidgets", extra="book")
-    image, draw = _live_figure(_expected_cost_artists, 2, (11, 3.8))
+    image, draw = _live_figure(_draw_operating_point, _move_operating_point, (11, 3.8))
     table = widgets.HTML()
     def show(**values):
         draw(**values)
@@ -488,7 +501,7 @@ def equal_error_rate(
     tp, fp = _roc(y, scores, sample_weight)
     return float(_EER[method](tp, fp))
 
-# %% ../nbs/10_expected_cost.ipynb #b8848133
+# %% ../nbs/10_expected_cost.ipynb #2bd82ced
 def _crossing(tp, fp):
     "Error rate where the broken line through the ROC points meets the line of equal error rates."
     fpr, gap = fp / fp[-1], fp / fp[-1] - 1 + tp / tp[-1]                 # gap grows from -1 to 1
@@ -497,7 +510,6 @@ def _crossing(tp, fp):
 
 def _hull_crossing(tp, fp):
     "`_crossing` of the ROC convex hull."
-    from cost_eval.decisions import hull_vertices
     corners = hull_vertices(BinaryCounts(tp, fp, tp[-1] - tp, fp[-1] - fp))
     return _crossing(tp[corners], fp[corners])
 
