@@ -1,0 +1,285 @@
+"""Ferrer's tables and figures: each building block against an independent source, and what happens without data."""
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_softmax
+from scipy.stats import multivariate_normal, norm
+
+pd = pytest.importorskip("pandas")
+sk = pytest.importorskip("sklearn.metrics")
+pytest.importorskip("matplotlib").use("Agg")
+
+from cost_eval import datasets
+from cost_eval.datasets import Scores
+from cost_eval.expected_cost import expected_cost, normalized_expected_cost
+from cost_eval.metrics import f_beta
+from cost_eval.reproduce import ITEMS, compare, published, run_item
+from cost_eval.reproductions import expected_cost as paper
+
+
+@pytest.fixture
+def no_data(monkeypatch, tmp_path):
+    monkeypatch.setenv("COST_EVAL_DATA", str(tmp_path))
+    monkeypatch.setenv("COST_EVAL_CACHE", str(tmp_path / "cache"))
+
+
+def at_hand(system):
+    return datasets.available(f"ferrer/{system.source}")
+
+
+def random_scores(n_classes, n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(n_classes), rng.integers(n_classes, size=n - n_classes)]
+    return log_softmax(rng.normal(size=(n, n_classes)) + 1.5 * np.eye(n_classes)[y], axis=1), y
+
+
+# Synthetic data
+
+def test_sample_is_drawn_from_numpys_legacy_stream_class_by_class():
+    x, y, priors = paper.gaussian_sample(3, 1000, .2)
+    assert np.bincount(y).tolist() == [800, 100, 100] and priors == pytest.approx([.8, .1, .1])
+    stream = np.random.RandomState(0)
+    expected = np.concatenate([multivariate_normal(k, .2).rvs(size, random_state=stream) for k, size in enumerate([800, 100, 100])])
+    np.testing.assert_allclose(x, expected)
+
+
+def test_log_posteriors_are_bayes_rule_on_the_true_densities():
+    x, priors = np.linspace(-2, 4, 50), np.array([.7, .2, .1])
+    joint = norm.pdf(x[:, None], np.arange(3), np.sqrt(.3)) * priors
+    np.testing.assert_allclose(np.exp(paper.gaussian_log_posteriors(x, priors, .3)), joint / joint.sum(1, keepdims=True))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=2, max_size=30), st.lists(st.integers(-4, 4), min_size=1, max_size=5))
+@settings(deadline=None)
+def test_counts_above_is_a_loop_over_thresholds(samples, thresholds):
+    y, scores = (np.array(v) for v in zip(*samples))
+    counts = paper.counts_above(y.astype(int), scores, thresholds)
+    for i, t in enumerate(thresholds):
+        assert (counts.tp[i], counts.fp[i]) == (((scores > t) & y).sum(), ((scores > t) & ~y).sum())
+        assert (counts.fn[i], counts.tn[i]) == (((scores <= t) & y).sum(), ((scores <= t) & ~y).sum())
+
+
+def test_other_threshold_is_on_the_other_side_of_the_minimum():
+    cost = np.array([5., 3., 1., 2., 4.5, 6.])
+    assert [paper.other_threshold(cost, i) for i in (0, 1, 3, 4)] == [4, 3, 1, 0]
+
+
+def test_population_counts_are_the_limit_of_samples():
+    y, log_odds = paper.gaussian_log_odds(.2, n_samples=400_000, seed=1)
+    thresholds = np.array([-2., -.5, 0., 1.])
+    sample, population = paper.counts_above(y, log_odds, thresholds), paper.population_counts(thresholds, .2)
+    for cell in ("tp", "fp", "fn", "tn"):
+        np.testing.assert_allclose(getattr(sample, cell) / len(y), getattr(population, cell), atol=.003)
+
+
+@given(st.floats(.03, .6))
+@settings(deadline=None, max_examples=20)
+def test_best_f1_threshold_is_half_the_best_f1(variance):
+    threshold, best = paper.population_f1_optimum(variance)
+    assert 1 / (1 + np.exp(-threshold)) == pytest.approx(best / 2, abs=1e-4)
+    grid = f_beta(paper.population_counts(np.linspace(-3, 3, 601), variance))
+    assert grid.max() <= best + 1e-12
+
+
+def test_f1_optima_are_distributed_like_those_of_samples():
+    fast = paper.f1_optima(5_000, .2, n_replicates=4_000, rng=0)
+    slow = np.array([paper.best_f1_threshold(*paper.gaussian_log_odds(.2, 5_000, seed=s)) for s in range(150)])
+    assert abs(fast.mean() - slow.mean()) < 4 * fast.std() / np.sqrt(150)
+    assert .75 < slow.std() / fast.std() < 1.3
+    np.testing.assert_array_equal(fast[:50], paper.f1_optima(5_000, .2, n_replicates=4_000, rng=0)[:50])
+
+
+def test_threshold_metrics_agree_with_scikit_learn():
+    y, log_odds = paper.gaussian_log_odds(.2, n_samples=2_000)
+    curves = paper.threshold_metrics(paper.counts_above(y, log_odds, [-.5]), c21s=(4,))
+    decided = log_odds > -.5
+    assert 1 - curves["1-F1"][0] == pytest.approx(sk.f1_score(y, decided))
+    assert 1 - curves["1-MCC"][0] == pytest.approx(sk.matthews_corrcoef(y, decided))
+    assert curves["R*2"][0] == decided.mean()
+    assert curves["NEC4"][0] == pytest.approx(((decided & (y == 0)).sum() + 4 * (~decided & (y == 1)).sum()) / min((y == 0).sum(), 4 * (y == 1).sum()))
+
+
+# Table 1
+
+def test_population_of_table_1():
+    joint = paper.population_table_1(n_cells=20_000)
+    for (matrix, rule), p in joint.items():
+        np.testing.assert_allclose(p.sum(1), paper.gaussian_priors(10), atol=1e-12)
+    big = paper.table_1_cells(paper.table_1_counts(n_samples=400_000, seed=1))
+    for cell, value in paper.table_1_cells(joint).items():
+        assert big[cell] == pytest.approx(value, rel=.05, abs=.003), cell
+    bayes = {m: float(expected_cost(joint[m, "Bayes"], paper.paper_costs(paper.gaussian_priors(10))[m])) for m in ("C01", "CinvP", "Cimb", "Cabs1", "Cabs2")}
+    for (matrix, rule), p in joint.items():  # nothing beats the Bayes decisions of calibrated posteriors
+        assert bayes[matrix] <= expected_cost(p, paper.paper_costs(paper.gaussian_priors(10))[matrix]) + 1e-9
+
+
+def test_sampled_table_1_has_the_mean_and_spread_of_samples():
+    joint = paper.population_table_1(n_cells=20_000)
+    drawn = paper.table_1_cells(paper.sampled_table_1(joint, 2_000, n_replicates=500, rng=0))
+    samples = pd.DataFrame([paper.table_1_cells(paper.table_1_counts(2_000, seed=s)) for s in range(60)]).astype(float)
+    for cell in ("C01/Bayes/NEC", "Cimb/Argmax/EC", "Cabs1/Bayes/abs"):
+        assert abs(drawn[cell].mean() - samples[cell].mean()) < 4 * drawn[cell].std() / np.sqrt(60), cell
+        assert .6 < samples[cell].std() / drawn[cell].std() < 1.6, cell
+
+
+def test_table_1_needs_the_10_000_samples():
+    numbers = published("expected_cost", "table1")
+    assert not all(compare(numbers, paper.table_1_cells(paper.table_1_counts(n_samples=100_000)))["agrees"])
+
+
+@pytest.mark.parametrize("item", ["section3.1", "figure1", "figure2", "table1", "appendixA.3"])
+def test_what_needs_no_data_is_reproduced(item, no_data):
+    result = run_item(ITEMS[f"expected_cost/{item}"])
+    assert result.verdict == "reproduced", (result.note, result.table)
+    assert (result.figure is not None) == item.startswith("figure")
+
+
+# Real data: construction
+
+@given(st.lists(st.integers(5, 60), min_size=2, max_size=4), st.data())
+@settings(deadline=None)
+def test_downsample_is_the_largest_with_these_priors(sizes, data):
+    weights = np.array(data.draw(st.lists(st.floats(.2, 1), min_size=len(sizes), max_size=len(sizes))))
+    priors, y = weights / weights.sum(), np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    keep = paper.downsample(y, priors)
+    kept = np.bincount(y[keep], minlength=len(sizes))
+    assert len(set(keep)) == len(keep) and (np.diff(y[keep]) >= 0).all()
+    scale = min(n / p for n, p in zip(sizes, priors))
+    assert (np.abs(kept - scale * priors) <= 1 + 1e-6).all()
+    assert max(kept / sizes) >= 1 - 1 / min(sizes)
+    np.testing.assert_array_equal(keep, paper.downsample(y, priors))
+
+
+def test_systems_are_the_rows_of_tables_2_and_3():
+    rows = {cell.rsplit("/", 2)[0] for cell in published("expected_cost", "table2")["cell"]}
+    assert rows == {s.name for s in paper.SYSTEMS} and len(paper.SYSTEMS) == 20
+    assert {cell.partition("/")[0] for cell in published("expected_cost", "table3")["cell"]} == {s.dataset for s in paper.SYSTEMS}
+
+
+def test_a_class_against_the_others_pools_the_posteriors(monkeypatch):
+    logs, y = random_scores(5)
+    monkeypatch.setitem(datasets.DATASETS, "ferrer/made_up", None)
+    monkeypatch.setattr(datasets, "available", lambda name, *, data_dir=None: name == "ferrer/made_up")
+    monkeypatch.setattr(datasets, "load", lambda name, *, data_dir=None: Scores(name, logs + 7., y))
+    pooled, positive = paper.system_scores(paper.System("x", "y", "made_up", target=2))
+    np.testing.assert_allclose(np.exp(pooled), np.column_stack([1 - np.exp(logs[:, 2]), np.exp(logs[:, 2])]))
+    np.testing.assert_array_equal(positive, y == 2)
+    kept, classes = paper.system_scores(paper.System("x", "y", "made_up", priors=(.5, .2, .1, .1, .1)))
+    np.testing.assert_allclose(kept, logs[paper.downsample(y, (.5, .2, .1, .1, .1))])
+    np.testing.assert_array_equal(classes, paper.system_labels(paper.System("x", "y", "made_up", priors=(.5, .2, .1, .1, .1))))
+
+
+def test_sitw_is_computed_as_soon_as_its_scores_are_there(monkeypatch):
+    logs, y = random_scores(2, n=3000)
+    monkeypatch.setattr(datasets, "available", lambda name, *, data_dir=None: name == "ferrer/sitw_plda")
+    monkeypatch.setattr(datasets, "load", lambda name, *, data_dir=None: Scores(name, logs, y))
+    frame = paper.table_2()
+    assert set(frame.index.get_level_values(0)) == {"SITW", "SITW-Res1", "SITW-Res2"} and not frame.isna().any(axis=None)
+    table = run_item(ITEMS["expected_cost/table2"])  # made-up scores: cells must be off, and nobody may explain them
+    assert table.verdict == "differs" and table.count(None) == len(published("expected_cost", "table2").dropna()) - table.count(True) - table.count(False)
+
+
+# Table 2: the metrics
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_row_of_table_2_agrees_with_scikit_learn(n_classes):
+    logs, y = random_scores(n_classes)
+    row, decided, p = paper.table_2_row(logs, y), logs.argmax(1), np.bincount(y) / len(y)
+    assert row["1-ACC"] == pytest.approx(1 - sk.accuracy_score(y, decided))
+    assert row["C01"] == pytest.approx(row["1-ACC"] / (1 - p.max()))
+    assert row["MC1 argmax"] == pytest.approx(1 - sk.f1_score(y, decided, average="macro"))
+    cimb = np.where(np.arange(n_classes) == n_classes - 1, 100., 1.)[:, None] * (1 - np.eye(n_classes))
+    by_cost = (np.exp(logs) @ cimb).argmin(1)
+    assert row["Cimb"] == pytest.approx(cimb[y, by_cost].mean() / (p @ cimb).min())
+    assert row["MC1"] == pytest.approx(1 - sk.f1_score(y, by_cost, average="macro"))
+    r, q = (f(y, by_cost, average="macro", zero_division=0) for f in (sk.recall_score, sk.precision_score))
+    assert row["MC2"] == pytest.approx(1 - 2 * r * q / (r + q))
+    inverse = (np.exp(logs) / p).argmax(1)
+    assert row["CinvP"] == pytest.approx((1 - sk.balanced_accuracy_score(y, inverse)) / (1 - 1 / n_classes))
+    assert ("EER" in row) == (n_classes == 2)
+    if n_classes == 2:
+        assert row["Bin"] == pytest.approx(1 - sk.f1_score(y, decided))
+        assert row["1-AUC"] == pytest.approx(1 - sk.roc_auc_score(y, logs[:, 1]))
+        fpr, tpr, _ = sk.roc_curve(y, logs[:, 1])
+        assert row["EER"] == pytest.approx(fpr[np.abs(1 - tpr - fpr).argmin()])
+
+
+def test_folds_are_scikit_learns():
+    from sklearn.model_selection import StratifiedKFold
+    y = random_scores(3)[1]
+    fold = paper.published_folds(y, seed=4)
+    for i, (_, test) in enumerate(StratifiedKFold(5, shuffle=True, random_state=4).split(y[:, None], y)):
+        np.testing.assert_array_equal(np.flatnonzero(fold == i), test)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_stopping_early_is_nearly_the_optimum(n_classes):
+    logs, y = random_scores(n_classes)
+    early, exact = paper.calibrated_early(3 * logs, y), paper.calibrated(log_softmax(3 * logs, axis=1), y)
+    def loss(z): return -z[np.arange(len(y)), y].mean()
+    np.testing.assert_allclose(early, exact, atol=.02)
+    assert 0 <= loss(paper.calibrated_early(logs, y)) - loss(exact) + 1e-3 < 2e-3
+
+
+def test_early_gradient_is_the_losses_slope(monkeypatch):
+    logs, y = random_scores(4)
+    seen = {}
+    def spy(loss, start, **options):
+        seen.update(loss=loss, start=start)
+        return type("Result", (), {"x": start})
+    monkeypatch.setattr(paper, "minimize", spy)
+    paper._early_affine(logs, y)
+    theta = seen["start"] + np.random.default_rng(0).normal(size=5) / 5
+    value, gradient = seen["loss"](theta)
+    z = log_softmax(theta[0] * logs + theta[1:], axis=1)
+    assert value == pytest.approx(-z[np.arange(len(y)), y].mean())
+    steps = 1e-6 * np.eye(5)
+    slope = [(seen["loss"](theta + s)[0] - seen["loss"](theta - s)[0]) / 2e-6 for s in steps]
+    np.testing.assert_allclose(gradient, slope, atol=1e-7)
+
+
+def test_standard_error_is_that_of_multinomial_samples():
+    counts, costs = np.array([[80, 15, 5], [3, 6, 1]]), np.array([[0., 1, .3], [20, 0, .3]])
+    sizes = counts.sum(1)
+    draws = np.random.default_rng(0).multinomial(sizes, counts / sizes[:, None], (100_000, 2))
+    assert paper.cost_standard_error(counts, costs) == pytest.approx(normalized_expected_cost(draws, costs).std(), rel=.02)
+    np.testing.assert_allclose(paper.cost_standard_error(np.stack([counts, 4 * counts]), costs)[1], paper.cost_standard_error(counts, costs) / 2)
+
+
+# Reading, and data that are not there
+
+def test_side_by_side_has_the_papers_shape():
+    numbers = pd.DataFrame({"cell": ["r/s/a", "r/s/b", "q/a"], "published": [.5, np.nan, 3.], "decimals": [1, 2, 0]})
+    shown = paper.side_by_side(compare(numbers, {"r/s/a": .58, "q/a": 3.2}), numbers)
+    assert shown.index.tolist() == ["r/s", "q"] and shown.columns.tolist() == ["a", "b"]
+    assert shown.to_numpy().tolist() == [["0.5 ≠ 0.58", "? …"], ["3 = 3", ""]]
+
+
+def test_without_data_the_tables_say_so(no_data):
+    for item in ("table2", "table3"):
+        result = run_item(ITEMS[f"expected_cost/{item}"])
+        assert result.verdict == "needs data" and result.count(True) == result.count(False) == 0
+        assert all(note.startswith("needs data: cost-eval data fetch ferrer/") for note in result.table["note"])
+    assert paper.table_2().empty
+    assert all(paper.system_scores(s) is None and paper.system_labels(s) is None for s in paper.SYSTEMS)
+
+
+QUICK = [s for s in paper.SYSTEMS if s.dataset.startswith(("SST2", "IEMOCAP", "AGNEWS", "CIFAR-1vsO"))]
+
+@pytest.mark.parametrize("system", QUICK, ids=lambda s: s.name)
+def test_small_systems_of_table_2_agree_in_every_cell(system):
+    if not at_hand(system):
+        pytest.skip(f"ferrer/{system.source} is not at hand")
+    numbers = published("expected_cost", "table2")
+    frame = paper.table_2([system])
+    ours = {"/".join((*key, column)): value for key, row in frame.iterrows() for column, value in row.items() if "argmax" not in column}
+    table = compare(numbers, ours).dropna(subset=["published", "ours"])
+    assert len(table) and all(table["agrees"]), table[[a is False for a in table["agrees"]]]
+
+
+def test_table_3_from_the_labels_at_hand():
+    if not datasets.available("ferrer/sitw_plda_targets") or not all(at_hand(s) for s in paper.SYSTEMS if not s.dataset.startswith("SITW")):
+        pytest.skip("the score files are not at hand")
+    result = run_item(ITEMS["expected_cost/table3"])
+    assert result.verdict == "reproduced" and result.count(None) == 0
