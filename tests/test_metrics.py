@@ -53,7 +53,7 @@ def test_record_is_complete(metric):
     assert list(signature.parameters)[0] == "counts" and np.isnan(signature.parameters["undefined"].default)
     assert metric.needs_costs == (metric.cost_parameter is not None)
     if metric.needs_costs: assert signature.parameters[metric.cost_parameter].default is inspect.Parameter.empty
-    assert metric.source in metric.function.__doc__
+    assert metric.source in metric.function.__doc__ and metric.undefined in metric.function.__doc__
     assert f"`{metric.name}`" in metrics_table() and metric.name in metric._repr_markdown_()
 
 
@@ -501,7 +501,9 @@ def test_missing_costs_are_asked_for():
 
 
 def test_unknown_names_are_listed():
-    with pytest.raises(ValueError, match="recal"): evaluate_metrics(GOOD, names=["recal", "mcc"])
+    for function in (lambda names: evaluate_metrics(GOOD, names=names), metrics_table):
+        with pytest.raises(ValueError, match="recal"): function(["recal", "mcc"])
+    with pytest.raises(ValueError, match="columns.*colour"): metrics_table(columns=["metric", "colour"])
 
 
 @pytest.mark.parametrize("name", ["expected_cost", "normalized_expected_cost", "mean_subjective_utility", "weighted_accuracy"])
