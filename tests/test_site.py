@@ -308,6 +308,7 @@ BROKEN = {
     "See [x](index.ipynb#none).": "no #none in index.ipynb",
     "See [x](11_gone.ipynb).": "11_gone.ipynb leads nowhere",
     "![a figure](gone.png)": "no image gone.png",
+    "![far away](https://example.org/x.png)": "no image https://example.org/x.png in nbs/",
     "text\n\n:::": "never opened",
     "$$ a = b": "$$ is never closed",
     ("code", "#| label: fig-x\n#| fig-cap: [unclosed\n1"): "not YAML",
@@ -340,6 +341,7 @@ IMPERFECT = {
     "figure without #| fig-alt, in 'draw()'": ("code", "draw()", {"image/png": PIXEL}),
     "a widget is not saved": ("code", "slider", {"application/vnd.jupyter.widget-view+json": {"model_id": "abc"}}),
     "footnote": "A footnote.[^nowhere]",
+    "'equation @eq-a' reads as the word twice": "By equation @eq-a.\n\n$$\na\n$$ {#eq-a}",
 }
 
 

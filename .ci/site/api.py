@@ -1,4 +1,4 @@
-"""API entries: what `show_doc` prints under an exported cell, for Quarto and for Sphinx alike."""
+"""Exported code on the page, for Quarto and for Sphinx alike: an API entry under each public definition, the rest folded."""
 import ast
 import inspect
 import re
@@ -8,19 +8,54 @@ from fastcore.docments import docments
 from nbdev import showdoc
 from nbdev.config import get_config
 from nbdev.doclinks import NbdevLookup
+from nbdev.processors import FilterDefaults, rm_export
 
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 EMPTY = inspect.Parameter.empty
 UNDERLINED = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}[ \t]*$", re.M)
 WIDTH = 88
 
 
 def install():
-    "Let nbdev print API entries our way."
+    "Let nbdev print API entries our way, and keep the exported code that has none."
     showdoc.BasicMarkdownRenderer = Entry
+    if not hasattr(FilterDefaults, "usual_procs"):
+        FilterDefaults.usual_procs = FilterDefaults.base_procs
+        FilterDefaults.base_procs = lambda self: insert_before(FilterDefaults.usual_procs(self), rm_export, fold_private)
+
+
+def insert_before(items, item, new):
+    at = items.index(item)
+    return [*items[:at], new, *items[at:]]
+
+
+def fold_private(cell):
+    "An exported cell of helpers and constants has no API entry: show its code, folded."
+    if cell.cell_type != "code" or not {"export", "exporti"} & cell.directives_.keys() or "hide" in cell.directives_:
+        return
+    nodes = cell.parsed_() or []
+    public = any(isinstance(n, DEFINITIONS) and not n.name.startswith("_") for n in nodes)
+    if not public and not all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in nodes):
+        for flag in ("export", "exporti"):
+            cell.directives_.pop(flag, None)
+        cell.source = f'#| code-fold: true\n#| code-summary: "Code: {", ".join(names(nodes)) or "helpers"}"\n{cell.source}'
+
+
+def names(nodes):
+    "What top-level statements define."
+    found = [n.name for n in nodes if isinstance(n, DEFINITIONS)]
+    targets = [t for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign)) for t in getattr(n, "targets", None) or [n.target]]
+    return found + [t.id for t in targets if isinstance(t, ast.Name)]
 
 
 class Entry(showdoc.BasicMarkdownRenderer):
     "Heading, source link, signature as it is called, what it does, a row per parameter, the members of a class, the code."
+
+    def __init__(self, sym, *args, **kwargs):
+        try:
+            super().__init__(sym, *args, **kwargs)
+        except ValueError as error:  # fastcore compares defaults with !=
+            raise TypeError(f"{sym.__qualname__} has an array as a default, which nbdev cannot document: take None for it") from error
 
     def _repr_markdown_(self):
         source = NbdevLookup().code(self.fn)
@@ -28,7 +63,7 @@ class Entry(showdoc.BasicMarkdownRenderer):
         if source:
             parts.append(f'[source]({source}){{target="_blank" style="float:right; font-size:smaller"}}')
         if self.sig:
-            parts.append(f"```python\n{signature_text(self.sym, self.nm, self.sig)}\n```")
+            parts.append(f"```python\n{signature_text(self.sym, self.nm, self.sig, written(self.code()))}\n```")
         parts += [*docstring_parts(self.sym, table=self.parameter_table()), member_table(self.sym), self.folded_code()]
         return "\n\n".join(part for part in parts if part)
 
@@ -41,10 +76,14 @@ class Entry(showdoc.BasicMarkdownRenderer):
         return table(("parameter", "what it is"), rows)
 
 
+    def code(self):
+        "The definition as it was exported, or None."
+        known = NbdevLookup()[self.fn]
+        return definitions_in(known[1]).get(self.nm) if isinstance(known, tuple) else None
+
     def folded_code(self):
         "The exported code: nbdev leaves it out of the page, a book should not."
-        known = NbdevLookup()[self.fn]
-        code = definitions_in(known[1]).get(self.nm) if isinstance(known, tuple) else None
+        code = self.code()
         return f"<details class=\"code\"><summary>Code</summary>\n\n```python\n{code}\n```\n\n</details>" if code else ""
 
 
@@ -56,7 +95,7 @@ def definitions_in(path):
 
     def visit(nodes, prefix=""):
         for node in nodes:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if isinstance(node, DEFINITIONS):
                 start = min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1
                 found[prefix + node.name] = inspect.cleandoc("\n" + "\n".join(lines[start:node.end_lineno]))
                 if isinstance(node, ast.ClassDef):
@@ -79,19 +118,36 @@ def cell(text):
     return re.sub(r"(?<!\\)\|", r"\\|", " ".join(str(text).split()))
 
 
+def written(code):
+    "{parameter: its annotation as written} of a function, or of a class by its __init__ or its fields: ArrayLike stays ArrayLike."
+    if not code:
+        return {}
+    node = ast.parse(code).body[0]
+    if isinstance(node, ast.ClassDef):
+        init = next((n for n in node.body if isinstance(n, DEFINITIONS) and n.name == "__init__"), None)
+        if init is None:
+            return {n.target.id: ast.unparse(n.annotation) for n in node.body if isinstance(n, ast.AnnAssign)}
+        node = init
+    a = node.args
+    every = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, [a.vararg, a.kwarg])]
+    annotations = {arg.arg: ast.unparse(arg.annotation) for arg in every if arg.annotation}
+    return annotations | ({"return": ast.unparse(node.returns)} if node.returns else {})
+
+
+def annotation_text(annotation):
+    "`ndarray`, not `numpy.ndarray`."
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return re.sub(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])", "", text.strip("'\""))
+
+
 def default_text(value):
     "A default as one would type it; objects without a stable repr become dots."
     text = getattr(value, "__name__", None) or repr(value)
     return "..." if " at 0x" in text else text
 
 
-def annotation_text(annotation):
-    "`ndarray`, not `numpy.ndarray`."
-    return re.sub(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])", "", inspect.formatannotation(annotation).strip("'\""))
-
-
 def parameter_text(parameter):
-    "`weight: float = 0.5`, without the quotes of postponed annotations."
+    "`weight: float = 0.5`."
     stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
     text = stars + parameter.name
     if parameter.annotation is not EMPTY:
@@ -103,10 +159,10 @@ def parameter_text(parameter):
 
 def parameter_texts(sig):
     "All parameters, with the bare `*` and `/` that say how they may be passed."
-    texts, kinds = [], [p.kind for p in sig.parameters.values()]
-    P = inspect.Parameter
-    for i, parameter in enumerate(sig.parameters.values()):
-        if parameter.kind == P.KEYWORD_ONLY and P.KEYWORD_ONLY not in kinds[:i] and P.VAR_POSITIONAL not in kinds[:i]:
+    texts, P, parameters = [], inspect.Parameter, list(sig.parameters.values())
+    kinds = [p.kind for p in parameters]
+    for i, parameter in enumerate(parameters):
+        if parameter.kind == P.KEYWORD_ONLY and not {P.KEYWORD_ONLY, P.VAR_POSITIONAL} & set(kinds[:i]):
             texts.append("*")
         texts.append(parameter_text(parameter))
         if parameter.kind == P.POSITIONAL_ONLY and P.POSITIONAL_ONLY not in kinds[i + 1:]:
@@ -114,13 +170,14 @@ def parameter_texts(sig):
     return texts
 
 
-def signature_text(sym, name, sig):
+def signature_text(sym, name, sig, annotations):
     "The call on one line when it fits, else one parameter a line."
-    first = next(iter(sig.parameters), None)
-    if first in ("self", "cls"):
-        sig = sig.replace(parameters=list(sig.parameters.values())[1:])
-    texts = parameter_texts(sig)
-    returns = "" if inspect.isclass(sym) or sig.return_annotation in (EMPTY, None) else f" -> {annotation_text(sig.return_annotation)}"
+    parameters = [p.replace(annotation=annotations.get(p.name, p.annotation)) for p in sig.parameters.values()]
+    if parameters and parameters[0].name in ("self", "cls"):
+        del parameters[0]
+    texts = parameter_texts(inspect.Signature(parameters))
+    returned = annotations.get("return", sig.return_annotation)
+    returns = "" if inspect.isclass(sym) or returned in (EMPTY, None, "None") else f" -> {annotation_text(returned)}"
     line = f"{name}({', '.join(texts)}){returns}"
     if len(line) <= WIDTH:
         return line

@@ -18,6 +18,7 @@ ASIDE = re.compile(r"(`+)(?!`)(?:(?!\n\s*\n).)*?(?<!`)\1(?!`)|<!--.*?-->"
                    r"|(?<![\\$])\$(?![\s$])(?:\\.|(?!\n\s*\n)[^$\\])+?(?<!\s)\$(?!\d)", re.S)
 REFERENCE = re.compile(r"\[?(?<![\w@\\/.])-?@((?:fig|tbl|eq|sec|lst)-[\w-]*\w)\]?")
 TARGET = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)(\{[^{}]*\})?", re.S)
+BADGE = re.compile(r"\[!\[[^\]]*\]\(https?://[^)\s]*\)\]\([^)\s]*\)[ \t]*\n?")
 SHORTCODE = re.compile(r"\{\{<.*?>\}\}")
 VIEW, STATE = "application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json"
 HIDDEN = "\x00{}\x00"
@@ -304,7 +305,9 @@ class Translator:
             kept.append(m.group(0))
             return HIDDEN.format(len(kept) - 1)
 
-        text = ASIDE.sub(hide, text)
+        text = BADGE.sub("", ASIDE.sub(hide, text))  # badges are for the README; here they would be fetched from elsewhere
+        for word in re.findall(r"\b(?:equation|figure|table)\s+\[?@(?:eq|fig|tbl)-[\w-]+", text, re.I):
+            self.page.complaint(f"{word!r} reads as the word twice: the reference alone says it")
         text = TARGET.sub(self.link, text)
         text = REFERENCE.sub(self.reference, text)
         return re.sub("\x00(\\d+)\x00", lambda m: kept[int(m.group(1))], text)
@@ -312,8 +315,8 @@ class Translator:
     def link(self, m):
         image, label, target, title, _ = m.groups()
         if image:
-            if not re.match(r"\w+:", target) and not self.is_file(target):
-                self.page.problem(f"no image {target}")
+            if not self.is_file(target):
+                self.page.problem(f"no image {target} in nbs/")
             return f"![{label}]({target}{title})"
         return f"[{label}]({self.target(target)}{title})"
 
