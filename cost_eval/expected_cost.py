@@ -20,20 +20,21 @@ from .decisions import hull_vertices
 from .metrics import METRICS
 from .plotting import COLORS, ensure_axes, label_lines
 
-# %% ../nbs/10_expected_cost.ipynb #51e509b5
+# %% ../nbs/10_expected_cost.ipynb #c65571c2
 def _divide(a, b, *, undefined=np.nan, where=True):
     "`a / b`, and `undefined` where `b` is 0 or `where` is false; a float for two scalars."
     a, b = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
-    return np.divide(a, b, out=np.full(a.shape, undefined, float), where=(b != 0) & where)[()]
+    return _plain(np.divide(a, b, out=np.full(a.shape, undefined, float), where=(b != 0) & where))
 
-# %% ../nbs/10_expected_cost.ipynb #91ce3fe7
+def _plain(value): return value if np.ndim(value) else float(value)
+
 def _counts_and_costs(counts, costs):
     "Counts and costs as float arrays (..., K, M) whose last two axes agree."
     if isinstance(counts, BinaryCounts): counts = counts.to_matrix()
     counts = check_counts(counts).astype(float)
     return counts, as_cost_array(costs, *counts.shape[-2:])
 
-# %% ../nbs/10_expected_cost.ipynb #ed48d78a
+# %% ../nbs/10_expected_cost.ipynb #0b4ef840
 def _check_priors(priors, n_classes):
     "`check_priors` for a stack (..., K)."
     priors = np.asarray(priors, float)
@@ -43,7 +44,6 @@ def _check_priors(priors, n_classes):
     check_priors(rows[good.argmin()], n_classes)  # the first bad row, if there is one, says what is wrong
     return priors
 
-# %% ../nbs/10_expected_cost.ipynb #28d2de0e
 def _class_priors(counts, priors):
     "The given priors, checked against the counts, or else the counts' own class frequencies."
     sizes = counts.sum(-1)
@@ -55,7 +55,7 @@ def _class_priors(counts, priors):
                          "add samples of them, or set their prior to 0")
     return priors
 
-# %% ../nbs/10_expected_cost.ipynb #c685052d
+# %% ../nbs/10_expected_cost.ipynb #cf91c764
 def expected_cost(
     counts,       # (..., K, M) confusion counts, classes in rows, or `BinaryCounts`
     costs,        # `CostMatrix` or (..., K, M) array: cost of each decision for each class
@@ -69,7 +69,7 @@ def expected_cost(
     totals = np.einsum("...ij,...ij->...i", counts, costs)
     if priors is None: return _divide(totals.sum(-1), sizes.sum(-1))
     priors = _class_priors(counts, priors)
-    return (priors * _divide(totals, sizes, undefined=0)).sum(-1)
+    return _plain((priors * _divide(totals, sizes, undefined=0)).sum(-1))
 
 # %% ../nbs/10_expected_cost.ipynb #61e2b52b
 def plot_cost_lines(
@@ -92,14 +92,14 @@ def plot_cost_lines(
     ax.set(xlim=(0, up_to), xlabel=f"prior probability of {costs.classes[1]!r}", ylabel="expected cost")
     return label_lines(ax)
 
-# %% ../nbs/10_expected_cost.ipynb #1eb668ca
+# %% ../nbs/10_expected_cost.ipynb #a7fc3e93
 def naive_cost(
     costs,        # `CostMatrix` or (..., K, M) array
     priors,       # (..., K) class priors
 ) -> np.ndarray:  # (...) cost per sample
     "Expected cost of the best system that never looks at the sample: the cheapest constant decision (Ferrer 2025, equation 3)."
     costs = as_cost_array(costs)
-    return _naive_cost(costs, _check_priors(priors, costs.shape[-2]))
+    return _plain(_naive_cost(costs, _check_priors(priors, costs.shape[-2])))
 
 def _naive_cost(costs, priors):
     "`naive_cost` of checked arrays; nan priors give nan."
@@ -298,12 +298,12 @@ def _slider(kind, label, value, low, high, step):
     return getattr(widgets, kind)(value=value, min=low, max=high, step=step, description=label, readout_format=".2f",
                                   style={"description_width": "11em"}, layout=widgets.Layout(width="24em"))
 
-# %% ../nbs/10_expected_cost.ipynb #94ccf45e
+# %% ../nbs/10_expected_cost.ipynb #3aa3c903
 def explore_abstention():
     "Widget: three classes; move the cost of abstaining, the cost of mistakes on class 2, and a posterior, and see the decision change."
     image, show = _live_figure(_draw_abstention, _move_abstention, (9, 3.6))
     sliders = {"abstain_cost": _slider("FloatSlider", "cost of abstaining", .3, 0, .8, .01),
-               "class_2_cost": _slider("FloatSlider", "mistakes on class 2 cost", 1, 1, 10, .5),
+               "class_2_cost": _slider("FloatSlider", "class 2 mistakes cost", 1, 1, 10, .5),
                "p1": _slider("FloatSlider", "posterior of class 1", .35, 0, 1, .01),
                "p2": _slider("FloatSlider", "posterior of class 2", .2, 0, 1, .01)}
     return _explorer(sliders, image, show)
@@ -432,10 +432,10 @@ def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separatio
     for at, pair in ((threshold, yours), (_gaussian_bayes(separation, prevalence, fn_cost / fp_cost), bayes)):
         for line in pair: line.set_xdata([at, at])
 
-# %% ../nbs/10_expected_cost.ipynb #4b381720
+# %% ../nbs/10_expected_cost.ipynb #c1a28a28
 def plot_expected_cost(fp_cost=1., fn_cost=4., prevalence=.2, separation=2.2, threshold=2., *, axes=None):
     "Two Gaussian score densities with a threshold and the Bayes threshold of the costs, and NEC, F1 and MCC along all thresholds; returns the two Axes."
-    if axes is None: axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(11, 3.8))[1]
+    if axes is None: axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9.6, 3.6))[1]
     _move_operating_point(axes, _draw_operating_point(axes), fp_cost, fn_cost, prevalence, separation, threshold)
     return axes
 
@@ -455,11 +455,11 @@ def _operating_point_table(fp_cost, fn_cost, prevalence, separation, threshold) 
     heads = "".join(f"<th style='padding:0 .6em'>{h}</th>" for h in ("", "threshold", "hits", "misses", "false alarms", "right no", "EC", "NEC", "F1", "MCC"))
     return f"<table><caption>per 1000 samples</caption><tr>{heads}</tr>{rows}</table>"
 
-# %% ../nbs/10_expected_cost.ipynb #c83e7aed
+# %% ../nbs/10_expected_cost.ipynb #67f5a69e
 def explore_expected_cost():
     "Widget: move costs, prior, separation and threshold over two score densities; confusion matrix, EC, NEC, F1, MCC and the Bayes threshold follow."
     widgets = optional_import("ipywidgets", extra="book")
-    image, draw = _live_figure(_draw_operating_point, _move_operating_point, (11, 3.8))
+    image, draw = _live_figure(_draw_operating_point, _move_operating_point, (9.6, 3.6))
     table = widgets.HTML()
     def show(**values):
         draw(**values)
