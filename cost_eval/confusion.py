@@ -213,7 +213,7 @@ def _ratio(numerator, denominator):
         out = np.where(np.equal(denominator, 0), np.nan, np.divide(numerator, denominator))
     return out[()]
 
-# %% ../nbs/00_confusion.ipynb #3b3a8893
+# %% ../nbs/00_confusion.ipynb #1d61cb33
 _CELLS = ("tp", "fp", "fn", "tn")
 
 
@@ -227,7 +227,7 @@ class _Cells:
 
     def __post_init__(self):
         for name, value in zip(_CELLS, np.broadcast_arrays(*(np.asarray(getattr(self, c)) for c in _CELLS))):
-            if value.dtype.kind not in "biuf" or (value.size and not (value.min() >= 0 and value.max() < np.inf)):
+            if value.dtype.kind not in "biuf" or (value.size and not (value.min() >= 0 and (value.dtype.kind in "iu" or value.max() < np.inf))):
                 raise ValueError(f"{name}: counts must be finite numbers and at least 0, got {value}")
             object.__setattr__(self, name, (value.astype(int) if value.dtype.kind == "b" else value)[()])
 
@@ -326,22 +326,32 @@ def check_binary(values: ArrayLike, name: str = "y_true", n: int | None = None) 
         raise ValueError(f"{name}: expected 0/1 or booleans, got values such as {some}; say which label is positive: {name} == label")
     return positive
 
-# %% ../nbs/00_confusion.ipynb #cb8af2e4
+# %% ../nbs/00_confusion.ipynb #9ff50157
+_MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 but its sign
+
+
 def _pack(positive: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, int] | None:
     "One integer per sample, in the order of the scores, whose last bit is the label, and the offset taken from nonzero scores; None if they do not fit."
-    magnitude = scores.view(np.int64) & np.int64(2**63 - 1)
+    bits, keys = scores.view(np.int64), np.empty(len(scores), np.int64)
     blocks = [slice(i, i + _BLOCK) for i in range(0, len(scores), _BLOCK)]
-    smallest = [m[m > 0].min(initial=2**63 - 1) if m.min() == 0 else m.min() for m in (magnitude[b] for b in blocks)]
-    offset = int(min(smallest, default=1)) - 1
-    if magnitude.max(initial=0) - offset >= 2**62: return None
+    ranges = [_nonzero_range(bits[b] & _MAGNITUDE) for b in blocks]
+    offset = min((low for low, _ in ranges), default=1) - 1
+    if max((high for _, high in ranges), default=0) - offset >= 2**62: return None
     for b in blocks:
-        key = magnitude[b]
+        key, sign = np.bitwise_and(bits[b], _MAGNITUDE, out=keys[b]), bits[b] >> 63  # sign: 0 or -1
         key -= offset
         np.maximum(key, 0, out=key)  # zeros stay zeros
-        np.negative(key, out=key, where=scores[b] < 0)
+        key ^= sign
+        key -= sign  # negated where the sign is -1
         key <<= 1
         key |= positive[b]
-    return magnitude, offset
+    return keys, offset
+
+
+def _nonzero_range(magnitude: np.ndarray) -> tuple[int, int]:
+    "Smallest nonzero value, and largest."
+    low = magnitude.min()
+    return int(low or magnitude[magnitude > 0].min(initial=_MAGNITUDE)), int(magnitude.max())
 
 
 def _unpack(packed: np.ndarray, offset: int) -> tuple[np.ndarray, np.ndarray]:
