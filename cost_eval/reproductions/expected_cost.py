@@ -11,7 +11,7 @@ __all__ = ['GRID', 'SYSTEMS', 'side_by_side', 'gaussian_sample', 'gaussian_prior
            'calibrated', 'table_2_row', 'table_2', 'calibrated_early', 'table_2_compared', 'cost_standard_error',
            'section_3_1', 'appendix_a_3']
 
-# %% ../../nbs/11_expected_cost_reproduced.ipynb #b3c863a7
+# %% ../../nbs/11_expected_cost_reproduced.ipynb #b39cd007
 from typing import NamedTuple
 
 import numpy as np
@@ -21,14 +21,14 @@ from scipy.stats import norm
 
 from .. import datasets
 from ..confusion import BinaryCounts, confusion_counts, optional_import
-from ..costs import CostMatrix
+from ..costs import CostMatrix, as_cost_array
 from ..decisions import bayes_decisions, bayes_threshold, cross_calibrate, naive_decision
 from ..expected_cost import equal_error_rate, expected_cost, normalized_expected_cost, roc_auc
 from ..metrics import f_beta, f_beta_of_macro_averages, macro_f_beta, mcc
 from ..plotting import COLORS, use_style
 from ..reproduce import Reproduction, compare, published, reproduces
 
-# %% ../../nbs/11_expected_cost_reproduced.ipynb #4787f82a
+# %% ../../nbs/11_expected_cost_reproduced.ipynb #7aea23c0
 def side_by_side(
     table,            # a comparison made by `compare`
     paper,            # the published numbers it was made from
@@ -40,8 +40,9 @@ def side_by_side(
         old = "?" if np.isnan(row.published) else f"{row.published:.{decimals}f}"
         new = "…" if np.isnan(row.ours) else f"{row.ours:.{decimals + 1 if decimals else 0}f}"
         return " ".join(filter(None, [old, marks.get(row.agrees, ""), new]))
+    digits = np.where(paper["published"].isna(), paper["decimals"].max(), paper["decimals"])  # nothing in print: as many as elsewhere
     rows, columns = zip(*(cell.rsplit("/", 1) for cell in table["cell"]))
-    frame = pd.DataFrame({"row": rows, "column": columns, "text": [show(*pair) for pair in zip(table.itertuples(), paper["decimals"])]})
+    frame = pd.DataFrame({"row": rows, "column": columns, "text": [show(*pair) for pair in zip(table.itertuples(), digits)]})
     wide = frame.pivot(index="row", columns="column", values="text").fillna("")
     return wide.reindex(index=list(dict.fromkeys(rows)), columns=list(dict.fromkeys(columns))).rename_axis(index=None, columns=None)
 
@@ -476,13 +477,13 @@ def table_2_compared(data_dir=None):
     notes |= _early_notes(compare(paper, ours), data_dir)
     return Reproduction(compare(paper, ours, notes=notes), note="MC1 and MC2 fit Bayes decisions for Cimb, not the argmax decisions of the text")
 
-# %% ../../nbs/11_expected_cost_reproduced.ipynb #eeecdf9e
+# %% ../../nbs/11_expected_cost_reproduced.ipynb #355bcce6
 def cost_standard_error(
     counts,           # (..., K, M)
-    costs,            # (K, M)
+    costs,            # `CostMatrix` or (K, M) array in standard form
 ) -> np.ndarray:      # (...)
     "Standard error of the normalized expected cost for fixed class sizes: each class is a multinomial sample."
-    counts, costs = np.asarray(counts, float), CostMatrix(costs).array if not isinstance(costs, CostMatrix) else costs.array
+    counts, costs = np.asarray(counts, float), as_cost_array(costs)
     sizes = counts.sum(-1)
     mean, square = ((counts * c).sum(-1) / sizes for c in (costs, costs**2))
     share = sizes / sizes.sum(-1, keepdims=True)
