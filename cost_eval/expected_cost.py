@@ -8,9 +8,7 @@ __all__ = ['expected_cost', 'plot_cost_lines', 'naive_cost', 'normalized_expecte
            'soft_expected_cost', 'soft_expected_cost_gradient', 'implicit_cost_ratio', 'f_beta_threshold',
            'plot_expected_cost', 'explore_expected_cost', 'roc_auc', 'equal_error_rate', 'plot_cost_curve']
 
-# %% ../nbs/10_expected_cost.ipynb #50f381b8
-import io
-
+# %% ../nbs/10_expected_cost.ipynb #325e42e4
 import numpy as np
 from scipy.special import expit, ndtr
 
@@ -18,7 +16,7 @@ from .confusion import BinaryCounts, check_counts, optional_import, threshold_co
 from .costs import CostMatrix, as_cost_array, check_priors
 from .decisions import hull_vertices
 from .metrics import METRICS
-from .plotting import COLORS, ensure_axes, label_lines
+from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
 
 # %% ../nbs/10_expected_cost.ipynb #c65571c2
 def _divide(a, b, *, undefined=np.nan, where=True):
@@ -262,51 +260,15 @@ def plot_abstention(abstain_cost=.3, class_2_cost=1., p1=.35, p2=.2, *, axes=Non
     _move_abstention(axes, _draw_abstention(axes), abstain_cost, class_2_cost, p1, p2)
     return axes
 
-# %% ../nbs/10_expected_cost.ipynb #6399e17d
-def _live_figure(draw, move, size):
-    "An image widget of two Axes, and a function of the sliders' values that calls `move(axes, artists, **values)` and redraws."
-    widgets = optional_import("ipywidgets", extra="book")
-    imsave = optional_import("matplotlib.image", extra="book").imsave
-    figure = optional_import("matplotlib.figure", extra="book").Figure(figsize=size, dpi=90, layout="constrained")
-    canvas = optional_import("matplotlib.backends.backend_agg", extra="book").FigureCanvasAgg(figure)
-    axes = figure.subplots(1, 2)
-    artists, image = draw(axes), widgets.Image(format="png", layout=widgets.Layout(max_width="100%"))
-
-    def show(**values):
-        move(axes, artists, **values)
-        canvas.draw()
-        figure.set_layout_engine("none")  # solved once: the layout takes longer than the drawing
-        buffer = io.BytesIO()
-        imsave(buffer, canvas.buffer_rgba(), format="png", metadata={"Software": None}, pil_kwargs={"compress_level": 1})
-        image.value = buffer.getvalue()
-    return image, show
-
-# %% ../nbs/10_expected_cost.ipynb #adcbeeb3
-def _explorer(sliders, image, show, *extra):
-    "A box of sliders above an image; any change of a slider calls `show` with all values."
-    widgets = optional_import("ipywidgets", extra="book")
-    def changed(_=None): show(**{name: slider.value for name, slider in sliders.items()})
-    for slider in sliders.values(): slider.observe(changed, names="value")
-    changed()
-    rows = widgets.Box(list(sliders.values()), layout=widgets.Layout(display="flex", flex_flow="row wrap"))
-    return widgets.VBox([rows, image, *extra])
-
-# %% ../nbs/10_expected_cost.ipynb #cd13a378
-def _slider(kind, label, value, low, high, step):
-    "A slider of the book: label on the left, continuous update."
-    widgets = optional_import("ipywidgets", extra="book")
-    return getattr(widgets, kind)(value=value, min=low, max=high, step=step, description=label, readout_format=".2f",
-                                  style={"description_width": "11em"}, layout=widgets.Layout(width="24em"))
-
-# %% ../nbs/10_expected_cost.ipynb #3aa3c903
+# %% ../nbs/10_expected_cost.ipynb #6f036562
 def explore_abstention():
     "Widget: three classes; move the cost of abstaining, the cost of mistakes on class 2, and a posterior, and see the decision change."
-    image, show = _live_figure(_draw_abstention, _move_abstention, (9, 3.6))
-    sliders = {"abstain_cost": _slider("FloatSlider", "cost of abstaining", .3, 0, .8, .01),
-               "class_2_cost": _slider("FloatSlider", "class 2 mistakes cost", 1, 1, 10, .5),
-               "p1": _slider("FloatSlider", "posterior of class 1", .35, 0, 1, .01),
-               "p2": _slider("FloatSlider", "posterior of class 2", .2, 0, 1, .01)}
-    return _explorer(sliders, image, show)
+    image, show = live_figure(_draw_abstention, _move_abstention, (9, 3.6))
+    sliders = {"abstain_cost": slider("cost of abstaining", .3, 0, .8, .01),
+               "class_2_cost": slider("class 2 mistakes cost", 1, 1, 10, .5),
+               "p1": slider("posterior of class 1", .35, 0, 1, .01),
+               "p2": slider("posterior of class 2", .2, 0, 1, .01)}
+    return explorer(sliders, image, show)
 
 # %% ../nbs/10_expected_cost.ipynb #47e47acc
 def soft_expected_cost(
@@ -455,19 +417,19 @@ def _operating_point_table(fp_cost, fn_cost, prevalence, separation, threshold) 
     heads = "".join(f"<th style='padding:0 .6em'>{h}</th>" for h in ("", "threshold", "hits", "misses", "false alarms", "right no", "EC", "NEC", "F1", "MCC"))
     return f"<table><caption>per 1000 samples</caption><tr>{heads}</tr>{rows}</table>"
 
-# %% ../nbs/10_expected_cost.ipynb #67f5a69e
+# %% ../nbs/10_expected_cost.ipynb #028bd16d
 def explore_expected_cost():
     "Widget: move costs, prior, separation and threshold over two score densities; confusion matrix, EC, NEC, F1, MCC and the Bayes threshold follow."
     widgets = optional_import("ipywidgets", extra="book")
-    image, draw = _live_figure(_draw_operating_point, _move_operating_point, (9.6, 3.6))
+    image, draw = live_figure(_draw_operating_point, _move_operating_point, (9.6, 3.6))
     table = widgets.HTML()
     def show(**values):
         draw(**values)
         table.value = _operating_point_table(**values)
-    sliders = {"fp_cost": _slider("FloatSlider", "cost of a false alarm", 1, .5, 20, .5), "fn_cost": _slider("FloatSlider", "cost of a miss", 4, .5, 20, .5),
-               "prevalence": _slider("FloatSlider", "prior of the positives", .2, .01, .99, .01),
-               "separation": _slider("FloatSlider", "separation", 2.2, .2, 4, .1), "threshold": _slider("FloatSlider", "your threshold", 2, -4, 8, .05)}
-    return _explorer(sliders, image, show, table)
+    sliders = {"fp_cost": slider("cost of a false alarm", 1, .5, 20, .5), "fn_cost": slider("cost of a miss", 4, .5, 20, .5),
+               "prevalence": slider("prior of the positives", .2, .01, .99, .01),
+               "separation": slider("separation", 2.2, .2, 4, .1), "threshold": slider("your threshold", 2, -4, 8, .05)}
+    return explorer(sliders, image, show, table)
 
 # %% ../nbs/10_expected_cost.ipynb #8e7abcae
 def roc_auc(
