@@ -370,7 +370,7 @@ def main(argv=None):
     pages, more = how(project, arguments.strict)
     state["complaints"] = complaints = complaints + more
     if arguments.strict and complaints:
-        raise Failure("\n".join(complaints))
+        raise Failure("\n".join([*complaints, "These are warnings; without --strict they would only be printed."]))
     project.build.mkdir(parents=True, exist_ok=True)
     stamp.write_text(json.dumps(state))
     for line in complaints:

@@ -141,6 +141,8 @@ def lab(tmp_path):
     settings = tmp_path / "settings/@jupyterlab/notebook-extension/tracker.jupyterlab-settings"
     settings.parent.mkdir(parents=True)
     settings.write_text('{"windowingMode": "none"}')  # else cells that are out of sight are out of the page
+    (tmp_path / "CONFIG").mkdir()
+    (tmp_path / "CONFIG/jupyter_lab_config.json").write_text('{"LabApp": {"news_url": null}}')  # no question about news over the page
     port = free_port()
     env = {**os.environ, "PYTHONPATH": str(ROOT), **{f"JUPYTER_{d}_DIR": str(tmp_path / d) for d in ("CONFIG", "DATA", "RUNTIME")},
            "IPYTHONDIR": str(tmp_path / "ipython"), "JUPYTERLAB_SETTINGS_DIR": str(tmp_path / "settings"),
@@ -148,7 +150,7 @@ def lab(tmp_path):
     log = (tmp_path / "lab.log").open("w")
     process = subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}", "--IdentityProvider.token=", f"--ServerApp.root_dir={tmp_path / 'nbs'}",
-         "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"],
+         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"],
         env=env, cwd=tmp_path, stdout=log, stderr=subprocess.STDOUT)
     url = f"http://127.0.0.1:{port}"
     try:
@@ -173,8 +175,20 @@ def wait_for(condition, complaint, detail=lambda: "", patience=PATIENCE):
         time.sleep(.5)
 
 
-SETTLED = """() => [...document.querySelectorAll('.jp-OutputArea-output .jupyter-widgets')].map(box =>
-    [...box.querySelectorAll('.widget-html-content, .jp-OutputArea-output')].map(e => e.textContent + [...e.querySelectorAll('img')].map(i => i.src)).join()).join()"""
+SHOWN = """() => [...document.querySelectorAll('.jp-OutputArea-output .jupyter-widgets :is(.widget-html-content, .widget-image, .jp-OutputArea-output)')]
+    .map(e => e.outerHTML).join()"""  # what widgets show, without their sliders
+
+
+def settled(page):
+    "What the widgets show once it stays the same for a second."
+    seen = [None]
+
+    def stays():
+        seen.append(page.evaluate(SHOWN))
+        time.sleep(.5)
+        return seen[-1] and seen[-1] == page.evaluate(SHOWN)
+    wait_for(stays, "the widgets do not come to rest")
+    return seen[-1]
 
 
 def test_a_slider_moves_the_chapter_in_jupyterlab(browser, lab):
@@ -189,11 +203,11 @@ def test_a_slider_moves_the_chapter_in_jupyterlab(browser, lab):
     wait_for(lambda: idle.count() and "[*]" not in page.content(), "the notebook does not finish")
     handle = page.locator(".jp-OutputArea-output .noUi-handle").first
     handle.scroll_into_view_if_needed()
-    before, box = page.evaluate(SETTLED), handle.bounding_box()
+    before, box = settled(page), handle.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + 30, y, steps=6)
     page.mouse.up()
-    wait_for(lambda: page.evaluate(SETTLED) != before, "the widget shows the same after its slider was dragged")
+    wait_for(lambda: settled(page) != before, "the widget shows the same after its slider was dragged")
     page.close()
