@@ -105,14 +105,13 @@ def other_threshold(
     index, best = np.arange(len(cost)), np.nanargmin(cost)
     return int(np.nanargmin(np.where((index < best) != (i < best), np.abs(cost - cost[i]), np.inf)))
 
-# %% ../../nbs/11_expected_cost_reproduced.ipynb #0900da95
+# %% ../../nbs/11_expected_cost_reproduced.ipynb #77576218
 def best_f1_threshold(
     y,                # (N,) classes 0 and 1
     scores,           # (N,) log posterior odds
-    thresholds=GRID,
 ) -> float:
-    "The threshold of the grid with the largest F1."
-    return float(thresholds[np.nanargmax(f_beta(counts_above(y, scores, thresholds)))])
+    "The threshold of the paper's grid with the largest F1."
+    return float(GRID[np.nanargmax(f_beta(counts_above(y, scores, GRID)))])
 
 def gaussian_log_odds(variance, n_samples=100_000, seed=0):
     "Two classes of appendix B: classes and log posterior odds."
@@ -186,25 +185,24 @@ def population_f1_optimum(variance):
     best = minimize_scalar(lambda t: -f_beta(population_counts(t, variance)), bounds=(-3, 3), method="bounded", options={"xatol": 1e-9})
     return float(best.x), float(-best.fun)
 
-# %% ../../nbs/11_expected_cost_reproduced.ipynb #51326eb7
+# %% ../../nbs/11_expected_cost_reproduced.ipynb #08df636b
 def f1_optima(
     n_samples,        # size of each sample
     variance,         # common variance of the two classes
-    thresholds=GRID,  # increasing
     *,
     prior=.8,         # of the first class
     n_replicates=10_000,
     rng=None,         # seed or Generator
 ):                    # (n_replicates,) best thresholds
-    "F1-optimal thresholds of many samples of appendix B: one multinomial draw a class, no samples."
-    rng, above = np.random.default_rng(rng), population_counts(thresholds, variance, prior)
+    "F1-optimal thresholds of the paper's grid in many samples of appendix B: one multinomial draw a class, no samples."
+    rng, above = np.random.default_rng(rng), population_counts(GRID, variance, prior)
     counted = []
     for rate, share in ((above.fpr, prior), (above.tpr, 1 - prior)):
         cells = rng.multinomial(round(n_samples * share), -np.diff(rate, prepend=1, append=0), n_replicates)
         counted.append(cells[:, ::-1].cumsum(1)[:, -2::-1])  # samples above each threshold
     fp, tp = counted
     fn, tn = round(n_samples * (1 - prior)) - tp, round(n_samples * prior) - fp
-    return thresholds[np.nanargmax(f_beta(BinaryCounts(tp=tp, fp=fp, fn=fn, tn=tn)), axis=1)]
+    return GRID[np.nanargmax(f_beta(BinaryCounts(tp=tp, fp=fp, fn=fn, tn=tn)), axis=1)]
 
 # %% ../../nbs/11_expected_cost_reproduced.ipynb #e57232f0
 def plot_figure_2(variances=(.2, .06), costs=(1, 1.8)):
