@@ -40,13 +40,13 @@ class Parsed(HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.ids, self.links, self.loaded, self.images, self.text, self.classes = set(), [], [], [], [], []
+        self.ids, self.links, self.loaded, self.images, self.text, self.classes = [], [], [], [], [], []
         self.skip = 0
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attrs):
         a = dict(attrs)
-        self.ids |= {a[k] for k in ("id", "name") if a.get(k)}
+        self.ids += [a["id"]] if a.get("id") else []
         self.classes += (a.get("class") or "").split()
         self.links += [a["href"]] if tag == "a" and a.get("href") else []
         self.loaded += [a[k] for k in ("src", "srcset") if a.get(k)] if tag in LOADS else []
@@ -109,6 +109,12 @@ def test_links_lead_somewhere(page, docs):
         elif url.fragment and target.suffix == ".html" and unquote(url.fragment) not in parsed(target).ids:
             dead.append(link)
     assert not dead
+
+
+def test_no_id_is_given_twice(page):
+    "Two styled tables with one uuid would share their colours."
+    ids = parsed(page).ids
+    assert not {i for i in ids if ids.count(i) > 1}
 
 
 def test_links_to_the_repository_name_files_that_exist(page):
