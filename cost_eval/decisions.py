@@ -100,7 +100,7 @@ def _prior_ratio(n_classes: int, priors, train_priors) -> np.ndarray:
         raise ValueError(f"train_priors: class {np.argmin(train)} has prior 0, so its posteriors cannot be moved to another prior")
     return check_priors(priors, n_classes) / train
 
-# %% ../nbs/03_decisions.ipynb #50245fc2
+# %% ../nbs/03_decisions.ipynb #97cd1ee5
 def bayes_decisions(
     posteriors: ArrayLike,  # (N, K), rows sum to 1
     costs: CostMatrix | ArrayLike,  # (K, M)
@@ -120,7 +120,7 @@ def bayes_decisions(
     if not len(decisions): check_posteriors(p, len(c), log=log)
     for block in _blocks(len(decisions), 8 * (2 * len(c) + c.shape[1])):
         part = check_posteriors(p[block], len(c), log=log)
-        decisions[block] = ((np.exp(part) if log else part) @ c).argmin(1)
+        decisions[block] = np.einsum("ni,ij->nj", np.exp(part) if log else part, c, optimize=len(c) > 8).argmin(1)
     return decisions
 
 # %% ../nbs/03_decisions.ipynb #8302267c
@@ -306,7 +306,7 @@ def cross_entropy(
     own = p[np.arange(len(p)), _check_classes(y, *p.shape)]
     with np.errstate(divide="ignore"): return float(-np.average(own if log else np.log(own), weights=sample_weight))
 
-# %% ../nbs/03_decisions.ipynb #f4efe0d8
+# %% ../nbs/03_decisions.ipynb #0d269860
 def _entropy_derivatives(theta, x, y, w):
     "Cross-entropy of softmax(alpha x + beta), its gradient and Hessian in theta = (alpha, beta), for (K, n) log-posteriors `x`."
     z = theta[0] * x + theta[1:, None]
@@ -314,16 +314,15 @@ def _entropy_derivatives(theta, x, y, w):
     own = np.take_along_axis(z, y[None], 0)[0]
     np.exp(z, out=z)
     total = z.sum(0)
-    loss = w @ (np.log(total) - own)
+    loss = np.einsum("n,n->", w, np.log(total) - own)
     z /= total
     mean = np.einsum("kn,kn->n", z, x)
-    size = z @ w
     spread, zw = x - mean, z * w
-    gradient = np.append(w @ (mean - np.take_along_axis(x, y[None], 0)[0]), size - np.bincount(y, w, len(x)))
+    gradient = np.append(np.einsum("n,n->", w, mean - np.take_along_axis(x, y[None], 0)[0]), zw.sum(1) - np.bincount(y, w, len(x)))
     hessian = np.empty((len(theta), len(theta)))
     hessian[0, 1:] = hessian[1:, 0] = np.einsum("kn,kn->k", zw, spread)
     hessian[0, 0] = np.einsum("kn,kn,kn->", zw, spread, spread)
-    both = zw @ z.T
+    both = np.einsum("kn,ln->kl", zw, z, optimize=len(x) > 8)
     np.fill_diagonal(both, 0)
     hessian[1:, 1:] = np.diag(both.sum(1)) - both  # p(1 - p) as a sum over the other classes: no cancellation
     return loss, gradient, hessian
