@@ -152,6 +152,19 @@ def read_pages(project, folder):
     return pages
 
 
+def translated(project, pages):
+    "{page name: notebook in MyST}; Failure with everything that cannot be shown."
+    import translate
+    for page in pages:  # the state of widgets as it was saved, not as nbdev merges it with what its own run made
+        saved = json.loads((project.nbs / f"{page.stem}.ipynb").read_text(encoding="utf-8"))
+        page.nb["metadata"]["widgets"] = saved["metadata"].get("widgets", {})
+    try:
+        return translate.translate(pages, site_url=project.site_url, blob_url=project.blob_url,
+                                   is_file=lambda path: (project.nbs / path).is_file())
+    except translate.Problem as problem:
+        raise Failure(str(problem)) from None
+
+
 # With Quarto -------------------------------------------------------------------------------------
 
 NBDEV_DOCS = "import api, nbdev.quarto; api.install(); nbdev.quarto.nbdev_docs.__wrapped__(n_workers=0)"
@@ -159,7 +172,6 @@ NBDEV_DOCS = "import api, nbdev.quarto; api.install(); nbdev.quarto.nbdev_docs._
 
 def build_with_quarto(project, strict):
     "nbdev_docs, and then the checks that Quarto's exit code does not make."
-    import translate
     (project.root / "README.md").touch()  # newer than index.ipynb, or nbdev renders it again
     with ModuleIndex(project):
         env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(project.root), os.environ.get("PYTHONPATH", "")])}
@@ -172,8 +184,7 @@ def build_with_quarto(project, strict):
     if process.wait():
         raise Failure(f"nbdev_docs stopped with exit code {process.returncode}")
     pages = read_pages(project, project.root / "_proc")
-    for page in pages:
-        translate.collect(page)
+    translated(project, pages)  # thrown away: it finds dead links between notebooks
     complaints = [line.strip() for line in log if "WARN" in line] + quarto_complaints(project, pages)
     finish(project, pages)
     return pages, complaints
@@ -199,7 +210,7 @@ def build_with_sphinx(project, strict):
     pages = read_pages(project, project.root / "_proc")
     write_sources(project, pages)
     say(STEPS[2])
-    complaints = [text for page in pages for text in page.complaints] + run_sphinx(project, pages)
+    complaints = run_sphinx(project, pages)
     say(STEPS[3])
     shutil.rmtree(project.docs, ignore_errors=True)
     shutil.copytree(project.build / "html", project.docs, ignore=shutil.ignore_patterns(".buildinfo*", "objects.inv"))
@@ -242,14 +253,7 @@ def write_sources(project, pages):
     import translate
     source = project.build / "source"
     source.mkdir(parents=True, exist_ok=True)
-    saved = {p.stem: json.loads((project.nbs / f"{p.stem}.ipynb").read_text(encoding="utf-8"))["metadata"] for p in pages}
-    for page in pages:
-        page.nb["metadata"]["widgets"] = saved[page.stem].get("widgets", {})
-    try:
-        notebooks = translate.translate(pages, site_url=project.site_url, blob_url=project.blob_url,
-                                        is_file=lambda path: (project.nbs / path).is_file())
-    except translate.Problem as problem:
-        raise Failure(str(problem)) from None
+    notebooks = translated(project, pages)
     if "index" not in notebooks:
         raise Failure("index.ipynb is missing or not in the sidebar")
     notebooks["index"]["cells"].append(translate.markdown_cell(toctrees(project, pages)))
@@ -368,7 +372,7 @@ def main(argv=None):
         shutil.rmtree(project.build, ignore_errors=True)
     how = build_with_quarto if shutil.which("quarto") else build_with_sphinx
     pages, more = how(project, arguments.strict)
-    state["complaints"] = complaints = complaints + more
+    state["complaints"] = complaints = complaints + [text for page in pages for text in page.complaints] + more
     if arguments.strict and complaints:
         raise Failure("\n".join([*complaints, "These are warnings; without --strict they would only be printed."]))
     project.build.mkdir(parents=True, exist_ok=True)

@@ -111,6 +111,7 @@ def test_links_lead_somewhere(page, docs):
     assert not dead
 
 
+@sphinx_only
 def test_no_id_is_given_twice(page):
     "Two styled tables with one uuid would share their colours."
     ids = parsed(page).ids
@@ -337,6 +338,7 @@ def test_broken_references_fail_the_build(toy):
 
 
 @sphinx_only
+@sphinx_only
 def test_a_cell_that_fails_is_named(toy):
     done = build(toy(("code", "#| default_exp first"), ("code", "#| export\ndef f():\n    return 1\n\n1 / 0")))
     assert done.returncode != 0 and "1 / 0" in done.stderr and "ZeroDivisionError" in done.stderr
@@ -393,6 +395,11 @@ def stand_in(folder, *, log="", leave_out=(), body="fine", code=0):
     script.write_text(STAND_IN.format(python=sys.executable, log=log, leave_out=leave_out, body=body, code=code))
     script.chmod(script.stat().st_mode | stat.S_IEXEC)
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
+def test_with_quarto_a_dead_link_is_found(toy, tmp_path):
+    done = build(toy("See [x](index.ipynb#none)."), path=stand_in(tmp_path / "bin"))
+    assert done.returncode != 0 and "no #none in index.ipynb" in done.stderr
 
 
 @pytest.mark.parametrize("behaviour, said", [
