@@ -170,7 +170,7 @@ def translated(project, pages):
 NBDEV_DOCS = "import api, nbdev.quarto; api.install(); nbdev.quarto.nbdev_docs.__wrapped__(n_workers=0)"
 
 
-def build_with_quarto(project, strict):
+def build_with_quarto(project):
     "nbdev_docs, and then the checks that Quarto's exit code does not make."
     (project.root / "README.md").touch()  # newer than index.ipynb, or nbdev renders it again
     with ModuleIndex(project):
@@ -201,7 +201,7 @@ def quarto_complaints(project, pages):
 
 # With Sphinx -------------------------------------------------------------------------------------
 
-def build_with_sphinx(project, strict):
+def build_with_sphinx(project):
     "Process, translate, build, copy."
     say = Progress()
     say(STEPS[0])
@@ -371,7 +371,7 @@ def main(argv=None):
     if arguments.force:
         shutil.rmtree(project.build, ignore_errors=True)
     how = build_with_quarto if shutil.which("quarto") else build_with_sphinx
-    pages, more = how(project, arguments.strict)
+    pages, more = how(project)
     state["complaints"] = complaints = complaints + [text for page in pages for text in page.complaints] + more
     if arguments.strict and complaints:
         raise Failure("\n".join([*complaints, "These are warnings; without --strict they would only be printed."]))

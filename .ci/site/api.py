@@ -190,17 +190,12 @@ def docstring_parts(sym, table):
     if inspect.isclass(sym) and doc.startswith(f"{sym.__name__}("):  # made by dataclass, repeats the signature
         doc = ""
     pieces = UNDERLINED.split(doc)
-    parts = [paragraphs(pieces[0]), table]
+    parts = [pieces[0].strip(), table]
     for title, body in zip(pieces[1::2], pieces[2::2]):
         known = title in ("Parameters", "Returns") and table
         if not known and title != "Attributes":
             parts.append(f"**{title}.** {definitions(body)}")
     return parts
-
-
-def paragraphs(text):
-    "Docstring prose; a further indented block stays as it is."
-    return text.strip()
 
 
 def definitions(body):
