@@ -14,9 +14,8 @@ cfg = config["DEFAULT"]
 class SdistWithSettings(sdist):
     """The source distribution cannot be built without settings.ini, so it carries it."""
 
-    def add_defaults(self):
-        super().add_defaults()
-        self.filelist.append("settings.ini")
+    def make_release_tree(self, base_dir, files):
+        super().make_release_tree(base_dir, [*files, "settings.ini"])
 
 
 extras = {name: cfg[f"{name}_requirements"].split() for name in ("data", "book", "site", "scale")}

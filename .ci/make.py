@@ -123,7 +123,8 @@ def run(*command, **kwargs):
     start = time.time()
     code = subprocess.run(words, cwd=str(ROOT), stdin=subprocess.DEVNULL, env=surroundings(), **kwargs).returncode
     if code:
-        raise Failed("%s ended with code %d after %.0f s" % (Path(words[0]).name if len(words) < 2 else words[1], code, time.time() - start))
+        program = " ".join([Path(words[0]).name, *words[1:2]])
+        raise Failed("%s ended with code %d after %.0f s" % (program, code, time.time() - start))
 
 
 def surroundings():

@@ -241,9 +241,9 @@ class _Cells:
 
     def __eq__(self, other): return isinstance(other, _Cells) and all(np.array_equal(getattr(self, c), getattr(other, c)) for c in _CELLS)
 
-# %% ../nbs/00_confusion.ipynb #eea977f4
+# %% ../nbs/00_confusion.ipynb #d5e00035
 class _Rates(_Cells):
-    "Sums and rates of the four cells; a rate is nan where it has no sample."
+    "Sums and rates of the four cells (a rate is nan where it has no sample), and ways to show them."
     shape = property(lambda self: np.shape(self.tp), doc="Shape of the arrays; () for one confusion matrix.")
     p = property(lambda self: self.tp + self.fn, doc="Positives.")
     n = property(lambda self: self.fp + self.tn, doc="Negatives.")
@@ -261,7 +261,13 @@ class _Rates(_Cells):
     fdr = property(lambda self: _ratio(self.fp, self.predicted_p), doc="False discovery rate, 1 - precision.")
     fomr = property(lambda self: _ratio(self.fn, self.predicted_n), doc="False omission rate, 1 - npv.")
 
-# %% ../nbs/00_confusion.ipynb #93171540
+    def to_matrix(self) -> np.ndarray:
+        "Matrices of shape (..., 2, 2): true class in rows, decision in columns, positive last."
+        return np.stack([self.tn, self.fp, self.fn, self.tp], axis=-1).reshape(*self.shape, 2, 2)
+
+    def _repr_html_(self) -> str | None: return None if self.shape else _html(self)
+
+# %% ../nbs/00_confusion.ipynb #5cdd054a
 class BinaryCounts(_Rates):
     """True and false positives, false and true negatives (`tp, fp, fn, tn`): arrays of one shape, counts or summed weights.
 
@@ -286,17 +292,11 @@ class BinaryCounts(_Rates):
         "Counts (not rounded) of `total` samples with this prevalence and these error rates, all in [0, 1]; arguments broadcast."
         return cls(*_cells_of_rates(total, prevalence, fpr, fnr))
 
-    def to_matrix(self) -> np.ndarray:
-        "Matrices of shape (..., 2, 2): true class in rows, decision in columns, positive last."
-        return np.stack([self.tn, self.fp, self.fn, self.tp], axis=-1).reshape(*self.shape, 2, 2)
-
     def with_prevalence(self, prevalence: ArrayLike) -> "BinaryCounts":
         "The same error rates and total at another prevalence; ValueError where a class without a sample has no error rate."
         if np.any(np.equal(self.p, 0) | np.equal(self.n, 0)):
             raise ValueError("prevalence: cannot be changed where a class has no sample, since its error rate is unknown")
         return self.from_rates(self.total, prevalence, self.fpr, self.fnr)
-
-    def _repr_html_(self) -> str | None: return None if self.shape else _html(self)
 
 # %% ../nbs/00_confusion.ipynb #bac23675
 def _cells_of_rates(total, prevalence, fpr, fnr) -> tuple:
@@ -326,7 +326,7 @@ def check_binary(values: ArrayLike, name: str = "y_true", n: int | None = None) 
         raise ValueError(f"{name}: expected 0/1 or booleans, got values such as {some}; say which label is positive: {name} == label")
     return positive
 
-# %% ../nbs/00_confusion.ipynb #9ff50157
+# %% ../nbs/00_confusion.ipynb #822a9717
 _MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 but its sign
 
 
@@ -353,7 +353,7 @@ def _nonzero_range(magnitude: np.ndarray) -> tuple[int, int]:
     low = magnitude.min()
     return int(low or magnitude[magnitude > 0].min(initial=_MAGNITUDE)), int(magnitude.max())
 
-
+# %% ../nbs/00_confusion.ipynb #5d6affdc
 def _unpack(packed: np.ndarray, offset: int) -> tuple[np.ndarray, np.ndarray]:
     "Scores and the number of positives so far, after a leading +inf and 0."
     scores, tp = np.full(len(packed) + 1, np.inf), np.zeros(len(packed) + 1, np.int64)

@@ -107,13 +107,9 @@ class _Standard(_Labelled):
         "w = C_FN / (C_FN + C_FP) of a binary matrix."
         return self.error_costs[1] / sum(self.error_costs)
 
-# %% ../nbs/01_costs.ipynb #f83ad38d
-class CostMatrix(_Standard):
-    """Costs of M decisions (columns) for K true classes (rows), labelled and read-only; lower is better (Ferrer 2025, section 2).
-
-    `CostMatrix(costs, *, classes=None, decisions=None)`; labels default to 0..K-1, and the decisions of a square matrix to its classes.
-    ValueError for ragged, transposed (by its labels), non-finite or choiceless costs. Functions take it wherever they take a plain array.
-    """
+# %% ../nbs/01_costs.ipynb #1b7ca457
+class _Named(_Standard):
+    "The cost matrices that have a name."
 
     @classmethod
     def zero_one(cls, K: int, abstain: float | None = None) -> "CostMatrix":
@@ -141,6 +137,14 @@ class CostMatrix(_Standard):
     def from_weight(cls, weight: float) -> "CostMatrix":
         "Error costs that sum to 1, a false negative having the share `weight` in (0, 1): w of Lombardo et al. (2025)."
         return cls.binary(fp=1 - _in_range(weight, "weight", 0, 1), fn=weight)
+
+# %% ../nbs/01_costs.ipynb #7060b815
+class CostMatrix(_Named):
+    """Costs of M decisions (columns) for K true classes (rows), labelled and read-only; lower is better (Ferrer 2025, section 2).
+
+    `CostMatrix(costs, *, classes=None, decisions=None)`; labels default to 0..K-1, and the decisions of a square matrix to its classes.
+    ValueError for ragged, transposed (by its labels), non-finite or choiceless costs. Functions take it wherever they take a plain array.
+    """
 
     @classmethod
     def from_utilities(cls, utilities: ArrayLike, *, classes=None, decisions=None) -> "CostMatrix":
