@@ -117,12 +117,12 @@ def live_figure(
         image.value = buffer.getvalue()
     return image, show
 
-# %% ../nbs/04_plotting.ipynb #a38692b7
+# %% ../nbs/04_plotting.ipynb #3eaf5152
 def slider(label, value, low, high, step):
     "A slider of the book: label on the left, two decimals, continuous update."
     widgets = optional_import("ipywidgets", extra="book")
     return widgets.FloatSlider(value=value, min=low, max=high, step=step, description=label, readout_format=".2f",
-                               style={"description_width": "11em"}, layout=widgets.Layout(width="24em"))
+                               style={"description_width": "13em"}, layout=widgets.Layout(width="26em"))
 
 
 def explorer(

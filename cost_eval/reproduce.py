@@ -7,7 +7,7 @@ __all__ = ['VERDICTS', 'FAILURES', 'MARKS', 'COLUMNS', 'ITEMS', 'BUDGETS', 'STYL
            'Reproduction', 'Item', 'reproduces', 'Result', 'run_item', 'discover', 'select', 'run', 'scoreboard',
            'write', 'main']
 
-# %% ../nbs/91_reproduce.ipynb #0a88eca3
+# %% ../nbs/91_reproduce.ipynb #6862c2ce
 import argparse
 import csv
 import importlib
@@ -29,6 +29,7 @@ import numpy as np
 
 from . import datasets
 from .confusion import optional_import
+from .plotting import save_figure
 
 # %% ../nbs/91_reproduce.ipynb #c40fb512
 VERDICTS = {
@@ -399,20 +400,16 @@ def scoreboard(results, form: str = "table"):
         raise ValueError(f"form: got {form!r}, want one of {', '.join(forms)}")
     return forms[form](results)
 
-# %% ../nbs/91_reproduce.ipynb #c5ffcc00
+# %% ../nbs/91_reproduce.ipynb #e9cc2992
 def write(results, out) -> None:
     "CSV, PNG and SVG of each item and scoreboard.html and scoreboard.md, the same bytes on every run."
-    mpl = optional_import("matplotlib", extra="book")
     out = Path(out)
     for result in results:
         base = out / result.name
         base.parent.mkdir(parents=True, exist_ok=True)
         if result.table is not None:
             result.table.to_csv(f"{base}.csv", index=False, lineterminator="\n")
-        with mpl.rc_context({"svg.hashsalt": "cost_eval"}):
-            for suffix, figure in result.figures.items():
-                figure.savefig(f"{base}{suffix}.png", metadata={"Software": None})
-                figure.savefig(f"{base}{suffix}.svg", metadata={"Date": None})
+        for suffix, figure in result.figures.items(): save_figure(figure, f"{base}{suffix}")
     out.mkdir(parents=True, exist_ok=True)
     (out / "scoreboard.html").write_text(scoreboard(results, "html"), encoding="utf-8")
     (out / "scoreboard.md").write_text(scoreboard(results, "markdown"), encoding="utf-8")
