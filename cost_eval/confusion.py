@@ -24,7 +24,7 @@ def optional_import(
     except ModuleNotFoundError as error:
         raise ImportError(f'{name.partition(".")[0]} is needed for this: pip install "cost_eval[{extra}]"') from error
 
-# %% ../nbs/00_confusion.ipynb #2fa953ce
+# %% ../nbs/00_confusion.ipynb #022f3171
 def check_1d(values: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
     "`values` as a 1-D array, of length `n` if that is given; `ValueError` naming the argument otherwise."
     array = values if isinstance(values, np.ndarray) else _as_labels(values)
@@ -39,7 +39,7 @@ def _as_labels(values) -> np.ndarray:
     "An array of any sequence of labels; mixed types stay what they are, and tuples are labels, not rows."
     if hasattr(values, "dtype") or not hasattr(values, "__len__"): return np.asarray(values)
     kinds = set(map(type, values))
-    if tuple in kinds or frozenset in kinds or (str in kinds and len(kinds) > 1):
+    if any(issubclass(k, (tuple, frozenset)) for k in kinds) or (any(issubclass(k, str) for k in kinds) and len(kinds) > 1):
         array = np.empty(len(values), object)
         array[:] = values
         return array
@@ -68,13 +68,13 @@ def check_scores(scores: ArrayLike, n: int | None = None) -> np.ndarray:
         raise ValueError(f"scores: NaN at position {np.flatnonzero(np.isnan(s))[0]}; drop these samples or give them a score")
     return s
 
-# %% ../nbs/00_confusion.ipynb #f793b4a8
+# %% ../nbs/00_confusion.ipynb #64758f26
 def check_counts(
     counts: ArrayLike,                        # (..., K, M): true class in rows, decision in columns
     shape: tuple[int, int] | None = None,     # (K, M), if it is known
     name: str = "counts",
 ) -> np.ndarray:
-    "Counts as an array; `ValueError` unless they are numbers, finite, not negative and of the right shape."
+    "Counts as an int64 or float64 array; `ValueError` unless they are numbers, finite, not negative and of the right shape."
     try: c = np.asarray(counts)
     except ValueError: c = np.empty((), object)
     if c.dtype.kind not in "biuf" or c.ndim < 2:
@@ -84,7 +84,12 @@ def check_counts(
         raise ValueError(f"{name}: {c.shape[-2]} x {c.shape[-1]}, but {shape[0]} classes (rows) x {shape[1]} decisions (columns) are needed{hint}")
     if not (np.isfinite(c).all() and (c >= 0).all()):
         raise ValueError(f"{name}: negative, infinite or NaN entries; counts (or summed weights) are finite and at least 0")
-    return c
+    return c.astype(_wide(c.dtype), copy=False)
+
+
+def _wide(dtype: np.dtype) -> type:
+    "The 64-bit type for counts of a type: sums of 8-bit counts would run over."
+    return np.float64 if dtype.kind == "f" else np.int64
 
 # %% ../nbs/00_confusion.ipynb #2d496cd3
 _BLOCK = 1 << 15  # samples handled at a time: small enough for the processor's cache
@@ -108,7 +113,13 @@ def _codes(values: np.ndarray, labels: list, name: str, argument: str) -> np.nda
         raise ValueError(f"{name}: label {unknown!r} is not in {argument} = {labels}; add it there or drop these samples")
     return codes
 
-# %% ../nbs/00_confusion.ipynb #aafd025f
+# %% ../nbs/00_confusion.ipynb #3cf82761
+def _is_missing(label) -> bool:
+    "None, NaN, NaT or pandas' NA: whatever does not say that it equals itself."
+    try: return label is None or not label == label
+    except TypeError: return True
+
+# %% ../nbs/00_confusion.ipynb #9ceadd2c
 def _labels(given, name: str) -> list:
     "A list of distinct labels from what the caller gave."
     labels = _as_labels(given).tolist()
@@ -123,7 +134,7 @@ def _seen(*arrays: np.ndarray) -> list:
     if all(a.dtype.kind in "biu" for a in arrays):
         return np.unique(np.concatenate([_distinct_integers(a) for a in arrays])).tolist()
     labels = list(dict.fromkeys(v for a in arrays for v in a.tolist()))
-    if any(v is None or v != v for v in labels):
+    if any(_is_missing(v) for v in labels):
         raise ValueError("y_true or decisions: missing values (None or NaN) among the labels; drop these samples")
     try: return sorted(labels)
     except TypeError: return labels
@@ -140,8 +151,8 @@ def _distinct_integers(a: np.ndarray) -> np.ndarray:
         if seen.all(): break
     return np.flatnonzero(seen) + low
 
-# %% ../nbs/00_confusion.ipynb #1af39392
-def _encode(y_true, decisions, classes, decision_labels, n=None, name="decisions"):
+# %% ../nbs/00_confusion.ipynb #85132a0c
+def _encode(y_true, decisions, classes, decision_labels, name="decisions"):
     "Codes of classes and decisions, and how many there are of each."
     y, d = check_1d(y_true, "y_true"), check_1d(decisions, name)
     check_1d(d, name, len(y))
@@ -213,7 +224,7 @@ def _ratio(numerator, denominator):
         out = np.where(np.equal(denominator, 0), np.nan, np.divide(numerator, denominator))
     return out[()]
 
-# %% ../nbs/00_confusion.ipynb #1d61cb33
+# %% ../nbs/00_confusion.ipynb #36ddec6e
 _CELLS = ("tp", "fp", "fn", "tn")
 
 
@@ -229,7 +240,7 @@ class _Cells:
         for name, value in zip(_CELLS, np.broadcast_arrays(*(np.asarray(getattr(self, c)) for c in _CELLS))):
             if value.dtype.kind not in "biuf" or (value.size and not (value.min() >= 0 and (value.dtype.kind in "iu" or value.max() < np.inf))):
                 raise ValueError(f"{name}: counts must be finite numbers and at least 0, got {value}")
-            object.__setattr__(self, name, (value.astype(int) if value.dtype.kind == "b" else value)[()])
+            object.__setattr__(self, name, value.astype(_wide(value.dtype), copy=False)[()])
 
     def __add__(self, other):  # merging two sets of samples
         if not isinstance(other, _Cells): return self if isinstance(other, int) and other == 0 else NotImplemented
@@ -298,10 +309,11 @@ class BinaryCounts(_Rates):
             raise ValueError("prevalence: cannot be changed where a class has no sample, since its error rate is unknown")
         return self.from_rates(self.total, prevalence, self.fpr, self.fnr)
 
-# %% ../nbs/00_confusion.ipynb #bac23675
+# %% ../nbs/00_confusion.ipynb #b0293733
 def _cells_of_rates(total, prevalence, fpr, fnr) -> tuple:
     "tp, fp, fn, tn."
     total, *rates = np.broadcast_arrays(*(np.asarray(v, float) for v in (total, prevalence, fpr, fnr)))
+    if not ((total >= 0) & (total < np.inf)).all(): raise ValueError(f"total: must be finite and at least 0, got {total}")
     for name, rate in zip(("prevalence", "fpr", "fnr"), rates):
         if not ((rate >= 0) & (rate <= 1)).all(): raise ValueError(f"{name}: must lie in [0, 1], got {rate}")
     prevalence, fpr, fnr = rates

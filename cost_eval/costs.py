@@ -14,18 +14,19 @@ from numpy.typing import ArrayLike
 
 from .confusion import optional_import
 
-# %% ../nbs/01_costs.ipynb #a743e3ed
-def _cost_values(costs: ArrayLike) -> np.ndarray:
+# %% ../nbs/01_costs.ipynb #6d4a882d
+def _cost_values(costs: ArrayLike, name: str = "costs") -> np.ndarray:
     "Costs as a (..., K, M) float array that allows a choice: finite, two or more decisions, some decision wrong for some class."
-    try: c = np.array(costs, dtype=float)
+    if hasattr(costs, "columns"): raise ValueError(f"{name}: a data frame may be either way round; give CostMatrix.from_frame(frame)")
+    try: c = np.array(costs, dtype=float) + 0.  # which turns -0 into 0
     except (TypeError, ValueError) as error:
-        raise ValueError(f"costs: expected a table of numbers with rows of one length, got {costs!r}") from error
+        raise ValueError(f"{name}: expected a table of numbers with rows of one length, got {costs!r}") from error
     if c.ndim < 2 or c.shape[-1] < 2 or not c.shape[-2]:
-        raise ValueError(f"costs: expected shape (K, M), classes x decisions with at least two decisions, got {c.shape}")
+        raise ValueError(f"{name}: expected shape (K, M), classes x decisions with at least two decisions, got {c.shape}")
     if not np.isfinite(c).all():
-        raise ValueError("costs: NaN or infinite entries; a decision that must never be taken needs a large finite cost")
+        raise ValueError(f"{name}: NaN or infinite entries; a decision that must never be taken needs a large finite cost")
     if c.size and (c == c[..., :1]).all(axis=(-2, -1)).any():
-        raise ValueError("costs: every decision costs the same for each class, so no decision is wrong and there is nothing to decide")
+        raise ValueError(f"{name}: every decision costs the same for each class, so no decision is wrong and there is nothing to decide")
     return c
 
 # %% ../nbs/01_costs.ipynb #4636adfe
@@ -37,7 +38,7 @@ def _labels(given, n: int, name: str, axis: str) -> tuple:
     if len(set(labels)) < n: raise ValueError(f"{name}: {list(labels)} has a label twice")
     return labels
 
-# %% ../nbs/01_costs.ipynb #fb3a875f
+# %% ../nbs/01_costs.ipynb #f4f0282b
 @dataclass(frozen=True, eq=False, repr=False)
 class _Labelled:
     "A read-only (K, M) array with labelled classes (rows) and decisions (columns)."
@@ -47,6 +48,7 @@ class _Labelled:
 
     def __init__(self, costs: ArrayLike, *, classes=None, decisions=None):
         array = _cost_values(costs)
+        if isinstance(costs, _Labelled) and classes is decisions is None: classes, decisions = costs.classes, costs.decisions
         if array.ndim != 2: raise ValueError(f"costs: a CostMatrix is one matrix, got shape {array.shape}; pass several as a plain array")
         K, M = array.shape
         if decisions is None and K == M: decisions = classes
@@ -75,7 +77,7 @@ def _html(costs) -> str:
     caption = '<caption style="caption-side:bottom;text-align:left">cost of a decision (column) for a true class (row); ✓ marks the cheapest</caption>'
     return f"<table>{caption}<thead><tr><th>class</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
-# %% ../nbs/01_costs.ipynb #abf19d53
+# %% ../nbs/01_costs.ipynb #9c45c39b
 class _Standard(_Labelled):
     "What is read off a cost matrix."
 
@@ -85,8 +87,9 @@ class _Standard(_Labelled):
 
     def with_abstain(self, cost: ArrayLike, label="abstain") -> "CostMatrix":
         "The matrix with one more decision, which costs `cost`: one number, or one per class (Ferrer 2025, eq. 30)."
-        column = np.broadcast_to(np.asarray(cost, float), len(self.classes))
-        return type(self)(np.column_stack([self.array, column]), classes=self.classes, decisions=(*self.decisions, label))
+        column = np.asarray(cost, float)
+        if column.shape not in ((), (len(self.classes),)): raise ValueError(f"cost: one number or one per class is needed, got shape {column.shape}")
+        return type(self)(np.column_stack([self.array, np.broadcast_to(column, len(self.classes))]), classes=self.classes, decisions=(*self.decisions, label))
 
     @property
     def error_costs(self) -> tuple[float, float]:
@@ -97,15 +100,8 @@ class _Standard(_Labelled):
             raise ValueError("costs: no cost ratio, as the right decision is not 0 for class 0 and 1 for class 1; are the columns swapped?")
         return fp - tn, fn - tp
 
-    @property
-    def cost_ratio(self) -> float:
-        "r_c = C_FN / C_FP of a binary matrix."
-        return self.error_costs[1] / self.error_costs[0]
-
-    @property
-    def weight(self) -> float:
-        "w = C_FN / (C_FN + C_FP) of a binary matrix."
-        return self.error_costs[1] / sum(self.error_costs)
+    cost_ratio = property(lambda self: self.error_costs[1] / self.error_costs[0], doc="r_c = C_FN / C_FP of a binary matrix.")
+    weight = property(lambda self: self.error_costs[1] / sum(self.error_costs), doc="w = C_FN / (C_FN + C_FP) of a binary matrix.")
 
 # %% ../nbs/01_costs.ipynb #1b7ca457
 class _Named(_Standard):
@@ -138,7 +134,7 @@ class _Named(_Standard):
         "Error costs that sum to 1, a false negative having the share `weight` in (0, 1): w of Lombardo et al. (2025)."
         return cls.binary(fp=1 - _in_range(weight, "weight", 0, 1), fn=weight)
 
-# %% ../nbs/01_costs.ipynb #7060b815
+# %% ../nbs/01_costs.ipynb #492fd1cf
 class CostMatrix(_Named):
     """Costs of M decisions (columns) for K true classes (rows), labelled and read-only; lower is better (Ferrer 2025, section 2).
 
@@ -149,7 +145,7 @@ class CostMatrix(_Named):
     @classmethod
     def from_utilities(cls, utilities: ArrayLike, *, classes=None, decisions=None) -> "CostMatrix":
         "Costs of a (K, M) table of utilities or gains: the negative, in standard form (Ferrer 2025, section 2.2)."
-        return cls(-np.asarray(utilities, float), classes=classes, decisions=decisions).standardized()
+        return cls(-_cost_values(utilities, "utilities"), classes=classes, decisions=decisions).standardized()
 
     @classmethod
     def from_frame(cls, frame, *, classes=None) -> "CostMatrix":
@@ -188,19 +184,27 @@ def check_priors(priors: ArrayLike, K: int | None = None, name: str = "priors") 
     if abs(p.sum() - 1) > 1e-6: raise ValueError(f"{name}: sum to {p.sum():.6g}, not 1; divide them by their sum")
     return p
 
-# %% ../nbs/01_costs.ipynb #fc5b5fa7
+# %% ../nbs/01_costs.ipynb #9e567590
 def _frame_labels(frame, classes) -> tuple[list, list]:
     "Row and column labels of a frame whose rows are classes; `ValueError` if they are not or cannot be told."
     rows, columns = frame.index.tolist(), frame.columns.tolist()
-    names = str(frame.index.name).lower(), str(frame.columns.name).lower()
+    axes = _axis(frame.index.name), _axis(frame.columns.name)
     turned = "rows must be true classes and columns decisions; pass frame.T"
-    if "decision" in names[0] or "class" in names[1]: raise ValueError(f"frame: its axes are named {names}, but {turned}")
+    if "decision" == axes[0] or "class" == axes[1]:
+        raise ValueError(f"frame: its axes are named {frame.index.name!r}, {frame.columns.name!r}, but {turned}")
     if classes is not None:
         if set(rows) == set(classes): return rows, columns
         hint = turned if set(columns) == set(classes) else f"rows must be the classes {list(classes)}"
         raise ValueError(f"classes: the rows of the frame are {rows}; {hint}")
-    if "class" in names[0] or set(rows) == set(columns) or set(rows) < set(columns): return rows, columns
+    numbered = rows == list(range(len(rows))) and columns == list(range(len(columns)))  # as frames without labels are
+    if any(axes) or (set(rows) <= set(columns) and not numbered): return rows, columns
     raise ValueError(f"frame: rows {rows} and columns {columns} do not tell which are classes; give classes=..., or name the index 'class'")
+
+# %% ../nbs/01_costs.ipynb #c1dd3a0b
+def _axis(name) -> str:
+    "What an axis called `name` holds: 'class', 'decision' or ''."
+    words = dict(decision=("decision", "decided", "predict"), **{"class": ("class", "true", "truth", "actual")})
+    return next((kind for kind, some in words.items() if any(w in str(name).lower() for w in some)), "")
 
 # %% ../nbs/01_costs.ipynb #6944f85f
 def as_cost_array(costs, K: int | None = None, M: int | None = None) -> np.ndarray:

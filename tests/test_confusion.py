@@ -28,7 +28,7 @@ def enumerated(y, scores, weight=None):
 @given(labelled)
 def test_confusion_counts_are_scikit_learns(data):
     y, d, _ = data
-    np.testing.assert_array_equal(confusion_counts(y, d), confusion_matrix(y, d))
+    np.testing.assert_array_equal(confusion_counts(y, d), confusion_matrix(y, d, labels=sorted({*y, *d})))
     np.testing.assert_array_equal(confusion_counts(y, d, classes=list("dcba")), confusion_matrix(y, d, labels=list("dcba")))
 
 
@@ -167,6 +167,8 @@ BAD = {
     "unknown decision": (lambda: confusion_counts([1], [2], classes=[0, 1]), "decisions: label 2 is not in classes .*decision_labels"),
     "unknown integer": (lambda: confusion_counts([1, 7], [1, 1], classes=[1, 3]), "label 7"),
     "missing label": (lambda: confusion_counts([1, np.nan], [1., 1.]), "missing values"),
+    "pandas' NA": (lambda: confusion_counts(pd.array(["a", None], dtype="string"), ["a", "a"]), "missing values"),
+    "negative total": (lambda: BinaryCounts.from_rates(-5, .5, .1, .1), "total: must be finite and at least 0"),
     "lengths": (lambda: confusion_counts([1, 0], [1]), "decisions: 1 values, but y_true has 2"),
     "two columns": (lambda: confusion_counts([[1, 0]], [1]), "y_true: expected one value per sample"),
     "repeated classes": (lambda: confusion_counts([1], [1], classes=[1, 1]), "classes: .* only once"),
@@ -195,6 +197,17 @@ BAD = {
 def test_bad_input(case):
     call, message = BAD[case]
     with pytest.raises(ValueError, match=message): call()
+
+
+def test_small_integer_types_do_not_run_over():
+    matrix = np.full((2, 2), 200, np.uint8)
+    assert BinaryCounts.from_matrix(matrix).total == 800
+    assert BinaryCounts(*matrix.ravel()).p == 400
+    assert check_counts(matrix).sum(1).dtype == np.int64
+
+
+def test_text_of_numpy_beside_numbers_stays_text():
+    np.testing.assert_array_equal(confusion_counts([np.str_("0"), 0], [0, 0], classes=[0, "0"]), [[1, 0], [1, 0]])
 
 
 def test_missing_extra_is_named():

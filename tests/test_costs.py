@@ -70,6 +70,15 @@ def test_frames():
     assert CostMatrix.from_frame(costs.to_frame()) == costs
     square = pd.DataFrame([[0, 1], [9, 0]], ["no", "yes"], ["no", "yes"])
     assert CostMatrix.from_frame(square).cost_ratio == 9
+    plain = pd.DataFrame([[0, 1], [9, 0]])
+    for named in (plain.rename_axis(index="true class", columns="predicted class"), plain.rename_axis("actual"), plain.rename_axis(columns="decision")):
+        assert CostMatrix.from_frame(named) == CostMatrix.from_frame(plain, classes=[0, 1]) == CostMatrix(plain.to_numpy())
+
+
+def test_a_copy_keeps_its_labels_and_zeros_have_no_sign():
+    costs = CostMatrix([[-0., 1], [2, 0]], classes="ab")
+    assert CostMatrix(costs) == costs == CostMatrix([[0., 1], [2, 0]], classes="ab")
+    assert CostMatrix(costs, classes="cd").decisions == ("c", "d")
 
 
 def test_utilities():
@@ -92,6 +101,13 @@ BAD = {
     "transposed frame by its names": (lambda: CostMatrix.from_frame(CostMatrix([[0, 1, 2], [3, 1, 0]]).to_frame().T), "pass frame.T"),
     "ambiguous frame": (lambda: CostMatrix.from_frame(FRAME), "give classes="),
     "numbered frame": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1, 2], [3, 1, 0], [1, 1, 0], [5, 5, 1]])), "give classes="),
+    "square frame without labels": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1], [9, 0]])), "give classes="),
+    "wide frame without labels": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1, 2], [9, 0, 1]])), "give classes="),
+    "predicted in rows": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1], [9, 0]]).rename_axis(index="Predicted", columns="Actual")), "pass frame.T"),
+    "frame for an array": (lambda: as_cost_array(FRAME), "from_frame"),
+    "frame in the constructor": (lambda: CostMatrix(FRAME), "from_frame"),
+    "ragged utilities": (lambda: CostMatrix.from_utilities([[1, 2], [3]]), "utilities: .*rows of one length"),
+    "abstention of other length": (lambda: CostMatrix.zero_one(2).with_abstain([1, 2, 3]), "cost: one number or one per class"),
     "other classes": (lambda: CostMatrix.from_frame(FRAME, classes=["x", "y"]), "rows must be the classes"),
     "one class": (lambda: CostMatrix.zero_one(1), "K: .*at least two classes"),
     "ratio 0": (lambda: CostMatrix.from_ratio(0), "cost_ratio: must lie strictly"),
