@@ -410,17 +410,17 @@ def table_2_row(
         row |= {"Bin": 1 - f_beta(counts["C01"]), "1-AUC": 1 - roc_auc(y, scores), "EER": equal_error_rate(y, scores, method="nearest")}
     return {name: float(value) for name, value in row.items()}
 
-# %% ../../nbs/11_expected_cost_reproduced.ipynb #a48882bf
+# %% ../../nbs/11_expected_cost_reproduced.ipynb #720b4672
 def table_2(
-    systems=SYSTEMS,
+    systems=None,     # rows of the table; default: all of `SYSTEMS`
     *,
-    data_dir=None,
+    data_dir=None,    # where to look for the scores first
     seed=0,           # of the calibration folds
 ):                    # DataFrame: dataset, system, scores (raw or cal) -> the columns of `table_2_row`
     "Table 2 from the score files; systems whose scores are not at hand are left out."
     pd = optional_import("pandas", extra="book")
     rows = {}
-    for system in systems:
+    for system in SYSTEMS if systems is None else systems:
         if (found := system_scores(system, data_dir)) is None: continue
         logs, y = found
         for scores, log_posteriors in (("raw", logs), ("cal", calibrated(logs, y, seed))):
