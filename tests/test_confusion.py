@@ -25,6 +25,7 @@ def enumerated(y, scores, weight=None):
     return thresholds, BinaryCounts(tp, fp, weight[y].sum() - tp, weight[~y].sum() - fp)
 
 
+@pytest.mark.filterwarnings("ignore:A single label was found")
 @given(labelled)
 def test_confusion_counts_are_scikit_learns(data):
     y, d, _ = data
