@@ -168,7 +168,8 @@ def to_text(nb) -> str:
 def output_text(nb):
     "What the slow cells gave, as text."
     outputs = [output for cell in nb.cells if cell.cell_type == "code" and is_slow(cell) for output in cell.outputs]
-    texts = [output.get("text") or output.get("data", {}).get("text/markdown") or output.get("data", {}).get("text/plain", "") for output in outputs]
+    bundles = [output.get("data", {"text/plain": output.get("text", "")}) for output in outputs]
+    texts = [data.get("text/markdown", data.get("text/plain", "")) for data in bundles if not any(kind.startswith("image/") for kind in data)]
     return "\n".join("".join(text).rstrip() for text in texts)
 
 

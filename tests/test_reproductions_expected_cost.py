@@ -259,6 +259,7 @@ def test_side_by_side_has_the_papers_shape():
 def test_without_data_the_tables_say_so(no_data):
     for item in ("table2", "table3"):
         result = run_item(ITEMS[f"expected_cost/{item}"])
+        assert result.note == "cost-eval data fetch 'ferrer/*'"
         assert result.verdict == "needs data" and result.count(True) == result.count(False) == 0
         assert all(note.startswith("needs data: cost-eval data fetch ferrer/") for note in result.table["note"])
     assert paper.table_2().empty
