@@ -138,7 +138,7 @@ def _linear_fractional(form, value, share):
     below = share(m[1] - finite * n[1], m[2] - finite * n[2], finite * n[0] - m[0])
     return np.where(np.isinf(value), value > 0, below)
 
-# %% ../nbs/50_outperformance.ipynb #28223fb3
+# %% ../nbs/50_outperformance.ipynb #ecea55b8
 def _mcc(value, pi):
     "P(MCC < value); for negative values by the symmetry P(MCC < -m) = 1 - P(MCC < m)."
     mu, odd = np.abs(value), 1 - pi
@@ -159,7 +159,8 @@ def _odds_ratio(value, pi):
     with np.errstate(invalid="ignore", divide="ignore"):
         e = np.exp(-s)
         half = np.where(np.isinf(s), .5, (1 - e * e - 2 * s * e) / (2 * (1 - e)**2))
-    half = np.where(s < .05, s / 6 - s**3 / 180 + s**5 / 5040, half)
+    near = np.minimum(s, .05)
+    half = np.where(s < .05, near / 6 - near**3 / 180 + near**5 / 5040, half)
     return np.where(value < 1, .5 - half, .5 + half)
 
 _CLOSED = {"mcc": _mcc, "g_mean": _g_mean, "diagnostic_odds_ratio": _odds_ratio}
@@ -186,9 +187,14 @@ def _probability(reference, recall):
     "P(recall of the reference below these)."
     return _solve(lambda s: reference.recall(s) <= recall, np.shape(recall))
 
-# %% ../nbs/50_outperformance.ipynb #290238ef
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
-_NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
+# %% ../nbs/50_outperformance.ipynb #065e0a2f
+def _tanh_sinh(n=36, reach=3.2):
+    "Nodes and weights on [0, 1] that crowd at both ends (double exponential rule)."
+    k = np.linspace(-reach, reach, 2 * n + 1)
+    weights = reach / n * np.pi / 4 * np.cosh(k) / np.cosh(np.pi / 2 * np.sinh(k))**2
+    return expit(np.pi * np.sinh(k)), weights / weights.sum()
+
+_NODES, _WEIGHTS = _tanh_sinh()
 
 def _quadrature(metric, value, pi, arguments, reference):
     "P(metric worse than value): one minus the integral over recall of P(FPR at most the largest one that is still as good)."
@@ -197,9 +203,11 @@ def _quadrature(metric, value, pi, arguments, reference):
     shape = np.shape(value)
     start = _solve(lambda x: ~good(x, 0.), shape)  # below this recall no FPR is low enough,
     end = _solve(lambda x: ~good(x, 1.), shape)    # and above this one every FPR is
-    even = _solve(lambda e: good(1 - e * np.minimum(1, (1 - pi) / pi), e * np.minimum(1, pi / (1 - pi))), shape)
-    kink = np.clip(1 - even * np.minimum(1, (1 - pi) / pi), start, end)  # where FP = FN: some metrics have a maximum of the two
-    corners = [start, kink, end, np.ones(shape)]
+    wide, tall = np.minimum(1, (1 - pi) / pi), np.minimum(1, pi / (1 - pi))
+    wrong = _solve(lambda e: good(1 - e * wide, e * tall), shape)   # the border where FP = FN,
+    right = _solve(lambda e: ~good(e * wide, 1 - e * tall), shape)  # and where TP = TN
+    turns = np.sort([1 - wrong * wide, right * wide], axis=0)
+    corners = [start, *np.clip(turns, start, end), end, np.ones(shape)]
     worse = 1.
     for left, right in zip(corners, corners[1:]):
         worse = worse - _piece(left, right, good, value, pi, reference)
@@ -208,11 +216,10 @@ def _quadrature(metric, value, pi, arguments, reference):
 def _piece(left, right, good, value, pi, reference):
     "Integral between two recalls, with nodes that crowd at both ends."
     s0, s1 = _probability(reference, left), _probability(reference, right)
-    t = _NODES**2 * (3 - 2 * _NODES)
     width = (s1 - s0)[..., None]
-    recall = reference.recall(s0[..., None] + width * t)
+    recall = reference.recall(s0[..., None] + width * _NODES)
     fpr = _solve(lambda y: good(recall, y, value[..., None], pi[..., None]), recall.shape)
-    return (reference.fpr_cdf(fpr, recall) * width * _WEIGHTS * 6 * _NODES * (1 - _NODES)).sum(-1)
+    return (reference.fpr_cdf(fpr, recall) * width * _WEIGHTS).sum(-1)
 
 # %% ../nbs/50_outperformance.ipynb #56f78d57
 def _triangle_share(a, b, c):
@@ -309,7 +316,7 @@ def _in_blocks(function, value, pi, arguments):
         out[start:start + _BLOCK] = function(part.pop("value"), part.pop("prevalence"), {**part, **rest})
     return _plain(out.reshape(shape))
 
-# %% ../nbs/50_outperformance.ipynb #848c6ca1
+# %% ../nbs/50_outperformance.ipynb #b4c363fc
 def outperformance_value(
     metric,                 # name in `METRICS`, or a `Metric`
     score,                  # outperformance score(s) wanted, between 0 and 1
@@ -334,6 +341,7 @@ def outperformance_value(
         return scale(_solve(enough, np.broadcast_shapes(np.shape(score), np.shape(pi), np.shape(low))))
     return _in_blocks(value_of, score, pi, arguments)
 
+# %% ../nbs/50_outperformance.ipynb #7589fbe1
 def _scale(low, high, greater_is_better):
     "An increasing map (decreasing, if smaller is better) of [0, 1] onto the range of a metric."
     def scale(t):
@@ -466,14 +474,14 @@ def performance_curve(
     if np.isnan(y[0]): y = np.append(y[1], y[1:])
     return PerformanceCurve(kind, x, y, found.thresholds, fpr, recall, prevalence)
 
-# %% ../nbs/50_outperformance.ipynb #652083d3
+# %% ../nbs/50_outperformance.ipynb #cdd17675
 def _segment(curve, fpr0, recall0, fpr1, recall1, pi):
     "Integral of lift over the share called positive, or of precision over recall, along a straight line between two ROC points."
     q0, q1 = pi * recall0 + (1 - pi) * fpr0, pi * recall1 + (1 - pi) * fpr1
     rise, run = recall1 - recall0, q1 - q0
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(run > 0, rise / run, 0)
-        bend = np.where(q0 > 0, (recall0 - slope * q0) * np.log(q1 / q0), 0)
+        slope = np.where(run > 0, np.divide(rise, run), 0)
+        bend = np.where(q0 > 0, (recall0 - slope * q0) * np.log(np.divide(q1, q0)), 0)
     return (bend + rise) * (pi * slope if curve == "pr" else 1)
 
 # %% ../nbs/50_outperformance.ipynb #8b88a1c2
@@ -547,7 +555,7 @@ def _grow(rng, n, depth, top=None):
             used += 1
     return points
 
-# %% ../nbs/50_outperformance.ipynb #0ba891b3
+# %% ../nbs/50_outperformance.ipynb #a4e8cda6
 def plot_tree_curves(
     curve="roc",     # "roc", "pr", "lift" or "gain"
     prevalence=.5,
@@ -573,6 +581,7 @@ def plot_tree_curves(
     ax.set(xlim=(0, 1), xlabel=_AXES[curve][0], ylabel=_AXES[curve][1])
     return ax
 
+# %% ../nbs/50_outperformance.ipynb #70cf38f6
 _AXES = {"roc": ("false positive rate α", "recall 1 − β"), "pr": ("recall", "precision"),
          "lift": ("share called positive", "lift"), "gain": ("share called positive", "recall")}
 
@@ -782,7 +791,7 @@ def explore_tree_curves():
                 "skew": slider("spread of the positives", 1, .4, 2.5, .05), "prevalence": slider("prevalence", .1, .02, .9, .02)}
     return explorer(controls, image, show)
 
-# %% ../nbs/50_outperformance.ipynb #3307156d
+# %% ../nbs/50_outperformance.ipynb #53107842
 @dataclass(frozen=True)
 class OutperformanceInterval:
     "Score, and an interval for the score of the same classifier on an infinite test set of the same prevalence."
@@ -790,6 +799,7 @@ class OutperformanceInterval:
     low: np.ndarray
     high: np.ndarray
 
+# %% ../nbs/50_outperformance.ipynb #0ef1c58d
 def outperformance_interval(
     metric,                 # name in `METRICS`, or a `Metric`
     counts,                 # `BinaryCounts` or (..., 2, 2) counts of the test set
@@ -897,7 +907,7 @@ def multilabel_outperformance(
     scores = outperformance(metric, values, terms.prevalence, **kwargs)
     return scores, _plain(scores @ (weights / weights.sum()))
 
-# %% ../nbs/50_outperformance.ipynb #74e40412
+# %% ../nbs/50_outperformance.ipynb #90ab10b1
 def monitoring_year(
     swing=.6,       # how far the prevalence drifts, as a part of 0.2
     damage=.15,     # rise of both error rates in the bad month
@@ -913,6 +923,7 @@ def monitoring_year(
     fp, fn = rng.binomial(n - positives, fpr + worse), rng.binomial(positives, fnr + worse)
     return BinaryCounts(tp=positives - fn, fp=fp, fn=fn, tn=n - positives - fp)
 
+# %% ../nbs/50_outperformance.ipynb #b8bd347c
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 def plot_monitoring(counts, metrics=("f_beta", "informedness"), *, axes=None):
