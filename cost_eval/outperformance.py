@@ -37,7 +37,7 @@ def _share_below(a, b, c):
         part = np.where(near < short, near * near / (2 * short * long), (near - short / 2) / long)
     return np.where(long > 0, np.where(2 * c > total, 1 - part, part), c > 0)
 
-# %% ../nbs/50_outperformance.ipynb #71426397
+# %% ../nbs/50_outperformance.ipynb #d1c3acc0
 def _plain(value): return value if np.ndim(value) else float(value)
 
 def _check_prevalence(prevalence):
@@ -52,6 +52,7 @@ def _check_within(name, value, low, high, where):
     "Values as floats between `low` and `high` (clipped, if rounding put them outside); `ValueError` naming the first that is not."
     try: value = np.asarray(value, float)
     except (TypeError, ValueError): raise TypeError(f"{name}: must be numbers, got {value!r}") from None
+    if np.isnan(value).any(): raise ValueError(f"{name}: NaN has no score; drop it, or say what an undefined value is worth")
     slack = 1e-9 * (1 + np.minimum(np.abs(value), 1e9))
     good = (value >= low - slack) & (value <= high + slack)
     if good.all(): return np.clip(value, low, high)
@@ -187,7 +188,7 @@ def _probability(reference, recall):
     "P(recall of the reference below these)."
     return _solve(lambda s: reference.recall(s) <= recall, np.shape(recall))
 
-# %% ../nbs/50_outperformance.ipynb #065e0a2f
+# %% ../nbs/50_outperformance.ipynb #36bc6da5
 def _tanh_sinh(n=36, reach=3.2):
     "Nodes and weights on [0, 1] that crowd at both ends (double exponential rule)."
     k = np.linspace(-reach, reach, 2 * n + 1)
@@ -196,6 +197,7 @@ def _tanh_sinh(n=36, reach=3.2):
 
 _NODES, _WEIGHTS = _tanh_sinh()
 
+# %% ../nbs/50_outperformance.ipynb #fabe8751
 def _quadrature(metric, value, pi, arguments, reference):
     "P(metric worse than value): one minus the integral over recall of P(FPR at most the largest one that is still as good)."
     sign = 1 if metric.greater_is_better else -1
@@ -350,7 +352,7 @@ def _scale(low, high, greater_is_better):
             return np.where(np.isinf(high), low + t / (1 - t), low + (np.where(np.isinf(high), 0, high) - low) * t)
     return scale
 
-# %% ../nbs/50_outperformance.ipynb #cc0f6bf7
+# %% ../nbs/50_outperformance.ipynb #e0721d5d
 def plot_unit_square(
     metric,         # name in `METRICS`, or a `Metric`
     value,          # observed value
@@ -373,7 +375,7 @@ def _shade(ax, metric, value, prevalence, arguments):
     grid = (np.arange(240) + .5) / 240
     found = _at_rates(metric, 1 - grid[:, None], grid[None, :], prevalence, arguments)
     worse = found < value if metric.greater_is_better else found > value
-    image = ax.imshow(np.where(worse, 1., np.nan), extent=(0, 1, 0, 1), origin="lower", vmin=0, vmax=1.6, cmap="Blues", aspect="auto")
+    image = ax.imshow(np.where(worse, 1., np.nan), extent=(0, 1, 0, 1), origin="lower", vmin=0, vmax=3.2, cmap="Blues", aspect="auto")
     points, = ax.plot([1, 0], [0, 1], "o", color=COLORS[2], markersize=7, clip_on=False)
     for xy, text, offset in (((1, 0), "all positive", (-8, 8)), ((0, 1), "all negative", (8, -12))):
         ax.annotate(text, xy, xytext=offset, textcoords="offset points", ha="right" if xy[0] else "left", fontsize=9)
