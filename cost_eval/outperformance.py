@@ -197,7 +197,7 @@ def _tanh_sinh(n=36, reach=3.2):
 
 _NODES, _WEIGHTS = _tanh_sinh()
 
-# %% ../nbs/50_outperformance.ipynb #fabe8751
+# %% ../nbs/50_outperformance.ipynb #5ca83500
 def _quadrature(metric, value, pi, arguments, reference):
     "P(metric worse than value): one minus the integral over recall of P(FPR at most the largest one that is still as good)."
     sign = 1 if metric.greater_is_better else -1
@@ -208,12 +208,25 @@ def _quadrature(metric, value, pi, arguments, reference):
     wide, tall = np.minimum(1, (1 - pi) / pi), np.minimum(1, pi / (1 - pi))
     wrong = _solve(lambda e: good(1 - e * wide, e * tall), shape)   # the border where FP = FN,
     right = _solve(lambda e: ~good(e * wide, 1 - e * tall), shape)  # and where TP = TN
-    turns = np.sort([1 - wrong * wide, right * wide], axis=0)
+    turns = [1 - wrong * wide, right * wide, *(_diagonal_turns(good, shape) if reference is _BETTER else [])]
+    turns = np.sort(turns, axis=0)
     corners = [start, *np.clip(turns, start, end), end, np.ones(shape)]
     worse = 1.
     for left, right in zip(corners, corners[1:]):
         worse = worse - _piece(left, right, good, value, pi, reference)
     return np.clip(worse, 0, 1)
+
+# %% ../nbs/50_outperformance.ipynb #b7e88924
+def _diagonal_turns(good, shape, cells=64):
+    "Where the diagonal enters and leaves the good region: the first and the last change on a grid, refined by bisection."
+    e = np.linspace(0, 1, cells + 3)[1:-1].reshape(-1, *[1] * len(shape))
+    side = good(e, e)
+    change = side[1:] != side[:-1]
+    found, width = [], e.flat[1] - e.flat[0]
+    for k in (change.argmax(0), cells - 1 - change[::-1].argmax(0)):
+        low, before = e.ravel()[k], np.take_along_axis(side, np.asarray(k)[None], 0)[0]
+        found.append(low + width * _solve(lambda t: good(low + width * t, low + width * t) == before, shape))
+    return found
 
 def _piece(left, right, good, value, pi, reference):
     "Integral between two recalls, with nodes that crowd at both ends."
@@ -318,16 +331,16 @@ def _in_blocks(function, value, pi, arguments):
         out[start:start + _BLOCK] = function(part.pop("value"), part.pop("prevalence"), {**part, **rest})
     return _plain(out.reshape(shape))
 
-# %% ../nbs/50_outperformance.ipynb #b4c363fc
+# %% ../nbs/50_outperformance.ipynb #eb3aa618
 def outperformance_value(
     metric,                 # name in `METRICS`, or a `Metric`
     score,                  # outperformance score(s) wanted, between 0 and 1
     prevalence,             # share of positives; broadcasts with `score`
     *,
-    reference="uniform",    # as for `outperformance`
-    n_samples=100_000,
-    rng=None,
-    **metric_args,
+    reference="uniform",    # as for `outperformance`, as are the next two
+    n_samples=100_000,      # for a sampler
+    rng=None,               # for a sampler
+    **metric_args,          # parameters of the metric
 ):                          # value(s) of the metric; a float for single numbers
     "The value of a metric that reaches an outperformance score: the inverse of `outperformance`, by bisection."
     metric, pi = _find_metric(metric), _check_prevalence(prevalence)
@@ -352,15 +365,15 @@ def _scale(low, high, greater_is_better):
             return np.where(np.isinf(high), low + t / (1 - t), low + (np.where(np.isinf(high), 0, high) - low) * t)
     return scale
 
-# %% ../nbs/50_outperformance.ipynb #e0721d5d
+# %% ../nbs/50_outperformance.ipynb #cb91a06f
 def plot_unit_square(
     metric,         # name in `METRICS`, or a `Metric`
     value,          # observed value
-    prevalence,
+    prevalence,     # share of positives
     *,
-    ax=None,
-    **metric_args,
-):
+    ax=None,        # Axes to draw on
+    **metric_args,  # parameters of the metric
+):                  # Axes
     "The performances that are worse than the observed value (shaded), the score in the title, and the two constant classifiers."
     ax = ensure_axes(ax, figsize=(4.2, 4.2))
     metric = _find_metric(metric)
@@ -430,7 +443,7 @@ def _coordinates(curve, recall, fpr, prevalence):
         return {"roc": lambda: (fpr, recall), "pr": lambda: (recall, prevalence * recall / called),
                 "lift": lambda: (called, recall / called), "gain": lambda: (called, recall)}[curve]()
 
-# %% ../nbs/50_outperformance.ipynb #92fed40b
+# %% ../nbs/50_outperformance.ipynb #0186e62d
 @dataclass(frozen=True)
 class PerformanceCurve:
     "One curve of one classifier: a point for each threshold, from nobody positive to everybody."
@@ -438,9 +451,9 @@ class PerformanceCurve:
     x: np.ndarray           # (T + 1,)
     y: np.ndarray           # (T + 1,); at the first point, where a ratio is 0/0, that of the second
     thresholds: np.ndarray  # (T + 1,), descending from +inf
-    fpr: np.ndarray
+    fpr: np.ndarray         # the points in ROC space
     recall: np.ndarray
-    prevalence: float
+    prevalence: float       # share of positives
 
     def auc(self, rule="exact"): return curve_auc(self.kind, self.fpr, self.recall, self.prevalence, rule=rule)
 
@@ -509,7 +522,7 @@ def curve_auc(
         return _plain(area if curve == "roc" else pi / 2 + (1 - pi) * area)
     return _plain(_segment(curve, fpr[:-1], recall[:-1], fpr[1:], recall[1:], pi).sum(0))
 
-# %% ../nbs/50_outperformance.ipynb #174a8155
+# %% ../nbs/50_outperformance.ipynb #51449888
 def ideal_auc(
     curve,       # "roc", "pr", "lift" or "gain"
     prevalence,  # between 0 and 1, any shape
@@ -518,7 +531,10 @@ def ideal_auc(
     pi = _check_prevalence(prevalence)
     return _plain({"roc": np.ones_like(pi), "pr": np.ones_like(pi), "lift": 1 - np.log(pi), "gain": 1 - pi / 2}[_check_curve(curve)])
 
-def worst_auc(curve, prevalence):
+def worst_auc(
+    curve,       # "roc", "pr", "lift" or "gain"
+    prevalence,  # between 0 and 1, any shape
+):
     "Area under the curve of a classifier that ranks every negative above every positive."
     pi = _check_prevalence(prevalence)
     upside_down = 1 + (1 - pi) * np.log1p(-pi) / pi
@@ -528,15 +544,15 @@ def normalized_auc(
     curve,       # "roc", "pr", "lift" or "gain"
     auc,         # area(s) under it
     prevalence,  # broadcasts with `auc`
-):
+):               # between 0 and 1
     "Area under the curve divided by the ideal one, NAUC (Zhao et al. 2025, equation 3)."
     return _plain(np.asarray(auc, float) / ideal_auc(curve, prevalence))
 
-# %% ../nbs/50_outperformance.ipynb #ef3289ad
+# %% ../nbs/50_outperformance.ipynb #7f488e25
 def sample_directed_binary_tree(
     n_samples,  # number of curves
     depth,      # levels of the tree; a curve has 2**depth - 1 drawn points
-    rng=None,
+    rng=None,   # seed or generator
 ) -> tuple:     # fpr, fnr: (n_samples, 2**depth + 1), fpr rising from 0 to 1, fnr falling from 1 to 0
     "Curves from the Directed Binary Tree distribution (Zhao et al. 2025, section 3.3), the two fixed ends included."
     for name, number in (("n_samples", n_samples), ("depth", depth)):
@@ -557,17 +573,17 @@ def _grow(rng, n, depth, top=None):
             used += 1
     return points
 
-# %% ../nbs/50_outperformance.ipynb #a4e8cda6
+# %% ../nbs/50_outperformance.ipynb #1091cb12
 def plot_tree_curves(
     curve="roc",     # "roc", "pr", "lift" or "gain"
-    prevalence=.5,
+    prevalence=.5,   # share of positives
     *,
-    n_curves=60,
-    depth=6,
+    n_curves=60,     # how many to draw; the first is thick
+    depth=6,         # levels of the tree
     boxes=0,         # for curve="roc": levels of the first curve's boxes to draw
-    rng=None,
-    ax=None,
-):
+    rng=None,        # seed or generator
+    ax=None,         # Axes to draw on
+):                   # Axes
     "Curves of the Directed Binary Tree distribution; optionally the boxes and points from which the first one was drawn."
     ax = ensure_axes(ax, figsize=(4.4, 4.2))
     x, y = _tree_lines(curve, *sample_directed_binary_tree(n_curves, depth, rng), prevalence)
@@ -642,14 +658,14 @@ def outperformance_curve_auc(
     score = _plain(shares.mean(0))
     return (score, _plain(shares.std(0, ddof=1) / np.sqrt(_GROUPS))) if return_error else score
 
-# %% ../nbs/50_outperformance.ipynb #d86f93ce
+# %% ../nbs/50_outperformance.ipynb #4af47ba7
 def sample_tree_aucs(
     curves,      # names among "roc", "pr", "lift", "gain"
     prevalence,  # between 0 and 1
-    n_curves,
+    n_curves,    # how many
     *,
-    depth=_DEPTH,
-    rng=None,
+    depth=_DEPTH,  # levels of the tree
+    rng=None,    # seed or generator
 ) -> np.ndarray:  # (len(curves), n_curves)
     "Areas under curves of the Directed Binary Tree distribution, drawn in blocks: plain Monte Carlo, in little memory."
     rng, block = np.random.default_rng(rng), max(64, (1 << 17) >> depth)
@@ -677,13 +693,13 @@ def _tail_integrals(z):
     cells[-1, -1] = np.exp(-z[-1])  # beyond the grid g is taken as constant
     return expit(z)[:, None] * np.cumsum(cells[::-1], axis=0)[::-1]
 
-# %% ../nbs/50_outperformance.ipynb #c262109a
+# %% ../nbs/50_outperformance.ipynb #93832030
 def solve_point_table(
     reach=16.,       # the grid covers log odds from -reach to reach
     step=.25,        # of the table returned
     refine=2,        # solve on a grid this many times as fine
-    tolerance=1e-8,
-    max_iterations=200,
+    tolerance=1e-8,  # stop when no entry changes more
+    max_iterations=200,  # RuntimeError if that is not reached
 ) -> np.ndarray:     # (M, M): P(recall at FPR t >= u), log odds of t along the rows' axis, of u along the columns'
     "The distribution of a point of a Directed Binary Tree curve of infinite depth, as the fixed point of its recursion on a grid of log odds."
     z = np.linspace(-reach, reach, 2 * round(reach / step) * refine + 1)
@@ -793,25 +809,25 @@ def explore_tree_curves():
                 "skew": slider("spread of the positives", 1, .4, 2.5, .05), "prevalence": slider("prevalence", .1, .02, .9, .02)}
     return explorer(controls, image, show)
 
-# %% ../nbs/50_outperformance.ipynb #53107842
+# %% ../nbs/50_outperformance.ipynb #d43af648
 @dataclass(frozen=True)
 class OutperformanceInterval:
     "Score, and an interval for the score of the same classifier on an infinite test set of the same prevalence."
     score: np.ndarray  # from the counts as they are
-    low: np.ndarray
+    low: np.ndarray    # ends of the interval
     high: np.ndarray
 
-# %% ../nbs/50_outperformance.ipynb #0ef1c58d
+# %% ../nbs/50_outperformance.ipynb #39f213e9
 def outperformance_interval(
     metric,                 # name in `METRICS`, or a `Metric`
     counts,                 # `BinaryCounts` or (..., 2, 2) counts of the test set
     *,
     prevalence=None,        # None: that of the counts
-    confidence=.95,
+    confidence=.95,         # of the interval
     n_samples=2000,         # draws of the two error rates
     reference="uniform",    # as for `outperformance`
-    rng=None,
-    **metric_args,
+    rng=None,               # seed or generator
+    **metric_args,          # parameters of the metric
 ) -> OutperformanceInterval:  # arrays of shape (...)
     "Interval for an outperformance score: the error rates drawn from their Jeffreys posteriors, Beta(errors + 1/2, right decisions + 1/2), the prevalence held fixed."
     metric, terms = _find_metric(metric), count_terms(counts)
@@ -826,16 +842,16 @@ def outperformance_interval(
     low, high = np.quantile(score(fpr, fnr), [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return OutperformanceInterval(score(terms.fpr, terms.fnr), _plain(low), _plain(high))
 
-# %% ../nbs/50_outperformance.ipynb #7b33413d
+# %% ../nbs/50_outperformance.ipynb #0aef734f
 def outperformance_curve_interval(
     curve,               # "roc", "pr", "lift" or "gain"
     y_true,              # (N,) labels
     scores,              # (N,) scores
     *,
     x=None,              # a position on the horizontal axis: interval for that point; None: for the area
-    confidence=.95,
-    n_resamples=500,
-    rng=None,
+    confidence=.95,      # of the interval
+    n_resamples=500,     # bootstrap resamples
+    rng=None,            # seed or generator
 ) -> OutperformanceInterval:
     "Percentile bootstrap, within each class, of the outperformance score of an area or of a point of a curve."
     found, rng = performance_curve(y_true, scores, curve), np.random.default_rng(rng)
@@ -868,13 +884,13 @@ def _cross(curve, fpr, recall, p, x):
     part = np.clip((x - low) / np.where(high > low, high - low, 1), 0, 1)
     return [a + (b - a) * part for a, b in rates]
 
-# %% ../nbs/50_outperformance.ipynb #760d35e3
+# %% ../nbs/50_outperformance.ipynb #c172854d
 def outperformance_counts(
     metric,           # name in `METRICS`, or a `Metric`
     counts,           # one confusion matrix: `BinaryCounts` or (2, 2) whole numbers
     *,
     ties="half",      # how equal tables count: "below" (not beaten: the definition), "half" (mid-rank), "above" (beaten)
-    **metric_args,
+    **metric_args,    # parameters of the metric
 ) -> float:
     "Outperformance score among all tables with as many positives and negatives, each equally likely; tables where the metric is undefined are left out."
     metric, terms = _find_metric(metric), count_terms(counts)
@@ -909,14 +925,16 @@ def multilabel_outperformance(
     scores = outperformance(metric, values, terms.prevalence, **kwargs)
     return scores, _plain(scores @ (weights / weights.sum()))
 
-# %% ../nbs/50_outperformance.ipynb #90ab10b1
+# %% ../nbs/50_outperformance.ipynb #e3929d00
 def monitoring_year(
     swing=.6,       # how far the prevalence drifts, as a part of 0.2
     damage=.15,     # rise of both error rates in the bad month
     month=3,        # the bad month, 0 to 11
     n=1500,         # samples a month
     *,
-    fpr=.12, fnr=.25, rng=0,
+    fpr=.12,        # error rates in the good months
+    fnr=.25,
+    rng=0,          # seed or generator
 ):                  # BinaryCounts of shape (12,)
     "Test sets of twelve months: prevalence 0.2 (1 + swing sin), constant error rates but for one month."
     rng, months = np.random.default_rng(rng), np.arange(12)
@@ -925,10 +943,15 @@ def monitoring_year(
     fp, fn = rng.binomial(n - positives, fpr + worse), rng.binomial(positives, fnr + worse)
     return BinaryCounts(tp=positives - fn, fp=fp, fn=fn, tn=n - positives - fp)
 
-# %% ../nbs/50_outperformance.ipynb #b8bd347c
+# %% ../nbs/50_outperformance.ipynb #e66f9c35
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
-def plot_monitoring(counts, metrics=("f_beta", "informedness"), *, axes=None):
+def plot_monitoring(
+    counts,                             # BinaryCounts of shape (12,)
+    metrics=("f_beta", "informedness"),  # the first is shown nominally, both as scores
+    *,
+    axes=None,                          # three Axes
+):
     "Prevalence, the nominal value of a metric, and the scores of two metrics with intervals, month by month."
     if axes is None: axes = optional_import("matplotlib.pyplot").subplots(1, 3, figsize=(11, 3.4))[1]
     shown = METRICS[metrics[0]](counts)

@@ -146,6 +146,16 @@ def test_references_against_samples(name):
         np.testing.assert_allclose(op.outperformance(name, chosen, .2, reference=reference, **arguments(name)), sampled, atol=5e-3)
 
 
+@given(st.sampled_from(["f_beta", "accuracy", "expected_cost", "cohen_kappa", "npv"]), prevalences, rates, rates)
+@settings(max_examples=30, deadline=None)
+def test_the_integral_agrees_with_the_closed_forms(name, prevalence, fpr, fnr):
+    m, kwargs = METRICS[name], op._arguments(METRICS[name], arguments(name))
+    value, pi = np.array([value_at(name, prevalence, fpr, fnr)]), np.array([prevalence])
+    for reference in ("uniform", "better than chance"):
+        integral = op._quadrature(m, value, pi, kwargs, op._find_reference(reference))
+        assert integral[0] == pytest.approx(op.outperformance(name, value, pi, reference=reference, **arguments(name))[0], abs=2e-6)
+
+
 def test_tree_reference_against_curves():
     rng, n = np.random.default_rng(2), 20_000
     fpr, recall = op._grow(rng, n, 8)
