@@ -11,7 +11,8 @@ __all__ = ['CURVES', 'metric_range', 'Reference', 'outperformance', 'outperforma
            'outperformance_counts', 'multilabel_outperformance', 'monitoring_year', 'plot_monitoring',
            'explore_monitoring']
 
-# %% ../nbs/50_outperformance.ipynb #a36ea953
+# %% ../nbs/50_outperformance.ipynb #33a79291
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +24,7 @@ from scipy.special import expit, logit
 
 from .confusion import BinaryCounts, optional_import, threshold_counts
 from .metrics import METRICS, CountTerms, Metric, count_terms
-from .metrics import _positive_share, _with_costs
+from .metrics import _check_parameter, _positive_share, _with_costs
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
 
 # %% ../nbs/50_outperformance.ipynb #46707b9e
@@ -73,7 +74,7 @@ def _at_rates(metric, tpr, fpr, prevalence, arguments):
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(metric(CountTerms(tp, fp, prevalence - tp, 1 - prevalence - fp), **arguments), float)
 
-# %% ../nbs/50_outperformance.ipynb #eabbd914
+# %% ../nbs/50_outperformance.ipynb #3fdb881e
 def metric_range(
     metric,      # name in `METRICS`, or a `Metric`
     prevalence,  # between 0 and 1, any shape
@@ -94,10 +95,16 @@ def _range(metric, pi, arguments, form=None):
     for value in values[1:]: low, high = np.fmin(low, value), np.fmax(high, value)  # an undefined corner does not count
     return low, high
 
+# %% ../nbs/50_outperformance.ipynb #e30adb41
 def _arguments(metric, given):
-    "Parameters of a metric with costs turned into what it takes, as keyword arguments."
+    "Legal keyword arguments for a metric; costs are turned into the parameter it takes."
     given = dict(given)
-    return _with_costs(metric, given.pop("costs", None), given)
+    wanted = inspect.signature(metric.function).parameters
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in wanted.values())
+    unknown = [name for name in given if name not in wanted and name != "costs"]
+    if unknown and not takes_all: raise TypeError(f"{metric.name} takes no argument {unknown}; its parameters are {list(wanted)[1:]}")
+    arguments = _with_costs(metric, given.pop("costs", None), given)
+    return {name: _check_parameter(name, value) for name, value in arguments.items()}
 
 # %% ../nbs/50_outperformance.ipynb #3de096fb
 _LINEAR = {"recall", "specificity", "accuracy", "error_rate", "balanced_accuracy", "balanced_error_rate", "single_point_auc", "informedness",
@@ -197,11 +204,11 @@ def _tanh_sinh(n=36, reach=3.2):
 
 _NODES, _WEIGHTS = _tanh_sinh()
 
-# %% ../nbs/50_outperformance.ipynb #5ca83500
+# %% ../nbs/50_outperformance.ipynb #575b91ca
 def _quadrature(metric, value, pi, arguments, reference):
     "P(metric worse than value): one minus the integral over recall of P(FPR at most the largest one that is still as good)."
     sign = 1 if metric.greater_is_better else -1
-    def good(tpr, fpr, v=value, p=pi): return sign * _at_rates(metric, tpr, fpr, p, arguments) >= sign * v
+    def good(tpr, fpr): return sign * _at_rates(metric, tpr, fpr, pi, arguments) >= sign * value
     shape = np.shape(value)
     start = _solve(lambda x: ~good(x, 0.), shape)  # below this recall no FPR is low enough,
     end = _solve(lambda x: ~good(x, 1.), shape)    # and above this one every FPR is
@@ -213,10 +220,10 @@ def _quadrature(metric, value, pi, arguments, reference):
     corners = [start, *np.clip(turns, start, end), end, np.ones(shape)]
     worse = 1.
     for left, right in zip(corners, corners[1:]):
-        worse = worse - _piece(left, right, good, value, pi, reference)
+        worse = worse - _piece(left, right, good, reference)
     return np.clip(worse, 0, 1)
 
-# %% ../nbs/50_outperformance.ipynb #b7e88924
+# %% ../nbs/50_outperformance.ipynb #5fb862ca
 def _diagonal_turns(good, shape, cells=64):
     "Where the diagonal enters and leaves the good region: the first and the last change on a grid, refined by bisection."
     e = np.linspace(0, 1, cells + 3)[1:-1].reshape(-1, *[1] * len(shape))
@@ -228,13 +235,13 @@ def _diagonal_turns(good, shape, cells=64):
         found.append(low + width * _solve(lambda t: good(low + width * t, low + width * t) == before, shape))
     return found
 
-def _piece(left, right, good, value, pi, reference):
-    "Integral between two recalls, with nodes that crowd at both ends."
+def _piece(left, right, good, reference):
+    "Integral between two recalls; the nodes are the first axis."
     s0, s1 = _probability(reference, left), _probability(reference, right)
-    width = (s1 - s0)[..., None]
-    recall = reference.recall(s0[..., None] + width * _NODES)
-    fpr = _solve(lambda y: good(recall, y, value[..., None], pi[..., None]), recall.shape)
-    return (reference.fpr_cdf(fpr, recall) * width * _WEIGHTS).sum(-1)
+    nodes, weights = (v.reshape(-1, *[1] * s0.ndim) for v in (_NODES, _WEIGHTS))
+    recall = reference.recall(s0 + (s1 - s0) * nodes)
+    fpr = _solve(lambda y: good(recall, y), recall.shape)
+    return (reference.fpr_cdf(fpr, recall) * (s1 - s0) * weights).sum(0)
 
 # %% ../nbs/50_outperformance.ipynb #56f78d57
 def _triangle_share(a, b, c):
@@ -262,7 +269,7 @@ def _find_reference(reference):
     raise ValueError(f"reference: {reference!r} is unknown; use one of {sorted(named)}, a pair of distributions with cdf and ppf "
                      "(of FPR and FNR), a sampler f(n, rng) -> fpr, fnr, or a Reference")
 
-# %% ../nbs/50_outperformance.ipynb #2f095661
+# %% ../nbs/50_outperformance.ipynb #2b344ecb
 def _share_worse(metric, value, pi, arguments, reference, draw, form):
     "P(metric < value) or, if smaller is better, P(metric > value)."
     if draw is not None: return _empirical(metric, value, pi, arguments, draw)
@@ -270,7 +277,7 @@ def _share_worse(metric, value, pi, arguments, reference, draw, form):
         below = _linear_fractional(form, value, _share_below if reference is _UNIFORM else _triangle_share)
         return below if metric.greater_is_better else 1 - below
     if reference is _UNIFORM and METRICS.get(metric.name) is metric and metric.name in _CLOSED: return _CLOSED[metric.name](value, pi)
-    value, pi = np.broadcast_arrays(value, pi)
+    value, pi, *_ = np.broadcast_arrays(value, pi, *(v for k, v in arguments.items() if k != "costs"))
     return _quadrature(metric, value, pi, arguments, reference)
 
 def _empirical(metric, value, pi, arguments, draw):
@@ -309,7 +316,7 @@ def outperformance(
         return _share_worse(metric, value, pi, arguments, reference, draw, form)
     return _in_blocks(score, value, pi, arguments)
 
-# %% ../nbs/50_outperformance.ipynb #c503fbd6
+# %% ../nbs/50_outperformance.ipynb #1df1db67
 def _draw(sampler, n_samples, rng):
     "Error rates from the caller's sampler, checked."
     fpr, fnr = (np.asarray(rates, float).ravel() for rates in sampler(n_samples, np.random.default_rng(rng)))
@@ -324,7 +331,8 @@ def _in_blocks(function, value, pi, arguments):
     arrays = {"value": np.asarray(value), "prevalence": pi, **{k: np.asarray(v) for k, v in arguments.items() if k != "costs"}}
     shape = np.broadcast_shapes(*(a.shape for a in arrays.values()))
     rest = {k: v for k, v in arguments.items() if k == "costs"}
-    flat = {k: a.reshape(1) if a.size == 1 else np.broadcast_to(a, shape).ravel() for k, a in arrays.items()}
+    one = {k: (1,) if k in ("value", "prevalence") else () for k in arrays}
+    flat = {k: a.reshape(one[k]) if a.size == 1 else np.broadcast_to(a, shape).ravel() for k, a in arrays.items()}
     out = np.empty(int(np.prod(shape)))
     for start in range(0, out.size, _BLOCK):
         part = {k: a if a.size == 1 else a[start:start + _BLOCK] for k, a in flat.items()}

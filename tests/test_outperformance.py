@@ -121,6 +121,9 @@ def test_broadcasts_and_blocks(monkeypatch):
     betas = np.array([.5, 1, 2])
     got = op.outperformance("f_beta", .5, .2, beta=betas)
     np.testing.assert_allclose(got, [op.outperformance("f_beta", .5, .2, beta=b) for b in betas])
+    weights = np.array([.5, .9])
+    got = op.outperformance("accuracy_cost_distance", .3, .2, weight=weights)  # by the integral
+    np.testing.assert_allclose(got, [op.outperformance("accuracy_cost_distance", .3, .2, weight=w) for w in weights])
     assert isinstance(op.outperformance("f_beta", .5, .2), float)
     assert op.outperformance("f_beta", np.empty(0), .2).shape == (0,)
 
@@ -369,6 +372,7 @@ def test_labels():
     (lambda: op.outperformance("f_beta", .5, np.nan), "prevalence"),
     (lambda: op.outperformance("f_beta", .5, .1, reference="gaussian"), "reference: 'gaussian' is unknown"),
     (lambda: op.outperformance("cost_score", .5, .1), "needs costs"),
+    (lambda: op.outperformance("f_beta", .5, .1, beta=-1), "beta"),
     (lambda: op.outperformance_value("f_beta", 1.5, .1), "score: 1.5 is outside"),
     (lambda: op.outperformance_curve_point("pr", 1.1, .5, .1), "x: 1.1 is outside"),
     (lambda: op.outperformance_curve_point("pr", .8, .01, .1), "y: 0.01 is outside"),
@@ -394,6 +398,7 @@ def test_bad_input(call, message):
 
 def test_types():
     with pytest.raises(TypeError, match="value"): op.outperformance("f_beta", "high", .1)
+    with pytest.raises(TypeError, match="takes no argument"): op.outperformance("mcc", .5, .1, beta=2)
     with pytest.raises(TypeError, match="prevalence"): op.outperformance("f_beta", .5, "rare")
 
 
