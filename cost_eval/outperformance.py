@@ -776,7 +776,7 @@ def outperformance_curve(
     _, fpr, recall = curve.at(x)
     return x, _plain(1 - _point_share(fpr, recall))
 
-# %% ../nbs/50_outperformance.ipynb #b2e80518
+# %% ../nbs/50_outperformance.ipynb #e39e7c5d
 def _own_curve(separation, skew):
     "FPR and recall of normal scores: negatives N(0, 1), positives N(separation, skew)."
     z = np.linspace(-8, 8, 161) if skew == 1 else np.linspace(-8, 8, 161) * max(1, skew)
@@ -800,7 +800,8 @@ def _move_tree(axes, artists, curve, separation, skew, prevalence):
     alpha, recall = _own_curve(separation, skew)
     x, y = _coordinates(curve, recall, alpha, prevalence)
     own.set_data(x[1:], y[1:])
-    points.set_data(x[1:-1], 1 - _point_share(alpha, recall)[1:-1])
+    inside = (alpha > 1e-4) & (recall < 1 - 1e-4)
+    points.set_data(x[inside], 1 - _point_share(alpha[inside], recall[inside]))
     auc = float(curve_auc(curve, alpha, recall, prevalence))
     score = outperformance_curve_auc(curve, auc, prevalence, n_curves=1 << 12)
     axes[0].set(xlabel=_AXES[curve][0], ylabel=_AXES[curve][1], ylim=(0, 1.05 if curve != "lift" else 1.05 / prevalence))
