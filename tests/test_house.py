@@ -180,6 +180,8 @@ CONTRACT = {
                " likelihood_ratio_positive expected_cost normalized_expected_cost evaluate_metrics",
     "decisions": "bayes_decisions naive_decision bayes_threshold implied_costs best_threshold ThresholdChoice AffineCalibrator cross_calibrate",
     "expected_cost": "expected_cost normalized_expected_cost naive_cost soft_expected_cost equal_error_rate roc_auc",
+    "outperformance": "outperformance outperformance_curve_auc outperformance_curve_point sample_directed_binary_tree performance_curve normalized_auc"
+                      " outperformance_interval",
     "datasets": "load available describe DataNotAvailable",
     "reproduce": "reproduces run scoreboard",
 }
