@@ -73,6 +73,21 @@ def test_best_threshold_of_the_normal_model_by_search(distance, prevalence, rati
     assert (cost(best) <= cost(best + np.linspace(-3, 3, 2001)) + 1e-12).all()
 
 
+@given(st.floats(1, 4), st.floats(.01, .6))
+@settings(deadline=None, max_examples=25)
+def test_f1_of_calibrated_scores_implies_the_cost_ratio(distance, prevalence):
+    "At the largest F1 the posterior, computed here from the densities, is half of it; there the cost score saves nothing."
+    model = paper.NormalModel(distance, prevalence)
+    best, saved = paper.model_savings(model, np.array([.1, 10.]))
+    ratio = paper.implied_cost_ratio(best)
+    t = model.best_threshold(ratio)
+    odds = prevalence / (1 - prevalence) * np.exp(distance * t - distance**2 / 2)
+    assert odds / (1 + odds) == pytest.approx(best / 2, abs=1e-9)
+    c = model.counts(t)
+    assert 2 * c.tp / (2 * c.tp + c.fp + c.fn) == pytest.approx(best, abs=1e-6)
+    assert paper.model_savings(model, np.array([ratio]))[1] == pytest.approx(0, abs=1e-3) and (saved >= 0).all()
+
+
 def test_counterexample_to_the_footnote_is_a_possible_model_with_one_cost():
     recall, precision, fpr = paper.convex_counterexample(ratio=2., level=.9, prevalence=.2)
     counts = BinaryCounts.from_rates(1, .2, fpr, 1 - recall)
@@ -247,6 +262,44 @@ def test_statements_7_notice_a_curve_of_another_shape():
     good = paper.statements_7({"KDD cup 99": np.stack([v, v])[:, None]})
     bad = paper.statements_7({"KDD cup 99": np.stack([80 - v, v])[:, None]})
     assert all(good.values()) and not any(bad.values())
+
+
+def unsw_table(partitions):
+    rows = [(c, p) for p in partitions for c in ("Normal", "Normal", "Backdoor", "Exploits", "Reconnaissance", "Generic", "DoS") for _ in range(10)]
+    table = pd.DataFrame(rows, columns=["attack_cat", "partition"])
+    return table.assign(id=range(len(table)), proto=["tcp", "udp"] * (len(table) // 2), dur=.5, label=(table["attack_cat"] != "Normal").astype(int))
+
+
+def test_unsw_with_both_partitions_trains_on_the_larger():
+    both, one = paper._unsw_task(unsw_table(["small", "large"])), paper._unsw_task(unsw_table(["small"]))
+    assert both.x.shape == (100, 2) and np.bincount(both.y).tolist() == [40, 60]  # Generic and DoS are left out
+    part = paper.split(both, np.random.default_rng(0))
+    assert set(part[both.role == 0]) == {0} and np.bincount(part[both.role == 1]).tolist() == [0, 25, 25]
+    assert not both.remark and "one of the paper's two partitions" in one.remark and set(one.role) == {-1}
+
+
+def card_table(n_uniform, n_early):
+    table = pd.DataFrame({"Class": [1] * 10 + [0] * (n_uniform + n_early), "sample": ["all"] * (10 + n_uniform) + ["early"] * n_early})
+    return table.assign(Time=1, weight=1., Amount=2.5, **{f"V{k}": .1 for k in range(1, 29)})
+
+
+def test_complete_credit_card_file_is_used_as_it_is(monkeypatch):
+    monkeypatch.setattr(datasets, "GENUINE", 200)
+    whole, part = paper._creditcard_task(card_table(200, 0)), paper._creditcard_task(card_table(50, 30))
+    assert set(whole.role) == {-1} and whole.prevalence is None and not whole.remark and whole.x.shape == (210, 29)
+    assert np.bincount(part.role[part.y == 0]).tolist() == [30, 50] and part.prevalence == pytest.approx(492 / 284807)
+    counted = paper._table_5_creditcard(card_table(200, 0))
+    assert (counted["class 0"], counted["class 1"], counted["features"], counted["transactions"]) == (200, 10, 29, 210)
+    assert "class 0" not in paper._table_5_creditcard(card_table(50, 30))
+
+
+def test_an_off_cell_of_kdd_has_a_cause_only_if_the_other_sampling_reaches_it(monkeypatch):
+    rows = {"F1 threshold": [.4, .42, .38, .41] * 2}
+    index = pd.MultiIndex.from_product([("validation", "test"), range(4), (1.,)], names=["part", "seed", "cost ratio"])
+    table = pd.DataFrame(rows | {c: .5 for c in (*paper.ONCE[1:], *paper.EACH)}, index=index)
+    monkeypatch.setattr(paper, "study", lambda *_, balanced: None if balanced else table)
+    cells = {"KDD cup 99/F1 threshold": .41, "KDD cup 99/1/recall": .9, "KDD cup 99/F1 flat in the middle": 1.}
+    assert list(paper._kdd_cause(cells, "quick", None)) == ["KDD cup 99/F1 threshold"]
 
 
 # Items
