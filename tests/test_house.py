@@ -182,6 +182,7 @@ CONTRACT = {
     "expected_cost": "expected_cost normalized_expected_cost naive_cost soft_expected_cost equal_error_rate roc_auc",
     "outperformance": "outperformance outperformance_curve_auc outperformance_curve_point sample_directed_binary_tree performance_curve normalized_auc"
                       " outperformance_interval",
+    "cost_score": "cost_score cost_score_from_rates isocost_precision isocost_slope f1_cost multiclass_cost_score tune_threshold ThresholdTuning plot_isocost",
     "datasets": "load available describe DataNotAvailable",
     "reproduce": "reproduces run scoreboard",
 }

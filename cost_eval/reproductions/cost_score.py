@@ -4,19 +4,19 @@
 
 # %% auto #0
 __all__ = ['POINTS', 'LEVELS', 'UNSW_ATTACKS', 'UNSW_LARGER', 'TABLE_5_NOTES', 'RATIOS', 'NAMES', 'SLIPS', 'SENTENCE_NOTES',
-           'SOURCES', 'STAND_INS', 'SEEDS', 'TREES', 'ONCE', 'EACH', 'THRESHOLDS', 'EXPONENTS', 'cost_score',
-           'isocost_precision', 'f1_contour', 'f1_slope', 'plot_figure_1', 'figure_1', 'NormalModel', 'contour_line',
-           'plot_figure_2', 'convex_counterexample', 'slope_statements', 'figure_2', 'family', 'table_4', 'table_5',
-           'published_table_6', 'score_interval', 'arithmetic', 'table_6', 'fits_together', 'smallest_stretch',
-           'whole_counts', 'possible_positives', 'fraud_points', 'nested_costs', 'printed_points', 'best_of_printed',
-           'sentences', 'sentences_item', 'against_doing_nothing', 'Task', 'feature_matrix', 'load_task', 'split',
-           'training_sample', 'Scored', 'scored', 'Run', 'train', 'runs', 'counts_at', 'chosen_thresholds', 'run_rows',
-           'study', 'one_run_error', 'study_cells', 'causes', 'comparison', 'study_means', 'table_6_study',
-           'savings_table', 'class_histograms', 'data_axes', 'plot_figure_3', 'first_runs', 'figure_3', 'plot_figure_4',
-           'figure_4', 'plot_figure_5', 'figure_5', 'touches_from_below', 'plot_figure_6', 'figure_6', 'savings_curves',
+           'SOURCES', 'STAND_INS', 'SEEDS', 'TREES', 'ONCE', 'EACH', 'THRESHOLDS', 'EXPONENTS', 'f1_contour',
+           'f1_slope', 'plot_figure_1', 'figure_1', 'NormalModel', 'contour_line', 'plot_figure_2',
+           'convex_counterexample', 'slope_statements', 'figure_2', 'family', 'table_4', 'table_5', 'published_table_6',
+           'score_interval', 'arithmetic', 'table_6', 'fits_together', 'smallest_stretch', 'whole_counts',
+           'possible_positives', 'fraud_points', 'nested_costs', 'printed_points', 'best_of_printed', 'sentences',
+           'sentences_item', 'against_doing_nothing', 'Task', 'feature_matrix', 'load_task', 'split', 'training_sample',
+           'Scored', 'scored', 'Run', 'train', 'runs', 'counts_at', 'chosen_thresholds', 'run_rows', 'study',
+           'one_run_error', 'study_cells', 'causes', 'comparison', 'study_means', 'table_6_study', 'savings_table',
+           'class_histograms', 'data_axes', 'plot_figure_3', 'first_runs', 'figure_3', 'plot_figure_4', 'figure_4',
+           'plot_figure_5', 'figure_5', 'touches_from_below', 'plot_figure_6', 'figure_6', 'savings_curves',
            'plot_figure_7', 'statements_7', 'figure_7', 'implied_cost_ratio', 'model_savings']
 
-# %% ../../nbs/21_cost_score_reproduced.ipynb #732d0a12
+# %% ../../nbs/21_cost_score_reproduced.ipynb #200ea6be
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -26,21 +26,10 @@ from scipy.stats import norm, t as student
 
 from .. import datasets
 from ..confusion import BinaryCounts, ThresholdCounts, optional_import, threshold_counts
+from ..cost_score import cost_score, isocost_precision
 from ..metrics import cost_score as counted_cost_score, f_beta
 from ..plotting import COLORS, use_style
 from ..reproduce import Reproduction, compare, published, reproduces
-
-# %% ../../nbs/21_cost_score_reproduced.ipynb #7847e285
-def cost_score(precision, recall, cost_ratio):
-    "False alarms and cost_ratio times the misses, per positive: Marwah et al. (2024), eq. (13)."
-    precision, recall, cost_ratio = (np.asarray(v, float) for v in (precision, recall, cost_ratio))
-    return (1 / precision - 1) * recall + cost_ratio * (1 - recall)
-
-def isocost_precision(recall, score, cost_ratio):
-    "Precision on a contour of the score; nan where none in [0, 1] has it."
-    recall = np.asarray(recall, float)
-    with np.errstate(divide="ignore", invalid="ignore"): p = recall / (score - cost_ratio + (cost_ratio + 1) * recall)
-    return np.where((p > 0) & (p <= 1 + 1e-12), p, np.nan)[()]
 
 # %% ../../nbs/21_cost_score_reproduced.ipynb #f5a36cef
 def f1_contour(
