@@ -222,7 +222,7 @@ def held_out_saving(
     s = check_scores(scores)
     return paired_saving(y_true, s >= threshold_a, s >= threshold_b, cost_ratio, **kwargs)
 
-# %% ../nbs/20_cost_score.ipynb #ea529e7c
+# %% ../nbs/20_cost_score.ipynb #49c17d85
 def plot_isocost(
     cost_ratio: float,  # C_FN / C_FP > 0
     *,
@@ -232,26 +232,30 @@ def plot_isocost(
     sample_weight=None, ax=None,
 ):
     "Contours of the cost score on the recall-precision plane (Marwah et al. 2024, Figure 2); returns the Axes."
+    if (y_true is None) != (scores is None): raise ValueError("y_true, scores: give both or neither")
     r_c, ax = float(_check_ratio(cost_ratio)), ensure_axes(ax, figsize=(5, 4.4))
     recall = np.linspace(1e-3, 1, 800)
     levels, labels = r_c * np.array([1, .2, .4, .6, .8, 1.3, 1.8, 3, 6]) if levels is None else np.atleast_1d(levels), []
     for level in levels: _contour(ax, recall, level, r_c, labels)
-    if (y_true is None) != (scores is None): raise ValueError("y_true, scores: give both or neither")
-    if y_true is not None:
-        best = tune_threshold(y_true, scores, r_c, prevalence=prevalence, sample_weight=sample_weight)
-        curve = threshold_counts(y_true, scores, sample_weight=sample_weight).counts[1:]
-        curve = curve if prevalence is None else curve.with_prevalence(prevalence)
-        if prevalence is None: prevalence = float(curve.prevalence.flat[0])
-        ax.plot(curve.tpr, curve.precision, color=COLORS[0], ls="-", lw=1.8)
-        ax.plot(best.recall, best.precision, "o", color=COLORS[2], ms=8, zorder=5)
-        right = best.recall < .45  # room for the text
-        ax.annotate(f"cheapest: {best.cost_score:.3g}", (best.recall, best.precision), xytext=(8 if right else -8, -14), textcoords="offset points",
-                    ha="left" if right else "right", color=COLORS[2], bbox={"fc": "white", "ec": "none", "pad": .4, "alpha": .8})
+    if y_true is not None: prevalence = _model_curve(ax, y_true, scores, r_c, prevalence, sample_weight)
     if prevalence is not None: ax.fill_between(recall, lowest_precision(recall, prevalence), color="0.85", lw=0, zorder=0)
     ax.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
     return ax
 
-# %% ../nbs/20_cost_score.ipynb #94744417
+# %% ../nbs/20_cost_score.ipynb #3cac1ef9
+def _model_curve(ax, y_true, scores, cost_ratio, prevalence, sample_weight) -> float:
+    "A model's precision-recall curve with its cheapest point; the prevalence it is drawn for."
+    best = tune_threshold(y_true, scores, cost_ratio, prevalence=prevalence, sample_weight=sample_weight)
+    curve = threshold_counts(y_true, scores, sample_weight=sample_weight).counts[1:]
+    if prevalence is not None: curve = curve.with_prevalence(prevalence)
+    ax.plot(curve.tpr, curve.precision, color=COLORS[0], ls="-", lw=1.8)
+    ax.plot(best.recall, best.precision, "o", color=COLORS[2], ms=8, zorder=5)
+    right = best.recall < .45  # room for the text
+    ax.annotate(f"cheapest: {best.cost_score:.3g}", (best.recall, best.precision), xytext=(8 if right else -8, -14), textcoords="offset points",
+                ha="left" if right else "right", color=COLORS[2], bbox={"fc": "white", "ec": "none", "pad": .4, "alpha": .8})
+    return float(curve.prevalence.flat[0])
+
+
 def _contour(ax, recall, level, cost_ratio, labels):
     "One contour, labelled where `labels`, the heights of those before it, leave room; the flat one, where alarms are worth nothing, is dashed."
     p = isocost_precision(recall, level, cost_ratio)
@@ -264,7 +268,7 @@ def _contour(ax, recall, level, cost_ratio, labels):
     labels.append(p[at])
     ax.text(recall[at], p[at], f"{level:.3g}", fontsize=8, ha="center", va="center", color="0.2", bbox={"fc": "white", "ec": "none", "pad": .4})
 
-
+# %% ../nbs/20_cost_score.ipynb #cfb00e90
 def plot_threshold_cost(
     y_true, scores,    # (N,) each
     cost_ratio=(1.,),  # one or a few
@@ -297,7 +301,7 @@ def _cheapest(cost_ratio, prevalence, separation) -> float:
     "The best threshold of the normal model, where the likelihood ratio is (1 - prevalence) / (prevalence cost_ratio)."
     return separation / 2 + np.log((1 - prevalence) / (prevalence * cost_ratio)) / separation
 
-# %% ../nbs/20_cost_score.ipynb #4fa18456
+# %% ../nbs/20_cost_score.ipynb #60fdc815
 def _draw_isocost(axes):
     "Artists of the widget: contours, curve and optimum on the first Axes, the score over the threshold on the second."
     plane, cost = axes
@@ -312,7 +316,7 @@ def _draw_isocost(axes):
     cost.set(xlabel="threshold", ylabel="cost score (false alarms per positive)", xlim=(-4, 8), ylim=(0, 3))
     return lines, grey, curve, dot, note, line, low, none, label
 
-
+# %% ../nbs/20_cost_score.ipynb #76a0d4d3
 def _move_isocost(axes, artists, log_ratio, prevalence, separation):
     "Put them where these values want them."
     lines, grey, curve, dot, note, line, low, none, label = artists

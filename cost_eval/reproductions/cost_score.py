@@ -45,8 +45,8 @@ def f1_slope(recall, f1):
     "Slope of that contour."
     return -(f1 / (2 * recall - f1)) ** 2
 
-# %% ../../nbs/21_cost_score_reproduced.ipynb #5d7eab6d
-def plot_figure_1(levels=np.arange(1, 10) / 10):
+# %% ../../nbs/21_cost_score_reproduced.ipynb #062b3a3d
+def plot_figure_1(levels=(.1, .2, .3, .4, .5, .6, .7, .8, .9)):
     "Contours of F1 on the precision-recall plane; returns the matplotlib Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
     fig, ax = plt.subplots(figsize=(4.6, 4.2))
