@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import integrate, optimize, stats
 
 pd = pytest.importorskip("pandas")
 sk = pytest.importorskip("sklearn")
@@ -238,6 +238,100 @@ def test_power_grows_from_the_level_to_one():
     assert curve[0, :5].mean() < .12 and curve[2, :5].min() > .95
     assert (result.curves(result.paired["s: no √n"])[0, :2] == 0).all()
     assert np.abs(curve - result.curves(result.paired["s/√n, correct"])[0])[:, :5].max() < .1
+
+
+# The league table: every method against SciPy or brute force
+
+COUNTS, COSTS = np.array([[60, 25, 0, 12, 3]]), np.array([0., 1., 40., 3., 10.])
+
+
+@pytest.fixture(scope="module")
+def ends():
+    "All methods on one confusion matrix of five cells, 20,000 replicates."
+    rng, n, n_resamples = np.random.default_rng(0), 100, 20_000
+    smooth = paper.example_weights(n, 5, .1, n_resamples=n_resamples, rng=rng)
+    draws = paper.Draws(paper._cumulative(paper.example_weights(n, 0, 0., n_resamples=n_resamples, rng=rng)), paper._cumulative(smooth[:, :n]),
+                        smooth[:, n:].T.copy(), paper._cumulative(rng.exponential(size=(n_resamples, n))),
+                        {"Dirichlet 0.1": rng.gamma(.1, size=(5, n_resamples)).astype(np.float32)})
+    return {method: (low[0], high[0]) for method, (low, high) in paper.all_ends(COUNTS, COSTS, draws).items()}
+
+
+EACH = np.repeat(COSTS, COUNTS[0])  # costs of the examples
+
+
+def test_normal_is_scipys(ends):
+    assert ends["normal"] == pytest.approx(stats.norm.interval(.95, EACH.mean(), stats.sem(EACH)))
+
+
+@pytest.mark.parametrize("method", ["percentile", "BCa"])
+def test_bootstrap_is_scipys(ends, method):
+    theirs = stats.bootstrap((EACH,), np.mean, method=method, n_resamples=20_000, rng=np.random.default_rng(1)).confidence_interval
+    assert ends[method] == pytest.approx((theirs.low, theirs.high), abs=.04)
+
+
+def test_bootstrap_t_by_resampling_examples(ends):
+    rng = np.random.default_rng(2)
+    made = EACH[rng.integers(100, size=(20_000, 100))]
+    t = (made.mean(axis=1) - EACH.mean()) / (made.std(axis=1) / 10)
+    low, high = np.quantile(t, [.025, .975])
+    s = EACH.std(ddof=1) / 10
+    assert ends["bootstrap-t"] == pytest.approx((EACH.mean() - high * s, EACH.mean() - low * s), abs=.05)
+
+
+def test_smoothed_methods_by_direct_draws(ends):
+    rng, p = np.random.default_rng(3), COUNTS[0] + .1
+    for method, made in (("BCOST", rng.multinomial(100, p / p.sum(), 20_000) / 100), ("Dirichlet 0.1", rng.dirichlet(p, 20_000))):
+        assert ends[method] == pytest.approx(np.quantile(made @ COSTS, [.025, .975]), abs=.12), method
+    assert ends["BCOST"][1] > ends["percentile"][1] + .1  # the cell that was not seen
+
+
+@pytest.mark.parametrize("counts, costs", [([20, 5, 3], [0, 1, 8]), ([30, 2, 0, 4], [1, 5, 40, 0]), ([12, 0, 7, 1], [3, 0, 2, 9]), ([60, 25, 0, 12, 3], [0, 1, 40, 3, 10])])
+def test_likelihood_ratio_ends_are_where_the_profile_says(counts, costs):
+    "The other way round: fix the expected cost, maximise the likelihood (a root in Lagrange's multiplier), read off chi-square."
+    weights, costs = np.array(counts) + 1e-7, np.array(costs, float)  # cells never seen have a vanishing count
+    def statistic(cost):
+        gap = costs - cost
+        inner, outer = -1 / gap.max(), -1 / gap.min()
+        multiplier = optimize.brentq(lambda v: (weights * gap / (1 + v * gap)).sum(), inner * (1 - 1e-13), outer * (1 - 1e-13), xtol=1e-18)
+        return 2 * (weights * np.log1p(multiplier * gap)).sum()
+    for end in paper.likelihood_ratio_ends(np.array([counts]), costs)["likelihood ratio"]:
+        assert statistic(end[0]) == pytest.approx(stats.chi2.ppf(.95, 1), abs=1e-3)
+
+
+@given(st.lists(st.integers(0, 30), min_size=4, max_size=4), st.integers(0, 1000))
+@settings(max_examples=30)
+def test_likelihood_ratio_interval_moves_and_scales_with_the_costs(counts, seed):
+    counts, costs = np.array([counts]) + [1, 0, 0, 0], np.random.default_rng(seed).random(4)
+    low, high = paper.likelihood_ratio_ends(counts, costs)["likelihood ratio"]
+    assert low[0] <= counts[0] @ costs / counts.sum() <= high[0]
+    moved = np.array(paper.likelihood_ratio_ends(counts, 7 + 3 * costs)["likelihood ratio"])[:, 0]
+    np.testing.assert_allclose(moved, [7 + 3 * low[0], 7 + 3 * high[0]], rtol=1e-5)
+
+
+def test_likelihood_ratio_of_a_cell_never_seen():
+    high = paper.likelihood_ratio_ends(np.array([[200, 0]]), np.array([0., 1.]))["likelihood ratio"][1][0]
+    assert high == pytest.approx(1 - np.exp(-stats.chi2.ppf(.95, 1) / 400), rel=1e-4)
+
+
+def test_cell_replicates_are_multinomial():
+    cumulative = paper._cumulative(paper.example_weights(30, 0, 0., n_resamples=30_000, rng=0))
+    first, second = paper.cell_replicates(cumulative, np.array([[10, 0, 20], [3, 26, 1]]))
+    assert (first.sum(axis=0) == 30).all() and (first[1] == 0).all()
+    for made, p in ((first[0], 1 / 3), (second[2], 1 / 30)):
+        seen = np.bincount(made.astype(int), minlength=31) / 30_000
+        np.testing.assert_allclose(seen, stats.binom.pmf(np.arange(31), 30, p), atol=.012)
+
+
+def test_standing_is_a_summary_of_the_league():
+    rows = [("a", 200, 0, "M1", 0, .9, 1.), ("a", 200, 0, "M6", 0, .5, 3.), ("b", 200, 0, "M1", 0, .95, 1.1), ("b", 200, 0, "M6", 0, .8, 5.)]
+    board = paper.standing(pd.DataFrame(rows, columns=["method", "n", "domain", "model", "matrix", "covered", "width"]))
+    assert board.index.tolist() == ["a", "b"] and board.loc["a"].tolist() == pytest.approx([.7, .5, .5, 1., 3.])
+
+
+def test_league_ranks_what_sees_only_seen_cells_last():
+    board = paper.standing(paper.league(10, 1, 200))
+    seen_only = board.loc[["normal", "percentile", "BCa", "bootstrap-t"], "worst model and n"]
+    assert seen_only.max() < .7 < .75 < board.loc[["BCOST", "likelihood ratio"], "worst model and n"].min()
 
 
 # Items
