@@ -598,7 +598,7 @@ def figure_4(budget="quick"):
                     monte_carlo_error={cells[0]: of_three[5], cells[1]: of_three[8]})
     return Reproduction(table, plot_power(done, "q"), "the published numbers of M6 and M9 are means of three matrices")
 
-# %% ../../nbs/41_bootstrap_reproduced.ipynb #85ad9d74
+# %% ../../nbs/41_bootstrap_reproduced.ipynb #a8851873
 def plot_power(done, against="q"):
     "Power of each model, mean over domains, against q (Figure 4) or the cost ratio (Figure 3); returns the matplotlib Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
@@ -616,7 +616,7 @@ def plot_power(done, against="q"):
         ax.legend(loc="lower right", fontsize="small")
         ax.set(ylim=(0, 1.02), xlabel="changed labels $q$" if against == "q" else "cost ratio $r_c$")
         if against == "q": ax.set_xscale("symlog", linthresh=1e3)
-        ax.set(xlim=(-100, 1.3e6)) if against == "q" else ax.set(xscale="log", xlim=(1e-2, 1e2))
+        ax.set(xlim=(-100, 1.3e6), xticks=(0, 1e3, 1e4, 1e5, 1e6)) if against == "q" else ax.set(xscale="log", xlim=(1e-2, 1e2))
     axes[0].set_ylabel("share of tests that reject $H_0$")
     return fig
 
@@ -631,7 +631,7 @@ def figure_3(budget="quick"):
     ours[rows["cell"].iloc[-1]] = (typical > typical[6]).sum()
     return Reproduction(compare(rows, ours), plot_power(done, "ratio"))
 
-# %% ../../nbs/41_bootstrap_reproduced.ipynb #0c8469aa
+# %% ../../nbs/41_bootstrap_reproduced.ipynb #c1d11629
 @reproduces("bootstrap", "figure5")
 def figure_5(budget="quick"):
     "Figure 5: range of the power within a cost model"
@@ -657,7 +657,7 @@ def plot_ranges(one):
             ax.errorbar(1e6 * one.shares, mean, [mean - y.min(axis=(0, 2)), y.max(axis=(0, 2)) - mean], label=model, capsize=2, ms=3, marker="o")
         ax.legend(loc="lower right", fontsize="small")
         ax.set_xscale("symlog", linthresh=1e3)
-        ax.set(xlabel="changed labels $q$", xlim=(-100, 1.3e6), ylim=(-.02, 1.02))
+        ax.set(xlabel="changed labels $q$", xlim=(-100, 1.3e6), xticks=(0, 1e3, 1e4, 1e5, 1e6), ylim=(-.02, 1.02))
     axes[0].set_ylabel("share of tests that reject $H_0$")
     return fig
 
