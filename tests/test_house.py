@@ -183,6 +183,7 @@ CONTRACT = {
     "outperformance": "outperformance outperformance_curve_auc outperformance_curve_point sample_directed_binary_tree performance_curve normalized_auc"
                       " outperformance_interval",
     "cost_score": "cost_score cost_score_from_rates isocost_precision isocost_slope f1_cost multiclass_cost_score tune_threshold ThresholdTuning plot_isocost",
+    "bootstrap": "bcost CostInterval bdelta_cost CostDifference normal_interval normal_difference bca_interval dirichlet_interval exact_interval required_sample_size",
     "datasets": "load available describe DataNotAvailable",
     "reproduce": "reproduces run scoreboard",
 }

@@ -1,0 +1,300 @@
+"Intervals other than the bootstrap, tests with a margin, several models, sample size and power (part 2 of chapter 4)."
+from itertools import product
+from math import factorial, prod
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings, strategies as st
+from scipy.optimize import minimize
+from scipy.special import xlogy
+from scipy.stats import binom, chi2, dirichlet, norm
+
+from cost_eval import bootstrap as bs
+
+COUNTS = np.array([[80, 6, 1], [5, 60, 0], [2, 3, 43]])
+COSTS = np.array([[0, 1, 4.], [2, 0, 50], [1, 3, 0]])
+JOINT = np.array([[[85, 4], [3, 8]], [[2, 6], [5, 37]]])
+BILL = np.array([[0, 1.], [5, 0]])
+RANDOM = ("bcost", "dirichlet", "percentile", "bca", "bootstrap-t")
+ANALYTIC = ("likelihood ratio", "exact", "normal")
+
+
+def seeded(name): return {"rng": 0} if name in RANDOM else {}
+
+
+# exact: enumeration and the binomial
+
+@pytest.mark.parametrize("costs", [[0, 2, 5], [0, np.pi, 1e3], [-2.5, .1, 1]])
+@pytest.mark.parametrize("n", [1, 2, 6])
+def test_exact_distribution_is_the_enumerated_one(costs, n):
+    p, c = np.array([.5, .3, .2]), np.array(costs, float)
+    values, mass, step = bs._exact_distribution(p, c, n)
+    every = [np.array(m) for m in product(range(n + 1), repeat=3) if sum(m) == n]
+    cost = np.array([m @ c / n for m in every])
+    chance = np.array([factorial(n) / prod(map(factorial, m)) * np.prod(p**m) for m in every])
+    cdf_at = np.setdiff1d(np.linspace(cost.min(), cost.max(), 37), cost)
+    for t in cdf_at:
+        if np.abs(cost - t).min() > step: assert mass[values <= t].sum() == pytest.approx(chance[cost <= t].sum(), abs=1e-9)
+    assert values @ mass == pytest.approx(p @ c, abs=1e-9)
+
+
+@pytest.mark.parametrize("n,errors", [(50, 5), (1000, 30), (200_000, 20)])
+def test_exact_is_binomial_for_one_kind_of_error(n, errors):
+    found = bs.exact_interval([[n - errors, errors], [0, 0]], [[0, 7], [7, 0]])
+    ends = 7 * binom.ppf([.025, .975], n, errors / n) / n
+    assert (found.low, found.high) == pytest.approx(tuple(ends), rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_moments_for_costs_on_no_lattice(seed):
+    rng = np.random.default_rng(seed)
+    p, c = rng.dirichlet(np.full(30, .2)), rng.lognormal(0, 2, 30)
+    values, mass, step = bs._exact_distribution(p, c, 800)
+    sd = np.sqrt(p @ (c - p @ c)**2 / 800)
+    assert values @ mass == pytest.approx(p @ c, rel=1e-7)
+    extra = (values - p @ c)**2 @ mass - sd**2                      # noise of rounding, within the stated bound
+    assert -1e-6 * sd**2 < extra < step**2 / 4 / 800 + 1e-6 * sd**2
+
+
+@pytest.mark.parametrize("laplace", [0, .1, 1])
+def test_exact_agrees_with_bcost(laplace):
+    exact = bs.exact_interval(COUNTS, COSTS, laplace=laplace)
+    drawn = bs.bcost(COUNTS, COSTS, laplace=laplace, n_resamples=40_000, rng=0)
+    assert (exact.low, exact.high) == pytest.approx((drawn.low, drawn.high), abs=.1 * exact.standard_error)
+
+
+def test_exact_where_all_examples_cost_the_same():
+    found = bs.exact_interval([[0, 30], [0, 10]], [[0, 2], [2, 2]])
+    assert (found.low, found.high) == pytest.approx((2, 2))
+
+
+# likelihood ratio: a general optimiser
+
+def optimum(m, c, limit):
+    m, c = np.asarray(m, float), np.asarray(c, float)
+    room = {"type": "ineq", "fun": lambda p: limit / 2 - xlogy(m, m / m.sum()).sum() + xlogy(m, np.maximum(p, 1e-12)).sum()}
+    start = m / m.sum() * (1 - 1e-6) + 1e-6 / len(m)
+    found = minimize(lambda p: -p @ c, start, bounds=[(0, 1)] * len(m), method="SLSQP", options={"maxiter": 500, "ftol": 1e-12},
+                     constraints=[room, {"type": "eq", "fun": lambda p: p.sum() - 1}])
+    assert room["fun"](found.x) > -1e-6 and abs(found.x.sum() - 1) < 1e-9
+    return -found.fun
+
+
+@pytest.mark.parametrize("m", [[30, 8, 2], [30, 8, 0], [0, 8, 30], [30, 0, 3], [40, 0, 0]])
+@pytest.mark.parametrize("confidence", [.5, .95])
+def test_likelihood_ratio_against_optimiser(m, confidence):
+    costs, limit = np.array([0., 1, 10]), chi2.ppf(confidence, 1)
+    assert bs._likelihood_ratio_high(m, costs, limit) == pytest.approx(optimum(m, costs, limit), rel=1e-4)
+
+
+def test_likelihood_ratio_of_a_proportion():
+    n, x = 120, 7
+    found = bs.likelihood_ratio_interval([[n - x, x], [0, 0]], [[0, 1], [0, 0]])
+    for p in (found.low, found.high):
+        assert 2 * (binom.logpmf(x, n, x / n) - binom.logpmf(x, n, p)) == pytest.approx(chi2.ppf(.95, 1), rel=1e-6)
+
+
+def test_likelihood_ratio_of_a_stack_is_that_of_each():
+    sets = np.random.default_rng(0).multinomial(200, [.9, .09, .01], 20)
+    c, limit = np.array([0., 1, 30]), chi2.ppf(.95, 1)
+    each = [bs._likelihood_ratio_high(m, c, limit) for m in sets]
+    np.testing.assert_allclose(bs._likelihood_ratio_high(sets, c, limit), each, rtol=1e-9)
+
+
+def test_likelihood_ratio_covers():
+    p, c, limit = np.array([.8, .15, .05]), np.array([0., 1, 10]), chi2.ppf(.95, 1)
+    sets = np.random.default_rng(0).multinomial(500, p, 4000)
+    low, high = -bs._likelihood_ratio_high(sets, -c, limit), bs._likelihood_ratio_high(sets, c, limit)
+    assert .93 < ((low <= p @ c) & (p @ c <= high)).mean() < .97
+
+
+# Dirichlet: closed forms
+
+def test_dirichlet_moments():
+    found = bs.dirichlet_interval(COUNTS, COSTS, prior=.2, n_resamples=50_000, rng=0)
+    a, c = COUNTS.ravel() + .2, COSTS.ravel()
+    sd = np.sqrt(c @ dirichlet(a).cov() @ c)
+    assert found.mean == pytest.approx(dirichlet(a).mean() @ c, abs=5 * sd / np.sqrt(50_000))
+    assert found.standard_error == pytest.approx(sd, rel=.03)
+
+
+# one interface
+
+@pytest.mark.parametrize("name", [*RANDOM, *ANALYTIC, "auto"])
+def test_interval_moves_with_the_costs(name):
+    plain = bs.interval(COUNTS, COSTS, name, **seeded(name))
+    moved = bs.interval(COUNTS, 3 * COSTS + 2, name, **seeded(name))
+    assert (moved.low, moved.high) == pytest.approx((3 * plain.low + 2, 3 * plain.high + 2), rel=1e-4)
+    assert plain.low < plain.high
+
+
+@pytest.mark.parametrize("name", [*ANALYTIC, "auto"])
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_intervals_nest_and_hold_the_estimate(name, data):
+    counts = np.array(data.draw(st.lists(st.integers(0, 40), min_size=6, max_size=6))).reshape(2, 3)
+    counts[0, 0] += 2
+    counts[1, 2] += 1
+    costs = np.array(data.draw(st.lists(st.integers(0, 9), min_size=6, max_size=6))).reshape(2, 3)
+    assume((np.ptp(costs, axis=1) > 0).any())
+    narrow, wide = (bs.interval(counts, costs, name, confidence=level) for level in (.8, .99))
+    estimate = (counts * costs).sum() / counts.sum()
+    assert wide.low - 1e-9 <= narrow.low <= narrow.high <= wide.high + 1e-9
+    if name != "exact": assert narrow.low - 1e-9 <= estimate <= narrow.high + 1e-9
+
+
+@pytest.mark.parametrize("name", [*ANALYTIC, "auto"])
+def test_difference_turns_round(name):
+    one, other = bs.difference(JOINT, BILL, name), bs.difference(np.swapaxes(JOINT, 1, 2), BILL, name)
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low), abs=1e-2 if name == "exact" else 1e-6)
+
+
+def test_difference_of_a_model_and_itself_is_zero():
+    same = np.zeros((2, 2, 2), int)
+    same[:, [0, 1], [0, 1]] = [[50, 4], [3, 60]]
+    found = bs.difference(same, BILL, "normal")
+    assert (found.low, found.high) == pytest.approx((0, 0))
+    assert bs.difference(same, BILL).high > 0                         # disagreement was not seen, but is possible
+
+
+# margins
+
+def test_equivalence_is_two_one_sided_tests():
+    d = (BILL[:, :, None] - BILL[:, None, :])
+    n, mean = JOINT.sum(), (JOINT * d).sum() / JOINT.sum()
+    error = bs.difference(JOINT, BILL, "normal").standard_error
+    just = abs(mean) + norm.ppf(.95) * error
+    assert bs.equivalence_test(JOINT, BILL, just * 1.02, method="normal").passes
+    assert not bs.equivalence_test(JOINT, BILL, just * .98, method="normal").passes
+
+
+def test_non_inferiority_passes_for_a_large_margin_only():
+    big = JOINT * 100
+    passed = [bs.non_inferiority_test(big, BILL, m).passes for m in (0, .5, 5)]
+    assert passed == sorted(passed) and passed[-1]
+    cost = [(big.sum(axis=a) * BILL).sum() / big.sum() for a in (2, 1)]  # of A, of B
+    assert bs.non_inferiority_test(big, BILL, .1).interval.mean == pytest.approx(cost[1] - 1.1 * cost[0])
+
+
+def test_non_inferiority_level_at_the_margin():
+    p = np.array([[[.70, .02], [.03, .05]], [[.02, .01], [.01, .16]]])
+    a, b = ((p.sum(axis=axis) * BILL).sum() for axis in (2, 1))
+    m = b / a - 1 if b > a else None
+    if m is None: p, m = np.swapaxes(p, 1, 2), a / b - 1
+    sets = np.random.default_rng(0).multinomial(800, p.ravel(), 1500).reshape(-1, 2, 2, 2)
+    rate = np.mean([bs.non_inferiority_test(s, BILL, m).passes for s in sets])
+    assert .03 < rate < .075
+
+
+# several models
+
+def test_holm_is_right_by_hand():
+    assert list(bs._holm(np.array([.01, .04, .03]))) == pytest.approx([.03, .06, .06])
+    assert list(bs._holm(np.array([.9, .8]))) == pytest.approx([1, 1])
+
+
+@pytest.mark.parametrize("method", ["max-t", "holm"])
+def test_familywise_error(method):
+    rng, false = np.random.default_rng(0), 0
+    for i in range(120):
+        y = rng.integers(0, 2, 200)
+        votes = np.where(rng.random((4, 200)) < .2, 1 - y, y)
+        false += bs.simultaneous_differences(y, votes, BILL, method=method, n_resamples=200, rng=i).rejects.any()
+    assert false <= binom.ppf(.999, 120, .05)
+
+
+def test_simultaneous_differences_of_identical_models():
+    y = np.array([0, 1] * 20)
+    votes = np.stack([y, y, 1 - y])
+    found = bs.simultaneous_differences(y, votes, BILL, rng=0)
+    assert found.difference[0] == found.low[0] == found.high[0] == 0 and not found.rejects[0] and found.rejects[1:].all()
+    assert len(found.to_frame()) == 3
+
+
+# uncertain costs, sample size, power
+
+def test_uncertain_costs_that_are_certain_are_bcost():
+    found = bs.uncertain_cost_interval(COUNTS, lambda rng, size: np.tile(COSTS, (size, 1, 1)), n_resamples=40_000, rng=0)
+    exact = bs.exact_interval(COUNTS, COSTS, laplace=.1)
+    assert (found.mean, found.standard_error) == pytest.approx((exact.mean, exact.standard_error), rel=.03)
+
+
+def test_uncertain_costs_variance():
+    found = bs.uncertain_cost_interval(COUNTS, lambda rng, size: rng.normal(COSTS, .5, (size, 3, 3)), laplace=0, n_resamples=40_000, rng=0)
+    p, c, n = COUNTS.ravel() / COUNTS.sum(), COSTS.ravel(), COUNTS.sum()
+    variance = (p @ c**2 - (p @ c)**2) / n + .25 * (p @ p + (p - p**2).sum() / n)
+    assert found.standard_error == pytest.approx(np.sqrt(variance), rel=.02)
+
+
+def test_required_sample_size_of_a_proportion():
+    assert bs.required_sample_size([[.95, .05], [0, 0]], [[0, 3], [3, 0]]) == np.ceil(norm.ppf(.975)**2 * .95 / .05 / .01)
+
+
+def test_required_sample_size_reaches_its_precision():
+    p, costs = np.array([.7, .2, .1]), np.array([0., 1, 8])
+    n = bs.required_sample_size(np.array([[.7, .2, .1], [0, 0, 0]]), [costs, [0, 0, 0]])
+    means = np.random.default_rng(0).multinomial(n, p, 20_000) @ costs / n
+    assert (abs(means / (p @ costs) - 1) < .1).mean() == pytest.approx(.95, abs=.01)
+
+
+def test_power_against_simulation():
+    p, d = (JOINT / JOINT.sum()).ravel(), (BILL[:, :, None] - BILL[:, None, :]).ravel()
+    p = .8 * p + .2 * np.eye(8)[2]
+    p /= p.sum()
+    sets = np.random.default_rng(0).multinomial(400, p, 5000)
+    means = sets @ d / 400
+    z = means / np.sqrt((sets @ d**2 / 400 - means**2) / 400)
+    assert (abs(z) > norm.ppf(.975)).mean() == pytest.approx(bs.paired_power(p.reshape(2, 2, 2), BILL, 400), abs=.04)
+
+
+def test_explore_power_redraws():
+    pytest.importorskip("ipywidgets")
+    box = bs.explore_power()
+    slider, image = box.children[0].children[0], box.children[1]
+    before = image.value
+    slider.value = slider.max
+    assert image.value != before
+
+
+# bad input
+
+SURE = dict(counts=COUNTS, costs=COSTS)
+
+@pytest.mark.parametrize("name", [*RANDOM, *ANALYTIC])
+@pytest.mark.parametrize("change,word", [
+    ({"counts": COUNTS - 1}, "counts"), ({"counts": COUNTS + .5}, "counts"), ({"counts": 0 * COUNTS}, "counts"),
+    ({"costs": BILL}, "costs|counts"), ({"confidence": 1}, "confidence"), ({"confidence": 0}, "confidence")])
+def test_methods_refuse(name, change, word):
+    arguments = SURE | change
+    with pytest.raises(ValueError, match=word): bs.interval(arguments.pop("counts"), arguments.pop("costs"), name, **arguments)
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_too_few_resamples(name):
+    with pytest.raises(ValueError, match="n_resamples"): bs.interval(COUNTS, COSTS, name, n_resamples=99)
+
+
+@pytest.mark.parametrize("call,word", [
+    (lambda: bs.interval(COUNTS, COSTS, "bayes"), "method"),
+    (lambda: bs.exact_interval(COUNTS, COSTS, laplace=-1), "laplace"),
+    (lambda: bs.dirichlet_interval(COUNTS, COSTS, prior=0), "prior"),
+    (lambda: bs.difference(JOINT[0], BILL), "joint"),
+    (lambda: bs.difference(JOINT, COSTS), "joint"),
+    (lambda: bs.equivalence_test(JOINT, BILL, 0), "margin"),
+    (lambda: bs.equivalence_test(JOINT, BILL, 1, alpha=.5), "alpha"),
+    (lambda: bs.non_inferiority_test(JOINT, BILL, -.1), "margin"),
+    (lambda: bs.non_inferiority_test(JOINT, -BILL), "costs"),
+    (lambda: bs.simultaneous_differences([0, 1], [[0, 1]], BILL), "decisions"),
+    (lambda: bs.simultaneous_differences([0, 2], [[0, 1], [1, 1]], BILL), "y"),
+    (lambda: bs.simultaneous_differences([0, 1], [[0, 1], [1, 1]], BILL, method="tukey"), "method"),
+    (lambda: bs.uncertain_cost_interval(COUNTS, lambda rng, size: COSTS), "cost_sampler"),
+    (lambda: bs.uncertain_cost_interval(COUNTS, lambda rng, size: np.tile(COSTS, (size, 1, 1)), laplace=-1), "laplace"),
+    (lambda: bs.required_sample_size([[.5, .1], [0, 0]], BILL), "probabilities"),
+    (lambda: bs.required_sample_size([1, 0], BILL), "probabilities"),
+    (lambda: bs.required_sample_size([[.5, 0], [0, .5]], BILL), "costs"),
+    (lambda: bs.required_sample_size([[.5, .1], [0, .4]], BILL, 0), "relative_precision"),
+    (lambda: bs.paired_power(JOINT, BILL, 100), "probabilities"),
+    (lambda: bs.paired_power(JOINT / JOINT.sum(), BILL, 100, alpha=1), "alpha"),
+])
+def test_bad_input(call, word):
+    with pytest.raises(ValueError, match=word): call()
