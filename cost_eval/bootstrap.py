@@ -361,9 +361,10 @@ def _lattice(p, c, n, size=2**17):
     if n * spread <= 2 * reach and n < size // 2: return n * spread / (size - 2 - n), size, True
     return 2 * reach / (size - 2), size, False
 
-# %% ../nbs/40_bootstrap.ipynb #d6456d55
+# %% ../nbs/40_bootstrap.ipynb #1c1156f7
 def _exact_distribution(p, c, n):
     "Values of the mean cost of `n` draws from cells of probabilities `p` and their probabilities, both (L,), and the step."
+    p, c = p[p > 0], c[p > 0]  # only costs that can be drawn need a place on the lattice
     step, size, complete = _lattice(p, c, n)
     k, part = np.divmod((c - c.min()) / step, 1)
     below, above = k.astype(np.int64) % size, (k.astype(np.int64) + 1) % size

@@ -63,9 +63,9 @@ def test_exact_agrees_with_bcost(laplace):
     assert (exact.low, exact.high) == pytest.approx((drawn.low, drawn.high), abs=.1 * exact.standard_error)
 
 
-def test_exact_where_all_examples_cost_the_same():
-    found = bs.exact_interval([[0, 30], [0, 10]], [[0, 2], [2, 2]])
-    assert (found.low, found.high) == pytest.approx((2, 2))
+def test_exact_when_only_one_cost_was_seen():
+    found = bs.exact_interval([[10, 0], [0, 20]], [[2.5, 7], [1, 2.5]])
+    assert (found.low, found.high) == pytest.approx((2.5, 2.5))
 
 
 # likelihood ratio: a general optimiser
