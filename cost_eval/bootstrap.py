@@ -291,7 +291,7 @@ def bootstrap_t_interval(counts, costs, *, confidence=.95, n_resamples=1000, rng
     t_low, t_high = np.quantile(t, [.5 - confidence / 2, .5 + confidence / 2])
     return CostInterval(float(mean - t_high * error), float(mean - t_low * error), mean, error, np.sort(both[0] + mean), "bootstrap-t", confidence)
 
-# %% ../nbs/40_bootstrap.ipynb #a7b0bc40
+# %% ../nbs/40_bootstrap.ipynb #f2cf63e0
 def _draw_grid(axes):
     "Nothing is kept: the histogram is drawn anew."
     return ()
@@ -321,7 +321,8 @@ def explore_interval():
     for w in (*n, *c, method, *options.values()): w.observe(changed, names="value")
     changed()
     grid = lambda title, fields: widgets.VBox([widgets.Label(title), widgets.GridBox(fields, layout=widgets.Layout(grid_template_columns="repeat(3, 5.5em)"))])
-    return widgets.VBox([widgets.HBox([grid("counts, truth in rows", n), grid("costs, truth in rows", c)]), widgets.HBox([method, *options.values()]), image])
+    controls = widgets.Box([method, *options.values()], layout=widgets.Layout(display="flex", flex_flow="row wrap"))
+    return widgets.VBox([widgets.HBox([grid("counts, truth in rows", n), grid("costs, truth in rows", c)]), controls, image])
 
 # %% ../nbs/40_bootstrap.ipynb #f4264533
 import dataclasses
