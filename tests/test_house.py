@@ -183,6 +183,8 @@ CONTRACT = {
     "outperformance": "outperformance outperformance_curve_auc outperformance_curve_point sample_directed_binary_tree performance_curve normalized_auc"
                       " outperformance_interval",
     "cost_score": "cost_score cost_score_from_rates isocost_precision isocost_slope f1_cost multiclass_cost_score tune_threshold ThresholdTuning plot_isocost",
+    "weighted_accuracy": "weighted_accuracy cost_weight target_weight expected_weighted_accuracy h_measure total_cost weight_range_from_ranking weighted_spearman"
+                         " cost_correlation",
     "bootstrap": "bcost CostInterval bdelta_cost CostDifference normal_interval normal_difference bca_interval dirichlet_interval exact_interval required_sample_size",
     "datasets": "load available describe DataNotAvailable",
     "reproduce": "reproduces run scoreboard",
