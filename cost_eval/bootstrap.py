@@ -291,7 +291,7 @@ def bootstrap_t_interval(counts, costs, *, confidence=.95, n_resamples=1000, rng
     t_low, t_high = np.quantile(t, [.5 - confidence / 2, .5 + confidence / 2])
     return CostInterval(float(mean - t_high * error), float(mean - t_low * error), mean, error, np.sort(both[0] + mean), "bootstrap-t", confidence)
 
-# %% ../nbs/40_bootstrap.ipynb #f2cf63e0
+# %% ../nbs/40_bootstrap.ipynb #ad54750f
 def _draw_grid(axes):
     "Nothing is kept: the histogram is drawn anew."
     return ()
@@ -305,7 +305,7 @@ def _move_grid(axes, artists, *, counts, costs, method, laplace, confidence):
     try: _plot_interval(interval(counts, costs, method, confidence=confidence, **options), axes)
     except ValueError as error: axes.text(.5, .5, str(error)[:90], ha="center", va="center", transform=axes.transAxes, fontsize=9, wrap=True)
 
-
+# %% ../nbs/40_bootstrap.ipynb #667493dc
 def explore_interval():
     "Widget: edit counts and costs of three classes in a grid, choose method, lambda and level; see distribution and interval."
     widgets = optional_import("ipywidgets", extra="book")

@@ -6,8 +6,9 @@
 __all__ = ['STUDY_METRICS', 'cost_weight', 'target_weight', 'neutral_prevalence', 'expected_positive_share',
            'expected_weighted_accuracy_over', 'hand_h_measure', 'CostParts', 'ExampleCosts', 'avoidable', 'mean_costs',
            'weight', 'parts', 'total_cost', 'churn', 'emblematic_models', 'WeightConstraint', 'WeightRange',
-           'weight_range_from_ranking', 'plot_weight_range', 'explore_ranking', 'SpearmanMoments', 'spearman_moments',
-           'standardize_spearman', 'weighted_spearman', 'matched_beta', 'cost_correlation', 'weighted_accuracy',
+           'weight_range_from_ranking', 'plot_weight_range', 'explore_ranking', 'mean_ranks', 'rank_correlation',
+           'SpearmanMoments', 'spearman_moments', 'standardize_spearman', 'weighted_spearman', 'draw_predictions',
+           'matched_beta', 'published_value', 'dense_ranks', 'cost_correlation', 'study_ranks', 'weighted_accuracy',
            'expected_weighted_accuracy', 'h_measure']
 
 # %% ../nbs/30_weighted_accuracy.ipynb #e6ee7136
@@ -295,7 +296,7 @@ def _ordered_pairs(ranking, models) -> list:
     except CycleError as error: raise ValueError(f"ranking: it goes in a circle, {' < '.join(error.args[1])}; write = for models that are equally good") from None
     return pairs
 
-# %% ../nbs/30_weighted_accuracy.ipynb #91ac57dd
+# %% ../nbs/30_weighted_accuracy.ipynb #a95e258c
 class WeightConstraint(NamedTuple):
     "What one pair of models says about the weight."
     worse: str
@@ -312,7 +313,7 @@ def _constraint(worse, better, models, prevalence) -> WeightConstraint:
     if gain <= 0 and loss <= 0: return WeightConstraint(worse, better, "never", np.nan)
     return WeightConstraint(worse, better, "lower" if gain > 0 else "upper", float(loss / (loss - gain)))
 
-
+# %% ../nbs/30_weighted_accuracy.ipynb #63cff99a
 @dataclass(frozen=True)
 class WeightRange:
     "The weights that agree with a ranking: low <= w <= high, both nan if there are none."
@@ -394,9 +395,11 @@ def explore_ranking():
     image, show = live_figure(lambda axes: None, _move_ranking, (6.6, 3.2), columns=1)
     return explorer({**menus, "prevalence": slider("prevalence", .05, .01, .99, .01), "alpha": slider("errors of the bad models, α", .6, .05, .95, .05)}, image, show)
 
-# %% ../nbs/30_weighted_accuracy.ipynb #f5a9682e
-def _ranks(values: np.ndarray) -> np.ndarray:
-    "Mean ranks along the last axis, rank 1 for the largest."
+# %% ../nbs/30_weighted_accuracy.ipynb #2032d479
+def mean_ranks(
+    values: np.ndarray,  # (..., n)
+) -> np.ndarray:
+    "Ranks along the last axis, 1 for the largest; ties get the mean of their ranks."
     n = values.shape[-1]
     order = np.argsort(-values, axis=-1, kind="stable")
     ordered = np.take_along_axis(values, order, -1)
@@ -409,8 +412,12 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     return out
 
 
-def _rank_correlation(x, y, n0=None) -> np.ndarray:
-    "Pearson correlation of ranks along the last axis, weighted by eq. (weights) unless n0 is None; nan where all ranks are equal."
+def rank_correlation(
+    x: np.ndarray,  # (..., n) ranks
+    y: np.ndarray,  # (..., n) ranks
+    n0=None,        # weights 1/(x + n0)^2 + 1/(y + n0)^2; None: equal weights
+) -> np.ndarray:    # (...)
+    "Pearson correlation of ranks along the last axis; nan where all ranks are equal."
     w = np.ones(()) if n0 is None else (x + n0) ** -2. + (y + n0) ** -2.
     mean = lambda v: (w * v).mean(-1, keepdims=True) / (w.mean(-1, keepdims=True) if w.ndim else 1)
     x, y = x - mean(x), y - mean(y)
@@ -479,7 +486,7 @@ def standardize_spearman(gamma: ArrayLike, moments: SpearmanMoments, *, slip: bo
     d = np.asarray(gamma, float) - moments.mean
     return (g0 + g1 * d + np.where(d < 0, left, right) * d * d)[()]
 
-# %% ../nbs/30_weighted_accuracy.ipynb #7a496937
+# %% ../nbs/30_weighted_accuracy.ipynb #b1606ad9
 def weighted_spearman(
     x: ArrayLike,      # (..., n) values; rank 1, the weightiest, is the largest
     y: ArrayLike,      # (..., n) values
@@ -497,10 +504,10 @@ def weighted_spearman(
     for name, v in (("x", x), ("y", y)):
         if np.isnan(v).any(): raise ValueError(f"{name}: NaN at position {np.flatnonzero(np.isnan(v))[0]}; it has no place in a ranking")
     if not n0 >= 0: raise ValueError(f"n0: must not be negative, got {n0}")
-    gamma = _rank_correlation(_ranks(x), _ranks(y), n0)
+    gamma = rank_correlation(mean_ranks(x), mean_ranks(y), n0)
     return standardize_spearman(gamma, spearman_moments(x.shape[-1], float(n0))) if standardized else gamma[()]
 
-# %% ../nbs/30_weighted_accuracy.ipynb #a9b2ad04
+# %% ../nbs/30_weighted_accuracy.ipynb #129e60f6
 def _found_positives(p: int, n: int, n_samples: int, skill, rng) -> np.ndarray:
     "True positives among the first k called, k = 0..p+n, for each sample: (n_samples, p + n + 1)."
     calls = np.arange(p + n + 1)
@@ -512,8 +519,14 @@ def _found_positives(p: int, n: int, n_samples: int, skill, rng) -> np.ndarray:
     return ((order < p) & (calls[:-1] < calls[:, None])).sum(-1)  # of prediction k the first k are called
 
 
-def _draw(revenues, p: int, n_samples: int, skill, rng) -> tuple[np.ndarray, np.ndarray]:
-    "True positives and revenue of the missed, both (n_samples, len(revenues) + 1): prediction k calls k customers."
+def draw_predictions(
+    revenues: np.ndarray,  # (N_tot,)
+    p: int,                # how many leave
+    n_samples: int,
+    skill,                 # standard deviations by which leavers score higher, or (low, high)
+    rng,                   # a numpy Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    "True positives and revenue of the missed, both (n_samples, N_tot + 1): prediction k calls k customers."
     total = len(revenues)
     block, found, lost = max(1, (1 << 22) // (total * total)), [], []
     for start in range(0, n_samples, block):
@@ -546,9 +559,14 @@ def matched_beta(
     if not a > 0: raise ValueError(f"spread: {spread:g} is too wide for {n} customers: no Beta density has that mean and variance")
     return float(a), float(a / c - a)
 
-# %% ../nbs/30_weighted_accuracy.ipynb #873ca622
-def _published_value(name, c: BinaryCounts, weight, a, b) -> np.ndarray | None:
-    "Metrics as the published numbers have them: 1e-9 added to some denominators, Beta integrals by 998 trapezoids; None where nothing is special."
+# %% ../nbs/30_weighted_accuracy.ipynb #2b147e1a
+def published_value(
+    name: str,        # one of STUDY_METRICS
+    c: BinaryCounts,  # all with the same number of positives and of negatives
+    a: float,         # c = C_FP/(C_FP + C_FN) ~ Beta(a, b)
+    b: float,
+) -> np.ndarray | None:
+    "A metric as the published numbers have it, with 1e-9 added to some denominators or a Beta integral on 998 points (up to a factor); None where nothing is special."
     e, x = 1e-9, np.linspace(0, 1, 1000)[1:-1]
     prec, fnr = c.tp / (c.tp + c.fp + e), c.fn / (c.tn + c.fn + e)
     forms = {"precision": lambda: prec, "npv": lambda: c.tn / (c.tn + c.fn + e), "markedness": lambda: prec - fnr, "b_roc": lambda: (c.tpr + prec) / 2,
@@ -562,9 +580,11 @@ def _published_value(name, c: BinaryCounts, weight, a, b) -> np.ndarray | None:
     if name == "h_informed": return 1 - (mean(x) * c.fp + mean(1 - x) * c.fn) / (mean(x) * n + mean(1 - x) * p)
     return c.tp * mean((1 - x) / (p * (1 - x) + n * x)) + c.tn * mean(x / (p * (1 - x) + n * x))
 
-# %% ../nbs/30_weighted_accuracy.ipynb #35af4d15
-def _dense(values: np.ndarray) -> np.ndarray:
-    "Integers in the order of the values; those that differ by rounding errors only are equal."
+# %% ../nbs/30_weighted_accuracy.ipynb #a9c94448
+def dense_ranks(
+    values: np.ndarray,
+) -> np.ndarray:
+    "Integers in the order of the values, 0 for the smallest; values that differ by rounding errors only are equal."
     scale = np.abs(values).max() or 1.
     flat = np.round(values / scale, 13).ravel()
     return np.unique(flat, return_inverse=True)[1].reshape(values.shape)
@@ -574,30 +594,30 @@ def _metric_table(name: str, p: int, n: int, weight: float, beta: tuple, as_publ
     "Dense ranks, larger is better, of a metric over all confusion matrices with p positives and n negatives: (p + 1, n + 1), by TP and FP; 0/0 counts as 0."
     tp, fp = np.meshgrid(np.arange(p + 1.), np.arange(n + 1.), indexing="ij")
     c = BinaryCounts(tp, fp, p - tp, n - fp)
-    values = _published_value(name, c, weight, *beta) if as_published else None
+    values = published_value(name, c, *beta) if as_published else None
     if values is None:
         metric = METRICS["h_measure" if name == "h_informed" else name]
         shapes = {"h_informed": beta, "expected_weighted_accuracy": beta[::-1]}.get(name)  # of c, of w
         options = dict(zip("ab", shapes)) if shapes else {}
         values = metric(c, np.array([[0, 1 - weight], [weight, 0]]), undefined=0., **options)
-    return _dense(values if name == "h_informed" or METRICS[name].greater_is_better else -values)
+    return dense_ranks(values if name == "h_informed" or METRICS[name].greater_is_better else -values)
 
-# %% ../nbs/30_weighted_accuracy.ipynb #3fd1332d
+# %% ../nbs/30_weighted_accuracy.ipynb #492492e7
 def _rank_lookup(table: np.ndarray, tp: np.ndarray, fp: np.ndarray) -> np.ndarray:
     "Mean ranks, 1 for the best, of predictions (..., k) with these counts."
-    return _ranks(table[tp, fp])
+    return mean_ranks(table[tp, fp])
 
 
 def _study_row(revenues, prevalence, weights, names, n_samples, mean, spread, weighted, as_published, skill, seed) -> np.ndarray:
     "Correlations (weights, metrics, samples) at one prevalence; weighted ones not yet standardised."
     total = len(revenues)
     p = round(total * prevalence)
-    tp, lost = _draw(revenues, p, n_samples, skill, np.random.default_rng(seed))
+    tp, lost = draw_predictions(revenues, p, n_samples, skill, np.random.default_rng(seed))
     fp = np.arange(total + 1) - tp
     n0, known, out = 2. if weighted else None, {}, np.empty((len(weights), len(names), n_samples))
     for i, weight in enumerate(weights):
         bill = mean * (1 - weight) * (fp - (p - tp)) + lost  # in units of p_eff
-        cost_rank = _ranks(-np.round(bill, 9))
+        cost_rank = mean_ranks(-np.round(bill, 9))
         beta = matched_beta(weight, total, spread, as_published=as_published)
         for j, name in enumerate(names):
             if name == "h_measure" or not (name in ("h_informed", "expected_weighted_accuracy") or METRICS[name].needs_costs):  # the same for every weight
@@ -606,7 +626,7 @@ def _study_row(revenues, prevalence, weights, names, n_samples, mean, spread, we
             else: rank = _rank_lookup(_metric_table(name, p, total - p, weight, beta, as_published), tp, fp)
             flip = weighted and as_published and name != "accuracy_cost_distance"
             x, y = (total + 2 - rank, total + 2 - cost_rank) if flip else (rank, cost_rank)
-            out[i, j] = _rank_correlation(x, y, n0)
+            out[i, j] = rank_correlation(x, y, n0)
     return out
 
 # %% ../nbs/30_weighted_accuracy.ipynb #25aec298
@@ -623,7 +643,7 @@ def _check_study(revenues, prevalences, weights, metrics, n_samples, p_eff, popu
     everyone = r if population is None else _positive(population, "population")
     return r, pi, w, names, everyone
 
-# %% ../nbs/30_weighted_accuracy.ipynb #75e873d2
+# %% ../nbs/30_weighted_accuracy.ipynb #54c9f51c
 def cost_correlation(
     revenues: ArrayLike,     # (N_tot,) one customer's revenue each, > 0
     prevalences: ArrayLike,  # shares of leavers, in (0, 1)
@@ -632,16 +652,14 @@ def cost_correlation(
     metrics=None,            # names of METRICS, and "h_informed"; None: the 23 of the paper
     n_samples: int = 100,
     p_eff: float = .25,      # scales all costs alike, so that no ranking depends on it
-    weighted: bool = False,  # standardised weighted Spearman instead of Spearman
-    as_published: bool = False,  # with the slips behind the paper's figures
+    weighted: bool = False, as_published: bool = False,  # standardised weighted Spearman; with the slips behind the paper's figures
     skill=0.,                # standard deviations by which leavers score higher, or (low, high)
     population: ArrayLike | None = None,  # (M,) revenues that the mean costs are taken from; None: `revenues`
     rng=None, n_jobs: int = 1,
 ):
     """Rank correlation of metrics with the total cost in churn prediction: Lombardo et al. (2025), section 6, Algorithm 1. Independent of `n_jobs`.
 
-    Returns a tidy DataFrame: metric, prevalence, weight, mean and std (over samples; std/sqrt(n_samples) is the Monte Carlo error of the mean).
-    `ValueError` for weights or prevalences outside (0, 1), unknown metrics, revenues that are not positive.
+    Returns a tidy DataFrame: metric, prevalence, weight, mean and std (over samples; std/sqrt(n_samples) is the Monte Carlo error of the mean). `ValueError` for weights or prevalences outside (0, 1), unknown metrics, revenues that are not positive.
     """
     pd = optional_import("pandas", extra="book")
     r, pi, w, names, everyone = _check_study(revenues, prevalences, weights, metrics, n_samples, p_eff, population)
@@ -651,8 +669,24 @@ def cost_correlation(
     else:
         joblib = optional_import("joblib", extra="book")
         rows = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(_study_row)(*a) for a in arguments)
-    corr = np.array(rows)  # prevalences, weights, metrics, samples
+    corr = np.array(rows)
     if weighted: corr = standardize_spearman(corr, spearman_moments(len(r) + 1), slip=as_published)
     index = pd.MultiIndex.from_product([pi, w, names], names=["prevalence", "weight", "metric"])
     table = pd.DataFrame({"mean": corr.mean(-1).ravel(), "std": corr.std(-1).ravel()}, index=index).reset_index()
     return table[["metric", "prevalence", "weight", "mean", "std"]]
+
+# %% ../nbs/30_weighted_accuracy.ipynb #93835224
+def study_ranks(
+    revenues: ArrayLike, prevalence: float, weight: float,  # as for `cost_correlation`
+    metric: str,         # one of METRICS, or "h_informed"
+    *,
+    as_published: bool = False, skill=0., population: ArrayLike | None = None, rng=None,
+) -> tuple[np.ndarray, np.ndarray]:
+    "Ranks (1 is best) of the predictions of one sample by a metric and by their bill, each (N_tot + 1,): prediction k calls k customers."
+    r, pi, w, (name,), everyone = _check_study(revenues, prevalence, weight, metric, 2, .25, population)
+    total, p = len(r), round(len(r) * pi[0])
+    tp, lost = (v[0] for v in draw_predictions(r, p, 1, skill, np.random.default_rng(rng)))
+    fp = np.arange(total + 1) - tp
+    beta = matched_beta(w[0], total, everyone.std() / everyone.mean(), as_published=as_published)
+    bill = everyone.mean() * (1 - w[0]) * (fp - (p - tp)) + lost
+    return _rank_lookup(_metric_table(name, p, total - p, w[0], beta, as_published), tp, fp), mean_ranks(-np.round(bill, 9))
