@@ -395,7 +395,7 @@ def explore_ranking():
     image, show = live_figure(lambda axes: None, _move_ranking, (6.6, 3.2), columns=1)
     return explorer({**menus, "prevalence": slider("prevalence", .05, .01, .99, .01), "alpha": slider("errors of the bad models, α", .6, .05, .95, .05)}, image, show)
 
-# %% ../nbs/30_weighted_accuracy.ipynb #2032d479
+# %% ../nbs/30_weighted_accuracy.ipynb #4115f592
 def mean_ranks(
     values: np.ndarray,  # (..., n)
 ) -> np.ndarray:
@@ -418,12 +418,14 @@ def rank_correlation(
     n0=None,        # weights 1/(x + n0)^2 + 1/(y + n0)^2; None: equal weights
 ) -> np.ndarray:    # (...)
     "Pearson correlation of ranks along the last axis; nan where all ranks are equal."
-    w = np.ones(()) if n0 is None else (x + n0) ** -2. + (y + n0) ** -2.
-    mean = lambda v: (w * v).mean(-1, keepdims=True) / (w.mean(-1, keepdims=True) if w.ndim else 1)
-    x, y = x - mean(x), y - mean(y)
-    with np.errstate(invalid="ignore"): return (w * x * y).sum(-1) / np.sqrt((w * x * x).sum(-1) * (w * y * y).sum(-1))
+    w = np.ones(np.shape(x)) if n0 is None else 1 / (x + n0) ** 2 + 1 / (y + n0) ** 2
+    dot = lambda a, b: np.einsum("...i,...i->...", a, b)
+    total = w.sum(-1)
+    x, y = (v - (dot(w, v) / total)[..., None] for v in (x, y))
+    wx = w * x
+    with np.errstate(invalid="ignore"): return dot(wx, y) / np.sqrt(dot(wx, x) * dot(w * y, y))
 
-# %% ../nbs/30_weighted_accuracy.ipynb #6a96c755
+# %% ../nbs/30_weighted_accuracy.ipynb #4f0b0fe3
 class SpearmanMoments(NamedTuple):
     "Moments of the weighted Spearman coefficient over random permutations."
     mean: float   # of the coefficient
@@ -435,7 +437,7 @@ class SpearmanMoments(NamedTuple):
 def _permutation_coefficients(y: np.ndarray, n0: float) -> np.ndarray:
     "Weighted coefficients of permutations y (..., n) of 1..n with the identity, by products with fixed vectors."
     x = np.arange(1., y.shape[-1] + 1)
-    f, fy = (x + n0) ** -2., (y + n0) ** -2.
+    f, fy = 1 / (x + n0) ** 2, 1 / (y + n0) ** 2
     total, sx = 2 * f.sum(), f @ x + fy @ x
     sy, sxx, syy = y @ f + f @ x, f @ x**2 + fy @ x**2, (y * y) @ f + f @ x**2
     sxy = y @ (f * x) + (fy * y) @ x
@@ -580,14 +582,14 @@ def published_value(
     if name == "h_informed": return 1 - (mean(x) * c.fp + mean(1 - x) * c.fn) / (mean(x) * n + mean(1 - x) * p)
     return c.tp * mean((1 - x) / (p * (1 - x) + n * x)) + c.tn * mean(x / (p * (1 - x) + n * x))
 
-# %% ../nbs/30_weighted_accuracy.ipynb #a9c94448
+# %% ../nbs/30_weighted_accuracy.ipynb #216b24b7
 def dense_ranks(
     values: np.ndarray,
 ) -> np.ndarray:
     "Integers in the order of the values, 0 for the smallest; values that differ by rounding errors only are equal."
     scale = np.abs(values).max() or 1.
-    flat = np.round(values / scale, 13).ravel()
-    return np.unique(flat, return_inverse=True)[1].reshape(values.shape)
+    distinct, place = np.unique(np.round(values / scale, 13), return_inverse=True)
+    return place.reshape(values.shape).astype(np.int16 if len(distinct) < 1 << 15 else np.int32)  # 16 bits are sorted by radix
 
 
 def _metric_table(name: str, p: int, n: int, weight: float, beta: tuple, as_published: bool) -> np.ndarray:
