@@ -11,7 +11,7 @@ __all__ = ['STUDY_METRICS', 'cost_weight', 'target_weight', 'neutral_prevalence'
            'matched_beta', 'published_value', 'dense_ranks', 'cost_correlation', 'study_ranks', 'weighted_accuracy',
            'expected_weighted_accuracy', 'h_measure']
 
-# %% ../nbs/30_weighted_accuracy.ipynb #e6ee7136
+# %% ../nbs/30_weighted_accuracy.ipynb #e71a030a
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import quad_vec
-from scipy.special import betainc, hyp2f1
+from scipy.special import betainc, expit, hyp2f1, logit
 
 from .confusion import BinaryCounts, check_binary, check_scores, optional_import, threshold_counts
 from .decisions import hull_vertices
@@ -32,31 +32,45 @@ from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, s
 # %% ../nbs/30_weighted_accuracy.ipynb #0b9212ec
 _all_ = ["weighted_accuracy", "expected_weighted_accuracy", "h_measure"]
 
-# %% ../nbs/30_weighted_accuracy.ipynb #05cad168
-def _positive(value, name: str) -> np.ndarray:
-    "Positive finite numbers as a float array; `ValueError` for others."
-    v = np.asarray(value, float)
-    if not (np.isfinite(v) & (v > 0)).all(): raise ValueError(f"{name}: must be positive and finite, got {value}; it is what an error costs beyond the right decision")
+# %% ../nbs/30_weighted_accuracy.ipynb #29a90631
+def _numbers(value, name: str, *, scalar: bool = False) -> np.ndarray:
+    "`value` as a float array (or one number); `TypeError` for what is not a number, `ValueError` for an array where one number is needed."
+    try: v = np.asarray(value, float)
+    except (TypeError, ValueError): raise TypeError(f"{name}: numbers are needed, got {value!r}") from None
+    if scalar and v.ndim: raise ValueError(f"{name}: one number is needed, got shape {v.shape}")
     return v
 
 
-def _unit(value, name: str, *, open: bool = False) -> np.ndarray:
+def _positive(value, name: str, **kwargs) -> np.ndarray:
+    "Positive finite numbers as a float array; `ValueError` for others."
+    v = _numbers(value, name, **kwargs)
+    if not (np.isfinite(v) & (v > 0)).all(): raise ValueError(f"{name}: must be positive and finite, got {value}")
+    return v
+
+
+def _unit(value, name: str, *, open: bool = False, **kwargs) -> np.ndarray:
     "Numbers in [0, 1], or strictly between, as a float array; `ValueError` for others."
-    v = np.asarray(value, float)
+    v = _numbers(value, name, **kwargs)
     inside = (v > 0) & (v < 1) if open else (v >= 0) & (v <= 1)
     if not inside.all(): raise ValueError(f"{name}: must lie {'strictly between 0 and 1' if open else 'between 0 and 1'}, got {value}")
     return v
 
 
+def _broadcast(**arrays) -> list:
+    "The arrays in one shape; `ValueError` naming them if they have none."
+    try: return np.broadcast_arrays(*arrays.values())
+    except ValueError: raise ValueError(f"{', '.join(arrays)}: shapes {', '.join(str(a.shape) for a in arrays.values())} do not fit together") from None
+
+# %% ../nbs/30_weighted_accuracy.ipynb #65b7492f
 def cost_weight(
     fn_cost: ArrayLike,  # what a missed positive costs beyond a found one, > 0
     fp_cost: ArrayLike,  # what a false alarm costs beyond a rightful "negative", > 0; broadcasts
 ) -> np.ndarray:         # in (0, 1)
     "Weight of a positive sample in the weighted accuracy, C_FN/(C_FN + C_FP): Lombardo et al. (2025), eq. (4). `ValueError` unless both are positive."
-    fn, fp = _positive(fn_cost, "fn_cost"), _positive(fp_cost, "fp_cost")
-    return (fn / (fn + fp))[()]
+    fn, fp = _broadcast(fn_cost=_positive(fn_cost, "fn_cost"), fp_cost=_positive(fp_cost, "fp_cost"))
+    with np.errstate(over="ignore"): return (1 / (1 + fp / fn))[()]
 
-# %% ../nbs/30_weighted_accuracy.ipynb #e2f0b000
+# %% ../nbs/30_weighted_accuracy.ipynb #e7a6cd63
 def target_weight(
     weight: ArrayLike,             # C_FN/(C_FN + C_FP), in [0, 1]
     prevalence: ArrayLike,         # of the data at hand, in (0, 1)
@@ -66,20 +80,21 @@ def target_weight(
 
     With target_prevalence .5 it balances the classes. `ValueError` for a weight outside [0, 1] or a prevalence of 0 or 1: a class without samples says nothing.
     """
-    w, pi, to = _unit(weight, "weight"), _unit(prevalence, "prevalence", open=True), _unit(target_prevalence, "target_prevalence", open=True)
+    w, pi, to = _broadcast(weight=_unit(weight, "weight"), prevalence=_unit(prevalence, "prevalence", open=True),
+                           target_prevalence=_unit(target_prevalence, "target_prevalence", open=True))
     positive, negative = w * to * (1 - pi), (1 - w) * (1 - to) * pi
     return (positive / (positive + negative))[()]
 
-# %% ../nbs/30_weighted_accuracy.ipynb #557895f5
+# %% ../nbs/30_weighted_accuracy.ipynb #555a9329
 def neutral_prevalence(
     weight: ArrayLike,             # C_FN/(C_FN + C_FP), in [0, 1]
     target_prevalence: ArrayLike,  # in (0, 1)
 ) -> np.ndarray:
     "The prevalence of data on which plain accuracy is the weighted accuracy of the target: Lombardo et al. (2025), section 3.2."
-    w, to = _unit(weight, "weight"), _unit(target_prevalence, "target_prevalence", open=True)
+    w, to = _broadcast(weight=_unit(weight, "weight"), target_prevalence=_unit(target_prevalence, "target_prevalence", open=True))
     return (w * to / (w * to + (1 - w) * (1 - to)))[()]
 
-# %% ../nbs/30_weighted_accuracy.ipynb #0b1f42ea
+# %% ../nbs/30_weighted_accuracy.ipynb #69eea52f
 def expected_positive_share(
     prevalence: ArrayLike,  # in (0, 1), any shape
     a: float,               # w ~ Beta(a, b),
@@ -87,37 +102,50 @@ def expected_positive_share(
 ) -> np.ndarray:
     """Expected part of the sample weight that lies on the positives, in closed form (Gauss's 2F1); EWA is this share of the TPR plus the rest of the TNR.
 
-    For a + b above 100, where SciPy's 2F1 loses digits, and wherever it fails, the quadrature of `expected_weighted_accuracy` takes over.
+    Where SciPy's 2F1 fails (large a, small b) or loses digits (odds below 1e-6) the quadrature of `expected_weighted_accuracy` takes over.
     `ValueError` for a prevalence of 0 or 1 and shapes that are not positive.
     """
-    pi, a, b = _unit(prevalence, "prevalence", open=True), float(_positive(a, "a")), float(_positive(b, "b"))
+    pi, a, b = _unit(prevalence, "prevalence", open=True), float(_positive(a, "a", scalar=True)), float(_positive(b, "b", scalar=True))
     swap = pi > .5
     odds = np.where(swap, (1 - pi) / pi, pi / (1 - pi))
     first, second = np.where(swap, b, a), np.where(swap, a, b)
     share = first / (a + b) * odds * hyp2f1(1, first + 1, first + second + 1, 1 - odds)
     share = np.where(swap, 1 - share, share)
-    bad = ~((share >= 0) & (share <= 1)) | (a + b > 100)
+    bad = ~((share >= 0) & (share <= 1)) | (odds < 1e-6)
     if bad.any():
         everybody = BinaryCounts(tp=pi, fp=1 - pi, fn=0 * pi, tn=0 * pi)  # its EWA is the share
         share = np.where(bad, expected_weighted_accuracy(everybody, a, b), share)
     return share[()]
 
-# %% ../nbs/30_weighted_accuracy.ipynb #dc3f2cca
+# %% ../nbs/30_weighted_accuracy.ipynb #3ba85d92
+def _log_odds_range(density, low: float, high: float) -> tuple[float, float, np.ndarray, float]:
+    "Ends of the support in log odds of w, breakpoints around the largest of 2,001 values of the density in between, and that value."
+    w = np.linspace(low, high, 2003)[1:-1]
+    u = np.array([float(np.squeeze(density(v))) for v in w])
+    if not (u >= 0).all(): raise ValueError(f"density: {u[~(u >= 0)][0]} at w = {w[~(u >= 0)][0]:g}; a density is not negative")
+    near = np.clip(w[np.argmax(u)] + (w[1] - w[0]) * np.array([-60, -12, -3, -1, 0, 1, 3, 12, 60]), w[0], w[-1])
+    return *(np.clip(logit(v), -36, 36) for v in (low, high)), np.unique(logit(near)), u.max() or 1.
+
+# %% ../nbs/30_weighted_accuracy.ipynb #b7220bfa
 def expected_weighted_accuracy_over(
     counts,                       # `BinaryCounts` or array (..., 2, 2), true class in rows
-    density: Callable,            # u(w) >= 0 on the support, vectorised or not; need not integrate to 1
+    density: Callable,            # u(w) >= 0, a number for a number; need not integrate to 1
     support: tuple = (0., 1.),    # where it is positive, within [0, 1]
 ) -> np.ndarray:                  # shape (...)
-    "EWA for any density of the weight, by adaptive quadrature: Lombardo et al. (2025), eq. (9). `ValueError` for a bad support or a density that is negative or 0."
+    """EWA for any density of the weight, by adaptive quadrature in the log odds of w: Lombardo et al. (2025), eq. (9).
+
+    A density much narrower than a thousandth of `support` needs a narrower support. `ValueError` for a bad support, a negative density, and an integral that is 0 or does not converge.
+    """
     c = counts if isinstance(counts, BinaryCounts) else BinaryCounts.from_matrix(counts)
-    low, high = (float(_unit(s, "support")) for s in support)
+    low, high = (float(_unit(s, "support", scalar=True)) for s in support)
     if not low < high: raise ValueError(f"support: (low, high) with low < high is needed, got {support}")
-    def integrand(w):
-        u = float(density(w))
-        if not u >= 0: raise ValueError(f"density: {u} at w = {w:g}; a density is not negative")
-        return u * np.append(np.ravel((w * c.tp + (1 - w) * c.tn) / (w * c.p + (1 - w) * c.n)), 1.)
-    total = quad_vec(integrand, low, high, epsabs=1e-12, epsrel=1e-10)[0]
-    if not total[-1] > 0: raise ValueError(f"density: integrates to {total[-1]} over {support}")
+    start, stop, points, scale = _log_odds_range(density, low, high)
+    def integrand(s):
+        w, rest = expit(s), expit(-s)
+        share = (w * c.tp + rest * c.tn) / (w * c.p + rest * c.n)
+        return float(np.squeeze(density(w))) / scale * w * rest * np.append(np.ravel(share), 1.)
+    total, error = quad_vec(integrand, start, stop, epsabs=1e-12, epsrel=1e-9, limit=500, points=points)[:2]
+    if not (total[-1] > 0 and np.isfinite(total).all() and error < 1e-6 * total[-1]): raise ValueError(f"density: integrates to {total[-1]:g} over {support}, with an error of {error:.1g}; narrow the support")
     return (total[:-1] / total[-1]).reshape(np.shape(c.tp))[()]
 
 # %% ../nbs/30_weighted_accuracy.ipynb #3ca722da
@@ -146,10 +174,10 @@ def hand_h_measure(
     loss = _envelope(c.fpr[corner], c.tpr[corner], pi, a, b)
     return 1 - loss / _envelope(np.array([0., 1.]), np.array([0., 1.]), pi, a, b)
 
-# %% ../nbs/30_weighted_accuracy.ipynb #2520e50a
+# %% ../nbs/30_weighted_accuracy.ipynb #c8e31ad1
 class CostParts(NamedTuple):
     "The bill in four parts, each shaped like the leading axes of the decisions; their sum is the total cost."
-    unavoidable: np.ndarray    # TCC_min, what perfect decisions would cost
+    perfect: np.ndarray        # TCC_min, the bill if every label is predicted right
     average: np.ndarray        # C_FN FN + C_FP FP, what the confusion matrix knows
     fn_fluctuation: np.ndarray # sum of delta_a over the missed
     fp_fluctuation: np.ndarray # sum of epsilon_a over the false alarms
@@ -157,39 +185,39 @@ class CostParts(NamedTuple):
     @property
     def total(self): return sum(self)
 
-# %% ../nbs/30_weighted_accuracy.ipynb #08c70dbb
+# %% ../nbs/30_weighted_accuracy.ipynb #fded6435
 @dataclass(frozen=True, eq=False)
 class ExampleCosts:
     """What each of N samples costs in each outcome: Lombardo et al. (2025), eqs. (1) and (10). Arrays of shape (N,), or one number for all.
 
     coherent="each" demands of every sample that an error costs more than the right decision; "mean" demands it of the means only. `ValueError` otherwise, and for NaN.
     """
-    fn: ArrayLike        # if it is positive and missed
-    fp: ArrayLike        # if it is negative and called positive
-    tp: ArrayLike = 0.   # if it is positive and found
-    tn: ArrayLike = 0.   # if it is negative and left alone
+    fn_costs: ArrayLike        # if it is positive and missed
+    fp_costs: ArrayLike        # if it is negative and called positive
+    tp_costs: ArrayLike = 0.   # if it is positive and found
+    tn_costs: ArrayLike = 0.   # if it is negative and left alone
     coherent: str = "each"
 
     def __post_init__(self):
         if self.coherent not in ("each", "mean"): raise ValueError(f"coherent: 'each' or 'mean', got {self.coherent!r}")
-        arrays = [np.atleast_1d(np.asarray(getattr(self, name), float)) for name in ("fn", "fp", "tp", "tn")]
-        n = max(map(len, arrays))
-        for name, value in zip(("fn", "fp", "tp", "tn"), arrays):
-            if value.ndim != 1 or len(value) not in (1, n): raise ValueError(f"{name}_costs: one number, or one for each of {n} samples, is needed, got shape {value.shape}")
-            if not np.isfinite(value).all(): raise ValueError(f"{name}_costs: {value[~np.isfinite(value)][0]} at position {np.flatnonzero(~np.isfinite(value))[0]}; costs are finite numbers")
-            object.__setattr__(self, name, np.broadcast_to(value, n))
-        for right, wrong in (("tp", "fn"), ("tn", "fp")):
+        costs = {name: np.atleast_1d(_numbers(getattr(self, name), name)) for name in ("fn_costs", "fp_costs", "tp_costs", "tn_costs")}
+        n = max(len(c) if c.ndim == 1 else 0 for c in costs.values())
+        for name, c in costs.items():
+            if c.ndim != 1 or len(c) not in (1, n) or not n: raise ValueError(f"{name}: one number, or one for each of {n or 'N'} samples, is needed, got shape {c.shape}")
+            if not np.isfinite(c).all(): raise ValueError(f"{name}: {c[~np.isfinite(c)][0]} at position {np.flatnonzero(~np.isfinite(c))[0]}; costs are finite numbers")
+            object.__setattr__(self, name, np.broadcast_to(c, n))
+        for right, wrong in (("tp_costs", "fn_costs"), ("tn_costs", "fp_costs")):
             extra = getattr(self, wrong) - getattr(self, right)
             if self.coherent == "mean": extra = extra.mean(keepdims=True)
             if not (extra > 0).all():
-                raise ValueError(f"{wrong}_costs: an error must cost more than the right decision ({right}_costs), but at position {np.argmin(extra)} "
+                raise ValueError(f"{wrong}: an error must cost more than the right decision ({right}), but at position {np.argmin(extra)} "
                                  f"the difference is {extra.min():g}; coherent='mean' demands it of the mean only")
 
-# %% ../nbs/30_weighted_accuracy.ipynb #03629ac4
+# %% ../nbs/30_weighted_accuracy.ipynb #be4ac3db
 @property
 def avoidable(self: ExampleCosts) -> tuple[np.ndarray, np.ndarray]:
     "D_a and E_a: what missing sample a, and a false alarm about it, cost beyond the right decision; two arrays (N,)."
-    return self.fn - self.tp, self.fp - self.tn
+    return self.fn_costs - self.tp_costs, self.fp_costs - self.tn_costs
 
 @property
 def mean_costs(self: ExampleCosts) -> tuple[float, float]:
@@ -203,12 +231,12 @@ def weight(self: ExampleCosts) -> float:
 
 ExampleCosts.avoidable, ExampleCosts.mean_costs, ExampleCosts.weight = avoidable, mean_costs, weight
 
-# %% ../nbs/30_weighted_accuracy.ipynb #f0baa3dc
+# %% ../nbs/30_weighted_accuracy.ipynb #219a2b8e
 def _labels_and_decisions(y_true, y_pred, n: int):
     "Labels (N,) and decisions (..., N) as booleans."
     y, d = check_binary(y_true), np.asarray(y_pred)
-    if len(y) != n: raise ValueError(f"y_true: {len(y)} labels, but there are costs for {n} samples")
-    if d.shape[-1:] != y.shape: raise ValueError(f"y_pred: the last axis must hold {n} decisions, got shape {d.shape}")
+    if n not in (1, len(y)) or not len(y): raise ValueError(f"y_true: {len(y)} labels, but there are costs for {n} samples")
+    if d.shape[-1:] != y.shape: raise ValueError(f"y_pred: the last axis must hold {len(y)} decisions, got shape {d.shape}")
     return y, check_binary(d.ravel(), "y_pred").reshape(d.shape)
 
 
@@ -217,15 +245,15 @@ def parts(self: ExampleCosts,
     y_pred: ArrayLike,  # (..., N) binary decisions
 ) -> CostParts:
     "The bill taken apart: Lombardo et al. (2025), eq. (10)."
-    y, d = _labels_and_decisions(y_true, y_pred, len(self.fn))
+    y, d = _labels_and_decisions(y_true, y_pred, len(self.fn_costs))
     missed, alarms = y & ~d, ~y & d
-    (c_fn, c_fp), (extra_fn, extra_fp) = self.mean_costs, self.avoidable
-    unavoidable = np.full(d.shape[:-1], np.where(y, self.tp, self.tn).sum())
-    return CostParts(unavoidable[()], c_fn * missed.sum(-1) + c_fp * alarms.sum(-1), missed @ (extra_fn - c_fn), alarms @ (extra_fp - c_fp))
+    (c_fn, c_fp), (extra_fn, extra_fp) = self.mean_costs, (np.broadcast_to(v, len(y)) for v in self.avoidable)
+    perfect = np.full(d.shape[:-1], np.where(y, self.tp_costs, self.tn_costs).sum())
+    return CostParts(perfect[()], c_fn * missed.sum(-1) + c_fp * alarms.sum(-1), missed @ (extra_fn - c_fn), alarms @ (extra_fp - c_fp))
 
 ExampleCosts.parts = parts
 
-# %% ../nbs/30_weighted_accuracy.ipynb #463428fb
+# %% ../nbs/30_weighted_accuracy.ipynb #8d5c4145
 def total_cost(
     y_true: ArrayLike,    # (N,) binary labels
     y_pred: ArrayLike,    # (..., N) binary decisions
@@ -236,11 +264,11 @@ def total_cost(
     coherent: str = "each",  # see `ExampleCosts`
 ) -> np.ndarray:          # (...), in the unit of the costs; lower is better
     "Total classification cost with costs of each sample's own: Lombardo et al. (2025), eq. (1). `ValueError` for costs that are NaN or incoherent."
-    n = len(np.atleast_1d(y_true))
-    sized = [np.broadcast_to(c, n) if np.ndim(c) == 0 else c for c in (fn_costs, fp_costs, tp_costs, tn_costs)]
-    return ExampleCosts(*sized, coherent=coherent).parts(y_true, y_pred).total
+    n = len(check_binary(y_true))
+    each = (np.broadcast_to(c, n) if np.ndim(c) == 0 else c for c in (fn_costs, fp_costs, tp_costs, tn_costs))
+    return ExampleCosts(*each, coherent=coherent).parts(y_true, y_pred).total
 
-# %% ../nbs/30_weighted_accuracy.ipynb #f741864f
+# %% ../nbs/30_weighted_accuracy.ipynb #97c46aa2
 @classmethod
 def churn(cls,
     revenues: ArrayLike,    # (N,) what each customer would bring, > 0
@@ -251,31 +279,34 @@ def churn(cls,
 
     `ValueError` for revenues that are not positive and for a call that costs more than it brings on average.
     """
-    r, m = _positive(revenues, "revenues"), float(_positive(retention_cost, "retention_cost"))
+    r, m, p_eff = np.atleast_1d(_positive(revenues, "revenues")), float(_positive(retention_cost, "retention_cost", scalar=True)), float(_numbers(p_eff, "p_eff", scalar=True))
+    if not r.size: raise ValueError("revenues: at least one customer is needed, got none")
     if not 0 < p_eff <= 1: raise ValueError(f"p_eff: a probability above 0 is needed, got {p_eff}")
     if not m < p_eff * r.mean(): raise ValueError(f"retention_cost: {m:g} is not below what a call brings on average, {p_eff * r.mean():g}; then nobody should be called")
-    return cls(fn=p_eff * r, fp=m, tp=m, tn=0., coherent="mean")
+    return cls(p_eff * r, m, m, 0., coherent="mean")
 
 ExampleCosts.churn = churn
 
-# %% ../nbs/30_weighted_accuracy.ipynb #667efef8
+# %% ../nbs/30_weighted_accuracy.ipynb #9c58bc11
 def emblematic_models(
     alpha: float,  # share of errors, in (0, 1)
 ) -> dict:         # name -> (recall, specificity)
     "The five emblematic models of Lombardo et al. (2025), Table 3."
-    good = 1 - float(_unit(alpha, "alpha", open=True))
+    good = 1 - float(_unit(alpha, "alpha", open=True, scalar=True))
     return {"M+": (1., 0.), "M-": (0., 1.), "Mbad": (good, good), "Mbad-": (1., good), "Mbad+": (good, 1.)}
 
 
 def _chains(ranking) -> list:
     "Chains of groups of names, worst first, from 'a < b = c; d < e' or from a list of names (tuples are ties) or of such strings."
     if not isinstance(ranking, str):
+        if not isinstance(ranking, (list, tuple)) or not all(isinstance(group, (str, list, tuple)) for group in ranking):
+            raise TypeError(f"ranking: a text such as 'M+ < M-' or a list of names is needed, got {ranking!r}")
         if not all(isinstance(group, str) and set("<=;") & set(group) for group in ranking):
             return [[[group] if isinstance(group, str) else list(group) for group in ranking]]
         ranking = ";".join(ranking)
     return [[[name.strip() for name in group.split("=")] for group in chain.split("<")] for chain in ranking.split(";") if chain.strip()]
 
-# %% ../nbs/30_weighted_accuracy.ipynb #546e4172
+# %% ../nbs/30_weighted_accuracy.ipynb #c681b139
 def _ordered_pairs(ranking, models) -> list:
     "Pairs (worse, better) that a ranking states, ties in both directions; `ValueError` for unknown or repeated names and for cycles."
     pairs, ties = [], {}
@@ -286,9 +317,11 @@ def _ordered_pairs(ranking, models) -> list:
         for group in chain: pairs += [pair for i, one in enumerate(group[:-1]) for pair in ((one, group[i + 1]), (group[i + 1], one))]
         pairs += [(worse[0], better[0]) for worse, better in zip(chain[:-1], chain[1:])]
     if not pairs: raise ValueError(f"ranking: at least two models are needed, as in 'M+ < M-', got {ranking!r}")
-    for group in (group for chain in chains for group in chain):  # tied names stand for one
-        for name in group[1:]: ties[name] = group[0]
-    root = lambda name: root(ties[name]) if name in ties else name
+    def root(name):  # tied names stand for one
+        while name in ties: name = ties[name]
+        return name
+    for group in (group for chain in chains for group in chain):
+        ties |= {root(name): root(group[0]) for name in group[1:] if root(name) != root(group[0])}
     order = TopologicalSorter()
     for chain in chains:
         for worse, better in zip(chain[:-1], chain[1:]): order.add(root(better[0]), root(worse[0]))
@@ -330,7 +363,15 @@ class WeightRange:
         "The interval as cost ratios C_FN/C_FP."
         with np.errstate(divide="ignore"): return tuple(float(np.divide(w, 1 - w)) for w in (self.low, self.high))
 
-# %% ../nbs/30_weighted_accuracy.ipynb #fdb19c9e
+# %% ../nbs/30_weighted_accuracy.ipynb #8efe5b44
+def _check_models(models) -> dict:
+    "Name -> (recall, specificity) as floats; `TypeError` or `ValueError` for anything else."
+    if not isinstance(models, Mapping): raise TypeError(f"models: a mapping name -> (recall, specificity) is needed, got {type(models).__name__}")
+    checked = {name: _unit(rates, f"models[{name!r}]") for name, rates in models.items()}
+    if wrong := [name for name, rates in checked.items() if rates.shape != (2,)]: raise ValueError(f"models[{wrong[0]!r}]: two numbers, recall and specificity, are needed, got {models[wrong[0]]}")
+    return {name: (float(rates[0]), float(rates[1])) for name, rates in checked.items()}
+
+# %% ../nbs/30_weighted_accuracy.ipynb #65c2aafd
 def weight_range_from_ranking(
     ranking,            # worst first: "M+ < Mbad = M-; Mbad- < Mbad+" or ["M+", ("Mbad", "M-")]; partial rankings are chains joined by ;
     prevalence: float,  # in (0, 1)
@@ -342,15 +383,15 @@ def weight_range_from_ranking(
 
     `ValueError` for unknown names, cycles, a name twice, recalls or specificities outside [0, 1], and a prevalence of 0 or 1.
     """
-    models = emblematic_models(alpha) if models is None else {k: tuple(float(_unit(r, f"models[{k!r}]")) for r in v) for k, v in models.items()}
-    pi = float(_unit(prevalence, "prevalence", open=True))
+    models = emblematic_models(alpha) if models is None else _check_models(models)
+    pi = float(_unit(prevalence, "prevalence", open=True, scalar=True))
     found = tuple(_constraint(*pair, models, pi) for pair in _ordered_pairs(ranking, models))
     lower, upper = ([c for c in found if c.kind == kind] for kind in ("lower", "upper"))
     clash = tuple((c,) for c in found if c.kind == "never") + tuple((a, b) for a in lower for b in upper if a.bound > b.bound + 1e-12)
     low, high = max([0.] + [c.bound for c in lower]), min([1.] + [c.bound for c in upper])
     return WeightRange(np.nan, np.nan, found, clash) if clash else WeightRange(low, max(low, high), found, ())
 
-# %% ../nbs/30_weighted_accuracy.ipynb #0f0d1b80
+# %% ../nbs/30_weighted_accuracy.ipynb #8fc888c1
 def plot_weight_range(
     found: WeightRange,  # from `weight_range_from_ranking`
     ax=None,
@@ -365,8 +406,9 @@ def plot_weight_range(
             ends, color = ((c.bound, 1) if c.kind == "lower" else (0, c.bound)), COLORS[0 if c.kind == "lower" else 1]
             ax.plot(ends, [k, k], color=color, lw=6, ls="-", solid_capstyle="butt", alpha=.6)
             ax.plot(c.bound, k, ">" if c.kind == "lower" else "<", color=color, ms=9)
-            middle = np.mean(ends)
-            ax.text(1 if middle > .9 else 0 if middle < .1 else middle, k + .22, f"{c.worse} < {c.better}", ha="right" if middle > .9 else "left" if middle < .1 else "center", va="bottom", fontsize=9)
+            words = {"s": f"{c.worse} < {c.better}", "fontsize": 9}
+            if ends[1] - ends[0] > .3: ax.text(np.mean(ends), k + .22, ha="center", va="bottom", **words)
+            else: ax.text(c.bound + (-.03 if c.kind == "lower" else .03), k, ha="right" if c.kind == "lower" else "left", va="center", **words)
     if not found.empty: ax.axvspan(found.low, max(found.high, found.low + .003), color="0.75", alpha=.5, lw=0)
     title = "no weight agrees: " + "; ".join(" and ".join(f"{c.worse}<{c.better}" for c in pair) for pair in found.conflicts[:2]) if found.empty else (
         f"{found.low:.3f} ≤ w ≤ {found.high:.3f},  {found.cost_ratio[0]:.3g} ≤ $C_{{FN}}/C_{{FP}}$ ≤ {found.cost_ratio[1]:.3g}")
@@ -395,11 +437,12 @@ def explore_ranking():
     image, show = live_figure(lambda axes: None, _move_ranking, (6.6, 3.2), columns=1)
     return explorer({**menus, "prevalence": slider("prevalence", .05, .01, .99, .01), "alpha": slider("errors of the bad models, α", .6, .05, .95, .05)}, image, show)
 
-# %% ../nbs/30_weighted_accuracy.ipynb #4115f592
+# %% ../nbs/30_weighted_accuracy.ipynb #0e8a75b6
 def mean_ranks(
     values: np.ndarray,  # (..., n)
 ) -> np.ndarray:
     "Ranks along the last axis, 1 for the largest; ties get the mean of their ranks."
+    if values.dtype.kind in "ub": values = values.astype(np.int64)  # the sign is about to change
     n = values.shape[-1]
     order = np.argsort(-values, axis=-1, kind="stable")
     ordered = np.take_along_axis(values, order, -1)
@@ -422,8 +465,8 @@ def rank_correlation(
     dot = lambda a, b: np.einsum("...i,...i->...", a, b)
     total = w.sum(-1)
     x, y = (v - (dot(w, v) / total)[..., None] for v in (x, y))
-    wx = w * x
-    with np.errstate(invalid="ignore"): return dot(wx, y) / np.sqrt(dot(wx, x) * dot(w * y, y))
+    wx, same = w * x, (np.ptp(x, axis=-1) == 0) | (np.ptp(y, axis=-1) == 0)
+    with np.errstate(invalid="ignore", divide="ignore"): return np.where(same, np.nan, dot(wx, y) / np.sqrt(dot(wx, x) * dot(w * y, y)))
 
 # %% ../nbs/30_weighted_accuracy.ipynb #4f0b0fe3
 class SpearmanMoments(NamedTuple):
@@ -443,7 +486,7 @@ def _permutation_coefficients(y: np.ndarray, n0: float) -> np.ndarray:
     sxy = y @ (f * x) + (fy * y) @ x
     return (total * sxy - sx * sy) / np.sqrt((total * sxx - sx**2) * (total * syy - sy**2))
 
-# %% ../nbs/30_weighted_accuracy.ipynb #705adc9c
+# %% ../nbs/30_weighted_accuracy.ipynb #0ba33e10
 @lru_cache(maxsize=64)
 def spearman_moments(
     n: int,            # items, at least 3
@@ -452,7 +495,8 @@ def spearman_moments(
 ) -> SpearmanMoments:
     "Mean and one-sided variances of the weighted Spearman coefficient over random permutations, exact up to n = 8; cached. `ValueError` for fewer than three items."
     if n < 3: raise ValueError(f"n: at least three items are needed, got {n}")
-    if not n0 >= 0: raise ValueError(f"n0: must not be negative, got {n0}")
+    if not 0 <= n0 < np.inf: raise ValueError(f"n0: must be finite and not negative, got {n0}")
+    if n_draws < 100: raise ValueError(f"n_draws: at least 100 are needed, got {n_draws}")
     if n <= 8: gamma = _permutation_coefficients(np.array(list(permutations(range(1, n + 1))), float), n0)
     else:
         rng, block = np.random.default_rng([20250, n]), max(1, (1 << 21) // n)
@@ -488,7 +532,7 @@ def standardize_spearman(gamma: ArrayLike, moments: SpearmanMoments, *, slip: bo
     d = np.asarray(gamma, float) - moments.mean
     return (g0 + g1 * d + np.where(d < 0, left, right) * d * d)[()]
 
-# %% ../nbs/30_weighted_accuracy.ipynb #b1606ad9
+# %% ../nbs/30_weighted_accuracy.ipynb #a03cf102
 def weighted_spearman(
     x: ArrayLike,      # (..., n) values; rank 1, the weightiest, is the largest
     y: ArrayLike,      # (..., n) values
@@ -500,14 +544,14 @@ def weighted_spearman(
 
     `ValueError` for NaN, different lengths, fewer than three items or a negative n0.
     """
-    x, y = np.asarray(x, float), np.asarray(y, float)
+    x, y, n0 = _numbers(x, "x"), _numbers(y, "y"), float(_numbers(n0, "n0", scalar=True))
     if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-1]: raise ValueError(f"y: as many values as in x are needed, got shapes {x.shape} and {y.shape}")
     if x.shape[-1] < 3: raise ValueError(f"x: at least three values are needed, got {x.shape[-1]}")
     for name, v in (("x", x), ("y", y)):
         if np.isnan(v).any(): raise ValueError(f"{name}: NaN at position {np.flatnonzero(np.isnan(v))[0]}; it has no place in a ranking")
-    if not n0 >= 0: raise ValueError(f"n0: must not be negative, got {n0}")
-    gamma = rank_correlation(mean_ranks(x), mean_ranks(y), n0)
-    return standardize_spearman(gamma, spearman_moments(x.shape[-1], float(n0))) if standardized else gamma[()]
+    if not 0 <= n0 < np.inf: raise ValueError(f"n0: must be finite and not negative, got {n0}")
+    gamma = rank_correlation(*_broadcast(x=mean_ranks(x), y=mean_ranks(y)), n0)
+    return standardize_spearman(gamma, spearman_moments(x.shape[-1], n0)) if standardized else gamma[()]
 
 # %% ../nbs/30_weighted_accuracy.ipynb #129e60f6
 def _found_positives(p: int, n: int, n_samples: int, skill, rng) -> np.ndarray:
@@ -541,7 +585,7 @@ def draw_predictions(
         lost.append(np.take_along_axis(running, (p - tp)[..., None], -1)[..., 0])
     return np.concatenate(found), np.concatenate(lost)
 
-# %% ../nbs/30_weighted_accuracy.ipynb #ce7687be
+# %% ../nbs/30_weighted_accuracy.ipynb #eed2fb86
 STUDY_METRICS = ("accuracy", "recall", "precision", "specificity", "npv", "f_beta", "informedness", "markedness", "mcc", "cohen_kappa", "g_mean", "single_point_auc",
                  "class_balance_accuracy", "imbalance_accuracy", "p4", "b_roc", "weighted_class_accuracy", "weighted_relative_accuracy", "accuracy_cost_distance",
                  "h_measure", "h_informed", "weighted_accuracy", "expected_weighted_accuracy")
@@ -555,6 +599,7 @@ def matched_beta(
     as_published: bool = False,  # the standard deviation in the place of the variance, a at least 2
 ) -> tuple[float, float]:  # a, b of c = 1 - w ~ Beta(a, b)
     "Beta density of c = C_FP/(C_FP + C_FN) with mean 1 - weight and the variance that comes from not knowing the mean revenue (a + b at most 1e8): Lombardo et al. (2025), section 6."
+    weight = float(_unit(weight, "weight", open=True, scalar=True))
     c, sigma = 1 - weight, max((1 - weight) * spread / np.sqrt(n), 1e-4 * np.sqrt(weight * (1 - weight)))
     a = c * (c * (1 - c) / (sigma if as_published else sigma**2) - 1)
     if as_published: a = max(a, 2.)
@@ -582,14 +627,19 @@ def published_value(
     if name == "h_informed": return 1 - (mean(x) * c.fp + mean(1 - x) * c.fn) / (mean(x) * n + mean(1 - x) * p)
     return c.tp * mean((1 - x) / (p * (1 - x) + n * x)) + c.tn * mean(x / (p * (1 - x) + n * x))
 
-# %% ../nbs/30_weighted_accuracy.ipynb #216b24b7
+# %% ../nbs/30_weighted_accuracy.ipynb #084eedfb
 def dense_ranks(
     values: np.ndarray,
+    tolerance: float = 1e-12,  # of the largest finite magnitude
 ) -> np.ndarray:
-    "Integers in the order of the values, 0 for the smallest; values that differ by rounding errors only are equal."
-    scale = np.abs(values).max() or 1.
-    distinct, place = np.unique(np.round(values / scale, 13), return_inverse=True)
-    return place.reshape(values.shape).astype(np.int16 if len(distinct) < 1 << 15 else np.int32)  # 16 bits are sorted by radix
+    "Integers in the order of the values, 0 for the smallest; neighbours that differ by rounding errors only are equal."
+    order = np.argsort(values, axis=None)
+    ordered = values.ravel()[order]
+    scale = np.abs(ordered[np.isfinite(ordered)]).max(initial=0)
+    with np.errstate(invalid="ignore"): place = np.append(0, np.cumsum(np.diff(ordered) > tolerance * scale))
+    out = np.empty(len(order), np.int16 if place[-1] < 1 << 15 else np.int32)  # 16 bits are sorted by radix
+    out[order] = place
+    return out.reshape(values.shape)
 
 
 def _metric_table(name: str, p: int, n: int, weight: float, beta: tuple, as_published: bool) -> np.ndarray:
@@ -597,14 +647,15 @@ def _metric_table(name: str, p: int, n: int, weight: float, beta: tuple, as_publ
     tp, fp = np.meshgrid(np.arange(p + 1.), np.arange(n + 1.), indexing="ij")
     c = BinaryCounts(tp, fp, p - tp, n - fp)
     values = published_value(name, c, *beta) if as_published else None
+    tolerance = 1e-12 if values is None else 0.  # the published 1e-9 breaks ties, and that is what is wanted
     if values is None:
         metric = METRICS["h_measure" if name == "h_informed" else name]
         shapes = {"h_informed": beta, "expected_weighted_accuracy": beta[::-1]}.get(name)  # of c, of w
         options = dict(zip("ab", shapes)) if shapes else {}
         values = metric(c, np.array([[0, 1 - weight], [weight, 0]]), undefined=0., **options)
-    return dense_ranks(values if name == "h_informed" or METRICS[name].greater_is_better else -values)
+    return dense_ranks(values if name == "h_informed" or METRICS[name].greater_is_better else -values, tolerance)
 
-# %% ../nbs/30_weighted_accuracy.ipynb #492492e7
+# %% ../nbs/30_weighted_accuracy.ipynb #f15b47b3
 def _rank_lookup(table: np.ndarray, tp: np.ndarray, fp: np.ndarray) -> np.ndarray:
     "Mean ranks, 1 for the best, of predictions (..., k) with these counts."
     return mean_ranks(table[tp, fp])
@@ -619,7 +670,7 @@ def _study_row(revenues, prevalence, weights, names, n_samples, mean, spread, we
     n0, known, out = 2. if weighted else None, {}, np.empty((len(weights), len(names), n_samples))
     for i, weight in enumerate(weights):
         bill = mean * (1 - weight) * (fp - (p - tp)) + lost  # in units of p_eff
-        cost_rank = mean_ranks(-np.round(bill, 9))
+        cost_rank = mean_ranks(-dense_ranks(bill))
         beta = matched_beta(weight, total, spread, as_published=as_published)
         for j, name in enumerate(names):
             if name == "h_measure" or not (name in ("h_informed", "expected_weighted_accuracy") or METRICS[name].needs_costs):  # the same for every weight
@@ -631,21 +682,23 @@ def _study_row(revenues, prevalence, weights, names, n_samples, mean, spread, we
             out[i, j] = rank_correlation(x, y, n0)
     return out
 
-# %% ../nbs/30_weighted_accuracy.ipynb #25aec298
-def _check_study(revenues, prevalences, weights, metrics, n_samples, p_eff, population):
+# %% ../nbs/30_weighted_accuracy.ipynb #28159551
+def _check_study(revenues, prevalences, weights, metrics, n_samples, p_eff, population, skill):
     "Arguments of `cost_correlation` as arrays."
-    r = _positive(revenues, "revenues")
+    r, skills = _positive(revenues, "revenues"), _numbers(skill, "skill")
+    if skills.shape not in ((), (2,)) or not np.isfinite(skills).all() or not 0 <= skills.flat[0] <= skills.flat[-1]: raise ValueError(f"skill: a number that is not negative, or (low, high), is needed, got {skill}")
     if r.ndim != 1 or len(r) < 3: raise ValueError(f"revenues: one number for each of at least three customers is needed, got shape {r.shape}")
-    pi, w = np.atleast_1d(_unit(prevalences, "prevalences", open=True)), np.atleast_1d(_unit(weights, "weights", open=True))
+    pi, w = np.ravel(_unit(prevalences, "prevalences", open=True)), np.ravel(_unit(weights, "weights", open=True))
     if (empty := [v for v in pi if not 0 < round(len(r) * v) < len(r)]): raise ValueError(f"prevalences: {empty[0]:g} of {len(r)} customers leaves a class empty; take more customers")
     names = list(STUDY_METRICS if metrics is None else [metrics] if isinstance(metrics, str) else metrics)
     if unknown := [name for name in names if name not in METRICS and name != "h_informed"]: raise ValueError(f"metrics: no metric is called {unknown}; there are {', '.join(STUDY_METRICS)}, and METRICS")
     if n_samples < 2: raise ValueError(f"n_samples: at least 2 are needed for a standard deviation, got {n_samples}")
     if not 0 < p_eff <= 1: raise ValueError(f"p_eff: a probability above 0 is needed, got {p_eff}")
     everyone = r if population is None else _positive(population, "population")
+    if not everyone.size: raise ValueError("population: at least one revenue is needed, got none")
     return r, pi, w, names, everyone
 
-# %% ../nbs/30_weighted_accuracy.ipynb #54c9f51c
+# %% ../nbs/30_weighted_accuracy.ipynb #65742c22
 def cost_correlation(
     revenues: ArrayLike,     # (N_tot,) one customer's revenue each, > 0
     prevalences: ArrayLike,  # shares of leavers, in (0, 1)
@@ -664,7 +717,7 @@ def cost_correlation(
     Returns a tidy DataFrame: metric, prevalence, weight, mean and std (over samples; std/sqrt(n_samples) is the Monte Carlo error of the mean). `ValueError` for weights or prevalences outside (0, 1), unknown metrics, revenues that are not positive.
     """
     pd = optional_import("pandas", extra="book")
-    r, pi, w, names, everyone = _check_study(revenues, prevalences, weights, metrics, n_samples, p_eff, population)
+    r, pi, w, names, everyone = _check_study(revenues, prevalences, weights, metrics, n_samples, p_eff, population, skill)
     seeds = np.random.default_rng(rng).bit_generator.seed_seq.spawn(len(pi))
     arguments = [(r, v, w, names, n_samples, everyone.mean(), everyone.std() / everyone.mean(), weighted, as_published, skill, seed) for v, seed in zip(pi, seeds)]
     if n_jobs == 1: rows = [_study_row(*a) for a in arguments]
@@ -677,7 +730,7 @@ def cost_correlation(
     table = pd.DataFrame({"mean": corr.mean(-1).ravel(), "std": corr.std(-1).ravel()}, index=index).reset_index()
     return table[["metric", "prevalence", "weight", "mean", "std"]]
 
-# %% ../nbs/30_weighted_accuracy.ipynb #93835224
+# %% ../nbs/30_weighted_accuracy.ipynb #a5f159e9
 def study_ranks(
     revenues: ArrayLike, prevalence: float, weight: float,  # as for `cost_correlation`
     metric: str,         # one of METRICS, or "h_informed"
@@ -685,10 +738,11 @@ def study_ranks(
     as_published: bool = False, skill=0., population: ArrayLike | None = None, rng=None,
 ) -> tuple[np.ndarray, np.ndarray]:
     "Ranks (1 is best) of the predictions of one sample by a metric and by their bill, each (N_tot + 1,): prediction k calls k customers."
-    r, pi, w, (name,), everyone = _check_study(revenues, prevalence, weight, metric, 2, .25, population)
+    prevalence, weight = (_numbers(v, name, scalar=True) for name, v in (("prevalence", prevalence), ("weight", weight)))
+    r, pi, w, (name, *_), everyone = _check_study(revenues, prevalence, weight, str(metric), 2, .25, population, skill)
     total, p = len(r), round(len(r) * pi[0])
     tp, lost = (v[0] for v in draw_predictions(r, p, 1, skill, np.random.default_rng(rng)))
     fp = np.arange(total + 1) - tp
     beta = matched_beta(w[0], total, everyone.std() / everyone.mean(), as_published=as_published)
     bill = everyone.mean() * (1 - w[0]) * (fp - (p - tp)) + lost
-    return _rank_lookup(_metric_table(name, p, total - p, w[0], beta, as_published), tp, fp), mean_ranks(-np.round(bill, 9))
+    return _rank_lookup(_metric_table(name, p, total - p, w[0], beta, as_published), tp, fp), mean_ranks(-dense_ranks(bill))
