@@ -419,7 +419,7 @@ def plot_weight_range(
     above.set_xticks(ratios / (1 + ratios), ["1/9", "1/3", "1", "3", "9"], fontsize=8)
     return ax
 
-# %% ../nbs/30_weighted_accuracy.ipynb #f51bdb6a
+# %% ../nbs/30_weighted_accuracy.ipynb #3f627272
 def _move_ranking(axes, artists, prevalence, alpha, **order):
     "Redraw the constraints, or say what is wrong with the order."
     names = list(order.values())
@@ -435,7 +435,7 @@ def explore_ranking():
     places = ("worst", "second", "third", "fourth", "best")
     menus = {place: widgets.Dropdown(options=names, value=name, description=place, layout=widgets.Layout(width="13em")) for place, name in zip(places, names)}
     image, show = live_figure(lambda axes: None, _move_ranking, (6.6, 3.2), columns=1)
-    return explorer({**menus, "prevalence": slider("prevalence", .05, .01, .99, .01), "alpha": slider("errors of the bad models, α", .6, .05, .95, .05)}, image, show)
+    return explorer({**menus, "prevalence": slider("prevalence", .05, .01, .99, .01), "alpha": slider("α, errors of Mbad", .6, .05, .95, .05)}, image, show)
 
 # %% ../nbs/30_weighted_accuracy.ipynb #0e8a75b6
 def mean_ranks(
