@@ -106,6 +106,18 @@ def test_extras(monkeypatch):
     assert {"nbdev==2.4.14", "execnb<0.2", "fastcore<2"} <= set(extras["site"])
 
 
+def test_notebooks_import_what_the_book_installs(monkeypatch):
+    "`make book` executes the imports of every notebook with the extras book and site, not with dev."
+    arguments = setup_arguments(monkeypatch)
+    requirements = [*arguments["install_requires"], *arguments["extras_require"]["book"], *arguments["extras_require"]["site"]]
+    along = {"sklearn", "IPython", "matplotlib_inline", "requests", "cost_eval"}  # other names, and what the extras bring along
+    known = {name.replace("-", "_") for name in project_names(requirements)} | along | sys.stdlib_module_names
+    for notebook in NOTEBOOKS:
+        lines = "\n".join(source(cell) for cell in cells(notebook, "code")).splitlines()
+        imported = {found[1] for line in lines if (found := re.match(r"\s*(?:from|import) (\w+)", line))}
+        assert imported <= known, (notebook.name, imported - known)
+
+
 def test_one_version():
     version = settings()["version"]
     assert importlib.import_module("cost_eval").__version__ == version
