@@ -4,16 +4,16 @@
 
 # %% auto #0
 __all__ = ['STUDY_METRICS', 'cost_weight', 'target_weight', 'neutral_prevalence', 'expected_positive_share',
-           'expected_weighted_accuracy_over', 'hand_h_measure', 'CostParts', 'ExampleCosts', 'avoidable', 'mean_costs',
-           'weight', 'parts', 'total_cost', 'churn', 'emblematic_models', 'WeightConstraint', 'WeightRange',
-           'weight_range_from_ranking', 'plot_weight_range', 'explore_ranking', 'mean_ranks', 'rank_correlation',
-           'SpearmanMoments', 'spearman_moments', 'standardize_spearman', 'weighted_spearman', 'draw_predictions',
-           'matched_beta', 'published_value', 'dense_ranks', 'cost_correlation', 'study_ranks', 'weighted_accuracy',
+           'expected_weighted_accuracy_over', 'hand_h_measure', 'CostParts', 'ExampleCosts', 'total_cost',
+           'churn_costs', 'emblematic_models', 'WeightConstraint', 'WeightRange', 'weight_range_from_ranking',
+           'plot_weight_range', 'explore_ranking', 'mean_ranks', 'rank_correlation', 'SpearmanMoments',
+           'spearman_moments', 'standardize_spearman', 'weighted_spearman', 'draw_predictions', 'matched_beta',
+           'published_value', 'dense_ranks', 'cost_correlation', 'study_ranks', 'weighted_accuracy',
            'expected_weighted_accuracy', 'h_measure']
 
-# %% ../nbs/30_weighted_accuracy.ipynb #e71a030a
+# %% ../nbs/30_weighted_accuracy.ipynb #2b26fff9
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import permutations
@@ -185,13 +185,10 @@ class CostParts(NamedTuple):
     @property
     def total(self): return sum(self)
 
-# %% ../nbs/30_weighted_accuracy.ipynb #fded6435
+# %% ../nbs/30_weighted_accuracy.ipynb #ab7db9be
 @dataclass(frozen=True, eq=False)
-class ExampleCosts:
-    """What each of N samples costs in each outcome: Lombardo et al. (2025), eqs. (1) and (10). Arrays of shape (N,), or one number for all.
-
-    coherent="each" demands of every sample that an error costs more than the right decision; "mean" demands it of the means only. `ValueError` otherwise, and for NaN.
-    """
+class _CheckedCosts:
+    "Four costs a sample, checked."
     fn_costs: ArrayLike        # if it is positive and missed
     fp_costs: ArrayLike        # if it is negative and called positive
     tp_costs: ArrayLike = 0.   # if it is positive and found
@@ -213,25 +210,7 @@ class ExampleCosts:
                 raise ValueError(f"{wrong}: an error must cost more than the right decision ({right}), but at position {np.argmin(extra)} "
                                  f"the difference is {extra.min():g}; coherent='mean' demands it of the mean only")
 
-# %% ../nbs/30_weighted_accuracy.ipynb #be4ac3db
-@property
-def avoidable(self: ExampleCosts) -> tuple[np.ndarray, np.ndarray]:
-    "D_a and E_a: what missing sample a, and a false alarm about it, cost beyond the right decision; two arrays (N,)."
-    return self.fn_costs - self.tp_costs, self.fp_costs - self.tn_costs
-
-@property
-def mean_costs(self: ExampleCosts) -> tuple[float, float]:
-    "C_FN and C_FP, the means of `avoidable` over all samples."
-    return tuple(float(v.mean()) for v in self.avoidable)
-
-@property
-def weight(self: ExampleCosts) -> float:
-    "The weight of weighted accuracy that belongs to the mean costs."
-    return float(cost_weight(*self.mean_costs))
-
-ExampleCosts.avoidable, ExampleCosts.mean_costs, ExampleCosts.weight = avoidable, mean_costs, weight
-
-# %% ../nbs/30_weighted_accuracy.ipynb #219a2b8e
+# %% ../nbs/30_weighted_accuracy.ipynb #026f78c2
 def _labels_and_decisions(y_true, y_pred, n: int):
     "Labels (N,) and decisions (..., N) as booleans."
     y, d = check_binary(y_true), np.asarray(y_pred)
@@ -239,19 +218,35 @@ def _labels_and_decisions(y_true, y_pred, n: int):
     if d.shape[-1:] != y.shape: raise ValueError(f"y_pred: the last axis must hold {len(y)} decisions, got shape {d.shape}")
     return y, check_binary(d.ravel(), "y_pred").reshape(d.shape)
 
+# %% ../nbs/30_weighted_accuracy.ipynb #94b1cb89
+class ExampleCosts(_CheckedCosts):
+    """What each of N samples costs in each outcome: Lombardo et al. (2025), eqs. (1) and (10). Arrays of shape (N,), or one number for all.
 
-def parts(self: ExampleCosts,
-    y_true: ArrayLike,  # (N,) binary labels
-    y_pred: ArrayLike,  # (..., N) binary decisions
-) -> CostParts:
-    "The bill taken apart: Lombardo et al. (2025), eq. (10)."
-    y, d = _labels_and_decisions(y_true, y_pred, len(self.fn_costs))
-    missed, alarms = y & ~d, ~y & d
-    (c_fn, c_fp), (extra_fn, extra_fp) = self.mean_costs, (np.broadcast_to(v, len(y)) for v in self.avoidable)
-    perfect = np.full(d.shape[:-1], np.where(y, self.tp_costs, self.tn_costs).sum())
-    return CostParts(perfect[()], c_fn * missed.sum(-1) + c_fp * alarms.sum(-1), missed @ (extra_fn - c_fn), alarms @ (extra_fp - c_fp))
+    coherent="each" demands of every sample that an error costs more than the right decision; "mean" demands it of the means only. `ValueError` otherwise, and for NaN.
+    """
 
-ExampleCosts.parts = parts
+    @property
+    def avoidable(self) -> tuple[np.ndarray, np.ndarray]:
+        "D_a and E_a: what missing sample a, and a false alarm about it, cost beyond the right decision; two arrays (N,)."
+        return self.fn_costs - self.tp_costs, self.fp_costs - self.tn_costs
+
+    @property
+    def mean_costs(self) -> tuple[float, float]:
+        "C_FN and C_FP, the means of `avoidable` over all samples."
+        return tuple(float(v.mean()) for v in self.avoidable)
+
+    @property
+    def weight(self) -> float:
+        "The weight of weighted accuracy that belongs to the mean costs."
+        return float(cost_weight(*self.mean_costs))
+
+    def parts(self, y_true: ArrayLike, y_pred: ArrayLike) -> CostParts:
+        "The bill of decisions (..., N) for labels (N,), taken apart: Lombardo et al. (2025), eq. (10)."
+        y, d = _labels_and_decisions(y_true, y_pred, len(self.fn_costs))
+        missed, alarms = y & ~d, ~y & d
+        (c_fn, c_fp), (extra_fn, extra_fp) = self.mean_costs, (np.broadcast_to(v, len(y)) for v in self.avoidable)
+        perfect = np.full(d.shape[:-1], np.where(y, self.tp_costs, self.tn_costs).sum())
+        return CostParts(perfect[()], c_fn * missed.sum(-1) + c_fp * alarms.sum(-1), missed @ (extra_fn - c_fn), alarms @ (extra_fp - c_fp))
 
 # %% ../nbs/30_weighted_accuracy.ipynb #8d5c4145
 def total_cost(
@@ -268,9 +263,8 @@ def total_cost(
     each = (np.broadcast_to(c, n) if np.ndim(c) == 0 else c for c in (fn_costs, fp_costs, tp_costs, tn_costs))
     return ExampleCosts(*each, coherent=coherent).parts(y_true, y_pred).total
 
-# %% ../nbs/30_weighted_accuracy.ipynb #97c46aa2
-@classmethod
-def churn(cls,
+# %% ../nbs/30_weighted_accuracy.ipynb #beb08ae3
+def churn_costs(
     revenues: ArrayLike,    # (N,) what each customer would bring, > 0
     retention_cost: float,  # of calling one customer, > 0
     p_eff: float = .25,     # probability that the call keeps a leaver, in (0, 1]
@@ -283,9 +277,7 @@ def churn(cls,
     if not r.size: raise ValueError("revenues: at least one customer is needed, got none")
     if not 0 < p_eff <= 1: raise ValueError(f"p_eff: a probability above 0 is needed, got {p_eff}")
     if not m < p_eff * r.mean(): raise ValueError(f"retention_cost: {m:g} is not below what a call brings on average, {p_eff * r.mean():g}; then nobody should be called")
-    return cls(p_eff * r, m, m, 0., coherent="mean")
-
-ExampleCosts.churn = churn
+    return ExampleCosts(p_eff * r, m, m, 0., coherent="mean")
 
 # %% ../nbs/30_weighted_accuracy.ipynb #9c58bc11
 def emblematic_models(

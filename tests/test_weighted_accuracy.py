@@ -18,7 +18,7 @@ from cost_eval import metrics
 from cost_eval import weighted_accuracy as wa
 from cost_eval.confusion import BinaryCounts
 from cost_eval.metrics import METRICS
-from cost_eval.weighted_accuracy import ExampleCosts, cost_correlation, draw_predictions, study_ranks, weight_range_from_ranking
+from cost_eval.weighted_accuracy import ExampleCosts, churn_costs, cost_correlation, draw_predictions, study_ranks, weight_range_from_ranking
 
 few = settings(max_examples=25, deadline=None)
 share = st.floats(.01, .99)
@@ -217,10 +217,10 @@ def test_churn(seed, p_eff, part):
     rng = np.random.default_rng(seed)
     revenues, y, d = rng.lognormal(size=40), rng.integers(2, size=40), rng.integers(2, size=40)
     call = part * p_eff * revenues.mean()
-    costs = ExampleCosts.churn(revenues, call, p_eff)
+    costs = churn_costs(revenues, call, p_eff)
     assert costs.parts(y, d).total == pytest.approx(call * d.sum() + p_eff * fsum(revenues[(y == 1) & (d == 0)]))
     assert costs.weight == pytest.approx(1 - part)
-    assert ExampleCosts.churn(revenues, part * .25 * revenues.mean()).weight == pytest.approx(1 - part)
+    assert churn_costs(revenues, part * .25 * revenues.mean()).weight == pytest.approx(1 - part)
 
 
 def test_coherence_of_each_or_of_the_mean():
@@ -568,7 +568,7 @@ def test_study_by_a_plain_simulation():
     rng, r, m = np.random.default_rng(11), np.random.default_rng(3).uniform(1, 9, 16), 300
     for prevalence, weight in ((.25, .8), (.5, .3)):
         p = round(16 * prevalence)
-        costs = ExampleCosts.churn(r, .25 * r.mean() * (1 - weight))
+        costs = churn_costs(r, .25 * r.mean() * (1 - weight))
         assert costs.weight == pytest.approx(weight)
         found = {"weighted_accuracy": [], "recall": [], "informedness": []}
         for _ in range(m):
@@ -700,9 +700,9 @@ R = np.linspace(1, 2, 10)
     (lambda: wa.total_cost(Y, Y, [1, 2, NAN], 1), "^fn_costs"),
     (lambda: wa.total_cost(Y, Y, 1, 2, tp_costs=1), "^fn_costs"), (lambda: wa.total_cost(Y, Y, 1, 2, tn_costs=3), "^fp_costs"),
     (lambda: wa.total_cost(Y, Y[:2], 1, 2), "^y_pred"),
-    (lambda: ExampleCosts.churn([1, 0], .1), "^revenues"), (lambda: ExampleCosts.churn([1, NAN], .1), "^revenues"),
-    (lambda: ExampleCosts.churn(R, 0), "^retention_cost"),
-    (lambda: ExampleCosts.churn(R, .5), "^retention_cost"), (lambda: ExampleCosts.churn(R, .1, 0), "^p_eff"), (lambda: ExampleCosts.churn(R, .1, 1.1), "^p_eff"),
+    (lambda: churn_costs([1, 0], .1), "^revenues"), (lambda: churn_costs([1, NAN], .1), "^revenues"),
+    (lambda: churn_costs(R, 0), "^retention_cost"),
+    (lambda: churn_costs(R, .5), "^retention_cost"), (lambda: churn_costs(R, .1, 0), "^p_eff"), (lambda: churn_costs(R, .1, 1.1), "^p_eff"),
     (lambda: wa.emblematic_models(0), "^alpha"), (lambda: wa.emblematic_models(1), "^alpha"), (lambda: weight_range_from_ranking("M+ < M-", .5, 1.), "^alpha"),
     (lambda: weight_range_from_ranking("M+ < M-", 0), "^prevalence"), (lambda: weight_range_from_ranking("M+ < M-", 1), "^prevalence"),
     (lambda: weight_range_from_ranking("M+ < M-", NAN), "^prevalence"),
