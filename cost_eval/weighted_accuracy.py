@@ -11,7 +11,7 @@ __all__ = ['STUDY_METRICS', 'cost_weight', 'target_weight', 'neutral_prevalence'
            'published_value', 'dense_ranks', 'cost_correlation', 'study_ranks', 'weighted_accuracy',
            'expected_weighted_accuracy', 'h_measure']
 
-# %% ../nbs/30_weighted_accuracy.ipynb #2b26fff9
+# %% ../nbs/30_weighted_accuracy.ipynb #f9386991
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,7 +27,7 @@ from scipy.special import betainc, expit, hyp2f1, logit
 from .confusion import BinaryCounts, check_binary, check_scores, optional_import, threshold_counts
 from .decisions import hull_vertices
 from .metrics import METRICS, expected_weighted_accuracy, h_measure, weighted_accuracy
-from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
 
 # %% ../nbs/30_weighted_accuracy.ipynb #0b9212ec
 _all_ = ["weighted_accuracy", "expected_weighted_accuracy", "h_measure"]
@@ -498,10 +498,10 @@ def spearman_moments(
     d = gamma - gamma.mean()
     return SpearmanMoments(float(gamma.mean()), float((d * d * (d < 0)).mean()), float((d * d * (d > 0)).mean()), 0. if n <= 8 else float(gamma.std() / np.sqrt(len(gamma))))
 
-# %% ../nbs/30_weighted_accuracy.ipynb #724f81fe
+# %% ../nbs/30_weighted_accuracy.ipynb #616772eb
 def _standard_form(moments: SpearmanMoments, slip: bool = False) -> tuple:
     "g_0, g_1, h_-, h_+ of the standardising function; with `slip` as in the code of Lombardo et al. (2025)."
-    m, below, above = moments.mean, 1 + moments.mean, 1 - moments.mean
+    below, above = 1 + moments.mean, 1 - moments.mean
     left, right = moments.lower / below**2, moments.upper / above**2
     used = ((moments.lower + moments.upper) * below * above - moments.lower * below**2) / (below * above) ** 2 if slip else right
     scale = above * right - below * left

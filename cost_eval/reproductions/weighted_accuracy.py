@@ -10,7 +10,7 @@ __all__ = ['NAMES', 'LABELS', 'RANKING', 'GRID', 'SUMS', 'DIAGONAL', 'ABOVE', 'B
            'replay', 'figures_replayed', 'constants', 'grids', 'beta_variance_ratio', 'claims', 'plot_ends',
            'published_mass', 'plot_densities', 'diagonal_correlations', 'skill_table', 'plot_skill', 'explore_study']
 
-# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #e250c045
+# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #9b6799b7
 from functools import lru_cache
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..confusion import BinaryCounts, optional_import
 from ..metrics import METRICS, weighted_accuracy
 from ..plotting import COLORS, explorer, live_figure, slider, use_style
 from ..reproduce import Reproduction, compare, published, reproduces
-from ..weighted_accuracy import (STUDY_METRICS, SpearmanMoments, cost_correlation, cost_weight, dense_ranks, draw_predictions, emblematic_models, matched_beta, mean_ranks, published_value,
+from ..weighted_accuracy import (SpearmanMoments, cost_correlation, cost_weight, dense_ranks, draw_predictions, emblematic_models, matched_beta, mean_ranks, published_value,
                                          rank_correlation, spearman_moments, standardize_spearman, study_ranks, weight_range_from_ranking)
 
 # %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #0c1ec6a0
