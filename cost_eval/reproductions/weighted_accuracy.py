@@ -5,12 +5,13 @@
 # %% auto #0
 __all__ = ['NAMES', 'LABELS', 'RANKING', 'GRID', 'SUMS', 'DIAGONAL', 'ABOVE', 'BELOW', 'MINORITY', 'SYMMETRIC', 'SKILLS',
            'COEFFICIENTS', 'metric_names', 'printed_standard', 'printed_recent', 'printed_costly', 'printed_h',
-           'table_2', 'table_3', 'equation_13', 'study_revenues', 'study', 'published_cells', 'beside_published',
-           'plot_heat_maps', 'figure_1', 'figure_2', 'weighted_accuracy_study', 'setting_scores', 'authors_moments',
-           'replay', 'figures_replayed', 'constants', 'grids', 'beta_variance_ratio', 'claims', 'plot_ends',
-           'published_mass', 'plot_densities', 'diagonal_correlations', 'skill_table', 'plot_skill', 'explore_study']
+           'table_2', 'table_3', 'equation_13', 'study_revenues', 'study_beta', 'study', 'published_cells',
+           'beside_published', 'plot_heat_maps', 'figure_1', 'figure_2', 'weighted_accuracy_study', 'setting_scores',
+           'authors_moments', 'replay', 'figures_replayed', 'constants', 'grids', 'beta_variance_ratio', 'claims',
+           'plot_ends', 'published_mass', 'plot_densities', 'diagonal_correlations', 'skill_table', 'plot_skill',
+           'explore_study']
 
-# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #9b6799b7
+# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #b7778506
 from functools import lru_cache
 
 import numpy as np
@@ -21,8 +22,8 @@ from ..confusion import BinaryCounts, optional_import
 from ..metrics import METRICS, weighted_accuracy
 from ..plotting import COLORS, explorer, live_figure, slider, use_style
 from ..reproduce import Reproduction, compare, published, reproduces
-from ..weighted_accuracy import (SpearmanMoments, cost_correlation, cost_weight, dense_ranks, draw_predictions, emblematic_models, matched_beta, mean_ranks, published_value,
-                                         rank_correlation, spearman_moments, standardize_spearman, study_ranks, weight_range_from_ranking)
+from ..weighted_accuracy import (MOMENT_DRAWS, SpearmanMoments, bill_ranks, cost_correlation, cost_weight, dense_ranks, draw_predictions, emblematic_models, matched_beta, mean_ranks,
+                                         published_value, rank_correlation, spearman_moments, standardize_spearman, study_correlation, study_ranks, weight_range_from_ranking)
 
 # %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #0c1ec6a0
 NAMES = {"accuracy": "accuracy", "recall": "recall", "precision": "precision", "specificity": "specificity", "NPV": "npv", "F1": "f_beta", "informedness": "informedness",
@@ -121,7 +122,7 @@ def equation_13():
     notes = {"lower bound from*": f"it comes from {source['lower'][0]}; that pair gives an upper bound, N/N_tot = 0.95", "weights left at alpha 0.75*": "the bounds cross at alpha = 0.618, where alpha^2 = 1 - alpha"}
     return Reproduction(compare(published("weighted_accuracy", "eq13"), ours, notes=notes))
 
-# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #93884ec3
+# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #1f0fcbb4
 GRID = (.01, .1, .2, .3, .4, .5, .6, .7, .8, .9, .99)  # of prevalences and of weights
 
 
@@ -132,6 +133,12 @@ def study_revenues(n: int = 200, data_dir=None) -> tuple[np.ndarray, np.ndarray,
         everyone, source = datasets.load("telco", data_dir=data_dir)["MonthlyCharges"].to_numpy(), "Telco customers"
     else: everyone, source = np.linspace(12.6, 116.9, 7043), "SYNTHETIC revenues, uniform, mean 64.75, standard deviation 30.1"
     return np.random.default_rng(42).choice(everyone, n, replace=False), everyone, source
+
+
+def study_beta(weight: float, as_published: bool, data_dir=None) -> tuple[float, float]:
+    "`matched_beta` for the study's 200 customers."
+    everyone = study_revenues(200, data_dir)[1]
+    return matched_beta(weight, 200, everyone.std() / everyone.mean(), as_published=as_published)
 
 
 @lru_cache
@@ -157,7 +164,18 @@ def beside_published(figure: str, ours, data_dir=None):
     error = np.sqrt((both["std"] ** 2 + both["ours_std"] ** 2) / 100)
     return both.assign(error=error, z=(both["ours"] - both["published"]) / np.maximum(error, 1e-6))
 
-# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #c7142516
+# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #e9b8b00b
+def _heat_map(ax, grid: np.ndarray, fontsize: float):
+    "One heat map (weight, prevalence), annotated with correlations times ten; returns the image."
+    image = ax.imshow(grid, origin="lower", cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
+    for (i, j), v in np.ndenumerate(grid):
+        ax.text(j, i, f"{10 * v:.0f}", ha="center", va="center", fontsize=fontsize, color="white" if abs(v) > .75 else "black", zorder=5)
+    ticks = (0, 2, 5, 8, 10)
+    ax.set(xticks=ticks, yticks=ticks, xticklabels=[GRID[k] for k in ticks], yticklabels=[GRID[k] for k in ticks])
+    ax.grid(False)
+    return image
+
+
 def plot_heat_maps(table, title: str = ""):
     "All metrics of a study as annotated heat maps, correlation times ten, in the paper's order; returns the matplotlib Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
@@ -166,15 +184,10 @@ def plot_heat_maps(table, title: str = ""):
     fig, axes = plt.subplots(rows, min(5, len(names)), figsize=(11, 2.25 * rows), sharex=True, sharey=True, squeeze=False)
     for ax, name in zip(axes.flat, names):
         grid = table[table["metric"] == name].pivot(index="weight", columns="prevalence", values="mean").to_numpy()
-        image = ax.imshow(grid, origin="lower", cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
-        ax.grid(False)
+        image = _heat_map(ax, grid, 5.5)
         ax.set_rasterization_zorder(10)
-        for (i, j), v in np.ndenumerate(grid):
-            ax.text(j, i, f"{10 * v:.0f}", ha="center", va="center", fontsize=5.5, color="white" if abs(v) > .75 else "black", zorder=5)
+        ax.tick_params(labelsize=7)
         ax.set_title(LABELS[name], fontsize=9)
-    ticks = dict(zip((0, 2, 5, 8, 10), ("0.01", "0.2", "0.5", "0.8", "0.99")))
-    for ax in axes[-1]: ax.set_xticks(list(ticks), list(ticks.values()), fontsize=7)
-    for ax in axes[:, 0]: ax.set_yticks(list(ticks), list(ticks.values()), fontsize=7)
     for ax in axes.flat[len(names):]: ax.set_visible(False)
     fig.supxlabel("prevalence $r_+$", fontsize=9)
     fig.supylabel("weight $r_C$", fontsize=9)
@@ -247,9 +260,12 @@ def _replayed_draws(revenues, prevalence, rng, n_samples=100):
         tp[s], lost[s] = called @ leaves.astype(int), (leaves & ~called) @ revenues
     return tp, lost
 
-# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #7b702ee8
+# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #2e079d82
+SUMS = ("H", "H informed", "EWA")  # metrics whose ties the published computation breaks by rounding
+
+
 def _printed_tables(p, n, weight, beta) -> dict:
-    "Label -> dense ranks of the metric over all confusion matrices (p + 1, n + 1), computed as printed and not rounded, larger is better."
+    "Label -> dense ranks of the metric over all confusion matrices (p + 1, n + 1), computed as printed and, but for SUMS, not rounded; larger is better."
     tp, fp = np.meshgrid(np.arange(p + 1.), np.arange(n + 1.), indexing="ij")
     cells, counts, ratio = (tp, fp, p - tp, n - fp), BinaryCounts(tp, fp, p - tp, n - fp), weight / (1 - weight)
     w = ratio / (ratio + 1)
@@ -258,12 +274,9 @@ def _printed_tables(p, n, weight, beta) -> dict:
     values |= {"F1": 2 * tp / (2 * tp + fp + (p - tp)), "WA": (w * tp + (1 - w) * (n - fp)) / (w * p + (1 - w) * n), "H": METRICS["accuracy"](counts)}
     values |= {label: special for label, name in NAMES.items() if (special := published_value(name, counts, *beta)) is not None}
     values["ACD"] = -values["ACD"]
-    return {label: dense_ranks(values[label]) if label in ("H", "H informed", "EWA") else np.unique(values[label], return_inverse=True)[1].reshape(tp.shape) for label in NAMES}
+    return {label: dense_ranks(values[label], 1e-12 if label in SUMS else 0.) for label in NAMES}
 
-# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #bddce8c8
-SUMS = ("H", "H informed", "EWA")  # metrics whose ties the published computation breaks by rounding
-
-
+# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #896d8d8c
 def _broken_ties(table: np.ndarray, correlate, rng) -> tuple[float, float]:
     "Smallest and largest mean correlation over ways to break the ties of a metric's table (TP, FP); `correlate(table)` gives the mean over samples."
     calls = np.add.outer(*(np.arange(m) for m in table.shape)) / sum(table.shape)
@@ -276,18 +289,15 @@ def replay(data_dir=None) -> dict:
     "The authors' simulation with their random numbers: (figure, label, prevalence, weight) -> mean correlation, and its range over broken ties. Two minutes."
     revenues, everyone, _ = study_revenues(200, data_dir)
     rng, shake, moments, out = np.random.default_rng(142), np.random.default_rng(0), authors_moments(), {}
-    spread = everyone.std() / everyone.mean()
     for figure, prevalence, w in ((f, p, w) for f in ("fig1", "fig2") for p in GRID for w in GRID):
         tp, lost = _replayed_draws(revenues, prevalence, rng)
-        p, fp = round(200 * prevalence), np.arange(201) - tp
-        bill = mean_ranks(-dense_ranks(everyone.mean() * (1 - w) * (fp - (p - tp)) + lost))
-        for name, table in _printed_tables(p, 200 - p, w, matched_beta(w, 200, spread, as_published=True)).items():
+        p, fp, weighted = round(200 * prevalence), np.arange(201) - tp, figure == "fig2"
+        bill = bill_ranks(tp, lost, p, everyone.mean(), w)
+        for label, table in _printed_tables(p, 200 - p, w, study_beta(w, True, data_dir)).items():
             def correlate(table):
-                rank = mean_ranks(table[tp, fp])
-                if figure == "fig1": return float(rank_correlation(rank, bill).mean())
-                x, y = (rank, bill) if name == "ACD" else (202 - rank, 202 - bill)
-                return float(standardize_spearman(rank_correlation(x, y, 2.), moments, slip=True).mean())
-            out[figure, name, prevalence, w] = correlate(table), *(_broken_ties(table, correlate, shake) if name in SUMS else (np.nan, np.nan))
+                r = study_correlation(NAMES[label], mean_ranks(table[tp, fp]), bill, weighted, True)
+                return float((standardize_spearman(r, moments, slip=True) if weighted else r).mean())
+            out[figure, label, prevalence, w] = correlate(table), *(_broken_ties(table, correlate, shake) if label in SUMS else (np.nan, np.nan))
     return out
 
 # %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #cc8992e0
@@ -305,7 +315,7 @@ def figures_replayed(data_dir=None):
     table.loc[tie, "note"] = [f"decided by ties: between {a:.6f} and {b:.6f}, depending on how they are broken" for a, b in zip(low[tie], high[tie])]
     return Reproduction(table, note=f"{(~off).sum()} of {len(off)} to the sixth digit, {tie.sum()} decided by ties; largest difference {np.abs(ours - both['published']).max():.4f}")
 
-# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #0bbf017f
+# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #97c5866b
 @reproduces("weighted_accuracy", "constants", needs=("telco", "weighted_accuracy_published"))
 def constants(data_dir=None):
     "Sample size, mean revenue, and moments of the weighted coefficient behind the figures"
@@ -314,12 +324,12 @@ def constants(data_dir=None):
     variance = moments.lower + moments.upper
     ours = {"N_tot of the text": n_tot, "N_tot of Algorithm 1": n_tot, "mean revenue of the sample": study_revenues(200, data_dir)[0].mean(),
             "mean of the weighted coefficient, n = 201": moments.mean, "variance of the weighted coefficient, n = 201": variance, "variance from below the mean, n = 201": moments.lower}
-    relative = 4 * np.sqrt(2 / (1 << 17))  # of a variance estimated from that many permutations, four standard errors
+    relative = 4 * np.sqrt(2 / MOMENT_DRAWS)  # of a variance estimated from that many permutations, four standard errors
     errors = {"mean of the weighted coefficient, n = 201": 4 * moments.error, "variance of the weighted coefficient, n = 201": relative * variance,
               "variance from below the mean, n = 201": relative * moments.lower * 1.5}
     table = published("weighted_accuracy", "constants").set_index("cell")["published"]
     off = (moments.mean - table["mean of the weighted coefficient, n = 201"]) / moments.error
-    regression = f"a polynomial in 1/n fitted over all n; at n = 201 its mean is {off:.0f} standard errors from that of 131,072 permutations"
+    regression = f"a polynomial in 1/n fitted over all n; at n = 201 its mean is {off:.0f} standard errors from that of {MOMENT_DRAWS:,} permutations"
     notes = {"N_tot of Algorithm 1": "the published cells fit 200 customers, as the text says", "mean of the weighted*": regression, "variance*": regression}
     return Reproduction(compare(published("weighted_accuracy", "constants"), ours, monte_carlo_error=errors, notes=notes))
 
@@ -360,7 +370,7 @@ def _claims_on_regions(plain: dict, stressed: dict) -> dict:
             "accuracy beats rebalancing metrics where r_C is 1/2 or r_+": all(m[same].mean() < plain["accuracy"][same].mean() for m in balancing)}
     return out
 
-# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #878b3ea7
+# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #69cd7eeb
 def _claims_on_robustness(plain: dict, stressed: dict) -> dict:
     "Sections 6.2.3 and 6.3: which metrics can be trusted."
     out = {f"{m}: mean correlation above 0.7 in nine cells of ten": (plain[m] > .7).mean() >= .9 for m in ("WA", "EWA", "H informed", "ACD")}
@@ -377,9 +387,8 @@ def _claims_on_robustness(plain: dict, stressed: dict) -> dict:
 
 def beta_variance_ratio(weight: float, data_dir=None) -> float:
     "Variance of the published Beta density over the one it should have had."
-    _, everyone, _ = study_revenues(200, data_dir)
-    variance = [stats.beta(*matched_beta(weight, 200, everyone.std() / everyone.mean(), as_published=p)).var() for p in (True, False)]
-    return float(variance[0] / variance[1])
+    as_published, right = (stats.beta(*study_beta(weight, p, data_dir)).var() for p in (True, False))
+    return float(as_published / right)
 
 # %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #0e2393c8
 @reproduces("weighted_accuracy", "claims", needs=("telco", "weighted_accuracy_published"))
@@ -399,38 +408,43 @@ def claims(data_dir=None):
              "the Beta density*": f"sigma stands for sigma squared: {beta_variance_ratio(.5, data_dir):.0f} times the variance at r_C = 0.5"}
     return Reproduction(compare(published("weighted_accuracy", "claims"), ours, notes=notes))
 
-# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #124fa157
-def plot_ends(bottom: dict, top: dict, plain: dict):
-    "Mean correlation over the grid, a metric a line: worst end weighted, unweighted, best end weighted; returns the matplotlib Figure."
+# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #e37baf26
+def _plot_means(table, markers, colors, **legend):
+    "Mean correlations, a metric a line and a marker a column, sorted by the last column; returns the matplotlib Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
-    names = sorted(plain, key=lambda m: top[m].mean())
+    table = table.sort_values(table.columns[-1])
     fig, ax = plt.subplots(figsize=(6.6, 5.4))
-    series = {"worst end weighted, as published": (bottom, "v", COLORS[2]), "not weighted": (plain, "|", "0.45"), "best end weighted": (top, "^", COLORS[0])}
-    for i, m in enumerate(names): ax.plot([bottom[m].mean(), top[m].mean()], [i, i], color="0.8", ls="-", lw=1, zorder=1)
-    for label, (grid, marker, color) in series.items(): ax.plot([grid[m].mean() for m in names], range(len(names)), marker, color=color, label=label, ms=6)
+    ax.hlines(range(len(table)), table.min(axis=1), table.max(axis=1), color="0.8", lw=1, zorder=1)
+    for (name, column), marker, color in zip(table.items(), markers, colors): ax.plot(column, range(len(table)), marker, color=color, label=name, ms=5)
     ax.axvline(0, color="0.4", lw=.8)
-    ax.set(yticks=range(len(names)), yticklabels=names, xlabel="mean over 121 cells of the correlation with the bill")
-    ax.legend(loc="lower center", bbox_to_anchor=(.45, 1), ncols=3, fontsize=9)
+    ax.set(yticks=range(len(table)), yticklabels=table.index, xlabel="mean over 121 cells of the correlation with the bill")
+    ax.legend(fontsize=9, **legend)
     return fig
 
-# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #a8ebc7b5
+
+def plot_ends(bottom: dict, top: dict, plain: dict):
+    "Mean correlation over the grid, a metric a line: worst end weighted, unweighted, best end weighted; returns the matplotlib Figure."
+    pd = optional_import("pandas", extra="book")
+    series = {"worst end weighted, as published": bottom, "not weighted": plain, "best end weighted": top}
+    table = pd.DataFrame({label: {m: float(grid.mean()) for m, grid in grids.items()} for label, grids in series.items()})
+    return _plot_means(table, "v|^", (COLORS[2], "0.45", COLORS[0]), loc="lower center", bbox_to_anchor=(.45, 1), ncols=3)
+
+# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #c5ffd59c
 def published_mass(weight: float, data_dir=None) -> float:
     "What the 998-point trapezoidal rule sees of the published Beta density; 1 if it saw all."
-    _, everyone, _ = study_revenues(200, data_dir)
     x = np.linspace(0, 1, 1000)[1:-1]
-    return float(np.trapezoid(stats.beta(*matched_beta(weight, 200, everyone.std() / everyone.mean(), as_published=True)).pdf(x), x))
+    return float(np.trapezoid(stats.beta(*study_beta(weight, True, data_dir)).pdf(x), x))
 
 
 def plot_densities(weights=(.01, .5, .99), data_dir=None):
     "Published and moment-matched Beta densities of c = 1 - w, over its log odds; returns the matplotlib Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
-    _, everyone, _ = study_revenues(200, data_dir)
     fig, axes = plt.subplots(1, len(weights), figsize=(9.6, 3.2))
     edge = np.log(998)  # log odds of the last node
     for ax, w in zip(axes, weights):
         x = np.log(1 / w - 1) + (np.linspace(-6, 60, 2000) if w < .1 else np.linspace(-4, 4, 2000))
         for as_published, color in ((True, COLORS[2]), (False, COLORS[0])):
-            a, b = matched_beta(w, 200, everyone.std() / everyone.mean(), as_published=as_published)
+            a, b = study_beta(w, as_published, data_dir)
             log_density = -a * np.logaddexp(0, -x) - b * np.logaddexp(0, x)
             ax.plot(x, np.exp(log_density - log_density.max()), color=color, ls="-", label=f"{'published' if as_published else 'matched'}, Beta({a:.3g}, {b:.3g})")
         for low, high in ((-np.inf, -edge), (edge, np.inf)): ax.axvspan(max(low, x[0]), min(high, x[-1]), color="0.85", lw=0) if low < x[-1] and high > x[0] else None
@@ -451,7 +465,7 @@ def diagonal_correlations(sizes=(50, 200, 800), draws=6, data_dir=None):
     columns = pd.MultiIndex.from_product([[f"{n} customers" for n in sizes], ["mean", "sd"]])
     return pd.DataFrame(np.stack([found.mean(-1), found.std(-1, ddof=1)], -1).reshape(len(prevalences), -1), index=pd.Index(prevalences, name="prevalence"), columns=columns)
 
-# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #c0e6ac83
+# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #3760a34a
 SKILLS = {"coin flips": 0., "skill 1": 1., "skill 2": 2., "skills 0 to 3": (0., 3.)}
 
 
@@ -463,18 +477,10 @@ def skill_table(weighted: bool = False, n_samples: int = 10, data_dir=None):
 
 
 def plot_skill(table):
-    "Mean correlation a metric, a marker for each level of skill; returns the matplotlib Figure."
-    plt = optional_import("matplotlib.pyplot", extra="book")
-    table = table["mean"].sort_values("skills 0 to 3")
-    fig, ax = plt.subplots(figsize=(6.6, 5.4))
-    ax.hlines(range(len(table)), table.min(axis=1), table.max(axis=1), color="0.8", lw=1)
-    for (name, column), marker, color in zip(table.items(), "os^D", COLORS): ax.plot(column, range(len(table)), marker, color=color, label=name, ms=5)
-    ax.axvline(0, color="0.4", lw=.8)
-    ax.set(yticks=range(len(table)), yticklabels=table.index, xlabel="mean over 121 cells of the correlation with the bill")
-    ax.legend(loc="lower right", fontsize=9)
-    return fig
+    "Mean correlation a metric, a marker for each level of skill, from `skill_table`; returns the matplotlib Figure."
+    return _plot_means(table["mean"], "os^D", COLORS, loc="lower right")
 
-# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #7ea7b91c
+# %% ../../nbs/31_weighted_accuracy_reproduced.ipynb #544cc0ce
 COEFFICIENTS = {"Spearman": (False, False), "weighted, best end": (True, False), "weighted, as published": (True, True)}
 
 
@@ -487,12 +493,9 @@ def _move_study(axes, artists, metric, coefficient, skill, customers, prevalence
     by_metric, by_bill = study_ranks(revenues, GRID[at[0]], GRID[at[1]], NAMES[metric], as_published=as_published, skill=skill, population=everyone, rng=0)
     heat, dots = axes
     for ax in axes: ax.clear()
-    heat.imshow(grid, origin="lower", cmap="PuOr", vmin=-1, vmax=1)
-    for (i, j), v in np.ndenumerate(grid): heat.text(j, i, f"{10 * v:.0f}", ha="center", va="center", fontsize=7, color="white" if abs(v) > .75 else "black")
+    _heat_map(heat, grid, 7)
     heat.plot(*at, "s", ms=20, mfc="none", mec=COLORS[2], mew=2)
-    ticks = (0, 2, 5, 8, 10)
-    heat.set(xticks=ticks, yticks=ticks, xticklabels=[GRID[k] for k in ticks], yticklabels=[GRID[k] for k in ticks], xlabel="prevalence", ylabel="weight", title=f"{metric}, correlation times ten")
-    heat.grid(False)
+    heat.set(xlabel="prevalence", ylabel="weight", title=f"{metric}, correlation times ten")
     dots.scatter(by_bill, by_metric, c=np.arange(len(by_bill)), cmap="cividis", s=10)
     dots.set(xlabel="rank by the bill (1 is cheapest)", ylabel=f"rank by {metric}", title=f"{GRID[at[0]]:g}, {GRID[at[1]]:g}: {grid[at[1], at[0]]:.2f}; yellow calls all")
 
