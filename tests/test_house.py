@@ -289,12 +289,12 @@ def notebook_of(*sources):
 
 
 def test_readme_rendering():
-    notebook = notebook_of("# Title\n\n[costs](01_costs.ipynb#sec-x)", "#| hide\nsecret", "#| echo: false\nunseen", "6 * 7", "plot()")
+    notebook = notebook_of("# Title\n\n[costs](02_costs.ipynb#sec-x)", "#| hide\nsecret", "#| echo: false\nunseen", "6 * 7", "plot()")
     notebook["cells"][2]["outputs"] = [{"output_type": "display_data", "data": {"text/markdown": ["| a |\n", "| - |"], "text/plain": "no"}}]
     notebook["cells"][3]["outputs"] = [{"output_type": "execute_result", "data": {"text/plain": "42"}}]
     notebook["cells"][4]["outputs"] = [{"output_type": "display_data", "data": {"image/png": "iVBOR", "text/plain": "<Figure>"}}]
     text = script("readme").render(notebook)
-    assert text.endswith("# Title\n\n[costs](nbs/01_costs.ipynb#sec-x)\n\n| a |\n| - |\n\n```python\n6 * 7\n```\n\n```text\n42\n```\n\n```python\nplot()\n```\n")
+    assert text.endswith("# Title\n\n[costs](nbs/02_costs.ipynb#sec-x)\n\n| a |\n| - |\n\n```python\n6 * 7\n```\n\n```text\n42\n```\n\n```python\nplot()\n```\n")
     assert "secret" not in text and "unseen" not in text
 
 
