@@ -24,17 +24,36 @@ from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
 # %% ../nbs/20_bootstrap.ipynb #240ec518
 @dataclass(frozen=True, eq=False)
 class CostInterval:
-    "Confidence interval of an expected cost, per example."
-    low: np.ndarray             # (...) ends; lower costs are better
+    """Confidence interval of an expected cost, per example.
+
+    Attributes
+    ----------
+    low : ndarray
+        (...) ends; lower costs are better
+    high : ndarray
+    mean : ndarray
+        (...) what the interval is around
+    standard_error : ndarray
+        (...)
+    distribution : ndarray
+        (..., n_resamples) sorted, or None for methods without replicates
+    method : str
+    confidence : float
+    """
+
+    low: np.ndarray
     high: np.ndarray
-    mean: np.ndarray            # (...) what the interval is around
-    standard_error: np.ndarray  # (...)
-    distribution: np.ndarray | None  # (..., n_resamples) sorted, or None for methods without replicates
+    mean: np.ndarray
+    standard_error: np.ndarray
+    distribution: np.ndarray | None
     method: str
     confidence: float
 
     def __repr__(self):
-        if np.ndim(self.low): return f"{type(self).__name__}({np.size(self.low)} intervals, {self.method}, {self.confidence:.0%})"
+        if np.ndim(self.low):
+            return (
+                f"{type(self).__name__}({np.size(self.low)} intervals, {self.method}, {self.confidence:.0%})"
+            )
         return f"{type(self).__name__}({self.low:.4g} to {self.high:.4g}, mean {self.mean:.4g}, {self.method}, {self.confidence:.0%})"
 
     def to_frame(self):
@@ -43,7 +62,8 @@ class CostInterval:
         fields = {name: np.ravel(getattr(self, name)) for name in ("low", "mean", "high", "standard_error")}
         return pd.DataFrame(fields).assign(method=self.method, confidence=self.confidence)
 
-    def _repr_html_(self): return self.to_frame().round(4).to_html(index=False)
+    def _repr_html_(self):
+        return self.to_frame().round(4).to_html(index=False)
 
     def plot(self, ax=None):
         "Histogram of the distribution, if there is one, under the interval and its mean; returns the Axes."
@@ -59,49 +79,72 @@ class CostDifference(CostInterval):
         "Whether the interval leaves out 0, so that equal costs are rejected at this level."
         return (np.asarray(self.low) > 0) | (np.asarray(self.high) < 0)
 
-    def to_frame(self): return super().to_frame().assign(rejects=np.ravel(self.rejects))
+    def to_frame(self):
+        return super().to_frame().assign(rejects=np.ravel(self.rejects))
 
 
 def _plot_interval(result, ax):
     "Draw one interval."
-    if np.ndim(result.low): raise ValueError(f"plot: draws one interval, this object holds {np.size(result.low)}; compute one at a time")
-    top = 1.
+    if np.ndim(result.low):
+        raise ValueError(
+            f"plot: draws one interval, this object holds {np.size(result.low)}; compute one at a time"
+        )
+    top = 1.0
     if result.distribution is not None:
-        top = ax.hist(result.distribution, bins=60, density=True, color=COLORS[0], alpha=.45)[0].max()
-    ax.plot([result.low, result.high], [-.06 * top] * 2, color=COLORS[2], ls="-", lw=4, solid_capstyle="butt")
-    ax.plot(result.mean, -.06 * top, "o", color="black", ms=6)
-    if isinstance(result, CostDifference): ax.axvline(0, color="0.4", ls="--", lw=1)
-    ax.set(xlabel="cost per example" + (", first minus second" if isinstance(result, CostDifference) else ""), yticks=[], ylim=(-.14 * top, 1.08 * top))
-    ax.set_title(f"{result.method}, {result.confidence:.0%}: {result.low:.3g} to {result.high:.3g}", fontsize=10)
+        top = ax.hist(result.distribution, bins=60, density=True, color=COLORS[0], alpha=0.45)[0].max()
+    ax.plot(
+        [result.low, result.high], [-0.06 * top] * 2, color=COLORS[2], ls="-", lw=4, solid_capstyle="butt"
+    )
+    ax.plot(result.mean, -0.06 * top, "o", color="black", ms=6)
+    if isinstance(result, CostDifference):
+        ax.axvline(0, color="0.4", ls="--", lw=1)
+    ax.set(
+        xlabel="cost per example" + (", first minus second" if isinstance(result, CostDifference) else ""),
+        yticks=[],
+        ylim=(-0.14 * top, 1.08 * top),
+    )
+    ax.set_title(
+        f"{result.method}, {result.confidence:.0%}: {result.low:.3g} to {result.high:.3g}", fontsize=10
+    )
     return ax
 
 # %% ../nbs/20_bootstrap.ipynb #f358315e
 def _cell_counts(counts, name="counts") -> np.ndarray:
     "Whole counts, flat; `ValueError` unless they are a matrix of whole numbers, none negative, not all 0."
-    try: m = check_counts(counts)
-    except ValueError as error: raise ValueError(str(error).replace("counts", name, 1)) from error
-    if m.ndim != 2: raise ValueError(f"{name}: one (K, M) confusion matrix is needed, got shape {m.shape}")
+    try:
+        m = check_counts(counts)
+    except ValueError as error:
+        raise ValueError(str(error).replace("counts", name, 1)) from error
+    if m.ndim != 2:
+        raise ValueError(f"{name}: one (K, M) confusion matrix is needed, got shape {m.shape}")
     if (m != np.rint(m)).any():
-        raise ValueError(f"{name}: whole numbers are needed, got {m[m != np.rint(m)].flat[0]}; weighted counts have no sample size to resample")
-    if not m.sum(): raise ValueError(f"{name}: all are 0, so there is no test set")
+        raise ValueError(
+            f"{name}: whole numbers are needed, got {m[m != np.rint(m)].flat[0]}; weighted counts have no sample size to resample"
+        )
+    if not m.sum():
+        raise ValueError(f"{name}: all are 0, so there is no test set")
     return m.astype(np.int64).ravel()
 
 
 def _cells(counts, costs) -> tuple[np.ndarray, np.ndarray]:
     "Counts (C,) and costs (C,) of the cells of one confusion matrix and one cost matrix."
     m, c = _cell_counts(counts), as_cost_array(costs, *np.shape(counts)[-2:])
-    if c.ndim != 2: raise ValueError(f"costs: this method takes one matrix, got shape {c.shape}; `bcost` takes many")
+    if c.ndim != 2:
+        raise ValueError(f"costs: this method takes one matrix, got shape {c.shape}; `bcost` takes many")
     return m, c.ravel()
 
 
 def _check_laplace(laplace) -> float:
     "`laplace` if it is finite and not negative."
-    if not (np.isfinite(laplace) and laplace >= 0): raise ValueError(f"laplace: must be finite and at least 0, got {laplace}; the paper recommends .1")
+    if not (np.isfinite(laplace) and laplace >= 0):
+        raise ValueError(f"laplace: must be finite and at least 0, got {laplace}; the paper recommends .1")
     return float(laplace)
 
 # %% ../nbs/20_bootstrap.ipynb #8a1d6b42
 def _check_options(confidence, n_resamples=None):
-    "`ValueError` unless the level is a probability strictly inside (0, 1) and there are at least 100 replicates."
+    """`ValueError` unless the level is a probability strictly inside (0, 1) and there are at least 100
+    replicates.
+    """
     _in_range(confidence, "confidence", 0, 1)
     if n_resamples is not None and (n_resamples != int(n_resamples) or n_resamples < 100):
         raise ValueError(f"n_resamples: must be an integer of at least 100, got {n_resamples}; 1000 is usual")
@@ -111,8 +154,15 @@ def _summary(draws, method, confidence):
     "The equal-tailed interval of equally likely values."
     tail = (1 - confidence) / 2
     low, high = np.quantile(draws, (tail, 1 - tail))
-    return CostInterval(low=float(low), high=float(high), mean=float(draws.mean()), standard_error=float(draws.std(ddof=1)),
-                        distribution=np.sort(draws), method=method, confidence=confidence)
+    return CostInterval(
+        low=float(low),
+        high=float(high),
+        mean=float(draws.mean()),
+        standard_error=float(draws.std(ddof=1)),
+        distribution=np.sort(draws),
+        method=method,
+        confidence=confidence,
+    )
 
 # %% ../nbs/20_bootstrap.ipynb #b6b906fe
 def _blocks(n_resamples: int, cells: int) -> list[int]:
@@ -122,9 +172,14 @@ def _blocks(n_resamples: int, cells: int) -> list[int]:
 
 
 def _replicates(p, n, costs, n_resamples, rng) -> np.ndarray:
-    "Costs per example (..., n_resamples) of multinomial draws of n examples from cells p (C,), for costs (..., C)."
+    """Costs per example (..., n_resamples) of multinomial draws of n examples from cells p (C,), for
+    costs (..., C).
+    """
     rng = np.random.default_rng(rng)
-    draws = [rng.multinomial(n, p, size) @ np.moveaxis(costs, -1, 0).reshape(len(p), -1) for size in _blocks(n_resamples, len(p))]
+    draws = [
+        rng.multinomial(n, p, size) @ np.moveaxis(costs, -1, 0).reshape(len(p), -1)
+        for size in _blocks(n_resamples, len(p))
+    ]
     return np.moveaxis(np.concatenate(draws).reshape(n_resamples, *costs.shape[:-1]), 0, -1) / n
 
 
@@ -136,37 +191,69 @@ def _order_statistics(draws, confidence) -> tuple[np.ndarray, np.ndarray, np.nda
 
 # %% ../nbs/20_bootstrap.ipynb #aa4be1ca
 def bcost(
-    counts,             # (K, M) whole confusion counts, true class in rows
-    costs,              # `CostMatrix`, (K, M) array, or many as (..., K, M): one draw serves all
+    counts,
+    costs,
     *,
-    confidence=.95,     # nominal coverage
-    laplace=.1,         # lambda, added to the count of every cell
+    confidence=0.95,
+    laplace=0.1,
     n_resamples=1000,
-    stratified=False,   # keep the number of test examples of each class
-    priors=None,        # (K,) class priors of the deployment; implies stratified
-    rng=None,           # numpy Generator or seed
-) -> CostInterval:      # per example, to be minimised
-    """Bootstrap interval of the expected cost: BCOST of Margineantu & Dietterich (2000), Table 2; minimised.
+    stratified=False,
+    priors=None,
+    rng=None,
+) -> CostInterval:
+    """Bootstrap interval of the expected cost:
 
-    `mean` is the expected cost under the smoothed cells. `ValueError` for counts that are not whole, costs of another shape, bad options.
+    BCOST of Margineantu & Dietterich (2000), Table 2; minimised.
+
+    `mean` is the expected cost under the smoothed cells. `ValueError` for counts that are not
+    whole, costs of another shape, bad options.
+
+    Parameters
+    ----------
+    counts
+        (K, M) whole confusion counts, true class in rows
+    costs
+        `CostMatrix`, (K, M) array, or many as (..., K, M): one draw serves all
+    confidence : default 0.95
+        nominal coverage
+    laplace : default 0.1
+        lambda, added to the count of every cell
+    n_resamples : default 1000
+    stratified : default False
+        keep the number of test examples of each class
+    priors : optional
+        (K,) class priors of the deployment; implies stratified
+    rng : optional
+        numpy Generator or seed
+
+    Returns
+    -------
+    CostInterval
+        per example, to be minimised
     """
     m, c = _cell_counts(counts), as_cost_array(costs, *np.shape(counts)[-2:])
     _check_options(confidence, n_resamples)
     smoothed = (m + _check_laplace(laplace)).reshape(c.shape[-2:])
-    if stratified or priors is not None: draws, mean, variance = _by_class(m.reshape(smoothed.shape), smoothed, c, priors, n_resamples, rng)
+    if stratified or priors is not None:
+        draws, mean, variance = _by_class(m.reshape(smoothed.shape), smoothed, c, priors, n_resamples, rng)
     else:
         p, c = (smoothed / smoothed.sum()).ravel(), c.reshape(*c.shape[:-2], -1)
         draws, mean = _replicates(p, m.sum(), c, n_resamples, rng), c @ p
         variance = ((c - mean[..., None]) ** 2 @ p) / m.sum()
     ordered, low, high = _order_statistics(draws, confidence)
     method = "bcost" if priors is None and not stratified else "bcost, by class"
-    return CostInterval(low[()], high[()], np.asarray(mean)[()], np.sqrt(variance)[()], ordered, method, confidence)
+    return CostInterval(
+        low[()], high[()], np.asarray(mean)[()], np.sqrt(variance)[()], ordered, method, confidence
+    )
 
 # %% ../nbs/20_bootstrap.ipynb #f554fe2f
 def _by_class(m, smoothed, costs, priors, n_resamples, rng):
     "Replicates (..., B), mean and variance of the expected cost when each class is resampled by itself."
     size, rng = m.sum(1), np.random.default_rng(rng)
-    if not size.all(): raise ValueError(f"counts: class {size.argmin()} has no example, so its part of the cost cannot be resampled; leave it out of counts and costs")
+    if not size.all():
+        raise ValueError(
+            f"counts: class {size.argmin()} has no example, so its part of the cost cannot be resampled; leave it out of counts and costs"
+        )
     weight = size / size.sum() if priors is None else check_priors(priors, len(m))
     p = smoothed / smoothed.sum(1, keepdims=True)
     draws = rng.multinomial(size, p, (n_resamples, len(m)))
@@ -177,18 +264,42 @@ def _by_class(m, smoothed, costs, priors, n_resamples, rng):
 
 # %% ../nbs/20_bootstrap.ipynb #31a1d0c5
 def bdelta_cost(
-    joint,             # (K, M, M) whole counts: true class, decision of the first, of the second (see `joint_counts`)
-    costs,             # `CostMatrix`, (K, M) array, or many as (..., K, M)
+    joint,
+    costs,
     *,
-    confidence=.95,    # nominal coverage; the test has level 1 - confidence
-    laplace=0.,        # added to the count of every joint cell
+    confidence=0.95,
+    laplace=0.0,
     n_resamples=1000,
-    rng=None,          # numpy Generator or seed
-) -> CostDifference:   # first minus second, per example: negative where the first is cheaper
-    "Bootstrap interval and test for the difference of expected costs: BDELTACOST of Margineantu & Dietterich (2000), section 3.2."
+    rng=None,
+) -> CostDifference:
+    """Bootstrap interval and test for the difference of expected costs:
+
+    BDELTACOST of Margineantu & Dietterich (2000), section 3.2.
+
+    Parameters
+    ----------
+    joint
+        (K, M, M) whole counts: true class, decision of the first, of the second (see `joint_counts`)
+    costs
+        `CostMatrix`, (K, M) array, or many as (..., K, M)
+    confidence : default 0.95
+        nominal coverage; the test has level 1 - confidence
+    laplace : default 0.0
+        added to the count of every joint cell
+    n_resamples : default 1000
+    rng : optional
+        numpy Generator or seed
+
+    Returns
+    -------
+    CostDifference
+        first minus second, per example: negative where the first is cheaper
+    """
     c, joint = as_cost_array(costs), np.asarray(joint)
     if joint.shape != (*c.shape[-2:], c.shape[-1]):
-        raise ValueError(f"joint: expected shape {(*c.shape[-2:], c.shape[-1])}, true class x first x second decision, for these costs, got {joint.shape}; see `joint_counts`")
+        raise ValueError(
+            f"joint: expected shape {(*c.shape[-2:], c.shape[-1])}, true class x first x second decision, for these costs, got {joint.shape}; see `joint_counts`"
+        )
     m = _cell_counts(joint.reshape(len(joint), -1), "joint")
     _check_options(confidence, n_resamples)
     d = (c[..., :, :, None] - c[..., :, None, :]).reshape(*c.shape[:-2], -1)
@@ -200,47 +311,106 @@ def bdelta_cost(
 
 # %% ../nbs/20_bootstrap.ipynb #81411158
 def metric_interval(
-    counts,            # (2, 2) whole confusion counts, true class in rows
-    metric,            # name in `METRICS`, or f(counts (B, 2, 2)) -> (B,)
+    counts,
+    metric,
     *,
-    confidence=.95,    # nominal coverage
-    laplace=0.,        # added to the count of every cell
+    confidence=0.95,
+    laplace=0.0,
     n_resamples=1000,
-    stratified=False,  # keep the number of test examples of each class
+    stratified=False,
     rng=None,
-    **metric_args,     # such as costs, cost_ratio, beta
-) -> CostInterval:     # in the units of the metric
-    "Percentile bootstrap interval of any metric of confusion counts. `ValueError` for an unknown metric or bad options."
+    **metric_args,
+) -> CostInterval:
+    """Percentile bootstrap interval of any metric of confusion counts.
+
+    `ValueError` for an unknown metric or bad options.
+
+    Parameters
+    ----------
+    counts
+        (2, 2) whole confusion counts, true class in rows
+    metric
+        name in `METRICS`, or f(counts (B, 2, 2)) -> (B,)
+    confidence : default 0.95
+        nominal coverage
+    laplace : default 0.0
+        added to the count of every cell
+    n_resamples : default 1000
+    stratified : default False
+        keep the number of test examples of each class
+    rng : optional
+    **metric_args
+        such as costs, cost_ratio, beta
+
+    Returns
+    -------
+    CostInterval
+        in the units of the metric
+    """
     m, generator = _cell_counts(counts), np.random.default_rng(rng)
     _check_options(confidence, n_resamples)
-    if isinstance(metric, str) and metric not in METRICS: raise ValueError(f"metric: {metric!r} is not in METRICS, which has {', '.join(METRICS)}")
+    if isinstance(metric, str) and metric not in METRICS:
+        raise ValueError(f"metric: {metric!r} is not in METRICS, which has {', '.join(METRICS)}")
     f = METRICS[metric] if isinstance(metric, str) else metric
     smoothed, shape = m + _check_laplace(laplace), np.shape(counts)
-    if stratified: drawn = np.stack([generator.multinomial(a.sum(), b / b.sum(), n_resamples) for a, b in zip(m.reshape(shape), smoothed.reshape(shape))], 1)
-    else: drawn = generator.multinomial(m.sum(), smoothed / smoothed.sum(), n_resamples).reshape(-1, *shape)
+    if stratified:
+        drawn = np.stack(
+            [
+                generator.multinomial(a.sum(), b / b.sum(), n_resamples)
+                for a, b in zip(m.reshape(shape), smoothed.reshape(shape))
+            ],
+            1,
+        )
+    else:
+        drawn = generator.multinomial(m.sum(), smoothed / smoothed.sum(), n_resamples).reshape(-1, *shape)
     values, here = np.asarray(f(drawn, **metric_args), float), float(f(m.reshape(shape), **metric_args))
-    kept, name = np.sort(values[~np.isnan(values)]), metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
-    if not len(kept): raise ValueError(f"metric: {name} is undefined in every replicate of these counts")
-    method = f"percentile of {name}" + ("" if len(kept) == len(values) else f", {len(values) - len(kept)} of {len(values)} replicates undefined and left out")
-    low, high = np.quantile(kept, [.5 - confidence / 2, .5 + confidence / 2])
+    kept, name = (
+        np.sort(values[~np.isnan(values)]),
+        metric if isinstance(metric, str) else getattr(metric, "__name__", "metric"),
+    )
+    if not len(kept):
+        raise ValueError(f"metric: {name} is undefined in every replicate of these counts")
+    method = f"percentile of {name}" + (
+        ""
+        if len(kept) == len(values)
+        else f", {len(values) - len(kept)} of {len(values)} replicates undefined and left out"
+    )
+    low, high = np.quantile(kept, [0.5 - confidence / 2, 0.5 + confidence / 2])
     return CostInterval(float(low), float(high), here, float(kept.std(ddof=1)), kept, method, confidence)
 
 # %% ../nbs/20_bootstrap.ipynb #115b2ee9
 def _moments(m, c) -> tuple[float, float]:
     "Mean cost and its standard error s / sqrt(n), s with n - 1."
     n = m.sum()
-    if n < 2: raise ValueError(f"counts: a standard error needs at least 2 examples, got {n}")
+    if n < 2:
+        raise ValueError(f"counts: a standard error needs at least 2 examples, got {n}")
     mean = m @ c / n
     return float(mean), float(np.sqrt(m @ (c - mean) ** 2 / (n - 1) / n))
 
 
 def normal_interval(
-    counts,          # (K, M) whole confusion counts, true class in rows
-    costs,           # `CostMatrix` or (K, M) array
+    counts,
+    costs,
     *,
-    confidence=.95,  # nominal coverage
-) -> CostInterval:   # per example, to be minimised
-    "Mean cost plus and minus z standard errors: the z interval of Margineantu & Dietterich (2000), section 2, with the right standard error."
+    confidence=0.95,
+) -> CostInterval:
+    """Mean cost plus and minus z standard errors: the z interval of Margineantu & Dietterich (2000),
+    section 2, with the right standard error.
+
+    Parameters
+    ----------
+    counts
+        (K, M) whole confusion counts, true class in rows
+    costs
+        `CostMatrix` or (K, M) array
+    confidence : default 0.95
+        nominal coverage
+
+    Returns
+    -------
+    CostInterval
+        per example, to be minimised
+    """
     _check_options(confidence)
     mean, error = _moments(*_cells(counts, costs))
     z = norm.isf((1 - confidence) / 2)
@@ -248,48 +418,83 @@ def normal_interval(
 
 # %% ../nbs/20_bootstrap.ipynb #afa6bc45
 def normal_difference(
-    joint,           # (K, M, M) whole counts: true class, decision of the first, of the second
-    costs,           # `CostMatrix` or (K, M) array
+    joint,
+    costs,
     *,
-    confidence=.95,  # nominal coverage
-) -> CostDifference: # first minus second, per example
-    "The paired z interval and test of Margineantu & Dietterich (2000), section 4.2, with the right standard error."
+    confidence=0.95,
+) -> CostDifference:
+    """The paired z interval and test of Margineantu & Dietterich (2000), section 4.2, with the right
+    standard error.
+
+    Parameters
+    ----------
+    joint
+        (K, M, M) whole counts: true class, decision of the first, of the second
+    costs
+        `CostMatrix` or (K, M) array
+    confidence : default 0.95
+        nominal coverage
+
+    Returns
+    -------
+    CostDifference
+        first minus second, per example
+    """
     return difference(joint, costs, "normal", confidence=confidence)
 
 # %% ../nbs/20_bootstrap.ipynb #59ea6b64
-def percentile_interval(counts, costs, *, confidence=.95, n_resamples=1000, rng=None) -> CostInterval:
+def percentile_interval(counts, costs, *, confidence=0.95, n_resamples=1000, rng=None) -> CostInterval:
     "Quantiles of the unsmoothed bootstrap of the expected cost (Efron 1979); arguments as for `bcost`."
     m, c = _cells(counts, costs)
     _check_options(confidence, n_resamples)
-    return replace(_summary(_replicates(m / m.sum(), m.sum(), c, n_resamples, rng), "percentile", confidence), mean=float(m @ c / m.sum()))
+    return replace(
+        _summary(_replicates(m / m.sum(), m.sum(), c, n_resamples, rng), "percentile", confidence),
+        mean=float(m @ c / m.sum()),
+    )
 
 
-def bca_interval(counts, costs, *, confidence=.95, n_resamples=1000, rng=None) -> CostInterval:
-    "Bias-corrected and accelerated bootstrap interval of the expected cost (Efron 1987); arguments as for `bcost`."
+def bca_interval(counts, costs, *, confidence=0.95, n_resamples=1000, rng=None) -> CostInterval:
+    """Bias-corrected and accelerated bootstrap interval of the expected cost (Efron 1987); arguments
+    as for `bcost`.
+    """
     m, c = _cells(counts, costs)
     _check_options(confidence, n_resamples)
     mean, error = m @ c / m.sum(), _moments(m, c)[1]
     draws = np.sort(_replicates(m / m.sum(), m.sum(), c, n_resamples, rng))
-    if error == 0: return CostInterval(mean, mean, mean, 0., draws, "bca", confidence)
+    if error == 0:
+        return CostInterval(mean, mean, mean, 0.0, draws, "bca", confidence)
     near = 1e-12 * np.abs(c).max()  # equal costs may differ in the last digit
-    shift = norm.ppf(((draws < mean - near).sum() + .5 * (np.abs(draws - mean) <= near).sum()) / len(draws))
+    shift = norm.ppf(((draws < mean - near).sum() + 0.5 * (np.abs(draws - mean) <= near).sum()) / len(draws))
     skew = m @ (c - mean) ** 3 / (6 * (m @ (c - mean) ** 2) ** 1.5)
-    z = shift + norm.ppf([.5 - confidence / 2, .5 + confidence / 2])
+    z = shift + norm.ppf([0.5 - confidence / 2, 0.5 + confidence / 2])
     low, high = np.quantile(draws, norm.cdf(shift + z / (1 - skew * z)))
     return CostInterval(float(low), float(high), float(mean), error, draws, "bca", confidence)
 
 # %% ../nbs/20_bootstrap.ipynb #1adbebb8
-def bootstrap_t_interval(counts, costs, *, confidence=.95, n_resamples=1000, rng=None) -> CostInterval:
-    "Studentised bootstrap interval of the expected cost (Efron & Tibshirani 1993, chapter 12); replicates of one cost only are left out."
+def bootstrap_t_interval(counts, costs, *, confidence=0.95, n_resamples=1000, rng=None) -> CostInterval:
+    """Studentised bootstrap interval of the expected cost (Efron & Tibshirani 1993, chapter 12);
+    replicates of one cost only are left out.
+    """
     m, c = _cells(counts, costs)
     _check_options(confidence, n_resamples)
     n, (mean, error) = m.sum(), _moments(m, c)
-    both = _replicates(m / n, n, np.stack([c - mean, (c - mean) ** 2]), n_resamples, rng)  # means of costs and of their squares
+    both = _replicates(
+        m / n, n, np.stack([c - mean, (c - mean) ** 2]), n_resamples, rng
+    )  # means of costs and of their squares
     spread = np.sqrt(np.maximum(both[1] - both[0] ** 2, 0) / (n - 1))
     t = both[0][spread > 1e-12 * np.abs(c).max()] / spread[spread > 1e-12 * np.abs(c).max()]
-    if not len(t): return CostInterval(mean, mean, mean, error, np.sort(both[0] + mean), "bootstrap-t", confidence)
-    t_low, t_high = np.quantile(t, [.5 - confidence / 2, .5 + confidence / 2])
-    return CostInterval(float(mean - t_high * error), float(mean - t_low * error), mean, error, np.sort(both[0] + mean), "bootstrap-t", confidence)
+    if not len(t):
+        return CostInterval(mean, mean, mean, error, np.sort(both[0] + mean), "bootstrap-t", confidence)
+    t_low, t_high = np.quantile(t, [0.5 - confidence / 2, 0.5 + confidence / 2])
+    return CostInterval(
+        float(mean - t_high * error),
+        float(mean - t_low * error),
+        mean,
+        error,
+        np.sort(both[0] + mean),
+        "bootstrap-t",
+        confidence,
+    )
 
 # %% ../nbs/20_bootstrap.ipynb #ad54750f
 def _draw_grid(axes):
@@ -301,28 +506,61 @@ def _move_grid(axes, artists, *, counts, costs, method, laplace, confidence):
     "Redraw the interval of these values, or say why there is none."
     axes.clear()
     options = {"laplace": laplace} if method in ("bcost", "exact") else {}
-    if method not in ("likelihood ratio", "exact", "normal"): options["rng"] = 0
-    try: _plot_interval(interval(counts, costs, method, confidence=confidence, **options), axes)
-    except ValueError as error: axes.text(.5, .5, str(error)[:90], ha="center", va="center", transform=axes.transAxes, fontsize=9, wrap=True)
+    if method not in ("likelihood ratio", "exact", "normal"):
+        options["rng"] = 0
+    try:
+        _plot_interval(interval(counts, costs, method, confidence=confidence, **options), axes)
+    except ValueError as error:
+        axes.text(
+            0.5,
+            0.5,
+            str(error)[:90],
+            ha="center",
+            va="center",
+            transform=axes.transAxes,
+            fontsize=9,
+            wrap=True,
+        )
 
 # %% ../nbs/20_bootstrap.ipynb #667493dc
 def explore_interval():
-    "Widget: edit counts and costs of three classes in a grid, choose method, lambda and level; see distribution and interval."
+    """Widget: edit counts and costs of three classes in a grid, choose method, lambda and level; see
+    distribution and interval.
+    """
     widgets = optional_import("ipywidgets", extra="book")
     box = lambda v, kind: kind(value=v, layout=widgets.Layout(width="5em"))
     n = [box(v, widgets.IntText) for v in (300, 12, 3, 9, 280, 14, 2, 5, 375)]
     c = [box(v, widgets.FloatText) for v in (0, 1, 5, 2, 0, 1, 60, 10, 0)]
     method = widgets.Dropdown(options=list(METHODS), value="bcost", description="method")
-    options = {"laplace": slider("lambda (bcost, exact)", .1, 0, 1, .05), "confidence": slider("confidence", .95, .5, .99, .01)}
+    options = {
+        "laplace": slider("lambda (bcost, exact)", 0.1, 0, 1, 0.05),
+        "confidence": slider("confidence", 0.95, 0.5, 0.99, 0.01),
+    }
     image, show = live_figure(_draw_grid, _move_grid, (7, 3), columns=1)
+
     def changed(_=None):
-        show(counts=np.reshape([w.value for w in n], (3, 3)), costs=np.reshape([w.value for w in c], (3, 3)), method=method.value,
-             **{name: w.value for name, w in options.items()})
-    for w in (*n, *c, method, *options.values()): w.observe(changed, names="value")
+        show(
+            counts=np.reshape([w.value for w in n], (3, 3)),
+            costs=np.reshape([w.value for w in c], (3, 3)),
+            method=method.value,
+            **{name: w.value for name, w in options.items()},
+        )
+
+    for w in (*n, *c, method, *options.values()):
+        w.observe(changed, names="value")
     changed()
-    grid = lambda title, fields: widgets.VBox([widgets.Label(title), widgets.GridBox(fields, layout=widgets.Layout(grid_template_columns="repeat(3, 5.5em)"))])
-    controls = widgets.Box([method, *options.values()], layout=widgets.Layout(display="flex", flex_flow="row wrap"))
-    return widgets.VBox([widgets.HBox([grid("counts, truth in rows", n), grid("costs, truth in rows", c)]), controls, image])
+    grid = lambda title, fields: widgets.VBox(
+        [
+            widgets.Label(title),
+            widgets.GridBox(fields, layout=widgets.Layout(grid_template_columns="repeat(3, 5.5em)")),
+        ]
+    )
+    controls = widgets.Box(
+        [method, *options.values()], layout=widgets.Layout(display="flex", flex_flow="row wrap")
+    )
+    return widgets.VBox(
+        [widgets.HBox([grid("counts, truth in rows", n), grid("costs, truth in rows", c)]), controls, image]
+    )
 
 # %% ../nbs/20_bootstrap.ipynb #f4264533
 import dataclasses
@@ -330,15 +568,38 @@ from typing import NamedTuple
 
 # %% ../nbs/20_bootstrap.ipynb #b13f93cc
 def dirichlet_interval(
-    counts,            # (K, M) confusion counts, true class in rows
-    costs,             # `CostMatrix` or (K, M) array
+    counts,
+    costs,
     *,
-    confidence=.95,    # posterior probability of the interval
-    prior=.5,          # pseudo-examples in every cell; .5 is Jeffreys' prior
-    n_resamples=1000,  # draws from the posterior
-    rng=None,          # numpy Generator or seed
-) -> CostInterval:     # per example, to be minimised
-    "Equal-tailed credible interval of the expected cost (conjugate Dirichlet posterior); `ValueError` unless `prior` is positive."
+    confidence=0.95,
+    prior=0.5,
+    n_resamples=1000,
+    rng=None,
+) -> CostInterval:
+    """Equal-tailed credible interval of the expected cost (conjugate Dirichlet posterior);
+
+    `ValueError` unless `prior` is positive.
+
+    Parameters
+    ----------
+    counts
+        (K, M) confusion counts, true class in rows
+    costs
+        `CostMatrix` or (K, M) array
+    confidence : default 0.95
+        posterior probability of the interval
+    prior : default 0.5
+        pseudo-examples in every cell; .5 is Jeffreys' prior
+    n_resamples : default 1000
+        draws from the posterior
+    rng : optional
+        numpy Generator or seed
+
+    Returns
+    -------
+    CostInterval
+        per example, to be minimised
+    """
     cells, c = _cells(counts, costs)
     _check_options(confidence, n_resamples)
     if not (np.isfinite(prior) and prior > 0):
@@ -351,26 +612,31 @@ def dirichlet_interval(
 def _lattice(p, c, n, size=2**17):
     "Step of the lattice, its number of points, and whether it holds the whole range of the sum."
     spread = np.ptp(c)
-    if spread == 0: return 1., 2, True
+    if spread == 0:
+        return 1.0, 2, True
     whole = np.round(c - c.min())
     if np.array_equal(whole, c - c.min()):
-        step = float(np.gcd.reduce(whole.astype(np.int64))) if spread < 2**53 else 1.
+        step = float(np.gcd.reduce(whole.astype(np.int64))) if spread < 2**53 else 1.0
         points = n * spread / step + 1
-        if points <= size: return step, 1 << int(np.ceil(np.log2(points))), True
+        if points <= size:
+            return step, 1 << int(np.ceil(np.log2(points))), True
     bernstein = 20 * spread / 3
-    reach = bernstein + np.sqrt(bernstein**2 + 40 * n * (p @ (c - p @ c)**2))
-    if n * spread <= 2 * reach and n < size // 2: return n * spread / (size - 2 - n), size, True
+    reach = bernstein + np.sqrt(bernstein**2 + 40 * n * (p @ (c - p @ c) ** 2))
+    if n * spread <= 2 * reach and n < size // 2:
+        return n * spread / (size - 2 - n), size, True
     return 2 * reach / (size - 2), size, False
 
 # %% ../nbs/20_bootstrap.ipynb #1c1156f7
 def _exact_distribution(p, c, n):
-    "Values of the mean cost of `n` draws from cells of probabilities `p` and their probabilities, both (L,), and the step."
+    """Values of the mean cost of `n` draws from cells of probabilities `p` and their probabilities,
+    both (L,), and the step.
+    """
     p, c = p[p > 0], c[p > 0]  # only costs that can be drawn need a place on the lattice
     step, size, complete = _lattice(p, c, n)
     k, part = np.divmod((c - c.min()) / step, 1)
     below, above = k.astype(np.int64) % size, (k.astype(np.int64) + 1) % size
     one = np.bincount(below, p * (1 - part), size) + np.bincount(above, p * part, size)  # keeps the mean
-    power = np.fft.rfft(one)**n
+    power = np.fft.rfft(one) ** n
     mass = np.maximum(np.fft.irfft(power, size), 0)
     first = 0 if complete else max(int(np.rint(n * (p @ (k + part)))) - size // 2, 0)
     mass = np.roll(mass, -(first % size))
@@ -379,13 +645,31 @@ def _exact_distribution(p, c, n):
 
 # %% ../nbs/20_bootstrap.ipynb #3c807baf
 def exact_interval(
-    counts,          # (K, M) whole confusion counts, true class in rows
-    costs,           # `CostMatrix` or (K, M) array
+    counts,
+    costs,
     *,
-    confidence=.95,  # of the interval
-    laplace=0.,      # added to the count of every cell before drawing from them
-) -> CostInterval:   # per example, to be minimised
-    "Percentile interval of the bootstrap distribution itself, by Fourier transform (Margineantu & Dietterich 2000, section 3, without the simulation)."
+    confidence=0.95,
+    laplace=0.0,
+) -> CostInterval:
+    """Percentile interval of the bootstrap distribution itself, by Fourier transform (Margineantu &
+    Dietterich 2000, section 3, without the simulation).
+
+    Parameters
+    ----------
+    counts
+        (K, M) whole confusion counts, true class in rows
+    costs
+        `CostMatrix` or (K, M) array
+    confidence : default 0.95
+        of the interval
+    laplace : default 0.0
+        added to the count of every cell before drawing from them
+
+    Returns
+    -------
+    CostInterval
+        per example, to be minimised
+    """
     cells, c = _cells(counts, costs)
     _check_options(confidence)
     if not (np.isfinite(laplace) and laplace >= 0):
@@ -393,24 +677,38 @@ def exact_interval(
     n, p = int(cells.sum()), (cells + laplace) / (cells + laplace).sum()
     values, mass, _ = _exact_distribution(p, c, n)
     cumulative, tail = np.cumsum(mass), (1 - confidence) / 2
-    def at(q): return values[np.minimum(np.searchsorted(cumulative, q - 1e-12), len(values) - 1)]
+
+    def at(q):
+        return values[np.minimum(np.searchsorted(cumulative, q - 1e-12), len(values) - 1)]
+
     mean = p @ c
-    return CostInterval(low=float(at(tail)), high=float(at(1 - tail)), mean=float(mean),
-                        standard_error=float(np.sqrt(p @ (c - mean)**2 / n)), distribution=at((np.arange(1000) + .5) / 1000),
-                        method="exact", confidence=confidence)
+    return CostInterval(
+        low=float(at(tail)),
+        high=float(at(1 - tail)),
+        mean=float(mean),
+        standard_error=float(np.sqrt(p @ (c - mean) ** 2 / n)),
+        distribution=at((np.arange(1000) + 0.5) / 1000),
+        method="exact",
+        confidence=confidence,
+    )
 
 # %% ../nbs/20_bootstrap.ipynb #ff323ce4
 def _likelihood_ratio_high(m, c, limit):
-    "Largest expected costs (...,) with a -2 log likelihood ratio of at most `limit`, for cell counts (..., C) and costs (C,)."
+    """Largest expected costs (...,) with a -2 log likelihood ratio of at most `limit`, for cell counts
+    (..., C) and costs (C,).
+    """
     m = np.asarray(m, float)
     n, top, scale = m.sum(axis=-1), c.max(), np.ptp(c)
-    if scale == 0: return np.full(n.shape, top)
+    if scale == 0:
+        return np.full(n.shape, top)
+
     def at(log_gap):
         odds = m / (top - c + scale * np.exp(log_gap)[..., None])
         p = odds / odds.sum(axis=-1, keepdims=True)
         seen = np.where(m > 0, p * n[..., None] / np.maximum(m, 1e-300), 1)
         return p, -2 * (m * np.log(seen)).sum(axis=-1)
-    low, high = np.full(n.shape, -30.), np.full(n.shape, 25.)
+
+    low, high = np.full(n.shape, -30.0), np.full(n.shape, 25.0)
     for _ in range(60):
         middle = (low + high) / 2
         beyond = at(middle)[1] > limit
@@ -422,131 +720,293 @@ def _likelihood_ratio_high(m, c, limit):
 
 # %% ../nbs/20_bootstrap.ipynb #3849c882
 def likelihood_ratio_interval(
-    counts,          # (K, M) confusion counts, true class in rows
-    costs,           # `CostMatrix` or (K, M) array
+    counts,
+    costs,
     *,
-    confidence=.95,  # nominal coverage
-) -> CostInterval:   # per example, to be minimised
-    "Multinomial profile-likelihood interval of the expected cost (Wilks 1938; the dual as in Owen 1988), unseen cells admitted."
+    confidence=0.95,
+) -> CostInterval:
+    """Multinomial profile-likelihood interval of the expected cost (Wilks 1938; the dual as in Owen
+    1988), unseen cells admitted.
+
+    Parameters
+    ----------
+    counts
+        (K, M) confusion counts, true class in rows
+    costs
+        `CostMatrix` or (K, M) array
+    confidence : default 0.95
+        nominal coverage
+
+    Returns
+    -------
+    CostInterval
+        per example, to be minimised
+    """
     cells, c = _cells(counts, costs)
     _check_options(confidence)
     limit, n = chi2.ppf(confidence, 1), cells.sum()
     mean = cells @ c / n
     high, low = _likelihood_ratio_high(cells, c, limit), -_likelihood_ratio_high(cells, -c, limit)
-    error = np.sqrt(np.maximum(cells @ (c - mean)**2, 0)) / n
-    return CostInterval(low=float(low), high=float(high), mean=float(mean), standard_error=float(error),
-                        distribution=None, method="likelihood ratio", confidence=confidence)
+    error = np.sqrt(np.maximum(cells @ (c - mean) ** 2, 0)) / n
+    return CostInterval(
+        low=float(low),
+        high=float(high),
+        mean=float(mean),
+        standard_error=float(error),
+        distribution=None,
+        method="likelihood ratio",
+        confidence=confidence,
+    )
 
 # %% ../nbs/20_bootstrap.ipynb #544f5e0c
-METHODS = {"likelihood ratio": likelihood_ratio_interval, "bcost": bcost, "exact": exact_interval, "dirichlet": dirichlet_interval,
-           "normal": normal_interval, "percentile": percentile_interval, "bca": bca_interval, "bootstrap-t": bootstrap_t_interval}
+METHODS = {
+    "likelihood ratio": likelihood_ratio_interval,
+    "bcost": bcost,
+    "exact": exact_interval,
+    "dirichlet": dirichlet_interval,
+    "normal": normal_interval,
+    "percentile": percentile_interval,
+    "bca": bca_interval,
+    "bootstrap-t": bootstrap_t_interval,
+}
+
 
 def _method(name):
     "The function of a method; `ValueError` if there is none."
-    if name == "auto": name = "likelihood ratio"
-    if name not in METHODS: raise ValueError(f"method: {name!r} is not one of 'auto', {', '.join(map(repr, METHODS))}")
+    if name == "auto":
+        name = "likelihood ratio"
+    if name not in METHODS:
+        raise ValueError(f"method: {name!r} is not one of 'auto', {', '.join(map(repr, METHODS))}")
     return METHODS[name]
 
+
 def interval(
-    counts,          # (K, M) confusion counts, true class in rows
-    costs,           # `CostMatrix` or (K, M) array
-    method="auto",   # a key of `METHODS`; "auto": "likelihood ratio"
+    counts,
+    costs,
+    method="auto",
     *,
-    confidence=.95,  # nominal coverage
-    **options,       # of the method, such as `laplace`, `n_resamples`, `rng`
-) -> CostInterval:   # per example, to be minimised
-    "Confidence interval of the expected cost by any of the methods."
+    confidence=0.95,
+    **options,
+) -> CostInterval:
+    """Confidence interval of the expected cost by any of the methods.
+
+    Parameters
+    ----------
+    counts
+        (K, M) confusion counts, true class in rows
+    costs
+        `CostMatrix` or (K, M) array
+    method : default 'auto'
+        a key of `METHODS`; "auto": "likelihood ratio"
+    confidence : default 0.95
+        nominal coverage
+    **options
+        of the method, such as `laplace`, `n_resamples`, `rng`
+
+    Returns
+    -------
+    CostInterval
+        per example, to be minimised
+    """
     return _method(method)(counts, costs, confidence=confidence, **options)
 
 # %% ../nbs/20_bootstrap.ipynb #c841ae19
-def _flat_difference(joint, costs, ratio=1.):
+def _flat_difference(joint, costs, ratio=1.0):
     "Joint counts and the costs of first minus `ratio` times second, both (1, K * M * M)."
     joint, c = np.asarray(joint), as_cost_array(costs)
     if c.ndim != 2 or joint.shape != (*c.shape, c.shape[1]):
-        raise ValueError(f"joint: shape {joint.shape}, but true class x decision of first x decision of second"
-                         f" is {(*c.shape[-2:], c.shape[-1])} for these costs; see `joint_counts`")
+        raise ValueError(
+            f"joint: shape {joint.shape}, but true class x decision of first x decision of second"
+            f" is {(*c.shape[-2:], c.shape[-1])} for these costs; see `joint_counts`"
+        )
     return joint.reshape(1, -1), (c[:, :, None] - ratio * c[:, None, :]).reshape(1, -1)
 
+
 def difference(
-    joint,           # (K, M, M) counts: true class, decision of the first, of the second model
-    costs,           # `CostMatrix` or (K, M) array
-    method="auto",   # as for `interval`
+    joint,
+    costs,
+    method="auto",
     *,
-    confidence=.95,  # nominal coverage
-    **options,       # of the method
-) -> CostDifference: # first minus second, per example: negative where the first is cheaper
-    "Confidence interval of the difference of two models' expected costs on the same examples."
+    confidence=0.95,
+    **options,
+) -> CostDifference:
+    """Confidence interval of the difference of two models' expected costs on the same examples.
+
+    Parameters
+    ----------
+    joint
+        (K, M, M) counts: true class, decision of the first, of the second model
+    costs
+        `CostMatrix` or (K, M) array
+    method : default 'auto'
+        as for `interval`
+    confidence : default 0.95
+        nominal coverage
+    **options
+        of the method
+
+    Returns
+    -------
+    CostDifference
+        first minus second, per example: negative where the first is cheaper
+    """
     return _as_difference(_method(method)(*_flat_difference(joint, costs), confidence=confidence, **options))
+
 
 def _as_difference(result):
     return CostDifference(**{f.name: getattr(result, f.name) for f in dataclasses.fields(CostInterval)})
 
 # %% ../nbs/20_bootstrap.ipynb #a34ff2f8
 class MarginTest(NamedTuple):
-    "Result of an equivalence or non-inferiority test."
-    passes: bool               # shown to lie within the margin
-    interval: CostDifference   # of confidence 1 - 2 alpha
+    """Result of an equivalence or non-inferiority test.
+
+    Attributes
+    ----------
+    passes : bool
+        shown to lie within the margin
+    interval : CostDifference
+        of confidence 1 - 2 alpha
+    margin : float
+    """
+
+    passes: bool
+    interval: CostDifference
     margin: float
 
+
 def equivalence_test(
-    joint,         # (K, M, M) counts: true class, decision of the first, of the second model
-    costs,         # `CostMatrix` or (K, M) array
-    margin,        # largest difference that does not matter, in cost per example
+    joint,
+    costs,
+    margin,
     *,
-    alpha=.05,     # level of each one-sided test
-    method="auto", # as for `interval`
-    **options,     # of the method
+    alpha=0.05,
+    method="auto",
+    **options,
 ) -> MarginTest:
-    "Two one-sided tests (Schuirmann 1987) that the expected costs differ by less than `margin`; `ValueError` unless `margin` is positive."
-    if not (np.isfinite(margin) and margin > 0): raise ValueError(f"margin: must be positive and finite, got {margin}")
-    _in_range(alpha, "alpha", 0, .5)
+    """Two one-sided tests (Schuirmann 1987) that the expected costs differ by less than `margin`;
+
+    `ValueError` unless `margin` is positive.
+
+    Parameters
+    ----------
+    joint
+        (K, M, M) counts: true class, decision of the first, of the second model
+    costs
+        `CostMatrix` or (K, M) array
+    margin
+        largest difference that does not matter, in cost per example
+    alpha : default 0.05
+        level of each one-sided test
+    method : default 'auto'
+        as for `interval`
+    **options
+        of the method
+    """
+    if not (np.isfinite(margin) and margin > 0):
+        raise ValueError(f"margin: must be positive and finite, got {margin}")
+    _in_range(alpha, "alpha", 0, 0.5)
     found = difference(joint, costs, method, confidence=1 - 2 * alpha, **options)
     return MarginTest(bool(-margin < found.low and found.high < margin), found, float(margin))
 
 # %% ../nbs/20_bootstrap.ipynb #8287ab02
 def non_inferiority_test(
-    joint,         # (K, M, M) counts: true class, decision of A, decision of B
-    costs,         # `CostMatrix` or (K, M) array of costs that are not negative
-    margin=.02,    # B may be dearer by this share of A's expected cost
+    joint,
+    costs,
+    margin=0.02,
     *,
-    alpha=.05,     # level of the one-sided test
-    method="auto", # as for `interval`
-    **options,     # of the method
-) -> MarginTest:   # its interval is of cost(B) - (1 + margin) cost(A), and passes when below 0
-    "One-sided test that B is at most `margin` dearer than A; `ValueError` for a negative margin or negative costs."
-    if not (np.isfinite(margin) and margin >= 0): raise ValueError(f"margin: must be finite and at least 0, got {margin}; .02 is 2 %")
-    if (as_cost_array(costs) < 0).any(): raise ValueError("costs: a share of a negative cost has no meaning; shift them to at least 0")
-    _in_range(alpha, "alpha", 0, .5)
+    alpha=0.05,
+    method="auto",
+    **options,
+) -> MarginTest:
+    """One-sided test that B is at most `margin` dearer than A;
+
+    `ValueError` for a negative margin or negative costs.
+
+    Parameters
+    ----------
+    joint
+        (K, M, M) counts: true class, decision of A, decision of B
+    costs
+        `CostMatrix` or (K, M) array of costs that are not negative
+    margin : default 0.02
+        B may be dearer by this share of A's expected cost
+    alpha : default 0.05
+        level of the one-sided test
+    method : default 'auto'
+        as for `interval`
+    **options
+        of the method
+
+    Returns
+    -------
+    MarginTest
+        its interval is of cost(B) - (1 + margin) cost(A), and passes when below 0
+    """
+    if not (np.isfinite(margin) and margin >= 0):
+        raise ValueError(f"margin: must be finite and at least 0, got {margin}; .02 is 2 %")
+    if (as_cost_array(costs) < 0).any():
+        raise ValueError("costs: a share of a negative cost has no meaning; shift them to at least 0")
+    _in_range(alpha, "alpha", 0, 0.5)
     swapped = np.swapaxes(np.asarray(joint), -1, -2) if np.ndim(joint) == 3 else joint
-    found = _as_difference(_method(method)(*_flat_difference(swapped, costs, 1 + margin), confidence=1 - 2 * alpha, **options))
+    found = _as_difference(
+        _method(method)(*_flat_difference(swapped, costs, 1 + margin), confidence=1 - 2 * alpha, **options)
+    )
     return MarginTest(found.high < 0, found, float(margin))
 
 # %% ../nbs/20_bootstrap.ipynb #e6a1f834
 @dataclasses.dataclass
 class SimultaneousDifferences:
-    "Differences of expected cost for pairs of models, first minus second, all statements holding at once."
-    pairs: np.ndarray           # (P, 2) indices of models
-    difference: np.ndarray      # (P,) per example
-    low: np.ndarray             # (P,) simultaneous ends (max-t; for Holm: Bonferroni)
+    """Differences of expected cost for pairs of models, first minus second, all statements holding at
+    once.
+
+    Attributes
+    ----------
+    pairs : ndarray
+        (P, 2) indices of models
+    difference : ndarray
+        (P,) per example
+    low : ndarray
+        (P,) simultaneous ends (max-t; for Holm: Bonferroni)
+    high : ndarray
+    p_value : ndarray
+        (P,) adjusted
+    rejects : ndarray
+        (P,) bool
+    method : str
+    """
+
+    pairs: np.ndarray
+    difference: np.ndarray
+    low: np.ndarray
     high: np.ndarray
-    p_value: np.ndarray         # (P,) adjusted
-    rejects: np.ndarray         # (P,) bool
+    p_value: np.ndarray
+    rejects: np.ndarray
     method: str
 
     def to_frame(self):
         "As a pandas DataFrame, a row per pair."
         pd = optional_import("pandas", extra="book")
-        return pd.DataFrame({"first": self.pairs[:, 0], "second": self.pairs[:, 1], "difference": self.difference, "low": self.low,
-                             "high": self.high, "p_value": self.p_value, "rejects": self.rejects})
+        return pd.DataFrame(
+            {
+                "first": self.pairs[:, 0],
+                "second": self.pairs[:, 1],
+                "difference": self.difference,
+                "low": self.low,
+                "high": self.high,
+                "p_value": self.p_value,
+                "rejects": self.rejects,
+            }
+        )
 
 # %% ../nbs/20_bootstrap.ipynb #1735a9bc
 def _largest_deviations(d, error, n_resamples, rng):
     "(B,) largest standardised deviation over the pairs in bootstrap samples of the rows of d (N, P)."
     n, rng, largest = len(d), np.random.default_rng(rng), []
-    for start in range(0, n_resamples, 250):                       # blocks bound the memory
+    for start in range(0, n_resamples, 250):  # blocks bound the memory
         weights = rng.multinomial(n, np.full(n, 1 / n), min(250, n_resamples - start))
         largest.append((np.abs(weights @ d / n - d.mean(axis=0)) / error).max(axis=1))
     return np.concatenate(largest)
+
 
 def _holm(p):
     "Holm's adjusted p-values."
@@ -557,18 +1017,38 @@ def _holm(p):
 
 # %% ../nbs/20_bootstrap.ipynb #94830729
 def simultaneous_differences(
-    y,                 # (N,) true classes 0..K-1
-    decisions,         # (S, N) decisions 0..M-1 of S models
-    costs,             # `CostMatrix` or (K, M) array
+    y,
+    decisions,
+    costs,
     *,
-    confidence=.95,    # that all statements hold
-    method="max-t",    # or "holm"
-    n_resamples=1000,  # for max-t
+    confidence=0.95,
+    method="max-t",
+    n_resamples=1000,
     rng=None,
 ) -> SimultaneousDifferences:
-    "All pairwise differences of expected cost, by max-t (bootstrap; Romano & Wolf 2005) or Holm (1979)."
+    """All pairwise differences of expected cost, by max-t (bootstrap;
+
+    Romano & Wolf 2005) or Holm (1979).
+
+    Parameters
+    ----------
+    y
+        (N,) true classes 0..K-1
+    decisions
+        (S, N) decisions 0..M-1 of S models
+    costs
+        `CostMatrix` or (K, M) array
+    confidence : default 0.95
+        that all statements hold
+    method : default 'max-t'
+        or "holm"
+    n_resamples : default 1000
+        for max-t
+    rng : optional
+    """
     _check_options(confidence, n_resamples)
-    if method not in ("max-t", "holm"): raise ValueError(f"method: 'max-t' or 'holm', got {method!r}")
+    if method not in ("max-t", "holm"):
+        raise ValueError(f"method: 'max-t' or 'holm', got {method!r}")
     c = _example_costs(y, decisions, costs)
     first, second = np.triu_indices(len(c), 1)
     d = (c[first] - c[second]).T
@@ -579,16 +1059,26 @@ def simultaneous_differences(
         largest = _largest_deviations(d, np.where(error > 0, error, np.inf), n_resamples, rng)
         reach = np.quantile(largest, confidence)
         p = (1 + (largest[:, None] >= t).sum(axis=0)) / (1 + n_resamples)
-    else: reach, p = norm.isf((1 - confidence) / 2 / len(first)), _holm(2 * norm.sf(t))
-    return SimultaneousDifferences(np.column_stack([first, second]), mean, mean - reach * error, mean + reach * error, p,
-                                   p <= 1 - confidence, method)
+    else:
+        reach, p = norm.isf((1 - confidence) / 2 / len(first)), _holm(2 * norm.sf(t))
+    return SimultaneousDifferences(
+        np.column_stack([first, second]),
+        mean,
+        mean - reach * error,
+        mean + reach * error,
+        p,
+        p <= 1 - confidence,
+        method,
+    )
 
 # %% ../nbs/20_bootstrap.ipynb #299c3254
 def _example_costs(y, decisions, costs):
     "Costs (S, N) of the decisions of S models."
     c, y, decisions = as_cost_array(costs), np.asarray(y), np.asarray(decisions)
     if y.ndim != 1 or decisions.ndim != 2 or len(decisions) < 2 or decisions.shape[1] != len(y) or len(y) < 2:
-        raise ValueError(f"decisions: expected (S, N), two or more models on the N examples of y, got {decisions.shape} for y {y.shape}")
+        raise ValueError(
+            f"decisions: expected (S, N), two or more models on the N examples of y, got {decisions.shape} for y {y.shape}"
+        )
     for name, labels, size in (("y", y, c.shape[0]), ("decisions", decisions, c.shape[1])):
         if labels.dtype.kind not in "biu" or labels.min() < 0 or labels.max() >= size:
             raise ValueError(f"{name}: expected integers 0..{size - 1}, the rows and columns of costs")
@@ -596,21 +1086,47 @@ def _example_costs(y, decisions, costs):
 
 # %% ../nbs/20_bootstrap.ipynb #9021dbfa
 def uncertain_cost_interval(
-    counts,            # (K, M) whole confusion counts, true class in rows
-    cost_sampler,      # called as cost_sampler(rng, size) -> (size, K, M) cost matrices
+    counts,
+    cost_sampler,
     *,
-    confidence=.95,    # of the interval
-    laplace=.1,        # added to every cell before drawing from them, as in `bcost`
-    n_resamples=1000,  # replicates: cells and costs drawn together
-    rng=None,          # numpy Generator or seed
-) -> CostInterval:     # per example, to be minimised
-    "Percentile interval of the expected cost when the cost matrix is itself drawn; `ValueError` where the sampler returns another shape."
+    confidence=0.95,
+    laplace=0.1,
+    n_resamples=1000,
+    rng=None,
+) -> CostInterval:
+    """Percentile interval of the expected cost when the cost matrix is itself drawn;
+
+    `ValueError` where the sampler returns another shape.
+
+    Parameters
+    ----------
+    counts
+        (K, M) whole confusion counts, true class in rows
+    cost_sampler
+        called as cost_sampler(rng, size) -> (size, K, M) cost matrices
+    confidence : default 0.95
+        of the interval
+    laplace : default 0.1
+        added to every cell before drawing from them, as in `bcost`
+    n_resamples : default 1000
+        replicates: cells and costs drawn together
+    rng : optional
+        numpy Generator or seed
+
+    Returns
+    -------
+    CostInterval
+        per example, to be minimised
+    """
     _check_options(confidence, n_resamples)
-    if not (np.isfinite(laplace) and laplace >= 0): raise ValueError(f"laplace: must be finite and at least 0, got {laplace}")
+    if not (np.isfinite(laplace) and laplace >= 0):
+        raise ValueError(f"laplace: must be finite and at least 0, got {laplace}")
     rng = np.random.default_rng(rng)
     drawn = as_cost_array(cost_sampler(rng, n_resamples))
     if drawn.shape != (n_resamples, *np.shape(counts)):
-        raise ValueError(f"cost_sampler: returned shape {drawn.shape}, but {(n_resamples, *np.shape(counts))} is needed")
+        raise ValueError(
+            f"cost_sampler: returned shape {drawn.shape}, but {(n_resamples, *np.shape(counts))} is needed"
+        )
     cells, _ = _cells(counts, drawn[0])
     n, p = int(cells.sum()), (cells + laplace) / (cells + laplace).sum()
     resampled = rng.multinomial(n, p, n_resamples) / n
@@ -618,57 +1134,104 @@ def uncertain_cost_interval(
 
 # %% ../nbs/20_bootstrap.ipynb #b914e520
 def required_sample_size(
-    probabilities,           # (K, M) guessed probabilities of the cells, sum 1
-    costs,                   # `CostMatrix` or (K, M) array
-    relative_precision=.1,   # half width of the interval over the expected cost
-    confidence=.95,          # of the interval
-) -> int:                    # examples
-    "Test-set size at which the normal interval of the expected cost has the relative half width; `ValueError` if that cost is 0."
+    probabilities,
+    costs,
+    relative_precision=0.1,
+    confidence=0.95,
+) -> int:
+    """Test-set size at which the normal interval of the expected cost has the relative half width;
+
+    `ValueError` if that cost is 0.
+
+    Parameters
+    ----------
+    probabilities
+        (K, M) guessed probabilities of the cells, sum 1
+    costs
+        `CostMatrix` or (K, M) array
+    relative_precision : default 0.1
+        half width of the interval over the expected cost
+    confidence : default 0.95
+        of the interval
+
+    Returns
+    -------
+    int
+        examples
+    """
     c = as_cost_array(costs)
     p = np.asarray(probabilities, float)
     if p.shape != c.shape or c.ndim != 2:
-        raise ValueError(f"probabilities: shape {p.shape}, but the costs have {c.shape}; one probability per cell of one matrix is needed")
+        raise ValueError(
+            f"probabilities: shape {p.shape}, but the costs have {c.shape}; one probability per cell of one matrix is needed"
+        )
     p = check_priors(p.ravel(), name="probabilities")
     _in_range(confidence, "confidence", 0, 1)
     if not (np.isfinite(relative_precision) and relative_precision > 0):
-        raise ValueError(f"relative_precision: must be positive and finite, got {relative_precision}; .1 is 10 %")
+        raise ValueError(
+            f"relative_precision: must be positive and finite, got {relative_precision}; .1 is 10 %"
+        )
     mean = p @ c.ravel()
-    if mean == 0: raise ValueError("costs: the expected cost is 0, so no precision relative to it exists")
-    variance = p @ (c.ravel() - mean)**2
-    return max(1, int(np.ceil(norm.isf((1 - confidence) / 2)**2 * variance / (relative_precision * mean)**2)))
+    if mean == 0:
+        raise ValueError("costs: the expected cost is 0, so no precision relative to it exists")
+    variance = p @ (c.ravel() - mean) ** 2
+    return max(
+        1, int(np.ceil(norm.isf((1 - confidence) / 2) ** 2 * variance / (relative_precision * mean) ** 2))
+    )
 
 # %% ../nbs/20_bootstrap.ipynb #c473ee1a
 def paired_power(
-    probabilities,   # (K, M, M) joint cell probabilities: true class, first, second decision
-    costs,           # `CostMatrix` or (K, M) array
-    n,               # test-set sizes, any shape
-    alpha=.05,       # level of the two-sided test
-) -> np.ndarray:     # probability to reject, shape of n
-    "Power of the paired normal-theory test of equal expected cost."
+    probabilities,
+    costs,
+    n,
+    alpha=0.05,
+) -> np.ndarray:
+    """Power of the paired normal-theory test of equal expected cost.
+
+    Parameters
+    ----------
+    probabilities
+        (K, M, M) joint cell probabilities: true class, first, second decision
+    costs
+        `CostMatrix` or (K, M) array
+    n
+        test-set sizes, any shape
+    alpha : default 0.05
+        level of the two-sided test
+
+    Returns
+    -------
+    ndarray
+        probability to reject, shape of n
+    """
     p, d = _flat_difference(probabilities, costs)
     p, d = check_priors(p.ravel(), name="probabilities"), d.ravel()
     _in_range(alpha, "alpha", 0, 1)
     mean = p @ d
-    sd, z = np.sqrt(p @ (d - mean)**2), norm.isf(alpha / 2)
+    sd, z = np.sqrt(p @ (d - mean) ** 2), norm.isf(alpha / 2)
     shift = np.abs(mean) * np.sqrt(np.asarray(n, float)) / (sd if sd else np.inf)
     return norm.cdf(shift - z) + norm.cdf(-shift - z)
 
 # %% ../nbs/20_bootstrap.ipynb #14a21445
 def _trade(dear, ratio, saved, added):
     "Joint probabilities and costs: the second model avoids a share of the dear errors and adds cheap ones."
-    joint = np.zeros((2, 2, 2))                       # class 1 is the dear one; half of the examples
-    joint[0, 1, 1], joint[0, 0, 1] = .05, added
-    joint[0, 0, 0] = .5 - .05 - added
-    joint[1, 0, 0], joint[1, 0, 1], joint[1, 1, 1] = dear * (1 - saved), dear * saved, .5 - dear
+    joint = np.zeros((2, 2, 2))  # class 1 is the dear one; half of the examples
+    joint[0, 1, 1], joint[0, 0, 1] = 0.05, added
+    joint[0, 0, 0] = 0.5 - 0.05 - added
+    joint[1, 0, 0], joint[1, 0, 1], joint[1, 1, 1] = dear * (1 - saved), dear * saved, 0.5 - dear
     return joint, np.array([[0, 1], [ratio, 0]])
+
 
 def _draw_power(axes):
     sizes = np.logspace(2, 5, 80)
     lines = [axes[0].plot(sizes, 0 * sizes)[0], axes[1].plot([0, 1], [0, 0])[0]]
     lines.append(axes[1].plot([0], [0], "o")[0])
     axes[0].set(xscale="log", ylim=(0, 1.02), xlabel="test examples", ylabel="power of the paired test")
-    axes[1].set(xscale="log", ylim=(0, 1.02), xlabel="cost ratio dear / cheap", ylabel="power at 1,000 examples")
+    axes[1].set(
+        xscale="log", ylim=(0, 1.02), xlabel="cost ratio dear / cheap", ylabel="power at 1,000 examples"
+    )
     return lines
+
 
 def _move_power(axes, lines, dear, ratio, saved, added):
     sizes, ratios = np.logspace(2, 5, 80), np.logspace(0, 4, 60)
@@ -680,8 +1243,14 @@ def _move_power(axes, lines, dear, ratio, saved, added):
 
 # %% ../nbs/20_bootstrap.ipynb #621441a2
 def explore_power():
-    "Widget: how rare and how dear an error is, how many of them a second model avoids and what it adds; see the power."
+    """Widget: how rare and how dear an error is, how many of them a second model avoids and what it
+    adds; see the power.
+    """
     image, show = live_figure(_draw_power, _move_power, (9, 3.6))
-    sliders = {"dear": slider("dear errors in 1,000", 20, 1, 100, 1), "ratio": slider("cost ratio", 20, 1, 1000, 1),
-               "saved": slider("share of them avoided", .5, 0, 1, .05), "added": slider("cheap errors added in 1,000", 20, 0, 100, 1)}
+    sliders = {
+        "dear": slider("dear errors in 1,000", 20, 1, 100, 1),
+        "ratio": slider("cost ratio", 20, 1, 1000, 1),
+        "saved": slider("share of them avoided", 0.5, 0, 1, 0.05),
+        "added": slider("cheap errors added in 1,000", 20, 0, 100, 1),
+    }
     return explorer(sliders, image, show)

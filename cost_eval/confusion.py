@@ -15,31 +15,48 @@ from numpy.typing import ArrayLike
 
 # %% ../nbs/01_confusion.ipynb #152d760b
 def optional_import(
-    name: str,            # module, e.g. "matplotlib.pyplot"
-    extra: str = "book",  # the extra of this package that installs it
+    name: str,
+    extra: str = "book",
 ):
-    "Import a module that the base install does not need, or say which extra brings it."
+    """Import a module that the base install does not need, or say which extra brings it.
+
+    Parameters
+    ----------
+    name : str
+        module, e.g. "matplotlib.pyplot"
+    extra : str, default 'book'
+        the extra of this package that installs it
+    """
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise ImportError(f'{name.partition(".")[0]} is needed for this: pip install "cost_eval[{extra}]"') from error
+        raise ImportError(
+            f'{name.partition(".")[0]} is needed for this: pip install "cost_eval[{extra}]"'
+        ) from error
 
 # %% ../nbs/01_confusion.ipynb #022f3171
 def check_1d(values: ArrayLike, name: str, n: int | None = None) -> np.ndarray:
     "`values` as a 1-D array, of length `n` if that is given; `ValueError` naming the argument otherwise."
     array = values if isinstance(values, np.ndarray) else _as_labels(values)
     if array.ndim != 1:
-        raise ValueError(f"{name}: expected one value per sample, got shape {array.shape}; for one column use values.ravel()")
+        raise ValueError(
+            f"{name}: expected one value per sample, got shape {array.shape}; for one column use values.ravel()"
+        )
     if n is not None and len(array) != n:
-        raise ValueError(f"{name}: {len(array)} values, but y_true has {n}; one per sample, in the same order, is needed")
+        raise ValueError(
+            f"{name}: {len(array)} values, but y_true has {n}; one per sample, in the same order, is needed"
+        )
     return array
 
 
 def _as_labels(values) -> np.ndarray:
     "An array of any sequence of labels; mixed types stay what they are, and tuples are labels, not rows."
-    if hasattr(values, "dtype") or not hasattr(values, "__len__"): return np.asarray(values)
+    if hasattr(values, "dtype") or not hasattr(values, "__len__"):
+        return np.asarray(values)
     kinds = set(map(type, values))
-    if any(issubclass(k, (tuple, frozenset)) for k in kinds) or (any(issubclass(k, str) for k in kinds) and len(kinds) > 1):
+    if any(issubclass(k, (tuple, frozenset)) for k in kinds) or (
+        any(issubclass(k, str) for k in kinds) and len(kinds) > 1
+    ):
         array = np.empty(len(values), object)
         array[:] = values
         return array
@@ -48,42 +65,68 @@ def _as_labels(values) -> np.ndarray:
 # %% ../nbs/01_confusion.ipynb #b71def87
 def check_weights(sample_weight: ArrayLike | None, n: int) -> np.ndarray | None:
     "`None`, or `n` finite, non-negative weights."
-    if sample_weight is None: return None
+    if sample_weight is None:
+        return None
     w = check_1d(np.asarray(sample_weight), "sample_weight", n)
-    if w.dtype.kind not in "biuf": raise ValueError(f"sample_weight: expected numbers, got {w.dtype}")
+    if w.dtype.kind not in "biuf":
+        raise ValueError(f"sample_weight: expected numbers, got {w.dtype}")
     if not np.isfinite(w).all() or (w < 0).any():
         i = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))[0]
-        raise ValueError(f"sample_weight: {w[i]} at position {i}; weights must be finite and not negative (0 leaves a sample out)")
+        raise ValueError(
+            f"sample_weight: {w[i]} at position {i}; weights must be finite and not negative (0 leaves a sample out)"
+        )
     return w.astype(float)
 
 
 def check_scores(scores: ArrayLike, n: int | None = None) -> np.ndarray:
     "One float64 score per sample; NaN is refused, because it has no place among the thresholds."
     s = check_1d(np.asarray(scores), "scores", n)
-    if s.dtype.kind not in "biuf": raise ValueError(f"scores: expected numbers, got {s.dtype}")
+    if s.dtype.kind not in "biuf":
+        raise ValueError(f"scores: expected numbers, got {s.dtype}")
     if s.dtype.kind in "iu" and s.size and max(abs(int(s.min())), abs(int(s.max()))) > 2**53:
         raise ValueError("scores: integers beyond 2**53 would be rounded and tie; rescale or rank them first")
     s = s.astype(float, copy=False)
     if np.isnan(s).any():
-        raise ValueError(f"scores: NaN at position {np.flatnonzero(np.isnan(s))[0]}; drop these samples or give them a score")
+        raise ValueError(
+            f"scores: NaN at position {np.flatnonzero(np.isnan(s))[0]}; drop these samples or give them a score"
+        )
     return s
 
 # %% ../nbs/01_confusion.ipynb #64758f26
 def check_counts(
-    counts: ArrayLike,                        # (..., K, M): true class in rows, decision in columns
-    shape: tuple[int, int] | None = None,     # (K, M), if it is known
+    counts,
+    shape: tuple[int, int] | None = None,
     name: str = "counts",
 ) -> np.ndarray:
-    "Counts as an int64 or float64 array; `ValueError` unless they are numbers, finite, not negative and of the right shape."
-    try: c = np.asarray(counts)
-    except ValueError: c = np.empty((), object)
+    """Counts as an int64 or float64 array;
+
+    `ValueError` unless they are numbers, finite, not negative and of the right shape.
+
+    Parameters
+    ----------
+    counts : array_like
+        (..., K, M): true class in rows, decision in columns
+    shape : tuple[int, int], optional
+        (K, M), if it is known
+    name : str, default 'counts'
+    """
+    try:
+        c = np.asarray(counts)
+    except ValueError:
+        c = np.empty((), object)
     if c.dtype.kind not in "biuf" or c.ndim < 2:
-        raise ValueError(f"{name}: expected numbers of shape (..., K, M), got shape {c.shape} of {c.dtype} (rows of one length?)")
+        raise ValueError(
+            f"{name}: expected numbers of shape (..., K, M), got shape {c.shape} of {c.dtype} (rows of one length?)"
+        )
     if shape is not None and c.shape[-2:] != tuple(shape):
         hint = "; they look transposed: rows are true classes" if c.shape[-2:] == tuple(shape)[::-1] else ""
-        raise ValueError(f"{name}: {c.shape[-2]} x {c.shape[-1]}, but {shape[0]} classes (rows) x {shape[1]} decisions (columns) are needed{hint}")
+        raise ValueError(
+            f"{name}: {c.shape[-2]} x {c.shape[-1]}, but {shape[0]} classes (rows) x {shape[1]} decisions (columns) are needed{hint}"
+        )
     if not (np.isfinite(c).all() and (c >= 0).all()):
-        raise ValueError(f"{name}: negative, infinite or NaN entries; counts (or summed weights) are finite and at least 0")
+        raise ValueError(
+            f"{name}: negative, infinite or NaN entries; counts (or summed weights) are finite and at least 0"
+        )
     return c.astype(_wide(c.dtype), copy=False)
 
 
@@ -100,24 +143,30 @@ def _codes(values: np.ndarray, labels: list, name: str, argument: str) -> np.nda
     "Position of each value in `labels`; `ValueError` naming the first value that is not there."
     if values.dtype.kind in "biu" and values.size and all(isinstance(label, int) for label in labels):
         low, high = int(values.min()), int(values.max())
-        if labels == list(range(len(labels))) and 0 <= low and high < len(labels): return values  # codes already
+        if labels == list(range(len(labels))) and 0 <= low and high < len(labels):
+            return values  # codes already
         if min(labels) <= low and high <= max(labels) and max(labels) - min(labels) <= _TABLE:
             table = np.full(max(labels) - min(labels) + 1, -1)
             table[np.array(labels) - min(labels)] = np.arange(len(labels))
             codes = table[values.astype(np.int64) - min(labels)]
-            if codes.min() >= 0: return codes
+            if codes.min() >= 0:
+                return codes
     position = {label: i for i, label in enumerate(labels)}
     codes = np.fromiter((position.get(v, -1) for v in values.tolist()), np.intp, len(values))
     if codes.size and codes.min() < 0:
         unknown = values.tolist()[int(np.argmin(codes))]
-        raise ValueError(f"{name}: label {unknown!r} is not in {argument} = {labels}; add it there or drop these samples")
+        raise ValueError(
+            f"{name}: label {unknown!r} is not in {argument} = {labels}; add it there or drop these samples"
+        )
     return codes
 
 # %% ../nbs/01_confusion.ipynb #3cf82761
 def _is_missing(label) -> bool:
     "None, NaN, NaT or pandas' NA: whatever does not say that it equals itself."
-    try: return label is None or not label == label
-    except TypeError: return True
+    try:
+        return label is None or not label == label
+    except TypeError:
+        return True
 
 # %% ../nbs/01_confusion.ipynb #9ceadd2c
 def _labels(given, name: str) -> list:
@@ -130,25 +179,35 @@ def _labels(given, name: str) -> list:
 
 def _seen(*arrays: np.ndarray) -> list:
     "The distinct labels of some arrays: sorted, or in order of appearance where they cannot be compared."
-    if all(a.dtype == bool for a in arrays): return [False, True]
+    if all(a.dtype == bool for a in arrays):
+        return [False, True]
     if all(a.dtype.kind in "biu" for a in arrays):
         return np.unique(np.concatenate([_distinct_integers(a) for a in arrays])).tolist()
     labels = list(dict.fromkeys(v for a in arrays for v in a.tolist()))
     if any(_is_missing(v) for v in labels):
-        raise ValueError("y_true or decisions: missing values (None or NaN) among the labels; drop these samples")
-    try: return sorted(labels)
-    except TypeError: return labels
+        raise ValueError(
+            "y_true or decisions: missing values (None or NaN) among the labels; drop these samples"
+        )
+    try:
+        return sorted(labels)
+    except TypeError:
+        return labels
 
 
 def _distinct_integers(a: np.ndarray) -> np.ndarray:
-    "Distinct values of an integer array; in a small range the search ends as soon as every value of the range has been seen."
-    if not a.size: return np.empty(0, np.int64)
+    """Distinct values of an integer array; in a small range the search ends as soon as every value of
+    the range has been seen.
+    """
+    if not a.size:
+        return np.empty(0, np.int64)
     low, high = int(a.min()), int(a.max())
-    if high - low > _TABLE: return np.unique(a)
+    if high - low > _TABLE:
+        return np.unique(a)
     seen = np.zeros(high - low + 1, bool)
     for start in range(0, len(a), _BLOCK):
-        seen[a[start:start + _BLOCK].astype(np.int64) - low] = True
-        if seen.all(): break
+        seen[a[start : start + _BLOCK].astype(np.int64) - low] = True
+        if seen.all():
+            break
     return np.flatnonzero(seen) + low
 
 # %% ../nbs/01_confusion.ipynb #85132a0c
@@ -156,11 +215,22 @@ def _encode(y_true, decisions, classes, decision_labels, name="decisions"):
     "Codes of classes and decisions, and how many there are of each."
     y, d = check_1d(y_true, "y_true"), check_1d(decisions, name)
     check_1d(d, name, len(y))
-    if classes is None: classes = _seen(y, d) if decision_labels is None else _seen(y)
-    else: classes = _labels(classes, "classes")
-    argument = "classes (or name the decisions with decision_labels)" if decision_labels is None else "decision_labels"
+    if classes is None:
+        classes = _seen(y, d) if decision_labels is None else _seen(y)
+    else:
+        classes = _labels(classes, "classes")
+    argument = (
+        "classes (or name the decisions with decision_labels)"
+        if decision_labels is None
+        else "decision_labels"
+    )
     decision_labels = classes if decision_labels is None else _labels(decision_labels, "decision_labels")
-    return (_codes(y, classes, "y_true", "classes"), _codes(d, decision_labels, name, argument), len(classes), len(decision_labels))
+    return (
+        _codes(y, classes, "y_true", "classes"),
+        _codes(d, decision_labels, name, argument),
+        len(classes),
+        len(decision_labels),
+    )
 
 # %% ../nbs/01_confusion.ipynb #196a54d3
 def _count_cells(codes: list[np.ndarray], sizes: list[int], weight: np.ndarray | None) -> np.ndarray:
@@ -177,17 +247,38 @@ def _count_cells(codes: list[np.ndarray], sizes: list[int], weight: np.ndarray |
 
 # %% ../nbs/01_confusion.ipynb #8116a9ea
 def confusion_counts(
-    y_true: ArrayLike,                         # (N,) true labels, any hashable values
-    decisions: ArrayLike,                      # (N,) decisions, any hashable values
+    y_true,
+    decisions,
     *,
-    classes: ArrayLike | None = None,          # K labels, the order of the rows; default: those seen, sorted
-    decision_labels: ArrayLike | None = None,  # M labels, the order of the columns; default: the classes
-    sample_weight: ArrayLike | None = None,    # (N,) non-negative weights
-) -> np.ndarray:                               # (K, M): int64, or float64 with weights
-    """How many samples of each true class (rows) got each decision (columns): N_ij of Ferrer (2025), eq. (2).
+    classes=None,
+    decision_labels=None,
+    sample_weight=None,
+) -> np.ndarray:
+    """How many samples of each true class (rows) got each decision (columns):
 
-    Without `classes` and `decision_labels` both are the sorted labels seen in either array (False and True for booleans). Decisions that are not classes
-    (abstain, review) must be named in `decision_labels`. ValueError for an unknown or missing label, lengths that differ, bad weights.
+    N_ij of Ferrer (2025), eq. (2).
+
+    Without `classes` and `decision_labels` both are the sorted labels seen in either array (False
+    and True for booleans). Decisions that are not classes (abstain, review) must be named in
+    `decision_labels`. ValueError for an unknown or missing label, lengths that differ, bad weights.
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) true labels, any hashable values
+    decisions : array_like
+        (N,) decisions, any hashable values
+    classes : array_like, optional
+        K labels, the order of the rows; default: those seen, sorted
+    decision_labels : array_like, optional
+        M labels, the order of the columns; default: the classes
+    sample_weight : array_like, optional
+        (N,) non-negative weights
+
+    Returns
+    -------
+    ndarray
+        (K, M): int64, or float64 with weights
     """
     y, d, K, M = _encode(y_true, decisions, classes, decision_labels)
     weight = check_weights(sample_weight, len(y))
@@ -198,20 +289,45 @@ def confusion_counts(
 
 # %% ../nbs/01_confusion.ipynb #43d94787
 def joint_counts(
-    y_true: ArrayLike,                         # (N,) true labels
-    decisions_a: ArrayLike,                    # (N,) decisions of the first classifier
-    decisions_b: ArrayLike,                    # (N,) decisions of the second, on the same samples
+    y_true,
+    decisions_a,
+    decisions_b,
     *,
-    classes: ArrayLike | None = None,          # K labels; default: all that are seen, sorted
-    decision_labels: ArrayLike | None = None,  # M labels; default: the classes
-    sample_weight: ArrayLike | None = None,    # (N,) non-negative weights
-) -> np.ndarray:                               # (K, M, M): true class, first decision, second decision
-    """How many samples of class i got decision j from one classifier and k from another (Margineantu & Dietterich 2000, section 4).
+    classes=None,
+    decision_labels=None,
+    sample_weight=None,
+) -> np.ndarray:
+    """How many samples of class i got decision j from one classifier and k from another (Margineantu &
+    Dietterich 2000, section 4).
 
-    `joint.sum(2)` and `joint.sum(1)` are the two confusion matrices. ValueError as in `confusion_counts`.
+    `joint.sum(2)` and `joint.sum(1)` are the two confusion matrices. ValueError as in
+    `confusion_counts`.
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) true labels
+    decisions_a : array_like
+        (N,) decisions of the first classifier
+    decisions_b : array_like
+        (N,) decisions of the second, on the same samples
+    classes : array_like, optional
+        K labels; default: all that are seen, sorted
+    decision_labels : array_like, optional
+        M labels; default: the classes
+    sample_weight : array_like, optional
+        (N,) non-negative weights
+
+    Returns
+    -------
+    ndarray
+        (K, M, M): true class, first decision, second decision
     """
     if classes is None:
-        arrays = [check_1d(a, name) for a, name in ((y_true, "y_true"), (decisions_a, "decisions_a"), (decisions_b, "decisions_b"))]
+        arrays = [
+            check_1d(a, name)
+            for a, name in ((y_true, "y_true"), (decisions_a, "decisions_a"), (decisions_b, "decisions_b"))
+        ]
         classes = _seen(*arrays) if decision_labels is None else _seen(arrays[0])
     y, a, K, M = _encode(y_true, decisions_a, classes, decision_labels, name="decisions_a")
     _, b, _, _ = _encode(y_true, decisions_b, classes, decision_labels, name="decisions_b")
@@ -231,6 +347,7 @@ _CELLS = ("tp", "fp", "fn", "tn")
 @dataclass(frozen=True, eq=False)
 class _Cells:
     "Four arrays of one shape."
+
     tp: np.ndarray  # positive, decided positive
     fp: np.ndarray  # negative, decided positive
     fn: np.ndarray  # positive, decided negative
@@ -238,23 +355,31 @@ class _Cells:
 
     def __post_init__(self):
         for name, value in zip(_CELLS, np.broadcast_arrays(*(np.asarray(getattr(self, c)) for c in _CELLS))):
-            if value.dtype.kind not in "biuf" or (value.size and not (value.min() >= 0 and (value.dtype.kind in "iu" or value.max() < np.inf))):
+            if value.dtype.kind not in "biuf" or (
+                value.size and not (value.min() >= 0 and (value.dtype.kind in "iu" or value.max() < np.inf))
+            ):
                 raise ValueError(f"{name}: counts must be finite numbers and at least 0, got {value}")
             object.__setattr__(self, name, value.astype(_wide(value.dtype), copy=False)[()])
 
     def __add__(self, other):  # merging two sets of samples
-        if not isinstance(other, _Cells): return self if isinstance(other, int) and other == 0 else NotImplemented
+        if not isinstance(other, _Cells):
+            return self if isinstance(other, int) and other == 0 else NotImplemented
         return type(self)(*(getattr(self, c) + getattr(other, c) for c in _CELLS))
 
     __radd__ = __add__  # so that sum() works
 
-    def __getitem__(self, index): return type(self)(*(getattr(self, c)[index] for c in _CELLS))
+    def __getitem__(self, index):
+        return type(self)(*(getattr(self, c)[index] for c in _CELLS))
 
-    def __eq__(self, other): return isinstance(other, _Cells) and all(np.array_equal(getattr(self, c), getattr(other, c)) for c in _CELLS)
+    def __eq__(self, other):
+        return isinstance(other, _Cells) and all(
+            np.array_equal(getattr(self, c), getattr(other, c)) for c in _CELLS
+        )
 
 # %% ../nbs/01_confusion.ipynb #d5e00035
 class _Rates(_Cells):
     "Sums and rates of the four cells (a rate is nan where it has no sample), and ways to show them."
+
     shape = property(lambda self: np.shape(self.tp), doc="Shape of the arrays; () for one confusion matrix.")
     p = property(lambda self: self.tp + self.fn, doc="Positives.")
     n = property(lambda self: self.fp + self.tn, doc="Negatives.")
@@ -262,13 +387,22 @@ class _Rates(_Cells):
     predicted_p = property(lambda self: self.tp + self.fp, doc="Samples decided positive.")
     predicted_n = property(lambda self: self.fn + self.tn, doc="Samples decided negative.")
     prevalence = property(lambda self: _ratio(self.p, self.total), doc="Share of positives (pi).")
-    predicted_prevalence = property(lambda self: _ratio(self.predicted_p, self.total), doc="Share decided positive.")
+    predicted_prevalence = property(
+        lambda self: _ratio(self.predicted_p, self.total), doc="Share decided positive."
+    )
     tpr = property(lambda self: _ratio(self.tp, self.p), doc="True positive rate, recall, sensitivity.")
     fnr = property(lambda self: _ratio(self.fn, self.p), doc="False negative rate (beta): positives missed.")
-    fpr = property(lambda self: _ratio(self.fp, self.n), doc="False positive rate (alpha): negatives called positive.")
+    fpr = property(
+        lambda self: _ratio(self.fp, self.n), doc="False positive rate (alpha): negatives called positive."
+    )
     tnr = property(lambda self: _ratio(self.tn, self.n), doc="True negative rate, specificity.")
-    precision = property(lambda self: _ratio(self.tp, self.predicted_p), doc="Positives among those decided positive.")
-    npv = property(lambda self: _ratio(self.tn, self.predicted_n), doc="Negative predictive value: negatives among those decided negative.")
+    precision = property(
+        lambda self: _ratio(self.tp, self.predicted_p), doc="Positives among those decided positive."
+    )
+    npv = property(
+        lambda self: _ratio(self.tn, self.predicted_n),
+        doc="Negative predictive value: negatives among those decided negative.",
+    )
     fdr = property(lambda self: _ratio(self.fp, self.predicted_p), doc="False discovery rate, 1 - precision.")
     fomr = property(lambda self: _ratio(self.fn, self.predicted_n), doc="False omission rate, 1 - npv.")
 
@@ -276,7 +410,8 @@ class _Rates(_Cells):
         "Matrices of shape (..., 2, 2): true class in rows, decision in columns, positive last."
         return np.stack([self.tn, self.fp, self.fn, self.tp], axis=-1).reshape(*self.shape, 2, 2)
 
-    def _repr_html_(self) -> str | None: return None if self.shape else _html(self)
+    def _repr_html_(self) -> str | None:
+        return None if self.shape else _html(self)
 
 # %% ../nbs/01_confusion.ipynb #5cdd054a
 class BinaryCounts(_Rates):
@@ -286,8 +421,12 @@ class BinaryCounts(_Rates):
     """
 
     @classmethod
-    def from_labels(cls, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> "BinaryCounts":
-        "Counts of 0/1 or boolean labels and decisions; ValueError for any other label (say `y == positive_label`)."
+    def from_labels(
+        cls, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+    ) -> "BinaryCounts":
+        """Counts of 0/1 or boolean labels and decisions; ValueError for any other label (say `y ==
+        positive_label`).
+        """
         t, d = check_binary(y_true, "y_true"), check_binary(y_pred, "y_pred")
         check_1d(d, "y_pred", len(t))
         return cls.from_matrix(confusion_counts(t, d, classes=[False, True], sample_weight=sample_weight))
@@ -299,23 +438,33 @@ class BinaryCounts(_Rates):
         return cls(tp=c[..., 1, 1], fp=c[..., 0, 1], fn=c[..., 1, 0], tn=c[..., 0, 0])
 
     @classmethod
-    def from_rates(cls, total: ArrayLike, prevalence: ArrayLike, fpr: ArrayLike, fnr: ArrayLike) -> "BinaryCounts":
-        "Counts (not rounded) of `total` samples with this prevalence and these error rates, all in [0, 1]; arguments broadcast."
+    def from_rates(
+        cls, total: ArrayLike, prevalence: ArrayLike, fpr: ArrayLike, fnr: ArrayLike
+    ) -> "BinaryCounts":
+        """Counts (not rounded) of `total` samples with this prevalence and these error rates, all in
+        [0, 1]; arguments broadcast.
+        """
         return cls(*_cells_of_rates(total, prevalence, fpr, fnr))
 
     def with_prevalence(self, prevalence: ArrayLike) -> "BinaryCounts":
-        "The same error rates and total at another prevalence; ValueError where a class without a sample has no error rate."
+        """The same error rates and total at another prevalence; ValueError where a class without a
+        sample has no error rate.
+        """
         if np.any(np.equal(self.p, 0) | np.equal(self.n, 0)):
-            raise ValueError("prevalence: cannot be changed where a class has no sample, since its error rate is unknown")
+            raise ValueError(
+                "prevalence: cannot be changed where a class has no sample, since its error rate is unknown"
+            )
         return self.from_rates(self.total, prevalence, self.fpr, self.fnr)
 
 # %% ../nbs/01_confusion.ipynb #b0293733
 def _cells_of_rates(total, prevalence, fpr, fnr) -> tuple:
     "tp, fp, fn, tn."
     total, *rates = np.broadcast_arrays(*(np.asarray(v, float) for v in (total, prevalence, fpr, fnr)))
-    if not ((total >= 0) & (total < np.inf)).all(): raise ValueError(f"total: must be finite and at least 0, got {total}")
+    if not ((total >= 0) & (total < np.inf)).all():
+        raise ValueError(f"total: must be finite and at least 0, got {total}")
     for name, rate in zip(("prevalence", "fpr", "fnr"), rates):
-        if not ((rate >= 0) & (rate <= 1)).all(): raise ValueError(f"{name}: must lie in [0, 1], got {rate}")
+        if not ((rate >= 0) & (rate <= 1)).all():
+            raise ValueError(f"{name}: must lie in [0, 1], got {rate}")
     prevalence, fpr, fnr = rates
     p, n = total * prevalence, total * (1 - prevalence)
     return p * (1 - fnr), n * fpr, p * fnr, n * (1 - fpr)
@@ -324,18 +473,23 @@ def _cells_of_rates(total, prevalence, fpr, fnr) -> tuple:
 def _html(counts) -> str:
     "One binary confusion matrix as a table."
     rows = [("class 0", counts.tn, counts.fp), ("class 1", counts.fn, counts.tp)]
-    body = "".join(f"<tr><th>{name}</th><td>{left:g}</td><td>{right:g}</td></tr>" for name, left, right in rows)
+    body = "".join(
+        f"<tr><th>{name}</th><td>{left:g}</td><td>{right:g}</td></tr>" for name, left, right in rows
+    )
     return f"<table><thead><tr><th></th><th>decided 0</th><th>decided 1</th></tr></thead><tbody>{body}</tbody></table>"
 
 
 def check_binary(values: ArrayLike, name: str = "y_true", n: int | None = None) -> np.ndarray:
     "Labels that are 0/1 or booleans, as booleans; `ValueError` for others."
     v = check_1d(np.asarray(values), name, n)
-    if v.dtype == bool: return v
+    if v.dtype == bool:
+        return v
     positive = v == 1
     if v.dtype.kind not in "biuf" or not (positive | (v == 0)).all():
         some = list(dict.fromkeys(v.tolist()))[:4]
-        raise ValueError(f"{name}: expected 0/1 or booleans, got values such as {some}; say which label is positive: {name} == label")
+        raise ValueError(
+            f"{name}: expected 0/1 or booleans, got values such as {some}; say which label is positive: {name} == label"
+        )
     return positive
 
 # %% ../nbs/01_confusion.ipynb #822a9717
@@ -343,12 +497,15 @@ _MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 but its sign
 
 
 def _pack(positive: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, int] | None:
-    "One integer per sample, in the order of the scores, whose last bit is the label, and the offset taken from nonzero scores; None if they do not fit."
+    """One integer per sample, in the order of the scores, whose last bit is the label, and the offset
+    taken from nonzero scores; None if they do not fit.
+    """
     bits, keys = scores.view(np.int64), np.empty(len(scores), np.int64)
     blocks = [slice(i, i + _BLOCK) for i in range(0, len(scores), _BLOCK)]
     ranges = [_nonzero_range(bits[b] & _MAGNITUDE) for b in blocks]
     offset = min((low for low, _ in ranges), default=1) - 1
-    if max((high for _, high in ranges), default=0) - offset >= 2**62: return None
+    if max((high for _, high in ranges), default=0) - offset >= 2**62:
+        return None
     for b in blocks:
         key, sign = np.bitwise_and(bits[b], _MAGNITUDE, out=keys[b]), bits[b] >> 63  # sign: 0 or -1
         key -= offset
@@ -370,7 +527,7 @@ def _unpack(packed: np.ndarray, offset: int) -> tuple[np.ndarray, np.ndarray]:
     "Scores and the number of positives so far, after a leading +inf and 0."
     scores, tp = np.full(len(packed) + 1, np.inf), np.zeros(len(packed) + 1, np.int64)
     for start in range(0, len(packed), _BLOCK):
-        block = packed[start:start + _BLOCK]
+        block = packed[start : start + _BLOCK]
         out = slice(start + 1, start + 1 + len(block))
         np.cumsum(block & 1, out=tp[out])
         tp[out] += tp[start]
@@ -381,7 +538,9 @@ def _unpack(packed: np.ndarray, offset: int) -> tuple[np.ndarray, np.ndarray]:
 
 # %% ../nbs/01_confusion.ipynb #b6144f8b
 def _descending(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> tuple:
-    "Scores from the highest down, and the positives and negatives (their weight) so far, after a leading +inf, 0, 0."
+    """Scores from the highest down, and the positives and negatives (their weight) so far, after a
+    leading +inf, 0, 0.
+    """
     packed = _pack(positive, scores) if weight is None else None
     if packed is not None:
         keys, offset = packed
@@ -391,34 +550,50 @@ def _descending(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray | N
     order = np.argsort(scores, kind="stable")[::-1]
     weight = np.ones(len(order), int) if weight is None else weight[order]
     sums = (np.cumsum(weight * side[order]) for side in (positive, ~positive))
-    return np.append(np.inf, scores[order] + 0.), *(np.append(np.zeros(1, s.dtype), s) for s in sums)
+    return np.append(np.inf, scores[order] + 0.0), *(np.append(np.zeros(1, s.dtype), s) for s in sums)
 
 # %% ../nbs/01_confusion.ipynb #4557adac
 @dataclass(frozen=True)
 class ThresholdCounts:
-    "Counts at every distinct threshold, from the highest down: `thresholds` (T + 1,), the first +inf (nobody positive), and `counts` of that shape."
+    """Counts at every distinct threshold, from the highest down: `thresholds` (T + 1,), the first +inf
+    (nobody positive), and `counts` of that shape.
+    """
+
     thresholds: np.ndarray
     counts: BinaryCounts
 
 
 def threshold_counts(
-    y_true: ArrayLike,                       # (N,) labels, 0/1 or booleans
-    scores: ArrayLike,                       # (N,) scores, higher for positives; -inf and +inf allowed
+    y_true,
+    scores,
     *,
-    sample_weight: ArrayLike | None = None,  # (N,) non-negative weights
+    sample_weight=None,
 ) -> ThresholdCounts:
-    """Binary counts of the decision `score >= threshold` at every distinct score, in one sort; equal scores go together.
+    """Binary counts of the decision `score >= threshold` at every distinct score, in one sort; equal
+    scores go together.
 
-    Thresholds descend, from +inf (nobody positive) to the lowest score (everybody). With one class only, or without samples, the counts
-    are still defined and the rates of the missing class are nan. Weight 0 leaves a sample out. ValueError for NaN scores, labels other than
-    0/1, bad weights or lengths.
+    Thresholds descend, from +inf (nobody positive) to the lowest score (everybody). With one class
+    only, or without samples, the counts are still defined and the rates of the missing class are
+    nan. Weight 0 leaves a sample out. ValueError for NaN scores, labels other than 0/1, bad weights
+    or lengths.
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) labels, 0/1 or booleans
+    scores : array_like
+        (N,) scores, higher for positives; -inf and +inf allowed
+    sample_weight : array_like, optional
+        (N,) non-negative weights
     """
     positive = check_binary(y_true)
     scores = check_scores(scores, len(positive))
     weight = check_weights(sample_weight, len(positive))
-    if weight is not None: positive, scores, weight = (v[weight > 0] for v in (positive, scores, weight))
+    if weight is not None:
+        positive, scores, weight = (v[weight > 0] for v in (positive, scores, weight))
     curve = scores, tp, fp = _descending(positive, scores, weight)
     last = np.append(scores[1:] != scores[:-1], True)  # the last sample of each tie,
-    last[0] = True                                     # and "nobody"
-    if not last.all(): scores, tp, fp = (v[last] for v in curve)
+    last[0] = True  # and "nobody"
+    if not last.all():
+        scores, tp, fp = (v[last] for v in curve)
     return ThresholdCounts(scores, BinaryCounts(tp=tp, fp=fp, fn=tp[-1] - tp, tn=fp[-1] - fp))

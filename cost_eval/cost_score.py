@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from .confusion import BinaryCounts, check_binary, check_counts, check_scores, check_weights, optional_import, threshold_counts
+from cost_eval.confusion import (
+    BinaryCounts,
+    check_binary,
+    check_counts,
+    check_scores,
+    check_weights,
+    optional_import,
+    threshold_counts,
+)
 from .costs import CostMatrix
 from .decisions import bayes_threshold, best_threshold
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
@@ -24,7 +32,9 @@ def _check_ratio(cost_ratio) -> np.ndarray:
     "Cost ratios as a float array; `ValueError` unless all are positive and finite."
     r = np.asarray(cost_ratio, float)
     if not (np.isfinite(r) & (r > 0)).all():
-        raise ValueError(f"cost_ratio: C_FN / C_FP must be positive and finite, got {cost_ratio}; if an error costs nothing there is nothing to weigh")
+        raise ValueError(
+            f"cost_ratio: C_FN / C_FP must be positive and finite, got {cost_ratio}; if an error costs nothing there is nothing to weigh"
+        )
     return r
 
 
@@ -32,22 +42,33 @@ def _check_share(value, name: str) -> np.ndarray:
     "Shares as a float array; `ValueError` unless all are NaN (undefined) or in [0, 1]."
     v = np.asarray(value, float)
     bad = (v < 0) | (v > 1)
-    if bad.any(): raise ValueError(f"{name}: must be in [0, 1], got {v[bad].flat[0]}; divide percentages by 100")
+    if bad.any():
+        raise ValueError(f"{name}: must be in [0, 1], got {v[bad].flat[0]}; divide percentages by 100")
     return v
 
 
 def _check_prevalence(prevalence) -> np.ndarray:
     "Prevalences as a float array; `ValueError` unless all lie strictly between 0 and 1."
     p = np.asarray(prevalence, float)
-    if not ((p > 0) & (p < 1)).all(): raise ValueError(f"prevalence: must lie strictly between 0 and 1, got {prevalence}")
+    if not ((p > 0) & (p < 1)).all():
+        raise ValueError(f"prevalence: must lie strictly between 0 and 1, got {prevalence}")
     return p
 
 # %% ../nbs/30_cost_score.ipynb #bdd01dd9
 def lowest_precision(
-    recall: ArrayLike,      # any shape, in [0, 1]
-    prevalence: ArrayLike,  # broadcasts with recall, in (0, 1)
+    recall,
+    prevalence,
 ) -> np.ndarray:
-    "The precision when every negative is a false alarm: with that recall and prevalence, no classifier has less."
+    """The precision when every negative is a false alarm: with that recall and prevalence, no
+    classifier has less.
+
+    Parameters
+    ----------
+    recall : array_like
+        any shape, in [0, 1]
+    prevalence : array_like
+        broadcasts with recall, in (0, 1)
+    """
     recall, prevalence = _check_share(recall, "recall"), _check_prevalence(prevalence)
     return recall * prevalence / (recall * prevalence + 1 - prevalence)
 
@@ -56,46 +77,94 @@ def _check_pairs(precision, recall, prevalence) -> tuple[np.ndarray, np.ndarray]
     "Precision and recall as arrays; `ValueError` for pairs that no confusion matrix has."
     p, r = _check_share(precision, "precision"), _check_share(recall, "recall")
     if ((p == 0) & (r > 0)).any():
-        raise ValueError("precision: 0 with a recall above 0 is impossible, for one true alarm makes both positive")
-    if (np.isnan(p) & (r > 0)).any(): raise ValueError("precision: NaN, although recall is above 0; it is undefined only where nobody is predicted positive")
+        raise ValueError(
+            "precision: 0 with a recall above 0 is impossible, for one true alarm makes both positive"
+        )
+    if (np.isnan(p) & (r > 0)).any():
+        raise ValueError(
+            "precision: NaN, although recall is above 0; it is undefined only where nobody is predicted positive"
+        )
     if prevalence is not None:
         low = lowest_precision(r, prevalence)
         bad = np.broadcast_to(p, np.broadcast_shapes(p.shape, low.shape)) < low - 1e-9
         if bad.any():
-            raise ValueError(f"precision: below {np.broadcast_to(low, bad.shape)[bad][0]:.4g}, the least possible with that recall and prevalence "
-                             f"(everybody positive); got {np.broadcast_to(p, bad.shape)[bad][0]:.4g}")
+            raise ValueError(
+                f"precision: below {np.broadcast_to(low, bad.shape)[bad][0]:.4g}, the least possible with that recall and prevalence "
+                f"(everybody positive); got {np.broadcast_to(p, bad.shape)[bad][0]:.4g}"
+            )
     return p, r
 
 # %% ../nbs/30_cost_score.ipynb #f54608b1
 def cost_score(
-    precision: ArrayLike,   # in [0, 1]; NaN where nobody is predicted positive
-    recall: ArrayLike,      # in [0, 1]
-    cost_ratio: ArrayLike,  # C_FN / C_FP > 0
+    precision,
+    recall,
+    cost_ratio,
     *,
-    prevalence: ArrayLike | None = None,  # only to refuse pairs that are impossible with it
-) -> np.ndarray:            # broadcast shape, >= 0; lower is better
-    """Cost of all errors per positive case, in false alarms: C_score of Marwah et al. (2024), eq. (13). Lower is better.
+    prevalence=None,
+) -> np.ndarray:
+    """Cost of all errors per positive case, in false alarms:
 
-    With nobody predicted positive (recall 0, precision NaN, or 1 as precision-recall curves have it) it is `cost_ratio`: every positive is missed.
-    With recall and precision both 0 it is NaN: they do not tell how many false alarms there were.
-    Raises `ValueError` for shares outside [0, 1], a ratio that is not positive, and impossible pairs.
+    C_score of Marwah et al. (2024), eq. (13). Lower is better.
+
+    With nobody predicted positive (recall 0, precision NaN, or 1 as precision-recall curves have
+    it) it is `cost_ratio`: every positive is missed. With recall and precision both 0 it is NaN:
+    they do not tell how many false alarms there were. Raises `ValueError` for shares outside [0,
+    1], a ratio that is not positive, and impossible pairs.
+
+    Parameters
+    ----------
+    precision : array_like
+        in [0, 1]; NaN where nobody is predicted positive
+    recall : array_like
+        in [0, 1]
+    cost_ratio : array_like
+        C_FN / C_FP > 0
+    prevalence : array_like, optional
+        only to refuse pairs that are impossible with it
+
+    Returns
+    -------
+    ndarray
+        broadcast shape, >= 0; lower is better
     """
     r_c, (p, r) = _check_ratio(cost_ratio), _check_pairs(precision, recall, prevalence)
     with np.errstate(divide="ignore", invalid="ignore"):
-        alarms = np.where((r == 0) & (np.isnan(p) | (p > 0)), 0., (1 / p - 1) * r)
+        alarms = np.where((r == 0) & (np.isnan(p) | (p > 0)), 0.0, (1 / p - 1) * r)
     return (alarms + r_c * (1 - r))[()]
 
 # %% ../nbs/30_cost_score.ipynb #e5585a94
 def cost_score_from_rates(
-    tpr: ArrayLike,         # recall, in [0, 1]
-    fpr: ArrayLike,         # in [0, 1]
-    prevalence: ArrayLike,  # in (0, 1)
-    cost_ratio: ArrayLike,  # C_FN / C_FP > 0
+    tpr,
+    fpr,
+    prevalence,
+    cost_ratio,
     *,
-    per: str = "case",      # "case": eq. (8); "positive": divided by the prevalence, equal to `cost_score`
-) -> np.ndarray:            # broadcast shape, >= 0; lower is better
-    "Cost of all errors per case (or per positive), in false alarms: Marwah et al. (2024), eq. (8). `ValueError` for rates outside [0, 1]."
-    if per not in ("case", "positive"): raise ValueError(f"per: 'case' or 'positive', got {per!r}")
+    per: str = "case",
+) -> np.ndarray:
+    """Cost of all errors per case (or per positive), in false alarms:
+
+    Marwah et al. (2024), eq. (8). `ValueError` for rates outside [0, 1].
+
+    Parameters
+    ----------
+    tpr : array_like
+        recall, in [0, 1]
+    fpr : array_like
+        in [0, 1]
+    prevalence : array_like
+        in (0, 1)
+    cost_ratio : array_like
+        C_FN / C_FP > 0
+    per : str, default 'case'
+        "case": eq. (8); "positive": divided by the prevalence, equal to `cost_score`
+
+    Returns
+    -------
+    ndarray
+        broadcast shape, >= 0; lower is better
+    """
+    if per not in ("case", "positive"):
+        raise ValueError(f"per: 'case' or 'positive', got {per!r}")
     pi, r_c = _check_prevalence(prevalence), _check_ratio(cost_ratio)
     tpr, fpr = _check_share(tpr, "tpr"), _check_share(fpr, "fpr")
     cost = fpr + pi * (r_c * (1 - tpr) - fpr)
@@ -103,37 +172,93 @@ def cost_score_from_rates(
 
 # %% ../nbs/30_cost_score.ipynb #dd12ba28
 def isocost_precision(
-    recall: ArrayLike,      # any shape, in [0, 1]
-    cost_score: ArrayLike,  # broadcasts with recall, >= 0
-    cost_ratio: ArrayLike,  # C_FN / C_FP > 0
-) -> np.ndarray:            # NaN where no precision in (0, 1] gives that score
-    "Precision on the contour of a cost score: Marwah et al. (2024), eq. (14) solved for precision."
-    recall, cost_ratio, level = _check_share(recall, "recall"), _check_ratio(cost_ratio), np.asarray(cost_score, float)
-    if (level < 0).any(): raise ValueError(f"cost_score: cannot be negative, got {level.min()}")
-    with np.errstate(divide="ignore", invalid="ignore"): p = recall / (level - cost_ratio + (1 + cost_ratio) * recall)
+    recall,
+    cost_score,
+    cost_ratio,
+) -> np.ndarray:
+    """Precision on the contour of a cost score: Marwah et al. (2024), eq. (14) solved for precision.
+
+    Parameters
+    ----------
+    recall : array_like
+        any shape, in [0, 1]
+    cost_score : array_like
+        broadcasts with recall, >= 0
+    cost_ratio : array_like
+        C_FN / C_FP > 0
+
+    Returns
+    -------
+    ndarray
+        NaN where no precision in (0, 1] gives that score
+    """
+    recall, cost_ratio, level = (
+        _check_share(recall, "recall"),
+        _check_ratio(cost_ratio),
+        np.asarray(cost_score, float),
+    )
+    if (level < 0).any():
+        raise ValueError(f"cost_score: cannot be negative, got {level.min()}")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = recall / (level - cost_ratio + (1 + cost_ratio) * recall)
     return np.where((p > 0) & (p <= 1 + 1e-12), np.minimum(p, 1), np.nan)[()]
 
 # %% ../nbs/30_cost_score.ipynb #5386aa65
 def isocost_slope(
-    recall: ArrayLike,      # any shape, in [0, 1]
-    cost_score: ArrayLike,  # broadcasts with recall, >= 0
-    cost_ratio: ArrayLike,  # C_FN / C_FP > 0
-) -> np.ndarray:            # dP/dR; NaN where the contour has no point
-    "Slope of the contour of a cost score on the plane of recall and precision: Marwah et al. (2024), appendix A.2."
+    recall,
+    cost_score,
+    cost_ratio,
+) -> np.ndarray:
+    """Slope of the contour of a cost score on the plane of recall and precision:
+
+    Marwah et al. (2024), appendix A.2.
+
+    Parameters
+    ----------
+    recall : array_like
+        any shape, in [0, 1]
+    cost_score : array_like
+        broadcasts with recall, >= 0
+    cost_ratio : array_like
+        C_FN / C_FP > 0
+
+    Returns
+    -------
+    ndarray
+        dP/dR; NaN where the contour has no point
+    """
     precision = isocost_precision(recall, cost_score, cost_ratio)
     recall, level, cost_ratio = (np.asarray(v, float) for v in (recall, cost_score, cost_ratio))
-    with np.errstate(divide="ignore", invalid="ignore"): slope = (level - cost_ratio) / (level - cost_ratio + (1 + cost_ratio) * recall) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = (level - cost_ratio) / (level - cost_ratio + (1 + cost_ratio) * recall) ** 2
     return np.where(np.isnan(precision), np.nan, slope)[()]
 
 # %% ../nbs/30_cost_score.ipynb #8cc4b2fa
 class ThresholdTuning(NamedTuple):
-    "The best thresholds, each field shaped like the cost ratio; every threshold in (low, high] decides alike."
-    threshold: np.ndarray   # positive where score >= threshold; the middle of (low, high]
-    low: np.ndarray         # largest score below, -inf where everybody is positive
-    high: np.ndarray        # smallest score of a positive decision, +inf where nobody is positive
-    precision: np.ndarray   # NaN where nobody is positive
+    """The best thresholds, each field shaped like the cost ratio; every threshold in (low, high]
+    decides alike.
+
+    Attributes
+    ----------
+    threshold : ndarray
+        positive where score >= threshold; the middle of (low, high]
+    low : ndarray
+        largest score below, -inf where everybody is positive
+    high : ndarray
+        smallest score of a positive decision, +inf where nobody is positive
+    precision : ndarray
+        NaN where nobody is positive
+    recall : ndarray
+    cost_score : ndarray
+        lower is better
+    """
+
+    threshold: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    precision: np.ndarray
     recall: np.ndarray
-    cost_score: np.ndarray  # lower is better
+    cost_score: np.ndarray
 
 
 def _ratio_matrices(cost_ratio: np.ndarray) -> np.ndarray:
@@ -144,20 +269,38 @@ def _ratio_matrices(cost_ratio: np.ndarray) -> np.ndarray:
 
 # %% ../nbs/30_cost_score.ipynb #cbe10cbc
 def tune_threshold(
-    y_true: ArrayLike,      # (N,) binary labels, both classes present
-    scores: ArrayLike,      # (N,) higher means class 1; need not be probabilities
-    cost_ratio: ArrayLike,  # C_FN / C_FP > 0, any shape
+    y_true,
+    scores,
+    cost_ratio,
     *,
-    prevalence: float | None = None,         # of the deployment; None: the data's own
-    sample_weight: ArrayLike | None = None,  # (N,)
+    prevalence: float | None = None,
+    sample_weight=None,
 ) -> ThresholdTuning:
-    """The threshold of lowest cost score, exact over all distinct thresholds, for one ratio or many after one sort.
+    """The threshold of lowest cost score, exact over all distinct thresholds, for one ratio or many
+    after one sort.
 
-    Marwah et al. (2024), section 3.7. Of thresholds with equal score the highest is returned (fewest alarms).
-    Raises `ValueError` for labels of one class, NaN scores, ratios that are not positive, prevalences outside (0, 1).
+    Marwah et al. (2024), section 3.7. Of thresholds with equal score the highest is returned
+    (fewest alarms). Raises `ValueError` for labels of one class, NaN scores, ratios that are not
+    positive, prevalences outside (0, 1).
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) binary labels, both classes present
+    scores : array_like
+        (N,) higher means class 1; need not be probabilities
+    cost_ratio : array_like
+        C_FN / C_FP > 0, any shape
+    prevalence : float, optional
+        of the deployment; None: the data's own
+    sample_weight : array_like, optional
+        (N,)
     """
     r_c, y = _check_ratio(cost_ratio), check_binary(y_true)
-    if y.all() or not y.any(): raise ValueError(f"y_true: only class {int(y.all()) if len(y) else 'es of nobody'} is present; a threshold needs cases of both classes")
+    if y.all() or not y.any():
+        raise ValueError(
+            f"y_true: only class {int(y.all()) if len(y) else 'es of nobody'} is present; a threshold needs cases of both classes"
+        )
     priors = None if prevalence is None else [1 - float(_check_prevalence(prevalence)), float(prevalence)]
     best = best_threshold(y, scores, _ratio_matrices(r_c), priors=priors, sample_weight=sample_weight)
     c = best.counts if prevalence is None else best.counts.with_prevalence(prevalence)
@@ -166,79 +309,165 @@ def tune_threshold(
 
 # %% ../nbs/30_cost_score.ipynb #2cf360b3
 class Saving(NamedTuple):
-    "What the second threshold saves against the first, each array shaped like the cost ratio."
-    saving: np.ndarray        # 1 - C_b / C_a on the data; NaN where C_a is 0
-    low: np.ndarray           # ends of the percentile bootstrap interval
+    """What the second threshold saves against the first, each array shaped like the cost ratio.
+
+    Attributes
+    ----------
+    saving : ndarray
+        1 - C_b / C_a on the data; NaN where C_a is 0
+    low : ndarray
+        ends of the percentile bootstrap interval
+    high : ndarray
+    cost_scores : ndarray
+        (2, ...): C_a, C_b
+    distribution : ndarray
+        (n_resamples, ...), sorted
+    """
+
+    saving: np.ndarray
+    low: np.ndarray
     high: np.ndarray
-    cost_scores: np.ndarray   # (2, ...): C_a, C_b
-    distribution: np.ndarray  # (n_resamples, ...), sorted
+    cost_scores: np.ndarray
+    distribution: np.ndarray
 
 
 def _kinds(y, decisions, sample_weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    "Kinds of cases: how many, false alarms and misses of one case under each decision (G, 2), and its weight as a positive (G,)."
+    """Kinds of cases: how many, false alarms and misses of one case under each decision (G, 2), and
+    its weight as a positive (G,).
+    """
     w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
     kinds, count = np.unique(np.column_stack([y, *decisions, w]), axis=0, return_counts=True)
-    if len(kinds) > 4096: raise ValueError(f"sample_weight: {len(kinds)} kinds of cases; round the weights to fewer distinct values")
+    if len(kinds) > 4096:
+        raise ValueError(
+            f"sample_weight: {len(kinds)} kinds of cases; round the weights to fewer distinct values"
+        )
     positive, wrong, w = kinds[:, :1] == 1, kinds[:, 1:3] != kinds[:, :1], kinds[:, 3:]
     return count, np.stack([wrong & ~positive, wrong & positive]) * w, positive[:, 0] * w[:, 0]
 
 # %% ../nbs/30_cost_score.ipynb #b258ac49
 def paired_saving(
-    y_true: ArrayLike,       # (N,) binary labels
-    decisions_a: ArrayLike,  # (N,) 0/1: the decisions to beat
-    decisions_b: ArrayLike,  # (N,) 0/1
-    cost_ratio: ArrayLike,   # C_FN / C_FP > 0, any shape
+    y_true,
+    decisions_a,
+    decisions_b,
+    cost_ratio,
     *,
-    confidence: float = .95,
+    confidence: float = 0.95,
     n_resamples: int = 10_000,
-    sample_weight: ArrayLike | None = None,  # (N,), few distinct values
+    sample_weight=None,
     rng=None,
 ) -> Saving:
-    "What decisions b save against a on the same cases, with a percentile bootstrap interval over the cases. `ValueError` for bad levels, ratios or lengths."
+    """What decisions b save against a on the same cases, with a percentile bootstrap interval over the
+    cases.
+
+    `ValueError` for bad levels, ratios or lengths.
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) binary labels
+    decisions_a : array_like
+        (N,) 0/1: the decisions to beat
+    decisions_b : array_like
+        (N,) 0/1
+    cost_ratio : array_like
+        C_FN / C_FP > 0, any shape
+    confidence : float, default 0.95
+    n_resamples : int, default 10000
+    sample_weight : array_like, optional
+        (N,), few distinct values
+    rng : optional
+    """
     r_c, y = _check_ratio(cost_ratio), check_binary(y_true)
     a, b = check_binary(decisions_a, "decisions_a", len(y)), check_binary(decisions_b, "decisions_b", len(y))
-    if not y.any(): raise ValueError("y_true: no positive case, so there is no cost per positive")
-    if not 0 < confidence < 1: raise ValueError(f"confidence: must lie strictly between 0 and 1, got {confidence}")
-    if n_resamples < 100: raise ValueError(f"n_resamples: at least 100 are needed for an interval, got {n_resamples}")
+    if not y.any():
+        raise ValueError("y_true: no positive case, so there is no cost per positive")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence: must lie strictly between 0 and 1, got {confidence}")
+    if n_resamples < 100:
+        raise ValueError(f"n_resamples: at least 100 are needed for an interval, got {n_resamples}")
     count, errors, positive = _kinds(y, [a, b], check_weights(sample_weight, len(y)))
     draws = np.random.default_rng(rng).multinomial(count.sum(), count / count.sum(), size=n_resamples)
-    total = lambda n: np.stack([n @ false + r_c[..., None] * (n @ missed) for false, missed in zip(errors[0].T, errors[1].T)])  # (2, ..., draws)
+    total = lambda n: np.stack(
+        [n @ false + r_c[..., None] * (n @ missed) for false, missed in zip(errors[0].T, errors[1].T)]
+    )  # (2, ..., draws)
     with np.errstate(divide="ignore", invalid="ignore"):
         here, each = (1 - cost[1] / cost[0] for cost in (total(count[None]), total(draws)))
-    low, high = np.nanquantile(each, [.5 - confidence / 2, .5 + confidence / 2], axis=-1)
+    low, high = np.nanquantile(each, [0.5 - confidence / 2, 0.5 + confidence / 2], axis=-1)
     scores = total(count[None])[..., 0] / (count @ positive)
     return Saving(here[..., 0][()], low[()], high[()], scores, np.moveaxis(np.sort(each), -1, 0))
 
 # %% ../nbs/30_cost_score.ipynb #12c9f99d
 def held_out_saving(
-    y_true: ArrayLike,    # (N,) binary labels, of data the thresholds have not seen
-    scores: ArrayLike,    # (N,)
-    threshold_a: float,   # the threshold to beat
-    threshold_b: float,   # the tuned one
-    cost_ratio: ArrayLike,  # C_FN / C_FP > 0, any shape
-    **kwargs,             # confidence, n_resamples, sample_weight, rng of `paired_saving`
+    y_true,
+    scores,
+    threshold_a: float,
+    threshold_b: float,
+    cost_ratio,
+    **kwargs,
 ) -> Saving:
-    "What threshold b saves against threshold a on held-out data (positive where score >= threshold): `paired_saving` of their decisions."
+    """What threshold b saves against threshold a on held-out data (positive where score >= threshold):
+
+    `paired_saving` of their decisions.
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) binary labels, of data the thresholds have not seen
+    scores : array_like
+        (N,)
+    threshold_a : float
+        the threshold to beat
+    threshold_b : float
+        the tuned one
+    cost_ratio : array_like
+        C_FN / C_FP > 0, any shape
+    **kwargs
+        confidence, n_resamples, sample_weight, rng of `paired_saving`
+    """
     s = check_scores(scores)
     return paired_saving(y_true, s >= threshold_a, s >= threshold_b, cost_ratio, **kwargs)
 
 # %% ../nbs/30_cost_score.ipynb #49c17d85
 def plot_isocost(
-    cost_ratio: float,  # C_FN / C_FP > 0
+    cost_ratio: float,
     *,
-    prevalence: float | None = None,  # shades the pairs it makes impossible; default: the labels' own, if any
-    y_true=None, scores=None,         # (N,) each: draws their precision-recall curve and its cheapest point
-    levels=None,                      # cost scores to draw; default: multiples of the cost ratio
-    sample_weight=None, ax=None,
+    prevalence: float | None = None,
+    y_true=None,
+    scores=None,
+    levels=None,
+    sample_weight=None,
+    ax=None,
 ):
-    "Contours of the cost score on the recall-precision plane (Marwah et al. 2024, Figure 2); returns the Axes."
-    if (y_true is None) != (scores is None): raise ValueError("y_true, scores: give both or neither")
+    """Contours of the cost score on the recall-precision plane (Marwah et al.
+
+    2024, Figure 2); returns the Axes.
+
+    Parameters
+    ----------
+    cost_ratio : float
+        C_FN / C_FP > 0
+    prevalence : float, optional
+        shades the pairs it makes impossible; default: the labels' own, if any
+    y_true, scores
+        (N,) each: draws their precision-recall curve and its cheapest point
+    levels : optional
+        cost scores to draw; default: multiples of the cost ratio
+    sample_weight, ax
+    """
+    if (y_true is None) != (scores is None):
+        raise ValueError("y_true, scores: give both or neither")
     r_c, ax = float(_check_ratio(cost_ratio)), ensure_axes(ax, figsize=(5, 4.4))
     recall = np.linspace(1e-3, 1, 800)
-    levels, labels = r_c * np.array([1, .2, .4, .6, .8, 1.3, 1.8, 3, 6]) if levels is None else np.atleast_1d(levels), []
-    for level in levels: _contour(ax, recall, level, r_c, labels)
-    if y_true is not None: prevalence = _model_curve(ax, y_true, scores, r_c, prevalence, sample_weight)
-    if prevalence is not None: ax.fill_between(recall, lowest_precision(recall, prevalence), color="0.85", lw=0, zorder=0)
+    levels, labels = (
+        r_c * np.array([1, 0.2, 0.4, 0.6, 0.8, 1.3, 1.8, 3, 6]) if levels is None else np.atleast_1d(levels),
+        [],
+    )
+    for level in levels:
+        _contour(ax, recall, level, r_c, labels)
+    if y_true is not None:
+        prevalence = _model_curve(ax, y_true, scores, r_c, prevalence, sample_weight)
+    if prevalence is not None:
+        ax.fill_between(recall, lowest_precision(recall, prevalence), color="0.85", lw=0, zorder=0)
     ax.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
     return ax
 
@@ -247,43 +476,84 @@ def _model_curve(ax, y_true, scores, cost_ratio, prevalence, sample_weight) -> f
     "A model's precision-recall curve with its cheapest point; the prevalence it is drawn for."
     best = tune_threshold(y_true, scores, cost_ratio, prevalence=prevalence, sample_weight=sample_weight)
     curve = threshold_counts(y_true, scores, sample_weight=sample_weight).counts[1:]
-    if prevalence is not None: curve = curve.with_prevalence(prevalence)
+    if prevalence is not None:
+        curve = curve.with_prevalence(prevalence)
     ax.plot(curve.tpr, curve.precision, color=COLORS[0], ls="-", lw=1.8)
     ax.plot(best.recall, best.precision, "o", color=COLORS[2], ms=8, zorder=5)
-    right = best.recall < .45  # room for the text
-    ax.annotate(f"cheapest: {best.cost_score:.3g}", (best.recall, best.precision), xytext=(8 if right else -8, -14), textcoords="offset points",
-                ha="left" if right else "right", color=COLORS[2], bbox={"fc": "white", "ec": "none", "pad": .4, "alpha": .8})
+    right = best.recall < 0.45  # room for the text
+    ax.annotate(
+        f"cheapest: {best.cost_score:.3g}",
+        (best.recall, best.precision),
+        xytext=(8 if right else -8, -14),
+        textcoords="offset points",
+        ha="left" if right else "right",
+        color=COLORS[2],
+        bbox={"fc": "white", "ec": "none", "pad": 0.4, "alpha": 0.8},
+    )
     return float(curve.prevalence.flat[0])
 
 
 def _contour(ax, recall, level, cost_ratio, labels):
-    "One contour, labelled where `labels`, the heights of those before it, leave room; the flat one, where alarms are worth nothing, is dashed."
+    """One contour, labelled where `labels`, the heights of those before it, leave room; the flat one,
+    where alarms are worth nothing, is dashed.
+    """
     p = isocost_precision(recall, level, cost_ratio)
     seen = np.flatnonzero(np.isfinite(p))
-    if not len(seen): return
+    if not len(seen):
+        return
     flat = np.isclose(level, cost_ratio)
-    ax.plot(recall, p, color="0.35", ls="--" if flat else "-", lw=1.2 if flat else .8)
-    at = seen[int(len(seen) * .82)]
-    if any(abs(p[at] - other) < .045 for other in labels): return
+    ax.plot(recall, p, color="0.35", ls="--" if flat else "-", lw=1.2 if flat else 0.8)
+    at = seen[int(len(seen) * 0.82)]
+    if any(abs(p[at] - other) < 0.045 for other in labels):
+        return
     labels.append(p[at])
-    ax.text(recall[at], p[at], f"{level:.3g}", fontsize=8, ha="center", va="center", color="0.2", bbox={"fc": "white", "ec": "none", "pad": .4})
+    ax.text(
+        recall[at],
+        p[at],
+        f"{level:.3g}",
+        fontsize=8,
+        ha="center",
+        va="center",
+        color="0.2",
+        bbox={"fc": "white", "ec": "none", "pad": 0.4},
+    )
 
 # %% ../nbs/30_cost_score.ipynb #cfb00e90
 def plot_threshold_cost(
-    y_true, scores,    # (N,) each
-    cost_ratio=(1.,),  # one or a few
-    *, prevalence=None, sample_weight=None, ax=None,
+    y_true,
+    scores,
+    cost_ratio=(1.0,),
+    *,
+    prevalence=None,
+    sample_weight=None,
+    ax=None,
 ):
-    "Cost score against the threshold, one line a ratio; dot and shade: the best thresholds (they decide alike). Returns the Axes."
+    """Cost score against the threshold, one line a ratio; dot and shade: the best thresholds (they
+    decide alike).
+
+    Returns the Axes.
+
+    Parameters
+    ----------
+    y_true, scores
+        (N,) each
+    cost_ratio : default (1.0,)
+        one or a few
+    prevalence, sample_weight, ax
+    """
     ratios, ax = np.atleast_1d(_check_ratio(cost_ratio)), ensure_axes(ax, figsize=(6, 3.8))
     curve = threshold_counts(y_true, scores, sample_weight=sample_weight)
     c = curve.counts if prevalence is None else curve.counts.with_prevalence(prevalence)
     best = tune_threshold(y_true, scores, ratios, prevalence=prevalence, sample_weight=sample_weight)
     at, c = curve.thresholds[1:], c[1:]  # the first is +inf
-    lines = [ax.plot(at[::-1], ((c.fp + r * c.fn) / c.p)[::-1], drawstyle="steps-pre", label=f"$r_c$ = {r:g}")[0] for r in ratios]
+    lines = [
+        ax.plot(at[::-1], ((c.fp + r * c.fn) / c.p)[::-1], drawstyle="steps-pre", label=f"$r_c$ = {r:g}")[0]
+        for r in ratios
+    ]
     for line, low, high, t, score in zip(lines, best.low, best.high, best.threshold, best.cost_score):
-        ax.axvspan(max(low, at[-1]), min(high, at[0]), color=line.get_color(), alpha=.2, lw=0)
-        if np.isfinite(t): ax.plot(t, score, "o", color=line.get_color())
+        ax.axvspan(max(low, at[-1]), min(high, at[0]), color=line.get_color(), alpha=0.2, lw=0)
+        if np.isfinite(t):
+            ax.plot(t, score, "o", color=line.get_color())
     ax.set(xlabel="threshold", ylabel="cost score (false alarms per positive)", xlim=(at[-1], at[0]))
     label_lines(ax)
     return ax
@@ -294,22 +564,43 @@ _T = np.linspace(-4, 8, 1201)  # thresholds of the normal model
 
 def _normal_counts(threshold, prevalence, separation) -> BinaryCounts:
     "Counts of 1,000 cases, normal scores with means 0 and `separation`."
-    return BinaryCounts.from_rates(1000, prevalence, ndtr(-np.asarray(threshold)), ndtr(threshold - separation))
+    return BinaryCounts.from_rates(
+        1000, prevalence, ndtr(-np.asarray(threshold)), ndtr(threshold - separation)
+    )
 
 
 def _cheapest(cost_ratio, prevalence, separation) -> float:
-    "The best threshold of the normal model, where the likelihood ratio is (1 - prevalence) / (prevalence cost_ratio)."
+    """The best threshold of the normal model, where the likelihood ratio is (1 - prevalence) /
+    (prevalence cost_ratio).
+    """
     return separation / 2 + np.log((1 - prevalence) / (prevalence * cost_ratio)) / separation
 
 # %% ../nbs/30_cost_score.ipynb #60fdc815
 def _draw_isocost(axes):
-    "Artists of the widget: contours, curve and optimum on the first Axes, the score over the threshold on the second."
+    """Artists of the widget: contours, curve and optimum on the first Axes, the score over the
+    threshold on the second.
+    """
     plane, cost = axes
-    lines = [plane.plot([], [], color="0.5", ls="-", lw=.8)[0] for _ in range(9)]
+    lines = [plane.plot([], [], color="0.5", ls="-", lw=0.8)[0] for _ in range(9)]
     grey = plane.fill_between(_T, 0 * _T, color="0.85", lw=0, zorder=0)
-    curve, dot = plane.plot([], [], color=COLORS[0], ls="-", lw=1.8)[0], plane.plot([], [], "o", color=COLORS[2], ms=8)[0]
-    note = plane.text(.97, .95, "", transform=plane.transAxes, color=COLORS[2], fontsize=9, ha="right", bbox={"fc": "white", "ec": "none"})
-    line, low = cost.plot([], [], color=COLORS[0], ls="-")[0], cost.plot([], [], "o", color=COLORS[2], ms=8)[0]
+    curve, dot = (
+        plane.plot([], [], color=COLORS[0], ls="-", lw=1.8)[0],
+        plane.plot([], [], "o", color=COLORS[2], ms=8)[0],
+    )
+    note = plane.text(
+        0.97,
+        0.95,
+        "",
+        transform=plane.transAxes,
+        color=COLORS[2],
+        fontsize=9,
+        ha="right",
+        bbox={"fc": "white", "ec": "none"},
+    )
+    line, low = (
+        cost.plot([], [], color=COLORS[0], ls="-")[0],
+        cost.plot([], [], "o", color=COLORS[2], ms=8)[0],
+    )
     none = cost.axhline(1, color="0.4", ls="--", lw=1)
     label = cost.text(7.9, 1, "no alarms", va="bottom", ha="right", fontsize=9, color="0.3")
     plane.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
@@ -320,8 +611,9 @@ def _draw_isocost(axes):
 def _move_isocost(axes, artists, log_ratio, prevalence, separation):
     "Put them where these values want them."
     lines, grey, curve, dot, note, line, low, none, label = artists
-    r_c, c, recall = 10. ** log_ratio, _normal_counts(_T, prevalence, separation), np.linspace(1e-3, 1, 300)
-    for contour, share in zip(lines, (.2, .4, .6, .8, 1, 1.3, 1.8, 3, 6)): contour.set_data(recall, isocost_precision(recall, share * r_c, r_c))
+    r_c, c, recall = 10.0**log_ratio, _normal_counts(_T, prevalence, separation), np.linspace(1e-3, 1, 300)
+    for contour, share in zip(lines, (0.2, 0.4, 0.6, 0.8, 1, 1.3, 1.8, 3, 6)):
+        contour.set_data(recall, isocost_precision(recall, share * r_c, r_c))
     grey.set_data(recall, lowest_precision(recall, prevalence), 0 * recall)
     curve.set_data(c.tpr, c.precision)
     at = _cheapest(r_c, prevalence, separation)
@@ -337,78 +629,159 @@ def _move_isocost(axes, artists, log_ratio, prevalence, separation):
 
 # %% ../nbs/30_cost_score.ipynb #93d907e8
 def _isocost_table(log_ratio, prevalence, separation) -> str:
-    "HTML: the confusion matrix of 1,000 cases at the cheapest threshold, and its cost, beside those of F1's threshold and of no model."
-    r_c, everywhere = 10. ** log_ratio, _normal_counts(_T, prevalence, separation)
+    """HTML: the confusion matrix of 1,000 cases at the cheapest threshold, and its cost, beside those
+    of F1's threshold and of no model.
+    """
+    r_c, everywhere = 10.0**log_ratio, _normal_counts(_T, prevalence, separation)
     f1 = 2 * everywhere.tp / (2 * everywhere.tp + everywhere.fp + everywhere.fn)
-    chosen = {"cheapest": _normal_counts(_cheapest(r_c, prevalence, separation), prevalence, separation), "largest F1": everywhere[f1.argmax()],
-              "no alarms": BinaryCounts(0., 0., 1000 * prevalence, 1000 * (1 - prevalence)), "all alarms": BinaryCounts(1000 * prevalence, 1000 * (1 - prevalence), 0., 0.)}
+    chosen = {
+        "cheapest": _normal_counts(_cheapest(r_c, prevalence, separation), prevalence, separation),
+        "largest F1": everywhere[f1.argmax()],
+        "no alarms": BinaryCounts(0.0, 0.0, 1000 * prevalence, 1000 * (1 - prevalence)),
+        "all alarms": BinaryCounts(1000 * prevalence, 1000 * (1 - prevalence), 0.0, 0.0),
+    }
     cell = lambda v: f"<td style='text-align:right;padding:0 .8em'>{float(v):.1f}</td>"
-    rows = "".join(f"<tr><th style='text-align:left'>{name}</th>{''.join(map(cell, (c.tp, c.fp, c.fn, c.tn, c.fp + r_c * c.fn)))}</tr>" for name, c in chosen.items())
-    head = "".join(f"<th style='padding:0 .8em'>{h}</th>" for h in ("", "TP", "FP", "FN", "TN", "cost of 1,000 cases"))
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{name}</th>{''.join(map(cell, (c.tp, c.fp, c.fn, c.tn, c.fp + r_c * c.fn)))}</tr>"
+        for name, c in chosen.items()
+    )
+    head = "".join(
+        f"<th style='padding:0 .8em'>{h}</th>" for h in ("", "TP", "FP", "FN", "TN", "cost of 1,000 cases")
+    )
     return f"<table><tr>{head}</tr>{rows}</table>r<sub>c</sub> = {r_c:.3g}; a false alarm costs 1"
 
 
 def explore_isocost():
-    "Widget: cost ratio, prevalence and separation of a normal model; contours, the optimum, the confusion matrix and the money follow."
+    """Widget: cost ratio, prevalence and separation of a normal model; contours, the optimum, the
+    confusion matrix and the money follow.
+    """
     table = optional_import("ipywidgets", extra="book").HTML()
     image, draw = live_figure(_draw_isocost, _move_isocost, (9.6, 3.8))
+
     def show(**values):
         draw(**values)
         table.value = _isocost_table(**values)
-    sliders = {"log_ratio": slider("log10 of the cost ratio", .5, -2, 2, .05), "prevalence": slider("prevalence", .1, .01, .9, .01),
-               "separation": slider("separation of the classes", 2, .3, 4, .1)}
+
+    sliders = {
+        "log_ratio": slider("log10 of the cost ratio", 0.5, -2, 2, 0.05),
+        "prevalence": slider("prevalence", 0.1, 0.01, 0.9, 0.01),
+        "separation": slider("separation of the classes", 2, 0.3, 4, 0.1),
+    }
     return explorer(sliders, image, show, table)
 
 # %% ../nbs/30_cost_score.ipynb #fa487646
 def f1_cost(
-    f1: ArrayLike,  # in [0, 1]
-) -> np.ndarray:    # >= 0, inf for an F1 of 0; lower is better
-    "F1 as something to minimise, 1/F1 - 1 = (FP + FN) / (2 TP): Marwah et al. (2024), eq. (15)."
+    f1,
+) -> np.ndarray:
+    """F1 as something to minimise, 1/F1 - 1 = (FP + FN) / (2 TP): Marwah et al. (2024), eq. (15).
+
+    Parameters
+    ----------
+    f1 : array_like
+        in [0, 1]
+
+    Returns
+    -------
+    ndarray
+        >= 0, inf for an F1 of 0; lower is better
+    """
     f1 = _check_share(f1, "f1")
-    with np.errstate(divide="ignore"): return (1 / f1 - 1)[()]
+    with np.errstate(divide="ignore"):
+        return (1 / f1 - 1)[()]
 
 # %% ../nbs/30_cost_score.ipynb #f1487007
 def _averaged(counts: BinaryCounts, cost_ratios, average, weights) -> np.ndarray:
     "Scores of the last axis of `counts`, averaged."
     r_c = _check_ratio(cost_ratios)
-    if r_c.shape not in ((), counts.p.shape[-1:]): raise ValueError(f"cost_ratios: one number or one a class is needed, {counts.p.shape[-1]}, got shape {np.shape(cost_ratios)}")
+    if r_c.shape not in ((), counts.p.shape[-1:]):
+        raise ValueError(
+            f"cost_ratios: one number or one a class is needed, {counts.p.shape[-1]}, got shape {np.shape(cost_ratios)}"
+        )
     with np.errstate(divide="ignore", invalid="ignore"):
         each = (counts.fp + r_c * counts.fn) / counts.p
-        if average is None: return each
-        if average == "micro": return (counts.fp + r_c * counts.fn).sum(-1) / counts.p.sum(-1)
+        if average is None:
+            return each
+        if average == "micro":
+            return (counts.fp + r_c * counts.fn).sum(-1) / counts.p.sum(-1)
         w = np.ones(each.shape[-1]) if average in ("macro", "harmonic") else counts.p
         if weights is not None:
             w = np.asarray(weights, float)
-            if w.shape != each.shape[-1:] or not (w >= 0).all() or not w.sum() > 0: raise ValueError(f"weights: {each.shape[-1]} numbers, none negative and not all 0, are needed, got {weights}")
-        if average == "harmonic": return w.sum(-1) / (w / each).sum(-1)
-        if average in ("macro", "weighted"): return (w * each).sum(-1) / w.sum(-1)
+            if w.shape != each.shape[-1:] or not (w >= 0).all() or not w.sum() > 0:
+                raise ValueError(
+                    f"weights: {each.shape[-1]} numbers, none negative and not all 0, are needed, got {weights}"
+                )
+        if average == "harmonic":
+            return w.sum(-1) / (w / each).sum(-1)
+        if average in ("macro", "weighted"):
+            return (w * each).sum(-1) / w.sum(-1)
     raise ValueError(f"average: 'macro', 'weighted', 'harmonic', 'micro' or None, got {average!r}")
 
 # %% ../nbs/30_cost_score.ipynb #ef8e7fad
 def multiclass_cost_score(
-    counts: ArrayLike,       # (..., K, K) confusion counts, true classes in rows
-    cost_ratios: ArrayLike,  # one number, or (K,): cost of missing class k over that of a false alarm for it
+    counts,
+    cost_ratios,
     *,
-    average: str | None = "macro",      # "macro", "weighted", "harmonic", "micro", None
-    weights: ArrayLike | None = None,   # (K,) importance of the classes, instead of equal or of support
-) -> np.ndarray:             # (...), or (..., K) with average=None; lower is better
-    "One-against-the-rest cost scores of a multi-class classifier, averaged: Marwah et al. (2024), section 3.6. NaN where a class is empty."
+    average: str | None = "macro",
+    weights=None,
+) -> np.ndarray:
+    """One-against-the-rest cost scores of a multi-class classifier, averaged:
+
+    Marwah et al. (2024), section 3.6. NaN where a class is empty.
+
+    Parameters
+    ----------
+    counts : array_like
+        (..., K, K) confusion counts, true classes in rows
+    cost_ratios : array_like
+        one number, or (K,): cost of missing class k over that of a false alarm for it
+    average : str, default 'macro'
+        "macro", "weighted", "harmonic", "micro", None
+    weights : array_like, optional
+        (K,) importance of the classes, instead of equal or of support
+
+    Returns
+    -------
+    ndarray
+        (...), or (..., K) with average=None; lower is better
+    """
     n = check_counts(counts)
-    if n.shape[-1] != n.shape[-2]: raise ValueError(f"counts: each class needs its decision, got {n.shape[-2]} classes x {n.shape[-1]} decisions")
+    if n.shape[-1] != n.shape[-2]:
+        raise ValueError(
+            f"counts: each class needs its decision, got {n.shape[-2]} classes x {n.shape[-1]} decisions"
+        )
     tp = np.diagonal(n, axis1=-2, axis2=-1)
     p, alarms = n.sum(-1), n.sum(-2)
     total = n.sum((-2, -1))[..., None]
-    return _averaged(BinaryCounts(tp, alarms - tp, p - tp, total - p - alarms + tp), cost_ratios, average, weights)[()]
+    return _averaged(
+        BinaryCounts(tp, alarms - tp, p - tp, total - p - alarms + tp), cost_ratios, average, weights
+    )[()]
 
 
 def multilabel_cost_score(
-    counts: BinaryCounts | ArrayLike,   # (..., L) counts, or (..., L, 2, 2): one matrix a label
-    cost_ratios: ArrayLike,             # one number, or (L,)
+    counts,
+    cost_ratios,
     *,
-    average: str | None = "macro",      # as in `multiclass_cost_score`
-    weights: ArrayLike | None = None,   # (L,)
+    average: str | None = "macro",
+    weights=None,
 ) -> np.ndarray:
-    "Cost scores of a multi-label classifier, averaged over its labels: Marwah et al. (2024), section 3.6."
+    """Cost scores of a multi-label classifier, averaged over its labels:
+
+    Marwah et al. (2024), section 3.6.
+
+    Parameters
+    ----------
+    counts : BinaryCounts or array_like
+        (..., L) counts, or (..., L, 2, 2): one matrix a label
+    cost_ratios : array_like
+        one number, or (L,)
+    average : str, default 'macro'
+        as in `multiclass_cost_score`
+    weights : array_like, optional
+        (L,)
+    """
     c = counts if isinstance(counts, BinaryCounts) else BinaryCounts.from_matrix(counts)
-    if not np.shape(c.p): raise ValueError("counts: one 2 x 2 matrix a label is needed, got a single one; that is what cost_score is for")
+    if not np.shape(c.p):
+        raise ValueError(
+            "counts: one 2 x 2 matrix a label is needed, got a single one; that is what cost_score is for"
+        )
     return _averaged(c, cost_ratios, average, weights)[()]

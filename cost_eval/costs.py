@@ -16,66 +16,113 @@ from .confusion import optional_import
 
 # %% ../nbs/02_costs.ipynb #6d4a882d
 def _cost_values(costs: ArrayLike, name: str = "costs") -> np.ndarray:
-    "Costs as a (..., K, M) float array that allows a choice: finite, two or more decisions, some decision wrong for some class."
-    if hasattr(costs, "columns"): raise ValueError(f"{name}: a data frame may be either way round; give CostMatrix.from_frame(frame)")
-    try: c = np.array(costs, dtype=float) + 0.  # which turns -0 into 0
+    """Costs as a (..., K, M) float array that allows a choice: finite, two or more decisions, some
+    decision wrong for some class.
+    """
+    if hasattr(costs, "columns"):
+        raise ValueError(f"{name}: a data frame may be either way round; give CostMatrix.from_frame(frame)")
+    try:
+        c = np.array(costs, dtype=float) + 0.0  # which turns -0 into 0
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: expected a table of numbers with rows of one length, got {costs!r}") from error
+        raise ValueError(
+            f"{name}: expected a table of numbers with rows of one length, got {costs!r}"
+        ) from error
     if c.ndim < 2 or c.shape[-1] < 2 or not c.shape[-2]:
-        raise ValueError(f"{name}: expected shape (K, M), classes x decisions with at least two decisions, got {c.shape}")
+        raise ValueError(
+            f"{name}: expected shape (K, M), classes x decisions with at least two decisions, got {c.shape}"
+        )
     if not np.isfinite(c).all():
-        raise ValueError(f"{name}: NaN or infinite entries; a decision that must never be taken needs a large finite cost")
+        raise ValueError(
+            f"{name}: NaN or infinite entries; a decision that must never be taken needs a large finite cost"
+        )
     if c.size and (c == c[..., :1]).all(axis=(-2, -1)).any():
-        raise ValueError(f"{name}: every decision costs the same for each class, so no decision is wrong and there is nothing to decide")
+        raise ValueError(
+            f"{name}: every decision costs the same for each class, so no decision is wrong and there is nothing to decide"
+        )
     return c
 
 # %% ../nbs/02_costs.ipynb #4636adfe
 def _labels(given, n: int, name: str, axis: str) -> tuple:
     "A tuple of `n` distinct labels, 0..n-1 by default."
-    if given is None: return tuple(range(n))
+    if given is None:
+        return tuple(range(n))
     labels = tuple(given)
-    if len(labels) != n: raise ValueError(f"{name}: {len(labels)} labels for {n} {axis}; is the matrix transposed? rows are true classes")
-    if len(set(labels)) < n: raise ValueError(f"{name}: {list(labels)} has a label twice")
+    if len(labels) != n:
+        raise ValueError(
+            f"{name}: {len(labels)} labels for {n} {axis}; is the matrix transposed? rows are true classes"
+        )
+    if len(set(labels)) < n:
+        raise ValueError(f"{name}: {list(labels)} has a label twice")
     return labels
 
 # %% ../nbs/02_costs.ipynb #f4f0282b
 @dataclass(frozen=True, eq=False, repr=False)
 class _Labelled:
     "A read-only (K, M) array with labelled classes (rows) and decisions (columns)."
+
     costs: ArrayLike
     classes: tuple | None = None
     decisions: tuple | None = None
 
     def __init__(self, costs: ArrayLike, *, classes=None, decisions=None):
         array = _cost_values(costs)
-        if isinstance(costs, _Labelled) and classes is decisions is None: classes, decisions = costs.classes, costs.decisions
-        if array.ndim != 2: raise ValueError(f"costs: a CostMatrix is one matrix, got shape {array.shape}; pass several as a plain array")
+        if isinstance(costs, _Labelled) and classes is decisions is None:
+            classes, decisions = costs.classes, costs.decisions
+        if array.ndim != 2:
+            raise ValueError(
+                f"costs: a CostMatrix is one matrix, got shape {array.shape}; pass several as a plain array"
+            )
         K, M = array.shape
-        if decisions is None and K == M: decisions = classes
+        if decisions is None and K == M:
+            decisions = classes
         array.flags.writeable = False
-        for name, value in (("costs", array), ("classes", _labels(classes, K, "classes", "rows")),
-                            ("decisions", _labels(decisions, M, "decisions", "columns"))): object.__setattr__(self, name, value)
+        for name, value in (
+            ("costs", array),
+            ("classes", _labels(classes, K, "classes", "rows")),
+            ("decisions", _labels(decisions, M, "decisions", "columns")),
+        ):
+            object.__setattr__(self, name, value)
 
     array = property(lambda self: self.costs, doc="The costs as a read-only (K, M) array.")
     shape = property(lambda self: self.array.shape, doc="(K, M): classes, decisions.")
-    right = property(lambda self: self.array == self.array.min(1, keepdims=True), doc="(K, M) booleans: is the decision the cheapest for the class?")
+    right = property(
+        lambda self: self.array == self.array.min(1, keepdims=True),
+        doc="(K, M) booleans: is the decision the cheapest for the class?",
+    )
 
-    def __array__(self, dtype=None, copy=None): return np.array(self.array, dtype)
-    def _key(self): return self.array.tobytes(), self.classes, self.decisions, self.shape
-    def __eq__(self, other): return isinstance(other, _Labelled) and self._key() == other._key()
-    def __hash__(self): return hash(self._key())
-    def __repr__(self): return f"{type(self).__name__}({self.array.tolist()}, classes={list(self.classes)}, decisions={list(self.decisions)})"
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.array, dtype)
 
-    def _repr_html_(self) -> str: return _html(self)
+    def _key(self):
+        return self.array.tobytes(), self.classes, self.decisions, self.shape
+
+    def __eq__(self, other):
+        return isinstance(other, _Labelled) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.array.tolist()}, classes={list(self.classes)}, decisions={list(self.decisions)})"
+
+    def _repr_html_(self) -> str:
+        return _html(self)
 
 # %% ../nbs/02_costs.ipynb #3904f336
 def _html(costs) -> str:
-    "Table with classes in rows and decisions in columns; the right decision of each class in bold with a check mark."
+    """Table with classes in rows and decisions in columns; the right decision of each class in bold
+    with a check mark.
+    """
     cell = lambda c, right: f"<td><b>{c:g} ✓</b></td>" if right else f"<td>{c:g}</td>"
     head = "".join(f"<th>{escape(str(d))}</th>" for d in costs.decisions)
-    rows = [f"<tr><th>{escape(str(name))}</th>{''.join(map(cell, row, right))}</tr>" for name, row, right in zip(costs.classes, costs.array, costs.right)]
+    rows = [
+        f"<tr><th>{escape(str(name))}</th>{''.join(map(cell, row, right))}</tr>"
+        for name, row, right in zip(costs.classes, costs.array, costs.right)
+    ]
     caption = '<caption style="caption-side:bottom;text-align:left">cost of a decision (column) for a true class (row); ✓ marks the cheapest</caption>'
-    return f"<table>{caption}<thead><tr><th>class</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return (
+        f"<table>{caption}<thead><tr><th>class</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    )
 
 # %% ../nbs/02_costs.ipynb #9c45c39b
 class _Standard(_Labelled):
@@ -83,25 +130,46 @@ class _Standard(_Labelled):
 
     def standardized(self) -> "CostMatrix":
         "The equivalent matrix in which the cheapest decision of each class costs 0 (Ferrer 2025, section 2)."
-        return type(self)(self.array - self.array.min(1, keepdims=True), classes=self.classes, decisions=self.decisions)
+        return type(self)(
+            self.array - self.array.min(1, keepdims=True), classes=self.classes, decisions=self.decisions
+        )
 
     def with_abstain(self, cost: ArrayLike, label="abstain") -> "CostMatrix":
-        "The matrix with one more decision, which costs `cost`: one number, or one per class (Ferrer 2025, eq. 30)."
+        """The matrix with one more decision, which costs `cost`: one number, or one per class (Ferrer
+        2025, eq. 30).
+        """
         column = np.asarray(cost, float)
-        if column.shape not in ((), (len(self.classes),)): raise ValueError(f"cost: one number or one per class is needed, got shape {column.shape}")
-        return type(self)(np.column_stack([self.array, np.broadcast_to(column, len(self.classes))]), classes=self.classes, decisions=(*self.decisions, label))
+        if column.shape not in ((), (len(self.classes),)):
+            raise ValueError(f"cost: one number or one per class is needed, got shape {column.shape}")
+        return type(self)(
+            np.column_stack([self.array, np.broadcast_to(column, len(self.classes))]),
+            classes=self.classes,
+            decisions=(*self.decisions, label),
+        )
 
     @property
     def error_costs(self) -> tuple[float, float]:
-        "(C_FP, C_FN) of a binary matrix: what each error costs beyond the right decision, both > 0; else ValueError."
-        if self.shape != (2, 2): raise ValueError(f"costs: a cost ratio needs two classes and two decisions, got {self.shape[0]} x {self.shape[1]}")
+        """(C_FP, C_FN) of a binary matrix: what each error costs beyond the right decision, both > 0;
+        else ValueError.
+        """
+        if self.shape != (2, 2):
+            raise ValueError(
+                f"costs: a cost ratio needs two classes and two decisions, got {self.shape[0]} x {self.shape[1]}"
+            )
         (tn, fp), (fn, tp) = self.array.tolist()
         if not (fp > tn and fn > tp):
-            raise ValueError("costs: no cost ratio, as the right decision is not 0 for class 0 and 1 for class 1; are the columns swapped?")
+            raise ValueError(
+                "costs: no cost ratio, as the right decision is not 0 for class 0 and 1 for class 1; are the columns swapped?"
+            )
         return fp - tn, fn - tp
 
-    cost_ratio = property(lambda self: self.error_costs[1] / self.error_costs[0], doc="r_c = C_FN / C_FP of a binary matrix.")
-    weight = property(lambda self: self.error_costs[1] / sum(self.error_costs), doc="w = C_FN / (C_FN + C_FP) of a binary matrix.")
+    cost_ratio = property(
+        lambda self: self.error_costs[1] / self.error_costs[0], doc="r_c = C_FN / C_FP of a binary matrix."
+    )
+    weight = property(
+        lambda self: self.error_costs[1] / sum(self.error_costs),
+        doc="w = C_FN / (C_FN + C_FP) of a binary matrix.",
+    )
 
 # %% ../nbs/02_costs.ipynb #1b7ca457
 class _Named(_Standard):
@@ -109,14 +177,25 @@ class _Named(_Standard):
 
     @classmethod
     def zero_one(cls, K: int, abstain: float | None = None) -> "CostMatrix":
-        "Every error costs 1: the expected cost is the error rate. `abstain` adds a decision of that cost for all classes (eq. 30)."
-        return cls(1 - np.eye(_n_classes(K))) if abstain is None else cls(1 - np.eye(_n_classes(K))).with_abstain(abstain)
+        """Every error costs 1: the expected cost is the error rate. `abstain` adds a decision of that
+        cost for all classes (eq. 30).
+        """
+        return (
+            cls(1 - np.eye(_n_classes(K)))
+            if abstain is None
+            else cls(1 - np.eye(_n_classes(K))).with_abstain(abstain)
+        )
 
     @classmethod
     def inverse_prior(cls, priors: ArrayLike) -> "CostMatrix":
-        "Errors of class i cost 1 / (K P_i): the expected cost is the balanced error rate (eq. 6). ValueError for a prior of 0."
+        """Errors of class i cost 1 / (K P_i): the expected cost is the balanced error rate (eq. 6).
+        ValueError for a prior of 0.
+        """
         p = check_priors(priors)
-        if not p.all(): raise ValueError(f"priors: class {p.argmin()} has prior 0, so its errors would cost infinitely much")
+        if not p.all():
+            raise ValueError(
+                f"priors: class {p.argmin()} has prior 0, so its errors would cost infinitely much"
+            )
         return cls((1 - np.eye(len(p))) / (len(p) * p[:, None]))
 
     @classmethod
@@ -131,7 +210,9 @@ class _Named(_Standard):
 
     @classmethod
     def from_weight(cls, weight: float) -> "CostMatrix":
-        "Error costs that sum to 1, a false negative having the share `weight` in (0, 1): w of Lombardo et al. (2025)."
+        """Error costs that sum to 1, a false negative having the share `weight` in (0, 1): w of
+        Lombardo et al. (2025).
+        """
         return cls.binary(fp=1 - _in_range(weight, "weight", 0, 1), fn=weight)
 
 # %% ../nbs/02_costs.ipynb #492fd1cf
@@ -144,7 +225,9 @@ class CostMatrix(_Named):
 
     @classmethod
     def from_utilities(cls, utilities: ArrayLike, *, classes=None, decisions=None) -> "CostMatrix":
-        "Costs of a (K, M) table of utilities or gains: the negative, in standard form (Ferrer 2025, section 2.2)."
+        """Costs of a (K, M) table of utilities or gains: the negative, in standard form (Ferrer 2025,
+        section 2.2).
+        """
         return cls(-_cost_values(utilities, "utilities"), classes=classes, decisions=decisions).standardized()
 
     @classmethod
@@ -160,28 +243,40 @@ class CostMatrix(_Named):
     def to_frame(self):
         "As a pandas DataFrame: classes in the index, decisions in the columns."
         pd = optional_import("pandas", extra="book")
-        return pd.DataFrame(self.array, index=pd.Index(self.classes, name="class"), columns=pd.Index(self.decisions, name="decision"))
+        return pd.DataFrame(
+            self.array,
+            index=pd.Index(self.classes, name="class"),
+            columns=pd.Index(self.decisions, name="decision"),
+        )
 
 # %% ../nbs/02_costs.ipynb #3fc4ba44
 def _in_range(value: float, name: str, low: float, high: float) -> float:
     "`value` if it lies strictly between `low` and `high`."
-    if not low < value < high: raise ValueError(f"{name}: must lie strictly between {low} and {high}, got {value}")
+    if not low < value < high:
+        raise ValueError(f"{name}: must lie strictly between {low} and {high}, got {value}")
     return float(value)
 
 
 def _n_classes(K) -> int:
     "`K` if it is an integer of at least 2."
-    if K != int(K) or K < 2: raise ValueError(f"K: a classification problem has at least two classes, got {K}")
+    if K != int(K) or K < 2:
+        raise ValueError(f"K: a classification problem has at least two classes, got {K}")
     return int(K)
 
 
 def check_priors(priors: ArrayLike, K: int | None = None, name: str = "priors") -> np.ndarray:
-    "Class priors as a (K,) float array; `ValueError` unless they are not negative and sum to 1 (within 1e-6)."
+    """Class priors as a (K,) float array; `ValueError` unless they are not negative and sum to 1
+    (within 1e-6).
+    """
     p = np.asarray(priors, dtype=float)
     if p.ndim != 1 or (K is not None and len(p) != K):
-        raise ValueError(f"{name}: expected {'one prior per class' if K is None else f'{K} priors, one per class'}, got shape {p.shape}")
-    if not (np.isfinite(p).all() and (p >= 0).all()): raise ValueError(f"{name}: must be finite and not negative, got {p}")
-    if abs(p.sum() - 1) > 1e-6: raise ValueError(f"{name}: sum to {p.sum():.6g}, not 1; divide them by their sum")
+        raise ValueError(
+            f"{name}: expected {'one prior per class' if K is None else f'{K} priors, one per class'}, got shape {p.shape}"
+        )
+    if not (np.isfinite(p).all() and (p >= 0).all()):
+        raise ValueError(f"{name}: must be finite and not negative, got {p}")
+    if abs(p.sum() - 1) > 1e-6:
+        raise ValueError(f"{name}: sum to {p.sum():.6g}, not 1; divide them by their sum")
     return p
 
 # %% ../nbs/02_costs.ipynb #9e567590
@@ -191,28 +286,44 @@ def _frame_labels(frame, classes) -> tuple[list, list]:
     axes = _axis(frame.index.name), _axis(frame.columns.name)
     turned = "rows must be true classes and columns decisions; pass frame.T"
     if "decision" == axes[0] or "class" == axes[1]:
-        raise ValueError(f"frame: its axes are named {frame.index.name!r}, {frame.columns.name!r}, but {turned}")
+        raise ValueError(
+            f"frame: its axes are named {frame.index.name!r}, {frame.columns.name!r}, but {turned}"
+        )
     if classes is not None:
-        if set(rows) == set(classes): return rows, columns
+        if set(rows) == set(classes):
+            return rows, columns
         hint = turned if set(columns) == set(classes) else f"rows must be the classes {list(classes)}"
         raise ValueError(f"classes: the rows of the frame are {rows}; {hint}")
-    numbered = rows == list(range(len(rows))) and columns == list(range(len(columns)))  # as frames without labels are
-    if any(axes) or (set(rows) <= set(columns) and not numbered): return rows, columns
-    raise ValueError(f"frame: rows {rows} and columns {columns} do not tell which are classes; give classes=..., or name the index 'class'")
+    numbered = rows == list(range(len(rows))) and columns == list(
+        range(len(columns))
+    )  # as frames without labels are
+    if any(axes) or (set(rows) <= set(columns) and not numbered):
+        return rows, columns
+    raise ValueError(
+        f"frame: rows {rows} and columns {columns} do not tell which are classes; give classes=..., or name the index 'class'"
+    )
 
 # %% ../nbs/02_costs.ipynb #c1dd3a0b
 def _axis(name) -> str:
     "What an axis called `name` holds: 'class', 'decision' or ''."
-    words = dict(decision=("decision", "decided", "predict"), **{"class": ("class", "true", "truth", "actual")})
+    words = dict(
+        decision=("decision", "decided", "predict"), **{"class": ("class", "true", "truth", "actual")}
+    )
     return next((kind for kind, some in words.items() if any(w in str(name).lower() for w in some)), "")
 
 # %% ../nbs/02_costs.ipynb #6944f85f
 def as_cost_array(costs, K: int | None = None, M: int | None = None) -> np.ndarray:
-    "Costs as a (..., K, M) float array; `ValueError` if they are not costs, or not of K classes or M decisions."
+    """Costs as a (..., K, M) float array; `ValueError` if they are not costs, or not of K classes or M
+    decisions.
+    """
     c = costs.array if isinstance(costs, CostMatrix) else _cost_values(costs)
     rows, columns = c.shape[-2:]
     if (K is not None and rows != K) or (M is not None and columns != M):
-        hint = "; they look transposed" if rows != columns and (columns, rows) == (K or columns, M or rows) else ""
+        hint = (
+            "; they look transposed"
+            if rows != columns and (columns, rows) == (K or columns, M or rows)
+            else ""
+        )
         want = f"{K or 'any'} classes (rows) x {M or 'any'} decisions (columns)"
         raise ValueError(f"costs: {rows} x {columns}, but {want} are needed{hint}")
     return c

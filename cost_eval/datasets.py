@@ -28,11 +28,25 @@ from .confusion import optional_import
 # %% ../nbs/90_datasets.ipynb #0c44fc8e
 @dataclass(frozen=True)
 class File:
-    "One file: where it lies under a data directory, where it is public, and how to know that it is the right one."
-    path: str  # below the data directory; the bare file name directly in the directory is accepted too
-    urls: tuple[str, ...] = ()  # public addresses, tried in order; a zip archive is unpacked
-    sha256: str = ""  # of the bytes, if known
-    git_sha1: str = ""  # git's name of the bytes (`git hash-object`), if known
+    """One file: where it lies under a data directory, where it is public, and how to know that it is
+    the right one.
+
+    Attributes
+    ----------
+    path : str
+        below the data directory; the bare file name directly in the directory is accepted too
+    urls : tuple[str, ...], default ()
+        public addresses, tried in order; a zip archive is unpacked
+    sha256 : str, default ''
+        of the bytes, if known
+    git_sha1 : str, default ''
+        git's name of the bytes (`git hash-object`), if known
+    """
+
+    path: str
+    urls: tuple[str, ...] = ()
+    sha256: str = ""
+    git_sha1: str = ""
 
     def find(self, directory: Path) -> Path | None:
         "The file below `directory`, or None."
@@ -44,14 +58,18 @@ class File:
         stat = path.stat()
         for kind, expected in (("sha256", self.sha256), ("git_sha1", self.git_sha1)):
             if expected and (got := _digest(path, kind, stat.st_size, stat.st_mtime_ns)) != expected:
-                raise ValueError(f"{origin or path} is not the expected file: its {kind} is {got}, not {expected}. "
-                                 "Replace it by an intact copy.")
+                raise ValueError(
+                    f"{origin or path} is not the expected file: its {kind} is {got}, not {expected}. "
+                    "Replace it by an intact copy."
+                )
 
 # %% ../nbs/90_datasets.ipynb #1e804833
 @lru_cache(maxsize=None)
 def _digest(path: Path, kind: str, size: int, mtime_ns: int) -> str:
     "Hash of a file's bytes; git's blob hash puts a header before them."
-    digest = hashlib.sha256() if kind == "sha256" else hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    digest = (
+        hashlib.sha256() if kind == "sha256" else hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    )
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
@@ -60,14 +78,28 @@ def _digest(path: Path, kind: str, size: int, mtime_ns: int) -> str:
 # %% ../nbs/90_datasets.ipynb #e6e997c6
 @dataclass(frozen=True)
 class Form:
-    "One form in which a data set can be at hand: its files and the function that reads them."
+    """One form in which a data set can be at hand: its files and the function that reads them.
+
+    Attributes
+    ----------
+    files : tuple[File, ...]
+    read : Callable
+        paths of the files -> table (or Scores)
+    check : Callable, default None
+        raises ValueError on content that is not the published one
+    note : str, default ''
+        empty: the complete data; else what a result obtained from it must say
+    """
+
     files: tuple[File, ...]
-    read: Callable  # paths of the files -> table (or Scores)
-    check: Callable | None = None  # raises ValueError on content that is not the published one
-    note: str = ""  # empty: the complete data; else what a result obtained from it must say
+    read: Callable
+    check: Callable | None = None
+    note: str = ""
 
     def find(self, *directories: Path) -> list[Path] | None:
-        "Paths of all files of this form, each from the first directory that has it, or None if one is missing."
+        """Paths of all files of this form, each from the first directory that has it, or None if one
+        is missing.
+        """
         paths = [next(filter(None, map(file.find, directories)), None) for file in self.files]
         return None if None in paths else paths
 
@@ -79,16 +111,32 @@ class Form:
 # %% ../nbs/90_datasets.ipynb #a7059c32
 @dataclass(frozen=True)
 class DataSet:
-    "What is known of a data set."
+    """What is known of a data set.
+
+    Attributes
+    ----------
+    name : str
+    title : str
+    licence : str
+    page : str
+    forms : tuple[Form, ...]
+    small : bool, default False
+        fetched by `make book`
+    size : str, default ''
+        rows x columns of the complete set
+    """
+
     name: str
     title: str
     licence: str
     page: str
     forms: tuple[Form, ...]
-    small: bool = False  # fetched by `make book`
-    size: str = ""  # rows x columns of the complete set
+    small: bool = False
+    size: str = ""
+
 
 DATASETS: dict[str, DataSet] = {}
+
 
 def register(dataset: DataSet) -> DataSet:
     "Add a data set to the registry."
@@ -100,10 +148,20 @@ def register(dataset: DataSet) -> DataSet:
 # %% ../nbs/90_datasets.ipynb #6c78152f
 @dataclass(frozen=True, eq=False)
 class Scores:
-    "Scores (logits or log-posteriors) of one system and the true classes of its samples."
+    """Scores (logits or log-posteriors) of one system and the true classes of its samples.
+
+    Attributes
+    ----------
+    name : str
+    scores : ndarray
+        (N, K), or None where only the targets are at hand
+    targets : ndarray
+        (N,) classes 0..K-1
+    """
+
     name: str
-    scores: np.ndarray | None  # (N, K), or None where only the targets are at hand
-    targets: np.ndarray  # (N,) classes 0..K-1
+    scores: np.ndarray | None
+    targets: np.ndarray
 
     @property
     def log_posteriors(self) -> np.ndarray:
@@ -136,9 +194,11 @@ def content_digest(data) -> str:
 # %% ../nbs/90_datasets.ipynb #dcd50de5
 def has_content(digest: str) -> Callable:
     "A check that the content is the published one."
+
     def check(data):
         if (got := content_digest(data)) != digest:
             raise ValueError(f"the content is not the published one: its digest is {got}, not {digest}")
+
     return check
 
 # %% ../nbs/90_datasets.ipynb #c2fe4997
@@ -157,17 +217,61 @@ def _read_scores(name, paths):
 FERRER_PAGE = "https://github.com/luferrer/expected_cost"
 FERRER_RAW = "https://raw.githubusercontent.com/luferrer/expected_cost/96253fe48a4ab0f5934b252fb38351bd1838aa14/notebooks/data"
 FERRER_SYSTEMS = {  # system: sha256 of the compact file, digest of the content, samples x classes
-    "agnews_gpt2": ("ebe212848e5a05d8b8b58c2f9212ab0e0cc63a1c584cd4cf1a81b24768dbedbc", "1404d9cbd81c8fae5a1447b3ecd3aef40f5a0692cb694b872b983565d6f233e9", "7,600 x 4"),
-    "cifar10_repvgg_a2": ("f62dffbf9c3445be2cc80df2ea2e7f2b76cac5c958f9fa99afa951bf213a5b5e", "24d2ae178ccf72007e6296df9c38b4a22416f5a984f75aa77cdf6c45020012f6", "10,000 x 10"),
-    "cifar10_resnet-20": ("d1345594a4f5a1bbba005ccf6e8dc219ed113e4be861ac52ea7bc9945df0742c", "f9e699721af121fa4c094af348712f251ca30c9609259cf282190cadc3891213", "10,000 x 10"),
-    "cifar10_vgg19_bn": ("483045caadb18dad3682c769c5dde008365e38e68c46484179837df9a870bbae", "0689172ccae734977b35454b42a961a12d8d7cad346e2d428ae6cc450e76307a", "10,000 x 10"),
-    "cifar100_repvgg_a2": ("ddea7a3a5d14284347f8cbab7ad31db831921c38e09a416424f87ec7b18df215", "280b7f29fa38885d373306f3533283b88533d78825fec32b475e2b56610d7e2b", "10,000 x 100"),
-    "cifar100_resnet-20": ("2b9857daebbc001fe5b8b6959cbaa6a57d6d1f0937d091d2cb6a57ea2d9cda78", "4f13063690940a5ddca6895dcb069a54c72bf4078255107ac7d8015e5516167d", "10,000 x 100"),
-    "cifar100_vgg19_bn": ("85af20682ed7d707cef1bdb343df3b894556eb76c42d72bf192c057518dd54f5", "153ad8872d334ede8bede2461921a02e946714596b3a4cdd090c15a99f2aea74", "10,000 x 100"),
-    "fvcaus_plda": ("8bb7af11d8d372b8398417ea4a60129994d662196ec67d4fc68b45890de32f00", "229a341924fb83bfcdb19863840ec7b6dce439e0c94f14da859b73371f961019", "114,072 x 2"),
-    "iemocap_wav2vec_pt": ("b3ddcbc9adda79a23b3e29a3a658cd3f6479d96ef654cccde3c8b80b1de22296", "79e2843ddba7e15ce3ba2ac91d8378de06757d4db564965b29e9d9ba078ad496", "5,473 x 4"),
-    "sst2_gpt2": ("450e5d082ee1724205da6371aaf8b80612197eb194a13a31e6ec20694475be79", "e9b6f17dc5a6ccfd8345e1a95bc6f333a3f2a1f1efc890afedc57b4337acfb81", "1,821 x 2"),
-    "sst2_gpt2_4shot": ("acf85cc47708a552c13ae015e0e095e2d8e2a87b509a689825e4f6b87207f556", "7a7dea33c1e43f76733bc7226ac8ebcea18c996507b3841113d47be218c13573", "1,821 x 2"),
+    "agnews_gpt2": (
+        "ebe212848e5a05d8b8b58c2f9212ab0e0cc63a1c584cd4cf1a81b24768dbedbc",
+        "1404d9cbd81c8fae5a1447b3ecd3aef40f5a0692cb694b872b983565d6f233e9",
+        "7,600 x 4",
+    ),
+    "cifar10_repvgg_a2": (
+        "f62dffbf9c3445be2cc80df2ea2e7f2b76cac5c958f9fa99afa951bf213a5b5e",
+        "24d2ae178ccf72007e6296df9c38b4a22416f5a984f75aa77cdf6c45020012f6",
+        "10,000 x 10",
+    ),
+    "cifar10_resnet-20": (
+        "d1345594a4f5a1bbba005ccf6e8dc219ed113e4be861ac52ea7bc9945df0742c",
+        "f9e699721af121fa4c094af348712f251ca30c9609259cf282190cadc3891213",
+        "10,000 x 10",
+    ),
+    "cifar10_vgg19_bn": (
+        "483045caadb18dad3682c769c5dde008365e38e68c46484179837df9a870bbae",
+        "0689172ccae734977b35454b42a961a12d8d7cad346e2d428ae6cc450e76307a",
+        "10,000 x 10",
+    ),
+    "cifar100_repvgg_a2": (
+        "ddea7a3a5d14284347f8cbab7ad31db831921c38e09a416424f87ec7b18df215",
+        "280b7f29fa38885d373306f3533283b88533d78825fec32b475e2b56610d7e2b",
+        "10,000 x 100",
+    ),
+    "cifar100_resnet-20": (
+        "2b9857daebbc001fe5b8b6959cbaa6a57d6d1f0937d091d2cb6a57ea2d9cda78",
+        "4f13063690940a5ddca6895dcb069a54c72bf4078255107ac7d8015e5516167d",
+        "10,000 x 100",
+    ),
+    "cifar100_vgg19_bn": (
+        "85af20682ed7d707cef1bdb343df3b894556eb76c42d72bf192c057518dd54f5",
+        "153ad8872d334ede8bede2461921a02e946714596b3a4cdd090c15a99f2aea74",
+        "10,000 x 100",
+    ),
+    "fvcaus_plda": (
+        "8bb7af11d8d372b8398417ea4a60129994d662196ec67d4fc68b45890de32f00",
+        "229a341924fb83bfcdb19863840ec7b6dce439e0c94f14da859b73371f961019",
+        "114,072 x 2",
+    ),
+    "iemocap_wav2vec_pt": (
+        "b3ddcbc9adda79a23b3e29a3a658cd3f6479d96ef654cccde3c8b80b1de22296",
+        "79e2843ddba7e15ce3ba2ac91d8378de06757d4db564965b29e9d9ba078ad496",
+        "5,473 x 4",
+    ),
+    "sst2_gpt2": (
+        "450e5d082ee1724205da6371aaf8b80612197eb194a13a31e6ec20694475be79",
+        "e9b6f17dc5a6ccfd8345e1a95bc6f333a3f2a1f1efc890afedc57b4337acfb81",
+        "1,821 x 2",
+    ),
+    "sst2_gpt2_4shot": (
+        "acf85cc47708a552c13ae015e0e095e2d8e2a87b509a689825e4f6b87207f556",
+        "7a7dea33c1e43f76733bc7226ac8ebcea18c996507b3841113d47be218c13573",
+        "1,821 x 2",
+    ),
 }
 
 # %% ../nbs/90_datasets.ipynb #3c4f47fe
@@ -175,22 +279,36 @@ def _ferrer_file(system, file, **checks):
     "One public file of Ferrer's repository."
     return File(f"{system}/{file}", (f"{FERRER_RAW}/{system}/{file}",), **checks)
 
+
 def _ferrer_system(system, sha256, digest, size):
     "A system whose compact copy is complete."
     read = partial(_read_scores, f"ferrer/{system}")
-    forms = (Form((File(f"ferrer_scores/{system}.npz", sha256=sha256),), read),
-             Form((_ferrer_file(system, "scores.npy"), _ferrer_file(system, "targets.npy")), read, has_content(digest)))
-    register(DataSet(f"ferrer/{system}", f"Scores of {system}", "MIT", FERRER_PAGE, forms, small=True, size=size))
+    forms = (
+        Form((File(f"ferrer_scores/{system}.npz", sha256=sha256),), read),
+        Form(
+            (_ferrer_file(system, "scores.npy"), _ferrer_file(system, "targets.npy")),
+            read,
+            has_content(digest),
+        ),
+    )
+    register(
+        DataSet(f"ferrer/{system}", f"Scores of {system}", "MIT", FERRER_PAGE, forms, small=True, size=size)
+    )
+
 
 for _system, _facts in FERRER_SYSTEMS.items():
     _ferrer_system(_system, *_facts)
 
 # %% ../nbs/90_datasets.ipynb #cc1b51bf
-SITW_TARGETS = "b7a06e2248d6cbd0df3c984467efe1df11318712925a080fe7c36bceaa7e14c0"  # digest of the content of the targets
+SITW_TARGETS = (
+    "b7a06e2248d6cbd0df3c984467efe1df11318712925a080fe7c36bceaa7e14c0"  # digest of the content of the targets
+)
+
 
 def _check_sitw(data):
     "The scores are known by git's hash of their file; the targets by their content."
     has_content(SITW_TARGETS)(Scores(data.name, None, data.targets))
+
 
 def _read_targets(paths):
     "The targets alone."
@@ -199,23 +317,50 @@ def _read_targets(paths):
     return Scores("ferrer/sitw_plda_targets", None, targets.astype(np.uint8))
 
 # %% ../nbs/90_datasets.ipynb #1aaa2e1c
-_compact_targets = File("ferrer_scores/sitw_plda_targets_only.npz", sha256="204ed704b5184b81b3754ff8c2df74c3c3c9259da495965603de133d46d5a00f")
+_compact_targets = File(
+    "ferrer_scores/sitw_plda_targets_only.npz",
+    sha256="204ed704b5184b81b3754ff8c2df74c3c3c9259da495965603de133d46d5a00f",
+)
 _public_targets = _ferrer_file("sitw_plda", "targets.npy")
 _sitw_scores = _ferrer_file("sitw_plda", "scores.npy", git_sha1="78354fa4bdee7cdaf30feedfe5dad46be59dc01b")
 _read_sitw = partial(_read_scores, "ferrer/sitw_plda")
-register(DataSet("ferrer/sitw_plda", "Scores of sitw_plda", "MIT", FERRER_PAGE,
-                 (Form((_sitw_scores, _compact_targets), _read_sitw), Form((_sitw_scores, _public_targets), _read_sitw, _check_sitw)),
-                 small=True, size="721,788 x 2"))
-register(DataSet("ferrer/sitw_plda_targets", "Targets of sitw_plda, without scores", "MIT", FERRER_PAGE,
-                 (Form((_compact_targets,), _read_targets), Form((_public_targets,), _read_targets, _check_sitw)),
-                 small=True, size="721,788"));
+register(
+    DataSet(
+        "ferrer/sitw_plda",
+        "Scores of sitw_plda",
+        "MIT",
+        FERRER_PAGE,
+        (
+            Form((_sitw_scores, _compact_targets), _read_sitw),
+            Form((_sitw_scores, _public_targets), _read_sitw, _check_sitw),
+        ),
+        small=True,
+        size="721,788 x 2",
+    )
+)
+register(
+    DataSet(
+        "ferrer/sitw_plda_targets",
+        "Targets of sitw_plda, without scores",
+        "MIT",
+        FERRER_PAGE,
+        (Form((_compact_targets,), _read_targets), Form((_public_targets,), _read_targets, _check_sitw)),
+        small=True,
+        size="721,788",
+    )
+);
 
 # %% ../nbs/90_datasets.ipynb #bc153f81
 def _csv(path, **options):
     "A DataFrame from one CSV file, compressed or not."
     pd = optional_import("pandas", extra="data")
-    exact = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}  # the default from 3.1 on
-    return pd.read_csv(path, **{"encoding": "utf-8-sig", "keep_default_na": False, "na_values": [""]} | exact | options)
+    exact = (
+        {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+    )  # the default from 3.1 on
+    return pd.read_csv(
+        path, **{"encoding": "utf-8-sig", "keep_default_na": False, "na_values": [""]} | exact | options
+    )
+
 
 def _read_csv(paths):
     "The compact copies of most data sets need nothing else."
@@ -228,14 +373,41 @@ def _read_telco(paths, **options):
     table["TotalCharges"] = pd.to_numeric(table["TotalCharges"].str.replace(",", ".").str.strip())
     return table
 
-register(DataSet(
-    "telco", "Telco Customer Churn (IBM sample data, with ticket counts)", "none stated (IBM sample data)",
-    "https://www.kaggle.com/datasets/blastchar/telco-customer-churn",
-    (Form((File("telco_customer_churn.csv.xz", sha256="5429c2f3adc11e2a7745d9baef25b5fc0711b2c84526d37c4c19b3105f82b5ab"),), _read_telco),
-     Form((File("telco/Customer_Churn_Dataset.csv", ("https://raw.githubusercontent.com/plombardML/weighted-accuracy/"
-                "084b97d88dd4d343c3f592493f2b3680d4e4c97a/customer_values/Customer_Churn_Dataset.csv",)),),
-          partial(_read_telco, sep=";", decimal=","), has_content("e72936b699fb2afc289c1627757c27a1ad61f135db1b01098329bcd0c8f7d8b5"))),
-    small=True, size="7,043 x 23"));
+
+register(
+    DataSet(
+        "telco",
+        "Telco Customer Churn (IBM sample data, with ticket counts)",
+        "none stated (IBM sample data)",
+        "https://www.kaggle.com/datasets/blastchar/telco-customer-churn",
+        (
+            Form(
+                (
+                    File(
+                        "telco_customer_churn.csv.xz",
+                        sha256="5429c2f3adc11e2a7745d9baef25b5fc0711b2c84526d37c4c19b3105f82b5ab",
+                    ),
+                ),
+                _read_telco,
+            ),
+            Form(
+                (
+                    File(
+                        "telco/Customer_Churn_Dataset.csv",
+                        (
+                            "https://raw.githubusercontent.com/plombardML/weighted-accuracy/"
+                            "084b97d88dd4d343c3f592493f2b3680d4e4c97a/customer_values/Customer_Churn_Dataset.csv",
+                        ),
+                    ),
+                ),
+                partial(_read_telco, sep=";", decimal=","),
+                has_content("e72936b699fb2afc289c1627757c27a1ad61f135db1b01098329bcd0c8f7d8b5"),
+            ),
+        ),
+        small=True,
+        size="7,043 x 23",
+    )
+);
 
 # %% ../nbs/90_datasets.ipynb #bd712bc3
 KDD_FEATURES = (
@@ -243,7 +415,9 @@ KDD_FEATURES = (
     "root_shell su_attempted num_root num_file_creations num_shells num_access_files num_outbound_cmds is_host_login is_guest_login count "
     "srv_count serror_rate srv_serror_rate rerror_rate srv_rerror_rate same_srv_rate diff_srv_rate srv_diff_host_rate dst_host_count "
     "dst_host_srv_count dst_host_same_srv_rate dst_host_diff_srv_rate dst_host_same_src_port_rate dst_host_srv_diff_host_rate "
-    "dst_host_serror_rate dst_host_srv_serror_rate dst_host_rerror_rate dst_host_srv_rerror_rate").split()
+    "dst_host_serror_rate dst_host_srv_serror_rate dst_host_rerror_rate dst_host_srv_rerror_rate"
+).split()
+
 
 def _read_kdd(paths):
     "The original: no header, a dot after each label, 494,021 records of which most are repeats."
@@ -252,24 +426,64 @@ def _read_kdd(paths):
     table["attack"] = (table["label"] != "normal").astype("int64")
     return table.drop_duplicates([*KDD_FEATURES, "attack"], ignore_index=True)
 
-register(DataSet(
-    "kdd", "KDD Cup 1999, 10 % training subset without duplicates", "CC BY 4.0", "https://archive.ics.uci.edu/dataset/130/kdd+cup+1999+data",
-    (Form((File("kddcup99_10percent_dedup.csv.xz", sha256="c1dbe4e777eb66cc9614604db373a8dd25903b98079795ecc4603897555b398b"),), _read_csv),
-     Form((File("kdd/kddcup.data_10_percent.gz", (
-         "http://kdd.ics.uci.edu/databases/kddcup99/kddcup.data_10_percent.gz",
-         "https://raw.githubusercontent.com/Kapetis/ST2/6d94539ad0398088efa114c7749637d61a2b4f10/kddcup.data_10_percent.gz")),),
-          _read_kdd, has_content("2e3c01319aeb57b731bdb5bb7457d18ae7c231555d042a70dea5889290ae7923"))),
-    small=True, size="145,585 x 43"));
+
+register(
+    DataSet(
+        "kdd",
+        "KDD Cup 1999, 10 % training subset without duplicates",
+        "CC BY 4.0",
+        "https://archive.ics.uci.edu/dataset/130/kdd+cup+1999+data",
+        (
+            Form(
+                (
+                    File(
+                        "kddcup99_10percent_dedup.csv.xz",
+                        sha256="c1dbe4e777eb66cc9614604db373a8dd25903b98079795ecc4603897555b398b",
+                    ),
+                ),
+                _read_csv,
+            ),
+            Form(
+                (
+                    File(
+                        "kdd/kddcup.data_10_percent.gz",
+                        (
+                            "http://kdd.ics.uci.edu/databases/kddcup99/kddcup.data_10_percent.gz",
+                            "https://raw.githubusercontent.com/Kapetis/ST2/6d94539ad0398088efa114c7749637d61a2b4f10/kddcup.data_10_percent.gz",
+                        ),
+                    ),
+                ),
+                _read_kdd,
+                has_content("2e3c01319aeb57b731bdb5bb7457d18ae7c231555d042a70dea5889290ae7923"),
+            ),
+        ),
+        small=True,
+        size="145,585 x 43",
+    )
+);
 
 # %% ../nbs/90_datasets.ipynb #562a8740
-_UNSW_LARGE = {"Normal": 56000, "Generic": 40000, "Exploits": 33393, "Fuzzers": 18184, "DoS": 12264, "Reconnaissance": 10491,
-               "Analysis": 2000, "Backdoor": 1746, "Shellcode": 1133, "Worms": 130}
+_UNSW_LARGE = {
+    "Normal": 56000,
+    "Generic": 40000,
+    "Exploits": 33393,
+    "Fuzzers": 18184,
+    "DoS": 12264,
+    "Reconnaissance": 10491,
+    "Analysis": 2000,
+    "Backdoor": 1746,
+    "Shellcode": 1133,
+    "Worms": 130,
+}
 UNSW_SIZES = {82332: "small", 175341: "large"}
+
 
 def _check_large_unsw(table):
     "The larger partition is known by its published count of each category."
     if (got := table["attack_cat"].value_counts().to_dict()) != _UNSW_LARGE:
-        raise ValueError(f"UNSW-NB15: the categories of the 175,341-row partition are {got}, not {_UNSW_LARGE}")
+        raise ValueError(
+            f"UNSW-NB15: the categories of the 175,341-row partition are {got}, not {_UNSW_LARGE}"
+        )
 
 # %% ../nbs/90_datasets.ipynb #a5b2a088
 def _read_unsw(paths):
@@ -277,29 +491,59 @@ def _read_unsw(paths):
     pd = optional_import("pandas", extra="data")
     tables = sorted((_csv(path) for path in paths), key=len)
     if [len(t) for t in tables] not in ([82332], [175341], [82332, 175341]):
-        raise ValueError(f"UNSW-NB15: expected partitions of 82,332 and 175,341 rows, got {', '.join(str(len(t)) for t in tables)}")
+        raise ValueError(
+            f"UNSW-NB15: expected partitions of 82,332 and 175,341 rows, got {', '.join(str(len(t)) for t in tables)}"
+        )
     for table in tables:
-        (has_content("dfb9b0f8efc14f434b7174d5b2d6f55052af38993cb52d7ccc7b04c1b1d519d2") if len(table) == 82332 else _check_large_unsw)(table)
+        (
+            has_content("dfb9b0f8efc14f434b7174d5b2d6f55052af38993cb52d7ccc7b04c1b1d519d2")
+            if len(table) == 82332
+            else _check_large_unsw
+        )(table)
     return pd.concat([t.assign(partition=UNSW_SIZES[len(t)]) for t in tables], ignore_index=True)
 
 # %% ../nbs/90_datasets.ipynb #516dbf0d
 def _unsw_file(which):
     "A public partition."
     name = f"UNSW_NB15_{which}-set"
-    return File(f"unsw/{name}.csv", (f"https://huggingface.co/datasets/Mouwiya/UNSW-NB15/resolve/main/{name}.csv",
-                f"https://github.com/vincentlemaire-labs/CAID2025/raw/62ff595cf17d9bd51b14895f03d3aca7250f66c9/{name}.zip"))
+    return File(
+        f"unsw/{name}.csv",
+        (
+            f"https://huggingface.co/datasets/Mouwiya/UNSW-NB15/resolve/main/{name}.csv",
+            f"https://github.com/vincentlemaire-labs/CAID2025/raw/62ff595cf17d9bd51b14895f03d3aca7250f66c9/{name}.zip",
+        ),
+    )
+
 
 _one_partition = "one of the two partitions of UNSW-NB15"
-register(DataSet(
-    "unsw", "UNSW-NB15, partitioned", "free for academic research", "https://research.unsw.edu.au/projects/unsw-nb15-dataset",
-    (Form((_unsw_file("training"), _unsw_file("testing")), _read_unsw),
-     Form((File("unsw_nb15_partition_82332.csv.xz", sha256="b6a9185b527e625a2a8840f1310835c49bf240527e2cbdf77cad4bf741994fbf"),),
-          _read_unsw, note=_one_partition + " (82,332 of 257,673 rows)"),
-     Form((_unsw_file("testing"),), _read_unsw, note=_one_partition), Form((_unsw_file("training"),), _read_unsw, note=_one_partition)),
-    size="257,673 x 46"));
+register(
+    DataSet(
+        "unsw",
+        "UNSW-NB15, partitioned",
+        "free for academic research",
+        "https://research.unsw.edu.au/projects/unsw-nb15-dataset",
+        (
+            Form((_unsw_file("training"), _unsw_file("testing")), _read_unsw),
+            Form(
+                (
+                    File(
+                        "unsw_nb15_partition_82332.csv.xz",
+                        sha256="b6a9185b527e625a2a8840f1310835c49bf240527e2cbdf77cad4bf741994fbf",
+                    ),
+                ),
+                _read_unsw,
+                note=_one_partition + " (82,332 of 257,673 rows)",
+            ),
+            Form((_unsw_file("testing"),), _read_unsw, note=_one_partition),
+            Form((_unsw_file("training"),), _read_unsw, note=_one_partition),
+        ),
+        size="257,673 x 46",
+    )
+);
 
 # %% ../nbs/90_datasets.ipynb #5a0c2108
 GENUINE = 284315  # genuine transactions in the complete file
+
 
 def _read_creditcard(paths):
     table = _csv(paths[0])
@@ -307,60 +551,165 @@ def _read_creditcard(paths):
     if "sample" not in table:
         table["sample"] = "all"
     genuine = (table["Class"] == 0) & (table["sample"] == "all")
-    table["weight"] = np.where(genuine, GENUINE / genuine.sum(), np.where(table["Class"] == 1, 1., 0.))
+    table["weight"] = np.where(genuine, GENUINE / genuine.sum(), np.where(table["Class"] == 1, 1.0, 0.0))
     return table
+
 
 def _check_creditcard(table):
     "The complete file: its size, and every fraud."
     frauds = table[table["Class"] == 1].drop(columns=["sample", "weight"])
     if len(table) != GENUINE + 492:
         raise ValueError(f"expected {GENUINE + 492:,} transactions, got {len(table):,}")
-    has_content("2e73bea638bd7173c26a0470cf89b0449025da1b034fb0de420c429cc23f2eca")(frauds.sort_values(list(frauds.columns), ignore_index=True))
+    has_content("2e73bea638bd7173c26a0470cf89b0449025da1b034fb0de420c429cc23f2eca")(
+        frauds.sort_values(list(frauds.columns), ignore_index=True)
+    )
 
 # %% ../nbs/90_datasets.ipynb #72c8d0e7
-register(DataSet(
-    "creditcard", "Credit Card Fraud Detection (ULB)", "DbCL 1.0 / ODbL 1.0", "https://www.kaggle.com/datasets/mlg-ulb/creditcardfraud",
-    (Form((File("creditcard/creditcard.csv", ("https://storage.googleapis.com/download.tensorflow.org/data/creditcard.csv",
-                                              "https://maxhalford.github.io/files/datasets/creditcardfraud.zip")),),
-          _read_creditcard, _check_creditcard),
-     Form((File("creditcard_ulb_subsample.csv.xz", sha256="68c1f78866169e89539220ce35365d3ccc6aca0f42b9dd145b89eda6fa83fd7e"),), _read_creditcard,
-          note="a subsample: all 492 frauds, 8,451 of 284,315 genuine transactions (weight them)")),
-    size="284,807 x 33"));
+register(
+    DataSet(
+        "creditcard",
+        "Credit Card Fraud Detection (ULB)",
+        "DbCL 1.0 / ODbL 1.0",
+        "https://www.kaggle.com/datasets/mlg-ulb/creditcardfraud",
+        (
+            Form(
+                (
+                    File(
+                        "creditcard/creditcard.csv",
+                        (
+                            "https://storage.googleapis.com/download.tensorflow.org/data/creditcard.csv",
+                            "https://maxhalford.github.io/files/datasets/creditcardfraud.zip",
+                        ),
+                    ),
+                ),
+                _read_creditcard,
+                _check_creditcard,
+            ),
+            Form(
+                (
+                    File(
+                        "creditcard_ulb_subsample.csv.xz",
+                        sha256="68c1f78866169e89539220ce35365d3ccc6aca0f42b9dd145b89eda6fa83fd7e",
+                    ),
+                ),
+                _read_creditcard,
+                note="a subsample: all 492 frauds, 8,451 of 284,315 genuine transactions (weight them)",
+            ),
+        ),
+        size="284,807 x 33",
+    )
+);
 
 # %% ../nbs/90_datasets.ipynb #ba2c7249
-register(DataSet(
-    "ebbu2017", "Ebbu2017 phishing URLs: 44 features of the URL text", "none stated", "https://github.com/ebubekirbbr/pdd",
-    (Form((File("phishing_ebbu2017_url_features.csv.xz", sha256="807aaaadbc541e170158d190d0dfe5f09c8198ef2f787c3aade8c89f6093c36d"),), _read_csv),),
-    size="73,575 x 46"))
+register(
+    DataSet(
+        "ebbu2017",
+        "Ebbu2017 phishing URLs: 44 features of the URL text",
+        "none stated",
+        "https://github.com/ebubekirbbr/pdd",
+        (
+            Form(
+                (
+                    File(
+                        "phishing_ebbu2017_url_features.csv.xz",
+                        sha256="807aaaadbc541e170158d190d0dfe5f09c8198ef2f787c3aade8c89f6093c36d",
+                    ),
+                ),
+                _read_csv,
+            ),
+        ),
+        size="73,575 x 46",
+    )
+)
+
 
 def _read_hannousse(paths):
     "The original has the address and a text status."
     table = _csv(paths[0])
-    return table.assign(phishing=(table["status"] == "phishing").astype("int64")).drop(columns=["url", "status"])
+    return table.assign(phishing=(table["status"] == "phishing").astype("int64")).drop(
+        columns=["url", "status"]
+    )
 
-register(DataSet(
-    "hannousse2021", "Web page phishing detection (Hannousse & Yahiouche)", "CC BY 4.0", "https://data.mendeley.com/datasets/c2gw7fy2j4/3",
-    (Form((File("phishing_hannousse2021_features.csv.xz", sha256="bcd403dbddf56f8f57414254b7a7d413c538f47325795deba08b5f26222e4d71"),), _read_csv),
-     Form((File("hannousse2021/dataset_phishing.csv", ("https://raw.githubusercontent.com/jaaabir/phishing_detection/"
-                "48cece4c13cee10c3a3e090509cc890e6ba7c79a/FlaskPhish/dataset_phishing.csv",)),), _read_hannousse, has_content("e87ec479996984e092cf56ac2f2c541a3b12d9d1c12c54b72aad7209c55b8ca3"))),
-    size="11,430 x 88"));
+
+register(
+    DataSet(
+        "hannousse2021",
+        "Web page phishing detection (Hannousse & Yahiouche)",
+        "CC BY 4.0",
+        "https://data.mendeley.com/datasets/c2gw7fy2j4/3",
+        (
+            Form(
+                (
+                    File(
+                        "phishing_hannousse2021_features.csv.xz",
+                        sha256="bcd403dbddf56f8f57414254b7a7d413c538f47325795deba08b5f26222e4d71",
+                    ),
+                ),
+                _read_csv,
+            ),
+            Form(
+                (
+                    File(
+                        "hannousse2021/dataset_phishing.csv",
+                        (
+                            "https://raw.githubusercontent.com/jaaabir/phishing_detection/"
+                            "48cece4c13cee10c3a3e090509cc890e6ba7c79a/FlaskPhish/dataset_phishing.csv",
+                        ),
+                    ),
+                ),
+                _read_hannousse,
+                has_content("e87ec479996984e092cf56ac2f2c541a3b12d9d1c12c54b72aad7209c55b8ca3"),
+            ),
+        ),
+        size="11,430 x 88",
+    )
+);
 
 # %% ../nbs/90_datasets.ipynb #a1883914
 def _read_heart(paths):
     "Whole numbers, written 1.0 in the original."
     return _csv(paths[0]).astype("int64")
 
-register(DataSet(
-    "heart", "Heart disease health indicators, BRFSS 2015", "CC0", "https://www.kaggle.com/datasets/alexteboul/heart-disease-health-indicators-dataset",
-    (Form((File("heart_disease_brfss2015.csv.xz", sha256="29f8ff6da4e95f3ac1832e22497d3f489a9e8cdd0370cab0c8ae18b0955e3954"),), _read_heart),
-     Form((File("heart/heart_disease_health_indicators_BRFSS2015.csv", ("https://github.com/Daniel-Harrod13/Final-Project/raw/"
-                "5d65f01451dccb4e3e3d0433e6bb1af84c0c2fd0/heart_disease_health_indicators_BRFSS2015.csv.zip",)),),
-          _read_heart, has_content("192f6936e9951f813226471694cb3dcdb60e1765a01c84c7d11e7b56d723a362"))),
-    small=True, size="253,680 x 22"));
+
+register(
+    DataSet(
+        "heart",
+        "Heart disease health indicators, BRFSS 2015",
+        "CC0",
+        "https://www.kaggle.com/datasets/alexteboul/heart-disease-health-indicators-dataset",
+        (
+            Form(
+                (
+                    File(
+                        "heart_disease_brfss2015.csv.xz",
+                        sha256="29f8ff6da4e95f3ac1832e22497d3f489a9e8cdd0370cab0c8ae18b0955e3954",
+                    ),
+                ),
+                _read_heart,
+            ),
+            Form(
+                (
+                    File(
+                        "heart/heart_disease_health_indicators_BRFSS2015.csv",
+                        (
+                            "https://github.com/Daniel-Harrod13/Final-Project/raw/"
+                            "5d65f01451dccb4e3e3d0433e6bb1af84c0c2fd0/heart_disease_health_indicators_BRFSS2015.csv.zip",
+                        ),
+                    ),
+                ),
+                _read_heart,
+                has_content("192f6936e9951f813226471694cb3dcdb60e1765a01c84c7d11e7b56d723a362"),
+            ),
+        ),
+        small=True,
+        size="253,680 x 22",
+    )
+);
 
 # %% ../nbs/90_datasets.ipynb #4b538c93
 def _read_loan(paths):
     return _csv(paths[0]).drop(columns="LoanID", errors="ignore")
+
 
 def _check_loan(table):
     "The complete file: its size, and the 14,898 leading rows that are known."
@@ -368,20 +717,62 @@ def _check_loan(table):
         raise ValueError(f"expected 255,347 loans, got {len(table):,}")
     has_content("fdfc821575e0f2cbda4cbfaa27515ed0ed2b3e945da40117eabe014b54391baa")(table.head(14898))
 
-register(DataSet(
-    "loan", "Loan default (simulated)", "CC0 as stated by its users", "https://www.kaggle.com/datasets/nikhil1e9/loan-default",
-    (Form((File("loan/Loan_default.csv", ("https://github.com/jackonyango2545/Loan-Default-Prediction/raw/main/Loan_default.csv",)),),
-          _read_loan, _check_loan),
-     Form((File("loan_default_subsample.csv.xz", sha256="9960ec57735916d7a77def270efe5bd4b19b3f14a22cfae1384388daf01cd77d"),), _read_loan,
-          note="a subsample: 38,342 of 255,347 loans")),
-    size="255,347 x 17"));
+
+register(
+    DataSet(
+        "loan",
+        "Loan default (simulated)",
+        "CC0 as stated by its users",
+        "https://www.kaggle.com/datasets/nikhil1e9/loan-default",
+        (
+            Form(
+                (
+                    File(
+                        "loan/Loan_default.csv",
+                        (
+                            "https://github.com/jackonyango2545/Loan-Default-Prediction/raw/main/Loan_default.csv",
+                        ),
+                    ),
+                ),
+                _read_loan,
+                _check_loan,
+            ),
+            Form(
+                (
+                    File(
+                        "loan_default_subsample.csv.xz",
+                        sha256="9960ec57735916d7a77def270efe5bd4b19b3f14a22cfae1384388daf01cd77d",
+                    ),
+                ),
+                _read_loan,
+                note="a subsample: 38,342 of 255,347 loans",
+            ),
+        ),
+        size="255,347 x 17",
+    )
+);
 
 # %% ../nbs/90_datasets.ipynb #57339b78
-register(DataSet(
-    "weighted_accuracy_published", "Numbers behind Figures 1 and 2 of the weighted-accuracy paper", "none stated",
-    "https://github.com/plombardML/weighted-accuracy",
-    (Form((File("weighted_accuracy_published.csv", sha256="94e6f53783a2870dbe5d9ec4fa781b36e326371e13e5c6fce30d983f9b49cd85"),), _read_csv),),
-    size="2,928 x 6"));
+register(
+    DataSet(
+        "weighted_accuracy_published",
+        "Numbers behind Figures 1 and 2 of the weighted-accuracy paper",
+        "none stated",
+        "https://github.com/plombardML/weighted-accuracy",
+        (
+            Form(
+                (
+                    File(
+                        "weighted_accuracy_published.csv",
+                        sha256="94e6f53783a2870dbe5d9ec4fa781b36e326371e13e5c6fce30d983f9b49cd85",
+                    ),
+                ),
+                _read_csv,
+            ),
+        ),
+        size="2,928 x 6",
+    )
+);
 
 # %% ../nbs/90_datasets.ipynb #f278cac5
 def cache_dir() -> Path:
@@ -389,6 +780,7 @@ def cache_dir() -> Path:
     if place := os.environ.get("COST_EVAL_CACHE"):
         return Path(place).expanduser()
     return Path(optional_import("pooch", extra="data").os_cache("cost_eval"))
+
 
 def search_path(data_dir=None) -> list[Path]:
     "Directories in which data are looked for, first to last: `data_dir`, COST_EVAL_DATA, the user's cache."
@@ -405,9 +797,10 @@ def search_path(data_dir=None) -> list[Path]:
 def data_set(name: str) -> DataSet:
     "The registered data set of that name; ValueError with the nearest names otherwise."
     if name not in DATASETS:
-        near = get_close_matches(str(name), DATASETS, n=3, cutoff=.4) or list(DATASETS)
+        near = get_close_matches(str(name), DATASETS, n=3, cutoff=0.4) or list(DATASETS)
         raise ValueError(f"no data set is called {name!r}; did you mean {', '.join(near)}?")
     return DATASETS[name]
+
 
 def names(patterns=None, *, small: bool = False) -> list[str]:
     "Names of data sets: all, or by name, group (`ferrer`) or pattern (`ferrer/cifar*`)."
@@ -424,8 +817,11 @@ def names(patterns=None, *, small: bool = False) -> list[str]:
 def find(name: str, data_dir=None) -> tuple[Form, list[Path]] | None:
     "The form at hand and the paths of its files, or None."
     forms, places = data_set(name).forms, search_path(data_dir)
-    at_hand = ((form, form.find(*directories)) for directories in [*([p] for p in places), places] for form in forms)
+    at_hand = (
+        (form, form.find(*directories)) for directories in [*([p] for p in places), places] for form in forms
+    )
     return next(((form, paths) for form, paths in at_hand if paths), None)
+
 
 def available(name: str, *, data_dir=None) -> bool:
     "Whether `load(name)` needs no network."
@@ -433,7 +829,9 @@ def available(name: str, *, data_dir=None) -> bool:
 
 # %% ../nbs/90_datasets.ipynb #f08a86a1
 class DataNotAvailable(LookupError):
-    "A data set is neither at hand nor could it be downloaded (`reason`); the message says which command gets it."
+    """A data set is neither at hand nor could it be downloaded (`reason`); the message says which
+    command gets it.
+    """
 
     def __init__(self, message: str, reason: str = ""):
         super().__init__(message)
@@ -454,8 +852,11 @@ def _read(dataset, form, paths):
         data.attrs.update(name=dataset.name, complete=form.complete, note=form.note)
     return data
 
+
 def load(name: str, *, data_dir=None):
-    "A data set: a pandas DataFrame, or `Scores` for the systems `ferrer/...`. Downloads it if it is not at hand."
+    """A data set: a pandas DataFrame, or `Scores` for the systems `ferrer/...`. Downloads it if it is
+    not at hand.
+    """
     dataset = data_set(name)
     at_hand = find(name, data_dir) or (fetch(name, data_dir=data_dir) and find(name, data_dir))
     return _read(dataset, *at_hand)
@@ -464,13 +865,19 @@ def load(name: str, *, data_dir=None):
 def _download(url, target, timeout, progress):
     "One file over HTTP, with a progress bar on a terminal; a zip archive is replaced by its only CSV file."
     pooch, tqdm = optional_import("pooch", extra="data"), optional_import("tqdm", extra="data")
-    with tqdm.tqdm(desc=target.name, total=1, unit="B", unit_scale=True, leave=False, disable=None if progress else True) as bar:
+    with tqdm.tqdm(
+        desc=target.name, total=1, unit="B", unit_scale=True, leave=False, disable=None if progress else True
+    ) as bar:
         pooch.HTTPDownloader(progressbar=bar, timeout=timeout)(url, str(target), None)
     if target.suffix == ".csv" and is_zipfile(target):
         with ZipFile(target) as archive:
-            tables = [m for m in archive.namelist() if m.lower().endswith(".csv") and not m.startswith("__MACOSX")]
+            tables = [
+                m for m in archive.namelist() if m.lower().endswith(".csv") and not m.startswith("__MACOSX")
+            ]
             if len(tables) != 1:
-                raise ValueError(f"expected one CSV file in the archive, found {tables or archive.namelist()}")
+                raise ValueError(
+                    f"expected one CSV file in the archive, found {tables or archive.namelist()}"
+                )
             target.with_suffix(".unpacked").write_bytes(archive.read(tables[0]))
         target.with_suffix(".unpacked").replace(target)
 
@@ -520,10 +927,11 @@ def _fetch_form(dataset, form, mirror, directory, places, **options):
             here = next(filter(None, map(file.find, places)), None)
             if here is None and not file.urls:
                 raise DataNotAvailable(f"{file.path} has no public address")
-            urls = file.urls[min(mirror, len(file.urls) - 1):]
+            urls = file.urls[min(mirror, len(file.urls) - 1) :]
             paths.append(here or _fetch_file(file, urls, Path(temporary), **options))
         _read(dataset, form, paths)
         return [_settle(path, directory / file.path, temporary) for file, path in zip(form.files, paths)]
+
 
 def _settle(path, target, temporary):
     "Move a fresh file from the temporary directory to its place."
@@ -533,7 +941,15 @@ def _settle(path, target, temporary):
     return path.replace(target)
 
 # %% ../nbs/90_datasets.ipynb #1d18162f
-def fetch(name: str, *, data_dir=None, into=None, timeout: float = 30., progress: bool = True, unreachable: set | None = None) -> list[Path]:
+def fetch(
+    name: str,
+    *,
+    data_dir=None,
+    into=None,
+    timeout: float = 30.0,
+    progress: bool = True,
+    unreachable: set | None = None,
+) -> list[Path]:
     """Paths of a complete data set; what is not at hand is downloaded into `into` (default: the user's cache).
 
     timeout: seconds without an answer after which a host is given up. unreachable: hosts not to be asked; those that fail are added.
@@ -542,7 +958,9 @@ def fetch(name: str, *, data_dir=None, into=None, timeout: float = 30., progress
     if at_hand and at_hand[0].complete:
         return at_hand[1]
     optional_import("pooch", extra="data")
-    options = dict(timeout=timeout, progress=progress, unreachable=set() if unreachable is None else unreachable)
+    options = dict(
+        timeout=timeout, progress=progress, unreachable=set() if unreachable is None else unreachable
+    )
     directory, problems = cache_dir() if into is None else Path(into), []
     for form in dataset.forms:
         for mirror in range(max(len(file.urls) for file in form.files)):
@@ -562,14 +980,21 @@ def _not_available(dataset, problems, data_dir):
     return DataNotAvailable(
         f"{dataset.name} ({dataset.title}) is not at hand. Looked in: {', '.join(map(str, search_path(data_dir)))}. Download: {reason}. "
         f"Get it with `cost-eval data fetch {dataset.name}`, or put its files (see {dataset.page}) into a directory named by COST_EVAL_DATA.",
-        reason)
+        reason,
+    )
 
 # %% ../nbs/90_datasets.ipynb #661c8166
 def describe(*, data_dir=None):
     "A DataFrame: all data sets, their sizes and licences, and whether they are at hand."
     pd = optional_import("pandas", extra="data")
-    rows = [(d.name, d.title, d.size, d.licence, state(name, data_dir=data_dir), d.small, d.page) for name, d in DATASETS.items()]
-    return pd.DataFrame(rows, columns=["name", "title", "size", "licence", "at hand", "small", "page"]).set_index("name")
+    rows = [
+        (d.name, d.title, d.size, d.licence, state(name, data_dir=data_dir), d.small, d.page)
+        for name, d in DATASETS.items()
+    ]
+    return pd.DataFrame(
+        rows, columns=["name", "title", "size", "licence", "at hand", "small", "page"]
+    ).set_index("name")
+
 
 def state(name: str, *, data_dir=None) -> str:
     "Whether a data set is at hand: yes, partly (a documented part of it), or no."

@@ -18,7 +18,13 @@ from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 from scipy.special import log_softmax
 
-from .confusion import BinaryCounts, ThresholdCounts, check_weights, optional_import, threshold_counts
+from cost_eval.confusion import (
+    BinaryCounts,
+    ThresholdCounts,
+    check_weights,
+    optional_import,
+    threshold_counts,
+)
 from .costs import CostMatrix, as_cost_array, check_priors
 
 # %% ../nbs/04_decisions.ipynb #d2d48d96
@@ -26,20 +32,42 @@ SUM_TOLERANCE = 1e-3  # how far from 1 a row of posteriors may sum
 
 # %% ../nbs/04_decisions.ipynb #36ebdac9
 def check_posteriors(
-    posteriors: ArrayLike,  # (N, K) posteriors, or their natural logarithms
-    n_classes: int | None = None,  # K, if it is known
+    posteriors,
+    n_classes: int | None = None,
     *,
-    log: bool = False,  # are these logarithms?
-) -> np.ndarray:  # the same numbers as a float64 array
-    "Posteriors as an (N, K) array; `ValueError` if they are not one distribution a row (each row must sum to 1 within 0.001)."
+    log: bool = False,
+) -> np.ndarray:
+    """Posteriors as an (N, K) array;
+
+    `ValueError` if they are not one distribution a row (each row must sum to 1 within 0.001).
+
+    Parameters
+    ----------
+    posteriors : array_like
+        (N, K) posteriors, or their natural logarithms
+    n_classes : int, optional
+        K, if it is known
+    log : bool, default False
+        are these logarithms?
+
+    Returns
+    -------
+    ndarray
+        the same numbers as a float64 array
+    """
     p = _sample_by_class(posteriors, "posteriors", n_classes)
-    with np.errstate(over="ignore"): total = (np.exp(p) if log else p).sum(1)
+    with np.errstate(over="ignore"):
+        total = (np.exp(p) if log else p).sum(1)
     if not log and p.size and p.min() < 0:
-        raise ValueError(f"posteriors: negative value {p.min():.6g}; if these are log-posteriors, say log=True")
+        raise ValueError(
+            f"posteriors: negative value {p.min():.6g}; if these are log-posteriors, say log=True"
+        )
     off = np.abs(total - 1)
     if off.size and not off.max() <= SUM_TOLERANCE:
-        raise ValueError(f"posteriors: row {off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; normalise the rows "
-                         "(scipy.special.softmax(logits, axis=1)), or say log=True if these are log-posteriors")
+        raise ValueError(
+            f"posteriors: row {off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; normalise the rows "
+            "(scipy.special.softmax(logits, axis=1)), or say log=True if these are log-posteriors"
+        )
     return p
 
 # %% ../nbs/04_decisions.ipynb #2d16d6e9
@@ -47,28 +75,49 @@ def _sample_by_class(x, name: str, n_classes: int | None = None) -> np.ndarray:
     "`x` as an (N, K) float64 array without NaN and +inf, or a `ValueError` that names it."
     x = np.asarray(x, dtype=float)
     if x.ndim != 2:
-        raise ValueError(f"{name}: expected shape (samples, classes), got {x.shape}; "
-                         "for one column p of positive-class posteriors use np.column_stack([1 - p, p])")
+        raise ValueError(
+            f"{name}: expected shape (samples, classes), got {x.shape}; "
+            "for one column p of positive-class posteriors use np.column_stack([1 - p, p])"
+        )
     if n_classes is not None and x.shape[1] != n_classes:
-        raise ValueError(f"{name}: {x.shape[1]} columns, but {n_classes} classes are needed (rows of the costs are classes)")
+        raise ValueError(
+            f"{name}: {x.shape[1]} columns, but {n_classes} classes are needed (rows of the costs are classes)"
+        )
     if not (x < np.inf).all():
         row, column = np.argwhere(~(x < np.inf))[0]
-        raise ValueError(f"{name}: {x[row, column]} in row {row}, column {column}; drop or repair these samples first")
+        raise ValueError(
+            f"{name}: {x[row, column]} in row {row}, column {column}; drop or repair these samples first"
+        )
     return x
 
 # %% ../nbs/04_decisions.ipynb #b53d1e54
 def _one_matrix(costs) -> np.ndarray:
     "The costs as one (K, M) array."
     c = as_cost_array(costs)
-    if c.ndim != 2: raise ValueError(f"costs: expected one (K, M) matrix, got shape {c.shape}; call once per matrix")
+    if c.ndim != 2:
+        raise ValueError(f"costs: expected one (K, M) matrix, got shape {c.shape}; call once per matrix")
     return c
 
 # %% ../nbs/04_decisions.ipynb #22e85eaf
 def posterior_cost(
-    posteriors: ArrayLike,  # (N, K), rows sum to 1
-    costs: CostMatrix | ArrayLike,  # (K, M)
-) -> np.ndarray:  # (N, M)
-    "What each decision costs on average for each sample, given its posteriors: the sum in Ferrer (2025), eq. (7)."
+    posteriors,
+    costs,
+) -> np.ndarray:
+    """What each decision costs on average for each sample, given its posteriors: the sum in Ferrer
+    (2025), eq. (7).
+
+    Parameters
+    ----------
+    posteriors : array_like
+        (N, K), rows sum to 1
+    costs : CostMatrix or array_like
+        (K, M)
+
+    Returns
+    -------
+    ndarray
+        (N, M)
+    """
     c = _one_matrix(costs)
     return check_posteriors(posteriors, len(c)) @ c
 
@@ -79,57 +128,107 @@ BLOCK_BYTES = 2**28  # 256 MiB: what the temporary arrays of one block may take
 def _blocks(n: int, bytes_per_row: int):
     "Slices that cut `n` rows into blocks of at most `BLOCK_BYTES`."
     step = max(1, BLOCK_BYTES // bytes_per_row)
-    for start in range(0, n, step): yield slice(start, min(start + step, n))
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
 
 # %% ../nbs/04_decisions.ipynb #bb9671f1
 def _shift_rows(costs: np.ndarray) -> np.ndarray:
-    "Costs minus each row's most frequent value (the smallest of them): the same decisions from a sparser matrix."
+    """Costs minus each row's most frequent value (the smallest of them): the same decisions from a
+    sparser matrix.
+    """
+
     def usual(row):
         values, times = np.unique(row, return_counts=True)
         return values[times.argmax()]
+
     return costs - np.array([usual(row) for row in costs])[:, None]
 
 # %% ../nbs/04_decisions.ipynb #94ae52cc
 def _prior_ratio(n_classes: int, priors, train_priors) -> np.ndarray:
     "Target over training priors, (K,); ones if neither is given."
-    if priors is None and train_priors is None: return np.ones(n_classes)
+    if priors is None and train_priors is None:
+        return np.ones(n_classes)
     if priors is None or train_priors is None:
-        raise ValueError("priors and train_priors: give both (the target's and those the posteriors were trained for) or neither")
+        raise ValueError(
+            "priors and train_priors: give both (the target's and those the posteriors were trained for) or neither"
+        )
     train = check_priors(train_priors, n_classes)
     if not train.all():
-        raise ValueError(f"train_priors: class {np.argmin(train)} has prior 0, so its posteriors cannot be moved to another prior")
+        raise ValueError(
+            f"train_priors: class {np.argmin(train)} has prior 0, so its posteriors cannot be moved to another prior"
+        )
     return check_priors(priors, n_classes) / train
 
 # %% ../nbs/04_decisions.ipynb #97cd1ee5
 def bayes_decisions(
-    posteriors: ArrayLike,  # (N, K), rows sum to 1
-    costs: CostMatrix | ArrayLike,  # (K, M)
+    posteriors,
+    costs,
     *,
-    priors: ArrayLike | None = None,  # (K,) priors of the population to decide for
-    train_priors: ArrayLike | None = None,  # (K,) priors the posteriors are calibrated for; needed if `priors` is given
-    log: bool = False,  # are `posteriors` natural logarithms?
-) -> np.ndarray:  # (N,) integers, columns of `costs`
-    """Decisions that minimise the expected cost given the posteriors: Ferrer (2025), eq. (7). Any K x M costs.
+    priors=None,
+    train_priors=None,
+    log: bool = False,
+) -> np.ndarray:
+    """Decisions that minimise the expected cost given the posteriors:
 
-    Ties go to the decision with the lowest index. Raises `ValueError` for posteriors that are not distributions or do not fit the costs.
+    Ferrer (2025), eq. (7). Any K x M costs.
+
+    Ties go to the decision with the lowest index. Raises `ValueError` for posteriors that are not
+    distributions or do not fit the costs.
+
+    Parameters
+    ----------
+    posteriors : array_like
+        (N, K), rows sum to 1
+    costs : CostMatrix or array_like
+        (K, M)
+    priors : array_like, optional
+        (K,) priors of the population to decide for
+    train_priors : array_like, optional
+        (K,) priors the posteriors are calibrated for; needed if `priors` is given
+    log : bool, default False
+        are `posteriors` natural logarithms?
+
+    Returns
+    -------
+    ndarray
+        (N,) integers, columns of `costs`
     """
     c = _one_matrix(costs)
     c = _shift_rows(c) * _prior_ratio(len(c), priors, train_priors)[:, None]
     p = np.asarray(posteriors)
     decisions = np.empty(len(p) if p.ndim else 0, dtype=np.intp)
-    if not len(decisions): check_posteriors(p, len(c), log=log)
+    if not len(decisions):
+        check_posteriors(p, len(c), log=log)
     for block in _blocks(len(decisions), 8 * (2 * len(c) + c.shape[1])):
         part = check_posteriors(p[block], len(c), log=log)
-        decisions[block] = np.einsum("ni,ij->nj", np.exp(part) if log else part, c, optimize=len(c) > 8).argmin(1)
+        decisions[block] = np.einsum(
+            "ni,ij->nj", np.exp(part) if log else part, c, optimize=len(c) > 8
+        ).argmin(1)
     return decisions
 
 # %% ../nbs/04_decisions.ipynb #8302267c
 def shift_priors(
-    posteriors: ArrayLike,  # (N, K), rows sum to 1
-    train_priors: ArrayLike,  # (K,) priors the posteriors are calibrated for
-    priors: ArrayLike,  # (K,) priors of the target population
-) -> np.ndarray:  # (N, K)
-    "Posteriors under other priors: multiplied by target/training prior and renormalised (Bayes' rule; the classes' densities stay)."
+    posteriors,
+    train_priors,
+    priors,
+) -> np.ndarray:
+    """Posteriors under other priors: multiplied by target/training prior and renormalised (Bayes'
+    rule; the classes' densities stay).
+
+    Parameters
+    ----------
+    posteriors : array_like
+        (N, K), rows sum to 1
+    train_priors : array_like
+        (K,) priors the posteriors are calibrated for
+    priors : array_like
+        (K,) priors of the target population
+
+    Returns
+    -------
+    ndarray
+        (N, K)
+    """
     p = check_posteriors(posteriors)
     p = p * _prior_ratio(p.shape[1], priors, train_priors)
     total = p.sum(1, keepdims=True)
@@ -139,10 +238,25 @@ def shift_priors(
 
 # %% ../nbs/04_decisions.ipynb #2c95fefc
 def naive_decision(
-    costs: CostMatrix | ArrayLike,  # (K, M)
-    priors: ArrayLike,  # (K,)
-) -> int:  # a column of `costs`
-    "The best single decision for everybody, knowing only the priors: Ferrer (2025), eqs. (3) and (33). Ties go to the lowest index."
+    costs,
+    priors,
+) -> int:
+    """The best single decision for everybody, knowing only the priors:
+
+    Ferrer (2025), eqs. (3) and (33). Ties go to the lowest index.
+
+    Parameters
+    ----------
+    costs : CostMatrix or array_like
+        (K, M)
+    priors : array_like
+        (K,)
+
+    Returns
+    -------
+    int
+        a column of `costs`
+    """
     c = _one_matrix(costs)
     return int((check_priors(priors, len(c)) @ _shift_rows(c)).argmin())
 
@@ -151,27 +265,50 @@ def _binary_costs(costs) -> np.ndarray:
     "One or many 2 x 2 cost matrices as a (..., 2, 2) array."
     c = as_cost_array(costs)
     if c.shape[-2:] != (2, 2):
-        raise ValueError(f"costs: a threshold needs two classes and two decisions, got shape {c.shape}; for others use bayes_decisions")
+        raise ValueError(
+            f"costs: a threshold needs two classes and two decisions, got shape {c.shape}; for others use bayes_decisions"
+        )
     return c
 
 # %% ../nbs/04_decisions.ipynb #9f2f0d59
 def _threshold(fp_loss: np.ndarray, fn_loss: np.ndarray) -> np.ndarray:
-    "Smallest posterior odds share p1 worth a positive decision, given what each error loses against the right decision."
+    """Smallest posterior odds share p1 worth a positive decision, given what each error loses against
+    the right decision.
+    """
     if np.any((fp_loss < 0) & (fn_loss < 0)):
-        raise ValueError("costs: each class is cheaper with the other's decision; swap the columns (rows are classes, columns decisions)")
+        raise ValueError(
+            "costs: each class is cheaper with the other's decision; swap the columns (rows are classes, columns decisions)"
+        )
     if np.any((fp_loss == 0) & (fn_loss == 0)):
-        raise ValueError("costs: both decisions cost the same in both classes, so no threshold is better than another")
+        raise ValueError(
+            "costs: both decisions cost the same in both classes, so no threshold is better than another"
+        )
     with np.errstate(divide="ignore", invalid="ignore"):
         t = fp_loss / (fp_loss + fn_loss)
     return np.where(fp_loss < 0, -np.inf, np.where(fn_loss < 0, np.inf, t))
 
 # %% ../nbs/04_decisions.ipynb #a48612cd
 def bayes_threshold(
-    costs: CostMatrix | ArrayLike,  # (2, 2), or many as (..., 2, 2)
+    costs,
     *,
-    log_odds: bool = False,  # the threshold on log(p1/p0), eq. (29), instead of on p1, eq. (28)
-) -> float:  # array shaped like the leading axes if there are any
-    "Threshold on the posterior of class 1: the Bayes decision is 1 strictly above it. Ferrer (2025), eqs. (28) and (29), for any 2 x 2 costs."
+    log_odds: bool = False,
+) -> float:
+    """Threshold on the posterior of class 1: the Bayes decision is 1 strictly above it.
+
+    Ferrer (2025), eqs. (28) and (29), for any 2 x 2 costs.
+
+    Parameters
+    ----------
+    costs : CostMatrix or array_like
+        (2, 2), or many as (..., 2, 2)
+    log_odds : bool, default False
+        the threshold on log(p1/p0), eq. (29), instead of on p1, eq. (28)
+
+    Returns
+    -------
+    float
+        array shaped like the leading axes if there are any
+    """
     c = _binary_costs(costs)
     fp_loss, fn_loss = c[..., 0, 1] - c[..., 0, 0], c[..., 1, 0] - c[..., 1, 1]
     t = _threshold(fp_loss, fn_loss)
@@ -182,40 +319,84 @@ def bayes_threshold(
 
 # %% ../nbs/04_decisions.ipynb #76325bcb
 def implied_costs(
-    threshold: float,  # on the posterior of class 1, strictly between 0 and 1
-) -> CostMatrix:  # 2 x 2, zeros on the diagonal
-    "The costs, scaled to sum to 1, whose Bayes threshold is `threshold`: a false positive costs t, a false negative 1 - t. Inverse of `bayes_threshold`."
+    threshold: float,
+) -> CostMatrix:
+    """The costs, scaled to sum to 1, whose Bayes threshold is `threshold`: a false positive costs t, a
+    false negative 1 - t.
+
+    Inverse of `bayes_threshold`.
+
+    Parameters
+    ----------
+    threshold : float
+        on the posterior of class 1, strictly between 0 and 1
+
+    Returns
+    -------
+    CostMatrix
+        2 x 2, zeros on the diagonal
+    """
     if not 0 < threshold < 1:
-        raise ValueError(f"threshold: got {threshold}; it is compared with a posterior, so it must be between 0 and 1")
+        raise ValueError(
+            f"threshold: got {threshold}; it is compared with a posterior, so it must be between 0 and 1"
+        )
     return CostMatrix.binary(fp=threshold, fn=1 - threshold)
 
 # %% ../nbs/04_decisions.ipynb #66966e7f
 def _class_weights(counts: BinaryCounts, priors) -> np.ndarray:
     "What one sample of each class weighs in a cost per sample, (2,)."
     size = np.array([np.ravel(counts.n)[0], np.ravel(counts.p)[0]], dtype=float)
-    if not size.sum(): raise ValueError("y_true: no samples (of positive weight), so there is no cost per sample")
-    if priors is None: return np.ones(2) / size.sum()
+    if not size.sum():
+        raise ValueError("y_true: no samples (of positive weight), so there is no cost per sample")
+    if priors is None:
+        return np.ones(2) / size.sum()
     priors = check_priors(priors, 2)
     if np.any((size == 0) & (priors > 0)):
-        raise ValueError(f"y_true: class {np.argmin(size)} has no sample, so its error rate, and the cost under priors, is undefined; leave priors out or add samples")
+        raise ValueError(
+            f"y_true: class {np.argmin(size)} has no sample, so its error rate, and the cost under priors, is undefined; leave priors out or add samples"
+        )
     return priors / np.where(size > 0, size, 1)
 
 # %% ../nbs/04_decisions.ipynb #d259789c
 class ThresholdCosts(NamedTuple):
-    "The cost per sample at every threshold."
-    thresholds: np.ndarray  # (T,) descending from +inf; positive is score >= threshold
-    costs: np.ndarray  # (..., T)
+    """The cost per sample at every threshold.
+
+    Attributes
+    ----------
+    thresholds : ndarray
+        (T,) descending from +inf; positive is score >= threshold
+    costs : ndarray
+        (..., T)
+    """
+
+    thresholds: np.ndarray
+    costs: np.ndarray
 
 # %% ../nbs/04_decisions.ipynb #5a246b0c
 def threshold_costs(
-    y_true: ArrayLike,  # (N,) binary labels
-    scores: ArrayLike,  # (N,) higher means class 1
-    costs: CostMatrix | ArrayLike,  # (2, 2), or many as (..., 2, 2)
+    y_true,
+    scores,
+    costs,
     *,
-    priors: ArrayLike | None = None,  # (2,) target priors; None: the data's own
-    sample_weight: ArrayLike | None = None,  # (N,)
+    priors=None,
+    sample_weight=None,
 ) -> ThresholdCosts:
-    "The full cost curve: cost per sample of deciding 1 where score >= threshold, at every distinct threshold."
+    """The full cost curve: cost per sample of deciding 1 where score >= threshold, at every distinct
+    threshold.
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) binary labels
+    scores : array_like
+        (N,) higher means class 1
+    costs : CostMatrix or array_like
+        (2, 2), or many as (..., 2, 2)
+    priors : array_like, optional
+        (2,) target priors; None: the data's own
+    sample_weight : array_like, optional
+        (N,)
+    """
     curve, c = threshold_counts(y_true, scores, sample_weight=sample_weight), _binary_costs(costs)
     wc, n = _class_weights(curve.counts, priors)[:, None] * c, curve.counts
     cells = ((0, 0, n.tn), (0, 1, n.fp), (1, 0, n.fn), (1, 1, n.tp))
@@ -223,42 +404,90 @@ def threshold_costs(
 
 # %% ../nbs/04_decisions.ipynb #b5877ab3
 def hull_vertices(
-    counts: BinaryCounts,  # (T,) counts at descending distinct thresholds, from `threshold_counts`
-) -> np.ndarray:  # indices into `counts`, ascending; the first is 0, the last has everybody positive
-    "The thresholds at the corners of the ROC curve's convex hull: for every cost matrix one of them is optimal. Linear time after the sort."
+    counts: BinaryCounts,
+) -> np.ndarray:
+    """The thresholds at the corners of the ROC curve's convex hull: for every cost matrix one of them
+    is optimal.
+
+    Linear time after the sort.
+
+    Parameters
+    ----------
+    counts : BinaryCounts
+        (T,) counts at descending distinct thresholds, from `threshold_counts`
+
+    Returns
+    -------
+    ndarray
+        indices into `counts`, ascending; the first is 0, the last has everybody positive
+    """
     tp, fp = counts.tp, counts.fp
-    if len(tp) == 1: return np.zeros(1, dtype=np.intp)  # no samples
+    if len(tp) == 1:
+        return np.zeros(1, dtype=np.intp)  # no samples
     group = np.diff(tp + fp)
     kept = isotonic_regression(np.diff(tp) / group, weights=group, increasing=False).blocks
     while len(kept) > 2:
         up, right = np.diff(tp[kept]), np.diff(fp[kept])
         corner = np.r_[True, up[:-1] * right[1:] > up[1:] * right[:-1], True]
-        if corner.all(): break
+        if corner.all():
+            break
         kept = kept[corner]
     return kept
 
 # %% ../nbs/04_decisions.ipynb #e15420d7
 class ThresholdChoice(NamedTuple):
-    "A best threshold: every threshold in (low, high] decides alike. Fields are shaped like the leading axes of `costs`."
-    threshold: np.ndarray  # in (low, high]: the middle, or `high` if an end is infinite
-    low: np.ndarray  # the highest score decided negative; -inf if there is none
-    high: np.ndarray  # the lowest score decided positive; +inf if there is none
-    cost: np.ndarray  # per sample
-    counts: BinaryCounts  # the decisions' counts
+    """A best threshold: every threshold in (low, high] decides alike.
+
+    Fields are shaped like the leading axes of `costs`.
+
+    Attributes
+    ----------
+    threshold : ndarray
+        in (low, high]: the middle, or `high` if an end is infinite
+    low : ndarray
+        the highest score decided negative; -inf if there is none
+    high : ndarray
+        the lowest score decided positive; +inf if there is none
+    cost : ndarray
+        per sample
+    counts : BinaryCounts
+        the decisions' counts
+    """
+
+    threshold: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    cost: np.ndarray
+    counts: BinaryCounts
 
 # %% ../nbs/04_decisions.ipynb #8d1de4f9
 def best_threshold(
-    y_true: ArrayLike,  # (N,) binary labels
-    scores: ArrayLike,  # (N,) higher means class 1
-    costs: CostMatrix | ArrayLike,  # (2, 2), or many as (..., 2, 2)
+    y_true,
+    scores,
+    costs,
     *,
-    priors: ArrayLike | None = None,  # (2,) target priors; None: the data's own
-    sample_weight: ArrayLike | None = None,  # (N,)
+    priors=None,
+    sample_weight=None,
 ) -> ThresholdChoice:
-    """The threshold with the lowest cost on the data: exact, over all distinct thresholds, for any number of cost matrices after one sort.
+    """The threshold with the lowest cost on the data: exact, over all distinct thresholds, for any
+    number of cost matrices after one sort.
 
-    Positive is score >= threshold. Of several thresholds with the same lowest cost the highest is returned (fewest positives).
-    Raises `ValueError` for costs no threshold can serve, NaN scores, negative weights, and priors given where a class has no sample.
+    Positive is score >= threshold. Of several thresholds with the same lowest cost the highest is
+    returned (fewest positives). Raises `ValueError` for costs no threshold can serve, NaN scores,
+    negative weights, and priors given where a class has no sample.
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) binary labels
+    scores : array_like
+        (N,) higher means class 1
+    costs : CostMatrix or array_like
+        (2, 2), or many as (..., 2, 2)
+    priors : array_like, optional
+        (2,) target priors; None: the data's own
+    sample_weight : array_like, optional
+        (N,)
     """
     c = _binary_costs(costs)
     return _best_of(threshold_counts(y_true, scores, sample_weight=sample_weight), c, priors)
@@ -267,7 +496,10 @@ def best_threshold(
 def _best_of(curve: ThresholdCounts, costs: np.ndarray, priors) -> ThresholdChoice:
     "`best_threshold` from the counts at all thresholds."
     w = _class_weights(curve.counts, priors)
-    wc, (w_fp, w_fn) = w[:, None] * costs, w / w.max()  # equal weights become 1 and 1: integer costs tie exactly
+    wc, (w_fp, w_fn) = (
+        w[:, None] * costs,
+        w / w.max(),
+    )  # equal weights become 1 and 1: integer costs tie exactly
     vertices = hull_vertices(curve.counts)
     tp, fp = curve.counts.tp[vertices], curve.counts.fp[vertices]
     share = np.diff(tp) / np.diff(tp + fp)
@@ -280,35 +512,59 @@ def _best_of(curve: ThresholdCounts, costs: np.ndarray, priors) -> ThresholdChoi
 # %% ../nbs/04_decisions.ipynb #2423cd6b
 def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     "The middle of (low, high], or `high` where there is none between them."
-    with np.errstate(invalid="ignore"): middle = low / 2 + high / 2
+    with np.errstate(invalid="ignore"):
+        middle = low / 2 + high / 2
     return np.where(np.isfinite(middle) & (middle > low), middle, high)[()]
 
 # %% ../nbs/04_decisions.ipynb #b46f680e
 def _check_classes(y: ArrayLike, n: int, n_classes: int) -> np.ndarray:
     "Class indices as an (n,) integer array, or a `ValueError`."
     y = np.asarray(y)
-    if y.shape != (n,): raise ValueError(f"y: expected {n} labels, one a row of posteriors, got shape {y.shape}")
+    if y.shape != (n,):
+        raise ValueError(f"y: expected {n} labels, one a row of posteriors, got shape {y.shape}")
     if y.dtype.kind not in "biu" or (n and not (0 <= y.min() and y.max() < n_classes)):
-        raise ValueError(f"y: expected integers from 0 to {n_classes - 1}, the columns of the posteriors, got {np.unique(y)[:5]}...; "
-                         "translate other labels with np.searchsorted(classes, y)")
+        raise ValueError(
+            f"y: expected integers from 0 to {n_classes - 1}, the columns of the posteriors, got {np.unique(y)[:5]}...; "
+            "translate other labels with np.searchsorted(classes, y)"
+        )
     return y.astype(np.intp)
 
 # %% ../nbs/04_decisions.ipynb #e5cca2dc
 def cross_entropy(
-    posteriors: ArrayLike,  # (N, K), rows sum to 1
-    y: ArrayLike,  # (N,) true classes 0..K-1
+    posteriors,
+    y,
     *,
-    sample_weight: ArrayLike | None = None,  # (N,)
-    log: bool = False,  # are `posteriors` natural logarithms?
-) -> float:  # nats per sample; inf if a true class got posterior 0
-    "Average of -log(posterior of the true class): 0 is perfect, log K is what equal posteriors get."
+    sample_weight=None,
+    log: bool = False,
+) -> float:
+    """Average of -log(posterior of the true class): 0 is perfect, log K is what equal posteriors get.
+
+    Parameters
+    ----------
+    posteriors : array_like
+        (N, K), rows sum to 1
+    y : array_like
+        (N,) true classes 0..K-1
+    sample_weight : array_like, optional
+        (N,)
+    log : bool, default False
+        are `posteriors` natural logarithms?
+
+    Returns
+    -------
+    float
+        nats per sample; inf if a true class got posterior 0
+    """
     p = check_posteriors(posteriors, log=log)
     own = p[np.arange(len(p)), _check_classes(y, *p.shape)]
-    with np.errstate(divide="ignore"): return float(-np.average(own if log else np.log(own), weights=sample_weight))
+    with np.errstate(divide="ignore"):
+        return float(-np.average(own if log else np.log(own), weights=sample_weight))
 
 # %% ../nbs/04_decisions.ipynb #0d269860
 def _entropy_derivatives(theta, x, y, w):
-    "Cross-entropy of softmax(alpha x + beta), its gradient and Hessian in theta = (alpha, beta), for (K, n) log-posteriors `x`."
+    """Cross-entropy of softmax(alpha x + beta), its gradient and Hessian in theta = (alpha, beta), for
+    (K, n) log-posteriors `x`.
+    """
     z = theta[0] * x + theta[1:, None]
     z -= z.max(0)
     own = np.take_along_axis(z, y[None], 0)[0]
@@ -318,7 +574,10 @@ def _entropy_derivatives(theta, x, y, w):
     z /= total
     mean = np.einsum("kn,kn->n", z, x)
     spread, zw = x - mean, z * w
-    gradient = np.append(np.einsum("n,n->", w, mean - np.take_along_axis(x, y[None], 0)[0]), zw.sum(1) - np.bincount(y, w, len(x)))
+    gradient = np.append(
+        np.einsum("n,n->", w, mean - np.take_along_axis(x, y[None], 0)[0]),
+        zw.sum(1) - np.bincount(y, w, len(x)),
+    )
     hessian = np.empty((len(theta), len(theta)))
     hessian[0, 1:] = hessian[1:, 0] = np.einsum("kn,kn->k", zw, spread)
     hessian[0, 0] = np.einsum("kn,kn,kn->", zw, spread, spread)
@@ -331,7 +590,9 @@ def _entropy_derivatives(theta, x, y, w):
 def _in_blocks(theta, log_posteriors, y, w):
     "`_entropy_derivatives` summed over blocks of samples."
     blocks = _blocks(len(y), 64 * log_posteriors.shape[1])
-    parts = (_entropy_derivatives(theta, np.ascontiguousarray(log_posteriors[b].T), y[b], w[b]) for b in blocks)
+    parts = (
+        _entropy_derivatives(theta, np.ascontiguousarray(log_posteriors[b].T), y[b], w[b]) for b in blocks
+    )
     return [sum(terms) for terms in zip(*parts)]
 
 # %% ../nbs/04_decisions.ipynb #930db9e7
@@ -341,11 +602,13 @@ def _newton(evaluate, theta, *, tolerance=1e-12, max_steps=100):
     for _ in range(max_steps):
         step = np.linalg.lstsq(hessian, -gradient, rcond=None)[0]
         gain = -gradient @ step
-        if gain <= tolerance: return theta + step
-        size = 1.
+        if gain <= tolerance:
+            return theta + step
+        size = 1.0
         while (new := evaluate(theta + size * step))[0] > value - 1e-4 * size * gain:
             size /= 2
-            if size < 1e-6: return theta  # no step helps: the predicted gain is rounding
+            if size < 1e-6:
+                return theta  # no step helps: the predicted gain is rounding
         theta, (value, gradient, hessian) = theta + size * step, new
     return theta
 
@@ -354,10 +617,12 @@ def _fit_affine(x, y, w):
     "alpha and beta that minimise the weighted cross-entropy."
     n_classes = x.shape[1]
     fix_sum = np.pad(np.full((n_classes, n_classes), 1 / n_classes), (1, 0))
+
     def evaluate(theta):
         value, gradient, hessian = _in_blocks(theta, x, y, w)
         return value, gradient, hessian + fix_sum
-    theta = _newton(evaluate, np.append(1., np.zeros(n_classes)))
+
+    theta = _newton(evaluate, np.append(1.0, np.zeros(n_classes)))
     return float(theta[0]), theta[1:] - theta[1:].mean()
 
 # %% ../nbs/04_decisions.ipynb #a994cc62
@@ -365,8 +630,10 @@ def _finite_logs(log_posteriors, n_classes=None) -> np.ndarray:
     "Log-posteriors as an (N, K) array without infinities."
     x = _sample_by_class(log_posteriors, "log_posteriors", n_classes)
     if not np.isfinite(x).all():
-        raise ValueError(f"log_posteriors: {np.sum(~np.isfinite(x))} values are -inf (posteriors of exactly 0), which no scale can repair; "
-                         "use the classifier's own log-posteriors, or floor them: np.log(np.maximum(p, 1e-12))")
+        raise ValueError(
+            f"log_posteriors: {np.sum(~np.isfinite(x))} values are -inf (posteriors of exactly 0), which no scale can repair; "
+            "use the classifier's own log-posteriors, or floor them: np.log(np.maximum(p, 1e-12))"
+        )
     return x
 
 # %% ../nbs/04_decisions.ipynb #ac388da3
@@ -376,17 +643,34 @@ class AffineCalibrator:
 
     `fit` minimises the cross-entropy, without regularisation, by Newton's method from alpha = 1, beta = 0.
     """
-    alpha: float = 1.
+
+    alpha: float = 1.0
     beta: np.ndarray | None = None
 
-    def fit(self,
-        log_posteriors: ArrayLike,  # (N, K) finite log-posteriors; a constant added to a row changes nothing, so logits will do
-        y: ArrayLike,  # (N,) true classes 0..K-1, each at least once
+    def fit(
+        self,
+        log_posteriors,
+        y,
         *,
-        sample_weight: ArrayLike | None = None,  # (N,)
-        priors: ArrayLike | None = None,  # (K,) calibrate for these priors instead of the data's
+        sample_weight=None,
+        priors=None,
     ) -> "AffineCalibrator":
-        "Find alpha and beta. `ValueError` for a class without samples; a `RuntimeWarning` if the classes are separable (no finite optimum)."
+        """Find alpha and beta.
+
+        `ValueError` for a class without samples; a `RuntimeWarning` if the classes are
+        separable (no finite optimum).
+
+        Parameters
+        ----------
+        log_posteriors : array_like
+            (N, K) finite log-posteriors; a constant added to a row changes nothing, so logits will do
+        y : array_like
+            (N,) true classes 0..K-1, each at least once
+        sample_weight : array_like, optional
+            (N,)
+        priors : array_like, optional
+            (K,) calibrate for these priors instead of the data's
+        """
         x, y, w = _calibration_data(log_posteriors, y, sample_weight, priors)
         self.alpha, self.beta = _fit_affine(x, y, w)
         _warn_if_separable(self, x, y)
@@ -394,7 +678,10 @@ class AffineCalibrator:
 
     def transform(self, log_posteriors: ArrayLike, *, log: bool = False) -> np.ndarray:
         "Calibrated posteriors (N, K), or their logarithms with `log=True`."
-        if self.beta is None: raise ValueError("AffineCalibrator: not fitted; call fit(log_posteriors, y), or give alpha and beta")
+        if self.beta is None:
+            raise ValueError(
+                "AffineCalibrator: not fitted; call fit(log_posteriors, y), or give alpha and beta"
+            )
         z = log_softmax(self.alpha * _finite_logs(log_posteriors, len(self.beta)) + self.beta, axis=1)
         return z if log else np.exp(z)
 
@@ -406,51 +693,104 @@ def _calibration_data(log_posteriors, y, sample_weight, priors):
     w = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
     size = np.bincount(y, w, x.shape[1])
     if not size.all():
-        raise ValueError(f"y: class {np.argmin(size)} has no sample (of positive weight) to calibrate on; drop its column or pool it with another")
+        raise ValueError(
+            f"y: class {np.argmin(size)} has no sample (of positive weight) to calibrate on; drop its column or pool it with another"
+        )
     return x, y, w / w.sum() if priors is None else (check_priors(priors, len(size)) / size)[y] * w
 
 # %% ../nbs/04_decisions.ipynb #b6d920b3
 def _warn_if_separable(fitted, x, y):
-    "Warn if the fitted map puts every sample's true class on top: a map twice as steep would be better still."
+    """Warn if the fitted map puts every sample's true class on top: a map twice as steep would be
+    better still.
+    """
+
     def on_top(b):
         z = fitted.alpha * x[b] + fitted.beta
         return (np.take_along_axis(z, y[b, None], 1)[:, 0] >= z.max(1)).all()
+
     if all(on_top(b) for b in _blocks(len(y), 32 * x.shape[1])):
-        warnings.warn("AffineCalibrator: the scores separate the classes without error, so the best alpha is infinite; "
-                      "the fit stopped at a finite one, whose posteriors are nearly 0 or 1. Calibrate on more data.", RuntimeWarning, stacklevel=3)
+        warnings.warn(
+            "AffineCalibrator: the scores separate the classes without error, so the best alpha is infinite; "
+            "the fit stopped at a finite one, whose posteriors are nearly 0 or 1. Calibrate on more data.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 # %% ../nbs/04_decisions.ipynb #465a8ee7
 def stratified_folds(
-    y: ArrayLike,  # (N,) labels
-    folds: int = 5,  # how many
+    y,
+    folds: int = 5,
     *,
-    rng=None,  # seed or `numpy.random.Generator` for the shuffle
-) -> np.ndarray:  # (N,) fold of each sample, 0..folds-1
-    "Random folds of equal size that hold equal shares of each class (sizes, of the folds and of each class in them, differ by at most 1)."
+    rng=None,
+) -> np.ndarray:
+    """Random folds of equal size that hold equal shares of each class (sizes, of the folds and of each
+    class in them, differ by at most 1).
+
+    Parameters
+    ----------
+    y : array_like
+        (N,) labels
+    folds : int, default 5
+        how many
+    rng : optional
+        seed or `numpy.random.Generator` for the shuffle
+
+    Returns
+    -------
+    ndarray
+        (N,) fold of each sample, 0..folds-1
+    """
     y = np.asarray(y)
-    if not 2 <= folds <= len(y): raise ValueError(f"folds: got {folds} for {len(y)} samples; at least 2, at most one a sample")
+    if not 2 <= folds <= len(y):
+        raise ValueError(f"folds: got {folds} for {len(y)} samples; at least 2, at most one a sample")
     shuffled = np.random.default_rng(rng).permutation(len(y))
     fold = np.empty(len(y), dtype=np.intp)
-    fold[shuffled[np.argsort(y[shuffled], kind="stable")]] = np.arange(len(y)) % folds  # deal them out, class by class
+    fold[shuffled[np.argsort(y[shuffled], kind="stable")]] = (
+        np.arange(len(y)) % folds
+    )  # deal them out, class by class
     return fold
 
 # %% ../nbs/04_decisions.ipynb #dbb72857
 def cross_calibrate(
-    posteriors: ArrayLike,  # (N, K), rows sum to 1 and no exact zeros; with `log=True` their logarithms
-    y: ArrayLike,  # (N,) true classes 0..K-1
+    posteriors,
+    y,
     *,
-    folds: int | ArrayLike = 5,  # how many stratified folds, or an (N,) array with the fold of each sample
-    rng=None,  # seed or `numpy.random.Generator` for the folds
-    log: bool = False,  # are `posteriors` natural logarithms? The result then is, too
-) -> np.ndarray:  # (N, K)
-    "Each sample's posteriors calibrated (`AffineCalibrator`) on the other folds: Ferrer (2025), appendix C."
+    folds=5,
+    rng=None,
+    log: bool = False,
+) -> np.ndarray:
+    """Each sample's posteriors calibrated (`AffineCalibrator`) on the other folds:
+
+    Ferrer (2025), appendix C.
+
+    Parameters
+    ----------
+    posteriors : array_like
+        (N, K), rows sum to 1 and no exact zeros; with `log=True` their logarithms
+    y : array_like
+        (N,) true classes 0..K-1
+    folds : int or array_like, default 5
+        how many stratified folds, or an (N,) array with the fold of each sample
+    rng : optional
+        seed or `numpy.random.Generator` for the folds
+    log : bool, default False
+        are `posteriors` natural logarithms? The result then is, too
+
+    Returns
+    -------
+    ndarray
+        (N, K)
+    """
     x = check_posteriors(posteriors, log=log)
-    with np.errstate(divide="ignore"): x = _finite_logs(x if log else np.log(x))
+    with np.errstate(divide="ignore"):
+        x = _finite_logs(x if log else np.log(x))
     y = _check_classes(y, *x.shape)
     fold = stratified_folds(y, folds, rng=rng) if np.ndim(folds) == 0 else np.asarray(folds)
     ids = np.unique(fold)
     if fold.shape != y.shape or len(ids) < 2:
-        raise ValueError(f"folds: expected a fold for each of {len(y)} samples and at least 2 different ones, got shape {fold.shape} with {len(ids)}")
+        raise ValueError(
+            f"folds: expected a fold for each of {len(y)} samples and at least 2 different ones, got shape {fold.shape} with {len(ids)}"
+        )
     out = np.empty_like(x)
     for i in ids:
         test = fold == i
@@ -459,21 +799,43 @@ def cross_calibrate(
 
 # %% ../nbs/04_decisions.ipynb #a2bc4eb9
 class Reliability(NamedTuple):
-    "Groups of samples with similar posteriors."
-    predicted: np.ndarray  # (B,) mean posterior of class 1
-    observed: np.ndarray  # (B,) share of class 1
-    size: np.ndarray  # (B,) samples
+    """Groups of samples with similar posteriors.
+
+    Attributes
+    ----------
+    predicted : ndarray
+        (B,) mean posterior of class 1
+    observed : ndarray
+        (B,) share of class 1
+    size : ndarray
+        (B,) samples
+    """
+
+    predicted: np.ndarray
+    observed: np.ndarray
+    size: np.ndarray
 
 
 def reliability(
-    y_true: ArrayLike,  # (N,) 0 or 1
-    posteriors: ArrayLike,  # (N,) posterior of class 1
+    y_true,
+    posteriors,
     *,
-    bins: int = 10,  # groups of about equal size; equal posteriors stay together
+    bins: int = 10,
 ) -> Reliability:
-    "Mean posterior and observed share of positives in groups of samples ordered by their posterior."
+    """Mean posterior and observed share of positives in groups of samples ordered by their posterior.
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) 0 or 1
+    posteriors : array_like
+        (N,) posterior of class 1
+    bins : int, default 10
+        groups of about equal size; equal posteriors stay together
+    """
     p = np.asarray(posteriors, dtype=float)
-    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all(): raise ValueError(f"posteriors: expected one column of numbers from 0 to 1, got shape {p.shape}")
+    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(f"posteriors: expected one column of numbers from 0 to 1, got shape {p.shape}")
     y = _check_classes(y_true, len(p), 2)
     edges = np.unique(np.quantile(p, np.linspace(0, 1, bins + 1)[1:-1]))
     group = np.searchsorted(edges, p, side="left")
@@ -483,17 +845,41 @@ def reliability(
 
 # %% ../nbs/04_decisions.ipynb #18394a21
 def plot_reliability(
-    y_true: ArrayLike,  # (N,) 0 or 1
-    posteriors: ArrayLike,  # (N,) posterior of class 1
+    y_true,
+    posteriors,
     *,
-    bins: int = 10,  # groups of about equal size
-    ax=None,  # matplotlib Axes; None: a new one
-    **style,  # passed to `Axes.plot`
-):  # the Axes
-    "Observed share of positives against the mean posterior, with the diagonal of perfect calibration."
-    if ax is None: _, ax = optional_import("matplotlib.pyplot", extra="book").subplots(figsize=(4.4, 4.2))
+    bins: int = 10,
+    ax=None,
+    **style,
+):
+    """Observed share of positives against the mean posterior, with the diagonal of perfect
+    calibration.
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) 0 or 1
+    posteriors : array_like
+        (N,) posterior of class 1
+    bins : int, default 10
+        groups of about equal size
+    ax : optional
+        matplotlib Axes; None: a new one
+    **style
+        passed to `Axes.plot`
+
+    Returns
+    -------
+    result
+        the Axes
+    """
+    if ax is None:
+        _, ax = optional_import("matplotlib.pyplot", extra="book").subplots(figsize=(4.4, 4.2))
     r = reliability(y_true, posteriors, bins=bins)
-    if not ax.lines: ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls=":")
+    if not ax.lines:
+        ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls=":")
     ax.plot(r.predicted, r.observed, **{"marker": "o", "ms": 4, **style})
-    ax.set(xlabel="mean posterior of class 1", ylabel="share of class 1", xlim=(-.02, 1.02), ylim=(-.02, 1.02))
+    ax.set(
+        xlabel="mean posterior of class 1", ylabel="share of class 1", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02)
+    )
     return ax

@@ -24,11 +24,15 @@ def _divide(a, b, *, undefined=np.nan, where=True):
     a, b = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
     return _plain(np.divide(a, b, out=np.full(a.shape, undefined, float), where=(b != 0) & where))
 
-def _plain(value): return value if np.ndim(value) else float(value)
+
+def _plain(value):
+    return value if np.ndim(value) else float(value)
+
 
 def _counts_and_costs(counts, costs):
     "Counts and costs as float arrays (..., K, M) whose last two axes agree."
-    if isinstance(counts, BinaryCounts): counts = counts.to_matrix()
+    if isinstance(counts, BinaryCounts):
+        counts = counts.to_matrix()
     counts = check_counts(counts).astype(float)
     return counts, as_cost_array(costs, *counts.shape[-2:])
 
@@ -36,55 +40,98 @@ def _counts_and_costs(counts, costs):
 def _check_priors(priors, n_classes):
     "`check_priors` for a stack (..., K)."
     priors = np.asarray(priors, float)
-    if priors.ndim < 2 or not priors.size: return check_priors(priors, n_classes)
+    if priors.ndim < 2 or not priors.size:
+        return check_priors(priors, n_classes)
     rows = priors.reshape(-1, priors.shape[-1])
     good = np.isfinite(rows).all(1) & (rows >= 0).all(1) & (np.abs(rows.sum(1) - 1) <= 1e-6)
     check_priors(rows[good.argmin()], n_classes)  # the first bad row, if there is one, says what is wrong
     return priors
 
+
 def _class_priors(counts, priors):
     "The given priors, checked against the counts, or else the counts' own class frequencies."
     sizes = counts.sum(-1)
-    if priors is None: return _divide(sizes, sizes.sum(-1, keepdims=True))
+    if priors is None:
+        return _divide(sizes, sizes.sum(-1, keepdims=True))
     priors = _check_priors(priors, counts.shape[-2])
     missing = np.flatnonzero(((sizes == 0) & (priors > 0)).reshape(-1, counts.shape[-2]).any(0))
     if len(missing):
-        raise ValueError(f"counts has no sample of class(es) {missing.tolist()} although priors gives them weight, so their error rates are unknown; "
-                         "add samples of them, or set their prior to 0")
+        raise ValueError(
+            f"counts has no sample of class(es) {missing.tolist()} although priors gives them weight, so their error rates are unknown; "
+            "add samples of them, or set their prior to 0"
+        )
     return priors
 
 # %% ../nbs/10_expected_cost.ipynb #cf91c764
 def expected_cost(
-    counts,       # (..., K, M) confusion counts, classes in rows, or `BinaryCounts`
-    costs,        # `CostMatrix` or (..., K, M) array: cost of each decision for each class
+    counts,
+    costs,
     *,
-    priors=None,  # (..., K) class priors to evaluate under; None: the class frequencies in `counts`
-) -> np.ndarray:  # (...), cost per sample, to be minimised; nan where a matrix holds no sample
-    """Average cost of the decisions counted in `counts` (Ferrer 2025, equation 2). Counts, costs and priors broadcast over their leading axes.
-    Raises `ValueError` when the shapes disagree, or when `priors` gives weight to a class without a sample."""
+    priors=None,
+) -> np.ndarray:
+    """Average cost of the decisions counted in `counts` (Ferrer 2025, equation 2).
+
+    Counts, costs and priors broadcast over their leading axes. Raises `ValueError` when the shapes
+    disagree, or when `priors` gives weight to a class without a sample.
+
+    Parameters
+    ----------
+    counts
+        (..., K, M) confusion counts, classes in rows, or `BinaryCounts`
+    costs
+        `CostMatrix` or (..., K, M) array: cost of each decision for each class
+    priors : optional
+        (..., K) class priors to evaluate under; None: the class frequencies in `counts`
+
+    Returns
+    -------
+    ndarray
+        (...), cost per sample, to be minimised; nan where a matrix holds no sample
+    """
     counts, costs = _counts_and_costs(counts, costs)
     sizes = counts.sum(-1)
     totals = np.einsum("...ij,...ij->...i", counts, costs)
-    if priors is None: return _divide(totals.sum(-1), sizes.sum(-1))
+    if priors is None:
+        return _divide(totals.sum(-1), sizes.sum(-1))
     priors = _class_priors(counts, priors)
     return _plain((priors * _divide(totals, sizes, undefined=0)).sum(-1))
 
 # %% ../nbs/10_expected_cost.ipynb #61e2b52b
 def plot_cost_lines(
-    costs,         # `CostMatrix` or (2, M) array
-    systems=None,  # {name: (2, M) counts}, drawn as thick lines
+    costs,
+    systems=None,
     *,
-    up_to=1.,      # largest prior of class 1 to show
-    ax=None,       # Axes to draw on
+    up_to=1.0,
+    ax=None,
 ):
-    "Expected cost against the prior (or the posterior) of class 1: each constant decision, their lower envelope, and each system."
+    """Expected cost against the prior (or the posterior) of class 1: each constant decision, their
+    lower envelope, and each system.
+
+    Parameters
+    ----------
+    costs
+        `CostMatrix` or (2, M) array
+    systems : optional
+        {name: (2, M) counts}, drawn as thick lines
+    up_to : default 1.0
+        largest prior of class 1 to show
+    ax : optional
+        Axes to draw on
+    """
     costs = costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
     ax = ensure_axes(ax)
     p = np.linspace(0, up_to, 401)
     priors = np.column_stack([1 - p, p])
     for j, name in enumerate(costs.decisions):
-        ax.plot(p, priors @ costs.array[:, j], color=COLORS[8], linestyle="-", linewidth=.9, label=f"always {name}")
-    ax.fill_between(p, naive_cost(costs, priors), color=COLORS[3], alpha=.25, linewidth=0)
+        ax.plot(
+            p,
+            priors @ costs.array[:, j],
+            color=COLORS[8],
+            linestyle="-",
+            linewidth=0.9,
+            label=f"always {name}",
+        )
+    ax.fill_between(p, naive_cost(costs, priors), color=COLORS[3], alpha=0.25, linewidth=0)
     for k, (name, counts) in enumerate((systems or {}).items()):
         ax.plot(p, expected_cost(counts, costs, priors=priors), color=COLORS[k], linewidth=2.4, label=name)
     ax.set(xlim=(0, up_to), xlabel=f"prior probability of {costs.classes[1]!r}", ylabel="expected cost")
@@ -92,12 +139,27 @@ def plot_cost_lines(
 
 # %% ../nbs/10_expected_cost.ipynb #a7fc3e93
 def naive_cost(
-    costs,        # `CostMatrix` or (..., K, M) array
-    priors,       # (..., K) class priors
-) -> np.ndarray:  # (...) cost per sample
-    "Expected cost of the best system that never looks at the sample: the cheapest constant decision (Ferrer 2025, equation 3)."
+    costs,
+    priors,
+) -> np.ndarray:
+    """Expected cost of the best system that never looks at the sample: the cheapest constant decision
+    (Ferrer 2025, equation 3).
+
+    Parameters
+    ----------
+    costs
+        `CostMatrix` or (..., K, M) array
+    priors
+        (..., K) class priors
+
+    Returns
+    -------
+    ndarray
+        (...) cost per sample
+    """
     costs = as_cost_array(costs)
     return _plain(_naive_cost(costs, _check_priors(priors, costs.shape[-2])))
+
 
 def _naive_cost(costs, priors):
     "`naive_cost` of checked arrays; nan priors give nan."
@@ -105,13 +167,31 @@ def _naive_cost(costs, priors):
 
 # %% ../nbs/10_expected_cost.ipynb #2a52ac1e
 def normalized_expected_cost(
-    counts,       # (..., K, M) confusion counts, classes in rows, or `BinaryCounts`
-    costs,        # `CostMatrix` or (..., K, M) array; put in standard form first
+    counts,
+    costs,
     *,
-    priors=None,  # (..., K) class priors to evaluate under; None: the class frequencies in `counts`
-) -> np.ndarray:  # (...), to be minimised: 0 is perfect, 1 as good as the best constant decision
-    """Expected cost relative to the best constant decision (Ferrer 2025, equations 3 and 4). Costs are put in standard form, so utilities may be given with their sign turned.
-    nan where the best constant decision costs nothing (a class has all the prior, or a decision is right for all classes): there is nothing to be relative to."""
+    priors=None,
+) -> np.ndarray:
+    """Expected cost relative to the best constant decision (Ferrer 2025, equations 3 and 4).
+
+    Costs are put in standard form, so utilities may be given with their sign turned. nan where the
+    best constant decision costs nothing (a class has all the prior, or a decision is right for all
+    classes): there is nothing to be relative to.
+
+    Parameters
+    ----------
+    counts
+        (..., K, M) confusion counts, classes in rows, or `BinaryCounts`
+    costs
+        `CostMatrix` or (..., K, M) array; put in standard form first
+    priors : optional
+        (..., K) class priors to evaluate under; None: the class frequencies in `counts`
+
+    Returns
+    -------
+    ndarray
+        (...), to be minimised: 0 is perfect, 1 as good as the best constant decision
+    """
     counts, costs = _counts_and_costs(counts, costs)
     costs = costs - costs.min(-1, keepdims=True)
     naive = _naive_cost(costs, _class_priors(counts, priors))
@@ -119,98 +199,195 @@ def normalized_expected_cost(
 
 # %% ../nbs/10_expected_cost.ipynb #db1f5c57
 def loan_costs(
-    standard=.10,    # interest earned on a repaid standard loan, as a fraction of the principal
-    high=.20,        # the same at the higher rate
-    acceptance=.40,  # fraction of those who would repay that accept the higher rate
-    recovered=.75,   # fraction of principal and interest that defaulters pay back on average
-) -> CostMatrix:     # costs per unit of principal, in standard form
-    "Costs of a loan decision (Ferrer 2025, section 2.2), from the bank's utilities."
-    utilities = [[0, acceptance * high, standard], [0, recovered * (1 + high) - 1, recovered * (1 + standard) - 1]]
-    return CostMatrix.from_utilities(utilities, classes=("repays", "defaults"), decisions=("deny", "high rate", "standard"))
+    standard=0.10,
+    high=0.20,
+    acceptance=0.40,
+    recovered=0.75,
+) -> CostMatrix:
+    """Costs of a loan decision (Ferrer 2025, section 2.2), from the bank's utilities.
+
+    Parameters
+    ----------
+    standard : default 0.1
+        interest earned on a repaid standard loan, as a fraction of the principal
+    high : default 0.2
+        the same at the higher rate
+    acceptance : default 0.4
+        fraction of those who would repay that accept the higher rate
+    recovered : default 0.75
+        fraction of principal and interest that defaulters pay back on average
+
+    Returns
+    -------
+    CostMatrix
+        costs per unit of principal, in standard form
+    """
+    utilities = [
+        [0, acceptance * high, standard],
+        [0, recovered * (1 + high) - 1, recovered * (1 + standard) - 1],
+    ]
+    return CostMatrix.from_utilities(
+        utilities, classes=("repays", "defaults"), decisions=("deny", "high rate", "standard")
+    )
 
 # %% ../nbs/10_expected_cost.ipynb #9776339b
 def bayes_regions(
-    costs,             # `CostMatrix` or (K, M) array with two or three classes
-) -> list[np.ndarray]: # for each decision the (V, K) corners of its region of posteriors; V = 0 if it is never best
-    "Where in the space of posteriors each decision is the cheapest: for two classes an interval, for three a polygon in the triangle."
+    costs,
+) -> list[np.ndarray]:
+    """Where in the space of posteriors each decision is the cheapest: for two classes an interval, for
+    three a polygon in the triangle.
+
+    Parameters
+    ----------
+    costs
+        `CostMatrix` or (K, M) array with two or three classes
+
+    Returns
+    -------
+    list[ndarray]
+        for each decision the (V, K) corners of its region of posteriors; V = 0 if it is never best
+    """
     costs = as_cost_array(costs)
     n_classes, n_decisions = costs.shape
-    if n_classes not in (2, 3): raise ValueError(f"regions can be drawn for two or three classes, costs has {n_classes}")
+    if n_classes not in (2, 3):
+        raise ValueError(f"regions can be drawn for two or three classes, costs has {n_classes}")
     regions = []
     for j in range(n_decisions):
         region = np.eye(n_classes)
         for k in range(n_decisions):
-            if k != j: region = _clip(region, costs[:, j] - costs[:, k], keep_ties=j < k)
+            if k != j:
+                region = _clip(region, costs[:, j] - costs[:, k], keep_ties=j < k)
         regions.append(region)
     return regions
 
 # %% ../nbs/10_expected_cost.ipynb #1cb47a0e
 def _clip(polygon, normal, keep_ties):
-    "The part of a convex polygon (V, K) where `polygon @ normal <= 0`; with `keep_ties=False` nothing of it if that is 0 everywhere."
+    """The part of a convex polygon (V, K) where `polygon @ normal <= 0`; with `keep_ties=False`
+    nothing of it if that is 0 everywhere.
+    """
     value = polygon @ normal
     value[np.abs(value) < 1e-12 * max(np.abs(normal).max(), 1e-300)] = 0
-    if not (value < 0).any() and not (keep_ties and (value <= 0).any()): return polygon[:0]
+    if not (value < 0).any() and not (keep_ties and (value <= 0).any()):
+        return polygon[:0]
     corners = []
     for here, there, a, b in zip(polygon, np.roll(polygon, -1, 0), value, np.roll(value, -1)):
-        if a <= 0: corners.append(here)
-        if a * b < 0: corners.append(here + (there - here) * a / (a - b))
+        if a <= 0:
+            corners.append(here)
+        if a * b < 0:
+            corners.append(here + (there - here) * a / (a - b))
     return np.array(corners)
 
 # %% ../nbs/10_expected_cost.ipynb #ff1106d5
 def decision_intervals(
-    costs,                                # `CostMatrix` or (2, M) array
-) -> list[tuple[object, float, float]]:   # (decision, low, high) sorted by `low`, only decisions that are somewhere the best
-    "For which probabilities of class 1 each decision is the cheapest."
+    costs,
+) -> list[tuple[object, float, float]]:
+    """For which probabilities of class 1 each decision is the cheapest.
+
+    Parameters
+    ----------
+    costs
+        `CostMatrix` or (2, M) array
+
+    Returns
+    -------
+    list[tuple[object, float, float]]
+        (decision, low, high) sorted by `low`, only decisions that are somewhere the best
+    """
     costs = costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
-    spans = [(name, float(region[:, 1].min()), float(region[:, 1].max())) for name, region in zip(costs.decisions, bayes_regions(costs)) if len(region)]
+    spans = [
+        (name, float(region[:, 1].min()), float(region[:, 1].max()))
+        for name, region in zip(costs.decisions, bayes_regions(costs))
+        if len(region)
+    ]
     return sorted((span for span in spans if span[2] > span[1]), key=lambda span: span[1])
 
 # %% ../nbs/10_expected_cost.ipynb #096f2b27
 def plot_decisions(
-    costs,            # `CostMatrix` or (2, M) array
+    costs,
     *,
-    utility=False,    # draw expected utilities (minus the costs), where the highest line wins
-    ax=None,          # Axes to draw on
+    utility=False,
+    ax=None,
 ):
-    "Expected cost of each decision against the posterior of class 1, with the region where each is best."
+    """Expected cost of each decision against the posterior of class 1, with the region where each is
+    best.
+
+    Parameters
+    ----------
+    costs
+        `CostMatrix` or (2, M) array
+    utility : default False
+        draw expected utilities (minus the costs), where the highest line wins
+    ax : optional
+        Axes to draw on
+    """
     costs = costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
     ax, sign = ensure_axes(ax), -1 if utility else 1
     for j, name in enumerate(costs.decisions):
         ax.plot([0, 1], sign * costs.array[:, j], color=COLORS[j % len(COLORS)], label=str(name))
     for name, low, high in decision_intervals(costs):
         color = COLORS[list(costs.decisions).index(name) % len(COLORS)]
-        ax.axvspan(low, high, color=color, alpha=.13, linewidth=0)
+        ax.axvspan(low, high, color=color, alpha=0.13, linewidth=0)
         at = np.array([low, high])
         j = list(costs.decisions).index(name)
-        ax.plot(at, sign * ((1 - at) * costs.array[0, j] + at * costs.array[1, j]), color=color, linestyle="-", linewidth=4, solid_capstyle="butt")
-        if high < 1: ax.axvline(high, color=COLORS[8], linestyle=":", linewidth=1)
-    ax.set(xlim=(0, 1), xlabel=f"posterior probability of {costs.classes[1]!r}", ylabel="expected utility" if utility else "expected cost")
+        ax.plot(
+            at,
+            sign * ((1 - at) * costs.array[0, j] + at * costs.array[1, j]),
+            color=color,
+            linestyle="-",
+            linewidth=4,
+            solid_capstyle="butt",
+        )
+        if high < 1:
+            ax.axvline(high, color=COLORS[8], linestyle=":", linewidth=1)
+    ax.set(
+        xlim=(0, 1),
+        xlabel=f"posterior probability of {costs.classes[1]!r}",
+        ylabel="expected utility" if utility else "expected cost",
+    )
     return label_lines(ax)
 
 # %% ../nbs/10_expected_cost.ipynb #fd7cd0ca
-_CORNERS = np.array([[0, 0], [1, 0], [.5, np.sqrt(3) / 2]])  # of the triangle in the plane, one per class
+_CORNERS = np.array([[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])  # of the triangle in the plane, one per class
+
 
 def _name_corners(ax, classes):
     "Write what the corners of the triangle stand for, and hide the frame."
     for i, (x, y) in enumerate(_CORNERS):
-        ax.text(x, y + (.03 if i == 2 else -.03), f"surely {classes[i]}", ha="center", va="bottom" if i == 2 else "top", fontsize=9)
-    ax.set(xlim=(-.08, 1.08), ylim=(-.1, .97), aspect="equal")
+        ax.text(
+            x,
+            y + (0.03 if i == 2 else -0.03),
+            f"surely {classes[i]}",
+            ha="center",
+            va="bottom" if i == 2 else "top",
+            fontsize=9,
+        )
+    ax.set(xlim=(-0.08, 1.08), ylim=(-0.1, 0.97), aspect="equal")
     ax.set_axis_off()
 
 # %% ../nbs/10_expected_cost.ipynb #58cc514f
 def plot_simplex_decisions(
-    costs,          # `CostMatrix` or (3, M) array
+    costs,
     *,
-    ax=None,        # Axes to draw on
+    ax=None,
 ):
-    "The triangle of posteriors of three classes, coloured by the cheapest decision."
+    """The triangle of posteriors of three classes, coloured by the cheapest decision.
+
+    Parameters
+    ----------
+    costs
+        `CostMatrix` or (3, M) array
+    ax : optional
+        Axes to draw on
+    """
     costs = costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
     ax = ensure_axes(ax, figsize=(4, 3.6))
     for j, region in enumerate(bayes_regions(costs)):
-        if not len(region): continue
+        if not len(region):
+            continue
         corners = region @ _CORNERS
-        ax.fill(*corners.T, facecolor=COLORS[j % len(COLORS)], alpha=.35, edgecolor="white", linewidth=1.5)
-        if np.ptp(corners[:, 0]) > .1: ax.text(*_centroid(corners), str(costs.decisions[j]), ha="center", va="center", fontsize=9)
+        ax.fill(*corners.T, facecolor=COLORS[j % len(COLORS)], alpha=0.35, edgecolor="white", linewidth=1.5)
+        if np.ptp(corners[:, 0]) > 0.1:
+            ax.text(*_centroid(corners), str(costs.decisions[j]), ha="center", va="center", fontsize=9)
     _name_corners(ax, costs.classes)
     return ax
 
@@ -219,18 +396,27 @@ def _centroid(corners):
     "Centre of gravity of a polygon (V, 2)."
     following = np.roll(corners, -1, 0)
     cross = corners[:, 0] * following[:, 1] - following[:, 0] * corners[:, 1]
-    if abs(cross.sum()) < 1e-12: return corners.mean(0)
+    if abs(cross.sum()) < 1e-12:
+        return corners.mean(0)
     return (cross[:, None] * (corners + following)).sum(0) / (3 * cross.sum())
 
 # %% ../nbs/10_expected_cost.ipynb #e82eb1fd
 _FOUR = ("decide 0", "decide 1", "decide 2", "abstain")
 
+
 def _draw_abstention(axes):
-    "Artists of the abstention figure: regions and a point in a triangle on the first of two Axes, bars on the second."
+    """Artists of the abstention figure: regions and a point in a triangle on the first of two Axes,
+    bars on the second.
+    """
     triangle, bars = axes
-    regions = [triangle.fill(*_CORNERS.T, facecolor=COLORS[j], alpha=.35, edgecolor="white")[0] for j in range(4)]
-    names = [triangle.text(0, 0, name.removeprefix("decide "), ha="center", va="center", fontsize=9) for name in _FOUR]
-    point, = triangle.plot(0, 0, "o", color="black", markersize=8)
+    regions = [
+        triangle.fill(*_CORNERS.T, facecolor=COLORS[j], alpha=0.35, edgecolor="white")[0] for j in range(4)
+    ]
+    names = [
+        triangle.text(0, 0, name.removeprefix("decide "), ha="center", va="center", fontsize=9)
+        for name in _FOUR
+    ]
+    (point,) = triangle.plot(0, 0, "o", color="black", markersize=8)
     _name_corners(triangle, range(3))
     bars.set(yticks=range(4), yticklabels=_FOUR, xlabel="expected cost for this sample")
     bars.invert_yaxis()
@@ -246,55 +432,101 @@ def _move_abstention(axes, artists, abstain_cost, class_2_cost, p1, p2):
     for patch, name, region in zip(patches, names, bayes_regions(costs)):
         patch.set_xy(region @ _CORNERS if len(region) else np.full((3, 2), np.nan))
         name.set_visible(len(region) > 0)
-        if len(region): name.set_position(_centroid(region @ _CORNERS))
+        if len(region):
+            name.set_position(_centroid(region @ _CORNERS))
     point.set_data(*(posterior @ _CORNERS)[:, None])
     risks = posterior @ costs
     for bar, risk, best in zip(bars, risks, np.arange(4) == risks.argmin()):
-        bar.set(width=risk, alpha=.9 if best else .3)
+        bar.set(width=risk, alpha=0.9 if best else 0.3)
     axes[1].set(xlim=(0, max(1, risks.max())), title=f"cheapest: {_FOUR[risks.argmin()]}")
 
 # %% ../nbs/10_expected_cost.ipynb #e10ca667
-def plot_abstention(abstain_cost=.3, class_2_cost=1., p1=.35, p2=.2, *, axes=None):
-    "Decision regions of three classes with abstention, one posterior in them, and what each decision costs there; returns the two Axes."
-    if axes is None: axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9, 3.6))[1]
+def plot_abstention(abstain_cost=0.3, class_2_cost=1.0, p1=0.35, p2=0.2, *, axes=None):
+    """Decision regions of three classes with abstention, one posterior in them, and what each decision
+    costs there; returns the two Axes.
+    """
+    if axes is None:
+        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9, 3.6))[1]
     _move_abstention(axes, _draw_abstention(axes), abstain_cost, class_2_cost, p1, p2)
     return axes
 
 # %% ../nbs/10_expected_cost.ipynb #6f036562
 def explore_abstention():
-    "Widget: three classes; move the cost of abstaining, the cost of mistakes on class 2, and a posterior, and see the decision change."
+    """Widget: three classes; move the cost of abstaining, the cost of mistakes on class 2, and a
+    posterior, and see the decision change.
+    """
     image, show = live_figure(_draw_abstention, _move_abstention, (9, 3.6))
-    sliders = {"abstain_cost": slider("cost of abstaining", .3, 0, .8, .01),
-               "class_2_cost": slider("class 2 mistakes cost", 1, 1, 10, .5),
-               "p1": slider("posterior of class 1", .35, 0, 1, .01),
-               "p2": slider("posterior of class 2", .2, 0, 1, .01)}
+    sliders = {
+        "abstain_cost": slider("cost of abstaining", 0.3, 0, 0.8, 0.01),
+        "class_2_cost": slider("class 2 mistakes cost", 1, 1, 10, 0.5),
+        "p1": slider("posterior of class 1", 0.35, 0, 1, 0.01),
+        "p2": slider("posterior of class 2", 0.2, 0, 1, 0.01),
+    }
     return explorer(sliders, image, show)
 
 # %% ../nbs/10_expected_cost.ipynb #47e47acc
 def soft_expected_cost(
-    posteriors,   # (N,) posterior of class 1, or (N, 2)
-    y,            # (N,) true classes, 0 or 1
-    costs,        # `CostMatrix` or (2, 2) array
-    threshold,    # on the posterior of class 1
-    slope,        # of the sigmoid that replaces the step; the paper's equations have 1
-    *,
-    priors=None,  # (2,) class priors; None: those of the data
-) -> float:       # per sample, to be minimised
-    "Differentiable stand-in for the expected cost of deciding 1 where the posterior exceeds the threshold (Ferrer 2025, equations 10 and 11)."
-    p, base, step = _soft_terms(posteriors, y, costs, priors)
-    return float((base + step * expit(slope * (p - threshold))).sum())
-
-# %% ../nbs/10_expected_cost.ipynb #7938baca
-def soft_expected_cost_gradient(
-    posteriors,   # as for `soft_expected_cost`, as are the others
+    posteriors,
     y,
     costs,
     threshold,
     slope,
     *,
     priors=None,
-) -> tuple[np.ndarray, float]:  # with respect to the posteriors of class 1, (N,), and to the threshold
-    "Gradient of `soft_expected_cost`."
+) -> float:
+    """Differentiable stand-in for the expected cost of deciding 1 where the posterior exceeds the
+    threshold (Ferrer 2025, equations 10 and 11).
+
+    Parameters
+    ----------
+    posteriors
+        (N,) posterior of class 1, or (N, 2)
+    y
+        (N,) true classes, 0 or 1
+    costs
+        `CostMatrix` or (2, 2) array
+    threshold
+        on the posterior of class 1
+    slope
+        of the sigmoid that replaces the step; the paper's equations have 1
+    priors : optional
+        (2,) class priors; None: those of the data
+
+    Returns
+    -------
+    float
+        per sample, to be minimised
+    """
+    p, base, step = _soft_terms(posteriors, y, costs, priors)
+    return float((base + step * expit(slope * (p - threshold))).sum())
+
+# %% ../nbs/10_expected_cost.ipynb #7938baca
+def soft_expected_cost_gradient(
+    posteriors,
+    y,
+    costs,
+    threshold,
+    slope,
+    *,
+    priors=None,
+) -> tuple[np.ndarray, float]:
+    """Gradient of `soft_expected_cost`.
+
+    Parameters
+    ----------
+    posteriors
+        as for `soft_expected_cost`, as are the others
+    y
+    costs
+    threshold
+    slope
+    priors : optional
+
+    Returns
+    -------
+    tuple[ndarray, float]
+        with respect to the posteriors of class 1, (N,), and to the threshold
+    """
     p, _, step = _soft_terms(posteriors, y, costs, priors)
     soft = expit(slope * (p - threshold))
     by_posterior = step * slope * soft * (1 - soft)
@@ -302,13 +534,24 @@ def soft_expected_cost_gradient(
 
 # %% ../nbs/10_expected_cost.ipynb #8eb3fe5f
 def _soft_terms(posteriors, y, costs, priors):
-    "Posterior of class 1, and for each sample its weighted cost of deciding 0 and the step in it from deciding 0 to 1."
+    """Posterior of class 1, and for each sample its weighted cost of deciding 0 and the step in it
+    from deciding 0 to 1.
+    """
     p, y, costs = np.asarray(posteriors, float), np.asarray(y), as_cost_array(costs)
-    if p.ndim == 2 and p.shape[1] == 2: p = p[:, 1]
-    if p.ndim != 1 or y.shape != p.shape: raise ValueError(f"posteriors should be (N,) or (N, 2) and y (N,), got {np.shape(posteriors)} and {y.shape}")
-    if costs.shape != (2, 2): raise ValueError(f"costs should be 2 x 2, got {costs.shape}: more classes or decisions have no threshold")
-    if not np.isin(y, (0, 1)).all(): raise ValueError(f"y should hold 0 and 1 only, got {np.unique(y)[:5]}")
-    if not ((p >= 0) & (p <= 1)).all(): raise ValueError("posteriors should lie between 0 and 1; turn scores into posteriors first")
+    if p.ndim == 2 and p.shape[1] == 2:
+        p = p[:, 1]
+    if p.ndim != 1 or y.shape != p.shape:
+        raise ValueError(
+            f"posteriors should be (N,) or (N, 2) and y (N,), got {np.shape(posteriors)} and {y.shape}"
+        )
+    if costs.shape != (2, 2):
+        raise ValueError(
+            f"costs should be 2 x 2, got {costs.shape}: more classes or decisions have no threshold"
+        )
+    if not np.isin(y, (0, 1)).all():
+        raise ValueError(f"y should hold 0 and 1 only, got {np.unique(y)[:5]}")
+    if not ((p >= 0) & (p <= 1)).all():
+        raise ValueError("posteriors should lie between 0 and 1; turn scores into posteriors first")
     y = y.astype(int)
     sizes = np.bincount(y, minlength=2)
     weights = _class_priors(np.diag(sizes).astype(float), priors) / np.maximum(sizes, 1)
@@ -316,29 +559,70 @@ def _soft_terms(posteriors, y, costs, priors):
 
 # %% ../nbs/10_expected_cost.ipynb #8acccef2
 def implicit_cost_ratio(
-    metric,        # a name in `METRICS`, a `Metric`, or a function of `BinaryCounts`
-    counts,        # `BinaryCounts` or (..., 2, 2), all four cells positive
-    **parameters,  # further arguments of the metric, such as `beta`
-) -> np.ndarray:   # (...); nan where a cell is empty
-    "The cost ratio c_FN/c_FP at which the metric trades misses for false alarms at these counts, by numerical differentiation at fixed class sizes."
-    if not isinstance(counts, BinaryCounts): counts = BinaryCounts.from_matrix(counts)
-    if isinstance(metric, str): metric = METRICS[metric]
-    tp, fp, fn, tn = (np.asarray(cell, float) / counts.total for cell in (counts.tp, counts.fp, counts.fn, counts.tn))
+    metric,
+    counts,
+    **parameters,
+) -> np.ndarray:
+    """The cost ratio c_FN/c_FP at which the metric trades misses for false alarms at these counts, by
+    numerical differentiation at fixed class sizes.
+
+    Parameters
+    ----------
+    metric
+        a name in `METRICS`, a `Metric`, or a function of `BinaryCounts`
+    counts
+        `BinaryCounts` or (..., 2, 2), all four cells positive
+    **parameters
+        further arguments of the metric, such as `beta`
+
+    Returns
+    -------
+    ndarray
+        (...); nan where a cell is empty
+    """
+    if not isinstance(counts, BinaryCounts):
+        counts = BinaryCounts.from_matrix(counts)
+    if isinstance(metric, str):
+        metric = METRICS[metric]
+    tp, fp, fn, tn = (
+        np.asarray(cell, float) / counts.total for cell in (counts.tp, counts.fp, counts.fn, counts.tn)
+    )
     h = 1e-3 * np.minimum(np.minimum(tp, fp), np.minimum(fn, tn))
+
     def slope(up, right):  # five-point rule in the direction (up, right)
-        at = lambda k: metric(BinaryCounts(tp + k * up * h, fp + k * right * h, fn - k * up * h, tn - k * right * h), **parameters)
+        at = lambda k: metric(
+            BinaryCounts(tp + k * up * h, fp + k * right * h, fn - k * up * h, tn - k * right * h),
+            **parameters,
+        )
         return 8 * (at(1) - at(-1)) - (at(2) - at(-2))
+
     return _divide(-slope(1, 0), slope(0, 1), where=h > 0)
 
 # %% ../nbs/10_expected_cost.ipynb #4bd08447
 def f_beta_threshold(
-    posteriors,  # (N,) calibrated posteriors of class 1
-    beta=1.0,    # weight of recall
-) -> float:      # decide 1 where the posterior exceeds it
-    """Threshold that maximises F_beta of the expected counts, F*/(1 + beta^2) (Lipton, Elkan and Naryanaswamy 2014). Needs no labels.
-    `(1 + beta**2) * f_beta_threshold(p, beta)` is the F_beta to expect."""
+    posteriors,
+    beta=1.0,
+) -> float:
+    """Threshold that maximises F_beta of the expected counts, F*/(1 + beta^2) (Lipton, Elkan and
+    Naryanaswamy 2014).
+
+    Needs no labels. `(1 + beta**2) * f_beta_threshold(p, beta)` is the F_beta to expect.
+
+    Parameters
+    ----------
+    posteriors
+        (N,) calibrated posteriors of class 1
+    beta : default 1.0
+        weight of recall
+
+    Returns
+    -------
+    float
+        decide 1 where the posterior exceeds it
+    """
     p = np.sort(np.asarray(posteriors, float))[::-1]
-    if p.ndim != 1 or not len(p) or not ((p >= 0) & (p <= 1)).all(): raise ValueError(f"posteriors should be (N,) probabilities, got shape {p.shape}")
+    if p.ndim != 1 or not len(p) or not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(f"posteriors should be (N,) probabilities, got shape {p.shape}")
     ratio = p.cumsum() / (np.arange(1, len(p) + 1) + beta**2 * p.sum())
     return float(ratio.max())
 
@@ -347,29 +631,54 @@ def _gaussian_counts(threshold, separation, prevalence):
     "Counts per 1000 samples of deciding positive from a threshold on: scores N(0, 1) and N(separation, 1)."
     return BinaryCounts.from_rates(1000, prevalence, fpr=ndtr(-threshold), fnr=ndtr(threshold - separation))
 
+
 def _gaussian_bayes(separation, prevalence, cost_ratio):
     "Bayes threshold on the score axis of the same example."
     return separation / 2 + (np.log((1 - prevalence) / prevalence) - np.log(cost_ratio)) / separation
 
-_SHOWN = {"NEC": lambda c, costs: METRICS["normalized_expected_cost"](c, costs), "1 − F1": lambda c, _: 1 - METRICS["f_beta"](c),
-          "1 − MCC": lambda c, _: 1 - METRICS["mcc"](c)}
+
+_SHOWN = {
+    "NEC": lambda c, costs: METRICS["normalized_expected_cost"](c, costs),
+    "1 − F1": lambda c, _: 1 - METRICS["f_beta"](c),
+    "1 − MCC": lambda c, _: 1 - METRICS["mcc"](c),
+}
 
 # %% ../nbs/10_expected_cost.ipynb #4de1f40c
 _X = np.linspace(-4, 8, 241)  # the score axis
+
 
 def _draw_operating_point(axes):
     "Artists of the operating point figure: densities on the first of two Axes, metrics on the second."
     density, metrics = axes
     curves = [density.plot(_X, 0 * _X, color=COLORS[k], linestyle="-")[0] for k in (0, 1)]
-    areas = [density.fill_between(_X, 0 * _X, color=COLORS[k], alpha=.4, linewidth=0) for k in (0, 1)]
-    notes = [density.text(.98, .96 - .08 * k, "", transform=density.transAxes, ha="right", va="top", color=COLORS[k], fontsize=9) for k in (0, 1)]
+    areas = [density.fill_between(_X, 0 * _X, color=COLORS[k], alpha=0.4, linewidth=0) for k in (0, 1)]
+    notes = [
+        density.text(
+            0.98,
+            0.96 - 0.08 * k,
+            "",
+            transform=density.transAxes,
+            ha="right",
+            va="top",
+            color=COLORS[k],
+            fontsize=9,
+        )
+        for k in (0, 1)
+    ]
     lines = [metrics.plot(_X, 0 * _X, color=COLORS[k + 2], label=name)[0] for k, name in enumerate(_SHOWN)]
     dots = [metrics.plot(0, 0, "o", color=COLORS[k + 2])[0] for k in range(3)]
-    best = [metrics.plot(0, 0, "v", color=COLORS[k + 2], markersize=7, markerfacecolor="white")[0] for k in range(3)]
-    yours, bayes = ([ax.axvline(0, color="black", linestyle=style, linewidth=1.2, label=label) for ax in axes]
-                    for style, label in (("-", "your threshold"), ("--", "Bayes threshold")))
+    best = [
+        metrics.plot(0, 0, "v", color=COLORS[k + 2], markersize=7, markerfacecolor="white")[0]
+        for k in range(3)
+    ]
+    yours, bayes = (
+        [ax.axvline(0, color="black", linestyle=style, linewidth=1.2, label=label) for ax in axes]
+        for style, label in (("-", "your threshold"), ("--", "Bayes threshold"))
+    )
     density.set(xlim=(-4, 8), xlabel="score", ylabel="density times prior", yticks=[])
-    metrics.set(xlim=(-4, 8), ylim=(0, 1.5), xlabel="threshold on the score", ylabel="metric, lower is better")
+    metrics.set(
+        xlim=(-4, 8), ylim=(0, 1.5), xlabel="threshold on the score", ylabel="metric, lower is better"
+    )
     metrics.legend(handles=[*lines, yours[1], bayes[1]], loc="upper right", fontsize=8)
     return curves, areas, notes, lines, dots, best, yours, bayes
 
@@ -377,12 +686,15 @@ def _draw_operating_point(axes):
 def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separation, threshold):
     "Put the artists of the operating point figure where these values want them."
     curves, areas, notes, lines, dots, best, yours, bayes = artists
-    heights = (1 - prevalence) * np.exp(-_X**2 / 2), prevalence * np.exp(-(_X - separation)**2 / 2)
+    heights = (1 - prevalence) * np.exp(-(_X**2) / 2), prevalence * np.exp(-((_X - separation) ** 2) / 2)
     for curve, area, height, wrong in zip(curves, areas, heights, (_X >= threshold, _X <= threshold)):
         curve.set_ydata(height)
         area.set_data(_X, np.where(wrong, height, 0), 0 * _X)
     axes[0].set_ylim(0, 1.25 * np.max(heights))
-    counts, costs = _gaussian_counts(threshold, separation, prevalence), CostMatrix.binary(fp=fp_cost, fn=fn_cost)
+    counts, costs = (
+        _gaussian_counts(threshold, separation, prevalence),
+        CostMatrix.binary(fp=fp_cost, fn=fn_cost),
+    )
     notes[0].set_text(f"false alarms {counts.fp:.0f} in 1000, each costs {fp_cost:g}")
     notes[1].set_text(f"misses {counts.fn:.0f} in 1000, each costs {fn_cost:g}")
     everywhere = _gaussian_counts(_X, separation, prevalence)
@@ -392,53 +704,107 @@ def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separatio
         dot.set_data([threshold], [value(counts, costs)])
         low.set_data([_X[np.nanargmin(y)]], [np.nanmin(y)])
     for at, pair in ((threshold, yours), (_gaussian_bayes(separation, prevalence, fn_cost / fp_cost), bayes)):
-        for line in pair: line.set_xdata([at, at])
+        for line in pair:
+            line.set_xdata([at, at])
 
 # %% ../nbs/10_expected_cost.ipynb #c1a28a28
-def plot_expected_cost(fp_cost=1., fn_cost=4., prevalence=.2, separation=2.2, threshold=2., *, axes=None):
-    "Two Gaussian score densities with a threshold and the Bayes threshold of the costs, and NEC, F1 and MCC along all thresholds; returns the two Axes."
-    if axes is None: axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9.6, 3.6))[1]
-    _move_operating_point(axes, _draw_operating_point(axes), fp_cost, fn_cost, prevalence, separation, threshold)
+def plot_expected_cost(fp_cost=1.0, fn_cost=4.0, prevalence=0.2, separation=2.2, threshold=2.0, *, axes=None):
+    """Two Gaussian score densities with a threshold and the Bayes threshold of the costs, and NEC, F1
+    and MCC along all thresholds; returns the two Axes.
+    """
+    if axes is None:
+        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9.6, 3.6))[1]
+    _move_operating_point(
+        axes, _draw_operating_point(axes), fp_cost, fn_cost, prevalence, separation, threshold
+    )
     return axes
 
 # %% ../nbs/10_expected_cost.ipynb #198e00fa
 def _operating_point_table(fp_cost, fn_cost, prevalence, separation, threshold) -> str:
-    "HTML table: confusion matrix and metrics at the chosen threshold, at the Bayes threshold, and at those that F1 and MCC like best."
+    """HTML table: confusion matrix and metrics at the chosen threshold, at the Bayes threshold, and at
+    those that F1 and MCC like best.
+    """
     costs, x = CostMatrix.binary(fp=fp_cost, fn=fn_cost), np.linspace(-4, 8, 601)
     everywhere = _gaussian_counts(x, separation, prevalence)
-    at = {"yours": threshold, "Bayes": _gaussian_bayes(separation, prevalence, fn_cost / fp_cost),
-          "best F1": x[np.nanargmax(METRICS["f_beta"](everywhere))], "best MCC": x[np.nanargmax(METRICS["mcc"](everywhere))]}
+    at = {
+        "yours": threshold,
+        "Bayes": _gaussian_bayes(separation, prevalence, fn_cost / fp_cost),
+        "best F1": x[np.nanargmax(METRICS["f_beta"](everywhere))],
+        "best MCC": x[np.nanargmax(METRICS["mcc"](everywhere))],
+    }
     rows = ""
     for name, t in at.items():
         c = _gaussian_counts(t, separation, prevalence)
-        cells = [f"{t:.2f}", *(f"{v:.0f}" for v in (c.tp, c.fn, c.fp, c.tn)),
-                 *(f"{v:.3f}" for v in (METRICS["expected_cost"](c, costs), METRICS["normalized_expected_cost"](c, costs), METRICS["f_beta"](c), METRICS["mcc"](c)))]
-        rows += f"<tr><th>{name}</th>" + "".join(f"<td style='text-align:right;padding:0 .6em'>{v}</td>" for v in cells) + "</tr>"
-    heads = "".join(f"<th style='padding:0 .6em'>{h}</th>" for h in ("", "threshold", "hits", "misses", "false alarms", "right no", "EC", "NEC", "F1", "MCC"))
+        cells = [
+            f"{t:.2f}",
+            *(f"{v:.0f}" for v in (c.tp, c.fn, c.fp, c.tn)),
+            *(
+                f"{v:.3f}"
+                for v in (
+                    METRICS["expected_cost"](c, costs),
+                    METRICS["normalized_expected_cost"](c, costs),
+                    METRICS["f_beta"](c),
+                    METRICS["mcc"](c),
+                )
+            ),
+        ]
+        rows += (
+            f"<tr><th>{name}</th>"
+            + "".join(f"<td style='text-align:right;padding:0 .6em'>{v}</td>" for v in cells)
+            + "</tr>"
+        )
+    heads = "".join(
+        f"<th style='padding:0 .6em'>{h}</th>"
+        for h in ("", "threshold", "hits", "misses", "false alarms", "right no", "EC", "NEC", "F1", "MCC")
+    )
     return f"<table><caption>per 1000 samples</caption><tr>{heads}</tr>{rows}</table>"
 
 # %% ../nbs/10_expected_cost.ipynb #028bd16d
 def explore_expected_cost():
-    "Widget: move costs, prior, separation and threshold over two score densities; confusion matrix, EC, NEC, F1, MCC and the Bayes threshold follow."
+    """Widget: move costs, prior, separation and threshold over two score densities; confusion matrix,
+    EC, NEC, F1, MCC and the Bayes threshold follow.
+    """
     widgets = optional_import("ipywidgets", extra="book")
     image, draw = live_figure(_draw_operating_point, _move_operating_point, (9.6, 3.6))
     table = widgets.HTML()
+
     def show(**values):
         draw(**values)
         table.value = _operating_point_table(**values)
-    sliders = {"fp_cost": slider("cost of a false alarm", 1, .5, 20, .5), "fn_cost": slider("cost of a miss", 4, .5, 20, .5),
-               "prevalence": slider("prior of the positives", .2, .01, .99, .01),
-               "separation": slider("separation", 2.2, .2, 4, .1), "threshold": slider("your threshold", 2, -4, 8, .05)}
+
+    sliders = {
+        "fp_cost": slider("cost of a false alarm", 1, 0.5, 20, 0.5),
+        "fn_cost": slider("cost of a miss", 4, 0.5, 20, 0.5),
+        "prevalence": slider("prior of the positives", 0.2, 0.01, 0.99, 0.01),
+        "separation": slider("separation", 2.2, 0.2, 4, 0.1),
+        "threshold": slider("your threshold", 2, -4, 8, 0.05),
+    }
     return explorer(sliders, image, show, table)
 
 # %% ../nbs/10_expected_cost.ipynb #8e7abcae
 def roc_auc(
-    y,                   # (N,) binary labels, 1 is positive
-    scores,              # (N,), larger for positives; ties allowed
+    y,
+    scores,
     *,
-    sample_weight=None,  # (N,) non-negative weights
-) -> float:              # between 0 and 1
-    "Area under the ROC curve: the probability that a positive outscores a negative, ties counted half (Mann-Whitney)."
+    sample_weight=None,
+) -> float:
+    """Area under the ROC curve: the probability that a positive outscores a negative, ties counted
+    half (Mann-Whitney).
+
+    Parameters
+    ----------
+    y
+        (N,) binary labels, 1 is positive
+    scores
+        (N,), larger for positives; ties allowed
+    sample_weight : optional
+        (N,) non-negative weights
+
+    Returns
+    -------
+    float
+        between 0 and 1
+    """
     tp, fp = _roc(y, scores, sample_weight)
     return float((np.diff(fp) * (tp[1:] + tp[:-1])).sum() / (2 * tp[-1] * fp[-1]))
 
@@ -447,55 +813,92 @@ def _roc(y, scores, sample_weight):
     "True and false positives at all thresholds, as floats; both classes must occur."
     counts = threshold_counts(y, scores, sample_weight=sample_weight).counts
     tp, fp = np.asarray(counts.tp, float), np.asarray(counts.fp, float)
-    if not (tp[-1] > 0 and fp[-1] > 0): raise ValueError(f"y needs samples of both classes, got total weight {fp[-1]:g} of class 0 and {tp[-1]:g} of class 1")
+    if not (tp[-1] > 0 and fp[-1] > 0):
+        raise ValueError(
+            f"y needs samples of both classes, got total weight {fp[-1]:g} of class 0 and {tp[-1]:g} of class 1"
+        )
     return tp, fp
 
 # %% ../nbs/10_expected_cost.ipynb #3242ffa8
 def equal_error_rate(
-    y,                     # (N,) binary labels, 1 is positive
-    scores,                # (N,), larger for positives
+    y,
+    scores,
     *,
-    method="interpolate",  # "interpolate": on the ROC curve, "hull": on its convex hull, "nearest": false positive rate at the nearest corner
-    sample_weight=None,    # (N,) non-negative weights
+    method="interpolate",
+    sample_weight=None,
 ) -> float:
-    "The error rate at the threshold where false positive and false negative rate are equal."
-    if method not in _EER: raise ValueError(f"method should be one of {sorted(_EER)}, got {method!r}")
+    """The error rate at the threshold where false positive and false negative rate are equal.
+
+    Parameters
+    ----------
+    y
+        (N,) binary labels, 1 is positive
+    scores
+        (N,), larger for positives
+    method : default 'interpolate'
+        "interpolate": on the ROC curve, "hull": on its convex hull, "nearest": false positive rate at
+        the nearest corner
+    sample_weight : optional
+        (N,) non-negative weights
+    """
+    if method not in _EER:
+        raise ValueError(f"method should be one of {sorted(_EER)}, got {method!r}")
     tp, fp = _roc(y, scores, sample_weight)
     return float(_EER[method](tp, fp))
 
 # %% ../nbs/10_expected_cost.ipynb #2bd82ced
 def _crossing(tp, fp):
     "Error rate where the broken line through the ROC points meets the line of equal error rates."
-    fpr, gap = fp / fp[-1], fp / fp[-1] - 1 + tp / tp[-1]                 # gap grows from -1 to 1
+    fpr, gap = fp / fp[-1], fp / fp[-1] - 1 + tp / tp[-1]  # gap grows from -1 to 1
     k = np.searchsorted(gap, 0)
     return fpr[k - 1] + (fpr[k] - fpr[k - 1]) * gap[k - 1] / (gap[k - 1] - gap[k])
+
 
 def _hull_crossing(tp, fp):
     "`_crossing` of the ROC convex hull."
     corners = hull_vertices(BinaryCounts(tp, fp, tp[-1] - tp, fp[-1] - fp))
     return _crossing(tp[corners], fp[corners])
 
+
 def _nearest_corner(tp, fp):
-    "False positive rate at the corner with the smallest gap; points in the middle of three equidistant collinear ones are no corners."
+    """False positive rate at the corner with the smallest gap; points in the middle of three
+    equidistant collinear ones are no corners.
+    """
     bends = (np.diff(fp[1:], 2) != 0) | (np.diff(tp[1:], 2) != 0)
-    keep = np.r_[True, True, bends, True][:len(fp)]
+    keep = np.r_[True, True, bends, True][: len(fp)]
     fpr, fnr = fp[keep] / fp[-1], 1 - tp[keep] / tp[-1]
     return fpr[np.abs(fpr - fnr).argmin()]
+
 
 _EER = {"interpolate": _crossing, "hull": _hull_crossing, "nearest": _nearest_corner}
 
 # %% ../nbs/10_expected_cost.ipynb #df131bcd
 def plot_cost_curve(
-    y_true,                 # (N,) binary labels
-    scores,                 # (N,), larger for positives
-    cost_ratios=(1, 4, 16), # c_FN/c_FP, one curve each
+    y_true,
+    scores,
+    cost_ratios=(1, 4, 16),
     *,
-    priors=None,            # (2,) class priors; None: those of the data
-    ax=None,                # Axes to draw on
+    priors=None,
+    ax=None,
 ):
-    "Normalized expected cost against the decision threshold, one curve per cost ratio, with each minimum marked."
+    """Normalized expected cost against the decision threshold, one curve per cost ratio, with each
+    minimum marked.
+
+    Parameters
+    ----------
+    y_true
+        (N,) binary labels
+    scores
+        (N,), larger for positives
+    cost_ratios : default (1, 4, 16)
+        c_FN/c_FP, one curve each
+    priors : optional
+        (2,) class priors; None: those of the data
+    ax : optional
+        Axes to draw on
+    """
     ax, curve = ensure_axes(ax), threshold_counts(y_true, scores)
-    keep = np.unique(np.linspace(1, len(curve.thresholds) - 1, 1000).astype(int))     # enough points for a line
+    keep = np.unique(np.linspace(1, len(curve.thresholds) - 1, 1000).astype(int))  # enough points for a line
     tables = curve.counts.to_matrix()
     for k, ratio in enumerate(np.atleast_1d(cost_ratios)):
         nec = normalized_expected_cost(tables, CostMatrix.binary(fp=1, fn=ratio), priors=priors)

@@ -28,7 +28,9 @@ from .costs import as_cost_array
 # %% ../nbs/03_metrics.ipynb #c2b6a1ba
 class CountTerms:
     "The four counts, and the terms that metrics share, each computed when first asked for."
-    def __init__(self, tp, fp, fn, tn): self.tp, self.fp, self.fn, self.tn = tp, fp, fn, tn
+
+    def __init__(self, tp, fp, fn, tn):
+        self.tp, self.fp, self.fn, self.tn = tp, fp, fn, tn
 
     p = cached_property(lambda c: c.tp + c.fn)
     n = cached_property(lambda c: c.fp + c.tn)
@@ -47,43 +49,86 @@ class CountTerms:
 
 # %% ../nbs/03_metrics.ipynb #29645fb6
 def count_terms(
-    counts,  # a BinaryCounts, a (..., 2, 2) array with the true class in rows, or a CountTerms
+    counts,
 ) -> CountTerms:
-    "The terms of `counts`, in floating point; ValueError for negative or non-finite counts or a wrong shape."
-    if isinstance(counts, CountTerms): return counts
-    if not isinstance(counts, BinaryCounts): counts = BinaryCounts.from_matrix(counts)
+    """The terms of `counts`, in floating point;
+
+    ValueError for negative or non-finite counts or a wrong shape.
+
+    Parameters
+    ----------
+    counts
+        a BinaryCounts, a (..., 2, 2) array with the true class in rows, or a CountTerms
+    """
+    if isinstance(counts, CountTerms):
+        return counts
+    if not isinstance(counts, BinaryCounts):
+        counts = BinaryCounts.from_matrix(counts)
     return CountTerms(*(np.asarray(getattr(counts, cell), float) for cell in ("tp", "fp", "fn", "tn")))
 
 # %% ../nbs/03_metrics.ipynb #2ee92e46
 @dataclass(frozen=True)
 class Metric:
-    "A confusion-matrix metric and what is known about it; call it with counts and, if it needs them, costs."
-    name: str                   # key in `METRICS`
-    symbol: str                 # LaTeX
-    formula: str                # LaTeX
-    function: Callable          # f(counts, ..., *, undefined=nan), the public function of that name
+    """A confusion-matrix metric and what is known about it; call it with counts and, if it needs them,
+    costs.
+
+    Attributes
+    ----------
+    name : str
+        key in `METRICS`
+    symbol : str
+        LaTeX
+    formula : str
+        LaTeX
+    function : Callable
+        f(counts, ..., *, undefined=nan), the public function of that name
+    greater_is_better : bool
+    lower : float
+        smallest and
+    upper : float
+        largest value it can take
+    symmetric : bool
+        unchanged if the classes (and their costs) swap roles
+    cost_parameter : str
+        how costs enter: "weight", "cost_ratio", "threshold", "costs"; None: not at all
+    undefined : str
+        when it is 0/0
+    source : str
+        paper and table or equation
+    """
+
+    name: str
+    symbol: str
+    formula: str
+    function: Callable
     greater_is_better: bool
-    lower: float                # smallest and
-    upper: float                # largest value it can take
-    symmetric: bool             # unchanged if the classes (and their costs) swap roles
-    cost_parameter: str | None  # how costs enter: "weight", "cost_ratio", "threshold", "costs"; None: not at all
-    undefined: str              # when it is 0/0
-    source: str                 # paper and table or equation
+    lower: float
+    upper: float
+    symmetric: bool
+    cost_parameter: str | None
+    undefined: str
+    source: str
 
     @property
-    def needs_costs(self) -> bool: return self.cost_parameter is not None
+    def needs_costs(self) -> bool:
+        return self.cost_parameter is not None
 
     def __call__(self, counts, costs=None, *, undefined=np.nan, **parameters):
-        "The value for `counts`; `costs` becomes the metric's own cost parameter, and is ignored if it has none."
+        """The value for `counts`; `costs` becomes the metric's own cost parameter, and is ignored if
+        it has none.
+        """
         return self.function(counts, undefined=undefined, **_with_costs(self, costs, parameters))
 
-    def _repr_markdown_(self) -> str: return _table([self])
+    def _repr_markdown_(self) -> str:
+        return _table([self])
 
 # %% ../nbs/03_metrics.ipynb #32757ee0
 METRICS: dict[str, Metric] = {}
 
 # %% ../nbs/03_metrics.ipynb #bc0abc1d
-def _latex(number): return f"{number:g}".replace("inf", r"\infty").replace("1.41421", r"\sqrt2")
+def _latex(number):
+    return f"{number:g}".replace("inf", r"\infty").replace("1.41421", r"\sqrt2")
+
 
 _COLUMNS = {
     "metric": lambda m: f"`{m.name}`",
@@ -96,6 +141,7 @@ _COLUMNS = {
     "source": lambda m: m.source,
 }
 
+
 def _table(metrics, columns=("metric", "range", "better", "symmetric", "formula")):
     "Markdown table of some columns for some metrics."
     rows = [[_COLUMNS[column](metric) for column in columns] for metric in metrics]
@@ -103,36 +149,65 @@ def _table(metrics, columns=("metric", "range", "better", "symmetric", "formula"
 
 # %% ../nbs/03_metrics.ipynb #3b49225c
 def metrics_table(
-    names=None,  # names of metrics; None: all of the registry
-    columns=("metric", "range", "better", "symmetric", "formula"),  # also "costs enter as", "undefined if", "source"
-) -> str:        # Markdown
-    "A part of the registry as a table."
+    names=None,
+    columns=("metric", "range", "better", "symmetric", "formula"),
+) -> str:
+    """A part of the registry as a table.
+
+    Parameters
+    ----------
+    names : optional
+        names of metrics; None: all of the registry
+    columns : default ('metric', 'range', 'better', 'symmetric', 'formula')
+        also "costs enter as", "undefined if", "source"
+
+    Returns
+    -------
+    str
+        Markdown
+    """
     unknown = [column for column in columns if column not in _COLUMNS]
-    if unknown: raise ValueError(f"columns: {unknown} unknown; there are {list(_COLUMNS)}")
+    if unknown:
+        raise ValueError(f"columns: {unknown} unknown; there are {list(_COLUMNS)}")
     return _table(_chosen(names), columns)
+
 
 def _chosen(names):
     "The metrics called `names`; None: all."
-    if names is None: return list(METRICS.values())
+    if names is None:
+        return list(METRICS.values())
     names = [names] if isinstance(names, str) else list(names)
     unknown = [name for name in names if name not in METRICS]
-    if unknown: raise ValueError(f"names: no metric is called {unknown}; METRICS has {sorted(METRICS)}")
+    if unknown:
+        raise ValueError(f"names: no metric is called {unknown}; METRICS has {sorted(METRICS)}")
     return [METRICS[name] for name in names]
 
 # %% ../nbs/03_metrics.ipynb #b8bc1c92
 _UNIT = ("between 0 and 1", lambda v: (v >= 0) & (v <= 1))
 _FINITE = ("finite and not negative", lambda v: (v >= 0) & np.isfinite(v))
-_SHAPE = ("finite and at least 0.01", lambda v: (v >= .01) & np.isfinite(v))
-_LEGAL = {"weight": _UNIT, "prevalence": _UNIT, "threshold": ("at least 0 and below 1", lambda v: (v >= 0) & (v < 1)),
-          "beta": _FINITE, "cost_ratio": _FINITE, "a": _SHAPE, "b": _SHAPE}
+_SHAPE = ("finite and at least 0.01", lambda v: (v >= 0.01) & np.isfinite(v))
+_LEGAL = {
+    "weight": _UNIT,
+    "prevalence": _UNIT,
+    "threshold": ("at least 0 and below 1", lambda v: (v >= 0) & (v < 1)),
+    "beta": _FINITE,
+    "cost_ratio": _FINITE,
+    "a": _SHAPE,
+    "b": _SHAPE,
+}
+
 
 def _check_parameter(name, value):
     "`value` as an array of legal values for the parameter `name`; unknown parameters pass unchanged."
-    if value is None or name not in _LEGAL: return value
+    if value is None or name not in _LEGAL:
+        return value
     wanted, is_legal = _LEGAL[name]
-    try: array = np.asarray(value, float)
-    except (TypeError, ValueError): raise TypeError(f"{name}: must be a number or an array of numbers, got {value!r}") from None
-    if not np.all(is_legal(array)): raise ValueError(f"{name}: must be {wanted}, got {value!r}")
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: must be a number or an array of numbers, got {value!r}") from None
+    if not np.all(is_legal(array)):
+        raise ValueError(f"{name}: must be {wanted}, got {value!r}")
     return array
 
 # %% ../nbs/03_metrics.ipynb #d3614b9e
@@ -146,7 +221,8 @@ def _public(function):
         parameters = {name: _check_parameter(name, value) for name, value in list(given.items())[1:]}
         with np.errstate(divide="ignore", invalid="ignore"):
             value = function(count_terms(counts), **parameters)
-        if not np.isnan(undefined): value = np.where(np.isnan(value), undefined, value)
+        if not np.isnan(undefined):
+            value = np.where(np.isnan(value), undefined, value)
         return value if np.ndim(value) else float(value)
 
     keyword = inspect.Parameter("undefined", inspect.Parameter.KEYWORD_ONLY, default=np.nan)
@@ -159,22 +235,58 @@ _DOC = """{summary}
 {better} is better, from {lower:g} to {upper:g}; nan (or `undefined`) if {undefined}. `counts`: `BinaryCounts` or array (..., 2, 2), true class in rows;
 the result has shape (...), a float for one matrix; parameters broadcast. ValueError for counts or parameters out of range. Source: {source}."""
 
-def metric(symbol, formula, *, undefined, source, bounds=(0, 1), greater_is_better=True, symmetric=False, cost_parameter=None):
+
+def metric(
+    symbol,
+    formula,
+    *,
+    undefined,
+    source,
+    bounds=(0, 1),
+    greater_is_better=True,
+    symmetric=False,
+    cost_parameter=None,
+):
     "Decorator: register a function of `CountTerms` as a metric, and make it a public function of counts."
+
     def register(function):
         public = _public(function)
         upright = re.sub(r"(?<![\\A-Za-z])(?<!mathrm{)([A-Z]{2,})", r"\\mathrm{\1}", formula)
-        record = Metric(public.__name__, symbol, upright, public, greater_is_better, *bounds, symmetric, cost_parameter, undefined, source)
-        public.__doc__ = _DOC.format(summary=function.__doc__, better="Larger" if greater_is_better else "Smaller", **vars(record))
+        record = Metric(
+            public.__name__,
+            symbol,
+            upright,
+            public,
+            greater_is_better,
+            *bounds,
+            symmetric,
+            cost_parameter,
+            undefined,
+            source,
+        )
+        public.__doc__ = _DOC.format(
+            summary=function.__doc__, better="Larger" if greater_is_better else "Smaller", **vars(record)
+        )
         METRICS[record.name] = record
         return public
+
     return register
 
 # %% ../nbs/03_metrics.ipynb #ac33b2d4
-_FERRER, _LOMBARDO, _MARWAH, _ZHAO = "Ferrer 2025", "Lombardo et al. 2025", "Marwah et al. 2024", "Zhao et al. 2025"
+_FERRER, _LOMBARDO, _MARWAH, _ZHAO = (
+    "Ferrer 2025",
+    "Lombardo et al. 2025",
+    "Marwah et al. 2024",
+    "Zhao et al. 2025",
+)
 
 # %% ../nbs/03_metrics.ipynb #3cd13fa8
-@metric(r"R", r"\frac{TP}{P}", undefined="$P = 0$", source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 12")
+@metric(
+    r"R",
+    r"\frac{TP}{P}",
+    undefined="$P = 0$",
+    source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 12",
+)
 def recall(counts):
     "Recall, sensitivity or true positive rate: the part of the positives that is found."
     return counts.tpr
@@ -186,7 +298,12 @@ def specificity(counts):
     return counts.tnr
 
 # %% ../nbs/03_metrics.ipynb #395f89e4
-@metric(r"\mathrm{Prec}", r"\frac{TP}{\hat P}", undefined=r"$\hat P = 0$", source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 12")
+@metric(
+    r"\mathrm{Prec}",
+    r"\frac{TP}{\hat P}",
+    undefined=r"$\hat P = 0$",
+    source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 12",
+)
 def precision(counts):
     "Precision or positive predictive value: the part of the alarms that is justified."
     return counts.precision
@@ -198,136 +315,269 @@ def npv(counts):
     return counts.npv
 
 # %% ../nbs/03_metrics.ipynb #c4f9b002
-@metric(r"\mathrm{lift}", r"\frac{TP/\hat P}{P/T}", bounds=(0, np.inf), undefined=r"$P = 0$ or $\hat P = 0$", source=f"{_ZHAO}, Table 3 and section 4.3")
+@metric(
+    r"\mathrm{lift}",
+    r"\frac{TP/\hat P}{P/T}",
+    bounds=(0, np.inf),
+    undefined=r"$P = 0$ or $\hat P = 0$",
+    source=f"{_ZHAO}, Table 3 and section 4.3",
+)
 def lift(counts):
     "Precision as a multiple of the prevalence."
     return counts.precision / counts.prevalence
 
 # %% ../nbs/03_metrics.ipynb #476c66cf
-@metric(r"\mathrm{LR}^+", r"\frac{TP/P}{FP/N}", bounds=(0, np.inf), undefined="a class is empty, or nobody is called positive", source=f"{_FERRER}, eq. 22")
+@metric(
+    r"\mathrm{LR}^+",
+    r"\frac{TP/P}{FP/N}",
+    bounds=(0, np.inf),
+    undefined="a class is empty, or nobody is called positive",
+    source=f"{_FERRER}, eq. 22",
+)
 def likelihood_ratio_positive(counts):
     "Positive likelihood ratio: what an alarm multiplies the odds by."
     return counts.tpr / counts.fpr
 
 # %% ../nbs/03_metrics.ipynb #75b14875
-@metric(r"\mathrm{LR}^-", r"\frac{FN/P}{TN/N}", bounds=(0, np.inf), greater_is_better=False, undefined="a class is empty, or nobody is called negative",
-        source=f"counterpart of {_FERRER}, eq. 22")
+@metric(
+    r"\mathrm{LR}^-",
+    r"\frac{FN/P}{TN/N}",
+    bounds=(0, np.inf),
+    greater_is_better=False,
+    undefined="a class is empty, or nobody is called negative",
+    source=f"counterpart of {_FERRER}, eq. 22",
+)
 def likelihood_ratio_negative(counts):
     "Negative likelihood ratio: what the absence of an alarm multiplies the odds by."
     return counts.fnr / counts.tnr
 
 # %% ../nbs/03_metrics.ipynb #8f0fd01a
-@metric(r"\mathrm{DOR}", r"\frac{TP\cdot TN}{FP\cdot FN}", bounds=(0, np.inf), symmetric=True, undefined="both products are 0",
-        source=f"ratio of {_FERRER}, eq. 22, to its counterpart")
+@metric(
+    r"\mathrm{DOR}",
+    r"\frac{TP\cdot TN}{FP\cdot FN}",
+    bounds=(0, np.inf),
+    symmetric=True,
+    undefined="both products are 0",
+    source=f"ratio of {_FERRER}, eq. 22, to its counterpart",
+)
 def diagnostic_odds_ratio(counts):
     "Diagnostic odds ratio, the positive likelihood ratio divided by the negative one."
     return counts.tp * counts.tn / (counts.fp * counts.fn)
 
 # %% ../nbs/03_metrics.ipynb #e6e98efb
-@metric(r"A", r"\frac{TP+TN}{T}", symmetric=True, undefined="there are no samples", source=f"{_LOMBARDO}, Table 2; {_FERRER}, section 2.3")
+@metric(
+    r"A",
+    r"\frac{TP+TN}{T}",
+    symmetric=True,
+    undefined="there are no samples",
+    source=f"{_LOMBARDO}, Table 2; {_FERRER}, section 2.3",
+)
 def accuracy(counts):
     "Accuracy: the part of the decisions that is right."
     return (counts.tp + counts.tn) / counts.total
 
 # %% ../nbs/03_metrics.ipynb #61f4be63
-@metric(r"\mathrm{ER}", r"\frac{FP+FN}{T}", symmetric=True, greater_is_better=False, undefined="there are no samples", source=f"{_FERRER}, eq. 5")
+@metric(
+    r"\mathrm{ER}",
+    r"\frac{FP+FN}{T}",
+    symmetric=True,
+    greater_is_better=False,
+    undefined="there are no samples",
+    source=f"{_FERRER}, eq. 5",
+)
 def error_rate(counts):
     "Error rate: the part of the decisions that is wrong."
     return counts.error_rate
 
 # %% ../nbs/03_metrics.ipynb #827f6a52
-@metric(r"\mathrm{BA}", r"\tfrac12\left(\frac{TP}{P}+\frac{TN}{N}\right)", symmetric=True, undefined="a class is empty", source=f"{_FERRER}, section 2.3")
+@metric(
+    r"\mathrm{BA}",
+    r"\tfrac12\left(\frac{TP}{P}+\frac{TN}{N}\right)",
+    symmetric=True,
+    undefined="a class is empty",
+    source=f"{_FERRER}, section 2.3",
+)
 def balanced_accuracy(counts):
     "Balanced accuracy or unweighted average recall: the mean of recall and specificity."
     return (counts.tpr + counts.tnr) / 2
 
 # %% ../nbs/03_metrics.ipynb #01d87ad9
-@metric(r"\mathrm{BER}", r"\tfrac12\left(\frac{FN}{P}+\frac{FP}{N}\right)", symmetric=True, greater_is_better=False, undefined="a class is empty",
-        source=f"{_FERRER}, eq. 6")
+@metric(
+    r"\mathrm{BER}",
+    r"\tfrac12\left(\frac{FN}{P}+\frac{FP}{N}\right)",
+    symmetric=True,
+    greater_is_better=False,
+    undefined="a class is empty",
+    source=f"{_FERRER}, eq. 6",
+)
 def balanced_error_rate(counts):
     "Balanced error rate: the mean of the two error rates."
     return (counts.fnr + counts.fpr) / 2
 
 # %% ../nbs/03_metrics.ipynb #9d313aaa
-@metric(r"\mathrm{AUC}_1", r"\tfrac12\,\mathrm{FPR}\,\mathrm{TPR}+\tfrac12(1-\mathrm{FPR})(\mathrm{TPR}+1)", symmetric=True, undefined="a class is empty",
-        source=f"{_LOMBARDO}, Table 2, 'ROC-AUC (single par.)'")
+@metric(
+    r"\mathrm{AUC}_1",
+    r"\tfrac12\,\mathrm{FPR}\,\mathrm{TPR}+\tfrac12(1-\mathrm{FPR})(\mathrm{TPR}+1)",
+    symmetric=True,
+    undefined="a class is empty",
+    source=f"{_LOMBARDO}, Table 2, 'ROC-AUC (single par.)'",
+)
 def single_point_auc(counts):
     "Area under the ROC curve through (0, 0), the classifier's point and (1, 1)."
     return counts.fpr * counts.tpr / 2 + (1 - counts.fpr) * (counts.tpr + 1) / 2
 
 # %% ../nbs/03_metrics.ipynb #2d8824c8
-@metric(r"G", r"\sqrt{\frac{TP\cdot TN}{P\,N}}", symmetric=True, undefined="a class is empty", source=f"{_LOMBARDO}, Table 2")
+@metric(
+    r"G",
+    r"\sqrt{\frac{TP\cdot TN}{P\,N}}",
+    symmetric=True,
+    undefined="a class is empty",
+    source=f"{_LOMBARDO}, Table 2",
+)
 def g_mean(counts):
     "Geometric mean of recall and specificity."
     return np.sqrt(counts.tpr * counts.tnr)
 
 # %% ../nbs/03_metrics.ipynb #c5ed7c19
-@metric(r"\mathrm{CBA}", r"\tfrac12\left(\frac{TP}{\max(P,\hat P)}+\frac{TN}{\max(N,\hat N)}\right)", symmetric=True,
-        undefined="a class is empty and never predicted", source=f"{_LOMBARDO}, Table 2")
+@metric(
+    r"\mathrm{CBA}",
+    r"\tfrac12\left(\frac{TP}{\max(P,\hat P)}+\frac{TN}{\max(N,\hat N)}\right)",
+    symmetric=True,
+    undefined="a class is empty and never predicted",
+    source=f"{_LOMBARDO}, Table 2",
+)
 def class_balance_accuracy(counts):
     "Class balance accuracy: mean over the classes of the smaller of recall and precision."
-    return (counts.tp / np.maximum(counts.p, counts.predicted_p) + counts.tn / np.maximum(counts.n, counts.predicted_n)) / 2
+    return (
+        counts.tp / np.maximum(counts.p, counts.predicted_p)
+        + counts.tn / np.maximum(counts.n, counts.predicted_n)
+    ) / 2
 
 # %% ../nbs/03_metrics.ipynb #426d0303
-@metric(r"\mathrm{IAM}", r"\frac{TP-\max(FP,FN)}{2\max(P,\hat P)}+\frac{TN-\max(FP,FN)}{2\max(N,\hat N)}", bounds=(-1, 1), symmetric=True,
-        undefined="a class is empty and never predicted", source=f"{_LOMBARDO}, Table 2")
+@metric(
+    r"\mathrm{IAM}",
+    r"\frac{TP-\max(FP,FN)}{2\max(P,\hat P)}+\frac{TN-\max(FP,FN)}{2\max(N,\hat N)}",
+    bounds=(-1, 1),
+    symmetric=True,
+    undefined="a class is empty and never predicted",
+    source=f"{_LOMBARDO}, Table 2",
+)
 def imbalance_accuracy(counts):
     "Imbalance accuracy metric (IAM)."
     worse = np.maximum(counts.fp, counts.fn)
-    return ((counts.tp - worse) / np.maximum(counts.p, counts.predicted_p) + (counts.tn - worse) / np.maximum(counts.n, counts.predicted_n)) / 2
+    return (
+        (counts.tp - worse) / np.maximum(counts.p, counts.predicted_p)
+        + (counts.tn - worse) / np.maximum(counts.n, counts.predicted_n)
+    ) / 2
 
 # %% ../nbs/03_metrics.ipynb #15d53369
-@metric(r"F_\beta", r"\frac{(1+\beta^2)\,TP}{(1+\beta^2)\,TP+\beta^2 FN+FP}", undefined="there are no positives and none are predicted",
-        source=f"{_FERRER}, eqs. 12-13; {_LOMBARDO}, Table 2; {_ZHAO}, Table 2")
+@metric(
+    r"F_\beta",
+    r"\frac{(1+\beta^2)\,TP}{(1+\beta^2)\,TP+\beta^2 FN+FP}",
+    undefined="there are no positives and none are predicted",
+    source=f"{_FERRER}, eqs. 12-13; {_LOMBARDO}, Table 2; {_ZHAO}, Table 2",
+)
 def f_beta(
     counts,
-    beta=1.0,  # how many times as important recall is as precision
+    beta=1.0,
 ):
-    "F-beta: weighted harmonic mean of precision and recall."
+    """F-beta: weighted harmonic mean of precision and recall.
+
+    Parameters
+    ----------
+    counts
+    beta : default 1.0
+        how many times as important recall is as precision
+    """
     return (1 + beta**2) * counts.tp / ((1 + beta**2) * counts.tp + beta**2 * counts.fn + counts.fp)
 
 # %% ../nbs/03_metrics.ipynb #30a90d00
-@metric(r"J", r"\frac{TP}{TP+FP+FN}", undefined="there are no positives and none are predicted", source=f"monotone in F1 ({_FERRER}, eq. 13)")
+@metric(
+    r"J",
+    r"\frac{TP}{TP+FP+FN}",
+    undefined="there are no positives and none are predicted",
+    source=f"monotone in F1 ({_FERRER}, eq. 13)",
+)
 def jaccard(counts):
     "Jaccard index: positives that are found, of those that exist or are claimed."
     return counts.tp / (counts.p + counts.fp)
 
 # %% ../nbs/03_metrics.ipynb #8aa08e9c
-@metric(r"P_4", r"\frac{4\,TP\cdot TN}{4\,TP\cdot TN+(TP+TN)(FP+FN)}", symmetric=True, undefined="$TP = TN = 0$, or one class is empty and there are no errors",
-        source=f"{_LOMBARDO}, Table 2")
+@metric(
+    r"P_4",
+    r"\frac{4\,TP\cdot TN}{4\,TP\cdot TN+(TP+TN)(FP+FN)}",
+    symmetric=True,
+    undefined="$TP = TN = 0$, or one class is empty and there are no errors",
+    source=f"{_LOMBARDO}, Table 2",
+)
 def p4(counts):
     "P4: harmonic mean of precision, recall, specificity and negative predictive value."
-    return 4 * counts.tp * counts.tn / (4 * counts.tp * counts.tn + (counts.tp + counts.tn) * (counts.fp + counts.fn))
+    return (
+        4
+        * counts.tp
+        * counts.tn
+        / (4 * counts.tp * counts.tn + (counts.tp + counts.tn) * (counts.fp + counts.fn))
+    )
 
 # %% ../nbs/03_metrics.ipynb #5f98d7fe
-@metric(r"\mathrm{B\text{-}ROC}", r"\tfrac12\left(\frac{TP}{P}+\frac{TP}{\hat P}\right)", undefined=r"$P = 0$ or $\hat P = 0$",
-        source=f"{_LOMBARDO}, Table 2, 'B-ROC (single par.)'; the reachable end point is $(1-\\pi, 1)$, not $(1, 1)$")
+@metric(
+    r"\mathrm{B\text{-}ROC}",
+    r"\tfrac12\left(\frac{TP}{P}+\frac{TP}{\hat P}\right)",
+    undefined=r"$P = 0$ or $\hat P = 0$",
+    source=f"{_LOMBARDO}, Table 2, 'B-ROC (single par.)'; the reachable end point is $(1-\\pi, 1)$, not $(1, 1)$",
+)
 def b_roc(counts):
     "Single-point B-ROC area: the mean of recall and precision."
     return (counts.tpr + counts.precision) / 2
 
 # %% ../nbs/03_metrics.ipynb #8fe2dc3a
-@metric(r"\mathrm{inf}", r"\frac{TP}{P}-\frac{FP}{N}", bounds=(-1, 1), symmetric=True, undefined="a class is empty", source=f"{_LOMBARDO}, Table 2")
+@metric(
+    r"\mathrm{inf}",
+    r"\frac{TP}{P}-\frac{FP}{N}",
+    bounds=(-1, 1),
+    symmetric=True,
+    undefined="a class is empty",
+    source=f"{_LOMBARDO}, Table 2",
+)
 def informedness(counts):
     "Informedness or Youden's J: true minus false positive rate."
     return counts.tpr - counts.fpr
 
 # %% ../nbs/03_metrics.ipynb #91161e91
-@metric(r"\mathrm{mark}", r"\frac{TP}{\hat P}-\frac{FN}{\hat N}", bounds=(-1, 1), symmetric=True, undefined="a decision is never taken", source=f"{_LOMBARDO}, Table 2")
+@metric(
+    r"\mathrm{mark}",
+    r"\frac{TP}{\hat P}-\frac{FN}{\hat N}",
+    bounds=(-1, 1),
+    symmetric=True,
+    undefined="a decision is never taken",
+    source=f"{_LOMBARDO}, Table 2",
+)
 def markedness(counts):
     "Markedness: precision plus negative predictive value minus one."
     return counts.precision - counts.fn / counts.predicted_n
 
 # %% ../nbs/03_metrics.ipynb #9824a09d
-@metric(r"\mathrm{MCC}", r"\frac{TP\cdot TN-FP\cdot FN}{\sqrt{P\,N\,\hat P\,\hat N}}", bounds=(-1, 1), symmetric=True,
-        undefined="a class is empty or a decision is never taken", source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 17")
+@metric(
+    r"\mathrm{MCC}",
+    r"\frac{TP\cdot TN-FP\cdot FN}{\sqrt{P\,N\,\hat P\,\hat N}}",
+    bounds=(-1, 1),
+    symmetric=True,
+    undefined="a class is empty or a decision is never taken",
+    source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 17",
+)
 def mcc(counts):
     "Matthews correlation coefficient: Pearson's correlation of truth and decision."
     return counts.determinant / np.sqrt(counts.p * counts.n * counts.predicted_p * counts.predicted_n)
 
 # %% ../nbs/03_metrics.ipynb #19d9981b
-@metric(r"\kappa", r"\frac{2\,(TP\cdot TN-FP\cdot FN)}{\hat P N+P\hat N}", bounds=(-1, 1), symmetric=True, undefined="only one class exists and only it is predicted",
-        source=f"{_LOMBARDO}, Table 2")
+@metric(
+    r"\kappa",
+    r"\frac{2\,(TP\cdot TN-FP\cdot FN)}{\hat P N+P\hat N}",
+    bounds=(-1, 1),
+    symmetric=True,
+    undefined="only one class exists and only it is predicted",
+    source=f"{_LOMBARDO}, Table 2",
+)
 def cohen_kappa(counts):
     "Cohen's kappa: agreement beyond chance."
     return 2 * counts.determinant / (counts.predicted_p * counts.n + counts.p * counts.predicted_n)
@@ -338,74 +588,169 @@ def _cost_cells(costs):
     c = as_cost_array(costs, 2, 2)
     return c[..., 0, 0], c[..., 0, 1], c[..., 1, 0], c[..., 1, 1]
 
+
 def _error_costs(costs):
     "What a false positive and a false negative cost beyond the right decision."
     tn, fp, fn, tp = _cost_cells(costs)
     if not np.all((fp > tn) & (fn > tp)):
-        raise ValueError(f"costs: an error must cost more than the right decision of its class, got {costs!r}; are the columns swapped?")
+        raise ValueError(
+            f"costs: an error must cost more than the right decision of its class, got {costs!r}; are the columns swapped?"
+        )
     return fp - tn, fn - tp
 
 # %% ../nbs/03_metrics.ipynb #cf490b5c
-_FROM_COSTS = {"weight": lambda fp, fn: fn / (fp + fn), "cost_ratio": lambda fp, fn: fn / fp, "threshold": lambda fp, fn: fp / (fp + fn)}
+_FROM_COSTS = {
+    "weight": lambda fp, fn: fn / (fp + fn),
+    "cost_ratio": lambda fp, fn: fn / fp,
+    "threshold": lambda fp, fn: fp / (fp + fn),
+}
+
 
 def _with_costs(metric, costs, parameters):
     "`parameters`, with the cost parameter of `metric` derived from `costs` unless it is given."
     name = metric.cost_parameter
-    if name is None or name in parameters: return parameters
-    if costs is None: raise ValueError(f"costs: {metric.name} needs costs; pass a cost matrix as `costs`, or `{name}`")
+    if name is None or name in parameters:
+        return parameters
+    if costs is None:
+        raise ValueError(f"costs: {metric.name} needs costs; pass a cost matrix as `costs`, or `{name}`")
     return {**parameters, name: costs if name == "costs" else _FROM_COSTS[name](*_error_costs(costs))}
 
 # %% ../nbs/03_metrics.ipynb #7617347e
-@metric(r"\mathrm{WCA}", r"w\,\frac{TP}{P}+(1-w)\,\frac{TN}{N}", symmetric=True, cost_parameter="weight", undefined="a class is empty", source=f"{_LOMBARDO}, Table 2")
+@metric(
+    r"\mathrm{WCA}",
+    r"w\,\frac{TP}{P}+(1-w)\,\frac{TN}{N}",
+    symmetric=True,
+    cost_parameter="weight",
+    undefined="a class is empty",
+    source=f"{_LOMBARDO}, Table 2",
+)
 def weighted_class_accuracy(
     counts,
-    weight,  # of the positive class: C_FN/(C_FN + C_FP)
+    weight,
 ):
-    "Weighted class accuracy (WCA): weighted mean of recall and specificity."
+    """Weighted class accuracy (WCA): weighted mean of recall and specificity.
+
+    Parameters
+    ----------
+    counts
+    weight
+        of the positive class: C_FN/(C_FN + C_FP)
+    """
     return weight * counts.tpr + (1 - weight) * counts.tnr
 
 # %% ../nbs/03_metrics.ipynb #c0fe352e
-@metric(r"\mathrm{WA}", r"\frac{w\,TP+(1-w)\,TN}{w\,P+(1-w)\,N}", symmetric=True, cost_parameter="weight", undefined="no sample has a positive weight",
-        source=f"{_LOMBARDO}, eq. 3")
+@metric(
+    r"\mathrm{WA}",
+    r"\frac{w\,TP+(1-w)\,TN}{w\,P+(1-w)\,N}",
+    symmetric=True,
+    cost_parameter="weight",
+    undefined="no sample has a positive weight",
+    source=f"{_LOMBARDO}, eq. 3",
+)
 def weighted_accuracy(
     counts,
-    weight,  # of a positive sample: C_FN/(C_FN + C_FP)
+    weight,
 ):
-    "Weighted accuracy (WA): the part of the sample weight that is classified correctly."
+    """Weighted accuracy (WA): the part of the sample weight that is classified correctly.
+
+    Parameters
+    ----------
+    counts
+    weight
+        of a positive sample: C_FN/(C_FN + C_FP)
+    """
     return (weight * counts.tp + (1 - weight) * counts.tn) / (weight * counts.p + (1 - weight) * counts.n)
 
 # %% ../nbs/03_metrics.ipynb #64ca4326
-@metric(r"\mathrm{WRA}", r"\frac{4s}{(1+s)^2}\left(\frac{TP}{P}-\frac{FP}{N}\right),\ s=\frac{N}{r\,P}", bounds=(-1, 1), symmetric=True, cost_parameter="cost_ratio",
-        undefined="a class is empty", source=f"{_LOMBARDO}, Table 2")
+@metric(
+    r"\mathrm{WRA}",
+    r"\frac{4s}{(1+s)^2}\left(\frac{TP}{P}-\frac{FP}{N}\right),\ s=\frac{N}{r\,P}",
+    bounds=(-1, 1),
+    symmetric=True,
+    cost_parameter="cost_ratio",
+    undefined="a class is empty",
+    source=f"{_LOMBARDO}, Table 2",
+)
 def weighted_relative_accuracy(
     counts,
-    cost_ratio,  # C_FN/C_FP
+    cost_ratio,
 ):
-    "Weighted relative accuracy (WRA): informedness times a function of the skew."
-    return 4 * cost_ratio * counts.p * counts.n / (cost_ratio * counts.p + counts.n)**2 * (counts.tpr - counts.fpr)
+    """Weighted relative accuracy (WRA): informedness times a function of the skew.
+
+    Parameters
+    ----------
+    counts
+    cost_ratio
+        C_FN/C_FP
+    """
+    return (
+        4
+        * cost_ratio
+        * counts.p
+        * counts.n
+        / (cost_ratio * counts.p + counts.n) ** 2
+        * (counts.tpr - counts.fpr)
+    )
 
 # %% ../nbs/03_metrics.ipynb #cfb28c28
-@metric(r"\mathrm{EC}", r"\frac{c_{00}TN+c_{01}FP+c_{10}FN+c_{11}TP}{T}", bounds=(-np.inf, np.inf), greater_is_better=False, symmetric=True, cost_parameter="costs",
-        undefined="there are no samples; with `prevalence`, if a class is empty", source=f"{_FERRER}, eqs. 1-2, for two classes and two decisions")
+@metric(
+    r"\mathrm{EC}",
+    r"\frac{c_{00}TN+c_{01}FP+c_{10}FN+c_{11}TP}{T}",
+    bounds=(-np.inf, np.inf),
+    greater_is_better=False,
+    symmetric=True,
+    cost_parameter="costs",
+    undefined="there are no samples; with `prevalence`, if a class is empty",
+    source=f"{_FERRER}, eqs. 1-2, for two classes and two decisions",
+)
 def expected_cost(
     counts,
-    costs,            # `CostMatrix` or array (..., 2, 2), true class in rows
-    prevalence=None,  # of the target population; None: as in the counts
+    costs,
+    prevalence=None,
 ):
-    "Expected cost of a decision."
+    """Expected cost of a decision.
+
+    Parameters
+    ----------
+    counts
+    costs
+        `CostMatrix` or array (..., 2, 2), true class in rows
+    prevalence : optional
+        of the target population; None: as in the counts
+    """
     tn, fp, fn, tp = _cost_cells(costs)
-    if prevalence is None: return (tn * counts.tn + fp * counts.fp + fn * counts.fn + tp * counts.tp) / counts.total
-    return (1 - prevalence) * (tn * counts.tnr + fp * counts.fpr) + prevalence * (fn * counts.fnr + tp * counts.tpr)
+    if prevalence is None:
+        return (tn * counts.tn + fp * counts.fp + fn * counts.fn + tp * counts.tp) / counts.total
+    return (1 - prevalence) * (tn * counts.tnr + fp * counts.fpr) + prevalence * (
+        fn * counts.fnr + tp * counts.tpr
+    )
 
 # %% ../nbs/03_metrics.ipynb #6ba80900
-@metric(r"\mathrm{NEC}", r"\frac{\mathrm{EC}}{\min\left((1-\pi)C_{FP},\ \pi\,C_{FN}\right)}", bounds=(0, np.inf), greater_is_better=False, symmetric=True,
-        cost_parameter="costs", undefined="the best constant decision and the classifier both cost nothing", source=f"{_FERRER}, eqs. 3-4, costs in standard form")
+@metric(
+    r"\mathrm{NEC}",
+    r"\frac{\mathrm{EC}}{\min\left((1-\pi)C_{FP},\ \pi\,C_{FN}\right)}",
+    bounds=(0, np.inf),
+    greater_is_better=False,
+    symmetric=True,
+    cost_parameter="costs",
+    undefined="the best constant decision and the classifier both cost nothing",
+    source=f"{_FERRER}, eqs. 3-4, costs in standard form",
+)
 def normalized_expected_cost(
     counts,
-    costs,            # `CostMatrix` or array (..., 2, 2), true class in rows; put into standard form
-    prevalence=None,  # of the target population; None: as in the counts
+    costs,
+    prevalence=None,
 ):
-    "Normalised expected cost: 1 is the cost of the best decision taken without looking."
+    """Normalised expected cost: 1 is the cost of the best decision taken without looking.
+
+    Parameters
+    ----------
+    counts
+    costs
+        `CostMatrix` or array (..., 2, 2), true class in rows; put into standard form
+    prevalence : optional
+        of the target population; None: as in the counts
+    """
     costs = as_cost_array(costs, 2, 2)
     costs = costs - costs.min(axis=-1, keepdims=True)
     tn, fp, fn, tp = _cost_cells(costs)
@@ -414,66 +759,142 @@ def normalized_expected_cost(
     return expected_cost.__wrapped__(counts, costs, prevalence) / naive
 
 # %% ../nbs/03_metrics.ipynb #e0f4fce4
-@metric(r"C_{\mathrm{score}}", r"\frac{FP+r\,FN}{P}", bounds=(0, np.inf), greater_is_better=False, cost_parameter="cost_ratio", undefined="there are no positives and no alarms",
-        source=f"{_MARWAH}, eq. 13; {_LOMBARDO}, Table 2")
+@metric(
+    r"C_{\mathrm{score}}",
+    r"\frac{FP+r\,FN}{P}",
+    bounds=(0, np.inf),
+    greater_is_better=False,
+    cost_parameter="cost_ratio",
+    undefined="there are no positives and no alarms",
+    source=f"{_MARWAH}, eq. 13; {_LOMBARDO}, Table 2",
+)
 def cost_score(
     counts,
-    cost_ratio,  # C_FN/C_FP
+    cost_ratio,
 ):
-    "Cost score: the cost of all errors per positive sample, in units of one false alarm."
+    """Cost score: the cost of all errors per positive sample, in units of one false alarm.
+
+    Parameters
+    ----------
+    counts
+    cost_ratio
+        C_FN/C_FP
+    """
     return (counts.fp + cost_ratio * counts.fn) / counts.p
 
 # %% ../nbs/03_metrics.ipynb #4401a895
-@metric(r"\mathrm{NB}", r"\frac{TP}{T}-\frac{t}{1-t}\,\frac{FP}{T}", bounds=(-np.inf, 1), cost_parameter="threshold", undefined="there are no samples",
-        source=f"{_FERRER}, eq. 19")
+@metric(
+    r"\mathrm{NB}",
+    r"\frac{TP}{T}-\frac{t}{1-t}\,\frac{FP}{T}",
+    bounds=(-np.inf, 1),
+    cost_parameter="threshold",
+    undefined="there are no samples",
+    source=f"{_FERRER}, eq. 19",
+)
 def net_benefit(
     counts,
-    threshold,  # threshold probability, C_FP/(C_FN + C_FP)
+    threshold,
 ):
-    "Net benefit of acting on the classifier, in true positives per sample."
+    """Net benefit of acting on the classifier, in true positives per sample.
+
+    Parameters
+    ----------
+    counts
+    threshold
+        threshold probability, C_FP/(C_FN + C_FP)
+    """
     return (counts.tp - threshold / (1 - threshold) * counts.fp) / counts.total
 
 # %% ../nbs/03_metrics.ipynb #0fe43feb
-@metric(r"\mathrm{MSU}", r"1-\frac{TCC-TCC_{\min}}{TCC_{\max}}", bounds=(-np.inf, 1), symmetric=True, cost_parameter="costs", undefined="the largest possible cost is 0",
-        source=f"{_LOMBARDO}, Table 2; not below $TCC_{{\\min}}/TCC_{{\\max}}$ if no cost is negative")
+@metric(
+    r"\mathrm{MSU}",
+    r"1-\frac{TCC-TCC_{\min}}{TCC_{\max}}",
+    bounds=(-np.inf, 1),
+    symmetric=True,
+    cost_parameter="costs",
+    undefined="the largest possible cost is 0",
+    source=f"{_LOMBARDO}, Table 2; not below $TCC_{{\\min}}/TCC_{{\\max}}$ if no cost is negative",
+)
 def mean_subjective_utility(
     counts,
-    costs,  # `CostMatrix` or array (..., 2, 2), true class in rows
+    costs,
 ):
-    "Mean subjective utility (MSU): one minus the avoidable cost over the largest possible cost."
+    """Mean subjective utility (MSU): one minus the avoidable cost over the largest possible cost.
+
+    Parameters
+    ----------
+    counts
+    costs
+        `CostMatrix` or array (..., 2, 2), true class in rows
+    """
     tn, fp, fn, tp = _cost_cells(costs)
     return 1 - ((fp - tn) * counts.fp + (fn - tp) * counts.fn) / (fp * counts.n + fn * counts.p)
 
 # %% ../nbs/03_metrics.ipynb #aa3514b2
-@metric(r"\mathrm{ACD}", r"\sqrt{(1-A)^2+(1-\mathrm{WA})^2}", bounds=(0, np.sqrt(2)), greater_is_better=False, symmetric=True, cost_parameter="weight",
-        undefined="no sample has a positive weight", source=f"{_LOMBARDO}, Table 2, correct decisions free")
+@metric(
+    r"\mathrm{ACD}",
+    r"\sqrt{(1-A)^2+(1-\mathrm{WA})^2}",
+    bounds=(0, np.sqrt(2)),
+    greater_is_better=False,
+    symmetric=True,
+    cost_parameter="weight",
+    undefined="no sample has a positive weight",
+    source=f"{_LOMBARDO}, Table 2, correct decisions free",
+)
 def accuracy_cost_distance(
     counts,
-    weight,  # of a positive sample: C_FN/(C_FN + C_FP)
+    weight,
 ):
-    "Accuracy cost distance (ACD): Euclidean norm of the error rate and the weighted error rate."
+    """Accuracy cost distance (ACD): Euclidean norm of the error rate and the weighted error rate.
+
+    Parameters
+    ----------
+    counts
+    weight
+        of a positive sample: C_FN/(C_FN + C_FP)
+    """
     return np.hypot(counts.error_rate, 1 - weighted_accuracy.__wrapped__(counts, weight))
 
 # %% ../nbs/03_metrics.ipynb #e8ca78a6
-@metric(r"H", r"1-\frac{\bar c\,FP+(1-\bar c)\,FN}{\bar c\,N+(1-\bar c)\,P},\ \bar c=\frac{a}{a+b}", symmetric=True, undefined="no sample has a positive weight",
-        source=f"{_LOMBARDO}, Table 2; not Hand's H-measure, which is minimised over thresholds inside the integral")
+@metric(
+    r"H",
+    r"1-\frac{\bar c\,FP+(1-\bar c)\,FN}{\bar c\,N+(1-\bar c)\,P},\ \bar c=\frac{a}{a+b}",
+    symmetric=True,
+    undefined="no sample has a positive weight",
+    source=f"{_LOMBARDO}, Table 2; not Hand's H-measure, which is minimised over thresholds inside the integral",
+)
 def h_measure(
     counts,
-    a=2.0,  # c = C_FP/(C_FP + C_FN) is distributed as Beta(a, b),
-    b=2.0,  # with mean a/(a + b)
+    a=2.0,
+    b=2.0,
 ):
-    "The H of Lombardo et al.: one minus mean cost over mean largest cost."
+    """The H of Lombardo et al.: one minus mean cost over mean largest cost.
+
+    Parameters
+    ----------
+    counts
+    a : default 2.0
+        c = C_FP/(C_FP + C_FN) is distributed as Beta(a, b),
+    b : default 2.0
+        with mean a/(a + b)
+    """
     c = a / (a + b)
     return 1 - (c * counts.fp + (1 - c) * counts.fn) / (c * counts.n + (1 - c) * counts.p)
 
 # %% ../nbs/03_metrics.ipynb #1b7815d8
 @lru_cache(maxsize=256)
 def _weight_nodes(a, b):
-    "Log odds of w ~ Beta(a, b) at equal steps, and their probabilities: the trapezoidal rule for means over w."
+    """Log odds of w ~ Beta(a, b) at equal steps, and their probabilities: the trapezoidal rule for
+    means over w.
+    """
+
     def start(a, b, tail=1e-18):
-        return max((np.log(tail * a) + special.betaln(a, b)) / a, special.logit(special.betaincinv(a, b, tail)))
+        return max(
+            (np.log(tail * a) + special.betaln(a, b)) / a, special.logit(special.betaincinv(a, b, tail))
+        )
+
     low, high = start(a, b), -start(b, a)
-    s = np.linspace(low, high, max(100, int((high - low) / .2) + 2))
+    s = np.linspace(low, high, max(100, int((high - low) / 0.2) + 2))
     log_density = a * special.log_expit(s) + b * special.log_expit(-s)
     density = np.exp(log_density - log_density.max())
     return s, density / density.sum()
@@ -483,57 +904,120 @@ def _weight_nodes(a, b):
 def _share_spline(a, b):
     "Piecewise polynomial of degree 7 through the shares at log odds -40, -39.9, ..., 40."
     from scipy.interpolate import PPoly, make_interp_spline
+
     log_odds = np.linspace(-40, 40, 801)
     return PPoly.from_spline(make_interp_spline(log_odds, _positive_share(log_odds, a, b), k=7))
 
+
 def _positive_share(log_odds, a, b):
-    "Mean over w ~ Beta(a, b) of the part of the sample weight that lies on the positives, at these log odds of being positive."
+    """Mean over w ~ Beta(a, b) of the part of the sample weight that lies on the positives, at these
+    log odds of being positive.
+    """
     if log_odds.size > 1000:
         return np.where(np.isinf(log_odds), log_odds > 0, _share_spline(a, b)(np.clip(log_odds, -40, 40)))
     s, mass = _weight_nodes(a, b)
     return special.expit(np.add.outer(log_odds, s)) @ mass
 
 # %% ../nbs/03_metrics.ipynb #8a5f34b8
-@metric(r"\mathrm{EWA}", r"\lambda\,\frac{TP}{P}+(1-\lambda)\,\frac{TN}{N},\ \lambda=E\left[\frac{w P}{w P+(1-w)N}\right]", symmetric=True, undefined="there are no samples",
-        source=f"{_LOMBARDO}, eq. 9")
+@metric(
+    r"\mathrm{EWA}",
+    r"\lambda\,\frac{TP}{P}+(1-\lambda)\,\frac{TN}{N},\ \lambda=E\left[\frac{w P}{w P+(1-w)N}\right]",
+    symmetric=True,
+    undefined="there are no samples",
+    source=f"{_LOMBARDO}, eq. 9",
+)
 def expected_weighted_accuracy(
     counts,
-    a=2.0,  # the weight of a positive sample is distributed as Beta(a, b),
-    b=2.0,  # with mean a/(a + b)
+    a=2.0,
+    b=2.0,
 ):
-    "Expected weighted accuracy (EWA): the mean of the weighted accuracy over a Beta distribution of its weight."
+    """Expected weighted accuracy (EWA): the mean of the weighted accuracy over a Beta distribution of
+    its weight.
+
+    Parameters
+    ----------
+    counts
+    a : default 2.0
+        the weight of a positive sample is distributed as Beta(a, b),
+    b : default 2.0
+        with mean a/(a + b)
+    """
     share = _positive_share(np.asarray(np.log(counts.p) - np.log(counts.n)), float(a), float(b))
-    return np.where(counts.p > 0, share * counts.tpr, share) + np.where(counts.n > 0, (1 - share) * counts.tnr, 1 - share)
+    return np.where(counts.p > 0, share * counts.tpr, share) + np.where(
+        counts.n > 0, (1 - share) * counts.tnr, 1 - share
+    )
 
 # %% ../nbs/03_metrics.ipynb #20318950
 def evaluate_metrics(
-    counts,            # a `BinaryCounts` of any shape, or an array (..., 2, 2) with the true class in rows
-    costs=None,        # a `CostMatrix` or 2 x 2 array; None: only metrics that need no costs
-    names=None,        # which metrics; None: all
+    counts,
+    costs=None,
+    names=None,
     *,
-    undefined=np.nan,  # value for 0/0
-) -> dict:             # name -> array of shape (...), or a float for one matrix
-    "Evaluate many metrics on many matrices; ValueError for unknown names, bad counts, or missing costs."
+    undefined=np.nan,
+) -> dict:
+    """Evaluate many metrics on many matrices;
+
+    ValueError for unknown names, bad counts, or missing costs.
+
+    Parameters
+    ----------
+    counts
+        a `BinaryCounts` of any shape, or an array (..., 2, 2) with the true class in rows
+    costs : optional
+        a `CostMatrix` or 2 x 2 array; None: only metrics that need no costs
+    names : optional
+        which metrics; None: all
+    undefined : default np.nan
+        value for 0/0
+
+    Returns
+    -------
+    dict
+        name -> array of shape (...), or a float for one matrix
+    """
     terms = count_terms(counts)
-    chosen = [metric for metric in _chosen(names) if names is not None or costs is not None or not metric.needs_costs]
-    if np.ndim(costs) > 2: raise ValueError(f"costs: one cost matrix is needed, got shape {np.shape(costs)}; for several, call one metric at a time")
+    chosen = [
+        metric
+        for metric in _chosen(names)
+        if names is not None or costs is not None or not metric.needs_costs
+    ]
+    if np.ndim(costs) > 2:
+        raise ValueError(
+            f"costs: one cost matrix is needed, got shape {np.shape(costs)}; for several, call one metric at a time"
+        )
     cells = [np.ravel(cell) for cell in (terms.tp, terms.fp, terms.fn, terms.tn)]
     out = {metric.name: np.empty(cells[0].size) for metric in chosen}
     for start in range(0, cells[0].size, 1 << 14):
         block = slice(start, start + (1 << 14))
         terms_of_block = CountTerms(*(cell[block] for cell in cells))
-        for metric in chosen: out[metric.name][block] = metric(terms_of_block, costs, undefined=undefined)
+        for metric in chosen:
+            out[metric.name][block] = metric(terms_of_block, costs, undefined=undefined)
     shape = np.shape(terms.tp)
     return {name: value.reshape(shape) if shape else float(value[0]) for name, value in out.items()}
 
 # %% ../nbs/03_metrics.ipynb #d7b5766e
 def one_vs_rest(
-    counts,  # array (..., K, K), the true class in rows and the decisions, in the same order, in columns
-) -> BinaryCounts:  # of shape (..., K)
-    "One binary problem per class: that class against all others; ValueError unless the matrices are square."
+    counts,
+) -> BinaryCounts:
+    """One binary problem per class: that class against all others;
+
+    ValueError unless the matrices are square.
+
+    Parameters
+    ----------
+    counts
+        array (..., K, K), the true class in rows and the decisions, in the same order, in columns
+
+    Returns
+    -------
+    BinaryCounts
+        of shape (..., K)
+    """
     counts = check_counts(counts)
     if counts.shape[-1] != counts.shape[-2]:
-        raise ValueError(f"counts: as many decisions as classes are needed, an array (..., K, K), got shape {counts.shape}")
+        raise ValueError(
+            f"counts: as many decisions as classes are needed, an array (..., K, K), got shape {counts.shape}"
+        )
     tp = np.diagonal(counts, axis1=-2, axis2=-1)
     fp, fn = counts.sum(axis=-2) - tp, counts.sum(axis=-1) - tp
     return BinaryCounts(tp=tp, fp=fp, fn=fn, tn=counts.sum(axis=(-2, -1))[..., None] - tp - fp - fn)
@@ -541,42 +1025,101 @@ def one_vs_rest(
 # %% ../nbs/03_metrics.ipynb #2e7efe35
 def _class_mean(values, undefined):
     "Mean over the last axis, with nan replaced by `undefined` or, if that is 'omit', left out."
-    if not isinstance(undefined, str): return np.where(np.isnan(values), undefined, values).mean(axis=-1)
-    if undefined != "omit": raise ValueError(f"undefined: must be a number or 'omit', got {undefined!r}")
+    if not isinstance(undefined, str):
+        return np.where(np.isnan(values), undefined, values).mean(axis=-1)
+    if undefined != "omit":
+        raise ValueError(f"undefined: must be a number or 'omit', got {undefined!r}")
     defined = ~np.isnan(values)
-    with np.errstate(invalid="ignore"): return np.where(defined, values, 0).sum(axis=-1) / defined.sum(axis=-1)
+    with np.errstate(invalid="ignore"):
+        return np.where(defined, values, 0).sum(axis=-1) / defined.sum(axis=-1)
 
-def _float(values): return values if np.ndim(values) else float(values)
+
+def _float(values):
+    return values if np.ndim(values) else float(values)
 
 # %% ../nbs/03_metrics.ipynb #85e52b78
 def macro_f_beta(
-    counts,            # array (..., K, K), the true class in rows
-    beta=1.0,          # how many times as important recall is as precision
+    counts,
+    beta=1.0,
     *,
-    undefined=np.nan,  # per class, for 0/0: a number, or "omit"
-):                     # array of shape (...); a float for one matrix
-    "Mean over the classes of F-beta (Ferrer 2025, section 3.7, and 'MC1' of Table 2); larger is better."
+    undefined=np.nan,
+):
+    """Mean over the classes of F-beta (Ferrer 2025, section 3.7, and 'MC1' of Table 2); larger is
+    better.
+
+    Parameters
+    ----------
+    counts
+        array (..., K, K), the true class in rows
+    beta : default 1.0
+        how many times as important recall is as precision
+    undefined : default np.nan
+        per class, for 0/0: a number, or "omit"
+
+    Returns
+    -------
+    result
+        array of shape (...); a float for one matrix
+    """
     return _float(_class_mean(np.asarray(f_beta(one_vs_rest(counts), beta)), undefined))
 
+
 def f_beta_of_macro_averages(
-    counts,            # array (..., K, K), the true class in rows
-    beta=1.0,          # how many times as important recall is as precision
+    counts,
+    beta=1.0,
     *,
-    undefined=np.nan,  # for 0/0 in precision, recall or the result: a number, or "omit" (a class in the means)
-):                     # array of shape (...); a float for one matrix
-    "F-beta of mean precision and mean recall over the classes (Ferrer 2025, section 3.7, and 'MC2' of Table 2); larger is better."
+    undefined=np.nan,
+):
+    """F-beta of mean precision and mean recall over the classes (Ferrer 2025, section 3.7, and 'MC2'
+    of Table 2); larger is better.
+
+    Parameters
+    ----------
+    counts
+        array (..., K, K), the true class in rows
+    beta : default 1.0
+        how many times as important recall is as precision
+    undefined : default np.nan
+        for 0/0 in precision, recall or the result: a number, or "omit" (a class in the means)
+
+    Returns
+    -------
+    result
+        array of shape (...); a float for one matrix
+    """
     parts, beta = one_vs_rest(counts), _check_parameter("beta", beta)
     prec, rec = (_class_mean(rate(parts), undefined) for rate in (precision, recall))
-    with np.errstate(invalid="ignore"): value = (1 + beta**2) * prec * rec / (beta**2 * prec + rec)
+    with np.errstate(invalid="ignore"):
+        value = (1 + beta**2) * prec * rec / (beta**2 * prec + rec)
     return _float(value if isinstance(undefined, str) else np.where(np.isnan(value), undefined, value))
 
 # %% ../nbs/03_metrics.ipynb #d3210135
 def micro_f_beta(
-    counts,            # array (..., K, K), the true class in rows
-    beta=1.0,          # how many times as important recall is as precision
+    counts,
+    beta=1.0,
     *,
-    undefined=np.nan,  # value if there are no samples
-):                     # array of shape (...); a float for one matrix
-    "F-beta of the summed one-against-rest counts (Ferrer 2025, section 3.7), equal to the accuracy; larger is better."
+    undefined=np.nan,
+):
+    """F-beta of the summed one-against-rest counts (Ferrer 2025, section 3.7), equal to the accuracy;
+    larger is better.
+
+    Parameters
+    ----------
+    counts
+        array (..., K, K), the true class in rows
+    beta : default 1.0
+        how many times as important recall is as precision
+    undefined : default np.nan
+        value if there are no samples
+
+    Returns
+    -------
+    result
+        array of shape (...); a float for one matrix
+    """
     parts = one_vs_rest(counts)
-    return f_beta(BinaryCounts(*(getattr(parts, cell).sum(axis=-1) for cell in ("tp", "fp", "fn", "tn"))), beta, undefined=undefined)
+    return f_beta(
+        BinaryCounts(*(getattr(parts, cell).sum(axis=-1) for cell in ("tp", "fp", "fn", "tn"))),
+        beta,
+        undefined=undefined,
+    )

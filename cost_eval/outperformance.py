@@ -29,7 +29,9 @@ from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, s
 
 # %% ../nbs/50_outperformance.ipynb #46707b9e
 def _share_below(a, b, c):
-    "P(aU + bV < c) for independent U, V, uniform on [0, 1]: the part of the unit square on one side of a line."
+    """P(aU + bV < c) for independent U, V, uniform on [0, 1]: the part of the unit square on one side
+    of a line.
+    """
     c = c - np.minimum(a, 0) - np.minimum(b, 0)  # U -> 1 - U where a coefficient is negative
     a, b = np.abs(a), np.abs(b)
     short, long, total = np.minimum(a, b), np.maximum(a, b), a + b
@@ -39,24 +41,37 @@ def _share_below(a, b, c):
     return np.where(long > 0, np.where(2 * c > total, 1 - part, part), c > 0)
 
 # %% ../nbs/50_outperformance.ipynb #d1c3acc0
-def _plain(value): return value if np.ndim(value) else float(value)
+def _plain(value):
+    return value if np.ndim(value) else float(value)
+
 
 def _check_prevalence(prevalence):
     "Prevalences as floats strictly between 0 and 1."
-    try: pi = np.asarray(prevalence, float)
-    except (TypeError, ValueError): raise TypeError(f"prevalence: must be numbers, got {prevalence!r}") from None
+    try:
+        pi = np.asarray(prevalence, float)
+    except (TypeError, ValueError):
+        raise TypeError(f"prevalence: must be numbers, got {prevalence!r}") from None
     if not ((pi > 0) & (pi < 1)).all():
-        raise ValueError(f"prevalence: must lie strictly between 0 and 1, got {prevalence!r}; with one class only there is nothing to outperform")
+        raise ValueError(
+            f"prevalence: must lie strictly between 0 and 1, got {prevalence!r}; with one class only there is nothing to outperform"
+        )
     return pi
 
+
 def _check_within(name, value, low, high, where):
-    "Values as floats between `low` and `high` (clipped, if rounding put them outside); `ValueError` naming the first that is not."
-    try: value = np.asarray(value, float)
-    except (TypeError, ValueError): raise TypeError(f"{name}: must be numbers, got {value!r}") from None
-    if np.isnan(value).any(): raise ValueError(f"{name}: NaN has no score; drop it, or say what an undefined value is worth")
+    """Values as floats between `low` and `high` (clipped, if rounding put them outside); `ValueError`
+    naming the first that is not.
+    """
+    try:
+        value = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: must be numbers, got {value!r}") from None
+    if np.isnan(value).any():
+        raise ValueError(f"{name}: NaN has no score; drop it, or say what an undefined value is worth")
     slack = 1e-9 * (1 + np.minimum(np.abs(value), 1e9))
     good = (value >= low - slack) & (value <= high + slack)
-    if good.all(): return np.clip(value, low, high)
+    if good.all():
+        return np.clip(value, low, high)
     value, low, high, good = np.broadcast_arrays(value, low, high, good)
     i = np.unravel_index(np.argmin(good), good.shape)
     raise ValueError(f"{name}: {value[i]:g} is outside [{low[i]:.6g}, {high[i]:.6g}], the range of {where}")
@@ -64,35 +79,63 @@ def _check_within(name, value, low, high, where):
 # %% ../nbs/50_outperformance.ipynb #aca34c63
 def _find_metric(metric) -> Metric:
     "A `Metric` for a name of the registry or a `Metric`."
-    if isinstance(metric, Metric): return metric
-    if isinstance(metric, str) and metric in METRICS: return METRICS[metric]
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str) and metric in METRICS:
+        return METRICS[metric]
     raise ValueError(f"metric: {metric!r} is unknown; METRICS has {sorted(METRICS)}")
+
 
 def _at_rates(metric, tpr, fpr, prevalence, arguments):
     "The metric at these rates, in shares of all samples."
     tp, fp = prevalence * tpr, (1 - prevalence) * fpr
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(metric(CountTerms(tp, fp, prevalence - tp, 1 - prevalence - fp), **arguments), float)
+        return np.asarray(
+            metric(CountTerms(tp, fp, prevalence - tp, 1 - prevalence - fp), **arguments), float
+        )
 
 # %% ../nbs/50_outperformance.ipynb #3fdb881e
 def metric_range(
-    metric,      # name in `METRICS`, or a `Metric`
-    prevalence,  # between 0 and 1, any shape
-    **metric_args,  # parameters of the metric, e.g. beta=2, cost_ratio=5, costs=...
-) -> tuple:      # smallest and largest attainable value, arrays like `prevalence`
-    "The values a metric can take at a prevalence: its extremes over the unit square of error rates, which lie at the corners."
+    metric,
+    prevalence,
+    **metric_args,
+) -> tuple:
+    """The values a metric can take at a prevalence: its extremes over the unit square of error rates,
+    which lie at the corners.
+
+    Parameters
+    ----------
+    metric
+        name in `METRICS`, or a `Metric`
+    prevalence
+        between 0 and 1, any shape
+    **metric_args
+        parameters of the metric, e.g. beta=2, cost_ratio=5, costs=...
+
+    Returns
+    -------
+    tuple
+        smallest and largest attainable value, arrays like `prevalence`
+    """
     metric, pi = _find_metric(metric), _check_prevalence(prevalence)
     return tuple(map(_plain, _range(metric, pi, _arguments(metric, metric_args))))
 
+
 def _range(metric, pi, arguments, form=None):
-    corners = [(0., 0.), (0., 1.), (1., 0.), (1., 1.)]
-    if form is None: values = [_at_rates(metric, np.full_like(pi, x), np.full_like(pi, y), pi, arguments) for x, y in corners]
+    corners = [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]
+    if form is None:
+        values = [
+            _at_rates(metric, np.full_like(pi, x), np.full_like(pi, y), pi, arguments) for x, y in corners
+        ]
     else:
         m, n = form
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = [np.true_divide(m[0] + m[1] * x + m[2] * y, n[0] + n[1] * x + n[2] * y) for x, y in corners]
+            values = [
+                np.true_divide(m[0] + m[1] * x + m[2] * y, n[0] + n[1] * x + n[2] * y) for x, y in corners
+            ]
     low, high = values[0], values[0]
-    for value in values[1:]: low, high = np.fmin(low, value), np.fmax(high, value)  # an undefined corner does not count
+    for value in values[1:]:
+        low, high = np.fmin(low, value), np.fmax(high, value)  # an undefined corner does not count
     return low, high
 
 # %% ../nbs/50_outperformance.ipynb #e30adb41
@@ -102,19 +145,41 @@ def _arguments(metric, given):
     wanted = inspect.signature(metric.function).parameters
     takes_all = any(p.kind is p.VAR_KEYWORD for p in wanted.values())
     unknown = [name for name in given if name not in wanted and name != "costs"]
-    if unknown and not takes_all: raise TypeError(f"{metric.name} takes no argument {unknown}; its parameters are {list(wanted)[1:]}")
+    if unknown and not takes_all:
+        raise TypeError(f"{metric.name} takes no argument {unknown}; its parameters are {list(wanted)[1:]}")
     arguments = _with_costs(metric, given.pop("costs", None), given)
     return {name: _check_parameter(name, value) for name, value in arguments.items()}
 
 # %% ../nbs/50_outperformance.ipynb #3de096fb
-_LINEAR = {"recall", "specificity", "accuracy", "error_rate", "balanced_accuracy", "balanced_error_rate", "single_point_auc", "informedness",
-           "weighted_class_accuracy", "weighted_accuracy", "weighted_relative_accuracy", "expected_cost", "normalized_expected_cost", "cost_score",
-           "net_benefit", "mean_subjective_utility", "h_measure"}
+_LINEAR = {
+    "recall",
+    "specificity",
+    "accuracy",
+    "error_rate",
+    "balanced_accuracy",
+    "balanced_error_rate",
+    "single_point_auc",
+    "informedness",
+    "weighted_class_accuracy",
+    "weighted_accuracy",
+    "weighted_relative_accuracy",
+    "expected_cost",
+    "normalized_expected_cost",
+    "cost_score",
+    "net_benefit",
+    "mean_subjective_utility",
+    "h_measure",
+}
+
 
 def _linear_form(metric, pi, arguments):
-    "Coefficients of 1, recall and false positive rate of a metric that is linear in the rates, from three of its values."
+    """Coefficients of 1, recall and false positive rate of a metric that is linear in the rates, from
+    three of its values.
+    """
     zero, one = np.zeros_like(pi), np.ones_like(pi)
-    m0, m_x, m_y = (_at_rates(metric, x, y, pi, arguments) for x, y in [(zero, zero), (one, zero), (zero, one)])
+    m0, m_x, m_y = (
+        _at_rates(metric, x, y, pi, arguments) for x, y in [(zero, zero), (one, zero), (zero, one)]
+    )
     return (m0, m_x - m0, m_y - m0), (1, 0, 0)
 
 # %% ../nbs/50_outperformance.ipynb #3df6ade7
@@ -126,21 +191,33 @@ _FRACTIONS = {  # (numerator), (denominator): coefficients of 1, recall and fals
     "likelihood_ratio_negative": lambda p: ((1, -1, 0), (1, 0, -1)),
     "f_beta": lambda p, beta=1: ((0, (1 + beta**2) * p, 0), (beta**2 * p, p, 1 - p)),
     "jaccard": lambda p: ((0, p, 0), (p, 0, 1 - p)),
-    "cohen_kappa": lambda p: ((0, 2 * p * (1 - p), -2 * p * (1 - p)), (p, p * (1 - 2 * p), (1 - p) * (1 - 2 * p))),
-    "expected_weighted_accuracy": lambda p, a=2., b=2.: _weighted_form(_positive_share(logit(p), float(a), float(b))),
+    "cohen_kappa": lambda p: (
+        (0, 2 * p * (1 - p), -2 * p * (1 - p)),
+        (p, p * (1 - 2 * p), (1 - p) * (1 - 2 * p)),
+    ),
+    "expected_weighted_accuracy": lambda p, a=2.0, b=2.0: _weighted_form(
+        _positive_share(logit(p), float(a), float(b))
+    ),
 }
 
-def _weighted_form(share): return (1 - share, share, share - 1), (1, 0, 0)
+
+def _weighted_form(share):
+    return (1 - share, share, share - 1), (1, 0, 0)
+
 
 def _form(metric, pi, arguments):
     "Numerator and denominator of a linear-fractional metric of the registry; None for another."
-    if METRICS.get(metric.name) is not metric: return None
-    if metric.name in _LINEAR: return _linear_form(metric, pi, arguments)
+    if METRICS.get(metric.name) is not metric:
+        return None
+    if metric.name in _LINEAR:
+        return _linear_form(metric, pi, arguments)
     return _FRACTIONS[metric.name](pi, **arguments) if metric.name in _FRACTIONS else None
 
 # %% ../nbs/50_outperformance.ipynb #8a185d6c
 def _linear_fractional(form, value, share):
-    "P(metric < value) for (m . z) / (n . z) with z = (1, recall, fpr): the part of the square where (m - value n) . z < 0."
+    """P(metric < value) for (m . z) / (n . z) with z = (1, recall, fpr): the part of the square where
+    (m - value n) . z < 0.
+    """
     m, n = form
     finite = np.where(np.isinf(value), 0, value)
     below = share(m[1] - finite * n[1], m[2] - finite * n[2], finite * n[0] - m[0])
@@ -152,39 +229,64 @@ def _mcc(value, pi):
     mu, odd = np.abs(value), 1 - pi
     square = mu * mu
     q1, q2 = square * pi / (odd + square * pi), pi / (pi + square * odd)
-    def arc(q): return (2 * q - 1) / 4 * np.sqrt(q * (1 - q)) + np.arcsin(2 * q - 1) / 8
-    above = (pi**2 - q1**2) / (2 * pi) + (odd**2 - (1 - q2)**2) / (2 * odd) - mu * (arc(q2) - arc(q1)) / np.sqrt(pi * odd)
+
+    def arc(q):
+        return (2 * q - 1) / 4 * np.sqrt(q * (1 - q)) + np.arcsin(2 * q - 1) / 8
+
+    above = (
+        (pi**2 - q1**2) / (2 * pi)
+        + (odd**2 - (1 - q2) ** 2) / (2 * odd)
+        - mu * (arc(q2) - arc(q1)) / np.sqrt(pi * odd)
+    )
     above = np.clip(above, 0, 1)
     return np.where(value < 0, above, 1 - above)
 
+
 def _g_mean(value, pi):
     "P(g-mean < value): the product of two uniform numbers is below v with probability v (1 - ln v)."
-    with np.errstate(divide="ignore", invalid="ignore"): return np.where(value > 0, value**2 * (1 - 2 * np.log(value)), 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(value > 0, value**2 * (1 - 2 * np.log(value)), 0)
+
 
 def _odds_ratio(value, pi):
     "P(odds ratio < value), from the difference of two logistic variables."
-    with np.errstate(divide="ignore"): s = np.abs(np.log(value))
+    with np.errstate(divide="ignore"):
+        s = np.abs(np.log(value))
     with np.errstate(invalid="ignore", divide="ignore"):
         e = np.exp(-s)
-        half = np.where(np.isinf(s), .5, (1 - e * e - 2 * s * e) / (2 * (1 - e)**2))
-    near = np.minimum(s, .05)
-    half = np.where(s < .05, near / 6 - near**3 / 180 + near**5 / 5040, half)
-    return np.where(value < 1, .5 - half, .5 + half)
+        half = np.where(np.isinf(s), 0.5, (1 - e * e - 2 * s * e) / (2 * (1 - e) ** 2))
+    near = np.minimum(s, 0.05)
+    half = np.where(s < 0.05, near / 6 - near**3 / 180 + near**5 / 5040, half)
+    return np.where(value < 1, 0.5 - half, 0.5 + half)
+
 
 _CLOSED = {"mcc": _mcc, "g_mean": _g_mean, "diagnostic_odds_ratio": _odds_ratio}
 
 # %% ../nbs/50_outperformance.ipynb #f9bf86dd
 @dataclass(frozen=True)
 class Reference:
-    "A distribution of error rates: recall by its quantiles, the false positive rate by its distribution given the recall."
+    """A distribution of error rates: recall by its quantiles, the false positive rate by its
+    distribution given the recall.
+
+    Attributes
+    ----------
+    name : str
+    recall : Callable
+        recall(s): increasing from 0 to 1 with its probability s
+    fpr_cdf : Callable
+        fpr_cdf(fpr, recall) = P(FPR <= fpr | recall)
+    """
+
     name: str
-    recall: Callable   # recall(s): increasing from 0 to 1 with its probability s
-    fpr_cdf: Callable  # fpr_cdf(fpr, recall) = P(FPR <= fpr | recall)
+    recall: Callable
+    fpr_cdf: Callable
 
 # %% ../nbs/50_outperformance.ipynb #bb32a7ae
 def _solve(good, shape, steps=48):
-    "Where a monotone condition, true at 0, ends on [0, 1]: bisection for arrays of `shape`; 1 if it never ends."
-    low, width = np.zeros(shape), 1.
+    """Where a monotone condition, true at 0, ends on [0, 1]: bisection for arrays of `shape`; 1 if it
+    never ends.
+    """
+    low, width = np.zeros(shape), 1.0
     for _ in range(steps):
         width /= 2
         low = np.where(good(low + width), low + width, low)
@@ -199,33 +301,41 @@ def _probability(reference, recall):
 def _tanh_sinh(n=36, reach=3.2):
     "Nodes and weights on [0, 1] that crowd at both ends (double exponential rule)."
     k = np.linspace(-reach, reach, 2 * n + 1)
-    weights = reach / n * np.pi / 4 * np.cosh(k) / np.cosh(np.pi / 2 * np.sinh(k))**2
+    weights = reach / n * np.pi / 4 * np.cosh(k) / np.cosh(np.pi / 2 * np.sinh(k)) ** 2
     return expit(np.pi * np.sinh(k)), weights / weights.sum()
+
 
 _NODES, _WEIGHTS = _tanh_sinh()
 
 # %% ../nbs/50_outperformance.ipynb #575b91ca
 def _quadrature(metric, value, pi, arguments, reference):
-    "P(metric worse than value): one minus the integral over recall of P(FPR at most the largest one that is still as good)."
+    """P(metric worse than value): one minus the integral over recall of P(FPR at most the largest one
+    that is still as good).
+    """
     sign = 1 if metric.greater_is_better else -1
-    def good(tpr, fpr): return sign * _at_rates(metric, tpr, fpr, pi, arguments) >= sign * value
+
+    def good(tpr, fpr):
+        return sign * _at_rates(metric, tpr, fpr, pi, arguments) >= sign * value
+
     shape = np.shape(value)
-    start = _solve(lambda x: ~good(x, 0.), shape)  # below this recall no FPR is low enough,
-    end = _solve(lambda x: ~good(x, 1.), shape)    # and above this one every FPR is
+    start = _solve(lambda x: ~good(x, 0.0), shape)  # below this recall no FPR is low enough,
+    end = _solve(lambda x: ~good(x, 1.0), shape)  # and above this one every FPR is
     wide, tall = np.minimum(1, (1 - pi) / pi), np.minimum(1, pi / (1 - pi))
-    wrong = _solve(lambda e: good(1 - e * wide, e * tall), shape)   # the border where FP = FN,
+    wrong = _solve(lambda e: good(1 - e * wide, e * tall), shape)  # the border where FP = FN,
     right = _solve(lambda e: ~good(e * wide, 1 - e * tall), shape)  # and where TP = TN
     turns = [1 - wrong * wide, right * wide, *(_diagonal_turns(good, shape) if reference is _BETTER else [])]
     turns = np.sort(turns, axis=0)
     corners = [start, *np.clip(turns, start, end), end, np.ones(shape)]
-    worse = 1.
+    worse = 1.0
     for left, right in zip(corners, corners[1:]):
         worse = worse - _piece(left, right, good, reference)
     return np.clip(worse, 0, 1)
 
 # %% ../nbs/50_outperformance.ipynb #5fb862ca
 def _diagonal_turns(good, shape, cells=64):
-    "Where the diagonal enters and leaves the good region: the first and the last change on a grid, refined by bisection."
+    """Where the diagonal enters and leaves the good region: the first and the last change on a grid,
+    refined by bisection.
+    """
     e = np.linspace(0, 1, cells + 3)[1:-1].reshape(-1, *[1] * len(shape))
     side = good(e, e)
     change = side[1:] != side[:-1]
@@ -234,6 +344,7 @@ def _diagonal_turns(good, shape, cells=64):
         low, before = e.ravel()[k], np.take_along_axis(side, np.asarray(k)[None], 0)[0]
         found.append(low + width * _solve(lambda t: good(low + width * t, low + width * t) == before, shape))
     return found
+
 
 def _piece(left, right, good, reference):
     "Integral between two recalls; the nodes are the first axis."
@@ -248,37 +359,51 @@ def _triangle_share(a, b, c):
     "P(aU + bV < c) for (U, V) uniform on the triangle U > V: from the values at its corners."
     low, mid, high = np.sort(np.stack(np.broadcast_arrays(np.zeros_like(a + b), a + 0 * b, a + b)), axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rising = (c - low)**2 / ((mid - low) * (high - low))
-        falling = 1 - (high - c)**2 / ((high - mid) * (high - low))
+        rising = (c - low) ** 2 / ((mid - low) * (high - low))
+        falling = 1 - (high - c) ** 2 / ((high - mid) * (high - low))
     share = np.where(c < mid, rising, falling)
-    return np.where(c <= low, 0., np.where(c >= high, 1., share))
+    return np.where(c <= low, 0.0, np.where(c >= high, 1.0, share))
 
 # %% ../nbs/50_outperformance.ipynb #b81c1cf1
 _UNIFORM = Reference("uniform", lambda s: s, lambda fpr, recall: fpr)
-_BETTER = Reference("better than chance", np.sqrt, lambda fpr, recall: np.minimum(fpr / np.maximum(recall, 1e-300), 1))
+_BETTER = Reference(
+    "better than chance", np.sqrt, lambda fpr, recall: np.minimum(fpr / np.maximum(recall, 1e-300), 1)
+)
 _TREE = Reference("tree", lambda s: s, lambda fpr, recall: _point_share(fpr, recall))
+
 
 def _find_reference(reference):
     "A `Reference`, or a sampler, for what the caller gave."
     named = {r.name: r for r in (_UNIFORM, _BETTER, _TREE)}
-    if isinstance(reference, Reference) or callable(reference): return reference
-    if isinstance(reference, str) and reference in named: return named[reference]
-    if isinstance(reference, tuple) and len(reference) == 2 and all(hasattr(d, "ppf") and hasattr(d, "cdf") for d in reference):
+    if isinstance(reference, Reference) or callable(reference):
+        return reference
+    if isinstance(reference, str) and reference in named:
+        return named[reference]
+    if (
+        isinstance(reference, tuple)
+        and len(reference) == 2
+        and all(hasattr(d, "ppf") and hasattr(d, "cdf") for d in reference)
+    ):
         of_fpr, of_fnr = reference
         return Reference("product", lambda s: 1 - of_fnr.ppf(1 - s), lambda fpr, recall: of_fpr.cdf(fpr))
-    raise ValueError(f"reference: {reference!r} is unknown; use one of {sorted(named)}, a pair of distributions with cdf and ppf "
-                     "(of FPR and FNR), a sampler f(n, rng) -> fpr, fnr, or a Reference")
+    raise ValueError(
+        f"reference: {reference!r} is unknown; use one of {sorted(named)}, a pair of distributions with cdf and ppf "
+        "(of FPR and FNR), a sampler f(n, rng) -> fpr, fnr, or a Reference"
+    )
 
 # %% ../nbs/50_outperformance.ipynb #2b344ecb
 def _share_worse(metric, value, pi, arguments, reference, draw, form):
     "P(metric < value) or, if smaller is better, P(metric > value)."
-    if draw is not None: return _empirical(metric, value, pi, arguments, draw)
+    if draw is not None:
+        return _empirical(metric, value, pi, arguments, draw)
     if form is not None and reference in (_UNIFORM, _BETTER):
         below = _linear_fractional(form, value, _share_below if reference is _UNIFORM else _triangle_share)
         return below if metric.greater_is_better else 1 - below
-    if reference is _UNIFORM and METRICS.get(metric.name) is metric and metric.name in _CLOSED: return _CLOSED[metric.name](value, pi)
+    if reference is _UNIFORM and METRICS.get(metric.name) is metric and metric.name in _CLOSED:
+        return _CLOSED[metric.name](value, pi)
     value, pi, *_ = np.broadcast_arrays(value, pi, *(v for k, v in arguments.items() if k != "costs"))
     return _quadrature(metric, value, pi, arguments, reference)
+
 
 def _empirical(metric, value, pi, arguments, draw):
     "Share of a sample of error rates that is worse than each value; one sort for each prevalence."
@@ -293,27 +418,59 @@ def _empirical(metric, value, pi, arguments, draw):
 
 # %% ../nbs/50_outperformance.ipynb #cebd3640
 def outperformance(
-    metric,                 # name in `METRICS`, or a `Metric` that does not get better when an error rate rises
-    value,                  # observed value(s) of the metric, any shape
-    prevalence,             # share of positives in the test set, strictly between 0 and 1; broadcasts with `value`
+    metric,
+    value,
+    prevalence,
     *,
-    reference="uniform",    # also "better than chance", "tree", a pair of distributions (of FPR, FNR), a sampler f(n, rng) -> fpr, fnr
-    n_samples=100_000,      # size of the sample, for a sampler
-    rng=None,               # for a sampler
-    **metric_args,          # parameters of the metric: beta=2, cost_ratio=5, weight=.8, costs=CostMatrix...
-):                          # outperformance score(s) between 0 and 1; a float for single numbers
-    """Outperformance score: the share of the performances in the reference that are worse than the observed one (Zhao et al. 2025, definition 1).
+    reference="uniform",
+    n_samples=100_000,
+    rng=None,
+    **metric_args,
+):
+    """Outperformance score: the share of the performances in the reference that are worse than the
+    observed one (Zhao et al.
 
-    Exact: closed forms for linear-fractional metrics, MCC, g-mean and odds ratio, one-dimensional quadrature for the rest. Larger is better, also for metrics
-    that are minimised. ValueError for an unknown metric or reference, NaN, a prevalence of 0 or 1, a value that cannot be reached at that prevalence.
+    2025, definition 1).
+
+    Exact: closed forms for linear-fractional metrics, MCC, g-mean and odds ratio, one-dimensional
+    quadrature for the rest. Larger is better, also for metrics that are minimised. ValueError for
+    an unknown metric or reference, NaN, a prevalence of 0 or 1, a value that cannot be reached at
+    that prevalence.
+
+    Parameters
+    ----------
+    metric
+        name in `METRICS`, or a `Metric` that does not get better when an error rate rises
+    value
+        observed value(s) of the metric, any shape
+    prevalence
+        share of positives in the test set, strictly between 0 and 1; broadcasts with `value`
+    reference : default 'uniform'
+        also "better than chance", "tree", a pair of distributions (of FPR, FNR), a sampler f(n, rng) ->
+        fpr, fnr
+    n_samples : default 100000
+        size of the sample, for a sampler
+    rng : optional
+        for a sampler
+    **metric_args
+        parameters of the metric: beta=2, cost_ratio=5, weight=.8, costs=CostMatrix...
+
+    Returns
+    -------
+    result
+        outperformance score(s) between 0 and 1; a float for single numbers
     """
     metric, pi = _find_metric(metric), _check_prevalence(prevalence)
     arguments, reference = _arguments(metric, metric_args), _find_reference(reference)
     draw = None if isinstance(reference, Reference) else _draw(reference, n_samples, rng)
+
     def score(value, pi, arguments):
         form = _form(metric, pi, arguments)
-        value = _check_within("value", value, *_range(metric, pi, arguments, form), f"{metric.name} at this prevalence")
+        value = _check_within(
+            "value", value, *_range(metric, pi, arguments, form), f"{metric.name} at this prevalence"
+        )
         return _share_worse(metric, value, pi, arguments, reference, draw, form)
+
     return _in_blocks(score, value, pi, arguments)
 
 # %% ../nbs/50_outperformance.ipynb #1df1db67
@@ -324,37 +481,70 @@ def _draw(sampler, n_samples, rng):
         raise ValueError("reference: a sampler f(n, rng) must return two arrays of n rates between 0 and 1")
     return fpr, fnr
 
+
 _BLOCK = 1 << 14
+
 
 def _in_blocks(function, value, pi, arguments):
     "`function(value, pi, arguments)` for arrays that broadcast, some thousand elements at a time."
-    arrays = {"value": np.asarray(value), "prevalence": pi, **{k: np.asarray(v) for k, v in arguments.items() if k != "costs"}}
+    arrays = {
+        "value": np.asarray(value),
+        "prevalence": pi,
+        **{k: np.asarray(v) for k, v in arguments.items() if k != "costs"},
+    }
     shape = np.broadcast_shapes(*(a.shape for a in arrays.values()))
     rest = {k: v for k, v in arguments.items() if k == "costs"}
     one = {k: (1,) if k in ("value", "prevalence") else () for k in arrays}
-    flat = {k: a.reshape(one[k]) if a.size == 1 else np.broadcast_to(a, shape).ravel() for k, a in arrays.items()}
+    flat = {
+        k: a.reshape(one[k]) if a.size == 1 else np.broadcast_to(a, shape).ravel() for k, a in arrays.items()
+    }
     out = np.empty(int(np.prod(shape)))
     for start in range(0, out.size, _BLOCK):
-        part = {k: a if a.size == 1 else a[start:start + _BLOCK] for k, a in flat.items()}
-        out[start:start + _BLOCK] = function(part.pop("value"), part.pop("prevalence"), {**part, **rest})
+        part = {k: a if a.size == 1 else a[start : start + _BLOCK] for k, a in flat.items()}
+        out[start : start + _BLOCK] = function(part.pop("value"), part.pop("prevalence"), {**part, **rest})
     return _plain(out.reshape(shape))
 
 # %% ../nbs/50_outperformance.ipynb #eb3aa618
 def outperformance_value(
-    metric,                 # name in `METRICS`, or a `Metric`
-    score,                  # outperformance score(s) wanted, between 0 and 1
-    prevalence,             # share of positives; broadcasts with `score`
+    metric,
+    score,
+    prevalence,
     *,
-    reference="uniform",    # as for `outperformance`, as are the next two
-    n_samples=100_000,      # for a sampler
-    rng=None,               # for a sampler
-    **metric_args,          # parameters of the metric
-):                          # value(s) of the metric; a float for single numbers
-    "The value of a metric that reaches an outperformance score: the inverse of `outperformance`, by bisection."
+    reference="uniform",
+    n_samples=100_000,
+    rng=None,
+    **metric_args,
+):
+    """The value of a metric that reaches an outperformance score: the inverse of `outperformance`, by
+    bisection.
+
+    Parameters
+    ----------
+    metric
+        name in `METRICS`, or a `Metric`
+    score
+        outperformance score(s) wanted, between 0 and 1
+    prevalence
+        share of positives; broadcasts with `score`
+    reference : default 'uniform'
+        as for `outperformance`, as are the next two
+    n_samples : default 100000
+        for a sampler
+    rng : optional
+        for a sampler
+    **metric_args
+        parameters of the metric
+
+    Returns
+    -------
+    result
+        value(s) of the metric; a float for single numbers
+    """
     metric, pi = _find_metric(metric), _check_prevalence(prevalence)
     arguments, reference = _arguments(metric, metric_args), _find_reference(reference)
     draw = None if isinstance(reference, Reference) else _draw(reference, n_samples, rng)
     score = _check_within("score", score, 0, 1, "an outperformance score")
+
     def value_of(score, pi, arguments):
         form = _form(metric, pi, arguments)
         low, high = _range(metric, pi, arguments, form)
@@ -362,53 +552,100 @@ def outperformance_value(
         pi = pi + np.zeros_like(score)
         enough = lambda t: _share_worse(metric, scale(t), pi, arguments, reference, draw, form) <= score
         return scale(_solve(enough, np.broadcast_shapes(np.shape(score), np.shape(pi), np.shape(low))))
+
     return _in_blocks(value_of, score, pi, arguments)
 
 # %% ../nbs/50_outperformance.ipynb #7589fbe1
 def _scale(low, high, greater_is_better):
     "An increasing map (decreasing, if smaller is better) of [0, 1] onto the range of a metric."
+
     def scale(t):
         t = t if greater_is_better else 1 - t
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(np.isinf(high), low + t / (1 - t), low + (np.where(np.isinf(high), 0, high) - low) * t)
+            return np.where(
+                np.isinf(high), low + t / (1 - t), low + (np.where(np.isinf(high), 0, high) - low) * t
+            )
+
     return scale
 
 # %% ../nbs/50_outperformance.ipynb #cb91a06f
 def plot_unit_square(
-    metric,         # name in `METRICS`, or a `Metric`
-    value,          # observed value
-    prevalence,     # share of positives
+    metric,
+    value,
+    prevalence,
     *,
-    ax=None,        # Axes to draw on
-    **metric_args,  # parameters of the metric
-):                  # Axes
-    "The performances that are worse than the observed value (shaded), the score in the title, and the two constant classifiers."
+    ax=None,
+    **metric_args,
+):
+    """The performances that are worse than the observed value (shaded), the score in the title, and
+    the two constant classifiers.
+
+    Parameters
+    ----------
+    metric
+        name in `METRICS`, or a `Metric`
+    value
+        observed value
+    prevalence
+        share of positives
+    ax : optional
+        Axes to draw on
+    **metric_args
+        parameters of the metric
+
+    Returns
+    -------
+    result
+        Axes
+    """
     ax = ensure_axes(ax, figsize=(4.2, 4.2))
     metric = _find_metric(metric)
     score = outperformance(metric, value, prevalence, **metric_args)
     _shade(ax, metric, value, prevalence, _arguments(metric, metric_args))
-    ax.set(xlim=(-.02, 1.02), ylim=(-.02, 1.02), aspect="equal", xlabel="false positive rate α", ylabel="false negative rate β",
-           title=f"{metric.name} = {value:.3g}, prevalence {prevalence:.3g}\nbeats {score:.1%}")
+    ax.set(
+        xlim=(-0.02, 1.02),
+        ylim=(-0.02, 1.02),
+        aspect="equal",
+        xlabel="false positive rate α",
+        ylabel="false negative rate β",
+        title=f"{metric.name} = {value:.3g}, prevalence {prevalence:.3g}\nbeats {score:.1%}",
+    )
     return ax
 
+
 def _shade(ax, metric, value, prevalence, arguments):
-    "Shade where the metric is worse than `value`; the two constant classifiers as points. Returns the artists."
-    grid = (np.arange(240) + .5) / 240
+    """Shade where the metric is worse than `value`; the two constant classifiers as points. Returns
+    the artists.
+    """
+    grid = (np.arange(240) + 0.5) / 240
     found = _at_rates(metric, 1 - grid[:, None], grid[None, :], prevalence, arguments)
     worse = found < value if metric.greater_is_better else found > value
-    image = ax.imshow(np.where(worse, 1., np.nan), extent=(0, 1, 0, 1), origin="lower", vmin=0, vmax=3.2, cmap="Blues", aspect="auto")
-    points, = ax.plot([1, 0], [0, 1], "o", color=COLORS[2], markersize=7, clip_on=False)
+    image = ax.imshow(
+        np.where(worse, 1.0, np.nan),
+        extent=(0, 1, 0, 1),
+        origin="lower",
+        vmin=0,
+        vmax=3.2,
+        cmap="Blues",
+        aspect="auto",
+    )
+    (points,) = ax.plot([1, 0], [0, 1], "o", color=COLORS[2], markersize=7, clip_on=False)
     for xy, text, offset in (((1, 0), "all positive", (-8, 8)), ((0, 1), "all negative", (8, -12))):
-        ax.annotate(text, xy, xytext=offset, textcoords="offset points", ha="right" if xy[0] else "left", fontsize=9)
+        ax.annotate(
+            text, xy, xytext=offset, textcoords="offset points", ha="right" if xy[0] else "left", fontsize=9
+        )
     return image, points
 
 # %% ../nbs/50_outperformance.ipynb #fe0a6f1f
 def _draw_square(axes):
-    axes[0].set(xlim=(-.02, 1.02), ylim=(-.02, 1.02), xlabel="false positive rate α", ylabel="false negative rate β")
+    axes[0].set(
+        xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="false positive rate α", ylabel="false negative rate β"
+    )
     axes[1].set(xlim=(0, 1), ylim=(0, 1.01), ylabel="outperformance score")
-    line, = axes[1].plot([], [], color=COLORS[0], linestyle="-")
-    here, = axes[1].plot([], [], "o", color=COLORS[2])
-    return [*_shade(axes[0], METRICS["f_beta"], .5, .5, {}), line, here]
+    (line,) = axes[1].plot([], [], color=COLORS[0], linestyle="-")
+    (here,) = axes[1].plot([], [], "o", color=COLORS[2])
+    return [*_shade(axes[0], METRICS["f_beta"], 0.5, 0.5, {}), line, here]
+
 
 def _move_square(axes, artists, metric, position, prevalence, cost_ratio):
     image, _, line, here = artists
@@ -416,10 +653,10 @@ def _move_square(axes, artists, metric, position, prevalence, cost_ratio):
     args = {"costs": [[0, 1], [cost_ratio, 0]]} if m.needs_costs else {}
     arguments = _arguments(m, args)
     low, high = metric_range(m, prevalence, **args)
-    low, high = max(low, -50.), min(high, 50.)
-    value, grid = low + position * (high - low), (np.arange(240) + .5) / 240
+    low, high = max(low, -50.0), min(high, 50.0)
+    value, grid = low + position * (high - low), (np.arange(240) + 0.5) / 240
     found = _at_rates(m, 1 - grid[:, None], grid[None, :], prevalence, arguments)
-    image.set_data(np.where(found < value if m.greater_is_better else found > value, 1., np.nan))
+    image.set_data(np.where(found < value if m.greater_is_better else found > value, 1.0, np.nan))
     values = np.linspace(low, high, 101)
     line.set_data(values, outperformance(m, values, prevalence, **args))
     score = outperformance(m, value, prevalence, **args)
@@ -429,77 +666,134 @@ def _move_square(axes, artists, metric, position, prevalence, cost_ratio):
 
 # %% ../nbs/50_outperformance.ipynb #c3f6ff15
 def explore_outperformance():
-    "Widget: choose a metric, a value (as a position in its range) and a prevalence; the region that is beaten and the score follow."
+    """Widget: choose a metric, a value (as a position in its range) and a prevalence; the region that
+    is beaten and the score follow.
+    """
     widgets = optional_import("ipywidgets", extra="book")
     image, show = live_figure(_draw_square, _move_square, (9.6, 4.2))
-    chosen = widgets.Dropdown(options=sorted(METRICS), value="f_beta", description="metric", style={"description_width": "13em"})
-    controls = {"metric": chosen, "position": slider("value, in its range", .6, 0, 1, .01),
-                "prevalence": slider("prevalence", .1, .01, .99, .01), "cost_ratio": slider("miss / false alarm cost", 5, 1, 50, 1)}
+    chosen = widgets.Dropdown(
+        options=sorted(METRICS), value="f_beta", description="metric", style={"description_width": "13em"}
+    )
+    controls = {
+        "metric": chosen,
+        "position": slider("value, in its range", 0.6, 0, 1, 0.01),
+        "prevalence": slider("prevalence", 0.1, 0.01, 0.99, 0.01),
+        "cost_ratio": slider("miss / false alarm cost", 5, 1, 50, 1),
+    }
     return explorer(controls, image, show)
 
 # %% ../nbs/50_outperformance.ipynb #f3e6ba6e
 CURVES = ("roc", "pr", "lift", "gain")
 
+
 def _check_curve(curve):
-    if isinstance(curve, str) and curve in CURVES: return curve
+    if isinstance(curve, str) and curve in CURVES:
+        return curve
     raise ValueError(f"curve: {curve!r} is unknown; there are {list(CURVES)}")
+
 
 def _coordinates(curve, recall, fpr, prevalence):
     "x and y of points of a curve (Zhao et al. 2025, Table 3); y is nan where nobody is called positive."
     called = prevalence * recall + (1 - prevalence) * fpr
     with np.errstate(divide="ignore", invalid="ignore"):
-        return {"roc": lambda: (fpr, recall), "pr": lambda: (recall, prevalence * recall / called),
-                "lift": lambda: (called, recall / called), "gain": lambda: (called, recall)}[curve]()
+        return {
+            "roc": lambda: (fpr, recall),
+            "pr": lambda: (recall, prevalence * recall / called),
+            "lift": lambda: (called, recall / called),
+            "gain": lambda: (called, recall),
+        }[curve]()
 
 # %% ../nbs/50_outperformance.ipynb #0186e62d
 @dataclass(frozen=True)
 class PerformanceCurve:
-    "One curve of one classifier: a point for each threshold, from nobody positive to everybody."
-    kind: str               # "roc", "pr", "lift" or "gain"
-    x: np.ndarray           # (T + 1,)
-    y: np.ndarray           # (T + 1,); at the first point, where a ratio is 0/0, that of the second
-    thresholds: np.ndarray  # (T + 1,), descending from +inf
-    fpr: np.ndarray         # the points in ROC space
-    recall: np.ndarray
-    prevalence: float       # share of positives
+    """One curve of one classifier: a point for each threshold, from nobody positive to everybody.
 
-    def auc(self, rule="exact"): return curve_auc(self.kind, self.fpr, self.recall, self.prevalence, rule=rule)
+    Attributes
+    ----------
+    kind : str
+        "roc", "pr", "lift" or "gain"
+    x : ndarray
+        (T + 1,)
+    y : ndarray
+        (T + 1,); at the first point, where a ratio is 0/0, that of the second
+    thresholds : ndarray
+        (T + 1,), descending from +inf
+    fpr : ndarray
+        the points in ROC space
+    recall : ndarray
+    prevalence : float
+        share of positives
+    """
+
+    kind: str
+    x: np.ndarray
+    y: np.ndarray
+    thresholds: np.ndarray
+    fpr: np.ndarray
+    recall: np.ndarray
+    prevalence: float
+
+    def auc(self, rule="exact"):
+        return curve_auc(self.kind, self.fpr, self.recall, self.prevalence, rule=rule)
 
     def at(self, x):
-        "Value of the curve at x, and the FPR and recall there: straight lines between the points of the ROC curve."
+        """Value of the curve at x, and the FPR and recall there: straight lines between the points of
+        the ROC curve.
+        """
         recall, fpr = _point_at(self, _check_within("x", x, 0, 1, f"the {self.kind} curve's axis"))
         _, y = _coordinates(self.kind, recall, fpr, self.prevalence)
         return _plain(np.where(np.isnan(y), self.y[0], y)), _plain(fpr), _plain(recall)
 
+
 def _point_at(curve, x):
     "Recall and FPR where the curve is at x: the highest (roc) or, for pr, the leftmost of several points."
-    if curve.kind == "roc": return np.interp(x, curve.fpr, curve.recall), x
-    if curve.kind == "pr": return x, np.interp(-x, -curve.recall[::-1], curve.fpr[::-1])
+    if curve.kind == "roc":
+        return np.interp(x, curve.fpr, curve.recall), x
+    if curve.kind == "pr":
+        return x, np.interp(-x, -curve.recall[::-1], curve.fpr[::-1])
     p = curve.prevalence
     recall = np.interp(x, p * curve.recall + (1 - p) * curve.fpr, curve.recall)
     return recall, np.clip((x - p * recall) / (1 - p), 0, 1)
 
 # %% ../nbs/50_outperformance.ipynb #278ca98e
 def performance_curve(
-    y_true,              # (N,) labels, 0/1 or booleans; both must occur
-    scores,              # (N,), higher for positives; equal scores go together
-    kind="roc",          # "roc", "pr", "lift" or "gain"
+    y_true,
+    scores,
+    kind="roc",
     *,
-    sample_weight=None,  # (N,) non-negative weights
+    sample_weight=None,
 ) -> PerformanceCurve:
-    "ROC, precision-recall, lift or gain curve at all thresholds (Zhao et al. 2025, Table 3). ValueError for bad scores, one class only, unknown kinds."
+    """ROC, precision-recall, lift or gain curve at all thresholds (Zhao et al.
+
+    2025, Table 3). ValueError for bad scores, one class only, unknown kinds.
+
+    Parameters
+    ----------
+    y_true
+        (N,) labels, 0/1 or booleans; both must occur
+    scores
+        (N,), higher for positives; equal scores go together
+    kind : default 'roc'
+        "roc", "pr", "lift" or "gain"
+    sample_weight : optional
+        (N,) non-negative weights
+    """
     _check_curve(kind)
     found = threshold_counts(y_true, scores, sample_weight=sample_weight)
     counts = found.counts
-    if not (counts.tp[-1] > 0 and counts.fp[-1] > 0): raise ValueError("y_true: both classes must occur, or there is no curve")
+    if not (counts.tp[-1] > 0 and counts.fp[-1] > 0):
+        raise ValueError("y_true: both classes must occur, or there is no curve")
     fpr, recall, prevalence = counts.fpr, counts.tpr, float(counts.prevalence[0])
     x, y = _coordinates(kind, recall, fpr, prevalence)
-    if np.isnan(y[0]): y = np.append(y[1], y[1:])
+    if np.isnan(y[0]):
+        y = np.append(y[1], y[1:])
     return PerformanceCurve(kind, x, y, found.thresholds, fpr, recall, prevalence)
 
 # %% ../nbs/50_outperformance.ipynb #cdd17675
 def _segment(curve, fpr0, recall0, fpr1, recall1, pi):
-    "Integral of lift over the share called positive, or of precision over recall, along a straight line between two ROC points."
+    """Integral of lift over the share called positive, or of precision over recall, along a straight
+    line between two ROC points.
+    """
     q0, q1 = pi * recall0 + (1 - pi) * fpr0, pi * recall1 + (1 - pi) * fpr1
     rise, run = recall1 - recall0, q1 - q0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -509,16 +803,37 @@ def _segment(curve, fpr0, recall0, fpr1, recall1, pi):
 
 # %% ../nbs/50_outperformance.ipynb #8b88a1c2
 def curve_auc(
-    curve,         # "roc", "pr", "lift" or "gain"
-    fpr,           # (T + 1, ...) from 0 to 1 along the first axis
-    recall,        # (T + 1, ...)
-    prevalence,    # between 0 and 1
+    curve,
+    fpr,
+    recall,
+    prevalence,
     *,
-    rule="exact",  # "exact": straight lines between ROC points; "trapezoid": between the curve's own points; "step": to the right of each point, as in average precision
-):                 # (...) areas
-    "Area under a curve given by its ROC points."
+    rule="exact",
+):
+    """Area under a curve given by its ROC points.
+
+    Parameters
+    ----------
+    curve
+        "roc", "pr", "lift" or "gain"
+    fpr
+        (T + 1, ...) from 0 to 1 along the first axis
+    recall
+        (T + 1, ...)
+    prevalence
+        between 0 and 1
+    rule : default 'exact'
+        "exact": straight lines between ROC points; "trapezoid": between the curve's own points; "step":
+        to the right of each point, as in average precision
+
+    Returns
+    -------
+    result
+        (...) areas
+    """
     _check_curve(curve)
-    if rule not in ("exact", "trapezoid", "step"): raise ValueError(f"rule: {rule!r} is unknown; use 'exact', 'trapezoid' or 'step'")
+    if rule not in ("exact", "trapezoid", "step"):
+        raise ValueError(f"rule: {rule!r} is unknown; use 'exact', 'trapezoid' or 'step'")
     fpr, recall, pi = np.asarray(fpr, float), np.asarray(recall, float), float(_check_prevalence(prevalence))
     if rule != "exact":
         x, y = _coordinates(curve, recall, fpr, pi)
@@ -532,48 +847,112 @@ def curve_auc(
 
 # %% ../nbs/50_outperformance.ipynb #51449888
 def ideal_auc(
-    curve,       # "roc", "pr", "lift" or "gain"
-    prevalence,  # between 0 and 1, any shape
+    curve,
+    prevalence,
 ):
-    "Area under the curve of a classifier that ranks every positive above every negative (Zhao et al. 2025, Table 3)."
+    """Area under the curve of a classifier that ranks every positive above every negative (Zhao et al.
+
+    2025, Table 3).
+
+    Parameters
+    ----------
+    curve
+        "roc", "pr", "lift" or "gain"
+    prevalence
+        between 0 and 1, any shape
+    """
     pi = _check_prevalence(prevalence)
-    return _plain({"roc": np.ones_like(pi), "pr": np.ones_like(pi), "lift": 1 - np.log(pi), "gain": 1 - pi / 2}[_check_curve(curve)])
+    return _plain(
+        {"roc": np.ones_like(pi), "pr": np.ones_like(pi), "lift": 1 - np.log(pi), "gain": 1 - pi / 2}[
+            _check_curve(curve)
+        ]
+    )
+
 
 def worst_auc(
-    curve,       # "roc", "pr", "lift" or "gain"
-    prevalence,  # between 0 and 1, any shape
+    curve,
+    prevalence,
 ):
-    "Area under the curve of a classifier that ranks every negative above every positive."
+    """Area under the curve of a classifier that ranks every negative above every positive.
+
+    Parameters
+    ----------
+    curve
+        "roc", "pr", "lift" or "gain"
+    prevalence
+        between 0 and 1, any shape
+    """
     pi = _check_prevalence(prevalence)
     upside_down = 1 + (1 - pi) * np.log1p(-pi) / pi
-    return _plain({"roc": np.zeros_like(pi), "pr": upside_down, "lift": upside_down, "gain": pi / 2}[_check_curve(curve)])
+    return _plain(
+        {"roc": np.zeros_like(pi), "pr": upside_down, "lift": upside_down, "gain": pi / 2}[
+            _check_curve(curve)
+        ]
+    )
+
 
 def normalized_auc(
-    curve,       # "roc", "pr", "lift" or "gain"
-    auc,         # area(s) under it
-    prevalence,  # broadcasts with `auc`
-):               # between 0 and 1
-    "Area under the curve divided by the ideal one, NAUC (Zhao et al. 2025, equation 3)."
+    curve,
+    auc,
+    prevalence,
+):
+    """Area under the curve divided by the ideal one, NAUC (Zhao et al. 2025, equation 3).
+
+    Parameters
+    ----------
+    curve
+        "roc", "pr", "lift" or "gain"
+    auc
+        area(s) under it
+    prevalence
+        broadcasts with `auc`
+
+    Returns
+    -------
+    result
+        between 0 and 1
+    """
     return _plain(np.asarray(auc, float) / ideal_auc(curve, prevalence))
 
 # %% ../nbs/50_outperformance.ipynb #7f488e25
 def sample_directed_binary_tree(
-    n_samples,  # number of curves
-    depth,      # levels of the tree; a curve has 2**depth - 1 drawn points
-    rng=None,   # seed or generator
-) -> tuple:     # fpr, fnr: (n_samples, 2**depth + 1), fpr rising from 0 to 1, fnr falling from 1 to 0
-    "Curves from the Directed Binary Tree distribution (Zhao et al. 2025, section 3.3), the two fixed ends included."
+    n_samples,
+    depth,
+    rng=None,
+) -> tuple:
+    """Curves from the Directed Binary Tree distribution (Zhao et al.
+
+    2025, section 3.3), the two fixed ends included.
+
+    Parameters
+    ----------
+    n_samples
+        number of curves
+    depth
+        levels of the tree; a curve has 2**depth - 1 drawn points
+    rng : optional
+        seed or generator
+
+    Returns
+    -------
+    tuple
+        fpr, fnr: (n_samples, 2**depth + 1), fpr rising from 0 to 1, fnr falling from 1 to 0
+    """
     for name, number in (("n_samples", n_samples), ("depth", depth)):
-        if not isinstance(number, (int, np.integer)) or number < 1: raise ValueError(f"{name}: must be a positive integer, got {number!r}")
+        if not isinstance(number, (int, np.integer)) or number < 1:
+            raise ValueError(f"{name}: must be a positive integer, got {number!r}")
     fpr, recall = _grow(np.random.default_rng(rng), n_samples, depth)
     return fpr.T, 1 - recall.T
 
+
 def _grow(rng, n, depth, top=None):
-    "FPR and recall, (2**depth + 1, n): each level draws a point in every box between neighbours. `top` (nodes, 2, n): uniform numbers for the first nodes."
+    """FPR and recall, (2**depth + 1, n): each level draws a point in every box between neighbours.
+    `top` (nodes, 2, n): uniform numbers for the first nodes.
+    """
     points = np.zeros((2, 2**depth + 1, n))
     points[:, -1], used = 1, 0
     for level in range(depth):
-        step = 2**(depth - level)
+        step = 2 ** (depth - level)
         for left in range(0, 2**depth, step):
             low, high = points[:, left], points[:, left + step]
             u = top[used] if top is not None and used < len(top) else rng.random((2, n))
@@ -583,36 +962,80 @@ def _grow(rng, n, depth, top=None):
 
 # %% ../nbs/50_outperformance.ipynb #1091cb12
 def plot_tree_curves(
-    curve="roc",     # "roc", "pr", "lift" or "gain"
-    prevalence=.5,   # share of positives
+    curve="roc",
+    prevalence=0.5,
     *,
-    n_curves=60,     # how many to draw; the first is thick
-    depth=6,         # levels of the tree
-    boxes=0,         # for curve="roc": levels of the first curve's boxes to draw
-    rng=None,        # seed or generator
-    ax=None,         # Axes to draw on
-):                   # Axes
-    "Curves of the Directed Binary Tree distribution; optionally the boxes and points from which the first one was drawn."
+    n_curves=60,
+    depth=6,
+    boxes=0,
+    rng=None,
+    ax=None,
+):
+    """Curves of the Directed Binary Tree distribution; optionally the boxes and points from which the
+    first one was drawn.
+
+    Parameters
+    ----------
+    curve : default 'roc'
+        "roc", "pr", "lift" or "gain"
+    prevalence : default 0.5
+        share of positives
+    n_curves : default 60
+        how many to draw; the first is thick
+    depth : default 6
+        levels of the tree
+    boxes : default 0
+        for curve="roc": levels of the first curve's boxes to draw
+    rng : optional
+        seed or generator
+    ax : optional
+        Axes to draw on
+
+    Returns
+    -------
+    result
+        Axes
+    """
     ax = ensure_axes(ax, figsize=(4.4, 4.2))
     x, y = _tree_lines(curve, *sample_directed_binary_tree(n_curves, depth, rng), prevalence)
-    ax.plot(x.T, y.T, color=COLORS[3], alpha=.35, linewidth=.7, linestyle="-")
+    ax.plot(x.T, y.T, color=COLORS[3], alpha=0.35, linewidth=0.7, linestyle="-")
     ax.plot(x[0], y[0], color=COLORS[0], linestyle="-")
     for level in range(boxes):
         step = (x.shape[1] - 1) >> level
         for i in range(0, x.shape[1] - 1, step):
-            ax.add_patch(optional_import("matplotlib.patches").Rectangle(
-                (x[0, i], y[0, i]), x[0, i + step] - x[0, i], y[0, i + step] - y[0, i], facecolor="none",
-                edgecolor=COLORS[level + 1], linewidth=2 - .4 * level))
-            ax.plot(x[0, i + step // 2], y[0, i + step // 2], "o", color=COLORS[level + 1], markersize=8 - 2 * level)
+            ax.add_patch(
+                optional_import("matplotlib.patches").Rectangle(
+                    (x[0, i], y[0, i]),
+                    x[0, i + step] - x[0, i],
+                    y[0, i + step] - y[0, i],
+                    facecolor="none",
+                    edgecolor=COLORS[level + 1],
+                    linewidth=2 - 0.4 * level,
+                )
+            )
+            ax.plot(
+                x[0, i + step // 2],
+                y[0, i + step // 2],
+                "o",
+                color=COLORS[level + 1],
+                markersize=8 - 2 * level,
+            )
     ax.set(xlim=(0, 1), xlabel=_AXES[curve][0], ylabel=_AXES[curve][1])
     return ax
 
 # %% ../nbs/50_outperformance.ipynb #70cf38f6
-_AXES = {"roc": ("false positive rate α", "recall 1 − β"), "pr": ("recall", "precision"),
-         "lift": ("share called positive", "lift"), "gain": ("share called positive", "recall")}
+_AXES = {
+    "roc": ("false positive rate α", "recall 1 − β"),
+    "pr": ("recall", "precision"),
+    "lift": ("share called positive", "lift"),
+    "gain": ("share called positive", "recall"),
+}
+
 
 def _tree_lines(curve, fpr, fnr, prevalence, per_segment=1):
-    "x and y of sampled curves, `per_segment` points on each ROC segment; 0/0 at the left end taken from the neighbour."
+    """x and y of sampled curves, `per_segment` points on each ROC segment; 0/0 at the left end taken
+    from the neighbour.
+    """
     k = np.arange((fpr.shape[1] - 1) * per_segment + 1) / per_segment
     low, part = np.minimum(k.astype(int), fpr.shape[1] - 2), k - np.minimum(k.astype(int), fpr.shape[1] - 2)
     fpr, fnr = (r[:, low] * (1 - part) + r[:, low + 1] * part for r in (fpr, fnr))
@@ -621,6 +1044,7 @@ def _tree_lines(curve, fpr, fnr, prevalence, per_segment=1):
 
 # %% ../nbs/50_outperformance.ipynb #7cc5a9d8
 _CURVES_DRAWN, _DEPTH, _GROUPS = 1 << 16, 6, 16
+
 
 @lru_cache(2)
 def _tree_draw(n_curves, depth):
@@ -631,33 +1055,69 @@ def _tree_draw(n_curves, depth):
     for seed in seeds:
         rng, m = np.random.default_rng(seed), n_curves // _GROUPS
         top = qmc.Sobol(14, rng=rng).random(m).T.reshape(7, 2, m)
-        groups.append(_grow(rng, m, depth, top[:2**depth - 1]))
+        groups.append(_grow(rng, m, depth, top[: 2**depth - 1]))
     return np.concatenate(groups, axis=2)
+
 
 @lru_cache(64)
 def _reference_aucs(curve, prevalence, n_curves, depth):
     "Sorted areas of each group of curves, (16, n_curves / 16)."
     fpr, recall = _tree_draw(n_curves, depth)
-    area = np.concatenate([curve_auc(curve, fpr[:, i:i + 1024], recall[:, i:i + 1024], prevalence)
-                           for i in range(0, n_curves, 1024)])
+    area = np.concatenate(
+        [
+            curve_auc(curve, fpr[:, i : i + 1024], recall[:, i : i + 1024], prevalence)
+            for i in range(0, n_curves, 1024)
+        ]
+    )
     return np.sort(area.reshape(_GROUPS, -1), axis=1)
 
 # %% ../nbs/50_outperformance.ipynb #af34da88
 def outperformance_curve_auc(
-    curve,                   # "roc", "pr", "lift" or "gain"
-    auc,                     # area(s) under the observed curve
-    prevalence,              # share of positives; broadcasts with `auc`
+    curve,
+    auc,
+    prevalence,
     *,
-    n_curves=_CURVES_DRAWN,  # curves in the reference, a multiple of 16; drawn once, used for every prevalence
-    depth=_DEPTH,            # levels of the tree
-    return_error=False,      # also return the Monte Carlo standard error
-):                           # score(s) between 0 and 1
-    """Outperformance score of an area: the share of Directed Binary Tree curves with a smaller area (Zhao et al. 2025, equation 8), exact along each curve.
-    The normalized area has the same score. ValueError for an area outside the range at that prevalence."""
+    n_curves=_CURVES_DRAWN,
+    depth=_DEPTH,
+    return_error=False,
+):
+    """Outperformance score of an area: the share of Directed Binary Tree curves with a smaller area
+    (Zhao et al.
+
+    2025, equation 8), exact along each curve. The normalized area has the same score. ValueError
+    for an area outside the range at that prevalence.
+
+    Parameters
+    ----------
+    curve
+        "roc", "pr", "lift" or "gain"
+    auc
+        area(s) under the observed curve
+    prevalence
+        share of positives; broadcasts with `auc`
+    n_curves : default _CURVES_DRAWN
+        curves in the reference, a multiple of 16; drawn once, used for every prevalence
+    depth : default _DEPTH
+        levels of the tree
+    return_error : default False
+        also return the Monte Carlo standard error
+
+    Returns
+    -------
+    result
+        score(s) between 0 and 1
+    """
     _check_curve(curve)
-    if n_curves < _GROUPS or n_curves % _GROUPS: raise ValueError(f"n_curves: must be a multiple of {_GROUPS}, got {n_curves}")
+    if n_curves < _GROUPS or n_curves % _GROUPS:
+        raise ValueError(f"n_curves: must be a multiple of {_GROUPS}, got {n_curves}")
     pi = _check_prevalence(prevalence)
-    auc = _check_within("auc", auc, worst_auc(curve, pi), ideal_auc(curve, pi), f"areas under the {curve} curve at this prevalence")
+    auc = _check_within(
+        "auc",
+        auc,
+        worst_auc(curve, pi),
+        ideal_auc(curve, pi),
+        f"areas under the {curve} curve at this prevalence",
+    )
     auc, pi = np.broadcast_arrays(auc, pi)
     shares = np.empty((_GROUPS, *auc.shape))
     for p in np.unique(pi):
@@ -668,25 +1128,48 @@ def outperformance_curve_auc(
 
 # %% ../nbs/50_outperformance.ipynb #4af47ba7
 def sample_tree_aucs(
-    curves,      # names among "roc", "pr", "lift", "gain"
-    prevalence,  # between 0 and 1
-    n_curves,    # how many
+    curves,
+    prevalence,
+    n_curves,
     *,
-    depth=_DEPTH,  # levels of the tree
-    rng=None,    # seed or generator
-) -> np.ndarray:  # (len(curves), n_curves)
-    "Areas under curves of the Directed Binary Tree distribution, drawn in blocks: plain Monte Carlo, in little memory."
+    depth=_DEPTH,
+    rng=None,
+) -> np.ndarray:
+    """Areas under curves of the Directed Binary Tree distribution, drawn in blocks: plain Monte Carlo,
+    in little memory.
+
+    Parameters
+    ----------
+    curves
+        names among "roc", "pr", "lift", "gain"
+    prevalence
+        between 0 and 1
+    n_curves
+        how many
+    depth : default _DEPTH
+        levels of the tree
+    rng : optional
+        seed or generator
+
+    Returns
+    -------
+    ndarray
+        (len(curves), n_curves)
+    """
     rng, block = np.random.default_rng(rng), max(64, (1 << 17) >> depth)
     out = np.empty((len(curves), n_curves))
     for start in range(0, n_curves, block):
-        part = out[:, start:start + block]
+        part = out[:, start : start + block]
         fpr, recall = _grow(rng, part.shape[1], depth)
-        for row, curve in zip(part, curves): row[:] = curve_auc(curve, fpr, recall, prevalence)
+        for row, curve in zip(part, curves):
+            row[:] = curve_auc(curve, fpr, recall, prevalence)
     return out
 
 # %% ../nbs/50_outperformance.ipynb #51588e49
 def _tail_integrals(z):
-    "Matrix that takes values g(z) on the grid to t times the integral of g(s) / s^2 from s = t to 1, with t = expit(z): cubics between grid points."
+    """Matrix that takes values g(z) on the grid to t times the integral of g(s) / s^2 from s = t to 1,
+    with t = expit(z): cubics between grid points.
+    """
     n, h = len(z), z[1] - z[0]
     s, weights = np.polynomial.legendre.leggauss(8)
     s, weights = (s + 1) / 2, weights / 2 * h
@@ -703,13 +1186,33 @@ def _tail_integrals(z):
 
 # %% ../nbs/50_outperformance.ipynb #93832030
 def solve_point_table(
-    reach=16.,       # the grid covers log odds from -reach to reach
-    step=.25,        # of the table returned
-    refine=2,        # solve on a grid this many times as fine
-    tolerance=1e-8,  # stop when no entry changes more
-    max_iterations=200,  # RuntimeError if that is not reached
-) -> np.ndarray:     # (M, M): P(recall at FPR t >= u), log odds of t along the rows' axis, of u along the columns'
-    "The distribution of a point of a Directed Binary Tree curve of infinite depth, as the fixed point of its recursion on a grid of log odds."
+    reach=16.0,
+    step=0.25,
+    refine=2,
+    tolerance=1e-8,
+    max_iterations=200,
+) -> np.ndarray:
+    """The distribution of a point of a Directed Binary Tree curve of infinite depth, as the fixed
+    point of its recursion on a grid of log odds.
+
+    Parameters
+    ----------
+    reach : default 16.0
+        the grid covers log odds from -reach to reach
+    step : default 0.25
+        of the table returned
+    refine : default 2
+        solve on a grid this many times as fine
+    tolerance : default 1e-08
+        stop when no entry changes more
+    max_iterations : default 200
+        RuntimeError if that is not reached
+
+    Returns
+    -------
+    ndarray
+        (M, M): P(recall at FPR t >= u), log odds of t along the rows' axis, of u along the columns'
+    """
     z = np.linspace(-reach, reach, 2 * round(reach / step) * refine + 1)
     t, to_the_end = expit(z), _tail_integrals(z)
     one_point = np.outer(t, 1 - t)
@@ -719,35 +1222,62 @@ def solve_point_table(
         lower = (to_the_end @ g[::-1, ::-1] @ to_the_end.T)[::-1, ::-1]
         new = one_point + upper + lower
         change, g = np.abs(new - g).max(), new
-        if change < tolerance: return g[::refine, ::refine]
+        if change < tolerance:
+            return g[::refine, ::refine]
     raise RuntimeError(f"the recursion still changes by {change:.1e} after {max_iterations} iterations")
 
 # %% ../nbs/50_outperformance.ipynb #e8042fa1
-_REACH, _STEP = 16., .25
+_REACH, _STEP = 16.0, 0.25
+
 
 @lru_cache(1)
 def _point_spline():
     "Coefficients of the cubic spline through the shipped table."
-    with (files("cost_eval") / "published" / "tree_points.npy").open("rb") as file: table = np.load(file)
+    with (files("cost_eval") / "published" / "tree_points.npy").open("rb") as file:
+        table = np.load(file)
     return spline_filter(table.astype(float), mode="nearest")
+
 
 def _point_share(fpr, recall):
     "P(recall at this FPR >= this recall) for a random curve."
     t, u = np.broadcast_arrays(np.asarray(fpr, float), np.asarray(recall, float))
-    with np.errstate(divide="ignore"): z = np.stack([logit(t), logit(u)])
+    with np.errstate(divide="ignore"):
+        z = np.stack([logit(t), logit(u)])
     where = np.clip((z + _REACH) / _STEP, 0, 2 * _REACH / _STEP)
-    share = map_coordinates(_point_spline(), where.reshape(2, -1), order=3, prefilter=False, mode="nearest").reshape(t.shape)
-    return np.where((t >= 1) | (u <= 0), 1., np.where((t <= 0) | (u >= 1), 0., np.clip(share, 0, 1)))
+    share = map_coordinates(
+        _point_spline(), where.reshape(2, -1), order=3, prefilter=False, mode="nearest"
+    ).reshape(t.shape)
+    return np.where((t >= 1) | (u <= 0), 1.0, np.where((t <= 0) | (u >= 1), 0.0, np.clip(share, 0, 1)))
 
 # %% ../nbs/50_outperformance.ipynb #6db12bc1
 def outperformance_curve_point(
-    curve,       # "roc", "pr", "lift" or "gain"
-    x,           # where on the horizontal axis (roc: FPR; pr: recall; lift, gain: share called positive)
-    y,           # value(s) of the observed curve there; broadcasts with x and prevalence
-    prevalence,  # share of positives in the test set
-):               # score(s) between 0 and 1
-    """Outperformance score of a point of a curve: the share of Directed Binary Tree curves that are lower at x (Zhao et al. 2025, equation 10), at infinite depth.
-    All four curves share one table: the curve is lower exactly if it passes below the point (FPR, recall). ValueError for a point no curve can reach."""
+    curve,
+    x,
+    y,
+    prevalence,
+):
+    """Outperformance score of a point of a curve: the share of Directed Binary Tree curves that are
+    lower at x (Zhao et al.
+
+    2025, equation 10), at infinite depth. All four curves share one table: the curve is lower
+    exactly if it passes below the point (FPR, recall). ValueError for a point no curve can reach.
+
+    Parameters
+    ----------
+    curve
+        "roc", "pr", "lift" or "gain"
+    x
+        where on the horizontal axis (roc: FPR; pr: recall; lift, gain: share called positive)
+    y
+        value(s) of the observed curve there; broadcasts with x and prevalence
+    prevalence
+        share of positives in the test set
+
+    Returns
+    -------
+    result
+        score(s) between 0 and 1
+    """
     _check_curve(curve)
     pi = _check_prevalence(prevalence)
     x = _check_within("x", x, 0, 1, f"the {curve} curve's axis")
@@ -758,21 +1288,40 @@ def outperformance_curve_point(
         fpr = {"roc": x, "pr": pi * x * (1 - y) / ((1 - pi) * y)}.get(curve, (x - pi * recall) / (1 - pi))
     return _plain(1 - _point_share(np.clip(fpr, 0, 1), np.clip(recall, 0, 1)))
 
+
 def _point_range(curve, x, pi):
     "Smallest and largest y at x."
-    if curve == "roc": return np.zeros_like(x), np.ones_like(x)
-    if curve == "pr": return np.where(x > 0, pi * x / (pi * x + 1 - pi), 0), np.ones_like(x * pi)
+    if curve == "roc":
+        return np.zeros_like(x), np.ones_like(x)
+    if curve == "pr":
+        return np.where(x > 0, pi * x / (pi * x + 1 - pi), 0), np.ones_like(x * pi)
     least, most = np.clip((x - 1 + pi) / pi, 0, 1), np.clip(x / pi, 0, 1)  # recall
-    if curve == "gain": return least, most
+    if curve == "gain":
+        return least, most
     return np.where(x > 0, least / x, 0), np.where(x > 0, most / x, 1 / pi)
 
 # %% ../nbs/50_outperformance.ipynb #e06736c5
 def outperformance_curve(
     curve: PerformanceCurve,
-    x=None,   # positions on its horizontal axis; None: 20 equal steps to the right end, as in the paper's figures
-) -> tuple:   # x and scores
-    "Outperformance score of every point of a curve: OPRC for kind 'pr', OPS(lift) for 'lift' (Zhao et al. 2025, section 4.2 and 4.3)."
-    x = np.linspace(.05, 1, 20) if x is None else np.asarray(x, float)
+    x=None,
+) -> tuple:
+    """Outperformance score of every point of a curve:
+
+    OPRC for kind 'pr', OPS(lift) for 'lift' (Zhao et al. 2025, section 4.2 and 4.3).
+
+    Parameters
+    ----------
+    curve : PerformanceCurve
+    x : optional
+        positions on its horizontal axis; None: 20 equal steps to the right end, as in the paper's
+        figures
+
+    Returns
+    -------
+    tuple
+        x and scores
+    """
+    x = np.linspace(0.05, 1, 20) if x is None else np.asarray(x, float)
     _, fpr, recall = curve.at(x)
     return x, _plain(1 - _point_share(fpr, recall))
 
@@ -784,19 +1333,22 @@ def _own_curve(separation, skew):
     fpr, recall = ndtr(-z[::-1]), ndtr((separation - z[::-1]) / skew)
     return np.concatenate([[0], fpr, [1]]), np.concatenate([[0], recall, [1]])
 
+
 def _draw_tree(axes):
     fpr, fnr = sample_directed_binary_tree(60, 5, rng=7)
-    thin = axes[0].plot(fpr.T, 1 - fnr.T, color=COLORS[3], alpha=.4, linewidth=.7, linestyle="-")
-    own, = axes[0].plot([], [], color=COLORS[0], linewidth=2.6, linestyle="-")
+    thin = axes[0].plot(fpr.T, 1 - fnr.T, color=COLORS[3], alpha=0.4, linewidth=0.7, linestyle="-")
+    (own,) = axes[0].plot([], [], color=COLORS[0], linewidth=2.6, linestyle="-")
     axes[0].set(xlim=(0, 1), ylim=(0, 1.02))
-    points, = axes[1].plot([], [], color=COLORS[0], linewidth=2.6, linestyle="-")
-    axes[1].axhline(.5, color=COLORS[8], linestyle="--", linewidth=1)
+    (points,) = axes[1].plot([], [], color=COLORS[0], linewidth=2.6, linestyle="-")
+    axes[1].axhline(0.5, color=COLORS[8], linestyle="--", linewidth=1)
     axes[1].set(xlim=(0, 1), ylim=(0, 1), ylabel="score of each point")
     return fpr, fnr, thin, own, points
 
+
 def _move_tree(axes, artists, curve, separation, skew, prevalence):
     fpr, fnr, thin, own, points = artists
-    for line, x, y in zip(thin, *_tree_lines(curve, fpr, fnr, prevalence)): line.set_data(x, y)
+    for line, x, y in zip(thin, *_tree_lines(curve, fpr, fnr, prevalence)):
+        line.set_data(x, y)
     alpha, recall = _own_curve(separation, skew)
     x, y = _coordinates(curve, recall, alpha, prevalence)
     own.set_data(x[1:], y[1:])
@@ -804,78 +1356,170 @@ def _move_tree(axes, artists, curve, separation, skew, prevalence):
     points.set_data(x[inside], 1 - _point_share(alpha[inside], recall[inside]))
     auc = float(curve_auc(curve, alpha, recall, prevalence))
     score = outperformance_curve_auc(curve, auc, prevalence, n_curves=1 << 12)
-    axes[0].set(xlabel=_AXES[curve][0], ylabel=_AXES[curve][1], ylim=(0, 1.05 if curve != "lift" else 1.05 / prevalence))
+    axes[0].set(
+        xlabel=_AXES[curve][0],
+        ylabel=_AXES[curve][1],
+        ylim=(0, 1.05 if curve != "lift" else 1.05 / prevalence),
+    )
     axes[0].set_title(f"area {auc:.3f}, NAUC {normalized_auc(curve, auc, prevalence):.3f}: beats {score:.1%}")
     axes[1].set(xlabel=_AXES[curve][0])
 
 # %% ../nbs/50_outperformance.ipynb #0e0ae1eb
 def explore_tree_curves():
-    "Widget: a curve of your own over curves of the Directed Binary Tree, in any of the four planes, with its percentile and that of its points."
+    """Widget: a curve of your own over curves of the Directed Binary Tree, in any of the four planes,
+    with its percentile and that of its points.
+    """
     widgets = optional_import("ipywidgets", extra="book")
     image, show = live_figure(_draw_tree, _move_tree, (9.6, 4))
-    kind = widgets.Dropdown(options=CURVES, value="pr", description="curve", style={"description_width": "13em"})
-    controls = {"curve": kind, "separation": slider("separation", 1.2, -1, 4, .05),
-                "skew": slider("spread of the positives", 1, .4, 2.5, .05), "prevalence": slider("prevalence", .1, .02, .9, .02)}
+    kind = widgets.Dropdown(
+        options=CURVES, value="pr", description="curve", style={"description_width": "13em"}
+    )
+    controls = {
+        "curve": kind,
+        "separation": slider("separation", 1.2, -1, 4, 0.05),
+        "skew": slider("spread of the positives", 1, 0.4, 2.5, 0.05),
+        "prevalence": slider("prevalence", 0.1, 0.02, 0.9, 0.02),
+    }
     return explorer(controls, image, show)
 
 # %% ../nbs/50_outperformance.ipynb #d43af648
 @dataclass(frozen=True)
 class OutperformanceInterval:
-    "Score, and an interval for the score of the same classifier on an infinite test set of the same prevalence."
-    score: np.ndarray  # from the counts as they are
-    low: np.ndarray    # ends of the interval
+    """Score, and an interval for the score of the same classifier on an infinite test set of the same
+    prevalence.
+
+    Attributes
+    ----------
+    score : ndarray
+        from the counts as they are
+    low : ndarray
+        ends of the interval
+    high : ndarray
+    """
+
+    score: np.ndarray
+    low: np.ndarray
     high: np.ndarray
 
 # %% ../nbs/50_outperformance.ipynb #39f213e9
 def outperformance_interval(
-    metric,                 # name in `METRICS`, or a `Metric`
-    counts,                 # `BinaryCounts` or (..., 2, 2) counts of the test set
+    metric,
+    counts,
     *,
-    prevalence=None,        # None: that of the counts
-    confidence=.95,         # of the interval
-    n_samples=2000,         # draws of the two error rates
-    reference="uniform",    # as for `outperformance`
-    rng=None,               # seed or generator
-    **metric_args,          # parameters of the metric
-) -> OutperformanceInterval:  # arrays of shape (...)
-    "Interval for an outperformance score: the error rates drawn from their Jeffreys posteriors, Beta(errors + 1/2, right decisions + 1/2), the prevalence held fixed."
+    prevalence=None,
+    confidence=0.95,
+    n_samples=2000,
+    reference="uniform",
+    rng=None,
+    **metric_args,
+) -> OutperformanceInterval:
+    """Interval for an outperformance score: the error rates drawn from their Jeffreys posteriors,
+    Beta(errors + 1/2, right decisions + 1/2), the prevalence held fixed.
+
+    Parameters
+    ----------
+    metric
+        name in `METRICS`, or a `Metric`
+    counts
+        `BinaryCounts` or (..., 2, 2) counts of the test set
+    prevalence : optional
+        None: that of the counts
+    confidence : default 0.95
+        of the interval
+    n_samples : default 2000
+        draws of the two error rates
+    reference : default 'uniform'
+        as for `outperformance`
+    rng : optional
+        seed or generator
+    **metric_args
+        parameters of the metric
+
+    Returns
+    -------
+    OutperformanceInterval
+        arrays of shape (...)
+    """
     metric, terms = _find_metric(metric), count_terms(counts)
-    if not 0 < confidence < 1: raise ValueError(f"confidence: must lie between 0 and 1, got {confidence!r}")
-    if not (np.all(terms.p > 0) and np.all(terms.n > 0)): raise ValueError("counts: both classes need samples, or an error rate is unknown")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence: must lie between 0 and 1, got {confidence!r}")
+    if not (np.all(terms.p > 0) and np.all(terms.n > 0)):
+        raise ValueError("counts: both classes need samples, or an error rate is unknown")
     pi = terms.prevalence if prevalence is None else _check_prevalence(prevalence)
     arguments, rng = _arguments(metric, metric_args), np.random.default_rng(rng)
     shape = (n_samples, *np.broadcast_shapes(np.shape(terms.tp), np.shape(pi)))
-    fpr, fnr = rng.beta(terms.fp + .5, terms.tn + .5, shape), rng.beta(terms.fn + .5, terms.tp + .5, shape)
+    fpr, fnr = (
+        rng.beta(terms.fp + 0.5, terms.tn + 0.5, shape),
+        rng.beta(terms.fn + 0.5, terms.tp + 0.5, shape),
+    )
+
     def score(fpr, fnr):
-        return outperformance(metric, _at_rates(metric, 1 - fnr, fpr, pi, arguments), pi, reference=reference, rng=0, **metric_args)
+        return outperformance(
+            metric,
+            _at_rates(metric, 1 - fnr, fpr, pi, arguments),
+            pi,
+            reference=reference,
+            rng=0,
+            **metric_args,
+        )
+
     low, high = np.quantile(score(fpr, fnr), [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return OutperformanceInterval(score(terms.fpr, terms.fnr), _plain(low), _plain(high))
 
 # %% ../nbs/50_outperformance.ipynb #0aef734f
 def outperformance_curve_interval(
-    curve,               # "roc", "pr", "lift" or "gain"
-    y_true,              # (N,) labels
-    scores,              # (N,) scores
+    curve,
+    y_true,
+    scores,
     *,
-    x=None,              # a position on the horizontal axis: interval for that point; None: for the area
-    confidence=.95,      # of the interval
-    n_resamples=500,     # bootstrap resamples
-    rng=None,            # seed or generator
+    x=None,
+    confidence=0.95,
+    n_resamples=500,
+    rng=None,
 ) -> OutperformanceInterval:
-    "Percentile bootstrap, within each class, of the outperformance score of an area or of a point of a curve."
+    """Percentile bootstrap, within each class, of the outperformance score of an area or of a point of
+    a curve.
+
+    Parameters
+    ----------
+    curve
+        "roc", "pr", "lift" or "gain"
+    y_true
+        (N,) labels
+    scores
+        (N,) scores
+    x : optional
+        a position on the horizontal axis: interval for that point; None: for the area
+    confidence : default 0.95
+        of the interval
+    n_resamples : default 500
+        bootstrap resamples
+    rng : optional
+        seed or generator
+    """
     found, rng = performance_curve(y_true, scores, curve), np.random.default_rng(rng)
     p, n = found.prevalence, len(found.x)
+
     def score(fpr, recall):
-        if x is not None: return 1 - _point_share(*_cross(curve, fpr, recall, p, x))
+        if x is not None:
+            return 1 - _point_share(*_cross(curve, fpr, recall, p, x))
         auc = np.clip(curve_auc(curve, fpr, recall, p), worst_auc(curve, p), ideal_auc(curve, p))
         return outperformance_curve_auc(curve, auc, p)
+
     positives = round(p * len(np.asarray(y_true)))
     parts = []
     for start in range(0, n_resamples, max(1, (1 << 21) // n)):
         size = min(n_resamples - start, max(1, (1 << 21) // n))
-        parts.append(score(_redraw(found.fpr, len(np.asarray(y_true)) - positives, size, rng), _redraw(found.recall, positives, size, rng)))
+        parts.append(
+            score(
+                _redraw(found.fpr, len(np.asarray(y_true)) - positives, size, rng),
+                _redraw(found.recall, positives, size, rng),
+            )
+        )
     low, high = np.quantile(np.concatenate(parts), [(1 - confidence) / 2, (1 + confidence) / 2])
-    return OutperformanceInterval(float(np.ravel(score(found.fpr[:, None], found.recall[:, None]))[0]), float(low), float(high))
+    return OutperformanceInterval(
+        float(np.ravel(score(found.fpr[:, None], found.recall[:, None]))[0]), float(low), float(high)
+    )
 
 # %% ../nbs/50_outperformance.ipynb #f7526cf6
 def _redraw(rates, size, n, rng):
@@ -884,51 +1528,101 @@ def _redraw(rates, size, n, rng):
     drawn = rng.multinomial(size, steps / steps.sum(), n)
     return np.concatenate([np.zeros((n, 1)), np.cumsum(drawn, axis=1)], axis=1).T / size
 
+
 def _cross(curve, fpr, recall, p, x):
     "FPR and recall where each of many curves (T + 1, n) is at x."
     along = {"roc": fpr, "pr": recall}.get(curve, p * recall + (1 - p) * fpr)
     after = np.clip(((along <= x) if curve == "roc" else (along < x)).sum(0), 1, len(along) - 1)
-    ends = [(np.take_along_axis(r, (after - 1)[None], 0)[0], np.take_along_axis(r, after[None], 0)[0]) for r in (along, fpr, recall)]
+    ends = [
+        (np.take_along_axis(r, (after - 1)[None], 0)[0], np.take_along_axis(r, after[None], 0)[0])
+        for r in (along, fpr, recall)
+    ]
     (low, high), *rates = ends
     part = np.clip((x - low) / np.where(high > low, high - low, 1), 0, 1)
     return [a + (b - a) * part for a, b in rates]
 
 # %% ../nbs/50_outperformance.ipynb #c172854d
 def outperformance_counts(
-    metric,           # name in `METRICS`, or a `Metric`
-    counts,           # one confusion matrix: `BinaryCounts` or (2, 2) whole numbers
+    metric,
+    counts,
     *,
-    ties="half",      # how equal tables count: "below" (not beaten: the definition), "half" (mid-rank), "above" (beaten)
-    **metric_args,    # parameters of the metric
+    ties="half",
+    **metric_args,
 ) -> float:
-    "Outperformance score among all tables with as many positives and negatives, each equally likely; tables where the metric is undefined are left out."
+    """Outperformance score among all tables with as many positives and negatives, each equally likely;
+    tables where the metric is undefined are left out.
+
+    Parameters
+    ----------
+    metric
+        name in `METRICS`, or a `Metric`
+    counts
+        one confusion matrix: `BinaryCounts` or (2, 2) whole numbers
+    ties : default 'half'
+        how equal tables count: "below" (not beaten: the definition), "half" (mid-rank), "above"
+        (beaten)
+    **metric_args
+        parameters of the metric
+    """
     metric, terms = _find_metric(metric), count_terms(counts)
-    if ties not in ("below", "half", "above"): raise ValueError(f"ties: {ties!r} is unknown; use 'below', 'half' or 'above'")
+    if ties not in ("below", "half", "above"):
+        raise ValueError(f"ties: {ties!r} is unknown; use 'below', 'half' or 'above'")
     if np.ndim(terms.p) or not (terms.p > 0 and terms.n > 0) or (terms.p + 1) * (terms.n + 1) > 1e8:
-        raise ValueError("counts: one matrix with samples of both classes is needed, and at most 1e8 tables with its margins")
+        raise ValueError(
+            "counts: one matrix with samples of both classes is needed, and at most 1e8 tables with its margins"
+        )
     arguments, sign = _arguments(metric, metric_args), 1 if metric.greater_is_better else -1
-    tp, fp = np.arange(int(terms.p) + 1.)[:, None], np.arange(int(terms.n) + 1.)
-    values = sign * np.asarray(metric(CountTerms(*np.broadcast_arrays(tp, fp, terms.p - tp, terms.n - fp)), **arguments))
+    tp, fp = np.arange(int(terms.p) + 1.0)[:, None], np.arange(int(terms.n) + 1.0)
+    values = sign * np.asarray(
+        metric(CountTerms(*np.broadcast_arrays(tp, fp, terms.p - tp, terms.n - fp)), **arguments)
+    )
     own, values = sign * float(metric(terms, **arguments)), values[~np.isnan(values)]
     slack = 1e-9 * max(1, abs(own)) if np.isfinite(own) else 0
-    below, equal = np.mean(values < own - slack), np.mean(np.abs(values - own) <= slack) if slack else np.mean(values == own)
-    return float(below + {"below": 0, "half": .5, "above": 1}[ties] * equal)
+    below, equal = (
+        np.mean(values < own - slack),
+        np.mean(np.abs(values - own) <= slack) if slack else np.mean(values == own),
+    )
+    return float(below + {"below": 0, "half": 0.5, "above": 1}[ties] * equal)
 
 # %% ../nbs/50_outperformance.ipynb #0b98e612
 def multilabel_outperformance(
-    metric,        # name in `METRICS`, or a `Metric`
-    counts,        # `BinaryCounts` of shape (..., L), or (..., L, 2, 2): one matrix per label
+    metric,
+    counts,
     *,
-    weights=None,  # (L,) non-negative; None: equal
-    **kwargs,      # reference and metric arguments, as for `outperformance`
-) -> tuple:        # scores (..., L), and their weighted mean (...)
-    "Outperformance score of each label, and the weighted mean over the labels."
+    weights=None,
+    **kwargs,
+) -> tuple:
+    """Outperformance score of each label, and the weighted mean over the labels.
+
+    Parameters
+    ----------
+    metric
+        name in `METRICS`, or a `Metric`
+    counts
+        `BinaryCounts` of shape (..., L), or (..., L, 2, 2): one matrix per label
+    weights : optional
+        (L,) non-negative; None: equal
+    **kwargs
+        reference and metric arguments, as for `outperformance`
+
+    Returns
+    -------
+    tuple
+        scores (..., L), and their weighted mean (...)
+    """
     metric, terms = _find_metric(metric), count_terms(counts)
-    if np.ndim(terms.p) < 1: raise ValueError("counts: one confusion matrix per label is needed, along the last axis")
+    if np.ndim(terms.p) < 1:
+        raise ValueError("counts: one confusion matrix per label is needed, along the last axis")
     n_labels = np.shape(terms.p)[-1]
     weights = np.ones(n_labels) if weights is None else np.asarray(weights, float)
-    if weights.shape != (n_labels,) or not (np.isfinite(weights) & (weights >= 0)).all() or not weights.sum() > 0:
-        raise ValueError(f"weights: one finite, non-negative weight for each of {n_labels} labels is needed, not all 0")
+    if (
+        weights.shape != (n_labels,)
+        or not (np.isfinite(weights) & (weights >= 0)).all()
+        or not weights.sum() > 0
+    ):
+        raise ValueError(
+            f"weights: one finite, non-negative weight for each of {n_labels} labels is needed, not all 0"
+        )
     parameters = {k: v for k, v in kwargs.items() if k not in ("reference", "n_samples", "rng")}
     values = metric(terms, **_arguments(metric, parameters))
     scores = outperformance(metric, values, terms.prevalence, **kwargs)
@@ -936,18 +1630,41 @@ def multilabel_outperformance(
 
 # %% ../nbs/50_outperformance.ipynb #e3929d00
 def monitoring_year(
-    swing=.6,       # how far the prevalence drifts, as a part of 0.2
-    damage=.15,     # rise of both error rates in the bad month
-    month=3,        # the bad month, 0 to 11
-    n=1500,         # samples a month
+    swing=0.6,
+    damage=0.15,
+    month=3,
+    n=1500,
     *,
-    fpr=.12,        # error rates in the good months
-    fnr=.25,
-    rng=0,          # seed or generator
-):                  # BinaryCounts of shape (12,)
-    "Test sets of twelve months: prevalence 0.2 (1 + swing sin), constant error rates but for one month."
+    fpr=0.12,
+    fnr=0.25,
+    rng=0,
+):
+    """Test sets of twelve months: prevalence 0.2 (1 + swing sin), constant error rates but for one
+    month.
+
+    Parameters
+    ----------
+    swing : default 0.6
+        how far the prevalence drifts, as a part of 0.2
+    damage : default 0.15
+        rise of both error rates in the bad month
+    month : default 3
+        the bad month, 0 to 11
+    n : default 1500
+        samples a month
+    fpr : default 0.12
+        error rates in the good months
+    fnr : default 0.25
+    rng : default 0
+        seed or generator
+
+    Returns
+    -------
+    result
+        BinaryCounts of shape (12,)
+    """
     rng, months = np.random.default_rng(rng), np.arange(12)
-    positives = np.round(n * .2 * (1 + swing * np.sin(2 * np.pi * months / 12))).astype(int)
+    positives = np.round(n * 0.2 * (1 + swing * np.sin(2 * np.pi * months / 12))).astype(int)
     worse = np.where(months == round(month), damage, 0)
     fp, fn = rng.binomial(n - positives, fpr + worse), rng.binomial(positives, fnr + worse)
     return BinaryCounts(tp=positives - fn, fp=fp, fn=fn, tn=n - positives - fp)
@@ -955,35 +1672,66 @@ def monitoring_year(
 # %% ../nbs/50_outperformance.ipynb #e66f9c35
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
+
 def plot_monitoring(
-    counts,                             # BinaryCounts of shape (12,)
-    metrics=("f_beta", "informedness"),  # the first is shown nominally, both as scores
+    counts,
+    metrics=("f_beta", "informedness"),
     *,
-    axes=None,                          # three Axes
+    axes=None,
 ):
-    "Prevalence, the nominal value of a metric, and the scores of two metrics with intervals, month by month."
-    if axes is None: axes = optional_import("matplotlib.pyplot").subplots(1, 3, figsize=(11, 3.4))[1]
+    """Prevalence, the nominal value of a metric, and the scores of two metrics with intervals, month
+    by month.
+
+    Parameters
+    ----------
+    counts
+        BinaryCounts of shape (12,)
+    metrics : default ('f_beta', 'informedness')
+        the first is shown nominally, both as scores
+    axes : optional
+        three Axes
+    """
+    if axes is None:
+        axes = optional_import("matplotlib.pyplot").subplots(1, 3, figsize=(11, 3.4))[1]
     shown = METRICS[metrics[0]](counts)
     for ax, y, title in zip(axes, (counts.prevalence, shown), ("prevalence", f"{metrics[0]}, nominal")):
         ax.plot(y, "o-", color=COLORS[0], markersize=4)
         ax.set(title=title, ylim=(0, 1 if ax is axes[1] else None))
     for k, name in enumerate(metrics):
         found = outperformance_interval(name, counts, rng=0)
-        axes[2].errorbar(np.arange(12) + .12 * k, found.score, [found.score - found.low, found.high - found.score],
-                         fmt="os"[k], color=COLORS[2 * k], markersize=4, linewidth=1.2, linestyle="none", label=name)
-    axes[2].set(title="outperformance score, 95 %", ylim=(.5, 1))
+        axes[2].errorbar(
+            np.arange(12) + 0.12 * k,
+            found.score,
+            [found.score - found.low, found.high - found.score],
+            fmt="os"[k],
+            color=COLORS[2 * k],
+            markersize=4,
+            linewidth=1.2,
+            linestyle="none",
+            label=name,
+        )
+    axes[2].set(title="outperformance score, 95 %", ylim=(0.5, 1))
     axes[2].legend(fontsize=8, loc="lower left")
-    for ax in axes: ax.set_xticks(range(0, 12, 2), _MONTHS[::2])
+    for ax in axes:
+        ax.set_xticks(range(0, 12, 2), _MONTHS[::2])
     return axes
 
 # %% ../nbs/50_outperformance.ipynb #311e9e2b
 def _move_monitoring(axes, artists, **values):
-    for ax in axes: ax.clear()
+    for ax in axes:
+        ax.clear()
     plot_monitoring(monitoring_year(**{**values, "n": int(values["n"])}), axes=axes)
 
+
 def explore_monitoring():
-    "Widget: drift of the prevalence, size and month of a true degradation, size of the test sets; nominal F1 beside scores with intervals."
+    """Widget: drift of the prevalence, size and month of a true degradation, size of the test sets;
+    nominal F1 beside scores with intervals.
+    """
     image, show = live_figure(lambda axes: None, _move_monitoring, (11, 3.4), columns=3)
-    controls = {"swing": slider("drift of the prevalence", .6, 0, .95, .05), "damage": slider("rise of the error rates", .15, 0, .5, .01),
-                "month": slider("bad month", 3, 0, 11, 1), "n": slider("samples a month", 1500, 100, 10_000, 100)}
+    controls = {
+        "swing": slider("drift of the prevalence", 0.6, 0, 0.95, 0.05),
+        "damage": slider("rise of the error rates", 0.15, 0, 0.5, 0.01),
+        "month": slider("bad month", 3, 0, 11, 1),
+        "n": slider("samples a month", 1500, 100, 10_000, 100),
+    }
     return explorer(controls, image, show)

@@ -14,7 +14,18 @@ import numpy as np
 from .confusion import optional_import
 
 # %% ../nbs/05_plotting.ipynb #6d27b92f
-COLORS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd")
+COLORS = (
+    "#3f90da",
+    "#ffa90e",
+    "#bd1f01",
+    "#94a4a2",
+    "#832db6",
+    "#a96b59",
+    "#e76300",
+    "#b9ac70",
+    "#717581",
+    "#92dadd",
+)
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 
 # %% ../nbs/05_plotting.ipynb #5a286ef6
@@ -22,36 +33,63 @@ def use_style() -> None:
     "Set the book's matplotlib defaults, and reproducible SVG output when running in a notebook."
     plt = optional_import("matplotlib.pyplot", extra="book")
     cycler = optional_import("cycler", extra="book").cycler
-    plt.rcParams.update({
-        "axes.prop_cycle": cycler(color=COLORS) + cycler(linestyle=DASHES * 2),
-        "axes.spines.top": False, "axes.spines.right": False, "axes.titlelocation": "left", "axes.titlesize": "medium",
-        "axes.grid": True, "grid.alpha": .25, "grid.linewidth": .6, "axes.axisbelow": True,
-        "figure.figsize": (6.4, 3.8), "figure.constrained_layout.use": True, "figure.facecolor": "white",
-        "legend.frameon": False, "lines.linewidth": 1.8, "font.size": 10,
-        "svg.hashsalt": "cost_eval", "savefig.dpi": 150,
-    })
+    plt.rcParams.update(
+        {
+            "axes.prop_cycle": cycler(color=COLORS) + cycler(linestyle=DASHES * 2),
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlelocation": "left",
+            "axes.titlesize": "medium",
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+            "grid.linewidth": 0.6,
+            "axes.axisbelow": True,
+            "figure.figsize": (6.4, 3.8),
+            "figure.constrained_layout.use": True,
+            "figure.facecolor": "white",
+            "legend.frameon": False,
+            "lines.linewidth": 1.8,
+            "font.size": 10,
+            "svg.hashsalt": "cost_eval",
+            "savefig.dpi": 150,
+        }
+    )
     _svg_in_notebooks()
 
 # %% ../nbs/05_plotting.ipynb #798003a5
 def _svg_in_notebooks() -> None:
     "In an IPython kernel, draw inline figures as SVG without a time stamp."
-    try: from IPython import get_ipython
-    except ImportError: return
-    if not hasattr(get_ipython(), "kernel"): return
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return
+    if not hasattr(get_ipython(), "kernel"):
+        return
     from matplotlib_inline.backend_inline import set_matplotlib_formats
+
     set_matplotlib_formats("svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
 
 # %% ../nbs/05_plotting.ipynb #7d7680f8
 def ensure_axes(
-    ax=None,   # a matplotlib Axes, or None for a new figure with one
-    **kwargs,  # passed to `plt.subplots` when a new figure is made
+    ax=None,
+    **kwargs,
 ):
-    "`ax` itself, or the Axes of a new figure."
+    """`ax` itself, or the Axes of a new figure.
+
+    Parameters
+    ----------
+    ax : optional
+        a matplotlib Axes, or None for a new figure with one
+    **kwargs
+        passed to `plt.subplots` when a new figure is made
+    """
     return ax if ax is not None else optional_import("matplotlib.pyplot", extra="book").subplots(**kwargs)[1]
 
 # %% ../nbs/05_plotting.ipynb #69e1affe
 def _spread(y, gap):
-    "Sorted copy of `y` with neighbours at least `gap` apart, its mean unchanged; returned in the order of `y`."
+    """Sorted copy of `y` with neighbours at least `gap` apart, its mean unchanged; returned in the
+    order of `y`.
+    """
     y = np.asarray(y, float)
     order = np.argsort(y, kind="stable")
     steps = np.arange(len(y)) * gap
@@ -62,12 +100,24 @@ def _spread(y, gap):
 
 # %% ../nbs/05_plotting.ipynb #966adaed
 def label_lines(
-    ax,             # Axes whose labelled lines are to be named
-    lines=None,     # which lines; by default all with a label
-    fontsize=9,     # in points
+    ax,
+    lines=None,
+    fontsize=9,
 ):
-    "Write each line's label to the right of its last finite point, in its own colour, without overlaps."
-    if lines is None: lines = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
+    """Write each line's label to the right of its last finite point, in its own colour, without
+    overlaps.
+
+    Parameters
+    ----------
+    ax
+        Axes whose labelled lines are to be named
+    lines : optional
+        which lines; by default all with a label
+    fontsize : default 9
+        in points
+    """
+    if lines is None:
+        lines = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
     ends = []
     for line in lines:
         xy = np.column_stack([np.asarray(v, float) for v in line.get_data()])
@@ -75,35 +125,76 @@ def label_lines(
     to_points = 72 / ax.figure.dpi
     height = np.array([ax.transData.transform(end)[1] for end in ends]) * to_points
     for line, end, shift in zip(lines, ends, _spread(height, 1.25 * fontsize) - height):
-        ax.annotate(line.get_label(), end, xytext=(4, shift), textcoords="offset points", va="center", fontsize=fontsize,
-                    color=line.get_color(), annotation_clip=False)
+        ax.annotate(
+            line.get_label(),
+            end,
+            xytext=(4, shift),
+            textcoords="offset points",
+            va="center",
+            fontsize=fontsize,
+            color=line.get_color(),
+            annotation_clip=False,
+        )
     return ax
 
 # %% ../nbs/05_plotting.ipynb #65c19b29
 def save_figure(
-    fig,          # a matplotlib Figure
-    path,         # path without suffix
-) -> list[Path]:  # the files written
-    "Write `fig` as `<path>.png` and `<path>.svg`, reproducibly."
+    fig,
+    path,
+) -> list[Path]:
+    """Write `fig` as `<path>.png` and `<path>.svg`, reproducibly.
+
+    Parameters
+    ----------
+    fig
+        a matplotlib Figure
+    path
+        path without suffix
+
+    Returns
+    -------
+    list[Path]
+        the files written
+    """
     plt = optional_import("matplotlib.pyplot", extra="book")
     metadata = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
     files = [Path(f"{path}{suffix}") for suffix in metadata]
     fig.draw_without_rendering()  # the layout settles at the first drawing
     with plt.rc_context({"svg.hashsalt": "cost_eval"}):
-        for file in files: fig.savefig(file, metadata=metadata[file.suffix], bbox_inches="tight")
+        for file in files:
+            fig.savefig(file, metadata=metadata[file.suffix], bbox_inches="tight")
     return files
 
 # %% ../nbs/05_plotting.ipynb #2656a43f
 def live_figure(
-    draw,        # draw(axes) -> artists
-    move,        # move(axes, artists, **values)
-    size,        # width and height in inches
-    columns=2,   # panels side by side
-):               # image widget, and a function show(**values) that redraws it
-    "A figure as an image widget, and the function that redraws it for new values."
+    draw,
+    move,
+    size,
+    columns=2,
+):
+    """A figure as an image widget, and the function that redraws it for new values.
+
+    Parameters
+    ----------
+    draw
+        draw(axes) -> artists
+    move
+        move(axes, artists, **values)
+    size
+        width and height in inches
+    columns : default 2
+        panels side by side
+
+    Returns
+    -------
+    result
+        image widget, and a function show(**values) that redraws it
+    """
     widgets = optional_import("ipywidgets", extra="book")
     imsave = optional_import("matplotlib.image", extra="book").imsave
-    figure = optional_import("matplotlib.figure", extra="book").Figure(figsize=size, dpi=90, layout="constrained")
+    figure = optional_import("matplotlib.figure", extra="book").Figure(
+        figsize=size, dpi=90, layout="constrained"
+    )
     canvas = optional_import("matplotlib.backends.backend_agg", extra="book").FigureCanvasAgg(figure)
     axes = figure.subplots(1, columns)
     artists, image = draw(axes), widgets.Image(format="png", layout=widgets.Layout(max_width="100%"))
@@ -113,28 +204,59 @@ def live_figure(
         canvas.draw()
         figure.set_layout_engine("none")  # solved once: the layout takes longer than the drawing
         buffer = io.BytesIO()
-        imsave(buffer, canvas.buffer_rgba(), format="png", metadata={"Software": None}, pil_kwargs={"compress_level": 1})
+        imsave(
+            buffer,
+            canvas.buffer_rgba(),
+            format="png",
+            metadata={"Software": None},
+            pil_kwargs={"compress_level": 1},
+        )
         image.value = buffer.getvalue()
+
     return image, show
 
 # %% ../nbs/05_plotting.ipynb #3eaf5152
 def slider(label, value, low, high, step):
     "A slider of the book: label on the left, two decimals, continuous update."
     widgets = optional_import("ipywidgets", extra="book")
-    return widgets.FloatSlider(value=value, min=low, max=high, step=step, description=label, readout_format=".2f",
-                               style={"description_width": "13em"}, layout=widgets.Layout(width="26em"))
+    return widgets.FloatSlider(
+        value=value,
+        min=low,
+        max=high,
+        step=step,
+        description=label,
+        readout_format=".2f",
+        style={"description_width": "13em"},
+        layout=widgets.Layout(width="26em"),
+    )
 
 
 def explorer(
-    sliders,  # name -> slider
-    image,    # what they move
-    show,     # show(**values), called at once and at every change
-    *extra,   # widgets below the image
+    sliders,
+    image,
+    show,
+    *extra,
 ):
-    "A box of sliders above an image; any change of a slider calls `show` with the values of all."
+    """A box of sliders above an image; any change of a slider calls `show` with the values of all.
+
+    Parameters
+    ----------
+    sliders
+        name -> slider
+    image
+        what they move
+    show
+        show(**values), called at once and at every change
+    *extra
+        widgets below the image
+    """
     widgets = optional_import("ipywidgets", extra="book")
-    def changed(_=None): show(**{name: slider.value for name, slider in sliders.items()})
-    for each in sliders.values(): each.observe(changed, names="value")
+
+    def changed(_=None):
+        show(**{name: slider.value for name, slider in sliders.items()})
+
+    for each in sliders.values():
+        each.observe(changed, names="value")
     changed()
     rows = widgets.Box(list(sliders.values()), layout=widgets.Layout(display="flex", flex_flow="row wrap"))
     return widgets.VBox([rows, image, *extra])

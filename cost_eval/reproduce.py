@@ -46,7 +46,9 @@ MARKS = dict(zip(VERDICTS, "=~!!?.-"))
 
 # %% ../nbs/91_reproduce.ipynb #ad956bfb
 def published(paper: str, item: str | None = None):
-    "DataFrame of a paper's published numbers: item, cell, published (NaN: not legible), decimals, unit, source."
+    """DataFrame of a paper's published numbers: item, cell, published (NaN: not legible), decimals,
+    unit, source.
+    """
     pd = optional_import("pandas", extra="book")
     folder = files("cost_eval") / "published"
     if not (folder / f"{paper}.csv").is_file():
@@ -59,13 +61,22 @@ def published(paper: str, item: str | None = None):
     if item is None:
         return table
     if item not in set(table["item"]):
-        raise ValueError(f"{paper} has no published numbers for {item!r}, only for {', '.join(table['item'].unique())}")
+        raise ValueError(
+            f"{paper} has no published numbers for {item!r}, only for {', '.join(table['item'].unique())}"
+        )
     return table[table["item"] == item].reset_index(drop=True)
 
 # %% ../nbs/91_reproduce.ipynb #12a74bd4
 COLUMNS = ["cell", "published", "ours", "tolerance", "agrees", "note"]
 
-def compare(published, ours: Mapping, *, monte_carlo_error: float | Mapping | None = None, notes: Mapping | None = None):
+
+def compare(
+    published,
+    ours: Mapping,
+    *,
+    monte_carlo_error: float | Mapping | None = None,
+    notes: Mapping | None = None,
+):
     """Tidy table of published against recomputed cells.
 
     published: DataFrame with columns cell, published, decimals. ours: cell -> value; a cell that could not be computed is left out.
@@ -75,13 +86,19 @@ def compare(published, ours: Mapping, *, monte_carlo_error: float | Mapping | No
     pd = optional_import("pandas", extra="book")
     cells = list(published["cell"])
     _known("ours", ours, cells)
-    errors = monte_carlo_error if isinstance(monte_carlo_error, Mapping) else dict.fromkeys(cells, monte_carlo_error or 0.)
+    errors = (
+        monte_carlo_error
+        if isinstance(monte_carlo_error, Mapping)
+        else dict.fromkeys(cells, monte_carlo_error or 0.0)
+    )
     _known("monte_carlo_error", errors, cells)
     if any(not error >= 0 for error in errors.values()):
         raise ValueError(f"monte_carlo_error: got a negative error or NaN in {monte_carlo_error!r}")
     causes = _notes_by_cell(notes or {}, cells)
-    rows = [_row(cell, value, decimals, ours, errors.get(cell, 0.), causes[cell])
-            for cell, value, decimals in zip(cells, published["published"], published["decimals"])]
+    rows = [
+        _row(cell, value, decimals, ours, errors.get(cell, 0.0), causes[cell])
+        for cell, value, decimals in zip(cells, published["published"], published["decimals"])
+    ]
     return pd.DataFrame(rows, columns=COLUMNS).astype({"agrees": object})
 
 # %% ../nbs/91_reproduce.ipynb #7b94f1cc
@@ -89,7 +106,9 @@ def _known(argument, given, cells):
     "Refuse cells that are not published."
     if unknown := [cell for cell in given if cell not in set(cells)]:
         near = get_close_matches(str(unknown[0]), cells, n=3)
-        raise ValueError(f"{argument}: no published cell {unknown[0]!r} ({len(unknown)} unknown in all); the nearest are {near or cells[:3]}")
+        raise ValueError(
+            f"{argument}: no published cell {unknown[0]!r} ({len(unknown)} unknown in all); the nearest are {near or cells[:3]}"
+        )
 
 # %% ../nbs/91_reproduce.ipynb #f1bfe5b8
 def _notes_by_cell(notes, cells):
@@ -106,7 +125,7 @@ def _notes_by_cell(notes, cells):
 # %% ../nbs/91_reproduce.ipynb #a33c68f3
 def _row(cell, published, decimals, ours, error, note):
     "One line of the comparison; `agrees` is None where there is nothing to compare."
-    half_unit = .5 * 10. ** -int(decimals)
+    half_unit = 0.5 * 10.0 ** -int(decimals)
     value = ours.get(cell)
     agrees = None
     if value is not None and not np.isnan(published):
@@ -131,15 +150,26 @@ def verdict(table) -> str:
 # %% ../nbs/91_reproduce.ipynb #2cdbd317
 @dataclass(frozen=True)
 class Reproduction:
-    "What a registered function returns."
-    table: object  # DataFrame from `compare`
-    figure: object = None  # a matplotlib Figure, or {name: Figure}
+    """What a registered function returns.
+
+    Attributes
+    ----------
+    table : object
+        DataFrame from `compare`
+    figure : object, default None
+        a matplotlib Figure, or {name: Figure}
+    note : str, default ''
+    """
+
+    table: object
+    figure: object = None
     note: str = ""
 
 # %% ../nbs/91_reproduce.ipynb #aab0779a
 @dataclass(frozen=True)
 class Item:
     "A registered table or figure of a paper."
+
     paper: str
     item: str
     function: Callable
@@ -157,8 +187,11 @@ class Item:
 # %% ../nbs/91_reproduce.ipynb #530e2e59
 ITEMS: dict[str, Item] = {}
 
+
 def reproduces(paper: str, item: str, *, needs: tuple[str, ...] = (), budget: str = "quick"):
-    "Register a function that recomputes `item` of `paper`; `needs` are data set names, `budget` the smallest that runs it."
+    """Register a function that recomputes `item` of `paper`; `needs` are data set names, `budget` the
+    smallest that runs it.
+    """
     needs = (needs,) if isinstance(needs, str) else tuple(needs)
     for name in needs:
         datasets.data_set(name)
@@ -167,14 +200,20 @@ def reproduces(paper: str, item: str, *, needs: tuple[str, ...] = (), budget: st
 
     def register(function):
         if needs and "data_dir" not in inspect.signature(function).parameters:
-            raise TypeError(f"{paper}/{item} needs data: {function.__qualname__} must take `data_dir` and pass it to `load`")
+            raise TypeError(
+                f"{paper}/{item} needs data: {function.__qualname__} must take `data_dir` and pass it to `load`"
+            )
         new = Item(paper, item, function, needs, budget)
         old = ITEMS.get(new.name)
         if old and old.function.__qualname__ != function.__qualname__:
-            raise ValueError(f"{new.name} is registered already, by {old.function.__module__}.{old.function.__qualname__}")
+            raise ValueError(
+                f"{new.name} is registered already, by {old.function.__module__}.{old.function.__qualname__}"
+            )
         ITEMS[new.name] = new
         return function
+
     return register
+
 
 BUDGETS = ("quick", "full")
 
@@ -182,28 +221,39 @@ BUDGETS = ("quick", "full")
 @dataclass(frozen=True)
 class Result:
     "The outcome of one item."
+
     name: str
     title: str
     verdict: str
     table: object = None
     figure: object = None
     note: str = ""
-    seconds: float = 0.
+    seconds: float = 0.0
 
     @property
     def figures(self) -> dict:
         "Suffix -> Figure."
         if self.figure is None:
             return {}
-        return {f"-{k}": v for k, v in self.figure.items()} if isinstance(self.figure, Mapping) else {"": self.figure}
+        return (
+            {f"-{k}": v for k, v in self.figure.items()}
+            if isinstance(self.figure, Mapping)
+            else {"": self.figure}
+        )
 
     def count(self, agrees) -> int:
         "Cells with published numbers that agree (True), are off (False), or could not be compared (None)."
-        return 0 if self.table is None else sum(a is agrees for a in self.table["agrees"][self.table["published"].notna()])
+        return (
+            0
+            if self.table is None
+            else sum(a is agrees for a in self.table["agrees"][self.table["published"].notna()])
+        )
 
 # %% ../nbs/91_reproduce.ipynb #d90a046a
 def _close(figure):
-    "Tell pyplot to forget a figure, so that it is drawn once and where it belongs; the figure itself stays usable."
+    """Tell pyplot to forget a figure, so that it is drawn once and where it belongs; the figure itself
+    stays usable.
+    """
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         for one in figure.values() if isinstance(figure, Mapping) else [figure] if figure is not None else []:
             pyplot.close(one)
@@ -229,34 +279,48 @@ def run_item(item: Item, *, budget: str = "quick", data_dir=None) -> Result:
 
 # %% ../nbs/91_reproduce.ipynb #036027e6
 def discover() -> list[Result]:
-    "Import every module of cost_eval.reproductions; returns a failed Result for each that cannot be imported."
+    """Import every module of cost_eval.reproductions; returns a failed Result for each that cannot be
+    imported.
+    """
     package, broken = importlib.import_module("cost_eval.reproductions"), []
     for module in pkgutil.iter_modules(package.__path__):
         try:
             importlib.import_module(f"{package.__name__}.{module.name}")
         except Exception as error:
             note = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
-            broken.append(Result(f"{module.name}/*", f"module {package.__name__}.{module.name}", "failed", note=note))
+            broken.append(
+                Result(f"{module.name}/*", f"module {package.__name__}.{module.name}", "failed", note=note)
+            )
     return broken
 
 # %% ../nbs/91_reproduce.ipynb #7bb2a4c2
 def select(patterns=None, broken=()) -> list[Item]:
-    "Registered items by paper, paper/item or pattern; ValueError with suggestions (and `broken` modules) for one that matches nothing."
+    """Registered items by paper, paper/item or pattern; ValueError with suggestions (and `broken`
+    modules) for one that matches nothing.
+    """
     if not patterns:
         return list(ITEMS.values())
     chosen = []
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matching = [item for item in ITEMS.values() if item.paper == pattern or fnmatchcase(item.name, pattern)]
+        matching = [
+            item for item in ITEMS.values() if item.paper == pattern or fnmatchcase(item.name, pattern)
+        ]
         if not matching:
             known = [*dict.fromkeys(item.paper for item in ITEMS.values()), *ITEMS]
-            near = get_close_matches(pattern, known, n=3, cutoff=.4) or known
-            failed = "".join(f"; {r.title} cannot be imported: {r.note.partition(chr(10))[0]}" for r in broken)
-            raise ValueError(f"nothing to reproduce is called {pattern!r}; there is {', '.join(near) or 'nothing at all'}{failed}")
+            near = get_close_matches(pattern, known, n=3, cutoff=0.4) or known
+            failed = "".join(
+                f"; {r.title} cannot be imported: {r.note.partition(chr(10))[0]}" for r in broken
+            )
+            raise ValueError(
+                f"nothing to reproduce is called {pattern!r}; there is {', '.join(near) or 'nothing at all'}{failed}"
+            )
         chosen += [item for item in matching if item not in chosen]
     return chosen
 
 # %% ../nbs/91_reproduce.ipynb #58396a21
-def run(items=None, *, budget: str = "quick", data_dir=None, jobs: int = 1, out=None, progress: bool = False) -> list[Result]:
+def run(
+    items=None, *, budget: str = "quick", data_dir=None, jobs: int = 1, out=None, progress: bool = False
+) -> list[Result]:
     """Run reproductions: all, or those named in `items` (papers, paper/item names or patterns).
 
     data_dir: where to look for data first. jobs: how many at a time, in joblib workers; the results do not depend on it.
@@ -275,6 +339,7 @@ def run(items=None, *, budget: str = "quick", data_dir=None, jobs: int = 1, out=
         write(results, out)
     return results
 
+
 def _watch(results, total, progress):
     "Pass results on, with a progress bar and a line each."
     tqdm = optional_import("tqdm", extra="book")
@@ -282,14 +347,22 @@ def _watch(results, total, progress):
         for result in results:
             bar.update()
             if progress:
-                bar.write(f"{MARKS[result.verdict]} {result.name} {result.verdict} ({result.seconds:.1f} s)", file=sys.stderr)
+                bar.write(
+                    f"{MARKS[result.verdict]} {result.name} {result.verdict} ({result.seconds:.1f} s)",
+                    file=sys.stderr,
+                )
             yield result
 
 # %% ../nbs/91_reproduce.ipynb #0ba8b803
 def _table(results):
     pd = optional_import("pandas", extra="book")
-    rows = [(r.name, r.title, r.verdict, r.count(True), r.count(False), r.count(None), r.note.partition("\n")[0]) for r in results]
-    return pd.DataFrame(rows, columns=["item", "title", "verdict", "agree", "off", "not compared", "note"]).set_index("item")
+    rows = [
+        (r.name, r.title, r.verdict, r.count(True), r.count(False), r.count(None), r.note.partition("\n")[0])
+        for r in results
+    ]
+    return pd.DataFrame(
+        rows, columns=["item", "title", "verdict", "agree", "off", "not compared", "note"]
+    ).set_index("item")
 
 # %% ../nbs/91_reproduce.ipynb #a58e7f04
 def _cells(result):
@@ -297,6 +370,7 @@ def _cells(result):
     agree, off, absent = (result.count(a) for a in (True, False, None))
     compared = f"{agree} of {agree + off}" if agree + off else ""
     return ", ".join(filter(None, [compared, f"{absent} not compared" if absent else ""]))
+
 
 def _summary(results):
     "One line on all items."
@@ -317,7 +391,9 @@ def _markdown(results):
 # %% ../nbs/91_reproduce.ipynb #9337a1e6
 def _text(results):
     "Aligned columns for a terminal."
-    rows = [(MARKS[r.verdict], r.name, r.verdict, _cells(r), r.note.partition("\n")[0][:100]) for r in results]
+    rows = [
+        (MARKS[r.verdict], r.name, r.verdict, _cells(r), r.note.partition("\n")[0][:100]) for r in results
+    ]
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(4)]
     lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[4]]).rstrip() for row in rows]
     return "\n".join([*lines, _summary(results)])
@@ -348,27 +424,57 @@ img { background: #fff; border-radius: .3rem; }
 def _html(results):
     "The page, grouped by paper."
     papers = dict.fromkeys(r.name.partition("/")[0] for r in results)
-    groups = [f"<h2>{escape(paper.replace('_', ' ').capitalize())}</h2>\n"
-              + "\n".join(_html_item(r) for r in results if r.name.partition("/")[0] == paper) for paper in papers]
-    legend = "".join(f'<tr><td class="verdict {v}">{MARKS[v]} {v}</td><td>{meaning}</td></tr>' for v, meaning in VERDICTS.items())
-    return "\n".join([
-        '<!doctype html>', '<html lang="en">', '<head>', '<meta charset="utf-8">', '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        "<title>Scoreboard: published and recomputed numbers</title>", f"<style>{STYLE}</style>", "</head>", "<body>",
-        "<h1>Published and recomputed numbers</h1>", f"<p>{escape(_summary(results))}. Open an item to compare cell by cell.</p>", *groups,
-        f"<h2>Verdicts</h2>\n<table>{legend}</table>", "</body>", "</html>", ""])
+    groups = [
+        f"<h2>{escape(paper.replace('_', ' ').capitalize())}</h2>\n"
+        + "\n".join(_html_item(r) for r in results if r.name.partition("/")[0] == paper)
+        for paper in papers
+    ]
+    legend = "".join(
+        f'<tr><td class="verdict {v}">{MARKS[v]} {v}</td><td>{meaning}</td></tr>'
+        for v, meaning in VERDICTS.items()
+    )
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            "<title>Scoreboard: published and recomputed numbers</title>",
+            f"<style>{STYLE}</style>",
+            "</head>",
+            "<body>",
+            "<h1>Published and recomputed numbers</h1>",
+            f"<p>{escape(_summary(results))}. Open an item to compare cell by cell.</p>",
+            *groups,
+            f"<h2>Verdicts</h2>\n<table>{legend}</table>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
 
 # %% ../nbs/91_reproduce.ipynb #2a69389a
 def _html_item(r):
     "One item: its line, and behind it note, figures and comparison."
     images = [(f"{r.name}{suffix}", f"{r.title}{suffix.replace('-', ': ', 1)}") for suffix in r.figures]
     thumbnail = f'<img src="{escape(images[0][0])}.png" alt="">' if images else ""
-    figures = "".join(f'<a href="{escape(file)}.svg"><img src="{escape(file)}.png" alt="{escape(title)}"></a>' for file, title in images)
+    figures = "".join(
+        f'<a href="{escape(file)}.svg"><img src="{escape(file)}.png" alt="{escape(title)}"></a>'
+        for file, title in images
+    )
     message, _, details = r.note.partition("\nTraceback")
-    body = [f'<p class="note">{escape(message)}</p>' if message else "", f"<pre>Traceback{escape(details)}</pre>" if details else "",
-            f'<div class="figures">{figures}</div>' if figures else "", _html_table(r)]
-    return (f'<details><summary><code>{escape(r.name.partition("/")[2])}</code><span class="thumbnail">{thumbnail}</span><span class="title">{escape(r.title)}</span>'
-            f'<span class="verdict {r.verdict}">{MARKS[r.verdict]} {r.verdict}</span><span class="cells">{_cells(r)}</span></summary>'
-            f'<div class="body">{"".join(body)}</div></details>')
+    body = [
+        f'<p class="note">{escape(message)}</p>' if message else "",
+        f"<pre>Traceback{escape(details)}</pre>" if details else "",
+        f'<div class="figures">{figures}</div>' if figures else "",
+        _html_table(r),
+    ]
+    return (
+        f'<details><summary><code>{escape(r.name.partition("/")[2])}</code><span class="thumbnail">{thumbnail}</span><span class="title">{escape(r.title)}</span>'
+        f'<span class="verdict {r.verdict}">{MARKS[r.verdict]} {r.verdict}</span><span class="cells">{_cells(r)}</span></summary>'
+        f'<div class="body">{"".join(body)}</div></details>'
+    )
 
 # %% ../nbs/91_reproduce.ipynb #bdf6da59
 def _html_table(result):
@@ -380,10 +486,13 @@ def _html_table(result):
     for cell, published, ours, tolerance, agrees, note in result.table[COLUMNS].itertuples(index=False):
         word, kind = words[agrees]
         values = "".join(f'<td class="n">{_number(v)}</td>' for v in (published, ours, tolerance))
-        rows.append(f'<tr class="{kind}{" noted" if note and kind == "off" else ""}"><td>{escape(str(cell))}</td>{values}'
-                    f'<td>{word}</td><td>{escape(note)}</td></tr>')
+        rows.append(
+            f'<tr class="{kind}{" noted" if note and kind == "off" else ""}"><td>{escape(str(cell))}</td>{values}'
+            f"<td>{word}</td><td>{escape(note)}</td></tr>"
+        )
     head = "".join(f'<th class="n">{c}</th>' if c in COLUMNS[1:4] else f"<th>{c}</th>" for c in COLUMNS)
     return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
 
 def _number(value):
     "Six significant digits; nothing for NaN."
@@ -409,15 +518,21 @@ def write(results, out) -> None:
         base.parent.mkdir(parents=True, exist_ok=True)
         if result.table is not None:
             result.table.to_csv(f"{base}.csv", index=False, lineterminator="\n")
-        for suffix, figure in result.figures.items(): save_figure(figure, f"{base}{suffix}")
+        for suffix, figure in result.figures.items():
+            save_figure(figure, f"{base}{suffix}")
     out.mkdir(parents=True, exist_ok=True)
     (out / "scoreboard.html").write_text(scoreboard(results, "html"), encoding="utf-8")
     (out / "scoreboard.md").write_text(scoreboard(results, "markdown"), encoding="utf-8")
 
 # %% ../nbs/91_reproduce.ipynb #d4b0ea9c
 def main(argv=None) -> int:
-    "The command `cost-eval`: 0 when all is well, 1 when something differs, failed or could not be fetched, 2 for a mistaken call."
-    parser = argparse.ArgumentParser(prog="cost-eval", description="Recompute the tables and figures of five papers and compare them with the published numbers.")
+    """The command `cost-eval`: 0 when all is well, 1 when something differs, failed or could not be
+    fetched, 2 for a mistaken call.
+    """
+    parser = argparse.ArgumentParser(
+        prog="cost-eval",
+        description="Recompute the tables and figures of five papers and compare them with the published numbers.",
+    )
     parser.add_argument("--version", action="version", version=f"cost-eval {version('cost_eval')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_reproduce(commands)
@@ -436,17 +551,38 @@ def main(argv=None) -> int:
 # %% ../nbs/91_reproduce.ipynb #6472977a
 def _add_reproduce(commands):
     "cost-eval reproduce [ITEM...]"
-    parser = commands.add_parser("reproduce", help="recompute tables and figures, compare them with the published numbers")
-    parser.add_argument("items", nargs="*", metavar="ITEM", help="a paper, paper/item or a pattern such as 'expected_cost/table*' (default: everything)")
-    parser.add_argument("--budget", choices=BUDGETS, default="quick", help="full: also what takes long (default: quick)")
+    parser = commands.add_parser(
+        "reproduce", help="recompute tables and figures, compare them with the published numbers"
+    )
+    parser.add_argument(
+        "items",
+        nargs="*",
+        metavar="ITEM",
+        help="a paper, paper/item or a pattern such as 'expected_cost/table*' (default: everything)",
+    )
+    parser.add_argument(
+        "--budget", choices=BUDGETS, default="quick", help="full: also what takes long (default: quick)"
+    )
     parser.add_argument("--data", metavar="DIR", help="where to look for data first")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="how many items to run at a time (default: 1)")
-    parser.add_argument("--out", default="_reproduced", metavar="DIR", help="where the results go (default: _reproduced)")
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="how many items to run at a time (default: 1)"
+    )
+    parser.add_argument(
+        "--out", default="_reproduced", metavar="DIR", help="where the results go (default: _reproduced)"
+    )
     parser.set_defaults(run=_reproduce)
+
 
 def _reproduce(arguments):
     optional_import("matplotlib", extra="book").use("agg")
-    results = run(arguments.items, budget=arguments.budget, data_dir=arguments.data, jobs=arguments.jobs, out=arguments.out, progress=True)
+    results = run(
+        arguments.items,
+        budget=arguments.budget,
+        data_dir=arguments.data,
+        jobs=arguments.jobs,
+        out=arguments.out,
+        progress=True,
+    )
     for result in results:
         if result.verdict == "failed":
             print(f"{result.name} failed\n{result.note}", file=sys.stderr)
@@ -461,10 +597,14 @@ def _add_list(commands):
     parser.add_argument("items", nargs="*", metavar="ITEM")
     parser.set_defaults(run=_list)
 
+
 def _list(arguments):
     broken = discover()
     for item in select(arguments.items, broken):
-        print(f"{item.name:36} {item.budget:6} {item.title}" + (f"  (needs {', '.join(item.needs)})" if item.needs else ""))
+        print(
+            f"{item.name:36} {item.budget:6} {item.title}"
+            + (f"  (needs {', '.join(item.needs)})" if item.needs else "")
+        )
     for result in broken:
         print(f"{result.name:36} failed {result.note.partition(chr(10))[0]}", file=sys.stderr)
     return int(bool(broken))
@@ -472,16 +612,31 @@ def _list(arguments):
 # %% ../nbs/91_reproduce.ipynb #8eb4ad22
 def _add_data(commands):
     "cost-eval data fetch|list"
-    commands = commands.add_parser("data", help="list and fetch data sets").add_subparsers(required=True, metavar="COMMAND")
+    commands = commands.add_parser("data", help="list and fetch data sets").add_subparsers(
+        required=True, metavar="COMMAND"
+    )
     parser = commands.add_parser("list", help="list the data sets and what is at hand")
     parser.add_argument("--data", metavar="DIR", help="where to look first")
     parser.set_defaults(run=_data_list)
     parser = commands.add_parser("fetch", help="download data sets into the user's cache")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a data set or a pattern such as 'ferrer/*' (default: all)")
-    parser.add_argument("--small", action="store_true", help="the small public files only; never fails, so that a build goes on without them")
-    parser.add_argument("--timeout", type=float, default=30., metavar="S", help="seconds after which a silent host is given up (default: 30)")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="a data set or a pattern such as 'ferrer/*' (default: all)"
+    )
+    parser.add_argument(
+        "--small",
+        action="store_true",
+        help="the small public files only; never fails, so that a build goes on without them",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=30.0,
+        metavar="S",
+        help="seconds after which a silent host is given up (default: 30)",
+    )
     parser.add_argument("--data", metavar="DIR", help="where to look first")
     parser.set_defaults(run=_data_fetch)
+
 
 def _data_list(arguments):
     states = {name: datasets.state(name, data_dir=arguments.data) for name in datasets.DATASETS}
@@ -499,11 +654,15 @@ def _data_fetch(arguments):
     missing, unreachable = [], set()
     for name in names:
         try:
-            paths = datasets.fetch(name, data_dir=arguments.data, timeout=arguments.timeout, unreachable=unreachable)
+            paths = datasets.fetch(
+                name, data_dir=arguments.data, timeout=arguments.timeout, unreachable=unreachable
+            )
             print(f"{name:28} {', '.join(map(str, paths))}", flush=True)
         except datasets.DataNotAvailable as error:
             missing.append(name)
             print(f"{name:28} not fetched: {error.reason}", flush=True)
     if missing:
-        print(f"{len(names) - len(missing)} of {len(names)} data sets at hand; what needs the others will say so")
+        print(
+            f"{len(names) - len(missing)} of {len(names)} data sets at hand; what needs the others will say so"
+        )
     return int(bool(missing) and not arguments.small)

@@ -34,17 +34,23 @@ _all_ = ["weighted_accuracy", "expected_weighted_accuracy", "h_measure"]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #29a90631
 def _numbers(value, name: str, *, scalar: bool = False) -> np.ndarray:
-    "`value` as a float array (or one number); `TypeError` for what is not a number, `ValueError` for an array where one number is needed."
-    try: v = np.asarray(value, float)
-    except (TypeError, ValueError): raise TypeError(f"{name}: numbers are needed, got {value!r}") from None
-    if scalar and v.ndim: raise ValueError(f"{name}: one number is needed, got shape {v.shape}")
+    """`value` as a float array (or one number); `TypeError` for what is not a number, `ValueError` for
+    an array where one number is needed.
+    """
+    try:
+        v = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: numbers are needed, got {value!r}") from None
+    if scalar and v.ndim:
+        raise ValueError(f"{name}: one number is needed, got shape {v.shape}")
     return v
 
 
 def _positive(value, name: str, **kwargs) -> np.ndarray:
     "Positive finite numbers as a float array; `ValueError` for others."
     v = _numbers(value, name, **kwargs)
-    if not (np.isfinite(v) & (v > 0)).all(): raise ValueError(f"{name}: must be positive and finite, got {value}")
+    if not (np.isfinite(v) & (v > 0)).all():
+        raise ValueError(f"{name}: must be positive and finite, got {value}")
     return v
 
 
@@ -52,61 +58,133 @@ def _unit(value, name: str, *, open: bool = False, **kwargs) -> np.ndarray:
     "Numbers in [0, 1], or strictly between, as a float array; `ValueError` for others."
     v = _numbers(value, name, **kwargs)
     inside = (v > 0) & (v < 1) if open else (v >= 0) & (v <= 1)
-    if not inside.all(): raise ValueError(f"{name}: must lie {'strictly between 0 and 1' if open else 'between 0 and 1'}, got {value}")
+    if not inside.all():
+        raise ValueError(
+            f"{name}: must lie {'strictly between 0 and 1' if open else 'between 0 and 1'}, got {value}"
+        )
     return v
 
 
 def _broadcast(**arrays) -> list:
     "The arrays in one shape; `ValueError` naming them if they have none."
-    try: return np.broadcast_arrays(*arrays.values())
-    except ValueError: raise ValueError(f"{', '.join(arrays)}: shapes {', '.join(str(a.shape) for a in arrays.values())} do not fit together") from None
+    try:
+        return np.broadcast_arrays(*arrays.values())
+    except ValueError:
+        raise ValueError(
+            f"{', '.join(arrays)}: shapes {', '.join(str(a.shape) for a in arrays.values())} do not fit together"
+        ) from None
 
 # %% ../nbs/40_weighted_accuracy.ipynb #65b7492f
 def cost_weight(
-    fn_cost: ArrayLike,  # what a missed positive costs beyond a found one, > 0
-    fp_cost: ArrayLike,  # what a false alarm costs beyond a rightful "negative", > 0; broadcasts
-) -> np.ndarray:         # in (0, 1)
-    "Weight of a positive sample in the weighted accuracy, C_FN/(C_FN + C_FP): Lombardo et al. (2025), eq. (4). `ValueError` unless both are positive."
+    fn_cost,
+    fp_cost,
+) -> np.ndarray:
+    """Weight of a positive sample in the weighted accuracy, C_FN/(C_FN + C_FP):
+
+    Lombardo et al. (2025), eq. (4). `ValueError` unless both are positive.
+
+    Parameters
+    ----------
+    fn_cost : array_like
+        what a missed positive costs beyond a found one, > 0
+    fp_cost : array_like
+        what a false alarm costs beyond a rightful "negative", > 0; broadcasts
+
+    Returns
+    -------
+    ndarray
+        in (0, 1)
+    """
     fn, fp = _broadcast(fn_cost=_positive(fn_cost, "fn_cost"), fp_cost=_positive(fp_cost, "fp_cost"))
-    with np.errstate(over="ignore"): return (1 / (1 + fp / fn))[()]
+    with np.errstate(over="ignore"):
+        return (1 / (1 + fp / fn))[()]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #e7a6cd63
 def target_weight(
-    weight: ArrayLike,             # C_FN/(C_FN + C_FP), in [0, 1]
-    prevalence: ArrayLike,         # of the data at hand, in (0, 1)
-    target_prevalence: ArrayLike,  # of the population the classifier is for, in (0, 1); all broadcast
-) -> np.ndarray:                   # in [0, 1]
-    """The weight with which data of one prevalence give the weighted accuracy at another: Lombardo et al. (2025), eq. (8).
+    weight,
+    prevalence,
+    target_prevalence,
+) -> np.ndarray:
+    """The weight with which data of one prevalence give the weighted accuracy at another:
 
-    With target_prevalence .5 it balances the classes. `ValueError` for a weight outside [0, 1] or a prevalence of 0 or 1: a class without samples says nothing.
+    Lombardo et al. (2025), eq. (8).
+
+    With target_prevalence .5 it balances the classes. `ValueError` for a weight outside [0, 1] or a
+    prevalence of 0 or 1: a class without samples says nothing.
+
+    Parameters
+    ----------
+    weight : array_like
+        C_FN/(C_FN + C_FP), in [0, 1]
+    prevalence : array_like
+        of the data at hand, in (0, 1)
+    target_prevalence : array_like
+        of the population the classifier is for, in (0, 1); all broadcast
+
+    Returns
+    -------
+    ndarray
+        in [0, 1]
     """
-    w, pi, to = _broadcast(weight=_unit(weight, "weight"), prevalence=_unit(prevalence, "prevalence", open=True),
-                           target_prevalence=_unit(target_prevalence, "target_prevalence", open=True))
+    w, pi, to = _broadcast(
+        weight=_unit(weight, "weight"),
+        prevalence=_unit(prevalence, "prevalence", open=True),
+        target_prevalence=_unit(target_prevalence, "target_prevalence", open=True),
+    )
     positive, negative = w * to * (1 - pi), (1 - w) * (1 - to) * pi
     return (positive / (positive + negative))[()]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #555a9329
 def neutral_prevalence(
-    weight: ArrayLike,             # C_FN/(C_FN + C_FP), in [0, 1]
-    target_prevalence: ArrayLike,  # in (0, 1)
+    weight,
+    target_prevalence,
 ) -> np.ndarray:
-    "The prevalence of data on which plain accuracy is the weighted accuracy of the target: Lombardo et al. (2025), section 3.2."
-    w, to = _broadcast(weight=_unit(weight, "weight"), target_prevalence=_unit(target_prevalence, "target_prevalence", open=True))
+    """The prevalence of data on which plain accuracy is the weighted accuracy of the target:
+
+    Lombardo et al. (2025), section 3.2.
+
+    Parameters
+    ----------
+    weight : array_like
+        C_FN/(C_FN + C_FP), in [0, 1]
+    target_prevalence : array_like
+        in (0, 1)
+    """
+    w, to = _broadcast(
+        weight=_unit(weight, "weight"),
+        target_prevalence=_unit(target_prevalence, "target_prevalence", open=True),
+    )
     return (w * to / (w * to + (1 - w) * (1 - to)))[()]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #69eea52f
 def expected_positive_share(
-    prevalence: ArrayLike,  # in (0, 1), any shape
-    a: float,               # w ~ Beta(a, b),
-    b: float,               # mean a/(a + b)
+    prevalence,
+    a: float,
+    b: float,
 ) -> np.ndarray:
-    """Expected part of the sample weight that lies on the positives, in closed form (Gauss's 2F1); EWA is this share of the TPR plus the rest of the TNR.
+    """Expected part of the sample weight that lies on the positives, in closed form (Gauss's 2F1);
 
-    Where SciPy's 2F1 fails (large a, small b) or loses digits (odds below 1e-6) the quadrature of `expected_weighted_accuracy` takes over.
-    `ValueError` for a prevalence of 0 or 1 and shapes that are not positive.
+    EWA is this share of the TPR plus the rest of the TNR.
+
+    Where SciPy's 2F1 fails (large a, small b) or loses digits (odds below 1e-6) the quadrature of
+    `expected_weighted_accuracy` takes over. `ValueError` for a prevalence of 0 or 1 and shapes that
+    are not positive.
+
+    Parameters
+    ----------
+    prevalence : array_like
+        in (0, 1), any shape
+    a : float
+        w ~ Beta(a, b),
+    b : float
+        mean a/(a + b)
     """
-    pi, a, b = _unit(prevalence, "prevalence", open=True), float(_positive(a, "a", scalar=True)), float(_positive(b, "b", scalar=True))
-    swap = pi > .5
+    pi, a, b = (
+        _unit(prevalence, "prevalence", open=True),
+        float(_positive(a, "a", scalar=True)),
+        float(_positive(b, "b", scalar=True)),
+    )
+    swap = pi > 0.5
     odds = np.where(swap, (1 - pi) / pi, pi / (1 - pi))
     first, second = np.where(swap, b, a), np.where(swap, a, b)
     share = first / (a + b) * odds * hyp2f1(1, first + 1, first + second + 1, 1 - odds)
@@ -119,103 +197,187 @@ def expected_positive_share(
 
 # %% ../nbs/40_weighted_accuracy.ipynb #3ba85d92
 def _log_odds_range(density, low: float, high: float) -> tuple[float, float, np.ndarray, float]:
-    "Ends of the support in log odds of w, breakpoints around the largest of 2,001 values of the density in between, and that value."
+    """Ends of the support in log odds of w, breakpoints around the largest of 2,001 values of the
+    density in between, and that value.
+    """
     w = np.linspace(low, high, 2003)[1:-1]
     u = np.array([float(np.squeeze(density(v))) for v in w])
-    if not (u >= 0).all(): raise ValueError(f"density: {u[~(u >= 0)][0]} at w = {w[~(u >= 0)][0]:g}; a density is not negative")
-    near = np.clip(w[np.argmax(u)] + (w[1] - w[0]) * np.array([-60, -12, -3, -1, 0, 1, 3, 12, 60]), w[0], w[-1])
-    return *(np.clip(logit(v), -36, 36) for v in (low, high)), np.unique(logit(near)), u.max() or 1.
+    if not (u >= 0).all():
+        raise ValueError(f"density: {u[~(u >= 0)][0]} at w = {w[~(u >= 0)][0]:g}; a density is not negative")
+    near = np.clip(
+        w[np.argmax(u)] + (w[1] - w[0]) * np.array([-60, -12, -3, -1, 0, 1, 3, 12, 60]), w[0], w[-1]
+    )
+    return *(np.clip(logit(v), -36, 36) for v in (low, high)), np.unique(logit(near)), u.max() or 1.0
 
 # %% ../nbs/40_weighted_accuracy.ipynb #b7220bfa
 def expected_weighted_accuracy_over(
-    counts,                       # `BinaryCounts` or array (..., 2, 2), true class in rows
-    density: Callable,            # u(w) >= 0, a number for a number; need not integrate to 1
-    support: tuple = (0., 1.),    # where it is positive, within [0, 1]
-) -> np.ndarray:                  # shape (...)
-    """EWA for any density of the weight, by adaptive quadrature in the log odds of w: Lombardo et al. (2025), eq. (9).
+    counts,
+    density: Callable,
+    support: tuple = (0.0, 1.0),
+) -> np.ndarray:
+    """EWA for any density of the weight, by adaptive quadrature in the log odds of w:
 
-    A density much narrower than a thousandth of `support` needs a narrower support. `ValueError` for a bad support, a negative density, and an integral that is 0 or does not converge.
+    Lombardo et al. (2025), eq. (9).
+
+    A density much narrower than a thousandth of `support` needs a narrower support. `ValueError`
+    for a bad support, a negative density, and an integral that is 0 or does not converge.
+
+    Parameters
+    ----------
+    counts
+        `BinaryCounts` or array (..., 2, 2), true class in rows
+    density : Callable
+        u(w) >= 0, a number for a number; need not integrate to 1
+    support : tuple, default (0.0, 1.0)
+        where it is positive, within [0, 1]
+
+    Returns
+    -------
+    ndarray
+        shape (...)
     """
     c = counts if isinstance(counts, BinaryCounts) else BinaryCounts.from_matrix(counts)
     low, high = (float(_unit(s, "support", scalar=True)) for s in support)
-    if not low < high: raise ValueError(f"support: (low, high) with low < high is needed, got {support}")
+    if not low < high:
+        raise ValueError(f"support: (low, high) with low < high is needed, got {support}")
     start, stop, points, scale = _log_odds_range(density, low, high)
+
     def integrand(s):
         w, rest = expit(s), expit(-s)
         share = (w * c.tp + rest * c.tn) / (w * c.p + rest * c.n)
-        return float(np.squeeze(density(w))) / scale * w * rest * np.append(np.ravel(share), 1.)
+        return float(np.squeeze(density(w))) / scale * w * rest * np.append(np.ravel(share), 1.0)
+
     total, error = quad_vec(integrand, start, stop, epsabs=1e-12, epsrel=1e-9, limit=500, points=points)[:2]
-    if not (total[-1] > 0 and np.isfinite(total).all() and error < 1e-6 * total[-1]): raise ValueError(f"density: integrates to {total[-1]:g} over {support}, with an error of {error:.1g}; narrow the support")
+    if not (total[-1] > 0 and np.isfinite(total).all() and error < 1e-6 * total[-1]):
+        raise ValueError(
+            f"density: integrates to {total[-1]:g} over {support}, with an error of {error:.1g}; narrow the support"
+        )
     return (total[:-1] / total[-1]).reshape(np.shape(c.tp))[()]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #a67e9322
 def _envelope(fpr, tpr, prevalence: float, a: float, b: float) -> float:
-    "Integral over c ~ Beta(a, b) of the lowest cost per sample over points (fpr, tpr) on a concave curve from (0, 0) to (1, 1)."
+    """Integral over c ~ Beta(a, b) of the lowest cost per sample over points (fpr, tpr) on a concave
+    curve from (0, 0) to (1, 1).
+    """
     gain, alarm = prevalence * np.diff(tpr), (1 - prevalence) * np.diff(fpr)
-    edge = np.r_[1., gain / (gain + alarm), 0.]  # point i is best for c between edge i + 1 and edge i
+    edge = np.r_[1.0, gain / (gain + alarm), 0.0]  # point i is best for c between edge i + 1 and edge i
     of_c, of_rest = a / (a + b) * betainc(a + 1, b, edge), b / (a + b) * betainc(a, b + 1, edge)
     return float(((1 - prevalence) * fpr * -np.diff(of_c) + prevalence * (1 - tpr) * -np.diff(of_rest)).sum())
 
 
 def hand_h_measure(
-    y_true: ArrayLike,  # (N,) binary labels, both classes present
-    scores: ArrayLike,  # (N,) higher means positive
-    a: float = 2.,      # c = C_FP/(C_FP + C_FN) ~ Beta(a, b)
-    b: float = 2.,
-) -> float:             # in [0, 1], larger is better; 0 for scores that carry nothing
-    """Hand's H measure, exact: thresholds are chosen for each cost, over the ROC curve's convex hull (Hand 2009). Not the H of `h_measure`.
+    y_true,
+    scores,
+    a: float = 2.0,
+    b: float = 2.0,
+) -> float:
+    """Hand's H measure, exact: thresholds are chosen for each cost, over the ROC curve's convex hull
+    (Hand 2009).
+
+    Not the H of `h_measure`.
 
     `ValueError` for labels of one class, NaN scores and shapes that are not positive.
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) binary labels, both classes present
+    scores : array_like
+        (N,) higher means positive
+    a : float, default 2.0
+        c = C_FP/(C_FP + C_FN) ~ Beta(a, b)
+    b : float, default 2.0
+
+    Returns
+    -------
+    float
+        in [0, 1], larger is better; 0 for scores that carry nothing
     """
-    y, a, b = check_binary(y_true), float(_positive(a, "a", scalar=True)), float(_positive(b, "b", scalar=True))
-    if y.all() or not y.any(): raise ValueError("y_true: cases of both classes are needed")
+    y, a, b = (
+        check_binary(y_true),
+        float(_positive(a, "a", scalar=True)),
+        float(_positive(b, "b", scalar=True)),
+    )
+    if y.all() or not y.any():
+        raise ValueError("y_true: cases of both classes are needed")
     c = threshold_counts(y, check_scores(scores, len(y))).counts
     corner, pi = hull_vertices(c), y.mean()
     loss = _envelope(c.fpr[corner], c.tpr[corner], pi, a, b)
-    return 1 - loss / _envelope(np.array([0., 1.]), np.array([0., 1.]), pi, a, b)
+    return 1 - loss / _envelope(np.array([0.0, 1.0]), np.array([0.0, 1.0]), pi, a, b)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #c8e31ad1
 class CostParts(NamedTuple):
-    "The bill in four parts, each shaped like the leading axes of the decisions; their sum is the total cost."
-    perfect: np.ndarray        # TCC_min, the bill if every label is predicted right
-    average: np.ndarray        # C_FN FN + C_FP FP, what the confusion matrix knows
-    fn_fluctuation: np.ndarray # sum of delta_a over the missed
-    fp_fluctuation: np.ndarray # sum of epsilon_a over the false alarms
+    """The bill in four parts, each shaped like the leading axes of the decisions; their sum is the
+    total cost.
+
+    Attributes
+    ----------
+    perfect : ndarray
+        TCC_min, the bill if every label is predicted right
+    average : ndarray
+        C_FN FN + C_FP FP, what the confusion matrix knows
+    fn_fluctuation : ndarray
+        sum of delta_a over the missed
+    fp_fluctuation : ndarray
+        sum of epsilon_a over the false alarms
+    """
+
+    perfect: np.ndarray
+    average: np.ndarray
+    fn_fluctuation: np.ndarray
+    fp_fluctuation: np.ndarray
 
     @property
-    def total(self): return sum(self)
+    def total(self):
+        return sum(self)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #ab7db9be
 @dataclass(frozen=True, eq=False)
 class _CheckedCosts:
     "Four costs a sample, checked."
-    fn_costs: ArrayLike        # if it is positive and missed
-    fp_costs: ArrayLike        # if it is negative and called positive
-    tp_costs: ArrayLike = 0.   # if it is positive and found
-    tn_costs: ArrayLike = 0.   # if it is negative and left alone
+
+    fn_costs: ArrayLike  # if it is positive and missed
+    fp_costs: ArrayLike  # if it is negative and called positive
+    tp_costs: ArrayLike = 0.0  # if it is positive and found
+    tn_costs: ArrayLike = 0.0  # if it is negative and left alone
     coherent: str = "each"
 
     def __post_init__(self):
-        if self.coherent not in ("each", "mean"): raise ValueError(f"coherent: 'each' or 'mean', got {self.coherent!r}")
-        costs = {name: np.atleast_1d(_numbers(getattr(self, name), name)) for name in ("fn_costs", "fp_costs", "tp_costs", "tn_costs")}
+        if self.coherent not in ("each", "mean"):
+            raise ValueError(f"coherent: 'each' or 'mean', got {self.coherent!r}")
+        costs = {
+            name: np.atleast_1d(_numbers(getattr(self, name), name))
+            for name in ("fn_costs", "fp_costs", "tp_costs", "tn_costs")
+        }
         n = max(len(c) if c.ndim == 1 else 0 for c in costs.values())
         for name, c in costs.items():
-            if c.ndim != 1 or len(c) not in (1, n) or not n: raise ValueError(f"{name}: one number, or one for each of {n or 'N'} samples, is needed, got shape {c.shape}")
-            if not np.isfinite(c).all(): raise ValueError(f"{name}: {c[~np.isfinite(c)][0]} at position {np.flatnonzero(~np.isfinite(c))[0]}; costs are finite numbers")
+            if c.ndim != 1 or len(c) not in (1, n) or not n:
+                raise ValueError(
+                    f"{name}: one number, or one for each of {n or 'N'} samples, is needed, got shape {c.shape}"
+                )
+            if not np.isfinite(c).all():
+                raise ValueError(
+                    f"{name}: {c[~np.isfinite(c)][0]} at position {np.flatnonzero(~np.isfinite(c))[0]}; costs are finite numbers"
+                )
             object.__setattr__(self, name, np.broadcast_to(c, n))
         for right, wrong in (("tp_costs", "fn_costs"), ("tn_costs", "fp_costs")):
             extra = getattr(self, wrong) - getattr(self, right)
-            if self.coherent == "mean": extra = extra.mean(keepdims=True)
+            if self.coherent == "mean":
+                extra = extra.mean(keepdims=True)
             if not (extra > 0).all():
-                raise ValueError(f"{wrong}: an error must cost more than the right decision ({right}), but at position {np.argmin(extra)} "
-                                 f"the difference is {extra.min():g}; coherent='mean' demands it of the mean only")
+                raise ValueError(
+                    f"{wrong}: an error must cost more than the right decision ({right}), but at position {np.argmin(extra)} "
+                    f"the difference is {extra.min():g}; coherent='mean' demands it of the mean only"
+                )
 
 # %% ../nbs/40_weighted_accuracy.ipynb #026f78c2
 def _labels_and_decisions(y_true, y_pred, n: int):
     "Labels (N,) and decisions (..., N) as booleans."
     y, d = check_binary(y_true), np.asarray(y_pred)
-    if n not in (1, len(y)) or not len(y): raise ValueError(f"y_true: {len(y)} labels, but there are costs for {n} samples")
-    if d.shape[-1:] != y.shape: raise ValueError(f"y_pred: the last axis must hold {len(y)} decisions, got shape {d.shape}")
+    if n not in (1, len(y)) or not len(y):
+        raise ValueError(f"y_true: {len(y)} labels, but there are costs for {n} samples")
+    if d.shape[-1:] != y.shape:
+        raise ValueError(f"y_pred: the last axis must hold {len(y)} decisions, got shape {d.shape}")
     return y, check_binary(d.ravel(), "y_pred").reshape(d.shape)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #94b1cb89
@@ -227,7 +389,9 @@ class ExampleCosts(_CheckedCosts):
 
     @property
     def avoidable(self) -> tuple[np.ndarray, np.ndarray]:
-        "D_a and E_a: what missing sample a, and a false alarm about it, cost beyond the right decision; two arrays (N,)."
+        """D_a and E_a: what missing sample a, and a false alarm about it, cost beyond the right
+        decision; two arrays (N,).
+        """
         return self.fn_costs - self.tp_costs, self.fp_costs - self.tn_costs
 
     @property
@@ -244,167 +408,345 @@ class ExampleCosts(_CheckedCosts):
         "The bill of decisions (..., N) for labels (N,), taken apart: Lombardo et al. (2025), eq. (10)."
         y, d = _labels_and_decisions(y_true, y_pred, len(self.fn_costs))
         missed, alarms = y & ~d, ~y & d
-        (c_fn, c_fp), (extra_fn, extra_fp) = self.mean_costs, (np.broadcast_to(v, len(y)) for v in self.avoidable)
+        (c_fn, c_fp), (extra_fn, extra_fp) = (
+            self.mean_costs,
+            (np.broadcast_to(v, len(y)) for v in self.avoidable),
+        )
         perfect = np.full(d.shape[:-1], np.where(y, self.tp_costs, self.tn_costs).sum())
-        return CostParts(perfect[()], c_fn * missed.sum(-1) + c_fp * alarms.sum(-1), missed @ (extra_fn - c_fn), alarms @ (extra_fp - c_fp))
+        return CostParts(
+            perfect[()],
+            c_fn * missed.sum(-1) + c_fp * alarms.sum(-1),
+            missed @ (extra_fn - c_fn),
+            alarms @ (extra_fp - c_fp),
+        )
 
 # %% ../nbs/40_weighted_accuracy.ipynb #8d5c4145
 def total_cost(
-    y_true: ArrayLike,    # (N,) binary labels
-    y_pred: ArrayLike,    # (..., N) binary decisions
-    fn_costs: ArrayLike,  # (N,) or one number: cost of missing sample a
-    fp_costs: ArrayLike,  # (N,) or one number: cost of a false alarm about it
+    y_true,
+    y_pred,
+    fn_costs,
+    fp_costs,
     *,
-    tp_costs: ArrayLike = 0., tn_costs: ArrayLike = 0.,  # (N,) or one number: costs of right decisions
-    coherent: str = "each",  # see `ExampleCosts`
-) -> np.ndarray:          # (...), in the unit of the costs; lower is better
-    "Total classification cost with costs of each sample's own: Lombardo et al. (2025), eq. (1). `ValueError` for costs that are NaN or incoherent."
+    tp_costs=0.0,
+    tn_costs=0.0,
+    coherent: str = "each",
+) -> np.ndarray:
+    """Total classification cost with costs of each sample's own:
+
+    Lombardo et al. (2025), eq. (1). `ValueError` for costs that are NaN or incoherent.
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) binary labels
+    y_pred : array_like
+        (..., N) binary decisions
+    fn_costs : array_like
+        (N,) or one number: cost of missing sample a
+    fp_costs : array_like
+        (N,) or one number: cost of a false alarm about it
+    tp_costs, tn_costs
+        (N,) or one number: costs of right decisions
+    coherent : str, default 'each'
+        see `ExampleCosts`
+
+    Returns
+    -------
+    ndarray
+        (...), in the unit of the costs; lower is better
+    """
     n = len(check_binary(y_true))
     each = (np.broadcast_to(c, n) if np.ndim(c) == 0 else c for c in (fn_costs, fp_costs, tp_costs, tn_costs))
     return ExampleCosts(*each, coherent=coherent).parts(y_true, y_pred).total
 
 # %% ../nbs/40_weighted_accuracy.ipynb #beb08ae3
 def churn_costs(
-    revenues: ArrayLike,    # (N,) what each customer would bring, > 0
-    retention_cost: float,  # of calling one customer, > 0
-    p_eff: float = .25,     # probability that the call keeps a leaver, in (0, 1]
+    revenues,
+    retention_cost: float,
+    p_eff: float = 0.25,
 ) -> ExampleCosts:
-    """Costs of churn prediction: Lombardo et al. (2025), section 4.1. Costs are coherent in the mean only: a customer with p_eff R_a < retention_cost is not worth a call.
+    """Costs of churn prediction:
 
-    `ValueError` for revenues that are not positive and for a call that costs more than it brings on average.
+    Lombardo et al. (2025), section 4.1. Costs are coherent in the mean only: a customer with p_eff
+    R_a < retention_cost is not worth a call.
+
+    `ValueError` for revenues that are not positive and for a call that costs more than it brings on
+    average.
+
+    Parameters
+    ----------
+    revenues : array_like
+        (N,) what each customer would bring, > 0
+    retention_cost : float
+        of calling one customer, > 0
+    p_eff : float, default 0.25
+        probability that the call keeps a leaver, in (0, 1]
     """
-    r, m, p_eff = np.atleast_1d(_positive(revenues, "revenues")), float(_positive(retention_cost, "retention_cost", scalar=True)), float(_numbers(p_eff, "p_eff", scalar=True))
-    if not r.size: raise ValueError("revenues: at least one customer is needed, got none")
-    if not 0 < p_eff <= 1: raise ValueError(f"p_eff: a probability above 0 is needed, got {p_eff}")
-    if not m < p_eff * r.mean(): raise ValueError(f"retention_cost: {m:g} is not below what a call brings on average, {p_eff * r.mean():g}; then nobody should be called")
-    return ExampleCosts(p_eff * r, m, m, 0., coherent="mean")
+    r, m, p_eff = (
+        np.atleast_1d(_positive(revenues, "revenues")),
+        float(_positive(retention_cost, "retention_cost", scalar=True)),
+        float(_numbers(p_eff, "p_eff", scalar=True)),
+    )
+    if not r.size:
+        raise ValueError("revenues: at least one customer is needed, got none")
+    if not 0 < p_eff <= 1:
+        raise ValueError(f"p_eff: a probability above 0 is needed, got {p_eff}")
+    if not m < p_eff * r.mean():
+        raise ValueError(
+            f"retention_cost: {m:g} is not below what a call brings on average, {p_eff * r.mean():g}; then nobody should be called"
+        )
+    return ExampleCosts(p_eff * r, m, m, 0.0, coherent="mean")
 
 # %% ../nbs/40_weighted_accuracy.ipynb #9c58bc11
 def emblematic_models(
-    alpha: float,  # share of errors, in (0, 1)
-) -> dict:         # name -> (recall, specificity)
-    "The five emblematic models of Lombardo et al. (2025), Table 3."
+    alpha: float,
+) -> dict:
+    """The five emblematic models of Lombardo et al. (2025), Table 3.
+
+    Parameters
+    ----------
+    alpha : float
+        share of errors, in (0, 1)
+
+    Returns
+    -------
+    dict
+        name -> (recall, specificity)
+    """
     good = 1 - float(_unit(alpha, "alpha", open=True, scalar=True))
-    return {"M+": (1., 0.), "M-": (0., 1.), "Mbad": (good, good), "Mbad-": (1., good), "Mbad+": (good, 1.)}
+    return {
+        "M+": (1.0, 0.0),
+        "M-": (0.0, 1.0),
+        "Mbad": (good, good),
+        "Mbad-": (1.0, good),
+        "Mbad+": (good, 1.0),
+    }
 
 
 def _chains(ranking) -> list:
-    "Chains of groups of names, worst first, from 'a < b = c; d < e' or from a list of names (tuples are ties) or of such strings."
+    """Chains of groups of names, worst first, from 'a < b = c; d < e' or from a list of names (tuples
+    are ties) or of such strings.
+    """
     if not isinstance(ranking, str):
-        if not isinstance(ranking, (list, tuple)) or not all(isinstance(group, (str, list, tuple)) for group in ranking):
-            raise TypeError(f"ranking: a text such as 'M+ < M-' or a list of names is needed, got {ranking!r}")
+        if not isinstance(ranking, (list, tuple)) or not all(
+            isinstance(group, (str, list, tuple)) for group in ranking
+        ):
+            raise TypeError(
+                f"ranking: a text such as 'M+ < M-' or a list of names is needed, got {ranking!r}"
+            )
         if not all(isinstance(group, str) and set("<=;") & set(group) for group in ranking):
             return [[[group] if isinstance(group, str) else list(group) for group in ranking]]
         ranking = ";".join(ranking)
-    return [[[name.strip() for name in group.split("=")] for group in chain.split("<")] for chain in ranking.split(";") if chain.strip()]
+    return [
+        [[name.strip() for name in group.split("=")] for group in chain.split("<")]
+        for chain in ranking.split(";")
+        if chain.strip()
+    ]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #c681b139
 def _ordered_pairs(ranking, models) -> list:
-    "Pairs (worse, better) that a ranking states, ties in both directions; `ValueError` for unknown or repeated names and for cycles."
+    """Pairs (worse, better) that a ranking states, ties in both directions; `ValueError` for unknown
+    or repeated names and for cycles.
+    """
     pairs, ties = [], {}
     for chain in (chains := _chains(ranking)):
         names = [name for group in chain for name in group]
-        if unknown := [name for name in names if name not in models]: raise ValueError(f"ranking: no model is called {unknown[0]!r}; there are {', '.join(models)}")
-        if len(set(names)) < len(names): raise ValueError(f"ranking: a name stands twice in {' < '.join(' = '.join(g) for g in chain)}; write each once")
-        for group in chain: pairs += [pair for i, one in enumerate(group[:-1]) for pair in ((one, group[i + 1]), (group[i + 1], one))]
+        if unknown := [name for name in names if name not in models]:
+            raise ValueError(f"ranking: no model is called {unknown[0]!r}; there are {', '.join(models)}")
+        if len(set(names)) < len(names):
+            raise ValueError(
+                f"ranking: a name stands twice in {' < '.join(' = '.join(g) for g in chain)}; write each once"
+            )
+        for group in chain:
+            pairs += [
+                pair
+                for i, one in enumerate(group[:-1])
+                for pair in ((one, group[i + 1]), (group[i + 1], one))
+            ]
         pairs += [(worse[0], better[0]) for worse, better in zip(chain[:-1], chain[1:])]
-    if not pairs: raise ValueError(f"ranking: at least two models are needed, as in 'M+ < M-', got {ranking!r}")
+    if not pairs:
+        raise ValueError(f"ranking: at least two models are needed, as in 'M+ < M-', got {ranking!r}")
+
     def root(name):  # tied names stand for one
-        while name in ties: name = ties[name]
+        while name in ties:
+            name = ties[name]
         return name
+
     for group in (group for chain in chains for group in chain):
         ties |= {root(name): root(group[0]) for name in group[1:] if root(name) != root(group[0])}
     order = TopologicalSorter()
     for chain in chains:
-        for worse, better in zip(chain[:-1], chain[1:]): order.add(root(better[0]), root(worse[0]))
-    try: order.prepare()
-    except CycleError as error: raise ValueError(f"ranking: it goes in a circle, {' < '.join(error.args[1])}; write = for models that are equally good") from None
+        for worse, better in zip(chain[:-1], chain[1:]):
+            order.add(root(better[0]), root(worse[0]))
+    try:
+        order.prepare()
+    except CycleError as error:
+        raise ValueError(
+            f"ranking: it goes in a circle, {' < '.join(error.args[1])}; write = for models that are equally good"
+        ) from None
     return pairs
 
 # %% ../nbs/40_weighted_accuracy.ipynb #a95e258c
 class WeightConstraint(NamedTuple):
-    "What one pair of models says about the weight."
+    """What one pair of models says about the weight.
+
+    Attributes
+    ----------
+    worse : str
+    better : str
+    kind : str
+        "lower", "upper": w is at least, at most `bound`; "always": nothing; "never": no weight strictly
+        between 0 and 1
+    bound : float
+        nan for "always" and "never"
+    """
+
     worse: str
     better: str
-    kind: str     # "lower", "upper": w is at least, at most `bound`; "always": nothing; "never": no weight strictly between 0 and 1
-    bound: float  # nan for "always" and "never"
+    kind: str
+    bound: float
 
 
 def _constraint(worse, better, models, prevalence) -> WeightConstraint:
     "The weights for which `better` is at least as good as `worse`."
     recall, specificity = np.subtract(models[better], models[worse])
     gain, loss = prevalence * recall, (1 - prevalence) * specificity
-    if gain >= 0 and loss >= 0: return WeightConstraint(worse, better, "always", np.nan)
-    if gain <= 0 and loss <= 0: return WeightConstraint(worse, better, "never", np.nan)
+    if gain >= 0 and loss >= 0:
+        return WeightConstraint(worse, better, "always", np.nan)
+    if gain <= 0 and loss <= 0:
+        return WeightConstraint(worse, better, "never", np.nan)
     return WeightConstraint(worse, better, "lower" if gain > 0 else "upper", float(loss / (loss - gain)))
 
 # %% ../nbs/40_weighted_accuracy.ipynb #63cff99a
 @dataclass(frozen=True)
 class WeightRange:
-    "The weights that agree with a ranking: low <= w <= high, both nan if there are none."
+    """The weights that agree with a ranking: low <= w <= high, both nan if there are none.
+
+    Attributes
+    ----------
+    low : float
+    high : float
+    constraints : tuple
+        a `WeightConstraint` for each pair
+    conflicts : tuple
+        pairs of constraints (or single "never" ones) that exclude each other
+    """
+
     low: float
     high: float
-    constraints: tuple  # a `WeightConstraint` for each pair
-    conflicts: tuple    # pairs of constraints (or single "never" ones) that exclude each other
+    constraints: tuple
+    conflicts: tuple
 
     @property
-    def empty(self) -> bool: return bool(self.conflicts)
+    def empty(self) -> bool:
+        return bool(self.conflicts)
 
     @property
     def cost_ratio(self) -> tuple[float, float]:
         "The interval as cost ratios C_FN/C_FP."
-        with np.errstate(divide="ignore"): return tuple(float(np.divide(w, 1 - w)) for w in (self.low, self.high))
+        with np.errstate(divide="ignore"):
+            return tuple(float(np.divide(w, 1 - w)) for w in (self.low, self.high))
 
 # %% ../nbs/40_weighted_accuracy.ipynb #8efe5b44
 def _check_models(models) -> dict:
     "Name -> (recall, specificity) as floats; `TypeError` or `ValueError` for anything else."
-    if not isinstance(models, Mapping): raise TypeError(f"models: a mapping name -> (recall, specificity) is needed, got {type(models).__name__}")
+    if not isinstance(models, Mapping):
+        raise TypeError(
+            f"models: a mapping name -> (recall, specificity) is needed, got {type(models).__name__}"
+        )
     checked = {name: _unit(rates, f"models[{name!r}]") for name, rates in models.items()}
-    if wrong := [name for name, rates in checked.items() if rates.shape != (2,)]: raise ValueError(f"models[{wrong[0]!r}]: two numbers, recall and specificity, are needed, got {models[wrong[0]]}")
+    if wrong := [name for name, rates in checked.items() if rates.shape != (2,)]:
+        raise ValueError(
+            f"models[{wrong[0]!r}]: two numbers, recall and specificity, are needed, got {models[wrong[0]]}"
+        )
     return {name: (float(rates[0]), float(rates[1])) for name, rates in checked.items()}
 
 # %% ../nbs/40_weighted_accuracy.ipynb #65c2aafd
 def weight_range_from_ranking(
-    ranking,            # worst first: "M+ < Mbad = M-; Mbad- < Mbad+" or ["M+", ("Mbad", "M-")]; partial rankings are chains joined by ;
-    prevalence: float,  # in (0, 1)
-    alpha: float = .6,  # share of errors of the emblematic models, in (0, 1)
+    ranking,
+    prevalence: float,
+    alpha: float = 0.6,
     *,
-    models: Mapping | None = None,  # name -> (recall, specificity); None: `emblematic_models(alpha)`
+    models: Mapping | None = None,
 ) -> WeightRange:
-    """The weights w for which the weighted accuracies of some models are ordered as stated: Lombardo et al. (2025), section 5.2, for any models and rankings.
+    """The weights w for which the weighted accuracies of some models are ordered as stated:
 
-    `ValueError` for unknown names, cycles, a name twice, recalls or specificities outside [0, 1], and a prevalence of 0 or 1.
+    Lombardo et al. (2025), section 5.2, for any models and rankings.
+
+    `ValueError` for unknown names, cycles, a name twice, recalls or specificities outside [0, 1],
+    and a prevalence of 0 or 1.
+
+    Parameters
+    ----------
+    ranking
+        worst first: "M+ < Mbad = M-; Mbad- < Mbad+" or ["M+", ("Mbad", "M-")]; partial rankings are
+        chains joined by ;
+    prevalence : float
+        in (0, 1)
+    alpha : float, default 0.6
+        share of errors of the emblematic models, in (0, 1)
+    models : Mapping, optional
+        name -> (recall, specificity); None: `emblematic_models(alpha)`
     """
     models = emblematic_models(alpha) if models is None else _check_models(models)
     pi = float(_unit(prevalence, "prevalence", open=True, scalar=True))
     found = tuple(_constraint(*pair, models, pi) for pair in _ordered_pairs(ranking, models))
     lower, upper = ([c for c in found if c.kind == kind] for kind in ("lower", "upper"))
-    clash = tuple((c,) for c in found if c.kind == "never") + tuple((a, b) for a in lower for b in upper if a.bound > b.bound + 1e-12)
-    low, high = max([0.] + [c.bound for c in lower]), min([1.] + [c.bound for c in upper])
+    clash = tuple((c,) for c in found if c.kind == "never") + tuple(
+        (a, b) for a in lower for b in upper if a.bound > b.bound + 1e-12
+    )
+    low, high = max([0.0] + [c.bound for c in lower]), min([1.0] + [c.bound for c in upper])
     return WeightRange(np.nan, np.nan, found, clash) if clash else WeightRange(low, max(low, high), found, ())
 
 # %% ../nbs/40_weighted_accuracy.ipynb #8fc888c1
 def plot_weight_range(
-    found: WeightRange,  # from `weight_range_from_ranking`
+    found: WeightRange,
     ax=None,
 ):
-    "The constraints of a ranking on the weight axis (below) and the cost-ratio axis (above); returns the Axes."
+    """The constraints of a ranking on the weight axis (below) and the cost-ratio axis (above); returns
+    the Axes.
+
+    Parameters
+    ----------
+    found : WeightRange
+        from `weight_range_from_ranking`
+    ax : optional
+    """
     ax = ensure_axes(ax, figsize=(6.4, 2.8))
     ax.clear()
     bounded = [c for c in found.constraints if c.kind != "always"]
     for k, c in enumerate(bounded):
-        if c.kind == "never": ax.text(.5, k, f"{c.worse} < {c.better}: impossible", ha="center", va="center", color=COLORS[2])
+        if c.kind == "never":
+            ax.text(0.5, k, f"{c.worse} < {c.better}: impossible", ha="center", va="center", color=COLORS[2])
         else:
-            ends, color = ((c.bound, 1) if c.kind == "lower" else (0, c.bound)), COLORS[0 if c.kind == "lower" else 1]
-            ax.plot(ends, [k, k], color=color, lw=6, ls="-", solid_capstyle="butt", alpha=.6)
+            ends, color = (
+                ((c.bound, 1) if c.kind == "lower" else (0, c.bound)),
+                COLORS[0 if c.kind == "lower" else 1],
+            )
+            ax.plot(ends, [k, k], color=color, lw=6, ls="-", solid_capstyle="butt", alpha=0.6)
             ax.plot(c.bound, k, ">" if c.kind == "lower" else "<", color=color, ms=9)
             words = {"s": f"{c.worse} < {c.better}", "fontsize": 9}
-            if ends[1] - ends[0] > .3: ax.text(np.mean(ends), k + .22, ha="center", va="bottom", **words)
-            else: ax.text(c.bound + (-.03 if c.kind == "lower" else .03), k, ha="right" if c.kind == "lower" else "left", va="center", **words)
-    if not found.empty: ax.axvspan(found.low, max(found.high, found.low + .003), color="0.75", alpha=.5, lw=0)
-    title = "no weight agrees: " + "; ".join(" and ".join(f"{c.worse}<{c.better}" for c in pair) for pair in found.conflicts[:2]) if found.empty else (
-        f"{found.low:.3f} ≤ w ≤ {found.high:.3f},  {found.cost_ratio[0]:.3g} ≤ $C_{{FN}}/C_{{FP}}$ ≤ {found.cost_ratio[1]:.3g}")
-    ax.set(xlim=(0, 1), ylim=(-.6, len(bounded)), yticks=[], xlabel="weight of a positive sample, $w$")
+            if ends[1] - ends[0] > 0.3:
+                ax.text(np.mean(ends), k + 0.22, ha="center", va="bottom", **words)
+            else:
+                ax.text(
+                    c.bound + (-0.03 if c.kind == "lower" else 0.03),
+                    k,
+                    ha="right" if c.kind == "lower" else "left",
+                    va="center",
+                    **words,
+                )
+    if not found.empty:
+        ax.axvspan(found.low, max(found.high, found.low + 0.003), color="0.75", alpha=0.5, lw=0)
+    title = (
+        "no weight agrees: "
+        + "; ".join(" and ".join(f"{c.worse}<{c.better}" for c in pair) for pair in found.conflicts[:2])
+        if found.empty
+        else (
+            f"{found.low:.3f} ≤ w ≤ {found.high:.3f},  {found.cost_ratio[0]:.3g} ≤ $C_{{FN}}/C_{{FP}}$ ≤ {found.cost_ratio[1]:.3g}"
+        )
+    )
+    ax.set(xlim=(0, 1), ylim=(-0.6, len(bounded)), yticks=[], xlabel="weight of a positive sample, $w$")
     ax.set_title(title, fontsize=10)
     ratios = np.array([1 / 9, 1 / 3, 1, 3, 9])
     above = ax.secondary_xaxis(1.0)
@@ -415,7 +757,8 @@ def plot_weight_range(
 def _move_ranking(axes, artists, prevalence, alpha, **order):
     "Redraw the constraints, or say what is wrong with the order."
     names = list(order.values())
-    if len(set(names)) == len(names): return plot_weight_range(weight_range_from_ranking(names, prevalence, alpha), axes)
+    if len(set(names)) == len(names):
+        return plot_weight_range(weight_range_from_ranking(names, prevalence, alpha), axes)
     axes.clear()
     axes.set(xticks=[], yticks=[], title="each model once, please")
 
@@ -425,53 +768,106 @@ def explore_ranking():
     widgets = optional_import("ipywidgets", extra="book")
     names = ["M+", "Mbad", "M-", "Mbad-", "Mbad+"]
     places = ("worst", "second", "third", "fourth", "best")
-    menus = {place: widgets.Dropdown(options=names, value=name, description=place, layout=widgets.Layout(width="13em")) for place, name in zip(places, names)}
+    menus = {
+        place: widgets.Dropdown(
+            options=names, value=name, description=place, layout=widgets.Layout(width="13em")
+        )
+        for place, name in zip(places, names)
+    }
     image, show = live_figure(lambda axes: None, _move_ranking, (6.6, 3.2), columns=1)
-    return explorer({**menus, "prevalence": slider("prevalence", .05, .01, .99, .01), "alpha": slider("α, errors of Mbad", .6, .05, .95, .05)}, image, show)
+    return explorer(
+        {
+            **menus,
+            "prevalence": slider("prevalence", 0.05, 0.01, 0.99, 0.01),
+            "alpha": slider("α, errors of Mbad", 0.6, 0.05, 0.95, 0.05),
+        },
+        image,
+        show,
+    )
 
 # %% ../nbs/40_weighted_accuracy.ipynb #0e8a75b6
 def mean_ranks(
-    values: np.ndarray,  # (..., n)
+    values: np.ndarray,
 ) -> np.ndarray:
-    "Ranks along the last axis, 1 for the largest; ties get the mean of their ranks."
-    if values.dtype.kind in "ub": values = values.astype(np.int64)  # the sign is about to change
+    """Ranks along the last axis, 1 for the largest; ties get the mean of their ranks.
+
+    Parameters
+    ----------
+    values : ndarray
+        (..., n)
+    """
+    if values.dtype.kind in "ub":
+        values = values.astype(np.int64)  # the sign is about to change
     n = values.shape[-1]
     order = np.argsort(-values, axis=-1, kind="stable")
     ordered = np.take_along_axis(values, order, -1)
     step = ordered[..., 1:] != ordered[..., :-1]
     edge = np.ones((*values.shape[:-1], 1), bool)
     first = np.maximum.accumulate(np.where(np.concatenate([edge, step], -1), np.arange(n), 0), axis=-1)
-    last = np.minimum.accumulate(np.where(np.concatenate([step, edge], -1), np.arange(n), n)[..., ::-1], axis=-1)[..., ::-1]
+    last = np.minimum.accumulate(
+        np.where(np.concatenate([step, edge], -1), np.arange(n), n)[..., ::-1], axis=-1
+    )[..., ::-1]
     out = np.empty(values.shape)
     np.put_along_axis(out, order, (first + last) / 2 + 1, -1)
     return out
 
 
 def rank_correlation(
-    x: np.ndarray,  # (..., n) ranks
-    y: np.ndarray,  # (..., n) ranks
-    n0=None,        # weights 1/(x + n0)^2 + 1/(y + n0)^2; None: equal weights
-) -> np.ndarray:    # (...)
-    "Pearson correlation of ranks along the last axis; nan where all ranks are equal."
+    x: np.ndarray,
+    y: np.ndarray,
+    n0=None,
+) -> np.ndarray:
+    """Pearson correlation of ranks along the last axis; nan where all ranks are equal.
+
+    Parameters
+    ----------
+    x : ndarray
+        (..., n) ranks
+    y : ndarray
+        (..., n) ranks
+    n0 : optional
+        weights 1/(x + n0)^2 + 1/(y + n0)^2; None: equal weights
+
+    Returns
+    -------
+    ndarray
+        (...)
+    """
     w = np.ones(np.shape(x)) if n0 is None else 1 / (x + n0) ** 2 + 1 / (y + n0) ** 2
     dot = lambda a, b: np.einsum("...i,...i->...", a, b)
     total = w.sum(-1)
     x, y = (v - (dot(w, v) / total)[..., None] for v in (x, y))
     wx, same = w * x, (np.ptp(x, axis=-1) == 0) | (np.ptp(y, axis=-1) == 0)
-    with np.errstate(invalid="ignore", divide="ignore"): return np.where(same, np.nan, dot(wx, y) / np.sqrt(dot(wx, x) * dot(w * y, y)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(same, np.nan, dot(wx, y) / np.sqrt(dot(wx, x) * dot(w * y, y)))
 
 # %% ../nbs/40_weighted_accuracy.ipynb #4f0b0fe3
 class SpearmanMoments(NamedTuple):
-    "Moments of the weighted Spearman coefficient over random permutations."
-    mean: float   # of the coefficient
-    lower: float  # mean square deviation of those below the mean, counted as 0 for the others
-    upper: float  # the same above; lower + upper is the variance
-    error: float  # Monte Carlo standard error of `mean`; 0 if all permutations were enumerated
+    """Moments of the weighted Spearman coefficient over random permutations.
+
+    Attributes
+    ----------
+    mean : float
+        of the coefficient
+    lower : float
+        mean square deviation of those below the mean, counted as 0 for the others
+    upper : float
+        the same above; lower + upper is the variance
+    error : float
+        Monte Carlo standard error of `mean`; 0 if all permutations were enumerated
+    """
+
+    mean: float
+    lower: float
+    upper: float
+    error: float
 
 
 def _permutation_coefficients(y: np.ndarray, n0: float) -> np.ndarray:
-    "Weighted coefficients of permutations y (..., n) of 1..n with the identity, by products with fixed vectors."
-    x = np.arange(1., y.shape[-1] + 1)
+    """Weighted coefficients of permutations y (..., n) of 1..n with the identity, by products with
+    fixed vectors.
+    """
+    x = np.arange(1.0, y.shape[-1] + 1)
     f, fy = 1 / (x + n0) ** 2, 1 / (y + n0) ** 2
     total, sx = 2 * f.sum(), f @ x + fy @ x
     sy, sxx, syy = y @ f + f @ x, f @ x**2 + fy @ x**2, (y * y) @ f + f @ x**2
@@ -484,67 +880,131 @@ MOMENT_DRAWS = 1 << 17  # permutations drawn where there are too many to enumera
 
 @lru_cache(maxsize=64)
 def spearman_moments(
-    n: int,            # items, at least 3
-    n0: float = 2.,    # >= 0
-    n_draws: int = MOMENT_DRAWS,  # permutations, if there are more than eight items
+    n: int,
+    n0: float = 2.0,
+    n_draws: int = MOMENT_DRAWS,
 ) -> SpearmanMoments:
-    "Mean and one-sided variances of the weighted Spearman coefficient over random permutations, exact up to n = 8; cached. `ValueError` for fewer than three items."
-    if n < 3: raise ValueError(f"n: at least three items are needed, got {n}")
-    if not 0 <= n0 < np.inf: raise ValueError(f"n0: must be finite and not negative, got {n0}")
-    if n_draws < 100: raise ValueError(f"n_draws: at least 100 are needed, got {n_draws}")
-    if n <= 8: gamma = _permutation_coefficients(np.array(list(permutations(range(1, n + 1))), float), n0)
+    """Mean and one-sided variances of the weighted Spearman coefficient over random permutations,
+    exact up to n = 8; cached.
+
+    `ValueError` for fewer than three items.
+
+    Parameters
+    ----------
+    n : int
+        items, at least 3
+    n0 : float, default 2.0
+        >= 0
+    n_draws : int, default MOMENT_DRAWS
+        permutations, if there are more than eight items
+    """
+    if n < 3:
+        raise ValueError(f"n: at least three items are needed, got {n}")
+    if not 0 <= n0 < np.inf:
+        raise ValueError(f"n0: must be finite and not negative, got {n0}")
+    if n_draws < 100:
+        raise ValueError(f"n_draws: at least 100 are needed, got {n_draws}")
+    if n <= 8:
+        gamma = _permutation_coefficients(np.array(list(permutations(range(1, n + 1))), float), n0)
     else:
         rng, block = np.random.default_rng([20250, n]), max(1, (1 << 21) // n)
         sizes = [min(block, n_draws - start) for start in range(0, n_draws, block)]
-        items = np.arange(1., n + 1)
-        gamma = np.concatenate([_permutation_coefficients(rng.permuted(np.broadcast_to(items, (size, n)), axis=1), n0) for size in sizes])
+        items = np.arange(1.0, n + 1)
+        gamma = np.concatenate(
+            [
+                _permutation_coefficients(rng.permuted(np.broadcast_to(items, (size, n)), axis=1), n0)
+                for size in sizes
+            ]
+        )
     d = gamma - gamma.mean()
-    return SpearmanMoments(float(gamma.mean()), float((d * d * (d < 0)).mean()), float((d * d * (d > 0)).mean()), 0. if n <= 8 else float(gamma.std() / np.sqrt(len(gamma))))
+    return SpearmanMoments(
+        float(gamma.mean()),
+        float((d * d * (d < 0)).mean()),
+        float((d * d * (d > 0)).mean()),
+        0.0 if n <= 8 else float(gamma.std() / np.sqrt(len(gamma))),
+    )
 
 # %% ../nbs/40_weighted_accuracy.ipynb #616772eb
 def _standard_form(moments: SpearmanMoments, slip: bool = False) -> tuple:
     "g_0, g_1, h_-, h_+ of the standardising function; with `slip` as in the code of Lombardo et al. (2025)."
     below, above = 1 + moments.mean, 1 - moments.mean
     left, right = moments.lower / below**2, moments.upper / above**2
-    used = ((moments.lower + moments.upper) * below * above - moments.lower * below**2) / (below * above) ** 2 if slip else right
+    used = (
+        ((moments.lower + moments.upper) * below * above - moments.lower * below**2) / (below * above) ** 2
+        if slip
+        else right
+    )
     scale = above * right - below * left
     if abs(scale) < 1e-12:  # a symmetric distribution: the slope is free
         g0 = (left - right) / (1 - left - right)
-        g1 = min(1., 2 * (1 + g0) / below, 2 * (1 - g0) / above)
+        g1 = min(1.0, 2 * (1 + g0) / below, 2 * (1 - g0) / above)
     else:
         constant, slope = (used - left) / scale, (1 - left - used) / scale  # g1 = constant + slope g0
-        low, high = -1., 1.
-        for k, c in ((slope, constant), (2 / below - slope, 2 / below - constant), (-2 / above - slope, 2 / above - constant)):  # k g0 + c >= 0
-            low, high = (max(low, -c / k), high) if k > 0 else (low, min(high, -c / k)) if k < 0 else (low, high)
-        g0 = min(max(0., low), high)
+        low, high = -1.0, 1.0
+        for k, c in (
+            (slope, constant),
+            (2 / below - slope, 2 / below - constant),
+            (-2 / above - slope, 2 / above - constant),
+        ):  # k g0 + c >= 0
+            low, high = (
+                (max(low, -c / k), high) if k > 0 else (low, min(high, -c / k)) if k < 0 else (low, high)
+            )
+        g0 = min(max(0.0, low), high)
         g1 = constant + slope * g0
     return g0, g1, g1 / below - (1 + g0) / below**2, (1 - g0) / above**2 - g1 / above
 
 
 def standardize_spearman(gamma: ArrayLike, moments: SpearmanMoments, *, slip: bool = False) -> np.ndarray:
-    "Weighted Spearman coefficients on a scale on which random rankings have mean 0: increasing, -1 to -1, 1 to 1 (Lombardo 2025, from first principles)."
+    """Weighted Spearman coefficients on a scale on which random rankings have mean 0: increasing, -1
+    to -1, 1 to 1 (Lombardo 2025, from first principles).
+    """
     g0, g1, left, right = _standard_form(moments, slip)
     d = np.asarray(gamma, float) - moments.mean
     return (g0 + g1 * d + np.where(d < 0, left, right) * d * d)[()]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #a03cf102
 def weighted_spearman(
-    x: ArrayLike,      # (..., n) values; rank 1, the weightiest, is the largest
-    y: ArrayLike,      # (..., n) values
-    n0: float = 2.,    # larger: less weight on the top
+    x,
+    y,
+    n0: float = 2.0,
     *,
-    standardized: bool = False,  # map it so that random rankings have mean 0
-) -> np.ndarray:       # (...) in [-1, 1]; nan where all values are equal
-    """Additively weighted Spearman correlation, weights 1/(rank_x + n0)^2 + 1/(rank_y + n0)^2, ties by mean ranks (Lombardo et al. 2020, 2025).
+    standardized: bool = False,
+) -> np.ndarray:
+    """Additively weighted Spearman correlation, weights 1/(rank_x + n0)^2 + 1/(rank_y + n0)^2, ties by
+    mean ranks (Lombardo et al.
+
+    2020, 2025).
 
     `ValueError` for NaN, different lengths, fewer than three items or a negative n0.
+
+    Parameters
+    ----------
+    x : array_like
+        (..., n) values; rank 1, the weightiest, is the largest
+    y : array_like
+        (..., n) values
+    n0 : float, default 2.0
+        larger: less weight on the top
+    standardized : bool, default False
+        map it so that random rankings have mean 0
+
+    Returns
+    -------
+    ndarray
+        (...) in [-1, 1]; nan where all values are equal
     """
     x, y, n0 = _numbers(x, "x"), _numbers(y, "y"), float(_numbers(n0, "n0", scalar=True))
-    if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-1]: raise ValueError(f"y: as many values as in x are needed, got shapes {x.shape} and {y.shape}")
-    if x.shape[-1] < 3: raise ValueError(f"x: at least three values are needed, got {x.shape[-1]}")
+    if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"y: as many values as in x are needed, got shapes {x.shape} and {y.shape}")
+    if x.shape[-1] < 3:
+        raise ValueError(f"x: at least three values are needed, got {x.shape[-1]}")
     for name, v in (("x", x), ("y", y)):
-        if np.isnan(v).any(): raise ValueError(f"{name}: NaN at position {np.flatnonzero(np.isnan(v))[0]}; it has no place in a ranking")
-    if not 0 <= n0 < np.inf: raise ValueError(f"n0: must be finite and not negative, got {n0}")
+        if np.isnan(v).any():
+            raise ValueError(
+                f"{name}: NaN at position {np.flatnonzero(np.isnan(v))[0]}; it has no place in a ranking"
+            )
+    if not 0 <= n0 < np.inf:
+        raise ValueError(f"n0: must be finite and not negative, got {n0}")
     gamma = rank_correlation(*_broadcast(x=mean_ranks(x), y=mean_ranks(y)), n0)
     return standardize_spearman(gamma, spearman_moments(x.shape[-1], n0)) if standardized else gamma[()]
 
@@ -553,7 +1013,8 @@ def _found_positives(p: int, n: int, n_samples: int, skill, rng) -> np.ndarray:
     "True positives among the first k called, k = 0..p+n, for each sample: (n_samples, p + n + 1)."
     calls = np.arange(p + n + 1)
     low, high = np.broadcast_to(np.asarray(skill, float), 2)
-    if low == high == 0: return rng.hypergeometric(p, n, np.broadcast_to(calls, (n_samples, len(calls))))
+    if low == high == 0:
+        return rng.hypergeometric(p, n, np.broadcast_to(calls, (n_samples, len(calls))))
     scores = rng.standard_normal((n_samples, len(calls), p + n), dtype=np.float32)
     scores[..., :p] += rng.uniform(low, high, (n_samples, len(calls), 1)).astype(np.float32)
     order = np.argsort(-scores, axis=-1)
@@ -561,13 +1022,27 @@ def _found_positives(p: int, n: int, n_samples: int, skill, rng) -> np.ndarray:
 
 
 def draw_predictions(
-    revenues: np.ndarray,  # (N_tot,)
-    p: int,                # how many leave
+    revenues: np.ndarray,
+    p: int,
     n_samples: int,
-    skill,                 # standard deviations by which leavers score higher, or (low, high)
-    rng,                   # a numpy Generator
+    skill,
+    rng,
 ) -> tuple[np.ndarray, np.ndarray]:
-    "True positives and revenue of the missed, both (n_samples, N_tot + 1): prediction k calls k customers."
+    """True positives and revenue of the missed, both (n_samples, N_tot + 1): prediction k calls k
+    customers.
+
+    Parameters
+    ----------
+    revenues : ndarray
+        (N_tot,)
+    p : int
+        how many leave
+    n_samples : int
+    skill
+        standard deviations by which leavers score higher, or (low, high)
+    rng
+        a numpy Generator
+    """
     total = len(revenues)
     block, found, lost = max(1, (1 << 22) // (total * total)), [], []
     for start in range(0, n_samples, block):
@@ -575,113 +1050,245 @@ def draw_predictions(
         leavers = rng.permuted(np.broadcast_to(revenues, (size, total)), axis=1)[:, None, :p]
         tp = _found_positives(p, total - p, size, skill, rng)
         running = np.zeros((size, total + 1, p + 1))
-        np.cumsum(rng.permuted(np.broadcast_to(leavers, (size, total + 1, p)), axis=2), axis=2, out=running[..., 1:])
+        np.cumsum(
+            rng.permuted(np.broadcast_to(leavers, (size, total + 1, p)), axis=2), axis=2, out=running[..., 1:]
+        )
         found.append(tp)
         lost.append(np.take_along_axis(running, (p - tp)[..., None], -1)[..., 0])
     return np.concatenate(found), np.concatenate(lost)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #eed2fb86
-STUDY_METRICS = ("accuracy", "recall", "precision", "specificity", "npv", "f_beta", "informedness", "markedness", "mcc", "cohen_kappa", "g_mean", "single_point_auc",
-                 "class_balance_accuracy", "imbalance_accuracy", "p4", "b_roc", "weighted_class_accuracy", "weighted_relative_accuracy", "accuracy_cost_distance",
-                 "h_measure", "h_informed", "weighted_accuracy", "expected_weighted_accuracy")
+STUDY_METRICS = (
+    "accuracy",
+    "recall",
+    "precision",
+    "specificity",
+    "npv",
+    "f_beta",
+    "informedness",
+    "markedness",
+    "mcc",
+    "cohen_kappa",
+    "g_mean",
+    "single_point_auc",
+    "class_balance_accuracy",
+    "imbalance_accuracy",
+    "p4",
+    "b_roc",
+    "weighted_class_accuracy",
+    "weighted_relative_accuracy",
+    "accuracy_cost_distance",
+    "h_measure",
+    "h_informed",
+    "weighted_accuracy",
+    "expected_weighted_accuracy",
+)
 
 
 def matched_beta(
-    weight: float,  # in (0, 1)
-    n: int,         # customers whose revenues are known
-    spread: float,  # standard deviation of the revenues over their mean
+    weight: float,
+    n: int,
+    spread: float,
     *,
-    as_published: bool = False,  # the standard deviation in the place of the variance, a at least 2
-) -> tuple[float, float]:  # a, b of c = 1 - w ~ Beta(a, b)
-    "Beta density of c = C_FP/(C_FP + C_FN) with mean 1 - weight and the variance that comes from not knowing the mean revenue (a + b at most 1e8): Lombardo et al. (2025), section 6."
+    as_published: bool = False,
+) -> tuple[float, float]:
+    """Beta density of c = C_FP/(C_FP + C_FN) with mean 1 - weight and the variance that comes from not
+    knowing the mean revenue (a + b at most 1e8):
+
+    Lombardo et al. (2025), section 6.
+
+    Parameters
+    ----------
+    weight : float
+        in (0, 1)
+    n : int
+        customers whose revenues are known
+    spread : float
+        standard deviation of the revenues over their mean
+    as_published : bool, default False
+        the standard deviation in the place of the variance, a at least 2
+
+    Returns
+    -------
+    tuple[float, float]
+        a, b of c = 1 - w ~ Beta(a, b)
+    """
     weight = float(_unit(weight, "weight", open=True, scalar=True))
     c, sigma = 1 - weight, max((1 - weight) * spread / np.sqrt(n), 1e-4 * np.sqrt(weight * (1 - weight)))
     a = c * (c * (1 - c) / (sigma if as_published else sigma**2) - 1)
-    if as_published: a = max(a, 2.)
-    if not a > 0: raise ValueError(f"spread: {spread:g} is too wide for {n} customers: no Beta density has that mean and variance")
+    if as_published:
+        a = max(a, 2.0)
+    if not a > 0:
+        raise ValueError(
+            f"spread: {spread:g} is too wide for {n} customers: no Beta density has that mean and variance"
+        )
     return float(a), float(a / c - a)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #2b147e1a
 def published_value(
-    name: str,        # one of STUDY_METRICS
-    c: BinaryCounts,  # all with the same number of positives and of negatives
-    a: float,         # c = C_FP/(C_FP + C_FN) ~ Beta(a, b)
+    name: str,
+    c: BinaryCounts,
+    a: float,
     b: float,
 ) -> np.ndarray | None:
-    "A metric as the published numbers have it, with 1e-9 added to some denominators or a Beta integral on 998 points (up to a factor); None where nothing is special."
+    """A metric as the published numbers have it, with 1e-9 added to some denominators or a Beta
+    integral on 998 points (up to a factor);
+
+    None where nothing is special.
+
+    Parameters
+    ----------
+    name : str
+        one of STUDY_METRICS
+    c : BinaryCounts
+        all with the same number of positives and of negatives
+    a : float
+        c = C_FP/(C_FP + C_FN) ~ Beta(a, b)
+    b : float
+    """
     e, x = 1e-9, np.linspace(0, 1, 1000)[1:-1]
     prec, fnr = c.tp / (c.tp + c.fp + e), c.fn / (c.tn + c.fn + e)
-    forms = {"precision": lambda: prec, "npv": lambda: c.tn / (c.tn + c.fn + e), "markedness": lambda: prec - fnr, "b_roc": lambda: (c.tpr + prec) / 2,
-             "p4": lambda: 4 * c.tp * c.tn / (4 * c.tp * c.tn + (c.tp + c.tn) * (c.fp + c.fn) + e),
-             "mcc": lambda: (c.tp * c.tn - c.fp * c.fn) / (np.sqrt((c.tp + c.fp) * c.p * c.n * (c.tn + c.fn)) + e)}
-    if name in forms: return forms[name]()
-    if name not in ("h_informed", "expected_weighted_accuracy"): return None
+    forms = {
+        "precision": lambda: prec,
+        "npv": lambda: c.tn / (c.tn + c.fn + e),
+        "markedness": lambda: prec - fnr,
+        "b_roc": lambda: (c.tpr + prec) / 2,
+        "p4": lambda: 4 * c.tp * c.tn / (4 * c.tp * c.tn + (c.tp + c.tn) * (c.fp + c.fn) + e),
+        "mcc": lambda: (c.tp * c.tn - c.fp * c.fn) / (np.sqrt((c.tp + c.fp) * c.p * c.n * (c.tn + c.fn)) + e),
+    }
+    if name in forms:
+        return forms[name]()
+    if name not in ("h_informed", "expected_weighted_accuracy"):
+        return None
     log_u = (a - 1) * np.log(x) + (b - 1) * np.log1p(-x)
     mean = lambda v: np.trapezoid(np.exp(log_u - log_u.max()) * v, x)  # up to a factor, which no ranking sees
     p, n = c.p.flat[0], c.n.flat[0]
-    if name == "h_informed": return 1 - (mean(x) * c.fp + mean(1 - x) * c.fn) / (mean(x) * n + mean(1 - x) * p)
+    if name == "h_informed":
+        return 1 - (mean(x) * c.fp + mean(1 - x) * c.fn) / (mean(x) * n + mean(1 - x) * p)
     return c.tp * mean((1 - x) / (p * (1 - x) + n * x)) + c.tn * mean(x / (p * (1 - x) + n * x))
 
 # %% ../nbs/40_weighted_accuracy.ipynb #a80a55d6
 def dense_ranks(
     values: np.ndarray,
-    tolerance: float = 1e-12,  # of the largest finite magnitude
+    tolerance: float = 1e-12,
 ) -> np.ndarray:
-    "Integers in the order of the values, 0 for the smallest; neighbours that differ by rounding errors only are equal."
+    """Integers in the order of the values, 0 for the smallest; neighbours that differ by rounding
+    errors only are equal.
+
+    Parameters
+    ----------
+    values : ndarray
+    tolerance : float, default 1e-12
+        of the largest finite magnitude
+    """
     order = np.argsort(values, axis=None)
     ordered = values.ravel()[order]
     scale = np.abs(ordered[np.isfinite(ordered)]).max(initial=0)
-    with np.errstate(invalid="ignore"): place = np.append(0, np.cumsum(np.diff(ordered) > tolerance * scale))
+    with np.errstate(invalid="ignore"):
+        place = np.append(0, np.cumsum(np.diff(ordered) > tolerance * scale))
     out = np.empty(len(order), np.int16 if place[-1] < 1 << 15 else np.int32)  # 16 bits are sorted by radix
     out[order] = place
     return out.reshape(values.shape)
 
 
 def metric_table(
-    name: str,                   # of METRICS, or "h_informed"
-    p: int, n: int,              # positives, negatives
+    name: str,
+    p: int,
+    n: int,
     weight: float,
-    beta: tuple[float, float],   # a, b of c = 1 - w, from `matched_beta`
-    as_published: bool = False,  # as `published_value` has it
-) -> np.ndarray:                 # (p + 1, n + 1), by TP and FP
-    "Dense ranks of a metric over all confusion matrices with p positives and n negatives, larger is better; 0/0 counts as 0."
-    tp, fp = np.meshgrid(np.arange(p + 1.), np.arange(n + 1.), indexing="ij")
+    beta: tuple[float, float],
+    as_published: bool = False,
+) -> np.ndarray:
+    """Dense ranks of a metric over all confusion matrices with p positives and n negatives, larger is
+    better;
+
+    0/0 counts as 0.
+
+    Parameters
+    ----------
+    name : str
+        of METRICS, or "h_informed"
+    p, n
+        positives, negatives
+    weight : float
+    beta : tuple[float, float]
+        a, b of c = 1 - w, from `matched_beta`
+    as_published : bool, default False
+        as `published_value` has it
+
+    Returns
+    -------
+    ndarray
+        (p + 1, n + 1), by TP and FP
+    """
+    tp, fp = np.meshgrid(np.arange(p + 1.0), np.arange(n + 1.0), indexing="ij")
     c, metric = BinaryCounts(tp, fp, p - tp, n - fp), METRICS["h_measure" if name == "h_informed" else name]
     sign = 1 if metric.greater_is_better else -1
-    if as_published and (values := published_value(name, c, *beta)) is not None: return dense_ranks(sign * values, 0.)  # its 1e-9 breaks ties, and is meant to
+    if as_published and (values := published_value(name, c, *beta)) is not None:
+        return dense_ranks(sign * values, 0.0)  # its 1e-9 breaks ties, and is meant to
     shapes = {"h_informed": beta, "expected_weighted_accuracy": beta[::-1]}.get(name, ())  # of c, of w
-    return dense_ranks(sign * metric(c, np.array([[0, 1 - weight], [weight, 0]]), undefined=0., **dict(zip("ab", shapes))))
+    return dense_ranks(
+        sign * metric(c, np.array([[0, 1 - weight], [weight, 0]]), undefined=0.0, **dict(zip("ab", shapes)))
+    )
 
 # %% ../nbs/40_weighted_accuracy.ipynb #d3cb873f
 def bill_ranks(
-    tp: np.ndarray,    # (..., N_tot + 1) true positives of the prediction with k calls, from `draw_predictions`
-    lost: np.ndarray,  # revenue of the missed
-    p: int,            # how many leave
-    mean: float,       # revenue
+    tp: np.ndarray,
+    lost: np.ndarray,
+    p: int,
+    mean: float,
     weight: float,
 ) -> np.ndarray:
-    "Ranks of the predictions by their bill, 1 for the lowest: Lombardo et al. (2025), eq. (11), in units of p_eff."
+    """Ranks of the predictions by their bill, 1 for the lowest:
+
+    Lombardo et al. (2025), eq. (11), in units of p_eff.
+
+    Parameters
+    ----------
+    tp : ndarray
+        (..., N_tot + 1) true positives of the prediction with k calls, from `draw_predictions`
+    lost : ndarray
+        revenue of the missed
+    p : int
+        how many leave
+    mean : float
+        revenue
+    weight : float
+    """
     false_alarms, missed = np.arange(tp.shape[-1]) - tp, p - tp
     return mean_ranks(-dense_ranks(mean * (1 - weight) * (false_alarms - missed) + lost))
 
 
-def study_correlation(name: str, rank: np.ndarray, bill: np.ndarray, weighted: bool, as_published: bool) -> np.ndarray:
-    "Rank correlation of a metric with the bill, not yet standardised; weights go to the best predictions, as published to the worst (ACD excepted)."
-    if weighted and as_published and name != "accuracy_cost_distance": rank, bill = (rank.shape[-1] + 1 - r for r in (rank, bill))
-    return rank_correlation(rank, bill, 2. if weighted else None)
+def study_correlation(
+    name: str, rank: np.ndarray, bill: np.ndarray, weighted: bool, as_published: bool
+) -> np.ndarray:
+    """Rank correlation of a metric with the bill, not yet standardised; weights go to the best
+    predictions, as published to the worst (ACD excepted).
+    """
+    if weighted and as_published and name != "accuracy_cost_distance":
+        rank, bill = (rank.shape[-1] + 1 - r for r in (rank, bill))
+    return rank_correlation(rank, bill, 2.0 if weighted else None)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #677a76d5
-def _study_row(revenues, prevalence, weights, names, n_samples, mean, spread, weighted, as_published, skill, seed) -> np.ndarray:
+def _study_row(
+    revenues, prevalence, weights, names, n_samples, mean, spread, weighted, as_published, skill, seed
+) -> np.ndarray:
     "Correlations (weights, metrics, samples) at one prevalence; weighted ones not yet standardised."
     total, ranks, out = len(revenues), {}, np.empty((len(weights), len(names), n_samples))
     p = round(total * prevalence)
     tp, lost = draw_predictions(revenues, p, n_samples, skill, np.random.default_rng(seed))
     fp = np.arange(total + 1) - tp
     for i, weight in enumerate(weights):
-        bill, beta = bill_ranks(tp, lost, p, mean, weight), matched_beta(weight, total, spread, as_published=as_published)
+        bill, beta = (
+            bill_ranks(tp, lost, p, mean, weight),
+            matched_beta(weight, total, spread, as_published=as_published),
+        )
         for j, name in enumerate(names):
-            varies = name in ("h_informed", "expected_weighted_accuracy") or METRICS[name].needs_costs  # with the weight
-            if varies or name not in ranks: ranks[name] = mean_ranks(metric_table(name, p, total - p, weight, beta, as_published)[tp, fp])
+            varies = (
+                name in ("h_informed", "expected_weighted_accuracy") or METRICS[name].needs_costs
+            )  # with the weight
+            if varies or name not in ranks:
+                ranks[name] = mean_ranks(metric_table(name, p, total - p, weight, beta, as_published)[tp, fp])
             out[i, j] = study_correlation(name, ranks[name], bill, weighted, as_published)
     return out
 
@@ -689,61 +1296,155 @@ def _study_row(revenues, prevalence, weights, names, n_samples, mean, spread, we
 def _check_study(revenues, prevalences, weights, metrics, n_samples, p_eff, population, skill):
     "Arguments of `cost_correlation` as arrays."
     r, skills = _positive(revenues, "revenues"), _numbers(skill, "skill")
-    if skills.shape not in ((), (2,)) or not np.isfinite(skills).all() or not 0 <= skills.flat[0] <= skills.flat[-1]: raise ValueError(f"skill: a number that is not negative, or (low, high), is needed, got {skill}")
-    if r.ndim != 1 or len(r) < 3: raise ValueError(f"revenues: one number for each of at least three customers is needed, got shape {r.shape}")
-    pi, w = np.ravel(_unit(prevalences, "prevalences", open=True)), np.ravel(_unit(weights, "weights", open=True))
-    if (empty := [v for v in pi if not 0 < round(len(r) * v) < len(r)]): raise ValueError(f"prevalences: {empty[0]:g} of {len(r)} customers leaves a class empty; take more customers")
+    if (
+        skills.shape not in ((), (2,))
+        or not np.isfinite(skills).all()
+        or not 0 <= skills.flat[0] <= skills.flat[-1]
+    ):
+        raise ValueError(f"skill: a number that is not negative, or (low, high), is needed, got {skill}")
+    if r.ndim != 1 or len(r) < 3:
+        raise ValueError(
+            f"revenues: one number for each of at least three customers is needed, got shape {r.shape}"
+        )
+    pi, w = (
+        np.ravel(_unit(prevalences, "prevalences", open=True)),
+        np.ravel(_unit(weights, "weights", open=True)),
+    )
+    if empty := [v for v in pi if not 0 < round(len(r) * v) < len(r)]:
+        raise ValueError(
+            f"prevalences: {empty[0]:g} of {len(r)} customers leaves a class empty; take more customers"
+        )
     names = list(STUDY_METRICS if metrics is None else [metrics] if isinstance(metrics, str) else metrics)
-    if unknown := [name for name in names if name not in METRICS and name != "h_informed"]: raise ValueError(f"metrics: no metric is called {unknown}; there are {', '.join(STUDY_METRICS)}, and METRICS")
-    if n_samples < 2: raise ValueError(f"n_samples: at least 2 are needed for a standard deviation, got {n_samples}")
-    if not 0 < p_eff <= 1: raise ValueError(f"p_eff: a probability above 0 is needed, got {p_eff}")
+    if unknown := [name for name in names if name not in METRICS and name != "h_informed"]:
+        raise ValueError(
+            f"metrics: no metric is called {unknown}; there are {', '.join(STUDY_METRICS)}, and METRICS"
+        )
+    if n_samples < 2:
+        raise ValueError(f"n_samples: at least 2 are needed for a standard deviation, got {n_samples}")
+    if not 0 < p_eff <= 1:
+        raise ValueError(f"p_eff: a probability above 0 is needed, got {p_eff}")
     everyone = r if population is None else _positive(population, "population")
-    if not everyone.size: raise ValueError("population: at least one revenue is needed, got none")
+    if not everyone.size:
+        raise ValueError("population: at least one revenue is needed, got none")
     return r, pi, w, names, everyone
 
 # %% ../nbs/40_weighted_accuracy.ipynb #65742c22
 def cost_correlation(
-    revenues: ArrayLike,     # (N_tot,) one customer's revenue each, > 0
-    prevalences: ArrayLike,  # shares of leavers, in (0, 1)
-    weights: ArrayLike,      # C_FN/(C_FN + C_FP), in (0, 1)
+    revenues,
+    prevalences,
+    weights,
     *,
-    metrics=None,            # names of METRICS, and "h_informed"; None: the 23 of the paper
+    metrics=None,
     n_samples: int = 100,
-    p_eff: float = .25,      # scales all costs alike, so that no ranking depends on it
-    weighted: bool = False, as_published: bool = False,  # standardised weighted Spearman; with the slips behind the paper's figures
-    skill=0.,                # standard deviations by which leavers score higher, or (low, high)
-    population: ArrayLike | None = None,  # (M,) revenues that the mean costs are taken from; None: `revenues`
-    rng=None, n_jobs: int = 1,
+    p_eff: float = 0.25,
+    weighted: bool = False,
+    as_published: bool = False,
+    skill=0.0,
+    population=None,
+    rng=None,
+    n_jobs: int = 1,
 ):
-    """Rank correlation of metrics with the total cost in churn prediction: Lombardo et al. (2025), section 6, Algorithm 1. Independent of `n_jobs`.
+    """Rank correlation of metrics with the total cost in churn prediction:
 
-    Returns a tidy DataFrame: metric, prevalence, weight, mean and std (over samples; std/sqrt(n_samples) is the Monte Carlo error of the mean). `ValueError` for weights or prevalences outside (0, 1), unknown metrics, revenues that are not positive.
+    Lombardo et al. (2025), section 6, Algorithm 1. Independent of `n_jobs`.
+
+    Returns a tidy DataFrame: metric, prevalence, weight, mean and std (over samples;
+    std/sqrt(n_samples) is the Monte Carlo error of the mean). `ValueError` for weights or
+    prevalences outside (0, 1), unknown metrics, revenues that are not positive.
+
+    Parameters
+    ----------
+    revenues : array_like
+        (N_tot,) one customer's revenue each, > 0
+    prevalences : array_like
+        shares of leavers, in (0, 1)
+    weights : array_like
+        C_FN/(C_FN + C_FP), in (0, 1)
+    metrics : optional
+        names of METRICS, and "h_informed"; None: the 23 of the paper
+    n_samples : int, default 100
+    p_eff : float, default 0.25
+        scales all costs alike, so that no ranking depends on it
+    weighted, as_published
+        standardised weighted Spearman; with the slips behind the paper's figures
+    skill : default 0.0
+        standard deviations by which leavers score higher, or (low, high)
+    population : array_like, optional
+        (M,) revenues that the mean costs are taken from; None: `revenues`
+    rng, n_jobs
     """
     pd = optional_import("pandas", extra="book")
-    r, pi, w, names, everyone = _check_study(revenues, prevalences, weights, metrics, n_samples, p_eff, population, skill)
+    r, pi, w, names, everyone = _check_study(
+        revenues, prevalences, weights, metrics, n_samples, p_eff, population, skill
+    )
     seeds = np.random.default_rng(rng).bit_generator.seed_seq.spawn(len(pi))
-    arguments = [(r, v, w, names, n_samples, everyone.mean(), everyone.std() / everyone.mean(), weighted, as_published, skill, seed) for v, seed in zip(pi, seeds)]
-    if n_jobs == 1: rows = [_study_row(*a) for a in arguments]
+    arguments = [
+        (
+            r,
+            v,
+            w,
+            names,
+            n_samples,
+            everyone.mean(),
+            everyone.std() / everyone.mean(),
+            weighted,
+            as_published,
+            skill,
+            seed,
+        )
+        for v, seed in zip(pi, seeds)
+    ]
+    if n_jobs == 1:
+        rows = [_study_row(*a) for a in arguments]
     else:
         joblib = optional_import("joblib", extra="book")
         rows = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(_study_row)(*a) for a in arguments)
     corr = np.array(rows)
-    if weighted: corr = standardize_spearman(corr, spearman_moments(len(r) + 1), slip=as_published)
+    if weighted:
+        corr = standardize_spearman(corr, spearman_moments(len(r) + 1), slip=as_published)
     index = pd.MultiIndex.from_product([pi, w, names], names=["prevalence", "weight", "metric"])
-    table = pd.DataFrame({"mean": corr.mean(-1).ravel(), "std": corr.std(-1).ravel()}, index=index).reset_index()
+    table = pd.DataFrame(
+        {"mean": corr.mean(-1).ravel(), "std": corr.std(-1).ravel()}, index=index
+    ).reset_index()
     return table[["metric", "prevalence", "weight", "mean", "std"]]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #2f46b880
 def study_ranks(
-    revenues: ArrayLike, prevalence: float, weight: float,  # as for `cost_correlation`
-    metric: str,         # one of METRICS, or "h_informed"
+    revenues,
+    prevalence: float,
+    weight: float,
+    metric: str,
     *,
-    as_published: bool = False, skill=0., population: ArrayLike | None = None, rng=None,
+    as_published: bool = False,
+    skill=0.0,
+    population=None,
+    rng=None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    "Ranks (1 is best) of the predictions of one sample by a metric and by their bill, each (N_tot + 1,): prediction k calls k customers."
-    prevalence, weight = (_numbers(v, name, scalar=True) for name, v in (("prevalence", prevalence), ("weight", weight)))
-    r, pi, w, (name, *_), everyone = _check_study(revenues, prevalence, weight, str(metric), 2, .25, population, skill)
+    """Ranks (1 is best) of the predictions of one sample by a metric and by their bill, each (N_tot +
+    1,): prediction k calls k customers.
+
+    Parameters
+    ----------
+    revenues, prevalence, weight
+        as for `cost_correlation`
+    metric : str
+        one of METRICS, or "h_informed"
+    as_published, skill, population, rng
+    """
+    prevalence, weight = (
+        _numbers(v, name, scalar=True) for name, v in (("prevalence", prevalence), ("weight", weight))
+    )
+    r, pi, w, (name, *_), everyone = _check_study(
+        revenues, prevalence, weight, str(metric), 2, 0.25, population, skill
+    )
     total, p = len(r), round(len(r) * pi[0])
     tp, lost = (v[0] for v in draw_predictions(r, p, 1, skill, np.random.default_rng(rng)))
-    table = metric_table(name, p, total - p, w[0], matched_beta(w[0], total, everyone.std() / everyone.mean(), as_published=as_published), as_published)
+    table = metric_table(
+        name,
+        p,
+        total - p,
+        w[0],
+        matched_beta(w[0], total, everyone.std() / everyone.mean(), as_published=as_published),
+        as_published,
+    )
     return mean_ranks(table[tp, np.arange(total + 1) - tp]), bill_ranks(tp, lost, p, everyone.mean(), w[0])

@@ -50,11 +50,21 @@ def table_1():
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #7a20111d
 def least_chance(
-    costs,        # K x K cost matrix, true class first
-    rare,         # class (index) that might be true
-    other,        # class that is true otherwise
+    costs,
+    rare,
+    other,
 ) -> float:
-    "Smallest probability of `rare` at which a Bayes decision between the two predicts it."
+    """Smallest probability of `rare` at which a Bayes decision between the two predicts it.
+
+    Parameters
+    ----------
+    costs
+        K x K cost matrix, true class first
+    rare
+        class (index) that might be true
+    other
+        class that is true otherwise
+    """
     p = np.linspace(0, 1, 100_001)
     posteriors = np.zeros((len(p), len(np.asarray(costs.array))))
     posteriors[:, rare], posteriors[:, other] = p, 1 - p
@@ -62,12 +72,28 @@ def least_chance(
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #febf7d98
 def interval_ranks(
-    n_resamples=1000,  # number of replicates
-    confidence=.95,    # of the interval
-):                     # lb, ub counted from 1
-    "Ranks of the replicates at the ends of the interval: Table 2 of Margineantu & Dietterich (2000)."
+    n_resamples=1000,
+    confidence=0.95,
+):
+    """Ranks of the replicates at the ends of the interval:
+
+    Table 2 of Margineantu & Dietterich (2000).
+
+    Parameters
+    ----------
+    n_resamples : default 1000
+        number of replicates
+    confidence : default 0.95
+        of the interval
+
+    Returns
+    -------
+    result
+        lb, ub counted from 1
+    """
     low = int(np.floor((1 - confidence) / 2 * n_resamples + 1e-9)) + 1
     return low, n_resamples + 1 - low
+
 
 @reproduces("bootstrap", "table2")
 def table_2():
@@ -84,18 +110,30 @@ def class_shares():
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #3f37fe17
 @dataclass(frozen=True)
 class Domain:
-    "Five classes in the unit square with the areas of Table 3: a reconstruction, not the paper's drawing."
-    waves: tuple  # (amplitude, frequency, phase) along x, the same along y
-    hosts: tuple  # the classes that surround class 3 and class 4
+    """Five classes in the unit square with the areas of Table 3: a reconstruction, not the paper's
+    drawing.
+
+    Attributes
+    ----------
+    waves : tuple
+        (amplitude, frequency, phase) along x, the same along y
+    hosts : tuple
+        the classes that surround class 3 and class 4
+    """
+
+    waves: tuple
+    hosts: tuple
 
     def plan(self):
-        "Edges of the strips of classes 0, 1, 2, and the squares (left, right, bottom, top) of classes 4 and 3."
+        """Edges of the strips of classes 0, 1, 2, and the squares (left, right, bottom, top) of
+        classes 4 and 3.
+        """
         p, (host3, host4) = class_shares(), self.hosts
         area4 = p[4] + p[3] * (host3 == 4)
         edges = np.cumsum([0, *(p[k] + area4 * (host4 == k) + p[3] * (host3 == k) for k in range(3))])
         middle = (edges[:-1] + edges[1:]) / 2
-        at4 = .08 + area4**.5 / 2, middle[host4]
-        at3 = at4 if host3 == 4 else (.75, middle[host3])
+        at4 = 0.08 + area4**0.5 / 2, middle[host4]
+        at3 = at4 if host3 == 4 else (0.75, middle[host3])
         return edges, {k: _square(at, area) for k, at, area in ((4, at4, area4), (3, at3, p[3]))}
 
     def classify(self, points):
@@ -113,12 +151,17 @@ class Domain:
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #5a121e98
 def _square(centre, area):
     "left, right, bottom, top"
-    half = area**.5 / 2
+    half = area**0.5 / 2
     return tuple(c + sign * half for c in centre for sign in (-1, 1))
 
-DOMAINS = (Domain(((.10, 1, .0), (.12, 1, .1)), hosts=(1, 1)), Domain(((.06, 2, .3), (.08, 2, .0)), hosts=(0, 1)),
-           Domain(((.15, 1, .5), (.05, 3, .4)), hosts=(2, 2)), Domain(((.12, 2, .2), (.15, 1, .6)), hosts=(4, 0)),
-           Domain(((.00, 1, .0), (.20, 1, .25)), hosts=(1, 2)))
+
+DOMAINS = (
+    Domain(((0.10, 1, 0.0), (0.12, 1, 0.1)), hosts=(1, 1)),
+    Domain(((0.06, 2, 0.3), (0.08, 2, 0.0)), hosts=(0, 1)),
+    Domain(((0.15, 1, 0.5), (0.05, 3, 0.4)), hosts=(2, 2)),
+    Domain(((0.12, 2, 0.2), (0.15, 1, 0.6)), hosts=(4, 0)),
+    Domain(((0.00, 1, 0.0), (0.20, 1, 0.25)), hosts=(1, 2)),
+)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #b2bbc06f
 @reproduces("bootstrap", "table3")
@@ -133,18 +176,22 @@ def table_3():
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #8fb967c2
 def plot_domain(domain, ax, n_grid=400):
     "Class regions of a domain."
-    side = (np.arange(n_grid) + .5) / n_grid
+    side = (np.arange(n_grid) + 0.5) / n_grid
     points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     labels = domain.classify(points).reshape(n_grid, n_grid)
     colors = [COLORS[k] for k in (0, 1, 3, 2, 4)]
     listed = optional_import("matplotlib.colors", extra="book").ListedColormap(colors)
-    ax.imshow(labels, origin="lower", extent=(0, 1, 0, 1), cmap=listed, vmin=0, vmax=4, interpolation="nearest")
+    ax.imshow(
+        labels, origin="lower", extent=(0, 1, 0, 1), cmap=listed, vmin=0, vmax=4, interpolation="nearest"
+    )
     ax.grid(False)
     for k in range(5):
         inside = points[labels.ravel() == k]
         depth = np.abs(inside - np.median(inside, axis=0)).sum(1)
         x, y = inside[depth.argmin()]
-        ax.text(x, y + (.06 if k == 3 else 0), str(k), ha="center", va="center", weight="bold", color="black")
+        ax.text(
+            x, y + (0.06 if k == 3 else 0), str(k), ha="center", va="center", weight="bold", color="black"
+        )
     return ax
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #bcec2cb4
@@ -157,19 +204,42 @@ def figure_1():
     for i, (ax, domain) in enumerate(zip(axes, DOMAINS)):
         plot_domain(domain, ax).set(title=f"domain {i}", xlabel="feature 1", xticks=(0, 1), yticks=(0, 1))
     axes[0].set_ylabel("feature 2")
-    return Reproduction(compare(published("bootstrap", "figure1"), {}), fig, "a reconstruction: same class areas, other boundaries")
+    return Reproduction(
+        compare(published("bootstrap", "figure1"), {}),
+        fig,
+        "a reconstruction: same class areas, other boundaries",
+    )
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #517f698c
 MODELS = tuple(f"M{k}" for k in range(1, 10))
 
+
 def cost_limits(
-    model,                # "M1" to "M9"
-):                        # (5, 5), true class first
-    "Upper limits of the uniform distributions of Table 4."
+    model,
+):
+    """Upper limits of the uniform distributions of Table 4.
+
+    Parameters
+    ----------
+    model
+        "M1" to "M9"
+
+    Returns
+    -------
+    result
+        (5, 5), true class first
+    """
     table = published("bootstrap", "table4").set_index("cell")
     limits, p = table.loc[f"{model}/off the diagonal"], np.array(class_shares())
-    ratio = {"times 1": np.ones((5, 5)), "times P(i)/P(j)": p / p[:, None], "times P(j)/P(i)": p[:, None] / p}[limits["unit"]]
-    return np.where(np.eye(5, dtype=bool), table.loc[f"{model}/on the diagonal", "published"], limits["published"] * ratio)
+    ratio = {
+        "times 1": np.ones((5, 5)),
+        "times P(i)/P(j)": p / p[:, None],
+        "times P(j)/P(i)": p[:, None] / p,
+    }[limits["unit"]]
+    return np.where(
+        np.eye(5, dtype=bool), table.loc[f"{model}/on the diagonal", "published"], limits["published"] * ratio
+    )
+
 
 def draw_costs(model, n, rng=None):
     "n random cost matrices of a cost model, (n, 5, 5)."
@@ -186,16 +256,33 @@ def table_4():
         costs = draw_costs(model, n, rng)
         ours[f"{model}/on the diagonal"] = costs[:, diagonal].max()
         ours[f"{model}/off the diagonal"] = (costs / divide.get(model, 1))[:, ~diagonal].max()
-    errors = {row.cell: row.published * 10 / (5 * n) for row in rows.itertuples()}  # the largest of many uniform numbers
-    return Reproduction(compare(rows, ours, monte_carlo_error=errors), note="ours: the largest of the costs drawn")
+    errors = {
+        row.cell: row.published * 10 / (5 * n) for row in rows.itertuples()
+    }  # the largest of many uniform numbers
+    return Reproduction(
+        compare(rows, ours, monte_carlo_error=errors), note="ours: the largest of the costs drawn"
+    )
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #b71eadf4
 class Population(NamedTuple):
-    "A domain's million points as ninety classifiers see them."
-    costs: np.ndarray      # (m, 5, 5), one cost matrix a classifier
-    labels: np.ndarray     # (N,)
-    decisions: np.ndarray  # (N, m)
-    counts: np.ndarray     # (m, 5, 5) over all points
+    """A domain's million points as ninety classifiers see them.
+
+    Attributes
+    ----------
+    costs : ndarray
+        (m, 5, 5), one cost matrix a classifier
+    labels : ndarray
+        (N,)
+    decisions : ndarray
+        (N, m)
+    counts : ndarray
+        (m, 5, 5) over all points
+    """
+
+    costs: np.ndarray
+    labels: np.ndarray
+    decisions: np.ndarray
+    counts: np.ndarray
 
     def example_costs(self, start, stop):
         "Costs of the decisions on some of the points, (stop - start, m), float32."
@@ -209,20 +296,32 @@ class Population(NamedTuple):
 
     def take(self, columns):
         "Some of the classifiers."
-        return Population(self.costs[columns], self.labels, np.ascontiguousarray(self.decisions[:, columns]), self.counts[columns])
+        return Population(
+            self.costs[columns],
+            self.labels,
+            np.ascontiguousarray(self.decisions[:, columns]),
+            self.counts[columns],
+        )
+
 
 def count_all(labels, decisions):
     "Confusion counts of every classifier, (m, 5, 5)."
     cells = 5 * labels[:, None] + decisions  # a byte each
-    return np.stack([np.bincount(column, minlength=25) for column in np.ascontiguousarray(cells.T)]).reshape(-1, 5, 5)
+    return np.stack([np.bincount(column, minlength=25) for column in np.ascontiguousarray(cells.T)]).reshape(
+        -1, 5, 5
+    )
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #06e567ec
 def weighted_tree(points, labels, costs, least=2):
-    "Entropy tree, examples weighted by the mean cost of their class (C4.5-avg); a leaf holds the weight of `least` average examples."
+    """Entropy tree, examples weighted by the mean cost of their class (C4.5-avg); a leaf holds the
+    weight of `least` average examples.
+    """
     weights = np.asarray(costs).mean(axis=1)[labels]
     tree = optional_import("sklearn.tree", extra="book").DecisionTreeClassifier(
-        criterion="entropy", min_weight_fraction_leaf=least / len(labels), random_state=0)
+        criterion="entropy", min_weight_fraction_leaf=least / len(labels), random_state=0
+    )
     return tree.fit(points, labels, sample_weight=weights / weights.mean())
+
 
 def tree_decisions(tree, points):
     "What `tree.predict` says, four times as fast."
@@ -244,41 +343,93 @@ def population(domain=0, seed=0, n_points=1_000_000, n_matrices=10, n_train=1000
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #5341d7f3
 def example_weights(
-    n,                  # test examples
-    n_cells,            # pseudo-examples, one a cell of the confusion matrix
-    laplace,            # weight of a pseudo-example
+    n,
+    n_cells,
+    laplace,
     *,
     n_resamples=1000,
     rng=None,
-):                      # (n_resamples, n + n_cells), float32
-    "How often each example and each pseudo-example is drawn in each replicate."
+):
+    """How often each example and each pseudo-example is drawn in each replicate.
+
+    Parameters
+    ----------
+    n
+        test examples
+    n_cells
+        pseudo-examples, one a cell of the confusion matrix
+    laplace
+        weight of a pseudo-example
+    n_resamples : default 1000
+    rng : optional
+
+    Returns
+    -------
+    result
+        (n_resamples, n + n_cells), float32
+    """
     p = np.r_[np.ones(n), np.full(n_cells, float(laplace))]
     return np.random.default_rng(rng).multinomial(n, p / p.sum(), n_resamples).astype(np.float32)
 
+
 def replicate_sums(weights, examples, pseudo):
-    "Total cost of each replicate, (n_resamples, m), from costs of examples (n, m) and pseudo-examples (n_cells, m)."
+    """Total cost of each replicate, (n_resamples, m), from costs of examples (n, m) and
+    pseudo-examples (n_cells, m).
+    """
     n = len(examples)
     return weights[:, :n] @ examples + (weights[:, n:] @ pseudo if weights[:, n:].any() else 0)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #e13ad72e
 def holds(
-    sums,               # (n_resamples, m) replicates
-    value,              # (m,)
-    slack=0.,           # (m,) differences up to this count as none
-):                      # (m,) of bool
-    "Is the value within the bootstrap interval of 95 %?"
+    sums,
+    value,
+    slack=0.0,
+):
+    """Is the value within the bootstrap interval of 95 %?
+
+    Parameters
+    ----------
+    sums
+        (n_resamples, m) replicates
+    value
+        (m,)
+    slack : default 0.0
+        (m,) differences up to this count as none
+
+    Returns
+    -------
+    result
+        (m,) of bool
+    """
     low, high = interval_ranks(len(sums))
     return ((sums <= value + slack).sum(axis=0) >= low) & ((sums < value - slack).sum(axis=0) < high)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #6e8c65a0
 def bcost_holds(
     data: Population,
-    laplace=.1,         # lambda
-    n_sets=1000,        # test sets, consecutive points of the population
-    n=1000,             # examples a test set
+    laplace=0.1,
+    n_sets=1000,
+    n=1000,
     rng=None,
-):                      # (n_sets, m) of bool
-    "Does the BCOST interval of each test set hold the true cost of each classifier?"
+):
+    """Does the BCOST interval of each test set hold the true cost of each classifier?
+
+    Parameters
+    ----------
+    data : Population
+    laplace : default 0.1
+        lambda
+    n_sets : default 1000
+        test sets, consecutive points of the population
+    n : default 1000
+        examples a test set
+    rng : optional
+
+    Returns
+    -------
+    result
+        (n_sets, m) of bool
+    """
     weights = example_weights(n, 25, laplace, rng=rng)
     pseudo = data.costs.reshape(-1, 25).T.astype(np.float32)
     total = (n * data.true_cost).astype(np.float32)
@@ -290,15 +441,20 @@ def permuted(
     data: Population,
     rng=None,
 ) -> Population:
-    "The second classifiers of section 4.2: decisions permuted among the points of a class, each classifier by itself."
+    """The second classifiers of section 4.2: decisions permuted among the points of a class, each
+    classifier by itself.
+    """
     rng, decisions = np.random.default_rng(rng), data.decisions.copy()
     for k in range(5):
         own = np.flatnonzero(data.labels == k)
         decisions[own] = rng.permuted(decisions[own], axis=0)
     return data._replace(decisions=decisions)
 
+
 def set_moments(data, other=None, n_sets=1000, n=1000):
-    "Mean and standard deviation of the costs in each test set (of the differences to `other`), two arrays (n_sets, m)."
+    """Mean and standard deviation of the costs in each test set (of the differences to `other`), two
+    arrays (n_sets, m).
+    """
     sets = (data.example_costs(i * n, (i + 1) * n) for i in range(n_sets))
     if other is not None:
         sets = (own - other.example_costs(i * n, (i + 1) * n) for i, own in enumerate(sets))
@@ -307,13 +463,29 @@ def set_moments(data, other=None, n_sets=1000, n=1000):
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #4a75494a
 def bdelta_accepts(
     data: Population,
-    other: Population,  # the same points, other decisions
-    laplace=0.,
+    other: Population,
+    laplace=0.0,
     n_sets=1000,
     n=1000,
     rng=None,
-):                      # (n_sets, m) of bool
-    "Does the BDELTACOST interval of each test set hold zero?"
+):
+    """Does the BDELTACOST interval of each test set hold zero?
+
+    Parameters
+    ----------
+    data : Population
+    other : Population
+        the same points, other decisions
+    laplace : default 0.0
+    n_sets : default 1000
+    n : default 1000
+    rng : optional
+
+    Returns
+    -------
+    result
+        (n_sets, m) of bool
+    """
     weights = example_weights(n, 125, laplace, rng=rng)
     cells = (data.costs[:, :, :, None] - data.costs[:, :, None, :]).reshape(-1, 125).T.astype(np.float32)
     accepted = []
@@ -324,19 +496,42 @@ def bdelta_accepts(
     return np.stack(accepted)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #bfed3732
-LAPLACES = (0., .02, .05, .1, .2, .5, 1., 2., 3.)
-SIZES = {"quick": {"seeds": 1, "n_sets": 100, "n_swept": 30, "laplaces": (0., .1, .5, 1., 3.)},
-         "full": {"seeds": 2, "n_sets": 1000, "n_swept": 80, "laplaces": LAPLACES}}
+LAPLACES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0)
+SIZES = {
+    "quick": {"seeds": 1, "n_sets": 100, "n_swept": 30, "laplaces": (0.0, 0.1, 0.5, 1.0, 3.0)},
+    "full": {"seeds": 2, "n_sets": 1000, "n_swept": 80, "laplaces": LAPLACES},
+}
+
 
 class Study(NamedTuple):
-    "One domain, one training set, ninety classifiers: shares of test sets, each (m,) or lambda -> (m,)."
-    covered: np.ndarray    # (n_sets, m): BCOST, lambda .1
-    accepted: np.ndarray   # (n_sets, m): BDELTACOST of equal classifiers, lambda 0
-    sweep: dict            # lambda -> share covered by BCOST
-    sweep_delta: dict      # lambda -> share accepted by BDELTACOST
-    moments: np.ndarray    # (2, n_sets, m): mean, standard deviation of the costs
-    differences: np.ndarray  # (2, n_sets, m): of the differences
-    true_cost: np.ndarray  # (m,)
+    """One domain, one training set, ninety classifiers: shares of test sets, each (m,) or lambda ->
+    (m,).
+
+    Attributes
+    ----------
+    covered : ndarray
+        (n_sets, m): BCOST, lambda .1
+    accepted : ndarray
+        (n_sets, m): BDELTACOST of equal classifiers, lambda 0
+    sweep : dict
+        lambda -> share covered by BCOST
+    sweep_delta : dict
+        lambda -> share accepted by BDELTACOST
+    moments : ndarray
+        (2, n_sets, m): mean, standard deviation of the costs
+    differences : ndarray
+        (2, n_sets, m): of the differences
+    true_cost : ndarray
+        (m,)
+    """
+
+    covered: np.ndarray
+    accepted: np.ndarray
+    sweep: dict
+    sweep_delta: dict
+    moments: np.ndarray
+    differences: np.ndarray
+    true_cost: np.ndarray
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #1c144c59
 @lru_cache(maxsize=None)
@@ -346,10 +541,17 @@ def study(domain=0, seed=0, n_sets=1000, n_swept=250, laplaces=LAPLACES) -> Stud
     other = permuted(data, rng=[domain, seed, 1])
     rng = np.random.default_rng([domain, seed, 2])
     return Study(
-        covered=bcost_holds(data, .1, n_sets, rng=rng), accepted=bdelta_accepts(data, other, 0., n_sets, rng=rng),
+        covered=bcost_holds(data, 0.1, n_sets, rng=rng),
+        accepted=bdelta_accepts(data, other, 0.0, n_sets, rng=rng),
         sweep={v: bcost_holds(data, v, n_swept, rng=rng).mean(axis=0) for v in sorted(set(laplaces))},
-        sweep_delta={v: bdelta_accepts(data, other, v, n_swept, rng=rng).mean(axis=0) for v in (0., .1, .5)},
-        moments=set_moments(data, None, n_sets), differences=set_moments(data, other, n_sets), true_cost=data.true_cost)
+        sweep_delta={
+            v: bdelta_accepts(data, other, v, n_swept, rng=rng).mean(axis=0) for v in (0.0, 0.1, 0.5)
+        },
+        moments=set_moments(data, None, n_sets),
+        differences=set_moments(data, other, n_sets),
+        true_cost=data.true_cost,
+    )
+
 
 def studies(budget="quick"):
     "The studies of all domains and training sets, domain by domain."
@@ -363,15 +565,19 @@ def watched(items, title):
     return optional_import("tqdm", extra="book").tqdm(items, desc=title, leave=False, disable=None)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #5eff6ba1
-MARGIN = float(norm.isf(.025 / len(MODELS)))  # standard errors that nine cells together keep with 95 %
+MARGIN = float(norm.isf(0.025 / len(MODELS)))  # standard errors that nine cells together keep with 95 %
+
 
 def by_model(shares):
     "The last axis, 9 models x 10 matrices, as two axes."
     shares = np.asarray(shares, float)
     return shares.reshape(*shares.shape[:-1], len(MODELS), -1)
 
+
 def sampling_error(holding, n_sets=1000):
-    "Standard error of a model's mean share over `n_sets` test sets and as many random matrices: (S, 90) of bool -> (9,)."
+    """Standard error of a model's mean share over `n_sets` test sets and as many random matrices: (S,
+    90) of bool -> (9,).
+    """
     shares = by_model(holding)
     of_sets = shares.mean(axis=2).var(axis=0, ddof=1) / n_sets
     p = shares.mean(axis=0)
@@ -380,20 +586,30 @@ def sampling_error(holding, n_sets=1000):
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #406319b0
 def against_spread(item, results):
-    "Compare shares of 1,000 test sets with published ones; `results` holds an (S, 90) array of bool for each reconstruction."
+    """Compare shares of 1,000 test sets with published ones; `results` holds an (S, 90) array of bool
+    for each reconstruction.
+    """
     each = 1000 * np.array([by_model(r).mean(axis=(0, 2)) for r in results])
-    published_error = np.mean([sampling_error(r)**2 for r in results], axis=0)
-    ours_error = np.sum([sampling_error(r, len(r))**2 for r in results], axis=0) / len(results)**2
-    ours, errors = (dict(zip(MODELS, v)) for v in (each.mean(axis=0), 1000 * MARGIN * np.sqrt(published_error + ours_error)))
+    published_error = np.mean([sampling_error(r) ** 2 for r in results], axis=0)
+    ours_error = np.sum([sampling_error(r, len(r)) ** 2 for r in results], axis=0) / len(results) ** 2
+    ours, errors = (
+        dict(zip(MODELS, v))
+        for v in (each.mean(axis=0), 1000 * MARGIN * np.sqrt(published_error + ours_error))
+    )
     rows = published("bootstrap", item)
     off = compare(rows, ours, monte_carlo_error=errors).query("agrees == False")["cell"]
-    return compare(rows, ours, monte_carlo_error=errors, notes={m: _domain_note(rows, each, m) for m in off}), each
+    return compare(
+        rows, ours, monte_carlo_error=errors, notes={m: _domain_note(rows, each, m) for m in off}
+    ), each
+
 
 def _domain_note(rows, each, model):
     "The cause of a cell that is off, or nothing if the domains do not reach that far."
     low, high = (f(each[:, MODELS.index(model)]) for f in (np.min, np.max))
     value = rows.set_index("cell")["published"][model]
-    return f"reconstructed domain: {low:.0f} to {high:.0f} over {len(each)} domains and training sets" * bool(low <= value <= high)
+    return f"reconstructed domain: {low:.0f} to {high:.0f} over {len(each)} domains and training sets" * bool(
+        low <= value <= high
+    )
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #6bbd9284
 @reproduces("bootstrap", "table5")
@@ -401,8 +617,12 @@ def table_5(budget="quick"):
     "Table 5: coverage of BCOST, lambda 0.1"
     done = studies(budget)
     table, each = against_spread("table5", [s.covered for s in done])
-    return Reproduction(table, plot_spread(each, "table5", "test sets of 1,000 that hold the true cost"),
-                        f"{len(each)} reconstructions, {len(done[0].covered)} test sets each")
+    return Reproduction(
+        table,
+        plot_spread(each, "table5", "test sets of 1,000 that hold the true cost"),
+        f"{len(each)} reconstructions, {len(done[0].covered)} test sets each",
+    )
+
 
 def plot_spread(each, item, label):
     "Each reconstruction a dot, the published value a bar; returns the matplotlib Figure."
@@ -412,10 +632,25 @@ def plot_spread(each, item, label):
     x = np.arange(len(MODELS))
     per_domain = len(each) // len(DOMAINS)
     for i, row in enumerate(each):
-        shift = (i - (len(each) - 1) / 2) * .6 / len(each)
-        ax.plot(x + shift, row, "o", ms=4, color=COLORS[i // per_domain], label=f"domain {i // per_domain}" if i % per_domain == 0 else None)
-    ax.hlines(published("bootstrap", item)["published"], x - .4, x + .4, color="black", ls="-", lw=1.5, label="published")
-    ax.axhline(950, color="0.5", lw=.8, ls=":")
+        shift = (i - (len(each) - 1) / 2) * 0.6 / len(each)
+        ax.plot(
+            x + shift,
+            row,
+            "o",
+            ms=4,
+            color=COLORS[i // per_domain],
+            label=f"domain {i // per_domain}" if i % per_domain == 0 else None,
+        )
+    ax.hlines(
+        published("bootstrap", item)["published"],
+        x - 0.4,
+        x + 0.4,
+        color="black",
+        ls="-",
+        lw=1.5,
+        label="published",
+    )
+    ax.axhline(950, color="0.5", lw=0.8, ls=":")
     ax.set(xticks=x, xticklabels=MODELS, ylabel=label)
     ax.legend(fontsize="small", ncols=2)
     return fig
@@ -425,8 +660,20 @@ def main_error_missing(
     data: Population,
     n_sets,
     n=1000,
-):                      # (n_sets, m) of bool
-    "Test sets without the error that contributes most to the classifier's true cost."
+):
+    """Test sets without the error that contributes most to the classifier's true cost.
+
+    Parameters
+    ----------
+    data : Population
+    n_sets
+    n : default 1000
+
+    Returns
+    -------
+    result
+        (n_sets, m) of bool
+    """
     main = (data.counts * data.costs).reshape(-1, 25).argmax(axis=1)
     cells = 5 * data.labels[:, None] + data.decisions
     return ~(cells == main).reshape(-1, n, len(main))[:n_sets].any(axis=1)
@@ -435,20 +682,29 @@ def main_error_missing(
 def swept(done, what="sweep"):
     "Lambdas and coverage of each study and model: (L,), (R, L, 9)."
     laplaces = sorted(getattr(done[0], what))
-    return np.array(laplaces), np.array([[by_model(getattr(s, what)[v]).mean(axis=1) for v in laplaces] for s in done])
+    return np.array(laplaces), np.array(
+        [[by_model(getattr(s, what)[v]).mean(axis=1) for v in laplaces] for s in done]
+    )
+
 
 @reproduces("bootstrap", "figure2")
 def figure_2(budget="quick"):
     "Figure 2: coverage of BCOST against lambda"
     laplaces, curves = swept(studies(budget))
     rows, mean = published("bootstrap", "figure2"), curves.mean(axis=0)
-    margin = MARGIN * np.sqrt(.05 * .95 / (SIZES[budget]["n_swept"] * len(curves)))  # of one curve, test sets only
-    early = mean[(laplaces > 0) & (laplaces <= .5)].max(axis=0) - mean.max(axis=0)  # 0 where the statement holds
-    narrow = np.minimum(.95 - mean[laplaces == 0][0], 0)
+    margin = MARGIN * np.sqrt(
+        0.05 * 0.95 / (SIZES[budget]["n_swept"] * len(curves))
+    )  # of one curve, test sets only
+    early = mean[(laplaces > 0) & (laplaces <= 0.5)].max(axis=0) - mean.max(
+        axis=0
+    )  # 0 where the statement holds
+    narrow = np.minimum(0.95 - mean[laplaces == 0][0], 0)
     ours = [(gap == 0).sum() for gap in (early, narrow)]
     undecided = [((gap < 0) & (gap > -margin)).sum() for gap in (early, narrow)]
     table = compare(rows, dict(zip(rows["cell"], ours)), monte_carlo_error=dict(zip(rows["cell"], undecided)))
-    return Reproduction(table, plot_sweep(laplaces, curves), "Monte Carlo: models for which it cannot be decided")
+    return Reproduction(
+        table, plot_sweep(laplaces, curves), "Monte Carlo: models for which it cannot be decided"
+    )
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #959085a4
 def plot_sweep(laplaces, curves):
@@ -457,11 +713,12 @@ def plot_sweep(laplaces, curves):
     use_style()
     fig, axes = plt.subplots(3, 3, figsize=(8.4, 6), sharex=True, sharey=True)
     for k, ax in enumerate(axes.flat):
-        ax.fill_between(laplaces, curves[:, :, k].min(axis=0), curves[:, :, k].max(axis=0), alpha=.25, lw=0)
+        ax.fill_between(laplaces, curves[:, :, k].min(axis=0), curves[:, :, k].max(axis=0), alpha=0.25, lw=0)
         ax.plot(laplaces, curves[:, :, k].mean(axis=0), marker="o", ms=3)
-        ax.axhline(.95, color="0.4", lw=.8, ls=":")
+        ax.axhline(0.95, color="0.4", lw=0.8, ls=":")
         ax.set(title=MODELS[k], ylim=(0, 1.02))
-    for ax in axes[2]: ax.set_xlabel("$\\lambda$")
+    for ax in axes[2]:
+        ax.set_xlabel("$\\lambda$")
     axes[1, 0].set_ylabel("share of intervals that hold the true cost")
     return fig
 
@@ -471,8 +728,11 @@ def table_6(budget="quick"):
     "Table 6: BDELTACOST on classifiers of equal cost, lambda 0"
     done = studies(budget)
     table, each = against_spread("table6", [s.accepted for s in done])
-    return Reproduction(table, plot_spread(each, "table6", "test sets of 1,000 that do not reject"),
-                        f"{len(each)} reconstructions, {len(done[0].accepted)} test sets each")
+    return Reproduction(
+        table,
+        plot_spread(each, "table6", "test sets of 1,000 that do not reject"),
+        f"{len(each)} reconstructions, {len(done[0].accepted)} test sets each",
+    )
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #8db440fd
 @reproduces("bootstrap", "laplace")
@@ -481,37 +741,65 @@ def laplace_test(budget="quick"):
     laplaces, accepted = swept(studies(budget), "sweep_delta")
     rows, mean = published("bootstrap", "laplace"), accepted.mean(axis=0)[laplaces > 0]
     risky = [MODELS.index(m) for m in ("M6", "M7", "M9")]
-    wide, never = (mean > .95).all(axis=0).sum(), (mean[:, risky] > .995).all(axis=0).sum()
+    wide, never = (mean > 0.95).all(axis=0).sum(), (mean[:, risky] > 0.995).all(axis=0).sum()
     return Reproduction(compare(rows, dict(zip(rows["cell"], (wide, never)))))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #84ad77e7
 READINGS = {
-    "s/√n, correct": lambda s, n: s / n**.5,
-    "s/n^¼: variance of the mean s²/√n": lambda s, n: s / n**.25,
-    "s²/√n: variance taken for s": lambda s, n: s**2 / n**.5,
+    "s/√n, correct": lambda s, n: s / n**0.5,
+    "s/n^¼: variance of the mean s²/√n": lambda s, n: s / n**0.25,
+    "s²/√n: variance taken for s": lambda s, n: s**2 / n**0.5,
     "s: no √n": lambda s, n: s,
 }
 
+
 def normal_holds(moments, value, reading, n=1000):
-    "Is the value in the 95 % normal interval of each test set? moments (2, S, m), value (m,) -> (S, m) of bool."
+    """Is the value in the 95 % normal interval of each test set? moments (2, S, m), value (m,) -> (S,
+    m) of bool.
+    """
     mean, s = moments
-    return np.abs(mean - value) <= norm.isf(.025) * READINGS[reading](s, n)
+    return np.abs(mean - value) <= norm.isf(0.025) * READINGS[reading](s, n)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #2e2034fa
 def normal_table(done, what="covered"):
-    "Share of test sets by reading and cost model: that hold the true cost, or (equal costs) that do not reject."
+    """Share of test sets by reading and cost model: that hold the true cost, or (equal costs) that do
+    not reject.
+    """
     pd = optional_import("pandas", extra="book")
-    pairs = [(s.moments, s.true_cost) if what == "covered" else (s.differences, 0.) for s in done]
-    rows = {r: np.mean([by_model(normal_holds(*pair, r)).mean(axis=(0, 2)) for pair in pairs], axis=0) for r in READINGS}
+    pairs = [(s.moments, s.true_cost) if what == "covered" else (s.differences, 0.0) for s in done]
+    rows = {
+        r: np.mean([by_model(normal_holds(*pair, r)).mean(axis=(0, 2)) for pair in pairs], axis=0)
+        for r in READINGS
+    }
     return pd.DataFrame(rows, index=MODELS).T
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #abdb07d4
-SHARES = (0., .0005, .002, .005, .01, .015, .02, .03, .05, .075, .1, .15, .2, .3, .5, .75, 1.)  # q per point
+SHARES = (
+    0.0,
+    0.0005,
+    0.002,
+    0.005,
+    0.01,
+    0.015,
+    0.02,
+    0.03,
+    0.05,
+    0.075,
+    0.1,
+    0.15,
+    0.2,
+    0.3,
+    0.5,
+    0.75,
+    1.0,
+)  # q per point
+
 
 def ratio_at_one(data: Population):
     "Cost ratio r_c when every label is changed, (m,); at a share q of the points it is q times as large."
     others = (data.costs.sum(axis=2, keepdims=True) - data.costs) / 4  # mean cost of the other four labels
     return np.abs((data.counts * (others - data.costs)).sum((1, 2))) / (data.counts * data.costs).sum((1, 2))
+
 
 def three_a_model(data: Population) -> Population:
     "The first three matrices of each cost model."
@@ -520,11 +808,22 @@ def three_a_model(data: Population) -> Population:
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #791ca2e7
 class Power(NamedTuple):
-    "Rejection rates by share q and classifier, (repeats, Q, 27), of BDELTACOST and of the paired test in each reading."
+    """Rejection rates by share q and classifier, (repeats, Q, 27), of BDELTACOST and of the paired
+    test in each reading.
+
+    Attributes
+    ----------
+    shares : ndarray
+    bootstrap : ndarray
+    paired : dict
+    ratio : ndarray
+        (27,) cost ratio at q = 1
+    """
+
     shares: np.ndarray
     bootstrap: np.ndarray
     paired: dict
-    ratio: np.ndarray      # (27,) cost ratio at q = 1
+    ratio: np.ndarray
 
     def curves(self, rates):
         "By model: (repeats, Q, 9)."
@@ -536,14 +835,17 @@ def power(domain=0, seed=0, n_sets=1000, repeats=10, shares=SHARES, n=1000, n_tr
     "Power of the tests in one reconstruction."
     first = three_a_model(population(domain, seed, n * n_sets, n_train=n_train))
     second, rng = permuted(first, rng=[domain, seed, 3]), np.random.default_rng([domain, seed, 4])
-    weights = example_weights(n, 0, 0., rng=rng)
+    weights = example_weights(n, 0, 0.0, rng=rng)
     boot, paired = [], []
     for _ in watched(range(repeats), "repeats"):
         # a point's label is changed once its rank is below q
         rank = rng.permutation(n * n_sets).astype(np.float32) / (n * n_sets)
         shift = rng.integers(1, 5, second.decisions.shape, dtype=np.uint8)
         changed = second._replace(decisions=(second.decisions + shift) % 5)
-        rates = [_rejections(weights, first, second, changed, rank, shares, slice(i * n, (i + 1) * n)) for i in range(n_sets)]
+        rates = [
+            _rejections(weights, first, second, changed, rank, shares, slice(i * n, (i + 1) * n))
+            for i in range(n_sets)
+        ]
         boot.append(np.mean([r[0] for r in rates], axis=0))
         paired.append(np.mean([r[1] for r in rates], axis=0))
     by_reading = dict(zip(READINGS, np.array(paired).swapaxes(0, 1)))
@@ -551,7 +853,9 @@ def power(domain=0, seed=0, n_sets=1000, repeats=10, shares=SHARES, n=1000, n_tr
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #d359c909
 def _rejections(weights, first, second, changed, rank, shares, points):
-    "One test set: does each test reject? (Q, m) for BDELTACOST, (4, Q, m) for the paired test in each reading."
+    """One test set: does each test reject? (Q, m) for BDELTACOST, (4, Q, m) for the paired test in
+    each reading.
+    """
     own, other, worse = (p.example_costs(points.start, points.stop) for p in (first, second, changed))
     is_changed = rank[points, None, None] < np.array(shares, np.float32)[:, None]
     d = np.where(is_changed, own[:, None] - worse[:, None], own[:, None] - other[:, None])  # (n, Q, m)
@@ -559,26 +863,38 @@ def _rejections(weights, first, second, changed, rank, shares, points):
     d = d.reshape(n, -1)
     accepted = holds(weights @ d, np.float32(0), 2e-6 * np.abs(d).sum(axis=0))
     moments = d.mean(axis=0), d.std(axis=0, ddof=1)
-    paired = np.stack([~normal_holds(moments, 0., r, n) for r in READINGS])
+    paired = np.stack([~normal_holds(moments, 0.0, r, n) for r in READINGS])
     return ~accepted.reshape(shape), paired.reshape(-1, *shape)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #e24553ac
-POWER_SIZES = {"quick": {"n_sets": 100, "repeats": 1, "shares": (0., .0005, .005, .01, .02, .03, .04, .05, .1, .3, 1.)},
-               "full": {"n_sets": 1000, "repeats": 10, "shares": SHARES}}
+POWER_SIZES = {
+    "quick": {
+        "n_sets": 100,
+        "repeats": 1,
+        "shares": (0.0, 0.0005, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.1, 0.3, 1.0),
+    },
+    "full": {"n_sets": 1000, "repeats": 10, "shares": SHARES},
+}
+
 
 def powers(budget="quick"):
-    "Power in the first domain, at the budget's size, and in the others with one repeat on a quarter of the test sets."
+    """Power in the first domain, at the budget's size, and in the others with one repeat on a quarter
+    of the test sets.
+    """
     size = POWER_SIZES[budget]
     less = size | {"repeats": 1, "n_sets": max(size["n_sets"] // 4, 100)}
-    return [power(domain, 0, **(less if domain else size)) for domain in watched(range(len(DOMAINS)), "domains")]
+    return [
+        power(domain, 0, **(less if domain else size)) for domain in watched(range(len(DOMAINS)), "domains")
+    ]
+
 
 def half_power(shares, rates):
     "Where curves first reach one half, by linear interpolation; NaN if they do not. (Q,), (Q, m) -> (m,)."
-    reached = rates >= .5
+    reached = rates >= 0.5
     i = np.maximum(reached.argmax(axis=0), 1)
     low, high = (np.take_along_axis(rates, j[None], 0)[0] for j in (i - 1, i))
     rise = np.where(reached.any(axis=0), high - low, np.nan)
-    return shares[i - 1] + (shares[i] - shares[i - 1]) * (.5 - low) / rise
+    return shares[i - 1] + (shares[i] - shares[i - 1]) * (0.5 - low) / rise
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #19dd1c9c
 @reproduces("bootstrap", "figure4")
@@ -586,21 +902,34 @@ def figure_4(budget="quick"):
     "Figure 4: power of BDELTACOST against the number of changed labels"
     done, rows = powers(budget), published("bootstrap", "figure4")
     final = 1 - np.array([p.bootstrap[:, -1].mean(axis=0).reshape(9, 3) for p in done])  # (R, 9, 3)
-    of_three = norm.isf(.025) * np.sqrt(final.var(axis=2, ddof=1).mean(axis=0) / 3 * (1 + 1 / len(done)))
+    of_three = norm.isf(0.025) * np.sqrt(final.var(axis=2, ddof=1).mean(axis=0) / 3 * (1 + 1 / len(done)))
     ours = dict(zip(MODELS, final.mean(axis=(0, 2))))
     half = np.array([half_power(p.shares, p.curves(p.bootstrap).mean(axis=0)) for p in done])
     typical = 100 * np.nanmedian(half, axis=1)
-    values = ours["M6"], ours["M9"], sum(v > .0005 for m, v in ours.items() if m not in ("M6", "M9")), \
-        (np.nan_to_num(half, nan=9).mean(axis=0) < half[:, 6].mean()).sum(), typical.mean()
+    values = (
+        ours["M6"],
+        ours["M9"],
+        sum(v > 0.0005 for m, v in ours.items() if m not in ("M6", "M9")),
+        (np.nan_to_num(half, nan=9).mean(axis=0) < half[:, 6].mean()).sum(),
+        typical.mean(),
+    )
     cells = rows["cell"]
     note = f"reconstructed domain: the median model needs {typical.min():.1f} to {typical.max():.1f} % over {len(done)} domains"
-    table = compare(rows, dict(zip(cells, values)), notes={cells[4]: note},
-                    monte_carlo_error={cells[0]: of_three[5], cells[1]: of_three[8]})
-    return Reproduction(table, plot_power(done, "q"), "the published numbers of M6 and M9 are means of three matrices")
+    table = compare(
+        rows,
+        dict(zip(cells, values)),
+        notes={cells[4]: note},
+        monte_carlo_error={cells[0]: of_three[5], cells[1]: of_three[8]},
+    )
+    return Reproduction(
+        table, plot_power(done, "q"), "the published numbers of M6 and M9 are means of three matrices"
+    )
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #a8851873
 def plot_power(done, against="q"):
-    "Power of each model, mean over domains, against q (Figure 4) or the cost ratio (Figure 3); returns the matplotlib Figure."
+    """Power of each model, mean over domains, against q (Figure 4) or the cost ratio (Figure 3);
+    returns the matplotlib Figure.
+    """
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
     fig, axes = plt.subplots(1, 3, figsize=(10, 3), sharey=True)
@@ -610,13 +939,17 @@ def plot_power(done, against="q"):
         y = np.mean([p.bootstrap[:, :, of].mean(axis=(0, 2)) for p in done], axis=0)
         ratio = np.mean([p.ratio[of].mean() for p in done])
         ax.plot(shares[1:] * (1e6 if against == "q" else ratio), y[1:], label=model, marker="o", ms=3)
-        if against == "q": ax.plot(0, y[0], marker="o", ms=3, color=ax.lines[-1].get_color())
+        if against == "q":
+            ax.plot(0, y[0], marker="o", ms=3, color=ax.lines[-1].get_color())
     for ax in axes:
-        ax.axhline(.5, color="0.5", lw=.8, ls=":")
+        ax.axhline(0.5, color="0.5", lw=0.8, ls=":")
         ax.legend(loc="lower right", fontsize="small")
         ax.set(ylim=(0, 1.02), xlabel="changed labels $q$" if against == "q" else "cost ratio $r_c$")
-        if against == "q": ax.set_xscale("symlog", linthresh=1e3)
-        ax.set(xlim=(-100, 1.3e6), xticks=(0, 1e3, 1e4, 1e5, 1e6)) if against == "q" else ax.set(xscale="log", xlim=(1e-2, 1e2))
+        if against == "q":
+            ax.set_xscale("symlog", linthresh=1e3)
+        ax.set(xlim=(-100, 1.3e6), xticks=(0, 1e3, 1e4, 1e5, 1e6)) if against == "q" else ax.set(
+            xscale="log", xlim=(1e-2, 1e2)
+        )
     axes[0].set_ylabel("share of tests that reject $H_0$")
     return fig
 
@@ -625,7 +958,12 @@ def plot_power(done, against="q"):
 def figure_3(budget="quick"):
     "Figure 3: power of BDELTACOST against the cost ratio"
     done, rows = powers(budget), published("bootstrap", "figure3")
-    half = np.array([half_power(p.shares, p.curves(p.bootstrap).mean(axis=0)) * p.ratio.reshape(9, 3).mean(axis=1) for p in done])
+    half = np.array(
+        [
+            half_power(p.shares, p.curves(p.bootstrap).mean(axis=0)) * p.ratio.reshape(9, 3).mean(axis=1)
+            for p in done
+        ]
+    )
     typical = np.nanmedian(half, axis=0)
     ours = {f"{m}/cost ratio at half power": v for m, v in zip(MODELS, typical)}
     ours[rows["cell"].iloc[-1]] = (typical > typical[6]).sum()
@@ -636,13 +974,16 @@ def figure_3(budget="quick"):
 def figure_5(budget="quick"):
     "Figure 5: range of the power within a cost model"
     done, rows = powers(budget), published("bootstrap", "figure5")
-    each = np.array([np.ptp(p.bootstrap.reshape(*p.bootstrap.shape[:2], 9, 3), axis=(0, 3)) for p in done])  # (R, Q, 9)
+    each = np.array(
+        [np.ptp(p.bootstrap.reshape(*p.bootstrap.shape[:2], 9, 3), axis=(0, 3)) for p in done]
+    )  # (R, Q, 9)
     widest = each.max(axis=1).mean(axis=0)
     ours = {cell: widest[MODELS.index(cell[:2])] for cell in rows["cell"][:-1]}
     shown = [MODELS.index(cell[:2]) for cell in ours]
     two = {MODELS[shown[i]] for i in np.argsort(widest[shown])[-2:]}
     ours[rows["cell"].iloc[-1]] = len(two & {"M6", "M9"})
     return Reproduction(compare(rows, ours), plot_ranges(done[0]))
+
 
 def plot_ranges(one):
     "Mean power and range over matrices and repeats; returns the matplotlib Figure."
@@ -654,10 +995,23 @@ def plot_ranges(one):
         for model in models:
             y = rates[:, :, MODELS.index(model)]
             mean = y.mean(axis=(0, 2))
-            ax.errorbar(1e6 * one.shares, mean, [mean - y.min(axis=(0, 2)), y.max(axis=(0, 2)) - mean], label=model, capsize=2, ms=3, marker="o")
+            ax.errorbar(
+                1e6 * one.shares,
+                mean,
+                [mean - y.min(axis=(0, 2)), y.max(axis=(0, 2)) - mean],
+                label=model,
+                capsize=2,
+                ms=3,
+                marker="o",
+            )
         ax.legend(loc="lower right", fontsize="small")
         ax.set_xscale("symlog", linthresh=1e3)
-        ax.set(xlabel="changed labels $q$", xlim=(-100, 1.3e6), xticks=(0, 1e3, 1e4, 1e5, 1e6), ylim=(-.02, 1.02))
+        ax.set(
+            xlabel="changed labels $q$",
+            xlim=(-100, 1.3e6),
+            xticks=(0, 1e3, 1e4, 1e5, 1e6),
+            ylim=(-0.02, 1.02),
+        )
     axes[0].set_ylabel("share of tests that reject $H_0$")
     return fig
 
@@ -668,34 +1022,55 @@ def paired_table(done):
     rows = {r: np.mean([p.curves(p.paired[r])[:, -1].mean(axis=0) for p in done], axis=0) for r in READINGS}
     return pd.DataFrame(rows, index=MODELS).T
 
+
 @reproduces("bootstrap", "normal")
 def normal_theory(budget="quick"):
     "Section 4: normal intervals cover 100 %, the paired test never rejects"
     covered, rejected = normal_table(studies(budget)), paired_table(powers(budget))
     rows, correct = published("bootstrap", "normal"), "s/√n, correct"
-    ours = dict(zip(rows["cell"], ((covered.loc[correct] >= .9995).sum(), (rejected.loc[correct] > 0).sum())))
-    notes = (f"correct standard error, coverage {covered.loc[correct].min():.3f} to {covered.loc[correct].max():.3f}; without √n "
-             f"{covered.loc['s: no √n'].min():.3f} to {covered.loc['s: no √n'].max():.3f}",
-             f"correct standard error, {rejected.loc[correct].min():.2f} to {rejected.loc[correct].max():.2f} reject if every label is "
-             f"changed; without √n {rejected.loc['s: no √n'].min():.2f} to {rejected.loc['s: no √n'].max():.2f}")
-    return Reproduction(compare(rows, ours, notes=dict(zip(rows["cell"], notes))), note="only the reading without √n fits both statements")
+    ours = dict(
+        zip(rows["cell"], ((covered.loc[correct] >= 0.9995).sum(), (rejected.loc[correct] > 0).sum()))
+    )
+    notes = (
+        f"correct standard error, coverage {covered.loc[correct].min():.3f} to {covered.loc[correct].max():.3f}; without √n "
+        f"{covered.loc['s: no √n'].min():.3f} to {covered.loc['s: no √n'].max():.3f}",
+        f"correct standard error, {rejected.loc[correct].min():.2f} to {rejected.loc[correct].max():.2f} reject if every label is "
+        f"changed; without √n {rejected.loc['s: no √n'].min():.2f} to {rejected.loc['s: no √n'].max():.2f}",
+    )
+    return Reproduction(
+        compare(rows, ours, notes=dict(zip(rows["cell"], notes))),
+        note="only the reading without √n fits both statements",
+    )
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #d7c0b79e
 class Draws(NamedTuple):
-    "Weights shared by all test sets of n examples: cumulative ones (n + 1, B), and those of the 25 pseudo-examples (25, B)."
+    """Weights shared by all test sets of n examples: cumulative ones (n + 1, B), and those of the 25
+    pseudo-examples (25, B).
+    """
+
     plain: np.ndarray
     smooth: np.ndarray
     smooth_cells: np.ndarray
     gamma: np.ndarray
     gamma_cells: dict
 
+
 def league_draws(n, n_resamples=1000, rng=None) -> Draws:
     "Weights of the bootstrap, of BCOST with lambda .1, and of Dirichlet posteriors."
     rng = np.random.default_rng(rng)
-    smooth, exponential = example_weights(n, 25, .1, n_resamples=n_resamples, rng=rng), rng.exponential(size=(n_resamples, n))
-    prior = {f"Dirichlet {a}": rng.gamma(a, size=(25, n_resamples)).astype(np.float32) for a in (.1, .5)}
-    return Draws(_cumulative(example_weights(n, 0, 0., n_resamples=n_resamples, rng=rng)), _cumulative(smooth[:, :n]),
-                 smooth[:, n:].T.copy(), _cumulative(exponential), prior)
+    smooth, exponential = (
+        example_weights(n, 25, 0.1, n_resamples=n_resamples, rng=rng),
+        rng.exponential(size=(n_resamples, n)),
+    )
+    prior = {f"Dirichlet {a}": rng.gamma(a, size=(25, n_resamples)).astype(np.float32) for a in (0.1, 0.5)}
+    return Draws(
+        _cumulative(example_weights(n, 0, 0.0, n_resamples=n_resamples, rng=rng)),
+        _cumulative(smooth[:, :n]),
+        smooth[:, n:].T.copy(),
+        _cumulative(exponential),
+        prior,
+    )
+
 
 def _cumulative(weights):
     "(B, n) -> (n + 1, B), from 0, rows contiguous."
@@ -704,10 +1079,23 @@ def _cumulative(weights):
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #3a377a75
 def cell_replicates(
-    cumulative,         # (n + 1, B) from `league_draws`
-    counts,             # (S, K) counts of the cells, each row of sum n
-):                      # (S, K, B)
-    "Replicates of the cell counts of many test sets of the same size."
+    cumulative,
+    counts,
+):
+    """Replicates of the cell counts of many test sets of the same size.
+
+    Parameters
+    ----------
+    cumulative
+        (n + 1, B) from `league_draws`
+    counts
+        (S, K) counts of the cells, each row of sum n
+
+    Returns
+    -------
+    result
+        (S, K, B)
+    """
     return np.diff(cumulative[np.cumsum(counts, axis=1)], axis=1, prepend=np.float32(0))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #5996d84a
@@ -719,25 +1107,39 @@ def bootstrap_ends(counts, costs, draws):
     means = c @ cells / n
     errors = np.sqrt(np.maximum(c**2 @ cells / n - means**2, 0) / n)
     tiny = 1e-6 * np.abs(c).max()
-    t = np.where(errors > tiny, (means - mean[:, None]) / np.maximum(errors, tiny), np.sign(means - mean[:, None]) * 1e6)
+    t = np.where(
+        errors > tiny,
+        (means - mean[:, None]) / np.maximum(errors, tiny),
+        np.sign(means - mean[:, None]) * 1e6,
+    )
     low, high = (rank - 1 for rank in interval_ranks(means.shape[1]))
     means, t = np.sort(means, axis=1), np.partition(t, (low, high), axis=1)
     below = ((means < mean[:, None] - tiny).mean(axis=1) + (means <= mean[:, None] + tiny).mean(axis=1)) / 2
     bias = norm.ppf(np.clip(below, 1e-3, 1 - 1e-3))
-    bca = [_at(means, norm.cdf(bias + (bias + z) / (1 - skew / 6 * (bias + z)))) for z in norm.isf([.975, .025])]
-    return {"percentile": (means[:, low], means[:, high]), "BCa": tuple(bca),
-            "bootstrap-t": (mean - t[:, high] * s / n**.5, mean - t[:, low] * s / n**.5)}
+    bca = [
+        _at(means, norm.cdf(bias + (bias + z) / (1 - skew / 6 * (bias + z))))
+        for z in norm.isf([0.975, 0.025])
+    ]
+    return {
+        "percentile": (means[:, low], means[:, high]),
+        "BCa": tuple(bca),
+        "bootstrap-t": (mean - t[:, high] * s / n**0.5, mean - t[:, low] * s / n**0.5),
+    }
+
 
 def _moments(counts, costs):
     "Mean, standard deviation (n - 1), and skewness of the mean, of each test set."
     n = counts.sum(axis=1)
     mean = counts @ costs / n
-    second, third = ((counts * (costs - mean[:, None])**k).sum(axis=1) for k in (2, 3))
-    return mean, np.sqrt(second / (n - 1)), third / np.maximum(second, 1e-300)**1.5
+    second, third = ((counts * (costs - mean[:, None]) ** k).sum(axis=1) for k in (2, 3))
+    return mean, np.sqrt(second / (n - 1)), third / np.maximum(second, 1e-300) ** 1.5
+
 
 def _at(ordered, p):
     "The replicate at a share p, one a row."
-    return np.take_along_axis(ordered, np.clip((p * (ordered.shape[1] + 1)).astype(int) - 1, 0, ordered.shape[1] - 1)[:, None], 1)[:, 0]
+    return np.take_along_axis(
+        ordered, np.clip((p * (ordered.shape[1] + 1)).astype(int) - 1, 0, ordered.shape[1] - 1)[:, None], 1
+    )[:, 0]
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #269b8489
 def smoothed_ends(counts, costs, draws):
@@ -749,21 +1151,28 @@ def smoothed_ends(counts, costs, draws):
         made[name] = c @ (cells + prior) / (cells.sum(axis=1) + prior.sum(axis=0))
     return {name: tuple(np.partition(means, ranks, axis=1)[:, ranks].T) for name, means in made.items()}
 
+
 def normal_ends(counts, costs):
     "Ends of the normal interval."
     mean, s, _ = _moments(counts, costs)
-    half = norm.isf(.025) * s / np.sqrt(counts.sum(axis=1))
+    half = norm.isf(0.025) * s / np.sqrt(counts.sum(axis=1))
     return {"normal": (mean - half, mean + half)}
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #b26df430
-def likelihood_ratio_ends(counts, costs, confidence=.95):
+def likelihood_ratio_ends(counts, costs, confidence=0.95):
     "Ends of the multinomial likelihood-ratio interval with all cells possible."
     limit, counts = chi2.isf(1 - confidence, 1), np.asarray(counts, float)
-    return {"likelihood ratio": (-_likelihood_ratio_high(counts, -costs, limit), _likelihood_ratio_high(counts, costs, limit))}
+    return {
+        "likelihood ratio": (
+            -_likelihood_ratio_high(counts, -costs, limit),
+            _likelihood_ratio_high(counts, costs, limit),
+        )
+    }
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #4b9f91a1
 LEAGUE_SIZES = {"quick": {"n_sets": 30, "matrices": 3}, "full": {"n_sets": 100, "matrices": 10}}
 TEST_SET_SIZES = (200, 1000, 5000)
+
 
 @lru_cache(maxsize=None)
 def league(n_sets=30, matrices=3, n_resamples=1000):
@@ -777,31 +1186,50 @@ def league(n_sets=30, matrices=3, n_resamples=1000):
             for j in np.flatnonzero(np.arange(len(data.costs)) % 10 < matrices):
                 p, costs = data.counts[j].ravel() / len(data.labels), data.costs[j].ravel()
                 ends = all_ends(rng.multinomial(n, p, n_sets), costs, draws)
-                ideal = 2 * norm.isf(.025) * np.sqrt((p @ costs**2 - (p @ costs)**2) / n)
+                ideal = 2 * norm.isf(0.025) * np.sqrt((p @ costs**2 - (p @ costs) ** 2) / n)
                 for method, (low, high) in ends.items():
                     covered = np.mean((low <= p @ costs) & (p @ costs <= high))
-                    rows.append((method, n, domain, MODELS[j // 10], j % 10, covered, np.median(high - low) / ideal))
+                    rows.append(
+                        (method, n, domain, MODELS[j // 10], j % 10, covered, np.median(high - low) / ideal)
+                    )
     return pd.DataFrame(rows, columns=["method", "n", "domain", "model", "matrix", "covered", "width"])
+
 
 def all_ends(counts, costs, draws):
     "Ends of every method's intervals for test sets of one size, method -> (low, high)."
-    return (normal_ends(counts, costs) | bootstrap_ends(counts, costs, draws) | smoothed_ends(counts, costs, draws)
-            | likelihood_ratio_ends(counts, costs))
+    return (
+        normal_ends(counts, costs)
+        | bootstrap_ends(counts, costs, draws)
+        | smoothed_ends(counts, costs, draws)
+        | likelihood_ratio_ends(counts, costs)
+    )
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #9aedd7fc
 def standing(table):
-    "One row a method: mean coverage, the worst mean of a cost model at one size, the worst matrix, and widths."
+    """One row a method: mean coverage, the worst mean of a cost model at one size, the worst matrix,
+    and widths.
+    """
     by_model = table.groupby(["method", "n", "model"], sort=False)
     worst = by_model["covered"].mean().groupby("method", sort=False).min()
     pd = optional_import("pandas", extra="book")
     plain, method = ~table["model"].isin(["M6", "M7", "M9"]), table.groupby("method", sort=False)
-    out = pd.DataFrame({"mean coverage": method["covered"].mean(), "worst model and n": worst, "worst matrix": method["covered"].min()})
+    out = pd.DataFrame(
+        {
+            "mean coverage": method["covered"].mean(),
+            "worst model and n": worst,
+            "worst matrix": method["covered"].min(),
+        }
+    )
     widths = [table[rows].groupby("method", sort=False)["width"].mean() for rows in (plain, ~plain)]
-    return out.assign(**dict(zip(("width, M1-M5 and M8", "width, M6, M7, M9"), widths))).sort_values("worst matrix")
+    return out.assign(**dict(zip(("width, M1-M5 and M8", "width, M6, M7, M9"), widths))).sort_values(
+        "worst matrix"
+    )
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #74a73c34
 def plot_league(table):
-    "Coverage (mean of each model, and worst matrix) by method, a panel for each size; returns the matplotlib Figure."
+    """Coverage (mean of each model, and worst matrix) by method, a panel for each size; returns the
+    matplotlib Figure.
+    """
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
     fig, axes = plt.subplots(1, 3, figsize=(9.6, 3.4), sharex=True, sharey=True)
@@ -811,11 +1239,40 @@ def plot_league(table):
             own = table[(table["n"] == n) & (table["method"] == method)]
             means = own.groupby("model")["covered"].mean()
             risky = means.index.isin(["M6", "M7", "M9"])
-            ax.plot(means[~risky], np.full((~risky).sum(), i), "o", ms=5, color=COLORS[0], alpha=.8, label="M1 to M5, M8" if i == 0 else None)
-            ax.plot(means[risky], np.full(risky.sum(), i), "D", ms=5, color=COLORS[1], label="M6, M7, M9" if i == 0 else None)
-            ax.plot(own["covered"].min(), i, "|", ms=12, mew=2, color=COLORS[2], label="worst matrix" if i == 0 else None)
-        ax.axvline(.95, color="0.4", lw=.8, ls=":")
-        ax.set(title=f"test sets of {n:,}", xlabel="coverage", yticks=range(len(methods)), yticklabels=methods, xlim=(-.02, 1.02))
+            ax.plot(
+                means[~risky],
+                np.full((~risky).sum(), i),
+                "o",
+                ms=5,
+                color=COLORS[0],
+                alpha=0.8,
+                label="M1 to M5, M8" if i == 0 else None,
+            )
+            ax.plot(
+                means[risky],
+                np.full(risky.sum(), i),
+                "D",
+                ms=5,
+                color=COLORS[1],
+                label="M6, M7, M9" if i == 0 else None,
+            )
+            ax.plot(
+                own["covered"].min(),
+                i,
+                "|",
+                ms=12,
+                mew=2,
+                color=COLORS[2],
+                label="worst matrix" if i == 0 else None,
+            )
+        ax.axvline(0.95, color="0.4", lw=0.8, ls=":")
+        ax.set(
+            title=f"test sets of {n:,}",
+            xlabel="coverage",
+            yticks=range(len(methods)),
+            yticklabels=methods,
+            xlim=(-0.02, 1.02),
+        )
     axes[0].legend(loc="upper left", fontsize="x-small")
     return fig
 

@@ -33,28 +33,52 @@ from ..reproduce import Reproduction, compare, published, reproduces
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #f5a36cef
 def f1_contour(
-    recall,           # any shape
-    f1,               # broadcasts with recall
-):                    # nan where no precision in [0, 1] gives this F1
-    "Precision on a contour of F1: Marwah et al. (2024), appendix A.1."
+    recall,
+    f1,
+):
+    """Precision on a contour of F1: Marwah et al. (2024), appendix A.1.
+
+    Parameters
+    ----------
+    recall
+        any shape
+    f1
+        broadcasts with recall
+
+    Returns
+    -------
+    result
+        nan where no precision in [0, 1] gives this F1
+    """
     recall, f1 = np.broadcast_arrays(np.asarray(recall, float), f1)
     possible = f1 <= 2 * recall / (1 + recall)  # what precision 1 gives
-    return np.divide(f1 * recall, 2 * recall - f1, out=np.full(recall.shape, np.nan), where=possible & (2 * recall > f1))[()]
+    return np.divide(
+        f1 * recall, 2 * recall - f1, out=np.full(recall.shape, np.nan), where=possible & (2 * recall > f1)
+    )[()]
+
 
 def f1_slope(recall, f1):
     "Slope of that contour."
-    return -(f1 / (2 * recall - f1)) ** 2
+    return -((f1 / (2 * recall - f1)) ** 2)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #062b3a3d
-def plot_figure_1(levels=(.1, .2, .3, .4, .5, .6, .7, .8, .9)):
+def plot_figure_1(levels=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)):
     "Contours of F1 on the precision-recall plane; returns the matplotlib Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
     fig, ax = plt.subplots(figsize=(4.6, 4.2))
-    recall = np.linspace(.001, 1, 1000)
+    recall = np.linspace(0.001, 1, 1000)
     for level in levels:
         ax.plot(recall, f1_contour(recall, level), color=COLORS[0], ls="-", lw=1.2)
-        ax.text(level, level, f"{level:.1f}", ha="center", va="center", fontsize="small", bbox={"fc": "white", "ec": "none", "pad": .8})
-    ax.plot([0, 1], [0, 1], color="0.6", ls=":", lw=.8)
+        ax.text(
+            level,
+            level,
+            f"{level:.1f}",
+            ha="center",
+            va="center",
+            fontsize="small",
+            bbox={"fc": "white", "ec": "none", "pad": 0.8},
+        )
+    ax.plot([0, 1], [0, 1], color="0.6", ls=":", lw=0.8)
     ax.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1), aspect="equal")
     return fig
 
@@ -63,26 +87,32 @@ def plot_figure_1(levels=(.1, .2, .3, .4, .5, .6, .7, .8, .9)):
 def figure_1():
     "Figure 1: contours of F1 on the precision-recall plane"
     use_style()
-    recall, f1 = np.meshgrid(np.linspace(.01, 1, 400), np.linspace(.01, .99, 99))
+    recall, f1 = np.meshgrid(np.linspace(0.01, 1, 400), np.linspace(0.01, 0.99, 99))
     step = np.diff(f1_contour(recall, f1), axis=1)
-    p, r = np.meshgrid(np.linspace(.01, 1, 100), np.linspace(.01, 1, 100))
+    p, r = np.meshgrid(np.linspace(0.01, 1, 100), np.linspace(0.01, 1, 100))
     score, apart = 2 * p * r / (p + r), p != r
-    ours = {"slope negative everywhere": (step[np.isfinite(step)] < 0).all(),
-            "F1 equals precision and recall where they are equal": np.allclose(score[~apart], p[~apart]),
-            "between unequal precision and recall F1 is nearer the lower": (score < (p + r) / 2)[apart].all()}
+    ours = {
+        "slope negative everywhere": (step[np.isfinite(step)] < 0).all(),
+        "F1 equals precision and recall where they are equal": np.allclose(score[~apart], p[~apart]),
+        "between unequal precision and recall F1 is nearer the lower": (score < (p + r) / 2)[apart].all(),
+    }
     return Reproduction(compare(published("cost_score", "figure1"), ours), plot_figure_1())
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #3530b4d5
-POINTS = {1.: "A", 10.: "B", .1: "C"}  # names of the optima in Figure 2, in the paper's order
+POINTS = {1.0: "A", 10.0: "B", 0.1: "C"}  # names of the optima in Figure 2, in the paper's order
+
 
 class NormalModel(NamedTuple):
     "Two normal classes of unit variance: the stand-in for Figure 2's unnamed model."
-    distance: float = 2.
-    prevalence: float = .3
+
+    distance: float = 2.0
+    prevalence: float = 0.3
 
     def counts(self, threshold) -> BinaryCounts:
         "Probabilities of the four outcomes of deciding 1 at scores from the threshold up."
-        return BinaryCounts.from_rates(1, self.prevalence, norm.sf(threshold), norm.cdf(threshold - self.distance))
+        return BinaryCounts.from_rates(
+            1, self.prevalence, norm.sf(threshold), norm.cdf(threshold - self.distance)
+        )
 
     def best_threshold(self, cost_ratio) -> float:
         "Where one more alarm stops paying."
@@ -90,7 +120,12 @@ class NormalModel(NamedTuple):
         return (self.distance / 2 + np.log(odds) / self.distance)[()]
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #03dfb75e
-LEVELS = {1.: (.1, .2, .4, .6, .8, 1.5, 2.5, 5, 10), 10.: (.5, 1, 2, 4, 6, 8, 20, 50), .1: (.02, .05, .2, .5, 1, 2, 5)}  # below and above the cost ratio
+LEVELS = {
+    1.0: (0.1, 0.2, 0.4, 0.6, 0.8, 1.5, 2.5, 5, 10),
+    10.0: (0.5, 1, 2, 4, 6, 8, 20, 50),
+    0.1: (0.02, 0.05, 0.2, 0.5, 1, 2, 5),
+}  # below and above the cost ratio
+
 
 def contour_line(score, ratio):
     "Recall and precision along a contour, inside the unit square."
@@ -99,19 +134,30 @@ def contour_line(score, ratio):
     seen = np.isfinite(precision)
     return recall[seen], precision[seen]
 
+
 def _contours(ax, ratio, best):
     "Labelled contours of the cost score, the horizontal one thicker, and the one at the `best` score."
     for level in sorted({*LEVELS[ratio], ratio}):
         recall, precision = contour_line(level, ratio)
-        ax.plot(recall, precision, color=COLORS[0], ls="-", lw=2 if level == ratio else .9)
-        at = int(.85 * (len(recall) - 1))
-        ax.text(recall[at], precision[at], f"{level:g}", ha="center", va="center", fontsize="x-small", bbox={"fc": "white", "ec": "none", "pad": .4})
+        ax.plot(recall, precision, color=COLORS[0], ls="-", lw=2 if level == ratio else 0.9)
+        at = int(0.85 * (len(recall) - 1))
+        ax.text(
+            recall[at],
+            precision[at],
+            f"{level:g}",
+            ha="center",
+            va="center",
+            fontsize="x-small",
+            bbox={"fc": "white", "ec": "none", "pad": 0.4},
+        )
     ax.plot(*contour_line(best, ratio), color=COLORS[2], ls="--", lw=1.2)
     ax.set(xlabel="recall", xlim=(0, 1.02), ylim=(0, 1.02))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #96b75f3f
 def plot_figure_2(model=NormalModel()):
-    "Contours for three cost ratios with a precision-recall curve and its best point; returns the matplotlib Figure."
+    """Contours for three cost ratios with a precision-recall curve and its best point; returns the
+    matplotlib Figure.
+    """
     plt = optional_import("matplotlib.pyplot", extra="book")
     fig, axes = plt.subplots(1, 3, figsize=(9.6, 3.5), sharey=True)
     curve = model.counts(np.linspace(-6, 6, 1000))
@@ -121,30 +167,47 @@ def plot_figure_2(model=NormalModel()):
         _contours(ax, ratio, level)
         ax.plot(curve.tpr, curve.precision, color="black", ls=":")
         ax.plot(best.tpr, best.precision, "o", color=COLORS[2])
-        ax.annotate(name, (best.tpr, best.precision), xytext=(5, 5), textcoords="offset points", color=COLORS[2], weight="bold")
+        ax.annotate(
+            name,
+            (best.tpr, best.precision),
+            xytext=(5, 5),
+            textcoords="offset points",
+            color=COLORS[2],
+            weight="bold",
+        )
         ax.set_title(f"$r_c$ = {ratio:g}: best {name}, score {level:.2f}")
     axes[0].set_ylabel("precision")
     return fig
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #89634716
-def convex_counterexample(ratio=1., level=.5, prevalence=.3, n=50):
+def convex_counterexample(ratio=1.0, level=0.5, prevalence=0.3, n=50):
     "Precision and recall of a possible model along one contour: convex, and every point optimal."
-    recall = np.linspace(.6, 1, n)
+    recall = np.linspace(0.6, 1, n)
     precision = isocost_precision(recall, level, ratio)
     fpr = prevalence / (1 - prevalence) * recall * (1 - precision) / precision
     return recall, precision, fpr
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #5f729b33
 def slope_statements(ratio):
-    "The three statements on the slope of a contour, by finite differences along contours with scores below, at and above the ratio."
-    recall = np.linspace(.05, 1, 400)
+    """The three statements on the slope of a contour, by finite differences along contours with scores
+    below, at and above the ratio.
+    """
+    recall = np.linspace(0.05, 1, 400)
+
     def rises(levels):  # sign of the slope along contours, where they are inside the square
         p = isocost_precision(recall, np.asarray(levels)[:, None], ratio)
         step = np.diff(np.where((p > 0) & (p <= 1), p, np.nan), axis=1)
         return step[np.isfinite(step)]
-    return {f"{ratio:g}/slope negative where C_score < r_c": (rises(ratio * np.linspace(.05, .95, 19)) < 0).all(),
-            f"{ratio:g}/slope positive where C_score > r_c": (rises(ratio * np.linspace(1.05, 5, 20)) > 0).all(),
-            f"{ratio:g}/horizontal at C_score = r_c": np.allclose(isocost_precision(recall, ratio, ratio), 1 / (1 + ratio))}
+
+    return {
+        f"{ratio:g}/slope negative where C_score < r_c": (
+            rises(ratio * np.linspace(0.05, 0.95, 19)) < 0
+        ).all(),
+        f"{ratio:g}/slope positive where C_score > r_c": (rises(ratio * np.linspace(1.05, 5, 20)) > 0).all(),
+        f"{ratio:g}/horizontal at C_score = r_c": np.allclose(
+            isocost_precision(recall, ratio, ratio), 1 / (1 + ratio)
+        ),
+    }
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #39eea3a4
 @reproduces("cost_score", "figure2")
@@ -154,75 +217,130 @@ def figure_2():
     model, ours = NormalModel(), {}
     for ratio in POINTS:
         best = model.counts(model.best_threshold(ratio))
-        ours |= slope_statements(ratio) | {f"{ratio:g}/recall of the optimum": best.tpr, f"{ratio:g}/precision of the optimum": best.precision}
+        ours |= slope_statements(ratio) | {
+            f"{ratio:g}/recall of the optimum": best.tpr,
+            f"{ratio:g}/precision of the optimum": best.precision,
+        }
     recall, precision, _ = convex_counterexample()
     ours["two convex curves touch once"] = np.ptp(cost_score(precision, recall, 1)) > 1e-9
-    notes = {"two convex curves*": "a convex curve can follow a contour all along; the argument needs a concave one",
-             "*of the optimum": "the paper gives no coordinates, and does not say which model; ours is two normal classes"}
+    notes = {
+        "two convex curves*": "a convex curve can follow a contour all along; the argument needs a concave one",
+        "*of the optimum": "the paper gives no coordinates, and does not say which model; ours is two normal classes",
+    }
     return Reproduction(compare(published("cost_score", "figure2"), ours, notes=notes), plot_figure_2(model))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #ba966955
 def family(
-    counts,           # `BinaryCounts` at k = 0
-    cost_ratio,       # r_c
-    k,                # misses turned into hits, any shape
+    counts,
+    cost_ratio,
+    k,
 ) -> BinaryCounts:
-    "The confusion matrices of Table 4."
-    return BinaryCounts(tp=counts.tp + k, fp=counts.fp + cost_ratio * k, fn=counts.fn - k, tn=counts.tn - cost_ratio * k)
+    """The confusion matrices of Table 4.
+
+    Parameters
+    ----------
+    counts
+        `BinaryCounts` at k = 0
+    cost_ratio
+        r_c
+    k
+        misses turned into hits, any shape
+    """
+    return BinaryCounts(
+        tp=counts.tp + k, fp=counts.fp + cost_ratio * k, fn=counts.fn - k, tn=counts.tn - cost_ratio * k
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #d4067b70
 @reproduces("cost_score", "table4")
 def table_4():
     "Table 4: the confusion matrices along a contour"
     start, k, found = BinaryCounts(tp=100, fp=60, fn=40, tn=900), np.arange(0, 41, 10), []
-    for ratio in (.1, 1, 10):
+    for ratio in (0.1, 1, 10):
         c = family(start, ratio, k)
-        found.append([np.ptp(c.fp + ratio * c.fn) < 1e-9, np.ptp(cost_score(c.precision, c.tpr, ratio)) < 1e-9,
-                      (np.diff(c.tpr) > 0).all() and len(np.unique(c.precision)) == len(k),
-                      np.ptp(c.p) < 1e-9 and np.ptp(c.n) < 1e-9, np.allclose(c.predicted_p - start.predicted_p, (ratio + 1) * k)])
+        found.append(
+            [
+                np.ptp(c.fp + ratio * c.fn) < 1e-9,
+                np.ptp(cost_score(c.precision, c.tpr, ratio)) < 1e-9,
+                (np.diff(c.tpr) > 0).all() and len(np.unique(c.precision)) == len(k),
+                np.ptp(c.p) < 1e-9 and np.ptp(c.n) < 1e-9,
+                np.allclose(c.predicted_p - start.predicted_p, (ratio + 1) * k),
+            ]
+        )
     paper = published("cost_score", "table4")
     return Reproduction(compare(paper, dict(zip(paper["cell"], np.all(found, axis=0)))))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #9d695b96
 UNSW_ATTACKS = ("Backdoor", "Exploits", "Reconnaissance")  # the paper's class 1
-UNSW_LARGER = {"Normal": 56000, "Backdoor": 1746, "Exploits": 33393, "Reconnaissance": 10491}  # published with the data: the partition of 175,341 rows
+UNSW_LARGER = {
+    "Normal": 56000,
+    "Backdoor": 1746,
+    "Exploits": 33393,
+    "Reconnaissance": 10491,
+}  # published with the data: the partition of 175,341 rows
 
-def _fetch(names): return "needs data: cost-eval data fetch " + " ".join(names)
+
+def _fetch(names):
+    return "needs data: cost-eval data fetch " + " ".join(names)
+
 
 def _table_5_unsw(table):
     "Counts of UNSW-NB15, the larger partition's from its publication if it is not at hand."
     counts = table["attack_cat"].value_counts()
     rest = {} if "large" in set(table["partition"]) else UNSW_LARGER
     total = {c: counts.get(c, 0) + rest.get(c, 0) for c in ("Normal", *UNSW_ATTACKS)}
-    return {"class 0": total["Normal"], "class 1": sum(total[c] for c in UNSW_ATTACKS),
-            "features": table.shape[1] - 4, "types of attack": len(counts) - 1}  # not id, attack_cat, label, partition
+    return {
+        "class 0": total["Normal"],
+        "class 1": sum(total[c] for c in UNSW_ATTACKS),
+        "features": table.shape[1] - 4,
+        "types of attack": len(counts) - 1,
+    }  # not id, attack_cat, label, partition
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #8920a925
 def _table_5_kdd(table):
     "Counts of KDD Cup 99."
     attack = np.bincount(table["attack"])
-    return {"class 0": attack[0], "class 1": attack[1], "features": table.shape[1] - 2,
-            "unique records": len(table), "classes": table["label"].nunique()}
+    return {
+        "class 0": attack[0],
+        "class 1": attack[1],
+        "features": table.shape[1] - 2,
+        "unique records": len(table),
+        "classes": table["label"].nunique(),
+    }
+
 
 def _table_5_creditcard(table):
     "Counts of the credit card data: genuine transactions only if all are here."
     fraud = (table["Class"] == 1).sum()
     features = {"class 1": fraud, "features": table.columns.str.match("V[0-9]+$|Amount$").sum()}
     genuine = (table["Class"] == 0).sum()
-    complete = {"class 0": genuine, "transactions": len(table), "legitimate": genuine, "class 1 below 1 %": fraud / len(table) < .01}
+    complete = {
+        "class 0": genuine,
+        "transactions": len(table),
+        "legitimate": genuine,
+        "class 1 below 1 %": fraud / len(table) < 0.01,
+    }
     return features | (complete if genuine == datasets.GENUINE else {})
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #a7cf606f
-_COUNTED = {"UNSW-NB15": ("unsw", _table_5_unsw), "KDD cup 99": ("kdd", _table_5_kdd), "Credit card fraud": ("creditcard", _table_5_creditcard)}
+_COUNTED = {
+    "UNSW-NB15": ("unsw", _table_5_unsw),
+    "KDD cup 99": ("kdd", _table_5_kdd),
+    "Credit card fraud": ("creditcard", _table_5_creditcard),
+}
+
 
 def _table_5_sums(cell):
     "What the published numbers of Table 5 themselves say: a function of a cell's published number."
     low, high = cell("Internal data/class 0"), cell("Internal data/class 1")
     fraud, genuine = cell("Credit card fraud/class 1"), cell("Credit card fraud/class 0")
-    return {"Phishing data/pages": cell("Phishing data/class 0") + cell("Phishing data/class 1"),
-            "Internal data/instances": low + high, "Internal data/class 1 in percent": 100 * high / (low + high),
-            "Credit card fraud/transactions": fraud + genuine, "Credit card fraud/legitimate": genuine,
-            "Credit card fraud/class 1 below 1 %": fraud / (fraud + genuine) < .01}
+    return {
+        "Phishing data/pages": cell("Phishing data/class 0") + cell("Phishing data/class 1"),
+        "Internal data/instances": low + high,
+        "Internal data/class 1 in percent": 100 * high / (low + high),
+        "Credit card fraud/transactions": fraud + genuine,
+        "Credit card fraud/legitimate": genuine,
+        "Credit card fraud/class 1 below 1 %": fraud / (fraud + genuine) < 0.01,
+    }
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #70ea4168
 TABLE_5_NOTES = {
@@ -234,6 +352,7 @@ TABLE_5_NOTES = {
     "UNSW-NB15/types of attack": "the larger partition's counts may be the published ones",
 }
 
+
 @reproduces("cost_score", "table5")
 def table_5(data_dir=None):
     "Table 5: the data sets"
@@ -241,53 +360,96 @@ def table_5(data_dir=None):
     ours, notes = _table_5_sums(paper.get), dict(TABLE_5_NOTES)
     for name, (source, count) in _COUNTED.items():
         if datasets.available(source, data_dir=data_dir):
-            ours |= {f"{name}/{what}": value for what, value in count(datasets.load(source, data_dir=data_dir)).items()}
-        else: notes[f"{name}/*"] = _fetch([source])
-    if "Credit card fraud/class 0" not in {c for c in ours}: notes["Credit card fraud/class 0"] = "a subsample is at hand; " + _fetch(["creditcard"])
+            ours |= {
+                f"{name}/{what}": value
+                for what, value in count(datasets.load(source, data_dir=data_dir)).items()
+            }
+        else:
+            notes[f"{name}/*"] = _fetch([source])
+    if "Credit card fraud/class 0" not in {c for c in ours}:
+        notes["Credit card fraud/class 0"] = "a subsample is at hand; " + _fetch(["creditcard"])
     return Reproduction(compare(published("cost_score", "table5"), ours, notes=notes))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #f64ce5b5
-RATIOS = (.1, 1., 10.)
+RATIOS = (0.1, 1.0, 10.0)
 NAMES = ("UNSW-NB15", "Credit card fraud", "KDD cup 99", "Phishing data", "Internal data")
 
+
 def published_table_6():
-    "Table 6 as printed: one row a data set and cost ratio; the F1 threshold's precision and recall are the same in three rows."
+    """Table 6 as printed: one row a data set and cost ratio; the F1 threshold's precision and recall
+    are the same in three rows.
+    """
     pd = optional_import("pandas", extra="book")
     cell = published("cost_score", "table6").set_index("cell")["published"]
-    once, each = ("F1 threshold", "F1 precision", "F1 recall"), ("F1 C_score", "threshold", "precision", "recall", "C_score", "saving")
-    rows = {(n, r): [*(cell[f"{n}/{c}"] for c in once), *(cell[f"{n}/{r:g}/{c}"] for c in each)] for n in NAMES for r in RATIOS}
+    once, each = (
+        ("F1 threshold", "F1 precision", "F1 recall"),
+        ("F1 C_score", "threshold", "precision", "recall", "C_score", "saving"),
+    )
+    rows = {
+        (n, r): [*(cell[f"{n}/{c}"] for c in once), *(cell[f"{n}/{r:g}/{c}"] for c in each)]
+        for n in NAMES
+        for r in RATIOS
+    }
     return pd.DataFrame(rows, index=[*once, *each]).T.rename_axis(["data set", "cost ratio"])
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #76eb7631
 def score_interval(
-    precision,        # printed, any shape
-    recall,           # printed
+    precision,
+    recall,
     cost_ratio,
-    half_unit=.0005,  # of the last printed digit
-):                    # lowest and highest score
-    "All cost scores that fit a rounded precision and recall."
-    corners = [cost_score(np.clip(precision + dp, 0, 1), np.clip(recall + dr, 0, 1), cost_ratio)
-               for dp in (-half_unit, half_unit) for dr in (-half_unit, half_unit)]
+    half_unit=0.0005,
+):
+    """All cost scores that fit a rounded precision and recall.
+
+    Parameters
+    ----------
+    precision
+        printed, any shape
+    recall
+        printed
+    cost_ratio
+    half_unit : default 0.0005
+        of the last printed digit
+
+    Returns
+    -------
+    result
+        lowest and highest score
+    """
+    corners = [
+        cost_score(np.clip(precision + dp, 0, 1), np.clip(recall + dr, 0, 1), cost_ratio)
+        for dp in (-half_unit, half_unit)
+        for dr in (-half_unit, half_unit)
+    ]
     return np.min(corners, axis=0), np.max(corners, axis=0)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #85a885d9
-def _narrowed(printed, low, high, half_unit=.0005):
+def _narrowed(printed, low, high, half_unit=0.0005):
     "The part of [low, high] that rounds to the printed score; where there is none, all that rounds to it."
     lo, hi = np.maximum(low, printed - half_unit), np.minimum(high, printed + half_unit)
     fits = lo <= hi
     return np.where(fits, lo, printed - half_unit), np.where(fits, hi, printed + half_unit)
 
+
 def arithmetic(rows) -> dict:
-    "Lowest and highest value of each score and saving of Table 6 that its other printed numbers allow: cell -> (low, high)."
+    """Lowest and highest value of each score and saving of Table 6 that its other printed numbers
+    allow: cell -> (low, high).
+    """
     ratio = rows.index.get_level_values(1).to_numpy()
     f1 = score_interval(rows["F1 precision"].to_numpy(), rows["F1 recall"].to_numpy(), ratio)
     ours = score_interval(rows["precision"].to_numpy(), rows["recall"].to_numpy(), ratio)
-    f1_in, ours_in = _narrowed(rows["F1 C_score"].to_numpy(), *f1), _narrowed(rows["C_score"].to_numpy(), *ours)
+    f1_in, ours_in = (
+        _narrowed(rows["F1 C_score"].to_numpy(), *f1),
+        _narrowed(rows["C_score"].to_numpy(), *ours),
+    )
     saving = 100 * (1 - ours_in[1] / f1_in[0]), 100 * (1 - ours_in[0] / f1_in[1])
     same = (rows["F1 threshold"] == rows["threshold"]).to_numpy()
     saving = tuple(np.where(same, 0, s) for s in saving)  # the same threshold saves nothing
-    return {f"{name}/{r:g}/{what}": (low[i], high[i]) for i, (name, r) in enumerate(rows.index)
-            for what, (low, high) in (("F1 C_score", f1), ("C_score", ours), ("saving", saving))}
+    return {
+        f"{name}/{r:g}/{what}": (low[i], high[i])
+        for i, (name, r) in enumerate(rows.index)
+        for what, (low, high) in (("F1 C_score", f1), ("C_score", ours), ("saving", saving))
+    }
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #c02aa7c0
 SLIPS = {
@@ -295,21 +457,29 @@ SLIPS = {
     "UNSW-NB15/10/saving": "the paper's slip: 0.203 against 0.441 is 54.0 %, within rounding 53.8 to 54.1 %",
 }
 
+
 @reproduces("cost_score", "table6")
 def table_6():
     "Table 6, arithmetic: scores and savings from the printed precision and recall"
     paper = published("cost_score", "table6")
     paper = paper[paper["cell"].str.contains("C_score|saving")].reset_index(drop=True)
     intervals = arithmetic(published_table_6())
-    middle, half = ({c: f(*v) for c, v in intervals.items()} for f in (lambda a, b: (a + b) / 2, lambda a, b: (b - a) / 2))
+    middle, half = (
+        {c: f(*v) for c, v in intervals.items()} for f in (lambda a, b: (a + b) / 2, lambda a, b: (b - a) / 2)
+    )
     table = compare(paper, middle, monte_carlo_error=half, notes=SLIPS)
     table["note"] = table["note"].str.replace("Monte Carlo", "rounding of the inputs")
-    return Reproduction(table, note="inputs are intervals: what rounds to the printed precision and recall; ours is the middle")
+    return Reproduction(
+        table,
+        note="inputs are intervals: what rounds to the printed precision and recall; ours is the middle",
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #72cddeee
-def fits_together(rows, stretch=1.) -> bool:
-    "Whether one pair FP/p, FN/p fits the F1 threshold's printed precision, recall and three scores; stretch: of the rounding intervals."
-    half, (precision, recall) = .0005 * stretch, rows[["F1 precision", "F1 recall"]].to_numpy()[0]
+def fits_together(rows, stretch=1.0) -> bool:
+    """Whether one pair FP/p, FN/p fits the F1 threshold's printed precision, recall and three scores;
+    stretch: of the rounding intervals.
+    """
+    half, (precision, recall) = 0.0005 * stretch, rows[["F1 precision", "F1 recall"]].to_numpy()[0]
     A, limit = [], []
     for ratio, score in zip(rows.index.get_level_values(1), rows["F1 C_score"]):
         A += [[1, ratio], [-1, -ratio]]
@@ -322,8 +492,10 @@ def fits_together(rows, stretch=1.) -> bool:
     return linprog([0, 0], A_ub=A, b_ub=limit, bounds=bounds).status == 0
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #4e418060
-def smallest_stretch(rows, highest=64., steps=12) -> float:
-    "The smallest stretch of the rounding intervals at which everything fits, by bisection on a logarithmic scale."
+def smallest_stretch(rows, highest=64.0, steps=12) -> float:
+    """The smallest stretch of the rounding intervals at which everything fits, by bisection on a
+    logarithmic scale.
+    """
     low, high = 1 / highest, highest
     for _ in range(steps):
         middle = np.sqrt(low * high)
@@ -332,18 +504,38 @@ def smallest_stretch(rows, highest=64., steps=12) -> float:
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b63cf446
 def whole_counts(
-    precision,        # (R,) printed
-    recall,           # (R,) printed
-    positives,        # number of positives
-    half_unit=.0005,
-):                    # hits and false alarms, (R,) each, or None if no whole numbers fit
-    "Whole hits and false alarms that round to the printed precision and recall (the fewest hits; false alarms at most as many as hits)."
+    precision,
+    recall,
+    positives,
+    half_unit=0.0005,
+):
+    """Whole hits and false alarms that round to the printed precision and recall (the fewest hits;
+    false alarms at most as many as hits).
+
+    Parameters
+    ----------
+    precision
+        (R,) printed
+    recall
+        (R,) printed
+    positives
+        number of positives
+    half_unit : default 0.0005
+
+    Returns
+    -------
+    result
+        hits and false alarms, (R,) each, or None if no whole numbers fit
+    """
     found, eps = [], 1e-9
     for p, r in zip(precision, recall):
-        hits = np.arange(np.ceil((r - half_unit - eps) * positives), np.floor((r + half_unit + eps) * positives) + 1)
+        hits = np.arange(
+            np.ceil((r - half_unit - eps) * positives), np.floor((r + half_unit + eps) * positives) + 1
+        )
         tp, fp = np.meshgrid(hits[hits > 0], np.arange(positives + 1), indexing="ij")
         ok = np.argwhere(np.abs(tp / (tp + fp) - p) <= half_unit + eps)
-        if not len(ok): return None
+        if not len(ok):
+            return None
         found.append((int(tp[tuple(ok[0])]), int(fp[tuple(ok[0])])))
     return tuple(np.array(v) for v in zip(*found))
 
@@ -352,54 +544,101 @@ def possible_positives(precision, recall, highest):
     "Numbers of positives up to `highest` for which whole counts fit all printed pairs."
     return [n for n in range(1, highest + 1) if whole_counts(precision, recall, n)]
 
+
 def fraud_points(rows):
     "Precision and recall of the credit card rows: the F1 threshold and the three cost ratios."
     card = rows.loc[["Credit card fraud"]]
-    return np.r_[card["F1 precision"].iloc[0], card["precision"]], np.r_[card["F1 recall"].iloc[0], card["recall"]]
+    return np.r_[card["F1 precision"].iloc[0], card["precision"]], np.r_[
+        card["F1 recall"].iloc[0], card["recall"]
+    ]
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #30be0f83
 def nested_costs(
-    low,              # `BinaryCounts` (one) at the lower threshold
-    high,             # at the higher threshold: its positives are some of those at the lower
+    low,
+    high,
     cost_ratio,
     n_replicates=20_000,
     rng=None,
-):                    # costs at the lower and at the higher threshold, (n_replicates,) each
-    "Bootstrap of two thresholds on the same cases, from counts alone: positives and negatives are flagged by both, by the lower only, or by none."
+):
+    """Bootstrap of two thresholds on the same cases, from counts alone: positives and negatives are
+    flagged by both, by the lower only, or by none.
+
+    Parameters
+    ----------
+    low
+        `BinaryCounts` (one) at the lower threshold
+    high
+        at the higher threshold: its positives are some of those at the lower
+    cost_ratio
+    n_replicates : default 20000
+    rng : optional
+
+    Returns
+    -------
+    result
+        costs at the lower and at the higher threshold, (n_replicates,) each
+    """
     rng = np.random.default_rng(rng)
     cells = np.array([high.tp, low.tp - high.tp, low.fn, high.fp, low.fp - high.fp, low.tn], float)
-    hit, missed_high, missed, alarm, alarm_low, _ = rng.multinomial(round(cells.sum()), cells / cells.sum(), n_replicates).T
+    hit, missed_high, missed, alarm, alarm_low, _ = rng.multinomial(
+        round(cells.sum()), cells / cells.sum(), n_replicates
+    ).T
     return alarm + alarm_low + cost_ratio * missed, alarm + cost_ratio * (missed + missed_high)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #a5d91b7a
 def printed_points(rows):
     "The four printed thresholds of one data set: precision and recall; the F1 threshold first."
-    return np.r_[rows["F1 precision"].iloc[0], rows["precision"]], np.r_[rows["F1 recall"].iloc[0], rows["recall"]]
+    return np.r_[rows["F1 precision"].iloc[0], rows["precision"]], np.r_[
+        rows["F1 recall"].iloc[0], rows["recall"]
+    ]
+
 
 def best_of_printed(rows):
-    "Whether each chosen threshold may be the best of the four: its lowest possible score is at most every other's highest."
+    """Whether each chosen threshold may be the best of the four: its lowest possible score is at most
+    every other's highest.
+    """
     precision, recall = printed_points(rows)
     low, high = score_interval(precision, recall, np.array(RATIOS)[:, None])
     chosen = low[np.arange(3), np.arange(1, 4)]
-    f1 = [2 * p * r / (p + r) for p, r in ((precision[0] + .0005, recall[0] + .0005), (precision[1:] - .0005, recall[1:] - .0005))]
+    f1 = [
+        2 * p * r / (p + r)
+        for p, r in (
+            (precision[0] + 0.0005, recall[0] + 0.0005),
+            (precision[1:] - 0.0005, recall[1:] - 0.0005),
+        )
+    ]
     return bool((chosen <= high.min(axis=1)).all()), bool(f1[0] >= np.max(f1[1]))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #328217d0
 def sentences(rows) -> dict:
     "What Table 6 says to the statements of sections 1, 4.3 and 5."
     s = rows["saving"].unstack()
-    unequal, f1 = s[[.1, 10.]], rows.xs(1., level=1)
-    recall = rows["recall"]["UNSW-NB15", 10.] - rows["F1 recall"]["UNSW-NB15", 10.]
-    ours = {"average saving": unequal.stack().mean(), "largest saving": s.max().max(), "Internal data/10/saving": s.loc["Internal data", 10.],
-            "smallest saving at 0.1 and 10": unequal.min().min(), "largest saving at 0.1 and 10": unequal.max().max(),
-            "UNSW-NB15/10/recall gain": 100 * recall, "UNSW-NB15/0.1/precision": rows["precision"]["UNSW-NB15", .1],
-            "largest F1 has the fewest errors": (f1["C_score"] >= f1["F1 C_score"]).all(),
-            "saving at 1 smaller than at 0.1 and 10": (s[1.] < unequal.min(axis=1)).all(),
-            "all data sets save at 0.1 and 10": (unequal > 0).all().all(),
-            "saving above 1 only where classes are imbalanced, at ratio 1": set(s.index[s[1.] > 1]) == {"Credit card fraud", "Internal data"}}
-    ours |= {f"{n}/0.1/saving above 50 %": s.loc[n, .1] > 50 for n in ("UNSW-NB15", "Credit card fraud", "KDD cup 99")}
-    ours |= {f"{n}/F1 threshold": rows["F1 threshold"][n, 1.] for n in ("KDD cup 99", "Internal data")}
-    return ours | {f"{n}/{r:g}/threshold": rows["threshold"][n, r] for n in ("UNSW-NB15", "Phishing data", "Internal data") for r in RATIOS}
+    unequal, f1 = s[[0.1, 10.0]], rows.xs(1.0, level=1)
+    recall = rows["recall"]["UNSW-NB15", 10.0] - rows["F1 recall"]["UNSW-NB15", 10.0]
+    ours = {
+        "average saving": unequal.stack().mean(),
+        "largest saving": s.max().max(),
+        "Internal data/10/saving": s.loc["Internal data", 10.0],
+        "smallest saving at 0.1 and 10": unequal.min().min(),
+        "largest saving at 0.1 and 10": unequal.max().max(),
+        "UNSW-NB15/10/recall gain": 100 * recall,
+        "UNSW-NB15/0.1/precision": rows["precision"]["UNSW-NB15", 0.1],
+        "largest F1 has the fewest errors": (f1["C_score"] >= f1["F1 C_score"]).all(),
+        "saving at 1 smaller than at 0.1 and 10": (s[1.0] < unequal.min(axis=1)).all(),
+        "all data sets save at 0.1 and 10": (unequal > 0).all().all(),
+        "saving above 1 only where classes are imbalanced, at ratio 1": set(s.index[s[1.0] > 1])
+        == {"Credit card fraud", "Internal data"},
+    }
+    ours |= {
+        f"{n}/0.1/saving above 50 %": s.loc[n, 0.1] > 50
+        for n in ("UNSW-NB15", "Credit card fraud", "KDD cup 99")
+    }
+    ours |= {f"{n}/F1 threshold": rows["F1 threshold"][n, 1.0] for n in ("KDD cup 99", "Internal data")}
+    return ours | {
+        f"{n}/{r:g}/threshold": rows["threshold"][n, r]
+        for n in ("UNSW-NB15", "Phishing data", "Internal data")
+        for r in RATIOS
+    }
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #01c7f7de
 SENTENCE_NOTES = {
@@ -411,38 +650,83 @@ SENTENCE_NOTES = {
     "Internal data/F1 threshold": "0.69 in Table 6: 0.688, rounded",
 }
 
+
 @reproduces("cost_score", "sentences")
 def sentences_item():
     "Statements of the text about Table 6"
-    rounding = {f"Internal data/{c}": .005 for c in ("F1 threshold",)}  # the table has two digits, the text three
-    return Reproduction(compare(published("cost_score", "sentences"), sentences(published_table_6()), monte_carlo_error=rounding, notes=SENTENCE_NOTES))
+    rounding = {
+        f"Internal data/{c}": 0.005 for c in ("F1 threshold",)
+    }  # the table has two digits, the text three
+    return Reproduction(
+        compare(
+            published("cost_score", "sentences"),
+            sentences(published_table_6()),
+            monte_carlo_error=rounding,
+            notes=SENTENCE_NOTES,
+        )
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #5b017adc
 def against_doing_nothing(rows, prevalence):
-    "Scores of no model (nobody or everybody), of the F1 threshold and of the chosen threshold, and the saving against the best alternative."
+    """Scores of no model (nobody or everybody), of the F1 threshold and of the chosen threshold, and
+    the saving against the best alternative.
+    """
     pd = optional_import("pandas", extra="book")
     names, ratio = rows.index.get_level_values(0), rows.index.get_level_values(1).to_numpy()
     share = np.array([prevalence[n] for n in names])
     no_model = np.minimum(ratio, (1 - share) / share)
     alternative = np.minimum(no_model, rows["F1 C_score"])
-    return pd.DataFrame({"no model": no_model, "F1 threshold": rows["F1 C_score"], "C_score threshold": rows["C_score"],
-                         "saving, %": rows["saving"], "saving against the better of both, %": 100 * (1 - rows["C_score"] / alternative),
-                         "NEC": rows["C_score"] / no_model}, index=rows.index)
+    return pd.DataFrame(
+        {
+            "no model": no_model,
+            "F1 threshold": rows["F1 C_score"],
+            "C_score threshold": rows["C_score"],
+            "saving, %": rows["saving"],
+            "saving against the better of both, %": 100 * (1 - rows["C_score"] / alternative),
+            "NEC": rows["C_score"] / no_model,
+        },
+        index=rows.index,
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #8c2a66e5
-SOURCES = {"UNSW-NB15": "unsw", "Credit card fraud": "creditcard", "KDD cup 99": "kdd", "Ebbu2017": "ebbu2017", "Hannousse 2021": "hannousse2021"}
+SOURCES = {
+    "UNSW-NB15": "unsw",
+    "Credit card fraud": "creditcard",
+    "KDD cup 99": "kdd",
+    "Ebbu2017": "ebbu2017",
+    "Hannousse 2021": "hannousse2021",
+}
 STAND_INS = ("Ebbu2017", "Hannousse 2021")  # for the paper's phishing data
-SEEDS = {"quick": 4, "full": 20}            # repetitions by budget
+SEEDS = {"quick": 4, "full": 20}  # repetitions by budget
 TREES = 100
 
+
 class Task(NamedTuple):
-    "A data set, ready for the study."
-    x: np.ndarray                    # (N, F) float32
-    y: np.ndarray                    # (N,) class
-    role: np.ndarray                 # (N,) 0: only for training, 1: only for evaluation, -1: either
-    prevalence: float | None = None  # to weight the evaluation to; None: as it is
-    share: float | None = None       # of the data to train on; None: as many as are balanced
-    remark: str = ""                 # what is different from the paper's data
+    """A data set, ready for the study.
+
+    Attributes
+    ----------
+    x : ndarray
+        (N, F) float32
+    y : ndarray
+        (N,) class
+    role : ndarray
+        (N,) 0: only for training, 1: only for evaluation, -1: either
+    prevalence : float, default None
+        to weight the evaluation to; None: as it is
+    share : float, default None
+        of the data to train on; None: as many as are balanced
+    remark : str, default ''
+        what is different from the paper's data
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    role: np.ndarray
+    prevalence: float | None = None
+    share: float | None = None
+    remark: str = ""
+
 
 def feature_matrix(table, drop):
     "Columns as float32, text as the codes of its sorted values."
@@ -460,25 +744,53 @@ def _unsw_task(table):
     x = feature_matrix(table, ["id", "attack_cat", "label", "partition"])
     return Task(x, table["label"].to_numpy(), role, remark=remark)
 
+
 def _creditcard_task(table):
     "Frauds; the subsample's uniform part is for evaluation."
     y, complete = table["Class"].to_numpy(), (table["Class"] == 0).sum() == datasets.GENUINE
     x = feature_matrix(table, ["Time", "Class", "sample", "weight"])
-    if complete: return Task(x, y, np.full(len(y), -1))
+    if complete:
+        return Task(x, y, np.full(len(y), -1))
     role = np.where(y == 1, -1, np.where(table["sample"] == "all", 1, 0))
-    return Task(x, y, role, prevalence=492 / 284807, remark="a subsample: every fraud, few of the genuine transactions, weighted")
+    return Task(
+        x,
+        y,
+        role,
+        prevalence=492 / 284807,
+        remark="a subsample: every fraud, few of the genuine transactions, weighted",
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #503e5a31
 def _kdd_task(table):
     "Normal against attack, 1 % for training."
-    return Task(feature_matrix(table, ["label", "attack"]), table["attack"].to_numpy(), np.full(len(table), -1), share=.01)
+    return Task(
+        feature_matrix(table, ["label", "attack"]),
+        table["attack"].to_numpy(),
+        np.full(len(table), -1),
+        share=0.01,
+    )
+
 
 def _phishing_task(table):
     "A stand-in; the repeated addresses of Ebbu2017 are left out."
-    if "duplicate" in table: table = table[table["duplicate"] == 0].drop(columns="duplicate")
-    return Task(feature_matrix(table, ["phishing"]), table["phishing"].to_numpy(), np.full(len(table), -1), remark="not the paper's phishing data")
+    if "duplicate" in table:
+        table = table[table["duplicate"] == 0].drop(columns="duplicate")
+    return Task(
+        feature_matrix(table, ["phishing"]),
+        table["phishing"].to_numpy(),
+        np.full(len(table), -1),
+        remark="not the paper's phishing data",
+    )
 
-_TASKS = {"unsw": _unsw_task, "creditcard": _creditcard_task, "kdd": _kdd_task, "ebbu2017": _phishing_task, "hannousse2021": _phishing_task}
+
+_TASKS = {
+    "unsw": _unsw_task,
+    "creditcard": _creditcard_task,
+    "kdd": _kdd_task,
+    "ebbu2017": _phishing_task,
+    "hannousse2021": _phishing_task,
+}
+
 
 def load_task(name, data_dir=None) -> Task:
     "The data set of that name in the study."
@@ -486,54 +798,82 @@ def load_task(name, data_dir=None) -> Task:
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #3b9e31ed
 def split(
-    task,             # a `Task`
-    rng,              # Generator
-) -> np.ndarray:      # (N,) 0: training, 1: validation, 2: test
-    "60, 20 and 20 % of each class; cases for evaluation only are halved, cases for training only stay there."
+    task,
+    rng,
+) -> np.ndarray:
+    """60, 20 and 20 % of each class; cases for evaluation only are halved, cases for training only
+    stay there.
+
+    Parameters
+    ----------
+    task
+        a `Task`
+    rng
+        Generator
+
+    Returns
+    -------
+    ndarray
+        (N,) 0: training, 1: validation, 2: test
+    """
     u = np.empty(len(task.y))
     for label in (0, 1):
         for role in (-1, 0, 1):
             group = np.flatnonzero((task.y == label) & (task.role == role))
-            u[rng.permutation(group)] = (np.arange(len(group)) + .5) / max(len(group), 1)
-    free, evaluated = np.digitize(u, [.6, .8]), 1 + (u >= .5)
+            u[rng.permutation(group)] = (np.arange(len(group)) + 0.5) / max(len(group), 1)
+    free, evaluated = np.digitize(u, [0.6, 0.8]), 1 + (u >= 0.5)
     return np.where(task.role == -1, free, np.where(task.role == 1, evaluated, 0))
+
 
 def training_sample(task, part, rng, balanced=True) -> np.ndarray:
     "Indices to train on: equally many of both classes, or (not balanced) as many as there are."
     groups = [np.flatnonzero((part == 0) & (task.y == label)) for label in (0, 1)]
     counts = np.array([len(g) for g in groups])
     size = np.full(2, counts.min()) if balanced else counts
-    if task.share: size = np.minimum(size, size / size.sum() * task.share * len(task.y)).astype(int)
+    if task.share:
+        size = np.minimum(size, size / size.sum() * task.share * len(task.y)).astype(int)
     return np.concatenate([rng.permutation(g)[:n] for g, n in zip(groups, size)])
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #1b3e0da1
 class Scored(NamedTuple):
     "A part of the data with the forest's scores."
+
     y: np.ndarray
     scores: np.ndarray
     weight: np.ndarray | None
     curve: ThresholdCounts
 
+
 def scored(y, scores, prevalence=None) -> Scored:
     "Count all thresholds, negatives weighted to the prevalence."
     odds = None if prevalence is None else (1 - prevalence) / prevalence * y.sum() / (len(y) - y.sum())
-    weight = None if prevalence is None else np.where(y == 1, 1., odds)
+    weight = None if prevalence is None else np.where(y == 1, 1.0, odds)
     return Scored(y, scores, weight, threshold_counts(y, scores, sample_weight=weight))
+
 
 class Run(NamedTuple):
     "One repetition."
+
     validation: Scored
     test: Scored
 
+
 def train(task, seed, n_trees=TREES, balanced=True) -> Run:
-    "Split, balance, train one forest, and score validation and test part; the same for any number of workers."
+    """Split, balance, train one forest, and score validation and test part; the same for any number of
+    workers.
+    """
     ensemble = optional_import("sklearn.ensemble", extra="book")
     rng = np.random.default_rng(seed)
     part = split(task, rng)
     sample = training_sample(task, part, rng, balanced)
     forest = ensemble.RandomForestClassifier(n_trees, random_state=int(rng.integers(2**31)), n_jobs=1)
     forest.fit(task.x[sample], task.y[sample])
-    return Run(*(scored(task.y[part == k], forest.predict_proba(task.x[part == k])[:, 1], task.prevalence) for k in (1, 2)))
+    return Run(
+        *(
+            scored(task.y[part == k], forest.predict_proba(task.x[part == k])[:, 1], task.prevalence)
+            for k in (1, 2)
+        )
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #8d1b4cc6
 @lru_cache(maxsize=4)
@@ -541,21 +881,39 @@ def _task(name, data_dir, paths):
     "Kept for the seeds to come."
     return load_task(name, data_dir)
 
+
 @lru_cache(maxsize=None)
 def _run(name, data_dir, paths, seed, balanced):
     "One forest, trained once; `paths` tell other files of the same name apart."
     return train(_task(name, data_dir, paths), [seed, list(SOURCES).index(name)], balanced=balanced)
 
+
 def runs(
-    name,             # of `SOURCES`
+    name,
     n_seeds=4,
     data_dir=None,
-    balanced=True,    # train on equally many of both classes
-) -> list:            # of `Run`, or [] if the data are not at hand
-    "Repetitions of the study on one data set."
+    balanced=True,
+) -> list:
+    """Repetitions of the study on one data set.
+
+    Parameters
+    ----------
+    name
+        of `SOURCES`
+    n_seeds : default 4
+    data_dir : optional
+    balanced : default True
+        train on equally many of both classes
+
+    Returns
+    -------
+    list
+        of `Run`, or [] if the data are not at hand
+    """
     joblib, tqdm = optional_import("joblib", extra="book"), optional_import("tqdm", extra="book")
     found = datasets.find(SOURCES[name], data_dir)
-    if found is None: return []
+    if found is None:
+        return []
     key = name, data_dir, tuple(map(str, found[1]))
     _task(*key)
     jobs = (joblib.delayed(_run)(*key, seed, balanced) for seed in range(n_seeds))
@@ -567,11 +925,15 @@ def counts_at(curve, thresholds) -> BinaryCounts:
     "Counts of deciding 1 from these thresholds up."
     return curve.counts[np.searchsorted(-curve.thresholds, -np.asarray(thresholds), side="right") - 1]
 
+
 def chosen_thresholds(curve, ratios):
-    "The threshold with the largest F1, and one for each cost ratio with the smallest score (of equals the highest)."
+    """The threshold with the largest F1, and one for each cost ratio with the smallest score (of
+    equals the highest).
+    """
     f1 = f_beta(curve.counts)
     cost = counted_cost_score(curve.counts, np.asarray(ratios)[:, None])
     return curve.thresholds[np.nanargmax(f1)], curve.thresholds[cost.argmin(axis=1)]
+
 
 def run_rows(run, ratios=RATIOS) -> dict:
     "Columns of Table 6 for one run; arrays (part, ratio)."
@@ -579,34 +941,63 @@ def run_rows(run, ratios=RATIOS) -> dict:
     out = {"F1 threshold": [[f1_threshold] * len(ratios)] * 2, "threshold": [thresholds] * 2}
     for prefix, at in (("F1 ", np.full(len(ratios), f1_threshold)), ("", thresholds)):
         counts = [counts_at(part.curve, at) for part in run]
-        out |= {f"{prefix}precision": [c.precision for c in counts], f"{prefix}recall": [c.tpr for c in counts],
-                f"{prefix}C_score": [counted_cost_score(c, np.asarray(ratios)) for c in counts]}
+        out |= {
+            f"{prefix}precision": [c.precision for c in counts],
+            f"{prefix}recall": [c.tpr for c in counts],
+            f"{prefix}C_score": [counted_cost_score(c, np.asarray(ratios)) for c in counts],
+        }
     out = {name: np.array(v) for name, v in out.items()}
     return out | {"saving": 100 * (1 - out["C_score"] / out["F1 C_score"])}
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #154f78a4
 def study(
-    name,             # of `SOURCES`
+    name,
     n_seeds=4,
     data_dir=None,
     ratios=RATIOS,
-    balanced=True,    # train on equally many of both classes
-):                    # DataFrame, or None if the data are not at hand
-    "Columns of Table 6 by part, seed and cost ratio."
+    balanced=True,
+):
+    """Columns of Table 6 by part, seed and cost ratio.
+
+    Parameters
+    ----------
+    name
+        of `SOURCES`
+    n_seeds : default 4
+    data_dir : optional
+    ratios : default RATIOS
+    balanced : default True
+        train on equally many of both classes
+
+    Returns
+    -------
+    result
+        DataFrame, or None if the data are not at hand
+    """
     pd = optional_import("pandas", extra="book")
     done = runs(name, n_seeds, data_dir, balanced)
-    if not done: return None
+    if not done:
+        return None
     rows = [run_rows(run, ratios) for run in done]
-    index = pd.MultiIndex.from_product([("validation", "test"), range(n_seeds), ratios], names=["part", "seed", "cost ratio"])
+    index = pd.MultiIndex.from_product(
+        [("validation", "test"), range(n_seeds), ratios], names=["part", "seed", "cost ratio"]
+    )
     return pd.DataFrame({c: np.stack([r[c] for r in rows], axis=1).ravel() for c in rows[0]}, index=index)
 
+
 def one_run_error(values):
-    "How far one run may be from our mean: the half-width of the 95 % prediction interval for another run, by Student's t."
+    """How far one run may be from our mean: the half-width of the 95 % prediction interval for another
+    run, by Student's t.
+    """
     n = len(values)
-    return student.ppf(.975, n - 1) * values.std(ddof=1) * np.sqrt(1 + 1 / n)
+    return student.ppf(0.975, n - 1) * values.std(ddof=1) * np.sqrt(1 + 1 / n)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #a99217c5
-ONCE, EACH = ("F1 threshold", "F1 precision", "F1 recall"), ("F1 C_score", "threshold", "precision", "recall", "C_score", "saving")
+ONCE, EACH = (
+    ("F1 threshold", "F1 precision", "F1 recall"),
+    ("F1 C_score", "threshold", "precision", "recall", "C_score", "saving"),
+)
+
 
 def study_cells(name, table, statistic, part="validation") -> dict:
     "A statistic over the seeds, by the cell names of Table 6."
@@ -616,58 +1007,99 @@ def study_cells(name, table, statistic, part="validation") -> dict:
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #127649c4
 def _kdd_cause(cells, budget, data_dir) -> dict:
-    "For the cells that a training sample with the natural class shares reaches; the others stay without a cause."
+    """For the cells that a training sample with the natural class shares reaches; the others stay
+    without a cause.
+    """
     other = study("KDD cup 99", SEEDS[budget], data_dir, balanced=False)
     mean, error = (study_cells("KDD cup 99", other, s) for s in ("mean", one_run_error))
-    return {cell: f"the paper's training sample seems to have the natural 40 % attacks: with it ours has {mean[cell]:.3g} ± {error[cell]:.2g}, which covers the printed one"
-            for cell, value in cells.items() if cell in mean and abs(mean[cell] - value) <= error[cell] + .0005}
+    return {
+        cell: f"the paper's training sample seems to have the natural 40 % attacks: with it ours has {mean[cell]:.3g} ± {error[cell]:.2g}, which covers the printed one"
+        for cell, value in cells.items()
+        if cell in mean and abs(mean[cell] - value) <= error[cell] + 0.0005
+    }
+
 
 def _unsw_cause(cells, budget, data_dir) -> dict:
     "One partition, unless both are here; the class shares are not the cause."
     if not (remark := load_task("UNSW-NB15", data_dir).remark):
-        return dict.fromkeys(cells, "another forest on the paper's partitions; it gives no sizes and no settings")
-    best = [counts_at(r.validation.curve, chosen_thresholds(r.validation.curve, RATIOS)[0]) for r in runs("UNSW-NB15", SEEDS[budget], data_dir)]
+        return dict.fromkeys(
+            cells, "another forest on the paper's partitions; it gives no sizes and no settings"
+        )
+    best = [
+        counts_at(r.validation.curve, chosen_thresholds(r.validation.curve, RATIOS)[0])
+        for r in runs("UNSW-NB15", SEEDS[budget], data_dir)
+    ]
     precision = np.mean([b.with_prevalence(60841 / 153841).precision for b in best])
-    return dict.fromkeys(cells, f"{remark}; the paper trained on one and validated on the other. The class shares are not the cause: "
-                         f"at its 39.5 % attacks our precision at the F1 threshold would be {precision:.3f}, further off")
+    return dict.fromkeys(
+        cells,
+        f"{remark}; the paper trained on one and validated on the other. The class shares are not the cause: "
+        f"at its 39.5 % attacks our precision at the F1 threshold would be {precision:.3f}, further off",
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #9d8b7ded
 def _creditcard_cause(cells, budget, data_dir) -> dict:
     "How coarse the subsample is."
     if not (remark := load_task("Credit card fraud", data_dir).remark):
-        return dict.fromkeys(cells, "another way to balance: a sample of 590 cases cannot learn to raise only 17 false alarms in 56,866")
+        return dict.fromkeys(
+            cells,
+            "another way to balance: a sample of 590 cases cannot learn to raise only 17 false alarms in 56,866",
+        )
     part = runs("Credit card fraud", 1, data_dir)[0].validation
     step = part.weight.max() / part.y.sum()
-    return dict.fromkeys(cells, f"{remark}: one of them is {step:.2f} false alarms per fraud; the paper's 17 among 96 frauds are {17 / 96:.2f} in all")
+    return dict.fromkeys(
+        cells,
+        f"{remark}: one of them is {step:.2f} false alarms per fraud; the paper's 17 among 96 frauds are {17 / 96:.2f} in all",
+    )
+
 
 _CAUSES = {"UNSW-NB15": _unsw_cause, "Credit card fraud": _creditcard_cause, "KDD cup 99": _kdd_cause}
+
 
 def causes(table, budget, data_dir) -> dict:
     "The cause for each cell of a data set that is off."
     off = {r.cell: r.published for r in table.itertuples() if r.agrees is False}
     found = {}
     for name, cause in _CAUSES.items():
-        if mine := {cell: value for cell, value in off.items() if cell.startswith(f"{name}/")}: found |= cause(mine, budget, data_dir)
+        if mine := {cell: value for cell, value in off.items() if cell.startswith(f"{name}/")}:
+            found |= cause(mine, budget, data_dir)
     return found
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #1ead14a1
 def _absent(cell, missing):
     "Why a cell cannot be compared."
     name = cell.partition("/")[0]
-    if name == "Phishing data": return "the paper's phishing data are not public in its form; two others stand in"
-    if name == "Internal data": return "a private data set"
+    if name == "Phishing data":
+        return "the paper's phishing data are not public in its form; two others stand in"
+    if name == "Internal data":
+        return "a private data set"
     return _fetch([SOURCES[name]] if name in missing else [SOURCES[m] for m in missing])
 
-def comparison(item, ours, *, error=None, notes=None, budget="quick", data_dir=None, figure=None, extra=None) -> Reproduction:
-    "Compare an item of the study; notes: cell -> cause, for cells that are off (others get the data set's); extra: rows to append."
+
+def comparison(
+    item, ours, *, error=None, notes=None, budget="quick", data_dir=None, figure=None, extra=None
+) -> Reproduction:
+    """Compare an item of the study; notes: cell -> cause, for cells that are off (others get the data
+    set's); extra: rows to append.
+    """
     pd = optional_import("pandas", extra="book")
     missing = [name for name in SOURCES if not datasets.available(SOURCES[name], data_dir=data_dir)]
     table = compare(published("cost_score", item.removesuffix("-study")), ours, monte_carlo_error=error)
     found = causes(table, budget, data_dir) | (notes or {})
-    table["note"] = [old.replace("Monte Carlo", "one run against the mean of ours") if agrees else found.get(cell, "") if agrees is False
-                     else _absent(cell, missing) for cell, agrees, old in zip(table["cell"], table["agrees"], table["note"])]
-    if extra: table = pd.concat([table, pd.DataFrame(extra, columns=table.columns).astype({"agrees": object})], ignore_index=True)
-    return Reproduction(table, figure, _fetch([SOURCES[m] for m in missing]) if missing else f"{SEEDS[budget]} repetitions")
+    table["note"] = [
+        old.replace("Monte Carlo", "one run against the mean of ours")
+        if agrees
+        else found.get(cell, "")
+        if agrees is False
+        else _absent(cell, missing)
+        for cell, agrees, old in zip(table["cell"], table["agrees"], table["note"])
+    ]
+    if extra:
+        table = pd.concat(
+            [table, pd.DataFrame(extra, columns=table.columns).astype({"agrees": object})], ignore_index=True
+        )
+    return Reproduction(
+        table, figure, _fetch([SOURCES[m] for m in missing]) if missing else f"{SEEDS[budget]} repetitions"
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #eee3be72
 def study_means(data_dir, budget, keep=lambda cell: True):
@@ -679,17 +1111,24 @@ def study_means(data_dir, budget, keep=lambda cell: True):
             error |= {c: v for c, v in study_cells(name, table, one_run_error).items() if keep(c)}
     return ours, error
 
+
 @reproduces("cost_score", "table6-study")
 def table_6_study(budget="quick", data_dir=None):
     "Table 6, the study again: random forests, thresholds by F1 and by the cost score"
     ours, error = study_means(data_dir, budget)
-    extra = [(cell, np.nan, value, np.nan, None, "stands in for the paper's phishing data") for name in STAND_INS
-             if (table := study(name, SEEDS[budget], data_dir)) is not None for cell, value in study_cells(name, table, "mean").items()]
+    extra = [
+        (cell, np.nan, value, np.nan, None, "stands in for the paper's phishing data")
+        for name in STAND_INS
+        if (table := study(name, SEEDS[budget], data_dir)) is not None
+        for cell, value in study_cells(name, table, "mean").items()
+    ]
     return comparison("table6-study", ours, error=error, budget=budget, data_dir=data_dir, extra=extra)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #e5130b76
 def savings_table(studies):
-    "Mean saving and the central 95 % of the repetitions, on the validation part (which chose the thresholds) and on the test part."
+    """Mean saving and the central 95 % of the repetitions, on the validation part (which chose the
+    thresholds) and on the test part.
+    """
     pd = optional_import("pandas", extra="book")
     rows = {}
     for name, table in studies.items():
@@ -697,13 +1136,17 @@ def savings_table(studies):
             row = []
             for part in ("validation", "test"):
                 s = table["saving"].loc[part].xs(ratio, level="cost ratio")
-                row += [s.mean(), *s.quantile([.025, .975])]
+                row += [s.mean(), *s.quantile([0.025, 0.975])]
             rows[name, f"{ratio:g}"] = (*row, (s < 0).mean())
-    columns = pd.MultiIndex.from_tuples([(p, c) for p in ("validation", "test") for c in ("saving, %", "2.5 %", "97.5 %")] + [("test", "share below 0")])
+    columns = pd.MultiIndex.from_tuples(
+        [(p, c) for p in ("validation", "test") for c in ("saving, %", "2.5 %", "97.5 %")]
+        + [("test", "share below 0")]
+    )
     return pd.DataFrame(rows, index=columns).T.rename_axis(["data set", "cost ratio"])
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #7d57306f
 THRESHOLDS = np.linspace(0, 1, 201)
+
 
 def class_histograms(ax, part, log=False, bins=25):
     "Histograms of both classes' scores behind a curve, as shares of all cases, on an axis of their own."
@@ -711,8 +1154,17 @@ def class_histograms(ax, part, log=False, bins=25):
     weight = np.ones(len(part.y)) if part.weight is None else part.weight
     for label in (0, 1):
         mine = part.y == label
-        behind.hist(part.scores[mine], np.linspace(0, 1, bins + 1), weights=weight[mine] / weight.sum(), color=COLORS[3 * (1 - label) + label],
-                    alpha=.45, histtype="stepfilled", hatch=("", "///")[label], log=log, label=f"class {label}")
+        behind.hist(
+            part.scores[mine],
+            np.linspace(0, 1, bins + 1),
+            weights=weight[mine] / weight.sum(),
+            color=COLORS[3 * (1 - label) + label],
+            alpha=0.45,
+            histtype="stepfilled",
+            hatch=("", "///")[label],
+            log=log,
+            label=f"class {label}",
+        )
     behind.grid(False)
     behind.set_ylabel("share of cases", color="0.4")
     behind.tick_params(axis="y", colors="0.4")
@@ -721,12 +1173,14 @@ def class_histograms(ax, part, log=False, bins=25):
     ax.patch.set_visible(False)
     return behind
 
+
 def data_axes(names, height=2.7):
     "A grid of axes, two in a row, one a data set."
     plt = optional_import("matplotlib.pyplot", extra="book")
     rows = -(-len(names) // 2)
     fig, axes = plt.subplots(rows, 2, figsize=(9.4, height * rows), squeeze=False)
-    for ax in axes.flat[len(names):]: ax.set_axis_off()
+    for ax in axes.flat[len(names) :]:
+        ax.set_axis_off()
     return fig, axes.flat
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #bfba366b
@@ -739,9 +1193,16 @@ def plot_figure_3(first):
         ax.plot(THRESHOLDS, f_beta(counts_at(curve, THRESHOLDS)), color="black", ls="-")
         best = chosen_thresholds(curve, RATIOS)[0]
         ax.axvline(best, color=COLORS[2], ls="--", lw=1.2)
-        ax.set(title=f"{name}: best at {best:.2f}", xlabel="threshold", ylabel="$F_1$", xlim=(0, 1), ylim=(0, 1.02))
+        ax.set(
+            title=f"{name}: best at {best:.2f}",
+            xlabel="threshold",
+            ylabel="$F_1$",
+            xlim=(0, 1),
+            ylim=(0, 1.02),
+        )
     behind.legend(loc="center", fontsize="small")
     return fig
+
 
 def first_runs(data_dir=None) -> dict:
     "Name -> the first run, of the data sets at hand."
@@ -755,14 +1216,26 @@ def figure_3(budget="quick", data_dir=None):
     ours, error = study_means(data_dir, budget, keep=lambda cell: cell.endswith("/F1 threshold"))
     first, notes = first_runs(data_dir), {}
     if first:
-        at = {name: counts_at(run.validation.curve, [0., 1.]) for name, run in first.items()}
+        at = {name: counts_at(run.validation.curve, [0.0, 1.0]) for name, run in first.items()}
         ours["recall 1 at threshold 0"] = all(c.tpr[0] == 1 for c in at.values())
         ours["F1 is 0 at threshold 1"] = all(f_beta(c)[1] == 0 for c in at.values())
         certain = max(at, key=lambda name: at[name].tpr[1])
-        notes["F1 is 0 at threshold 1"] = f"where every tree agrees the score is 1 ({at[certain].tpr[1]:.0%} of class 1 in {certain}), and such cases are flagged at threshold 1"
+        notes["F1 is 0 at threshold 1"] = (
+            f"where every tree agrees the score is 1 ({at[certain].tpr[1]:.0%} of class 1 in {certain}), and such cases are flagged at threshold 1"
+        )
     if "KDD cup 99" in first:
-        ours["KDD cup 99/F1 flat in the middle"] = np.ptp(f_beta(counts_at(first["KDD cup 99"].validation.curve, np.linspace(.3, .7, 41)))) < .02
-    return comparison("figure3", ours, error=error, notes=notes, budget=budget, data_dir=data_dir, figure=plot_figure_3(first) if first else None)
+        ours["KDD cup 99/F1 flat in the middle"] = (
+            np.ptp(f_beta(counts_at(first["KDD cup 99"].validation.curve, np.linspace(0.3, 0.7, 41)))) < 0.02
+        )
+    return comparison(
+        "figure3",
+        ours,
+        error=error,
+        notes=notes,
+        budget=budget,
+        data_dir=data_dir,
+        figure=plot_figure_3(first) if first else None,
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #f5966a6a
 def plot_figure_4(first):
@@ -773,11 +1246,18 @@ def plot_figure_4(first):
         curve, log = run.validation.curve, name == "Credit card fraud"
         for ax, ratio, best in zip(row, RATIOS, chosen_thresholds(curve, RATIOS)[1]):
             class_histograms(ax, run.validation, log=log).set_ylabel("")
-            ax.plot(THRESHOLDS, counted_cost_score(counts_at(curve, THRESHOLDS), ratio), color="black", ls="-")
+            ax.plot(
+                THRESHOLDS, counted_cost_score(counts_at(curve, THRESHOLDS), ratio), color="black", ls="-"
+            )
             ax.axvline(best, color=COLORS[2], ls="--", lw=1.2)
-            ax.set(title=f"{name}, $r_c$ = {ratio:g}: {best:.2f}", xlim=(0, 1), **({"yscale": "log"} if log else {"ylim": (0, None)}))
+            ax.set(
+                title=f"{name}, $r_c$ = {ratio:g}: {best:.2f}",
+                xlim=(0, 1),
+                **({"yscale": "log"} if log else {"ylim": (0, None)}),
+            )
         row[0].set_ylabel("cost score")
-    for ax in axes[-1]: ax.set_xlabel("threshold")
+    for ax in axes[-1]:
+        ax.set_xlabel("threshold")
     return fig
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #6866bd33
@@ -787,12 +1267,31 @@ def figure_4(budget="quick", data_dir=None):
     use_style()
     ours, error = study_means(data_dir, budget, keep=lambda cell: cell.endswith("/threshold"))
     first = first_runs(data_dir)
-    everybody = {name: counted_cost_score(counts_at(run.validation.curve, 0.), np.array(RATIOS)) for name, run in first.items()}
-    if first: ours["C_score at threshold 0 the same for every ratio"] = all(np.ptp(c) < 1e-9 for c in everybody.values())
+    everybody = {
+        name: counted_cost_score(counts_at(run.validation.curve, 0.0), np.array(RATIOS))
+        for name, run in first.items()
+    }
+    if first:
+        ours["C_score at threshold 0 the same for every ratio"] = all(
+            np.ptp(c) < 1e-9 for c in everybody.values()
+        )
     for name in first:
-        if name in NAMES: ours[f"{name}/threshold falls as the ratio grows"] = all(np.diff([ours[f"{name}/{r:g}/threshold"] for r in RATIOS]) < 0)
-    notes = {"Credit card fraud/threshold falls as the ratio grows": "in the subsample the thresholds for 0.1 and 1 coincide, at no false alarm at all"}
-    return comparison("figure4", ours, error=error, notes=notes, budget=budget, data_dir=data_dir, figure=plot_figure_4(first) if first else None)
+        if name in NAMES:
+            ours[f"{name}/threshold falls as the ratio grows"] = all(
+                np.diff([ours[f"{name}/{r:g}/threshold"] for r in RATIOS]) < 0
+            )
+    notes = {
+        "Credit card fraud/threshold falls as the ratio grows": "in the subsample the thresholds for 0.1 and 1 coincide, at no false alarm at all"
+    }
+    return comparison(
+        "figure4",
+        ours,
+        error=error,
+        notes=notes,
+        budget=budget,
+        data_dir=data_dir,
+        figure=plot_figure_4(first) if first else None,
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #89e086f6
 def plot_figure_5(first):
@@ -803,11 +1302,28 @@ def plot_figure_5(first):
         f1, thresholds = chosen_thresholds(curve, RATIOS)
         line = counts_at(curve, THRESHOLDS)
         ax.plot(line.tpr, line.precision, color="0.4", ls="-", lw=1.2)
-        for k, (label, t) in enumerate([("best $F_1$", f1), *((f"$r_c$ = {r:g}", t) for r, t in zip(RATIOS, thresholds))]):
+        for k, (label, t) in enumerate(
+            [("best $F_1$", f1), *((f"$r_c$ = {r:g}", t) for r, t in zip(RATIOS, thresholds))]
+        ):
             c = counts_at(curve, t)
-            ax.plot(c.tpr, c.precision, "sv^o"[k], ms=(10, 7, 7, 7)[k], mfc="none" if k == 0 else COLORS[k], mec="black" if k == 0 else COLORS[k], ls="none", label=label)
+            ax.plot(
+                c.tpr,
+                c.precision,
+                "sv^o"[k],
+                ms=(10, 7, 7, 7)[k],
+                mfc="none" if k == 0 else COLORS[k],
+                mec="black" if k == 0 else COLORS[k],
+                ls="none",
+                label=label,
+            )
         low = counts_at(curve, thresholds)
-        ax.set(title=name, xlabel="recall", ylabel="precision", xlim=(max(0, 2 * low.tpr.min() - 1.05), 1.005), ylim=(max(0, 2 * low.precision.min() - 1.05), 1.01))
+        ax.set(
+            title=name,
+            xlabel="recall",
+            ylabel="precision",
+            xlim=(max(0, 2 * low.tpr.min() - 1.05), 1.005),
+            ylim=(max(0, 2 * low.precision.min() - 1.05), 1.01),
+        )
         ax.legend(loc="lower left", fontsize="small")
     return fig
 
@@ -820,20 +1336,34 @@ def figure_5(budget="quick", data_dir=None):
     ours = {}
     for name in {c.partition("/")[0] for c in means}:
         p, r = ({q: means[f"{name}/{q:g}/{what}"] for q in RATIOS} for what in ("precision", "recall"))
-        ours[f"{name}/precision up and recall down from ratio 1 to 0.1"] = p[.1] > p[1.] and r[.1] < r[1.]
-        ours[f"{name}/recall up from ratio 1 to 10"] = r[10.] > r[1.]
-        ours[f"{name}/ratio 1 and F1 choose the same point"] = abs(r[1.] - means[f"{name}/F1 recall"]) < .01 and abs(p[1.] - means[f"{name}/F1 precision"]) < .01
+        ours[f"{name}/precision up and recall down from ratio 1 to 0.1"] = p[0.1] > p[1.0] and r[0.1] < r[1.0]
+        ours[f"{name}/recall up from ratio 1 to 10"] = r[10.0] > r[1.0]
+        ours[f"{name}/ratio 1 and F1 choose the same point"] = (
+            abs(r[1.0] - means[f"{name}/F1 recall"]) < 0.01
+            and abs(p[1.0] - means[f"{name}/F1 precision"]) < 0.01
+        )
     known = set(published("cost_score", "figure5")["cell"])
     first = first_runs(data_dir)
-    notes = {"Credit card fraud/precision up and recall down from ratio 1 to 0.1": "in the subsample the thresholds for 0.1 and 1 coincide, at no false alarm at all"}
-    return comparison("figure5", {c: v for c, v in ours.items() if c in known}, notes=notes, budget=budget, data_dir=data_dir, figure=plot_figure_5(first) if first else None)
+    notes = {
+        "Credit card fraud/precision up and recall down from ratio 1 to 0.1": "in the subsample the thresholds for 0.1 and 1 coincide, at no false alarm at all"
+    }
+    return comparison(
+        "figure5",
+        {c: v for c, v in ours.items() if c in known},
+        notes=notes,
+        budget=budget,
+        data_dir=data_dir,
+        figure=plot_figure_5(first) if first else None,
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #4efa094a
 def touches_from_below(curve, ratio, threshold) -> bool:
     "Whether no point of a precision-recall curve is above the contour through the point at `threshold`."
     c, seen = curve.counts, curve.counts.tp > 0
     level = counted_cost_score(counts_at(curve, threshold), ratio)
-    base = level - ratio + (ratio + 1) * c.tpr[seen]  # the contour: recall over this; where it is not positive, no point is that cheap
+    base = (
+        level - ratio + (ratio + 1) * c.tpr[seen]
+    )  # the contour: recall over this; where it is not positive, no point is that cheap
     return bool((c.precision[seen] * base <= c.tpr[seen] * (1 + 1e-12)).all())
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #8f995711
@@ -852,47 +1382,78 @@ def plot_figure_6(run):
     axes[0].set_ylabel("precision")
     return fig
 
+
 @reproduces("cost_score", "figure6", needs=("unsw",))
 def figure_6(data_dir=None):
     "Figure 6: contours with the precision-recall curve of UNSW-NB15"
     use_style()
     run = runs("UNSW-NB15", 1, data_dir)[0]
     curve = run.validation.curve
-    ours = {f"{r:g}/optimum lies on the lowest contour that meets the curve": touches_from_below(curve, r, t)
-            for r, t in zip(RATIOS, chosen_thresholds(curve, RATIOS)[1])}
-    return Reproduction(compare(published("cost_score", "figure6"), ours), plot_figure_6(run), load_task("UNSW-NB15", data_dir).remark)
+    ours = {
+        f"{r:g}/optimum lies on the lowest contour that meets the curve": touches_from_below(curve, r, t)
+        for r, t in zip(RATIOS, chosen_thresholds(curve, RATIOS)[1])
+    }
+    return Reproduction(
+        compare(published("cost_score", "figure6"), ours),
+        plot_figure_6(run),
+        load_task("UNSW-NB15", data_dir).remark,
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #0e137aa3
 EXPONENTS = np.arange(-20, 21) / 10
+
 
 def savings_curves(name, n_seeds, data_dir=None):
     "Savings in percent, (part, seed, ratio), over ratios 0.01 to 100; None without data."
     done = runs(name, n_seeds, data_dir)
     return np.stack([run_rows(run, 10**EXPONENTS)["saving"] for run in done], axis=1) if done else None
 
+
 def plot_figure_7(curves):
-    "Saving against log10 of the cost ratio: validation part with its band, test part dashed; curves: name -> (part, seed, ratio)."
+    """Saving against log10 of the cost ratio: validation part with its band, test part dashed; curves:
+    name -> (part, seed, ratio).
+    """
     fig, axes = data_axes(curves)
     for ax, (name, (validation, test)) in zip(axes, curves.items()):
-        ax.fill_between(EXPONENTS, *np.quantile(validation, [.05, .95], axis=0), color=COLORS[0], alpha=.25, lw=0)
-        ax.plot(EXPONENTS, validation.mean(axis=0), color=COLORS[0], ls="-", label="on the cases that chose it, 90 % band")
+        ax.fill_between(
+            EXPONENTS, *np.quantile(validation, [0.05, 0.95], axis=0), color=COLORS[0], alpha=0.25, lw=0
+        )
+        ax.plot(
+            EXPONENTS,
+            validation.mean(axis=0),
+            color=COLORS[0],
+            ls="-",
+            label="on the cases that chose it, 90 % band",
+        )
         ax.plot(EXPONENTS, test.mean(axis=0), color=COLORS[2], ls="--", label="on test cases")
-        ax.axhline(0, color="0.4", lw=.8)
-        low = min(-5, np.quantile(test.mean(axis=0), .05))
+        ax.axhline(0, color="0.4", lw=0.8)
+        low = min(-5, np.quantile(test.mean(axis=0), 0.05))
         ax.set(title=name, xlabel=r"$\log_{10} r_c$", ylabel="saving, %", xlim=(-2, 2), ylim=(low, 100))
     ax.legend(loc="upper center", fontsize="small")
     return fig
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #ee2813a1
 def statements_7(curves) -> dict:
-    "The statements of appendix A.2 on mean savings: smallest near ratio 1, growing away from it, slight where positives are rare."
-    mean, at, ours = {n: c[0].mean(axis=0) for n, c in curves.items()}, lambda x: np.argmin(abs(EXPONENTS - x)), {}
+    """The statements of appendix A.2 on mean savings: smallest near ratio 1, growing away from it,
+    slight where positives are rare.
+    """
+    mean, at, ours = (
+        {n: c[0].mean(axis=0) for n, c in curves.items()},
+        lambda x: np.argmin(abs(EXPONENTS - x)),
+        {},
+    )
     for name, s in mean.items():
         ours[f"{name}/saving smallest near ratio 1"] = s[at(0)] <= s.min() + 1
-        ours[f"{name}/saving grows away from ratio 1"] = s[at(-1)] > s[at(0)] < s[at(1)] and s[at(-2)] > s[at(-1)] and s[at(2)] > s[at(1)]
+        ours[f"{name}/saving grows away from ratio 1"] = (
+            s[at(-1)] > s[at(0)] < s[at(1)] and s[at(-2)] > s[at(-1)] and s[at(2)] > s[at(1)]
+        )
     card = "Credit card fraud"
-    if card in mean and len(mean) > 1: ours[f"{card}/gain above 1 is slight"] = all(mean[card][at(1)] < s[at(1)] for n, s in mean.items() if n != card)
+    if card in mean and len(mean) > 1:
+        ours[f"{card}/gain above 1 is slight"] = all(
+            mean[card][at(1)] < s[at(1)] for n, s in mean.items() if n != card
+        )
     return ours
+
 
 @reproduces("cost_score", "figure7")
 def figure_7(budget="quick", data_dir=None):
@@ -901,19 +1462,38 @@ def figure_7(budget="quick", data_dir=None):
     curves = {n: c for n in SOURCES if (c := savings_curves(n, SEEDS[budget], data_dir)) is not None}
     known = set(published("cost_score", "figure7")["cell"])
     ours = {c: v for c, v in statements_7(curves).items() if c in known}
-    return comparison("figure7", ours, budget=budget, data_dir=data_dir, figure=plot_figure_7(curves) if curves else None)
+    return comparison(
+        "figure7", ours, budget=budget, data_dir=data_dir, figure=plot_figure_7(curves) if curves else None
+    )
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #d2346e35
 def implied_cost_ratio(f1):
     "The cost ratio whose best threshold, for calibrated scores, is that of the largest F1."
     return 2 / np.asarray(f1, float) - 1
 
+
 def model_savings(
-    model,            # a `NormalModel`
-    ratios,           # (R,)
-):                    # largest F1, and savings against its threshold in percent, (R,)
-    "Savings in the population, thresholds on a fine grid for F1 and in closed form for the cost score."
+    model,
+    ratios,
+):
+    """Savings in the population, thresholds on a fine grid for F1 and in closed form for the cost
+    score.
+
+    Parameters
+    ----------
+    model
+        a `NormalModel`
+    ratios
+        (R,)
+
+    Returns
+    -------
+    result
+        largest F1, and savings against its threshold in percent, (R,)
+    """
     grid = model.distance / 2 + np.linspace(-6, 6, 120_001)
     f1 = f_beta(model.counts(grid))
     at_f1 = counted_cost_score(model.counts(grid[f1.argmax()]), ratios)
-    return float(f1.max()), 100 * (1 - counted_cost_score(model.counts(model.best_threshold(ratios)), ratios) / at_f1)
+    return float(f1.max()), 100 * (
+        1 - counted_cost_score(model.counts(model.best_threshold(ratios)), ratios) / at_f1
+    )

@@ -30,88 +30,201 @@ from ..reproduce import Reproduction, compare, published, reproduces
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #7aea23c0
 def side_by_side(
-    table,            # a comparison made by `compare`
-    paper,            # the published numbers it was made from
-):                    # DataFrame of strings in the shape of the published table
-    "A comparison in the shape of the published table: the last part of each cell's name is the column."
+    table,
+    paper,
+):
+    """A comparison in the shape of the published table: the last part of each cell's name is the
+    column.
+
+    Parameters
+    ----------
+    table
+        a comparison made by `compare`
+    paper
+        the published numbers it was made from
+
+    Returns
+    -------
+    result
+        DataFrame of strings in the shape of the published table
+    """
     pd = optional_import("pandas", extra="book")
     marks = {True: "=", False: "≠"}
+
     def show(row, decimals):
         old = "?" if np.isnan(row.published) else f"{row.published:.{decimals}f}"
         new = "…" if np.isnan(row.ours) else f"{row.ours:.{decimals + 1 if decimals else 0}f}"
         return " ".join(filter(None, [old, marks.get(row.agrees, ""), new]))
-    digits = np.where(paper["published"].isna(), paper["decimals"].max(), paper["decimals"])  # nothing in print: as many as elsewhere
+
+    digits = np.where(
+        paper["published"].isna(), paper["decimals"].max(), paper["decimals"]
+    )  # nothing in print: as many as elsewhere
     rows, columns = zip(*(cell.rsplit("/", 1) for cell in table["cell"]))
-    frame = pd.DataFrame({"row": rows, "column": columns, "text": [show(*pair) for pair in zip(table.itertuples(), digits)]})
+    frame = pd.DataFrame(
+        {"row": rows, "column": columns, "text": [show(*pair) for pair in zip(table.itertuples(), digits)]}
+    )
     wide = frame.pivot(index="row", columns="column", values="text").fillna("")
-    return wide.reindex(index=list(dict.fromkeys(rows)), columns=list(dict.fromkeys(columns))).rename_axis(index=None, columns=None)
+    return wide.reindex(index=list(dict.fromkeys(rows)), columns=list(dict.fromkeys(columns))).rename_axis(
+        index=None, columns=None
+    )
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #3a8bbeb2
 def gaussian_sample(
-    n_classes,        # K
-    n_samples,        # N; class sizes are N times the priors, rounded
-    variance,         # common variance of the classes
+    n_classes,
+    n_samples,
+    variance,
     *,
-    prior=.8,         # of the first class
-    seed=0,           # of NumPy's legacy generator, which the published numbers need
-):                    # features (N,), classes (N,), priors (K,)
-    "Synthetic data of Ferrer (2025), appendix B, drawn class by class."
+    prior=0.8,
+    seed=0,
+):
+    """Synthetic data of Ferrer (2025), appendix B, drawn class by class.
+
+    Parameters
+    ----------
+    n_classes
+        K
+    n_samples
+        N; class sizes are N times the priors, rounded
+    variance
+        common variance of the classes
+    prior : default 0.8
+        of the first class
+    seed : default 0
+        of NumPy's legacy generator, which the published numbers need
+
+    Returns
+    -------
+    result
+        features (N,), classes (N,), priors (K,)
+    """
     priors = gaussian_priors(n_classes, prior)
     sizes = np.rint(n_samples * priors).astype(int)
     normal = np.random.RandomState(seed).standard_normal
     x = np.concatenate([k + np.sqrt(variance) * normal(size) for k, size in enumerate(sizes)])
     return x, np.repeat(np.arange(n_classes), sizes), priors
 
-def gaussian_priors(n_classes, prior=.8):
+
+def gaussian_priors(n_classes, prior=0.8):
     "Priors of appendix B: `prior` for the first class, equal shares of the rest for the others."
     return np.r_[prior, np.full(n_classes - 1, (1 - prior) / (n_classes - 1))]
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #3c36151e
 def gaussian_log_posteriors(
-    x,                # (N,) features
-    priors,           # (K,)
-    variance,         # common variance of the classes
-):                    # (N, K)
-    "Log-posteriors from the true densities: Ferrer (2025), eq. (34)."
-    return log_softmax(np.log(priors) - (np.asarray(x)[:, None] - np.arange(len(priors)))**2 / (2 * variance), axis=1)
+    x,
+    priors,
+    variance,
+):
+    """Log-posteriors from the true densities: Ferrer (2025), eq. (34).
+
+    Parameters
+    ----------
+    x
+        (N,) features
+    priors
+        (K,)
+    variance
+        common variance of the classes
+
+    Returns
+    -------
+    result
+        (N, K)
+    """
+    return log_softmax(
+        np.log(priors) - (np.asarray(x)[:, None] - np.arange(len(priors))) ** 2 / (2 * variance), axis=1
+    )
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #88f0f360
 GRID = np.arange(-70, 51) / 10  # the paper's thresholds on the log odds, in steps of 0.1
 
+
 def counts_above(
-    y,                # (N,) classes 0 and 1
-    scores,           # (N,)
-    thresholds,       # any shape
-) -> BinaryCounts:    # of the thresholds' shape
-    "Counts of deciding 1 where the score is above the threshold."
+    y,
+    scores,
+    thresholds,
+) -> BinaryCounts:
+    """Counts of deciding 1 where the score is above the threshold.
+
+    Parameters
+    ----------
+    y
+        (N,) classes 0 and 1
+    scores
+        (N,)
+    thresholds
+        any shape
+
+    Returns
+    -------
+    BinaryCounts
+        of the thresholds' shape
+    """
     negative, positive = (np.sort(np.asarray(scores)[np.asarray(y) == k]) for k in (0, 1))
     tn, fn = (np.searchsorted(s, thresholds, side="right") for s in (negative, positive))
     return BinaryCounts(tp=len(positive) - fn, fp=len(negative) - tn, fn=fn, tn=tn)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #b3fbe831
 def threshold_metrics(
-    counts,           # `BinaryCounts` along the thresholds
-    c21s=(1, 4, 16),  # costs of a missed H2 (a false H2 costs 1)
-) -> dict:            # name -> curve; all but R*2 are losses
-    "The curves of Figures 1 and 2: one minus F1, one minus MCC, normalized expected costs, and the share decided H2."
-    curves = {"1-F1": 1 - f_beta(counts), "1-MCC": 1 - mcc(counts), "R*2": (counts.tp + counts.fp) / counts.total}
-    return curves | {f"NEC{c:g}": normalized_expected_cost(counts, CostMatrix.binary(fp=1, fn=c)) for c in c21s}
+    counts,
+    c21s=(1, 4, 16),
+) -> dict:
+    """The curves of Figures 1 and 2: one minus F1, one minus MCC, normalized expected costs, and the
+    share decided H2.
+
+    Parameters
+    ----------
+    counts
+        `BinaryCounts` along the thresholds
+    c21s : default (1, 4, 16)
+        costs of a missed H2 (a false H2 costs 1)
+
+    Returns
+    -------
+    dict
+        name -> curve; all but R*2 are losses
+    """
+    curves = {
+        "1-F1": 1 - f_beta(counts),
+        "1-MCC": 1 - mcc(counts),
+        "R*2": (counts.tp + counts.fp) / counts.total,
+    }
+    return curves | {
+        f"NEC{c:g}": normalized_expected_cost(counts, CostMatrix.binary(fp=1, fn=c)) for c in c21s
+    }
+
 
 def other_threshold(
-    cost,             # (T,) a cost with one minimum
-    i,                # index of one threshold
+    cost,
+    i,
 ) -> int:
-    "Index of the threshold on the other side of the minimum of `cost` with the nearest cost."
+    """Index of the threshold on the other side of the minimum of `cost` with the nearest cost.
+
+    Parameters
+    ----------
+    cost
+        (T,) a cost with one minimum
+    i
+        index of one threshold
+    """
     index, best = np.arange(len(cost)), np.nanargmin(cost)
     return int(np.nanargmin(np.where((index < best) != (i < best), np.abs(cost - cost[i]), np.inf)))
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #77576218
 def best_f1_threshold(
-    y,                # (N,) classes 0 and 1
-    scores,           # (N,) log posterior odds
+    y,
+    scores,
 ) -> float:
-    "The threshold of the paper's grid with the largest F1."
+    """The threshold of the paper's grid with the largest F1.
+
+    Parameters
+    ----------
+    y
+        (N,) classes 0 and 1
+    scores
+        (N,) log posterior odds
+    """
     return float(GRID[np.nanargmax(f_beta(counts_above(y, scores, GRID)))])
+
 
 def gaussian_log_odds(variance, n_samples=100_000, seed=0):
     "Two classes of appendix B: classes and log posterior odds."
@@ -125,19 +238,34 @@ def _panel_odds(ax, y, log_odds, costs):
     for k, name in enumerate(("$H_1$", "$H_2$")):
         height = np.histogram(log_odds[y == k], edges)[0] / len(y) / np.diff(edges)
         ax.plot((edges[1:] + edges[:-1]) / 2, height, label=name)
-        ax.text((edges[height.argmax()] + edges[height.argmax() + 1]) / 2, height.max(), f" {name}", color=COLORS[k], va="bottom")
-    for c in costs: ax.axvline(bayes_threshold(CostMatrix.binary(fp=1, fn=c), log_odds=True), color="0.4", lw=.8, ls=":")
+        ax.text(
+            (edges[height.argmax()] + edges[height.argmax() + 1]) / 2,
+            height.max(),
+            f" {name}",
+            color=COLORS[k],
+            va="bottom",
+        )
+    for c in costs:
+        ax.axvline(bayes_threshold(CostMatrix.binary(fp=1, fn=c), log_odds=True), color="0.4", lw=0.8, ls=":")
     ax.set(title="log odds by class", ylabel="prior times density", ylim=(0, 1.1 * ax.get_ylim()[1]))
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #9a4f1288
 def _panel_pair(ax, curves, metric, cost):
-    "Panels 2 and 3: a metric, its NEC and R*2; the best threshold of the metric and the other one with the same NEC."
-    labels = {"1-F1": "$1-F_1$", "1-MCC": "1−MCC", "R*2": "$R_{*2}$"} | {k: f"NEC$_{{{k[3:]}}}$" for k in curves if k[:3] == "NEC"}
-    for k, name in enumerate((metric, cost, "R*2")): ax.plot(GRID, curves[name], color=(*COLORS[:2], "0.6")[k], label=labels[name])
+    """Panels 2 and 3: a metric, its NEC and R*2; the best threshold of the metric and the other one
+    with the same NEC.
+    """
+    labels = {"1-F1": "$1-F_1$", "1-MCC": "1−MCC", "R*2": "$R_{*2}$"} | {
+        k: f"NEC$_{{{k[3:]}}}$" for k in curves if k[:3] == "NEC"
+    }
+    for k, name in enumerate((metric, cost, "R*2")):
+        ax.plot(GRID, curves[name], color=(*COLORS[:2], "0.6")[k], label=labels[name])
     best = int(np.nanargmin(curves[metric]))
-    for i in (best, other_threshold(curves[cost], best)): ax.axvline(GRID[i], color="0.4", lw=.8, ls=":")
-    ax.axhline(curves[cost][best], color="0.4", lw=.8, ls=":")
-    ax.set(title=f"{labels[metric]} and {labels[cost]}", ylabel="loss, and share decided $H_2$", ylim=(0, 1.3))
+    for i in (best, other_threshold(curves[cost], best)):
+        ax.axvline(GRID[i], color="0.4", lw=0.8, ls=":")
+    ax.axhline(curves[cost][best], color="0.4", lw=0.8, ls=":")
+    ax.set(
+        title=f"{labels[metric]} and {labels[cost]}", ylabel="loss, and share decided $H_2$", ylim=(0, 1.3)
+    )
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #0beb86db
 def plot_figure_1(y, log_odds, costs=(1, 4, 16)):
@@ -149,12 +277,15 @@ def plot_figure_1(y, log_odds, costs=(1, 4, 16)):
     _panel_pair(axes[0, 1], curves, "1-F1", "NEC1")
     _panel_pair(axes[1, 0], curves, "1-MCC", "NEC4")
     for c in costs:
-        line, = axes[1, 1].plot(GRID, curves[f"NEC{c:g}"], label=f"NEC$_{{{c:g}}}$")
-        axes[1, 1].axvline(-np.log(c), color=line.get_color(), lw=.8, ls=":")
+        (line,) = axes[1, 1].plot(GRID, curves[f"NEC{c:g}"], label=f"NEC$_{{{c:g}}}$")
+        axes[1, 1].axvline(-np.log(c), color=line.get_color(), lw=0.8, ls=":")
     axes[1, 1].set(title="three NECs", ylabel="normalized expected cost", ylim=(0, 1.3))
-    for ax in axes.flat[1:]: ax.legend(loc="upper right", fontsize="small")
-    for ax in axes.flat: ax.set(xlim=(GRID[0], GRID[-1]))
-    for ax in axes[1]: ax.set_xlabel("threshold on the log posterior odds")
+    for ax in axes.flat[1:]:
+        ax.legend(loc="upper right", fontsize="small")
+    for ax in axes.flat:
+        ax.set(xlim=(GRID[0], GRID[-1]))
+    for ax in axes[1]:
+        ax.set_xlabel("threshold on the log posterior odds")
     return fig
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #101e3c8b
@@ -162,39 +293,87 @@ def plot_figure_1(y, log_odds, costs=(1, 4, 16)):
 def figure_1():
     "Figure 1: F1, MCC and three NECs against the threshold"
     use_style()
-    y, log_odds = gaussian_log_odds(.2)
+    y, log_odds = gaussian_log_odds(0.2)
     threshold = best_f1_threshold(y, log_odds)
     prevalence = counts_above(y, log_odds, GRID).prevalence[0]
-    ours = {"balanced c21": (1 - prevalence) / prevalence, "best F1 threshold": threshold, "best F1 equivalent c21": np.exp(-threshold)}
+    ours = {
+        "balanced c21": (1 - prevalence) / prevalence,
+        "best F1 threshold": threshold,
+        "best F1 equivalent c21": np.exp(-threshold),
+    }
     note = "one sample and a grid of step 0.1; over samples and in the limit the optimum is elsewhere"
-    return Reproduction(compare(published("expected_cost", "figure1"), ours), plot_figure_1(y, log_odds), note)
+    return Reproduction(
+        compare(published("expected_cost", "figure1"), ours), plot_figure_1(y, log_odds), note
+    )
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #ced6195f
 def population_counts(
-    thresholds,       # any shape, on the log posterior odds
-    variance,         # common variance of the two classes
-    prior=.8,         # of the first
-) -> BinaryCounts:    # probabilities instead of counts
-    "What `counts_above` tends to, per sample, for two classes of appendix B."
-    cut = .5 + variance * (np.asarray(thresholds, float) - np.log((1 - prior) / prior))  # where the log odds equal the threshold
+    thresholds,
+    variance,
+    prior=0.8,
+) -> BinaryCounts:
+    """What `counts_above` tends to, per sample, for two classes of appendix B.
+
+    Parameters
+    ----------
+    thresholds
+        any shape, on the log posterior odds
+    variance
+        common variance of the two classes
+    prior : default 0.8
+        of the first
+
+    Returns
+    -------
+    BinaryCounts
+        probabilities instead of counts
+    """
+    cut = 0.5 + variance * (
+        np.asarray(thresholds, float) - np.log((1 - prior) / prior)
+    )  # where the log odds equal the threshold
     fpr, fnr = norm.sf(cut, 0, np.sqrt(variance)), norm.cdf(cut, 1, np.sqrt(variance))
     return BinaryCounts.from_rates(total=1, prevalence=1 - prior, fpr=fpr, fnr=fnr)
 
+
 def population_f1_optimum(variance):
     "Threshold with the largest F1, and that F1, of the population."
-    best = minimize_scalar(lambda t: -f_beta(population_counts(t, variance)), bounds=(-3, 3), method="bounded", options={"xatol": 1e-9})
+    best = minimize_scalar(
+        lambda t: -f_beta(population_counts(t, variance)),
+        bounds=(-3, 3),
+        method="bounded",
+        options={"xatol": 1e-9},
+    )
     return float(best.x), float(-best.fun)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #08df636b
 def f1_optima(
-    n_samples,        # size of each sample
-    variance,         # common variance of the two classes
+    n_samples,
+    variance,
     *,
-    prior=.8,         # of the first class
+    prior=0.8,
     n_replicates=10_000,
-    rng=None,         # seed or Generator
-):                    # (n_replicates,) best thresholds
-    "F1-optimal thresholds of the paper's grid in many samples of appendix B: one multinomial draw a class, no samples."
+    rng=None,
+):
+    """F1-optimal thresholds of the paper's grid in many samples of appendix B: one multinomial draw a
+    class, no samples.
+
+    Parameters
+    ----------
+    n_samples
+        size of each sample
+    variance
+        common variance of the two classes
+    prior : default 0.8
+        of the first class
+    n_replicates : default 10000
+    rng : optional
+        seed or Generator
+
+    Returns
+    -------
+    result
+        (n_replicates,) best thresholds
+    """
     rng, above = np.random.default_rng(rng), population_counts(GRID, variance, prior)
     counted = []
     for rate, share in ((above.fpr, prior), (above.tpr, 1 - prior)):
@@ -205,16 +384,23 @@ def f1_optima(
     return GRID[np.nanargmax(f_beta(BinaryCounts(tp=tp, fp=fp, fn=fn, tn=tn)), axis=1)]
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #e57232f0
-def plot_figure_2(variances=(.2, .06), costs=(1, 1.8)):
+def plot_figure_2(variances=(0.2, 0.06), costs=(1, 1.8)):
     "F1 and two NECs for a harder and an easier data set; returns the matplotlib Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
     fig, axes = plt.subplots(1, 2, figsize=(8.4, 3.2))
-    for ax, variance, top in zip(axes, variances, (1, .15)):
+    for ax, variance, top in zip(axes, variances, (1, 0.15)):
         y, log_odds = gaussian_log_odds(variance)
         curves = threshold_metrics(counts_above(y, log_odds, GRID), costs)
-        for name, label in (("1-F1", "$1-F_1$"), *((f"NEC{c:g}", f"NEC$_{{{c:.1f}}}$") for c in costs)): ax.plot(GRID, curves[name], label=label)
-        ax.axvline(best_f1_threshold(y, log_odds), color="0.4", lw=.8, ls=":")
-        ax.set(title=f"variance {variance:.2f}", xlabel="threshold on the log posterior odds", ylabel="loss", xlim=(-2, 2), ylim=(0, top))
+        for name, label in (("1-F1", "$1-F_1$"), *((f"NEC{c:g}", f"NEC$_{{{c:.1f}}}$") for c in costs)):
+            ax.plot(GRID, curves[name], label=label)
+        ax.axvline(best_f1_threshold(y, log_odds), color="0.4", lw=0.8, ls=":")
+        ax.set(
+            title=f"variance {variance:.2f}",
+            xlabel="threshold on the log posterior odds",
+            ylabel="loss",
+            xlim=(-2, 2),
+            ylim=(0, top),
+        )
         ax.legend(loc="upper center", fontsize="small")
     return fig
 
@@ -223,59 +409,115 @@ def plot_figure_2(variances=(.2, .06), costs=(1, 1.8)):
 def figure_2():
     "Figure 2: the cost ratio that F1 implies, for two data sets"
     use_style()
-    ours = {f"variance {v:.2f}/equivalent c21": np.exp(-best_f1_threshold(*gaussian_log_odds(v))) for v in (.2, .06)}
-    return Reproduction(compare(published("expected_cost", "figure2"), ours), plot_figure_2(), "variance 0.06; the 0.05 of appendix B does not fit")
+    ours = {
+        f"variance {v:.2f}/equivalent c21": np.exp(-best_f1_threshold(*gaussian_log_odds(v)))
+        for v in (0.2, 0.06)
+    }
+    return Reproduction(
+        compare(published("expected_cost", "figure2"), ours),
+        plot_figure_2(),
+        "variance 0.06; the 0.05 of appendix B does not fit",
+    )
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #2c00434c
 def paper_costs(
-    priors,           # (K,)
-) -> dict:            # name -> `CostMatrix`
-    "The cost matrices of Ferrer (2025), section 4.1.2."
+    priors,
+) -> dict:
+    """The cost matrices of Ferrer (2025), section 4.1.2.
+
+    Parameters
+    ----------
+    priors
+        (K,)
+
+    Returns
+    -------
+    dict
+        name -> `CostMatrix`
+    """
     n = len(priors)
     costly_last = np.where(np.arange(n) == n - 1, 100, 1)[:, None] * CostMatrix.zero_one(n).array
-    return {"C01": CostMatrix.zero_one(n), "CinvP": CostMatrix.inverse_prior(priors), "Cimb": CostMatrix(costly_last),
-            "Cabs1": CostMatrix.zero_one(n, abstain=.05), "Cabs2": CostMatrix.zero_one(n, abstain=.3)}
+    return {
+        "C01": CostMatrix.zero_one(n),
+        "CinvP": CostMatrix.inverse_prior(priors),
+        "Cimb": CostMatrix(costly_last),
+        "Cabs1": CostMatrix.zero_one(n, abstain=0.05),
+        "Cabs2": CostMatrix.zero_one(n, abstain=0.3),
+    }
+
 
 def decision_rules(costs, priors) -> dict:
     "The three rules of Table 1, as functions of log-posteriors."
     naive = naive_decision(costs, priors)
-    return {"Naive": lambda logs: np.full(len(logs), naive), "Argmax": lambda logs: logs.argmax(1),
-            "Bayes": lambda logs: bayes_decisions(logs, costs, log=True)}
+    return {
+        "Naive": lambda logs: np.full(len(logs), naive),
+        "Argmax": lambda logs: logs.argmax(1),
+        "Bayes": lambda logs: bayes_decisions(logs, costs, log=True),
+    }
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #d13d73d6
 def table_1_cells(
-    counts,           # (matrix, rule) -> (..., 10, M) confusion counts
-) -> dict:            # cell -> (...)
-    "EC, NEC and the percentage of abstentions of Table 1."
+    counts,
+) -> dict:
+    """EC, NEC and the percentage of abstentions of Table 1.
+
+    Parameters
+    ----------
+    counts
+        (matrix, rule) -> (..., 10, M) confusion counts
+
+    Returns
+    -------
+    dict
+        cell -> (...)
+    """
     costs, cells = paper_costs(gaussian_priors(10)), {}
     for (matrix, rule), n in counts.items():
         cells[f"{matrix}/{rule}/EC"] = expected_cost(n, costs[matrix])
         cells[f"{matrix}/{rule}/NEC"] = normalized_expected_cost(n, costs[matrix])
-        if matrix.startswith("Cabs"): cells[f"{matrix}/{rule}/abs"] = 100 * n[..., -1].sum(-1) / n.sum((-2, -1))
+        if matrix.startswith("Cabs"):
+            cells[f"{matrix}/{rule}/abs"] = 100 * n[..., -1].sum(-1) / n.sum((-2, -1))
     return cells
 
-def table_1_counts(n_samples=10_000, variance=.2, seed=0) -> dict:
+
+def table_1_counts(n_samples=10_000, variance=0.2, seed=0) -> dict:
     "Confusion counts of every matrix and rule on one synthetic data set."
     x, y, priors = gaussian_sample(10, n_samples, variance, seed=seed)
     logs, classes, counts = gaussian_log_posteriors(x, priors, variance), np.arange(10), {}
     for matrix, costs in paper_costs(priors).items():
         for rule, decide in decision_rules(costs, priors).items():
-            counts[matrix, rule] = confusion_counts(y, decide(logs), classes=classes, decision_labels=np.arange(costs.array.shape[1]))
+            counts[matrix, rule] = confusion_counts(
+                y, decide(logs), classes=classes, decision_labels=np.arange(costs.array.shape[1])
+            )
     return counts
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #b0970daf
 @reproduces("expected_cost", "table1")
 def table_1():
     "Table 1: EC and NEC of naive, argmax and Bayes decisions"
-    return Reproduction(compare(published("expected_cost", "table1"), table_1_cells(table_1_counts())),
-                        note="N = 10,000; the 100,000 of the text does not fit")
+    return Reproduction(
+        compare(published("expected_cost", "table1"), table_1_cells(table_1_counts())),
+        note="N = 10,000; the 100,000 of the text does not fit",
+    )
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #c372200b
 def population_table_1(
-    variance=.2,
-    n_cells=100_000,  # of the grid over the feature
-) -> dict:            # (matrix, rule) -> (10, M) joint probabilities of class and decision
-    "What `table_1_counts` tends to, per sample, by quadrature over the feature."
+    variance=0.2,
+    n_cells=100_000,
+) -> dict:
+    """What `table_1_counts` tends to, per sample, by quadrature over the feature.
+
+    Parameters
+    ----------
+    variance : default 0.2
+    n_cells : default 100000
+        of the grid over the feature
+
+    Returns
+    -------
+    dict
+        (matrix, rule) -> (10, M) joint probabilities of class and decision
+    """
     priors, sd = gaussian_priors(10), np.sqrt(variance)
     edges = np.linspace(-9 * sd, 9 + 9 * sd, n_cells + 1)
     mass = priors[:, None] * np.diff(norm.cdf(edges, np.arange(10)[:, None], sd), axis=1)
@@ -283,73 +525,151 @@ def population_table_1(
     for matrix, costs in paper_costs(priors).items():
         for rule, decide in decision_rules(costs, priors).items():
             decided = decide(logs)
-            joint[matrix, rule] = np.stack([np.bincount(decided, weights=m, minlength=costs.array.shape[1]) for m in mass])
+            joint[matrix, rule] = np.stack(
+                [np.bincount(decided, weights=m, minlength=costs.array.shape[1]) for m in mass]
+            )
     return joint
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #34e43607
 def sampled_table_1(
-    joint,            # of `population_table_1`
-    n_samples,        # of each table
+    joint,
+    n_samples,
     n_replicates=2_000,
-    rng=None,         # seed or Generator
-) -> dict:            # (matrix, rule) -> (n_replicates, 10, M) counts
-    "Confusion counts of many samples of fixed class sizes: multinomial draws, no samples."
+    rng=None,
+) -> dict:
+    """Confusion counts of many samples of fixed class sizes: multinomial draws, no samples.
+
+    Parameters
+    ----------
+    joint
+        of `population_table_1`
+    n_samples
+        of each table
+    n_replicates : default 2000
+    rng : optional
+        seed or Generator
+
+    Returns
+    -------
+    dict
+        (matrix, rule) -> (n_replicates, 10, M) counts
+    """
     rng, priors = np.random.default_rng(rng), gaussian_priors(10)
     sizes = np.rint(n_samples * priors).astype(int)
-    return {key: rng.multinomial(sizes, p / p.sum(1, keepdims=True), (n_replicates, 10)) for key, p in joint.items()}
+    return {
+        key: rng.multinomial(sizes, p / p.sum(1, keepdims=True), (n_replicates, 10))
+        for key, p in joint.items()
+    }
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #6dad5f85
 class System(NamedTuple):
-    "A data set and a system of Table 2."
+    """A data set and a system of Table 2.
+
+    Attributes
+    ----------
+    dataset : str
+    system : str
+    source : str
+        data set `ferrer/<source>`
+    priors : tuple, default None
+        downsample the classes to these
+    target : int, default None
+        this class (counted from 0) against all others
+    """
+
     dataset: str
     system: str
-    source: str                  # data set `ferrer/<source>`
-    priors: tuple | None = None  # downsample the classes to these
-    target: int | None = None    # this class (counted from 0) against all others
+    source: str
+    priors: tuple | None = None
+    target: int | None = None
 
     @property
-    def name(self): return f"{self.dataset}/{self.system}"
+    def name(self):
+        return f"{self.dataset}/{self.system}"
+
 
 SYSTEMS = (
-    System("SST2", "GPT2-4sh", "sst2_gpt2_4shot"), System("SST2", "GPT2-0sh", "sst2_gpt2"),
-    System("SST2-Res1", "GPT2-0sh", "sst2_gpt2", priors=(.7, .3)), System("SST2-Res2", "GPT2-0sh", "sst2_gpt2", priors=(.8, .2)),
+    System("SST2", "GPT2-4sh", "sst2_gpt2_4shot"),
+    System("SST2", "GPT2-0sh", "sst2_gpt2"),
+    System("SST2-Res1", "GPT2-0sh", "sst2_gpt2", priors=(0.7, 0.3)),
+    System("SST2-Res2", "GPT2-0sh", "sst2_gpt2", priors=(0.8, 0.2)),
     System("SITW", "XvPLDA", "sitw_plda"),
-    System("SITW-Res1", "XvPLDA", "sitw_plda", priors=(.9, .1)), System("SITW-Res2", "XvPLDA", "sitw_plda", priors=(.8, .2)),
+    System("SITW-Res1", "XvPLDA", "sitw_plda", priors=(0.9, 0.1)),
+    System("SITW-Res2", "XvPLDA", "sitw_plda", priors=(0.8, 0.2)),
     System("FVCAUS", "XvPLDA", "fvcaus_plda"),
-    System("CIFAR-1vsO", "Resnet20", "cifar100_resnet-20", target=1), System("CIFAR-2vsO", "Resnet20", "cifar100_resnet-20", target=2),
-    System("IEMOCAP", "W2V2", "iemocap_wav2vec_pt"), System("IEMOCAP-Res1", "W2V2", "iemocap_wav2vec_pt", priors=(.95 / 3,) * 3 + (.05,)),
-    System("AGNEWS", "GPT2-0sh", "agnews_gpt2"), System("AGNEWS-Res1", "GPT2-0sh", "agnews_gpt2", priors=(.99 / 3,) * 3 + (.01,)),
-    System("CIFAR10", "Resnet20", "cifar10_resnet-20"), System("CIFAR10", "Vgg19", "cifar10_vgg19_bn"), System("CIFAR10", "RepVgg-a2", "cifar10_repvgg_a2"),
-    System("CIFAR100", "Resnet20", "cifar100_resnet-20"), System("CIFAR100", "Vgg19", "cifar100_vgg19_bn"), System("CIFAR100", "RepVgg-a2", "cifar100_repvgg_a2"),
+    System("CIFAR-1vsO", "Resnet20", "cifar100_resnet-20", target=1),
+    System("CIFAR-2vsO", "Resnet20", "cifar100_resnet-20", target=2),
+    System("IEMOCAP", "W2V2", "iemocap_wav2vec_pt"),
+    System("IEMOCAP-Res1", "W2V2", "iemocap_wav2vec_pt", priors=(0.95 / 3,) * 3 + (0.05,)),
+    System("AGNEWS", "GPT2-0sh", "agnews_gpt2"),
+    System("AGNEWS-Res1", "GPT2-0sh", "agnews_gpt2", priors=(0.99 / 3,) * 3 + (0.01,)),
+    System("CIFAR10", "Resnet20", "cifar10_resnet-20"),
+    System("CIFAR10", "Vgg19", "cifar10_vgg19_bn"),
+    System("CIFAR10", "RepVgg-a2", "cifar10_repvgg_a2"),
+    System("CIFAR100", "Resnet20", "cifar100_resnet-20"),
+    System("CIFAR100", "Vgg19", "cifar100_vgg19_bn"),
+    System("CIFAR100", "RepVgg-a2", "cifar100_repvgg_a2"),
 )
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #2fb8c1d6
 def downsample(
-    y,                # (N,) classes 0..K-1
-    priors,           # (K,) wanted
-    seed=0,           # of NumPy's legacy generator, which the published numbers need
-) -> np.ndarray:      # indices, grouped by class
-    "The largest subsample with the given priors, drawn class by class."
+    y,
+    priors,
+    seed=0,
+) -> np.ndarray:
+    """The largest subsample with the given priors, drawn class by class.
+
+    Parameters
+    ----------
+    y
+        (N,) classes 0..K-1
+    priors
+        (K,) wanted
+    seed : default 0
+        of NumPy's legacy generator, which the published numbers need
+
+    Returns
+    -------
+    ndarray
+        indices, grouped by class
+    """
     counts, sizes = np.bincount(y), np.asarray(priors) * len(y)
     sizes = (sizes / np.max(sizes / counts)).astype(int)
     choice = np.random.RandomState(seed).choice
-    return np.concatenate([np.flatnonzero(y == k)[choice(counts[k], size, replace=False)] for k, size in enumerate(sizes)])
+    return np.concatenate(
+        [np.flatnonzero(y == k)[choice(counts[k], size, replace=False)] for k, size in enumerate(sizes)]
+    )
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #c1d1e13b
 def system_labels(
-    system,           # a `System`
+    system,
     data_dir=None,
-):                    # (N,) classes, or None if no file with them is at hand
-    "The classes of a system's samples. Those of SITW are public in a small file of their own."
+):
+    """The classes of a system's samples. Those of SITW are public in a small file of their own.
+
+    Parameters
+    ----------
+    system
+        a `System`
+    data_dir : optional
+
+    Returns
+    -------
+    result
+        (N,) classes, or None if no file with them is at hand
+    """
     names = (f"ferrer/{system.source}", f"ferrer/{system.source}_targets")
     at_hand = [n for n in names if n in datasets.DATASETS and datasets.available(n, data_dir=data_dir)]
-    if not at_hand: return None
+    if not at_hand:
+        return None
     y = datasets.load(at_hand[0], data_dir=data_dir).targets.astype(int)
-    if system.priors is not None: y = y[downsample(y, system.priors)]
+    if system.priors is not None:
+        y = y[downsample(y, system.priors)]
     return y if system.target is None else (y == system.target).astype(int)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #50b8a324
 _FETCH = "cost-eval data fetch 'ferrer/*'"  # the note where no score file is at hand
+
 
 @reproduces("expected_cost", "table3")
 def table_3(data_dir=None):
@@ -361,33 +681,60 @@ def table_3(data_dir=None):
             notes[f"{system.dataset}/*"] = f"needs data: cost-eval data fetch ferrer/{system.source}"
             continue
         p = np.bincount(y) / len(y)
-        shares = {"prior of every class": p[0]} if len(p) > 4 else {f"prior {k + 1}": v for k, v in enumerate(p)}
-        ours |= {f"{system.dataset}/{what}": v for what, v in {"classes": len(p), "samples": len(y), **shares}.items()}
-    return Reproduction(compare(published("expected_cost", "table3"), ours, notes=notes), note="" if ours else _FETCH)
+        shares = (
+            {"prior of every class": p[0]} if len(p) > 4 else {f"prior {k + 1}": v for k, v in enumerate(p)}
+        )
+        ours |= {
+            f"{system.dataset}/{what}": v
+            for what, v in {"classes": len(p), "samples": len(y), **shares}.items()
+        }
+    return Reproduction(
+        compare(published("expected_cost", "table3"), ours, notes=notes), note="" if ours else _FETCH
+    )
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #886b3fc8
 def system_scores(
-    system,           # a `System`
+    system,
     data_dir=None,
-):                    # log-posteriors (N, K) and classes (N,), or None if the scores are not at hand
-    "What a system of Table 2 says about its samples, downsampled or pooled as the paper did."
-    if not datasets.available(f"ferrer/{system.source}", data_dir=data_dir): return None
+):
+    """What a system of Table 2 says about its samples, downsampled or pooled as the paper did.
+
+    Parameters
+    ----------
+    system
+        a `System`
+    data_dir : optional
+
+    Returns
+    -------
+    result
+        log-posteriors (N, K) and classes (N,), or None if the scores are not at hand
+    """
+    if not datasets.available(f"ferrer/{system.source}", data_dir=data_dir):
+        return None
     data = datasets.load(f"ferrer/{system.source}", data_dir=data_dir)
     logs, y = data.log_posteriors, data.targets.astype(int)
     if system.priors is not None:
         keep = downsample(y, system.priors)
         logs, y = logs[keep], y[keep]
     if (k := system.target) is not None:
-        logs, y = np.stack([logsumexp(np.delete(logs, k, axis=1), axis=1), logs[:, k]], axis=1), (y == k).astype(int)
+        logs, y = (
+            np.stack([logsumexp(np.delete(logs, k, axis=1), axis=1), logs[:, k]], axis=1),
+            (y == k).astype(int),
+        )
     return logs, y
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #632a9c23
 def published_folds(y, seed=0):
     "Fold (0 to 4) of each sample: scikit-learn's shuffled stratified folds."
-    splitter = optional_import("sklearn.model_selection", extra="book").StratifiedKFold(5, shuffle=True, random_state=seed)
+    splitter = optional_import("sklearn.model_selection", extra="book").StratifiedKFold(
+        5, shuffle=True, random_state=seed
+    )
     fold = np.empty(len(y), dtype=int)
-    for i, (_, test) in enumerate(splitter.split(y, y)): fold[test] = i
+    for i, (_, test) in enumerate(splitter.split(y, y)):
+        fold[test] = i
     return fold
+
 
 def calibrated(log_posteriors, y, seed=0):
     "Cross-calibrated log-posteriors, with the published folds."
@@ -395,13 +742,28 @@ def calibrated(log_posteriors, y, seed=0):
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #8a7c24c8
 def table_2_row(
-    log_posteriors,   # (N, K)
-    y,                # (N,) classes
+    log_posteriors,
+    y,
 ) -> dict:
-    "The nine columns of Table 2 (six if K > 2), and MC1 and MC2 for argmax decisions too."
+    """The nine columns of Table 2 (six if K > 2), and MC1 and MC2 for argmax decisions too.
+
+    Parameters
+    ----------
+    log_posteriors
+        (N, K)
+    y
+        (N,) classes
+    """
     costs, classes = paper_costs(np.bincount(y) / len(y)), np.arange(log_posteriors.shape[1])
-    counts = {name: confusion_counts(y, bayes_decisions(log_posteriors, costs[name], log=True), classes=classes, decision_labels=classes)
-              for name in ("C01", "CinvP", "Cimb")}
+    counts = {
+        name: confusion_counts(
+            y,
+            bayes_decisions(log_posteriors, costs[name], log=True),
+            classes=classes,
+            decision_labels=classes,
+        )
+        for name in ("C01", "CinvP", "Cimb")
+    }
     row = {name: normalized_expected_cost(n, costs[name]) for name, n in counts.items()}
     row["1-ACC"] = expected_cost(counts["C01"], costs["C01"])
     for suffix, n in (("", counts["Cimb"]), (" argmax", counts["C01"])):  # C01's Bayes decisions are argmax
@@ -409,21 +771,41 @@ def table_2_row(
         row[f"MC2{suffix}"] = 1 - f_beta_of_macro_averages(n, undefined=0)
     if len(classes) == 2:
         scores = log_posteriors[:, 1]
-        row |= {"Bin": 1 - f_beta(counts["C01"]), "1-AUC": 1 - roc_auc(y, scores), "EER": equal_error_rate(y, scores, method="nearest")}
+        row |= {
+            "Bin": 1 - f_beta(counts["C01"]),
+            "1-AUC": 1 - roc_auc(y, scores),
+            "EER": equal_error_rate(y, scores, method="nearest"),
+        }
     return {name: float(value) for name, value in row.items()}
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #720b4672
 def table_2(
-    systems=None,     # rows of the table; default: all of `SYSTEMS`
+    systems=None,
     *,
-    data_dir=None,    # where to look for the scores first
-    seed=0,           # of the calibration folds
-):                    # DataFrame: dataset, system, scores (raw or cal) -> the columns of `table_2_row`
-    "Table 2 from the score files; systems whose scores are not at hand are left out."
+    data_dir=None,
+    seed=0,
+):
+    """Table 2 from the score files; systems whose scores are not at hand are left out.
+
+    Parameters
+    ----------
+    systems : optional
+        rows of the table; default: all of `SYSTEMS`
+    data_dir : optional
+        where to look for the scores first
+    seed : default 0
+        of the calibration folds
+
+    Returns
+    -------
+    result
+        DataFrame: dataset, system, scores (raw or cal) -> the columns of `table_2_row`
+    """
     pd = optional_import("pandas", extra="book")
     rows = {}
     for system in SYSTEMS if systems is None else systems:
-        if (found := system_scores(system, data_dir)) is None: continue
+        if (found := system_scores(system, data_dir)) is None:
+            continue
         logs, y = found
         for scores, log_posteriors in (("raw", logs), ("cal", calibrated(logs, y, seed))):
             rows[system.dataset, system.system, scores] = table_2_row(log_posteriors, y)
@@ -432,7 +814,11 @@ def table_2(
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #f92fcb0b
 def _early_affine(log_posteriors, y):
     "Scale and offsets where SciPy's L-BFGS-B stops by default."
-    x, samples = np.ascontiguousarray(log_posteriors.T), np.arange(len(y))  # (K, N): sums over few classes are quicker this way
+    x, samples = (
+        np.ascontiguousarray(log_posteriors.T),
+        np.arange(len(y)),
+    )  # (K, N): sums over few classes are quicker this way
+
     def loss(theta):
         z = theta[0] * x + theta[1:, None]
         z -= z.max(0)
@@ -441,7 +827,11 @@ def _early_affine(log_posteriors, y):
         excess /= total
         excess[y, samples] -= 1
         return (np.log(total) - z[y, samples]).mean(), np.append(np.vdot(excess, x), excess.sum(1)) / len(y)
-    return minimize(loss, np.append(1., np.zeros(len(x))), jac=True, method="L-BFGS-B", options={"maxiter": 100}).x
+
+    return minimize(
+        loss, np.append(1.0, np.zeros(len(x))), jac=True, method="L-BFGS-B", options={"maxiter": 100}
+    ).x
+
 
 def calibrated_early(log_posteriors, y, seed=0):
     "Like `calibrated`, but stopped where the published calibration stopped."
@@ -453,17 +843,22 @@ def calibrated_early(log_posteriors, y, seed=0):
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #bcbda080
 def _early_notes(table, data_dir):
-    "The cause of calibrated cells that are off, where stopping the optimiser early yields the published number."
+    """The cause of calibrated cells that are off, where stopping the optimiser early yields the
+    published number.
+    """
     notes, off = {}, table[[agrees is False for agrees in table["agrees"]]]
     for system in SYSTEMS:
         cells = off[off["cell"].str.startswith(f"{system.name}/cal/")]
-        if cells.empty: continue
+        if cells.empty:
+            continue
         logs, y = system_scores(system, data_dir)
         early = table_2_row(calibrated_early(logs, y), y)
         for row in cells.itertuples():
             value = early[row.cell.rpartition("/")[2]]
             if abs(value - row.published) <= row.tolerance * (1 + 1e-9):
-                notes[row.cell] = f"the optimiser stopped early: where L-BFGS-B stops by default the cell is {value:.4f}, at the optimum {row.ours:.4f}"
+                notes[row.cell] = (
+                    f"the optimiser stopped early: where L-BFGS-B stops by default the cell is {value:.4f}, at the optimum {row.ours:.4f}"
+                )
     return notes
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #f73917a4
@@ -471,19 +866,39 @@ def _early_notes(table, data_dir):
 def table_2_compared(data_dir=None):
     "Table 2: nine metrics of real systems, raw and calibrated"
     paper, frame = published("expected_cost", "table2"), table_2(data_dir=data_dir)
-    values = {"/".join((*key, column)): value for key, row in frame.iterrows() for column, value in row.items()}
+    values = {
+        "/".join((*key, column)): value for key, row in frame.iterrows() for column, value in row.items()
+    }
     ours = {cell: values[cell] for cell in paper["cell"] if cell in values}
-    notes = {f"{s.name}/*": f"needs data: cost-eval data fetch ferrer/{s.source}" for s in SYSTEMS if f"{s.name}/raw/C01" not in ours}
+    notes = {
+        f"{s.name}/*": f"needs data: cost-eval data fetch ferrer/{s.source}"
+        for s in SYSTEMS
+        if f"{s.name}/raw/C01" not in ours
+    }
     notes |= _early_notes(compare(paper, ours), data_dir)
     remark = "MC1 and MC2 fit Bayes decisions for Cimb, not the argmax decisions of the text"
     return Reproduction(compare(paper, ours, notes=notes), note=remark if ours else _FETCH)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #355bcce6
 def cost_standard_error(
-    counts,           # (..., K, M)
-    costs,            # `CostMatrix` or (K, M) array in standard form
-) -> np.ndarray:      # (...)
-    "Standard error of the normalized expected cost for fixed class sizes: each class is a multinomial sample."
+    counts,
+    costs,
+) -> np.ndarray:
+    """Standard error of the normalized expected cost for fixed class sizes: each class is a
+    multinomial sample.
+
+    Parameters
+    ----------
+    counts
+        (..., K, M)
+    costs
+        `CostMatrix` or (K, M) array in standard form
+
+    Returns
+    -------
+    ndarray
+        (...)
+    """
     counts, costs = np.asarray(counts, float), as_cost_array(costs)
     sizes = counts.sum(-1)
     mean, square = ((counts * c).sum(-1) / sizes for c in (costs, costs**2))
@@ -495,13 +910,16 @@ def cost_standard_error(
 @reproduces("expected_cost", "section3.1")
 def section_3_1():
     "Section 3.1: F1 of the best naive system"
-    ours = {f"naive F1/P2={p:g}": f_beta(BinaryCounts(tp=p, fp=1 - p, fn=0, tn=0)) for p in (.01, .2)}  # always H2
+    ours = {
+        f"naive F1/P2={p:g}": f_beta(BinaryCounts(tp=p, fp=1 - p, fn=0, tn=0)) for p in (0.01, 0.2)
+    }  # always H2
     return Reproduction(compare(published("expected_cost", "section3.1"), ours))
+
 
 @reproduces("expected_cost", "appendixA.3")
 def appendix_a_3():
     "Appendix A.3: where abstaining begins"
-    costs, p = paper_costs(gaussian_priors(10)), np.linspace(.2, 1, 80_001)
+    costs, p = paper_costs(gaussian_priors(10)), np.linspace(0.2, 1, 80_001)
     logs = np.log(np.maximum(np.column_stack([p, np.repeat((1 - p)[:, None] / 9, 9, axis=1)]), 1e-300))
     ours = {"prior of classes 2 to 10": gaussian_priors(10)[-1]}
     for name in ("Cabs1", "Cabs2"):

@@ -24,33 +24,61 @@ from scipy.stats import t as student
 from .. import datasets
 from ..confusion import BinaryCounts, optional_import, threshold_counts
 from ..metrics import f_beta, mcc
-from ..outperformance import (curve_auc, ideal_auc, normalized_auc, outperformance, outperformance_curve,
-                                      outperformance_curve_auc, outperformance_curve_point, performance_curve,
-                                      plot_tree_curves, plot_unit_square, sample_directed_binary_tree, worst_auc)
+from cost_eval.outperformance import (
+    curve_auc,
+    ideal_auc,
+    normalized_auc,
+    outperformance,
+    outperformance_curve,
+    outperformance_curve_auc,
+    outperformance_curve_point,
+    performance_curve,
+    plot_tree_curves,
+    plot_unit_square,
+    sample_directed_binary_tree,
+    worst_auc,
+)
 from ..plotting import COLORS, label_lines, use_style
 from ..reproduce import Reproduction, compare, published, reproduces
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #b0721491
 def rate_forms(
-    alpha, beta, prevalence,  # arrays of one shape
+    alpha,
+    beta,
+    prevalence,
 ) -> dict:
-    "Labelling metrics from prevalence and error rates, as printed in Table 2."
+    """Labelling metrics from prevalence and error rates, as printed in Table 2.
+
+    Parameters
+    ----------
+    alpha, beta, prevalence
+        arrays of one shape
+    """
     hit, false, odds = prevalence * (1 - beta), (1 - prevalence) * alpha, prevalence / (1 - prevalence)
-    return {"Recall": 1 - beta, "Precision": hit / (hit + false),
-            "f1_score": 2 * hit / (prevalence * (2 - beta) + false),
-            "MCC": (1 - alpha - beta) / np.sqrt((1 - alpha + odds * beta) * (1 - beta + odds * alpha))}
+    return {
+        "Recall": 1 - beta,
+        "Precision": hit / (hit + false),
+        "f1_score": 2 * hit / (prevalence * (2 - beta) + false),
+        "MCC": (1 - alpha - beta) / np.sqrt((1 - alpha + odds * beta) * (1 - beta + odds * alpha)),
+    }
+
 
 def count_forms(counts: BinaryCounts) -> dict:
     "Labelling metrics from counts, as printed in Table 2."
     n1, n2, n3, n4 = counts.tp, counts.fp, counts.fn, counts.tn
     root = np.sqrt((n1 + n2) * (n1 + n3) * (n4 + n2) * (n4 + n3))
-    return {"Recall": n1 / (n1 + n3), "Precision": n1 / (n1 + n2), "f1_score": 2 * n1 / (2 * n1 + n2 + n3),
-            "MCC": (n1 * n4 - n2 * n3) / root}
+    return {
+        "Recall": n1 / (n1 + n3),
+        "Precision": n1 / (n1 + n2),
+        "f1_score": 2 * n1 / (2 * n1 + n2 + n3),
+        "MCC": (n1 * n4 - n2 * n3) / root,
+    }
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #e9142bcd
 def random_counts(n=10_000, rng=0) -> BinaryCounts:
     "Counts from 1 to 999 in each cell."
     return BinaryCounts(*np.random.default_rng(rng).integers(1, 1000, (4, n)).astype(float))
+
 
 @reproduces("outperformance", "table2")
 def table_2():
@@ -61,37 +89,57 @@ def table_2():
     odds, alpha, beta = counts.prevalence / (1 - counts.prevalence), counts.fpr, counts.fnr
     mended = (1 - alpha - beta) / np.sqrt((1 - alpha + odds * beta) * (1 - beta + alpha / odds))
     gap = np.abs(mended - left["MCC"]).max()
-    slip = {"MCC/*": "a slip in print: the last factor needs alpha (1-pi)/pi, not alpha pi/(1-pi); "
-                     f"with it the difference is {gap:.0e}"} if gap < 1e-9 else {}
+    slip = (
+        {
+            "MCC/*": "a slip in print: the last factor needs alpha (1-pi)/pi, not alpha pi/(1-pi); "
+            f"with it the difference is {gap:.0e}"
+        }
+        if gap < 1e-9
+        else {}
+    )
     return Reproduction(compare(published("outperformance", "table2"), ours, notes=slip))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #3a871a32
 CURVE_NAMES = {"ROC": "roc", "PRC": "pr", "Lift Curve": "lift", "Gain Curve": "gain"}
 
+
 def coordinates_printed(alpha, beta, pi) -> dict:
     "x, y of Table 3 as printed."
     share = pi * (1 - beta) + (1 - pi) * alpha
-    return {"ROC": (alpha, 1 - beta), "PRC": (1 - beta, pi * (1 - beta) / share),
-            "Lift Curve": (share, (1 - beta) / share), "Gain Curve": (share, 1 - beta)}
+    return {
+        "ROC": (alpha, 1 - beta),
+        "PRC": (1 - beta, pi * (1 - beta) / share),
+        "Lift Curve": (share, (1 - beta) / share),
+        "Gain Curve": (share, 1 - beta),
+    }
+
 
 def coordinates_counted(counts: BinaryCounts) -> dict:
     "x, y of the four curves from counts, by what their names say."
     recall, share = counts.tp / (counts.tp + counts.fn), (counts.tp + counts.fp) / counts.total
     precision, base = counts.tp / (counts.tp + counts.fp), (counts.tp + counts.fn) / counts.total
-    return {"ROC": (counts.fp / (counts.fp + counts.tn), recall), "PRC": (recall, precision),
-            "Lift Curve": (share, precision / base), "Gain Curve": (share, recall)}
+    return {
+        "ROC": (counts.fp / (counts.fp + counts.tn), recall),
+        "PRC": (recall, precision),
+        "Lift Curve": (share, precision / base),
+        "Gain Curve": (share, recall),
+    }
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #82574224
 def ideal_areas_printed(pi) -> dict:
     "Last column of Table 3 as printed."
     return {"ROC": 1 + 0 * pi, "PRC": 1 + 0 * pi, "Lift Curve": 1 - np.log(pi), "Gain Curve": 1 - pi / 2}
 
+
 @reproduces("outperformance", "table3")
 def table_3():
     "Table 3: four curves and their ideal areas"
     counts, ours = random_counts(), {}
-    printed, counted = coordinates_printed(counts.fpr, counts.fnr, counts.prevalence), coordinates_counted(counts)
-    prevalences = np.linspace(.01, .99, 99)
+    printed, counted = (
+        coordinates_printed(counts.fpr, counts.fnr, counts.prevalence),
+        coordinates_counted(counts),
+    )
+    prevalences = np.linspace(0.01, 0.99, 99)
     ideal = ideal_areas_printed(prevalences)
     for name, kind in CURVE_NAMES.items():
         for axis, old, new in zip("xy", printed[name], counted[name]):
@@ -116,29 +164,54 @@ def figure_1():
     use_style()
     fig, axes = plt.subplots(1, 3, figsize=(11, 3.9))
     ours, grid = {}, np.linspace(0, 1, 201)
-    for ax, pi in zip(axes, (.1, .5)):
-        plot_unit_square("f_beta", .6, pi, ax=ax)
+    for ax, pi in zip(axes, (0.1, 0.5)):
+        plot_unit_square("f_beta", 0.6, pi, ax=ax)
         all_positive = f_beta(BinaryCounts.from_rates(total=1, prevalence=pi, fpr=1, fnr=0))
         ours[f"TPC f1_score/{pi}"] = all_positive
-        better = outperformance("f_beta", .6, pi) - outperformance("f_beta", all_positive, pi)
+        better = outperformance("f_beta", 0.6, pi) - outperformance("f_beta", all_positive, pi)
         ours[f"OPS(0.6) at {pi} minus OPS(TPC), sign"] = np.sign(better)
-    for pi in (.1, .2, .3, .4, .5):
+    for pi in (0.1, 0.2, 0.3, 0.4, 0.5):
         axes[2].plot(grid, outperformance("f_beta", grid, pi), label=f"π = {pi}")
-    axes[2].axvline(.6, color="0.4", lw=.8, ls=":")
+    axes[2].axvline(0.6, color="0.4", lw=0.8, ls=":")
     axes[2].legend(loc="lower right", fontsize="small")
-    axes[2].set(xlabel="F1", ylabel="outperformance score", title="the score of every F1", xlim=(0, 1), ylim=(0, 1.02))
+    axes[2].set(
+        xlabel="F1", ylabel="outperformance score", title="the score of every F1", xlim=(0, 1), ylim=(0, 1.02)
+    )
     return Reproduction(compare(published("outperformance", "figure1"), ours), fig)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #0f056379
 def _draw_tree_diagram(ax, depth=3):
     "Nodes E1.. of a binary tree, root on top."
-    place = {k: ((k - 2**level + .5) / 2**level, -level) for level in range(depth) for k in range(2**level, 2**(level + 1))}
+    place = {
+        k: ((k - 2**level + 0.5) / 2**level, -level)
+        for level in range(depth)
+        for k in range(2**level, 2 ** (level + 1))
+    }
     for k, (x, y) in place.items():
-        if k > 1: ax.annotate("", (x, y + .17), (place[k // 2][0], place[k // 2][1] - .17), arrowprops={"arrowstyle": "->", "color": "0.4"})
-        ax.text(x, y, f"$E_{{{k}}}$", ha="center", va="center", fontsize=12, color="black",
-                bbox={"boxstyle": "circle", "facecolor": "white", "edgecolor": COLORS[int(np.log2(k)) + 1], "linewidth": 2})
-    ax.text(.02, -depth + .35, "left child: smaller α, larger β; right child: the reverse", fontsize=9)
-    ax.set(xlim=(0, 1), ylim=(-depth + .2, .5), title="depth 3")
+        if k > 1:
+            ax.annotate(
+                "",
+                (x, y + 0.17),
+                (place[k // 2][0], place[k // 2][1] - 0.17),
+                arrowprops={"arrowstyle": "->", "color": "0.4"},
+            )
+        ax.text(
+            x,
+            y,
+            f"$E_{{{k}}}$",
+            ha="center",
+            va="center",
+            fontsize=12,
+            color="black",
+            bbox={
+                "boxstyle": "circle",
+                "facecolor": "white",
+                "edgecolor": COLORS[int(np.log2(k)) + 1],
+                "linewidth": 2,
+            },
+        )
+    ax.text(0.02, -depth + 0.35, "left child: smaller α, larger β; right child: the reverse", fontsize=9)
+    ax.set(xlim=(0, 1), ylim=(-depth + 0.2, 0.5), title="depth 3")
     ax.axis("off")
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #c2c16fe3
@@ -163,35 +236,54 @@ def figure_3():
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
     fig, axes = plt.subplots(1, 2, figsize=(9.2, 3.8), sharey=True)
-    for pi in (.1, .2, .3, .4, .5):
+    for pi in (0.1, 0.2, 0.3, 0.4, 0.5):
         area = np.linspace(worst_auc("pr", pi), 1, 151)
         axes[0].plot(area, outperformance_curve_auc("pr", area, pi, n_curves=1 << 14), label=f"π = {pi}")
-        precision = np.linspace(pi * .8 / (pi * .8 + 1 - pi) + 1e-9, 1, 301)
-        axes[1].plot(precision, outperformance_curve_point("pr", .8, precision, pi), label=f"π = {pi}")
-    for ax, x in zip(axes, ("area under the PRC", "precision at recall 0.8")): ax.set(xlabel=x, xlim=(0, 1), ylim=(0, 1.02))
+        precision = np.linspace(pi * 0.8 / (pi * 0.8 + 1 - pi) + 1e-9, 1, 301)
+        axes[1].plot(precision, outperformance_curve_point("pr", 0.8, precision, pi), label=f"π = {pi}")
+    for ax, x in zip(axes, ("area under the PRC", "precision at recall 0.8")):
+        ax.set(xlabel=x, xlim=(0, 1), ylim=(0, 1.02))
     axes[0].set_ylabel("outperformance score")
     axes[1].legend(loc="lower right", fontsize="small")
-    score, error = outperformance_curve_auc("pr", .6, .1, return_error=True)
-    ours = {"OPS of AUC(PRC)=0.6/0.1": score,
-            "OPS of precision=0.5 at recall=0.8/0.1": outperformance_curve_point("pr", .8, .5, .1)}
-    errors = dict.fromkeys(ours, 0.) | {"OPS of AUC(PRC)=0.6/0.1": 3 * error}
+    score, error = outperformance_curve_auc("pr", 0.6, 0.1, return_error=True)
+    ours = {
+        "OPS of AUC(PRC)=0.6/0.1": score,
+        "OPS of precision=0.5 at recall=0.8/0.1": outperformance_curve_point("pr", 0.8, 0.5, 0.1),
+    }
+    errors = dict.fromkeys(ours, 0.0) | {"OPS of AUC(PRC)=0.6/0.1": 3 * error}
     return Reproduction(compare(published("outperformance", "figure3"), ours, monte_carlo_error=errors), fig)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #dee5726d
 SETS = {"Heart": ("General", "Elder", "Hospital"), "Loan": ("General", "Low-income", "Risky")}
 SET_NAMES = tuple(f"{data} {name}" for data, names in SETS.items() for name in names)
 
+
 def numbers(item) -> dict:
     "Published numbers of an item: cell -> number."
     table = published("outperformance", item)
     return dict(zip(table["cell"], table["published"]))
 
+
 def rounded_range(
-    function,  # of as many numbers as `inputs`; monotone in each
-    *inputs,   # published numbers, rounded to `half`
-    half=.0005,
-) -> tuple:    # value at the inputs, and half the width of the interval of values
-    "A quantity computed from rounded numbers, and how far the rounding lets it be off."
+    function,
+    *inputs,
+    half=0.0005,
+) -> tuple:
+    """A quantity computed from rounded numbers, and how far the rounding lets it be off.
+
+    Parameters
+    ----------
+    function
+        of as many numbers as `inputs`; monotone in each
+    *inputs
+        published numbers, rounded to `half`
+    half : default 0.0005
+
+    Returns
+    -------
+    tuple
+        value at the inputs, and half the width of the interval of values
+    """
     corners = np.array(np.meshgrid(*[(x - half, x + half) for x in inputs])).reshape(len(inputs), -1)
     values = [float(function(*corner)) for corner in corners.T]
     middle = float(function(*inputs))
@@ -199,27 +291,52 @@ def rounded_range(
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #5749cdf4
 def derived(
-    item,    # "table5" .. "table9"
-    name,    # test set, such as "Heart Elder"
-) -> dict:   # cell -> (function, inputs)
-    "What follows from what in a column of Tables 5 to 9: scores, normalised areas and lifts from published values and prevalence."
+    item,
+    name,
+) -> dict:
+    """What follows from what in a column of Tables 5 to 9: scores, normalised areas and lifts from
+    published values and prevalence.
+
+    Parameters
+    ----------
+    item
+        "table5" .. "table9"
+    name
+        test set, such as "Heart Elder"
+
+    Returns
+    -------
+    dict
+        cell -> (function, inputs)
+    """
     paper, pi = numbers(item), numbers("table4")[f"{name}/Prevalence"]
     share = 500 / numbers("table4")[f"{name}/Sample Size"]
     value = lambda key: paper[f"{name}/{key}"]
     if item == "table5":
-        return {"OPS(f1)": (lambda v, p: outperformance("f_beta", v, p), (value("f1"), pi)),
-                "OPS(MCC)": (lambda v, p: outperformance("mcc", v, p), (value("MCC"), pi))}
+        return {
+            "OPS(f1)": (lambda v, p: outperformance("f_beta", v, p), (value("f1"), pi)),
+            "OPS(MCC)": (lambda v, p: outperformance("mcc", v, p), (value("MCC"), pi)),
+        }
     if item in ("table6", "table7"):
-        return {"OPS(AUC)": (lambda v, p: outperformance_curve_auc("pr", v, p), (value("AUC(PRC)"), pi)),
-                "OPS(Precision)": (lambda v, p: outperformance_curve_point("pr", .9, v, p), (value("Precision"), pi))}
-    return {"NAUC(Lift)": (lambda v, p: normalized_auc("lift", v, p), (value("AUC(Lift)"), pi)),
-            "OPS(AUC)": (lambda v, p: outperformance_curve_auc("lift", v, p), (value("AUC(Lift)"), pi)),
-            "Lift": (lambda v, p: v / p, (value("Precision"), pi)),
-            "OPS(Lift)": (lambda v, p: outperformance_curve_point("lift", share, v, p), (value("Lift"), pi))}
+        return {
+            "OPS(AUC)": (lambda v, p: outperformance_curve_auc("pr", v, p), (value("AUC(PRC)"), pi)),
+            "OPS(Precision)": (
+                lambda v, p: outperformance_curve_point("pr", 0.9, v, p),
+                (value("Precision"), pi),
+            ),
+        }
+    return {
+        "NAUC(Lift)": (lambda v, p: normalized_auc("lift", v, p), (value("AUC(Lift)"), pi)),
+        "OPS(AUC)": (lambda v, p: outperformance_curve_auc("lift", v, p), (value("AUC(Lift)"), pi)),
+        "Lift": (lambda v, p: v / p, (value("Precision"), pi)),
+        "OPS(Lift)": (lambda v, p: outperformance_curve_point("lift", share, v, p), (value("Lift"), pi)),
+    }
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #e22cb210
 def recompute(item) -> tuple:
-    "Scores of a table from its published values: cell -> value, cell -> tolerance beyond the last digit, and the published rows."
+    """Scores of a table from its published values: cell -> value, cell -> tolerance beyond the last
+    digit, and the published rows.
+    """
     ours, errors = {}, {}
     for name in [n for n in SET_NAMES if any(cell.startswith(f"{n}/") for cell in numbers(item))]:
         for key, (function, inputs) in derived(item, name).items():
@@ -227,8 +344,11 @@ def recompute(item) -> tuple:
     paper = published("outperformance", item)
     return ours, errors, paper[paper["cell"].isin(list(ours))].reset_index(drop=True)
 
+
 def compare_within(paper, ours, errors, name, notes=None):
-    "`compare` with a tolerance beyond the last digit that is called by its `name` (it is not Monte Carlo error)."
+    """`compare` with a tolerance beyond the last digit that is called by its `name` (it is not Monte
+    Carlo error).
+    """
     table = compare(paper, ours, monte_carlo_error=errors, notes=notes)
     table["note"] = table["note"].str.replace("Monte Carlo$", name, regex=True)
     return table
@@ -242,14 +362,30 @@ def table_5():
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #669e4e6c
 def tree_scores(
-    item_values,      # list of (curve, area, prevalence)
+    item_values,
     depth,
     rules=("exact", "trapezoid", "step"),
     *,
     n_curves=8192,
     rng=0,
-) -> dict:            # rule -> scores
-    "Monte Carlo scores of areas at finite depth, for several rules of integration, from one draw made in blocks."
+) -> dict:
+    """Monte Carlo scores of areas at finite depth, for several rules of integration, from one draw
+    made in blocks.
+
+    Parameters
+    ----------
+    item_values
+        list of (curve, area, prevalence)
+    depth
+    rules : default ('exact', 'trapezoid', 'step')
+    n_curves : default 8192
+    rng : default 0
+
+    Returns
+    -------
+    dict
+        rule -> scores
+    """
     rng, block = np.random.default_rng(rng), max(64, (1 << 18) >> depth)
     below = {rule: np.zeros(len(item_values)) for rule in rules}
     for start in range(0, n_curves, block):
@@ -264,14 +400,19 @@ def tree_scores(
 def published_areas() -> dict:
     "The twelve published areas and their scores: (curve, area, prevalence) -> score."
     found = {}
-    for item, curve, key in [("table6", "pr", "AUC(PRC)"), ("table7", "pr", "AUC(PRC)"),
-                             ("table8", "lift", "AUC(Lift)"), ("table9", "lift", "AUC(Lift)")]:
+    for item, curve, key in [
+        ("table6", "pr", "AUC(PRC)"),
+        ("table7", "pr", "AUC(PRC)"),
+        ("table8", "lift", "AUC(Lift)"),
+        ("table9", "lift", "AUC(Lift)"),
+    ]:
         paper = numbers(item)
         for name in SETS["Heart" if item in ("table6", "table8") else "Loan"]:
             name = f"{'Heart' if item in ('table6', 'table8') else 'Loan'} {name}"
             pi = numbers("table4")[f"{name}/Prevalence"]
             found[curve, paper[f"{name}/{key}"], pi] = paper[f"{name}/OPS(AUC)"]
     return found
+
 
 def depth_study(depths=(3, 5, 7, 8, 9, 10), n_curves=8192):
     "DataFrame: mean and largest difference from the twelve published scores for each rule and depth."
@@ -287,12 +428,18 @@ def depth_study(depths=(3, 5, 7, 8, 9, 10), n_curves=8192):
 STEPS = {"depth": 9, "n_curves": 8192}  # what the published scores of areas fit
 PAPER_CURVES = 10_000  # curves in the paper's draw: not stated, an assumption for its Monte Carlo error
 
+
 @lru_cache(1)
 def step_scores() -> dict:
-    "(curve, area, prevalence) -> score with step sums over trees of depth 9: the exact score plus the difference that steps make on one draw."
+    """(curve, area, prevalence) -> score with step sums over trees of depth 9: the exact score plus
+    the difference that steps make on one draw.
+    """
     areas = list(published_areas())
     drawn = tree_scores(areas, STEPS["depth"], ("step", "exact"), n_curves=STEPS["n_curves"])
-    return {key: outperformance_curve_auc(*key) + change for key, change in zip(areas, drawn["step"] - drawn["exact"])}
+    return {
+        key: outperformance_curve_auc(*key) + change
+        for key, change in zip(areas, drawn["step"] - drawn["exact"])
+    }
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #f261335c
 def score_notes(item, paper, ours, errors) -> dict:
@@ -300,44 +447,62 @@ def score_notes(item, paper, ours, errors) -> dict:
     notes, steps = {}, step_scores()
     for cell, value in zip(paper["cell"], paper["published"]):
         name, key = cell.split("/")
-        if abs(ours[cell] - value) <= .0005 + errors[cell]: continue
+        if abs(ours[cell] - value) <= 0.0005 + errors[cell]:
+            continue
         noise = np.sqrt(value * (1 - value) / PAPER_CURVES)
         if key == "OPS(AUC)":
             _, (area, pi) = derived(item, name)[key]
             step = steps["pr" if item in ("table6", "table7") else "lift", area, pi]
-            if abs(step - value) <= .0005 + errors[cell] + 3 * noise:
-                notes[cell] = f"ours is exact; step sums over trees of depth {STEPS['depth']}, which fit all areas, give {step:.4f}"
-        elif abs(ours[cell] - value) <= .0005 + errors[cell] + 3 * noise:
-            times = (abs(ours[cell] - value) - .0005 - errors[cell]) / noise
-            notes[cell] = f"ours is exact; the published score is a Monte Carlo estimate, {times:.1f} standard errors of 10,000 curves off"
+            if abs(step - value) <= 0.0005 + errors[cell] + 3 * noise:
+                notes[cell] = (
+                    f"ours is exact; step sums over trees of depth {STEPS['depth']}, which fit all areas, give {step:.4f}"
+                )
+        elif abs(ours[cell] - value) <= 0.0005 + errors[cell] + 3 * noise:
+            times = (abs(ours[cell] - value) - 0.0005 - errors[cell]) / noise
+            notes[cell] = (
+                f"ours is exact; the published score is a Monte Carlo estimate, {times:.1f} standard errors of 10,000 curves off"
+            )
     return notes
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #6e810927
 def interchanged(paper, ours, errors, first, second) -> dict:
-    "Notes for two cells whose published values fit each other's place, if they do within their rounding and three standard errors."
+    """Notes for two cells whose published values fit each other's place, if they do within their
+    rounding and three standard errors.
+    """
     value = dict(zip(paper["cell"], paper["published"]))
+
     def fits(cell, other):
         noise = 3 * np.sqrt(value[other] * (1 - value[other]) / PAPER_CURVES)
-        return abs(ours[cell] - value[other]) <= .0005 + errors[cell] + noise
-    if not (fits(first, second) and fits(second, first)): return {}
-    return {cell: f"interchanged in print with {other.split('/')[0]}, whose {value[other]:.3f} fits here"
-            for cell, other in ((first, second), (second, first))}
+        return abs(ours[cell] - value[other]) <= 0.0005 + errors[cell] + noise
+
+    if not (fits(first, second) and fits(second, first)):
+        return {}
+    return {
+        cell: f"interchanged in print with {other.split('/')[0]}, whose {value[other]:.3f} fits here"
+        for cell, other in ((first, second), (second, first))
+    }
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #b7f4b65c
-INTERCHANGED = {"Loan Low-income/OPS(Precision)": "Loan Risky/OPS(Precision)",  # a suspicion; `interchanged` tests it
-                "Loan Risky/OPS(Precision)": "Loan Low-income/OPS(Precision)"}
+INTERCHANGED = {
+    "Loan Low-income/OPS(Precision)": "Loan Risky/OPS(Precision)",  # a suspicion; `interchanged` tests it
+    "Loan Risky/OPS(Precision)": "Loan Low-income/OPS(Precision)",
+}
+
 
 def _score_item(item):
     "Scores of Tables 6 to 9 from published values, with checked causes."
     ours, errors, paper = recompute(item)
     notes = score_notes(item, paper, ours, errors)
-    if item == "table7": notes |= interchanged(paper, ours, errors, *INTERCHANGED)
+    if item == "table7":
+        notes |= interchanged(paper, ours, errors, *INTERCHANGED)
     return Reproduction(compare_within(paper, ours, errors, "rounded inputs", notes))
+
 
 @reproduces("outperformance", "table6")
 def table_6():
     "Table 6: scores of the precision-recall curve, heart"
     return _score_item("table6")
+
 
 @reproduces("outperformance", "table7")
 def table_7():
@@ -350,6 +515,7 @@ def table_8():
     "Table 8: scores, areas and lifts of the lift curve, heart"
     return _score_item("table8")
 
+
 @reproduces("outperformance", "table9")
 def table_9():
     "Table 9: scores, areas and lifts of the lift curve, loan"
@@ -357,32 +523,57 @@ def table_9():
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #13a7e0f4
 class Task(NamedTuple):
-    "A data set of section 4, ready for training."
-    features: np.ndarray  # (N, d)
-    y: np.ndarray         # (N,)
-    special: np.ndarray   # (N,) members of the second test set's population
-    scale: float          # size against the paper's data set
-    columns: int          # of the table, target included
+    """A data set of section 4, ready for training.
+
+    Attributes
+    ----------
+    features : ndarray
+        (N, d)
+    y : ndarray
+        (N,)
+    special : ndarray
+        (N,) members of the second test set's population
+    scale : float
+        size against the paper's data set
+    columns : int
+        of the table, target included
+    """
+
+    features: np.ndarray
+    y: np.ndarray
+    special: np.ndarray
+    scale: float
+    columns: int
+
 
 PAPER_SIZES = {"heart": 253_680, "loan": 255_347}
+
 
 @lru_cache(2)
 def load_task(data, data_dir=None) -> Task:
     "Heart or loan: numbers as they are, text as indicator columns."
     pd = optional_import("pandas", extra="book")
     table = datasets.load(data, data_dir=data_dir)
-    target, special = ("HeartDiseaseorAttack", table["Age"] >= 11) if data == "heart" else ("Default", table["Income"] < 35_000)
+    target, special = (
+        ("HeartDiseaseorAttack", table["Age"] >= 11)
+        if data == "heart"
+        else ("Default", table["Income"] < 35_000)
+    )
     x = pd.get_dummies(table.drop(columns=target)).to_numpy(np.float32)
-    return Task(x, table[target].to_numpy(), special.to_numpy(), len(table) / PAPER_SIZES[data], table.shape[1])
+    return Task(
+        x, table[target].to_numpy(), special.to_numpy(), len(table) / PAPER_SIZES[data], table.shape[1]
+    )
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #a8a11a26
 def set_sizes(data, scale) -> list:
     "Published sizes of the three test sets, scaled."
     return [round(size * scale) for size in _table_4_row(data, "Sample Size")]
 
+
 def _table_4_row(data, row):
     paper, title = numbers("table4"), data.capitalize()
     return [paper[f"{title} {name}/{row}"] for name in SETS[title]]
+
 
 def make_split(task: Task, sizes, prevalences, rng) -> dict:
     "Disjoint row numbers: the three test sets by number, 'validation' and 'train'."
@@ -390,20 +581,27 @@ def make_split(task: Task, sizes, prevalences, rng) -> dict:
     for number, (size, prevalence) in enumerate(zip(sizes, prevalences)):
         member = task.special if number == 1 else True
         positives = round(prevalence * size)
-        drawn = [rng.choice(np.flatnonzero(free & member & (task.y == k)), n, replace=False)
-                 for k, n in ((1, positives), (0, size - positives))]
+        drawn = [
+            rng.choice(np.flatnonzero(free & member & (task.y == k)), n, replace=False)
+            for k, n in ((1, positives), (0, size - positives))
+        ]
         parts[number] = np.concatenate(drawn)
         free[parts[number]] = False
     rest = rng.permutation(np.flatnonzero(free))
-    return parts | {"validation": rest[:len(rest) // 5], "train": rest[len(rest) // 5:]}
+    return parts | {"validation": rest[: len(rest) // 5], "train": rest[len(rest) // 5 :]}
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #182dd489
 def sampling_error(task, number, size) -> float:
     "99 % margin for the prevalence of a random test set, from the finite population it is drawn from."
     member = [np.ones(len(task.y), bool), task.special, None][number]
-    if member is None: return 0.
+    if member is None:
+        return 0.0
     population, share = member.sum(), task.y[member].mean()
-    return 2.576 * np.sqrt(share * (1 - share) / size * (1 - size / population * task.scale) + share * (1 - share) / population * (1 - task.scale))
+    return 2.576 * np.sqrt(
+        share * (1 - share) / size * (1 - size / population * task.scale)
+        + share * (1 - share) / population * (1 - task.scale)
+    )
+
 
 @reproduces("outperformance", "table4", needs=("heart", "loan"))
 def table_4(data_dir=None):
@@ -412,31 +610,60 @@ def table_4(data_dir=None):
     for data in ("heart", "loan"):
         task = load_task(data, data_dir)
         full, sizes = set_sizes(data, 1), set_sizes(data, task.scale)
-        shares = [task.y.mean(), task.y[task.special].mean(), round(.3 * sizes[2]) / sizes[2]]
+        shares = [task.y.mean(), task.y[task.special].mean(), round(0.3 * sizes[2]) / sizes[2]]
         for i, name in enumerate(SETS[data.capitalize()]):
             cell = f"{data.capitalize()} {name}"
             ours |= {f"{cell}/Sample Size": sizes[i], f"{cell}/Prevalence": shares[i]}
             errors[f"{cell}/Prevalence"] = sampling_error(task, i, full[i])
-            if task.scale < 1: notes[f"{cell}/Sample Size"] = subsample_note(task)
-    return Reproduction(compare_within(published("outperformance", "table4"), ours, errors, "one random sample (99 %)", notes))
+            if task.scale < 1:
+                notes[f"{cell}/Sample Size"] = subsample_note(task)
+    return Reproduction(
+        compare_within(published("outperformance", "table4"), ours, errors, "one random sample (99 %)", notes)
+    )
 
-def subsample_note(task): return f"the loan data at hand are a subsample, {task.scale:.1%} of the published file; sizes are scaled"
+
+def subsample_note(task):
+    return f"the loan data at hand are a subsample, {task.scale:.1%} of the published file; sizes are scaled"
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #18db4a3c
 @reproduces("outperformance", "section4", needs=("heart", "loan"))
 def section_4(data_dir=None):
     "Section 4: the data sets in words"
     heart, loan = load_task("heart", data_dir), load_task("loan", data_dir)
-    def per_cent(task, i, size): return 100 * sampling_error(task, i, size)
-    ours = {"Heart General/positive, per cent": 100 * heart.y.mean(), "Heart Elder/positive, per cent": 100 * heart.y[heart.special].mean(),
-            "Heart Hospital/positive, per cent": 100 * .3, "Heart/records": len(heart.y), "Heart/features": heart.columns - 1,
-            "Loan General/positive, per cent": 100 * loan.y.mean(), "Loan Low-income/positive, per cent": 100 * loan.y[loan.special].mean(),
-            "Loan Risky/positive, per cent": 100 * .3, "Loan/records": len(loan.y), "Loan/features": loan.columns - 1}
-    errors = {"Heart Elder/positive, per cent": per_cent(heart, 1, 9043), "Loan Low-income/positive, per cent": per_cent(loan, 1, 10_108),
-              "Heart General/positive, per cent": per_cent(heart, 0, 9000), "Loan General/positive, per cent": per_cent(loan, 0, 10_000)}
-    notes = {"Loan/features": "without the loan's number the file has 17 columns, and one of them is the target"} if loan.columns == 17 else {}
-    if loan.scale < 1: notes["Loan/records"] = subsample_note(loan)
-    return Reproduction(compare_within(published("outperformance", "section4"), ours, errors, "one random sample (99 %)", notes))
+
+    def per_cent(task, i, size):
+        return 100 * sampling_error(task, i, size)
+
+    ours = {
+        "Heart General/positive, per cent": 100 * heart.y.mean(),
+        "Heart Elder/positive, per cent": 100 * heart.y[heart.special].mean(),
+        "Heart Hospital/positive, per cent": 100 * 0.3,
+        "Heart/records": len(heart.y),
+        "Heart/features": heart.columns - 1,
+        "Loan General/positive, per cent": 100 * loan.y.mean(),
+        "Loan Low-income/positive, per cent": 100 * loan.y[loan.special].mean(),
+        "Loan Risky/positive, per cent": 100 * 0.3,
+        "Loan/records": len(loan.y),
+        "Loan/features": loan.columns - 1,
+    }
+    errors = {
+        "Heart Elder/positive, per cent": per_cent(heart, 1, 9043),
+        "Loan Low-income/positive, per cent": per_cent(loan, 1, 10_108),
+        "Heart General/positive, per cent": per_cent(heart, 0, 9000),
+        "Loan General/positive, per cent": per_cent(loan, 0, 10_000),
+    }
+    notes = (
+        {"Loan/features": "without the loan's number the file has 17 columns, and one of them is the target"}
+        if loan.columns == 17
+        else {}
+    )
+    if loan.scale < 1:
+        notes["Loan/records"] = subsample_note(loan)
+    return Reproduction(
+        compare_within(
+            published("outperformance", "section4"), ours, errors, "one random sample (99 %)", notes
+        )
+    )
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #8dc5d673
 def best_f1_cut(y, scores) -> float:
@@ -444,38 +671,73 @@ def best_f1_cut(y, scores) -> float:
     found = threshold_counts(y, scores)
     return float(found.thresholds[np.nanargmax(f_beta(found.counts, undefined=0))])
 
+
 def measure(y, scores, threshold, top) -> tuple:
-    "Numbers of Tables 5 to 9 for one test set, `top` being the number recommended; and its precision-recall and lift curve."
+    """Numbers of Tables 5 to 9 for one test set, `top` being the number recommended; and its
+    precision-recall and lift curve.
+    """
     counts = BinaryCounts.from_labels(y, (scores >= threshold).astype(int))
     pr, lift = performance_curve(y, scores, "pr"), performance_curve(y, scores, "lift")
     pi, share, few = pr.prevalence, top / len(y), 1 << 13
     f1, correlation = float(f_beta(counts)), float(mcc(counts))
     area, lift_area = pr.auc(), lift.auc()
-    precision, best = pr.at(.9)[0], lift.at(share)[0]
-    return {"Prevalence": pi, "f1": f1, "OPS(f1)": outperformance("f_beta", f1, pi), "MCC": correlation,
-            "OPS(MCC)": outperformance("mcc", correlation, pi), "AUC(PRC)": area,
-            "PRC/OPS(AUC)": outperformance_curve_auc("pr", area, pi, n_curves=few), "PRC/Precision": precision,
-            "OPS(Precision)": outperformance_curve_point("pr", .9, precision, pi), "AUC(Lift)": lift_area,
-            "NAUC(Lift)": normalized_auc("lift", lift_area, pi), "Lift/OPS(AUC)": outperformance_curve_auc("lift", lift_area, pi, n_curves=few),
-            "Lift": best, "Lift/Precision": best * pi, "OPS(Lift)": outperformance_curve_point("lift", share, best, pi)}, (pr, lift)
+    precision, best = pr.at(0.9)[0], lift.at(share)[0]
+    return {
+        "Prevalence": pi,
+        "f1": f1,
+        "OPS(f1)": outperformance("f_beta", f1, pi),
+        "MCC": correlation,
+        "OPS(MCC)": outperformance("mcc", correlation, pi),
+        "AUC(PRC)": area,
+        "PRC/OPS(AUC)": outperformance_curve_auc("pr", area, pi, n_curves=few),
+        "PRC/Precision": precision,
+        "OPS(Precision)": outperformance_curve_point("pr", 0.9, precision, pi),
+        "AUC(Lift)": lift_area,
+        "NAUC(Lift)": normalized_auc("lift", lift_area, pi),
+        "Lift/OPS(AUC)": outperformance_curve_auc("lift", lift_area, pi, n_curves=few),
+        "Lift": best,
+        "Lift/Precision": best * pi,
+        "OPS(Lift)": outperformance_curve_point("lift", share, best, pi),
+    }, (pr, lift)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #84a69d9e
 SPLITS = {"quick": 8, "full": 40}
-SETTINGS = {"small steps": {"n_estimators": 100, "learning_rate": .1, "max_depth": 3}, "xgboost's defaults": {}}
+SETTINGS = {
+    "small steps": {"n_estimators": 100, "learning_rate": 0.1, "max_depth": 3},
+    "xgboost's defaults": {},
+}
+
 
 class Trained(NamedTuple):
-    "What the splits of one data set gave."
+    """What the splits of one data set gave.
+
+    Attributes
+    ----------
+    task : Task
+    sizes : list
+        of the three test sets
+    thresholds : list
+        one a split
+    values : list
+        values[split][set]: dict of numbers
+    curves : list
+        curves[split][set]: (precision-recall, lift), on 20 points; of the first split complete
+    """
+
     task: Task
-    sizes: list        # of the three test sets
-    thresholds: list   # one a split
-    values: list       # values[split][set]: dict of numbers
-    curves: list       # curves[split][set]: (precision-recall, lift), on 20 points; of the first split complete
+    sizes: list
+    thresholds: list
+    values: list
+    curves: list
+
 
 def _fit_split(xgboost, task, sizes, prevalences, seed, part, settings):
     "Train on a part of the training rows, choose the threshold, measure: one split."
     parts = make_split(task, sizes, prevalences, seed)
-    rows = parts["train"][:round(part * len(parts["train"]))]
-    model = xgboost.XGBClassifier(**SETTINGS[settings], n_jobs=1, tree_method="hist", random_state=seed).fit(task.features[rows], task.y[rows])
+    rows = parts["train"][: round(part * len(parts["train"]))]
+    model = xgboost.XGBClassifier(**SETTINGS[settings], n_jobs=1, tree_method="hist", random_state=seed).fit(
+        task.features[rows], task.y[rows]
+    )
     score = lambda rows: model.predict_proba(task.features[rows])[:, 1].astype(float)
     threshold = best_f1_cut(task.y[parts["validation"]], score(parts["validation"]))
     top = round(500 * task.scale)
@@ -483,8 +745,10 @@ def _fit_split(xgboost, task, sizes, prevalences, seed, part, settings):
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #34b5aca3
 @lru_cache(8)
-def train(data, data_dir=None, budget="quick", part=1., settings="small steps") -> Trained:
-    "All splits of 'heart' or 'loan', each model trained once a run, on `part` of the training rows; ImportError without xgboost."
+def train(data, data_dir=None, budget="quick", part=1.0, settings="small steps") -> Trained:
+    """All splits of 'heart' or 'loan', each model trained once a run, on `part` of the training rows;
+    ImportError without xgboost.
+    """
     xgboost, tqdm = optional_import("xgboost", extra="book"), optional_import("tqdm", extra="book")
     task = load_task(data, data_dir)
     sizes, prevalences = set_sizes(data, task.scale), _table_4_row(data, "Prevalence")
@@ -493,36 +757,62 @@ def train(data, data_dir=None, budget="quick", part=1., settings="small steps") 
         threshold, measured = _fit_split(xgboost, task, sizes, prevalences, seed, part, settings)
         thresholds.append(threshold)
         values.append([numbers for numbers, _ in measured])
-        curves.append([pair if seed == 0 else tuple(outperformance_curve(c)[1] for c in pair) for _, pair in measured])
+        curves.append(
+            [pair if seed == 0 else tuple(outperformance_curve(c)[1] for c in pair) for _, pair in measured]
+        )
     return Trained(task, sizes, thresholds, values, curves)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #20750cb1
-def prediction_margin(values, scale=1., reuse=0.) -> float:
-    "99 % margin for one published value from values of R splits. scale: our test sets' size against the published; reuse: test set against its population here."
+def prediction_margin(values, scale=1.0, reuse=0.0) -> float:
+    """99 % margin for one published value from values of R splits. scale: our test sets' size against
+    the published; reuse: test set against its population here.
+    """
     r, spread = len(values), np.std(values, ddof=1)
-    return float(student.ppf(.995, r - 1) * spread * np.sqrt(scale + 1 / r + reuse * (1 - scale)))
+    return float(student.ppf(0.995, r - 1) * spread * np.sqrt(scale + 1 / r + reuse * (1 - scale)))
+
 
 def averages(trained: Trained, keys) -> tuple:
-    "Mean and margin of some numbers over the splits: cell part -> (mean, margin), for each of the three sets."
+    """Mean and margin of some numbers over the splits: cell part -> (mean, margin), for each of the
+    three sets.
+    """
     task, out = trained.task, []
     for i, size in enumerate(trained.sizes):
         population = [len(task.y), task.special.sum(), len(task.y)][i]
         rows = {k: [split[i][k] for split in trained.values] for k in keys}
-        out.append({k: (np.mean(v), prediction_margin(v, min(task.scale, 1), size / population)) for k, v in rows.items()})
+        out.append(
+            {
+                k: (np.mean(v), prediction_margin(v, min(task.scale, 1), size / population))
+                for k, v in rows.items()
+            }
+        )
     return out
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #e4056e82
 COLUMN_KEYS = {  # published column -> name in `measure`
     "table5": {k: k for k in ("f1", "OPS(f1)", "MCC", "OPS(MCC)")},
-    "table6": {"AUC(PRC)": "AUC(PRC)", "OPS(AUC)": "PRC/OPS(AUC)", "Precision": "PRC/Precision", "OPS(Precision)": "OPS(Precision)"},
-    "table8": {"AUC(Lift)": "AUC(Lift)", "NAUC(Lift)": "NAUC(Lift)", "OPS(AUC)": "Lift/OPS(AUC)", "Precision": "Lift/Precision",
-               "Lift": "Lift", "OPS(Lift)": "OPS(Lift)"}}
+    "table6": {
+        "AUC(PRC)": "AUC(PRC)",
+        "OPS(AUC)": "PRC/OPS(AUC)",
+        "Precision": "PRC/Precision",
+        "OPS(Precision)": "OPS(Precision)",
+    },
+    "table8": {
+        "AUC(Lift)": "AUC(Lift)",
+        "NAUC(Lift)": "NAUC(Lift)",
+        "OPS(AUC)": "Lift/OPS(AUC)",
+        "Precision": "Lift/Precision",
+        "Lift": "Lift",
+        "OPS(Lift)": "OPS(Lift)",
+    },
+}
 COLUMN_KEYS |= {"table7": COLUMN_KEYS["table6"], "table9": COLUMN_KEYS["table8"]}
+
 
 def training_stages(data, data_dir, budget):
     "Models on all training rows; on a subsample also on parts of them, for the learning curve."
     parts = PARTS if load_task(data, data_dir).scale < 1 else PARTS[-1:]
     return [train(data, data_dir, budget, part) for part in parts]
+
 
 def needs_xgboost(paper, error):
     "A comparison without results, because the trees cannot be grown here."
@@ -530,37 +820,65 @@ def needs_xgboost(paper, error):
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #aa62b17d
 def trained_table(item, data, data_dir, budget, columns=None):
-    "A table of the paper from models trained here: means over splits, 99 % prediction margins, checked causes."
+    """A table of the paper from models trained here: means over splits, 99 % prediction margins,
+    checked causes.
+    """
     title, keys = data.capitalize(), COLUMN_KEYS[item]
     keys = {k: v for k, v in keys.items() if columns is None or k in columns}
     paper = published("outperformance", item)
-    wanted = [f"{title} {name}/{k}" for name in SETS[title] for k in keys] + (["threshold"] if item == "table5" else [])
+    wanted = [f"{title} {name}/{k}" for name in SETS[title] for k in keys] + (
+        ["threshold"] if item == "table5" else []
+    )
     paper = paper[paper["cell"].isin(wanted)].reset_index(drop=True)
-    try: stages = training_stages(data, data_dir, budget)
-    except ImportError as error: return needs_xgboost(paper, error), None
+    try:
+        stages = training_stages(data, data_dir, budget)
+    except ImportError as error:
+        return needs_xgboost(paper, error), None
     trained = stages[-1]
     ours, errors = {}, {}
     for name, found in zip(SETS[title], averages(trained, list(keys.values()))):
         for column, key in keys.items():
             ours[f"{title} {name}/{column}"], errors[f"{title} {name}/{column}"] = found[key]
     if item == "table5":
-        ours["threshold"], errors["threshold"] = np.mean(trained.thresholds), prediction_margin(trained.thresholds)
+        ours["threshold"], errors["threshold"] = (
+            np.mean(trained.thresholds),
+            prediction_margin(trained.thresholds),
+        )
     notes = trained_notes(item, data, paper, ours, errors, stages)
-    note = f"{len(trained.values)} splits; published values are one split, ours means" + ("; loan: a subsample" if trained.task.scale < 1 else "")
-    return Reproduction(compare_within(paper, ours, errors, "spread over splits", notes), note=note), stages[-1]
+    note = f"{len(trained.values)} splits; published values are one split, ours means" + (
+        "; loan: a subsample" if trained.task.scale < 1 else ""
+    )
+    return Reproduction(compare_within(paper, ours, errors, "spread over splits", notes), note=note), stages[
+        -1
+    ]
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #4bb78a3e
-PARTS = (.25, .5, 1.)
+PARTS = (0.25, 0.5, 1.0)
+
 
 def continued(
-    values,    # (len(PARTS), R): results of each split, trained on these parts of its rows
-    scale,     # size of the data against the published
-) -> tuple:    # mean and standard error at the published size, rise for a doubling
-    "A straight line in the logarithm of the training size, continued to the published size."
+    values,
+    scale,
+) -> tuple:
+    """A straight line in the logarithm of the training size, continued to the published size.
+
+    Parameters
+    ----------
+    values
+        (len(PARTS), R): results of each split, trained on these parts of its rows
+    scale
+        size of the data against the published
+
+    Returns
+    -------
+    tuple
+        mean and standard error at the published size, rise for a doubling
+    """
     x, values = np.log2(PARTS), np.asarray(values, float)
-    slopes = ((x - x.mean())[:, None] * (values - values.mean(0))).sum(0) / ((x - x.mean())**2).sum()
+    slopes = ((x - x.mean())[:, None] * (values - values.mean(0))).sum(0) / ((x - x.mean()) ** 2).sum()
     ends = values.mean(0) + slopes * (-np.log2(scale) - x.mean())
     return ends.mean(), ends.std(ddof=1) / np.sqrt(len(ends)), slopes.mean()
+
 
 def results(trained, i, key):
     "One number over the splits."
@@ -568,23 +886,33 @@ def results(trained, i, key):
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #23fe60d3
 def trained_notes(item, data, paper, ours, errors, stages):
-    "Causes of cells that are off on a subsample, checked by continuing the learning curve; no note where it does not reach the published value."
+    """Causes of cells that are off on a subsample, checked by continuing the learning curve; no note
+    where it does not reach the published value.
+    """
     notes, (task, last) = {}, (stages[-1].task, stages[-1])
     for cell, value in zip(paper["cell"], paper["published"]):
-        if abs(ours[cell] - value) <= .0005 + errors[cell]: continue
-        if (other := INTERCHANGED.get(cell)) and abs(ours[cell] - numbers(item)[other]) <= .0005 + errors[cell]:
-            notes[cell] = f"interchanged in print: the {numbers(item)[other]:.3f} of {other.split('/')[0]} fits here"
+        if abs(ours[cell] - value) <= 0.0005 + errors[cell]:
             continue
-        if task.scale >= 1: continue
+        if (other := INTERCHANGED.get(cell)) and abs(ours[cell] - numbers(item)[other]) <= 0.0005 + errors[
+            cell
+        ]:
+            notes[cell] = (
+                f"interchanged in print: the {numbers(item)[other]:.3f} of {other.split('/')[0]} fits here"
+            )
+            continue
+        if task.scale >= 1:
+            continue
         name, _, column = cell.partition("/")
         i = SETS[data.capitalize()].index(name.split()[1]) if column else 0
         key = COLUMN_KEYS[item][column] if column else cell
         end, error, rise = continued([results(stage, i, key) for stage in stages], task.scale)
         r = len(last.values)
-        spread = prediction_margin(results(last, i, key), task.scale) / student.ppf(.995, r - 1)
-        if abs(end - value) <= student.ppf(.995, r - 1) * np.hypot(error, spread):
-            notes[cell] = (f"trained on {task.scale:.0%} of the rows; {rise:+.4f} a doubling, "
-                           f"continued to the published size {end:.3f}")
+        spread = prediction_margin(results(last, i, key), task.scale) / student.ppf(0.995, r - 1)
+        if abs(end - value) <= student.ppf(0.995, r - 1) * np.hypot(error, spread):
+            notes[cell] = (
+                f"trained on {task.scale:.0%} of the rows; {rise:+.4f} a doubling, "
+                f"continued to the published size {end:.3f}"
+            )
     return notes
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #7afeb777
@@ -593,10 +921,12 @@ def table_5_heart(data_dir=None, budget="quick"):
     "Table 5 from classifiers trained anew: heart"
     return trained_table("table5", "heart", data_dir, budget)[0]
 
+
 @reproduces("outperformance", "table6-heart", needs="heart")
 def table_6_heart(data_dir=None, budget="quick"):
     "Table 6 from classifiers trained anew: heart"
     return trained_table("table6", "heart", data_dir, budget)[0]
+
 
 @reproduces("outperformance", "table8-heart", needs="heart")
 def table_8_heart(data_dir=None, budget="quick"):
@@ -609,10 +939,12 @@ def table_5_loan(data_dir=None, budget="quick"):
     "Table 5 from classifiers trained anew: loan"
     return trained_table("table5", "loan", data_dir, budget)[0]
 
+
 @reproduces("outperformance", "table7-loan", needs="loan")
 def table_7_loan(data_dir=None, budget="quick"):
     "Table 7 from classifiers trained anew: loan"
     return trained_table("table7", "loan", data_dir, budget)[0]
+
 
 @reproduces("outperformance", "table9-loan", needs="loan")
 def table_9_loan(data_dir=None, budget="quick"):
@@ -624,31 +956,59 @@ def plot_curves(data, kind, trained):
     "Three curves of the first split, their scores with the range over the splits, and the published points."
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    which, grid, item = ("pr", "lift").index(kind), np.linspace(.05, 1, 20), FIGURE_TABLES[data, kind]
+    which, grid, item = ("pr", "lift").index(kind), np.linspace(0.05, 1, 20), FIGURE_TABLES[data, kind]
     fig, axes = plt.subplots(1, 2, figsize=(10, 4))
     for i, name in enumerate(SETS[data.capitalize()]):
         first = trained.curves[0][i][which]
-        scores = np.array([outperformance_curve(first)[1]] + [split[i][which] for split in trained.curves[1:]])
-        start = np.searchsorted(first.x, .005)  # the first few of the ranking are noise
+        scores = np.array(
+            [outperformance_curve(first)[1]] + [split[i][which] for split in trained.curves[1:]]
+        )
+        start = np.searchsorted(first.x, 0.005)  # the first few of the ranking are noise
         axes[0].plot(first.x[start:], first.y[start:], color=COLORS[i], label=name)
         axes[1].plot(grid[:-1], scores[0, :-1], color=COLORS[i], label=name, marker="o", markersize=3)
-        axes[1].fill_between(grid[:-1], scores.min(0)[:-1], scores.max(0)[:-1], color=COLORS[i], alpha=.15, linewidth=0)
+        axes[1].fill_between(
+            grid[:-1], scores.min(0)[:-1], scores.max(0)[:-1], color=COLORS[i], alpha=0.15, linewidth=0
+        )
         x, *points = published_point(item, f"{data.capitalize()} {name}")
-        for ax, y in zip(axes, points): ax.plot(x, y, "X", color=COLORS[i], markeredgecolor="black", markersize=9, zorder=5)
+        for ax, y in zip(axes, points):
+            ax.plot(x, y, "X", color=COLORS[i], markeredgecolor="black", markersize=9, zorder=5)
     x, y = ("recall", "precision") if kind == "pr" else ("share recommended", "lift")
-    axes[0].set(xlabel=x, ylabel=y, xlim=(0, 1), ylim=(0, None), title=f"{y} curve" if kind == "lift" else "precision-recall curve")
-    axes[1].set(xlabel=x, ylabel=f"outperformance score of the {y}", xlim=(0, 1), ylim=(.6, 1), title="its scores")
-    for ax in axes: ax.legend(fontsize="small", loc="upper right" if ax is axes[0] else "lower left")
+    axes[0].set(
+        xlabel=x,
+        ylabel=y,
+        xlim=(0, 1),
+        ylim=(0, None),
+        title=f"{y} curve" if kind == "lift" else "precision-recall curve",
+    )
+    axes[1].set(
+        xlabel=x, ylabel=f"outperformance score of the {y}", xlim=(0, 1), ylim=(0.6, 1), title="its scores"
+    )
+    for ax in axes:
+        ax.legend(fontsize="small", loc="upper right" if ax is axes[0] else "lower left")
     return fig
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #d4c81fdc
-FIGURE_TABLES = {("heart", "pr"): "table6", ("loan", "pr"): "table7", ("heart", "lift"): "table8", ("loan", "lift"): "table9"}
+FIGURE_TABLES = {
+    ("heart", "pr"): "table6",
+    ("loan", "pr"): "table7",
+    ("heart", "lift"): "table8",
+    ("loan", "lift"): "table9",
+}
+
 
 def published_point(item, name):
     "x, value and score of the point of a test set that a table gives."
     paper = numbers(item)
-    value, score = (paper[f"{name}/{k}"] for k in (("Precision", "OPS(Precision)") if item in ("table6", "table7") else ("Lift", "OPS(Lift)")))
-    return .9 if item in ("table6", "table7") else 500 / numbers("table4")[f"{name}/Sample Size"], value, score
+    value, score = (
+        paper[f"{name}/{k}"]
+        for k in (("Precision", "OPS(Precision)") if item in ("table6", "table7") else ("Lift", "OPS(Lift)"))
+    )
+    return (
+        0.9 if item in ("table6", "table7") else 500 / numbers("table4")[f"{name}/Sample Size"],
+        value,
+        score,
+    )
+
 
 def curve_item(data, kind, data_dir, budget):
     "Figures 4 to 7: the picture, and the published points on it."
@@ -662,15 +1022,18 @@ def figure_4(data_dir=None, budget="quick"):
     "Figure 4: precision-recall curves and their scores, heart"
     return curve_item("heart", "pr", data_dir, budget)
 
+
 @reproduces("outperformance", "figure5", needs="loan")
 def figure_5(data_dir=None, budget="quick"):
     "Figure 5: precision-recall curves and their scores, loan"
     return curve_item("loan", "pr", data_dir, budget)
 
+
 @reproduces("outperformance", "figure6", needs="heart")
 def figure_6(data_dir=None, budget="quick"):
     "Figure 6: lift curves and their scores, heart"
     return curve_item("heart", "lift", data_dir, budget)
+
 
 @reproduces("outperformance", "figure7", needs="loan")
 def figure_7(data_dir=None, budget="quick"):

@@ -22,53 +22,122 @@ from ..confusion import BinaryCounts, optional_import
 from ..metrics import METRICS, weighted_accuracy
 from ..plotting import COLORS, explorer, live_figure, slider, use_style
 from ..reproduce import Reproduction, compare, published, reproduces
-from ..weighted_accuracy import (MOMENT_DRAWS, SpearmanMoments, bill_ranks, cost_correlation, cost_weight, dense_ranks, draw_predictions, emblematic_models, matched_beta, mean_ranks,
-                                         published_value, rank_correlation, spearman_moments, standardize_spearman, study_correlation, study_ranks, weight_range_from_ranking)
+from cost_eval.weighted_accuracy import (
+    MOMENT_DRAWS,
+    SpearmanMoments,
+    bill_ranks,
+    cost_correlation,
+    cost_weight,
+    dense_ranks,
+    draw_predictions,
+    emblematic_models,
+    matched_beta,
+    mean_ranks,
+    published_value,
+    rank_correlation,
+    spearman_moments,
+    standardize_spearman,
+    study_correlation,
+    study_ranks,
+    weight_range_from_ranking,
+)
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #0c1ec6a0
-NAMES = {"accuracy": "accuracy", "recall": "recall", "precision": "precision", "specificity": "specificity", "NPV": "npv", "F1": "f_beta", "informedness": "informedness",
-         "markedness": "markedness", "MCC": "mcc", "kappa": "cohen_kappa", "G-mean": "g_mean", "ROC-AUC": "single_point_auc", "CBA": "class_balance_accuracy",
-         "IAM": "imbalance_accuracy", "P4": "p4", "B-ROC": "b_roc", "WCA": "weighted_class_accuracy", "WRA": "weighted_relative_accuracy", "ACD": "accuracy_cost_distance",
-         "H": "h_measure", "H informed": "h_informed", "WA": "weighted_accuracy", "EWA": "expected_weighted_accuracy"}  # in the paper: in METRICS
+NAMES = {
+    "accuracy": "accuracy",
+    "recall": "recall",
+    "precision": "precision",
+    "specificity": "specificity",
+    "NPV": "npv",
+    "F1": "f_beta",
+    "informedness": "informedness",
+    "markedness": "markedness",
+    "MCC": "mcc",
+    "kappa": "cohen_kappa",
+    "G-mean": "g_mean",
+    "ROC-AUC": "single_point_auc",
+    "CBA": "class_balance_accuracy",
+    "IAM": "imbalance_accuracy",
+    "P4": "p4",
+    "B-ROC": "b_roc",
+    "WCA": "weighted_class_accuracy",
+    "WRA": "weighted_relative_accuracy",
+    "ACD": "accuracy_cost_distance",
+    "H": "h_measure",
+    "H informed": "h_informed",
+    "WA": "weighted_accuracy",
+    "EWA": "expected_weighted_accuracy",
+}  # in the paper: in METRICS
 LABELS = {name: label for label, name in NAMES.items()}
 
 
 def metric_names():
     "What the paper's abbreviations stand for, with their names in the registry: a DataFrame."
     pd = optional_import("pandas", extra="book")
-    what = {name: METRICS[name].function.__doc__.splitlines()[0].rstrip(".") for name in LABELS if name in METRICS}
+    what = {
+        name: METRICS[name].function.__doc__.splitlines()[0].rstrip(".") for name in LABELS if name in METRICS
+    }
     what["h_informed"] = "`h_measure` with a Beta distribution that matches what is known of the costs"
-    return pd.DataFrame({"in METRICS": LABELS.keys(), "what": [what[name] for name in LABELS]}, index=pd.Index(LABELS.values(), name="paper"))
+    return pd.DataFrame(
+        {"in METRICS": LABELS.keys(), "what": [what[name] for name in LABELS]},
+        index=pd.Index(LABELS.values(), name="paper"),
+    )
 
 
 def printed_standard(tp, fp, fn, tn) -> dict:
     "The standard metrics of Table 2, as printed."
     p, n, t = tp + fn, fp + tn, tp + fp + fn + tn
-    return {"accuracy": (tp + tn) / t, "recall": tp / p, "precision": tp / (tp + fp), "specificity": tn / n, "NPV": tn / (tn + fn), "F-measure": 2 * tp / (tp + p + fp),
-            "informedness": tp / p - fp / n, "markedness": tp / (tp + fp) - fn / (tn + fn), "MCC": (tp * tn - fp * fn) / np.sqrt((tp + fp) * p * n * (tn + fn)),
-            "kappa": 2 * (tp * tn - fn * fp) / ((tp + fp) * n + p * (fn + tn)), "G-mean": np.sqrt(tp * tn / (p * n)), "ROC-AUC": (tp / p + tn / n) / 2}
+    return {
+        "accuracy": (tp + tn) / t,
+        "recall": tp / p,
+        "precision": tp / (tp + fp),
+        "specificity": tn / n,
+        "NPV": tn / (tn + fn),
+        "F-measure": 2 * tp / (tp + p + fp),
+        "informedness": tp / p - fp / n,
+        "markedness": tp / (tp + fp) - fn / (tn + fn),
+        "MCC": (tp * tn - fp * fn) / np.sqrt((tp + fp) * p * n * (tn + fn)),
+        "kappa": 2 * (tp * tn - fn * fp) / ((tp + fp) * n + p * (fn + tn)),
+        "G-mean": np.sqrt(tp * tn / (p * n)),
+        "ROC-AUC": (tp / p + tn / n) / 2,
+    }
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #bc13a168
 def printed_recent(tp, fp, fn, tn) -> dict:
     "The recently proposed metrics of Table 2, as printed."
     p, n, worse = tp + fn, fp + tn, np.maximum(fp, fn)
     big_p, big_n = np.maximum(p, tp + fp), np.maximum(n, tn + fn)
-    return {"CBA": (tp / big_p + tn / big_n) / 2, "IAM": (tp - worse) / (2 * big_p) + (tn - worse) / (2 * big_n),
-            "P4": 4 * tp * tn / (4 * tp * tn + (tp + tn) * (fp + fn)), "B-ROC": (tp / p + tp / (fp + tp)) / 2}
+    return {
+        "CBA": (tp / big_p + tn / big_n) / 2,
+        "IAM": (tp - worse) / (2 * big_p) + (tn - worse) / (2 * big_n),
+        "P4": 4 * tp * tn / (4 * tp * tn + (tp + tn) * (fp + fn)),
+        "B-ROC": (tp / p + tp / (fp + tp)) / 2,
+    }
 
 
-def printed_costly(tp, fp, fn, tn, fn_cost, fp_cost, unavoidable=0.) -> dict:
+def printed_costly(tp, fp, fn, tn, fn_cost, fp_cost, unavoidable=0.0) -> dict:
     "The cost-sensitive metrics of Table 2 but H, as printed."
     p, n, w = tp + fn, fp + tn, fn_cost / (fn_cost + fp_cost)
-    bill, most, skew = fn_cost * fn + fp_cost * fp + unavoidable, fn_cost * p + fp_cost * n, n / p * fp_cost / fn_cost
-    return {"WCA": w * tp / p + (1 - w) * tn / n, "WRA": 4 * n / p * fp_cost / fn_cost * (tp / p - fp / n) / (1 + skew) ** 2,
-            "ACD": np.sqrt((1 - (tp + tn) / (p + n)) ** 2 + (bill / most) ** 2), "C-score": bill / (p * fp_cost), "MSU": 1 - (bill - unavoidable) / most}
+    bill, most, skew = (
+        fn_cost * fn + fp_cost * fp + unavoidable,
+        fn_cost * p + fp_cost * n,
+        n / p * fp_cost / fn_cost,
+    )
+    return {
+        "WCA": w * tp / p + (1 - w) * tn / n,
+        "WRA": 4 * n / p * fp_cost / fn_cost * (tp / p - fp / n) / (1 + skew) ** 2,
+        "ACD": np.sqrt((1 - (tp + tn) / (p + n)) ** 2 + (bill / most) ** 2),
+        "C-score": bill / (p * fp_cost),
+        "MSU": 1 - (bill - unavoidable) / most,
+    }
 
 
-def printed_h(tp, fp, fn, tn, a=2., b=2.) -> np.ndarray:
+def printed_h(tp, fp, fn, tn, a=2.0, b=2.0) -> np.ndarray:
     "H of Table 2, as printed, by quadrature over c ~ Beta(a, b)."
     c = np.linspace(0, 1, 2001)
-    mean = lambda first, second: np.trapezoid(stats.beta.pdf(c, a, b) * (np.multiply.outer(first, c) + np.multiply.outer(second, 1 - c)), c)
+    mean = lambda first, second: np.trapezoid(
+        stats.beta.pdf(c, a, b) * (np.multiply.outer(first, c) + np.multiply.outer(second, 1 - c)), c
+    )
     return 1 - mean(fp, fn) / mean(fp + tn, tp + fn)
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #c4d2f3e8
@@ -80,15 +149,37 @@ def table_2():
     counts, (fn_cost, fp_cost) = BinaryCounts(*cells), rng.lognormal(size=(2, 5000))
     costs = np.stack([np.stack([0 * fp_cost, fp_cost], -1), np.stack([fn_cost, 0 * fn_cost], -1)], -2)
     names = {**NAMES, "F-measure": "f_beta", "C-score": "cost_score", "MSU": "mean_subjective_utility"}
-    printed = printed_standard(*cells) | printed_recent(*cells) | printed_costly(*cells, fn_cost, fp_cost) | {"H": printed_h(*cells)}
-    ours = {f"{label}: the printed formula is the metric": np.allclose(values, METRICS[names[label]](counts, costs), rtol=1e-6, atol=1e-9) for label, values in printed.items()}
-    everybody, wrong, least = BinaryCounts(20, 80, 0, 0), BinaryCounts(0, 80, 20, 0), 2. * 20 + 1. * 80  # right decisions cost 2 and 1, errors 12 and 4
-    most = 12. * 20 + 4. * 80
+    printed = (
+        printed_standard(*cells)
+        | printed_recent(*cells)
+        | printed_costly(*cells, fn_cost, fp_cost)
+        | {"H": printed_h(*cells)}
+    )
+    ours = {
+        f"{label}: the printed formula is the metric": np.allclose(
+            values, METRICS[names[label]](counts, costs), rtol=1e-6, atol=1e-9
+        )
+        for label, values in printed.items()
+    }
+    everybody, wrong, least = (
+        BinaryCounts(20, 80, 0, 0),
+        BinaryCounts(0, 80, 20, 0),
+        2.0 * 20 + 1.0 * 80,
+    )  # right decisions cost 2 and 1, errors 12 and 4
+    most = 12.0 * 20 + 4.0 * 80
     msu = METRICS["mean_subjective_utility"](wrong, np.array([[1, 4], [12, 2]]))
-    ours |= {"MSU: at least -TCC_min/TCC_max": np.isclose(msu, -least / most), "B-ROC: 'everybody positive' lies at (1, 1)": np.isclose(1 - METRICS["precision"](everybody), 1),
-             "WA = 1 - (TCC - TCC_min)/(TCC_max - TCC_min) with the printed TCC_max": np.isclose(weighted_accuracy(wrong, 10 / 13), 1 - (most - least) / (10 * 20 + 3 * 80 - least))}
-    notes = {"MSU: at least*": f"it is +TCC_min/TCC_max: {msu:.3f} for a classifier that is always wrong (0 with the printed TCC_max)", "B-ROC: 'everybody*": "it lies at false alarm share 1 - r_+; the definition adds an area no curve can have",
-             "WA = *": "the printed TCC_max is TCC_max - TCC_min; the identity needs the true maximum"}
+    ours |= {
+        "MSU: at least -TCC_min/TCC_max": np.isclose(msu, -least / most),
+        "B-ROC: 'everybody positive' lies at (1, 1)": np.isclose(1 - METRICS["precision"](everybody), 1),
+        "WA = 1 - (TCC - TCC_min)/(TCC_max - TCC_min) with the printed TCC_max": np.isclose(
+            weighted_accuracy(wrong, 10 / 13), 1 - (most - least) / (10 * 20 + 3 * 80 - least)
+        ),
+    }
+    notes = {
+        "MSU: at least*": f"it is +TCC_min/TCC_max: {msu:.3f} for a classifier that is always wrong (0 with the printed TCC_max)",
+        "B-ROC: 'everybody*": "it lies at false alarm share 1 - r_+; the definition adds an area no curve can have",
+        "WA = *": "the printed TCC_max is TCC_max - TCC_min; the identity needs the true maximum",
+    }
     return Reproduction(compare(published("weighted_accuracy", "table2"), ours, notes=notes))
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #9dfb7374
@@ -96,13 +187,25 @@ def table_2():
 def table_3():
     "Table 3: numerator of the weighted accuracy of five emblematic models"
     rng = np.random.default_rng(0)
-    w, alpha, p, n = rng.uniform(.05, .95, 1000), rng.uniform(.05, .95, 1000), *rng.integers(1, 500, (2, 1000))
-    printed = {"M+": w * p, "M-": (1 - w) * n, "Mbad": (1 - alpha) * (w * p + (1 - w) * n), "Mbad-": w * p + (1 - alpha) * (1 - w) * n, "Mbad+": (1 - alpha) * w * p + (1 - w) * n}
+    w, alpha, p, n = (
+        rng.uniform(0.05, 0.95, 1000),
+        rng.uniform(0.05, 0.95, 1000),
+        *rng.integers(1, 500, (2, 1000)),
+    )
+    printed = {
+        "M+": w * p,
+        "M-": (1 - w) * n,
+        "Mbad": (1 - alpha) * (w * p + (1 - w) * n),
+        "Mbad-": w * p + (1 - alpha) * (1 - w) * n,
+        "Mbad+": (1 - alpha) * w * p + (1 - w) * n,
+    }
     rates = [emblematic_models(a) for a in alpha]
     ours = {}
     for name, numerator in printed.items():
         recall, specificity = np.array([r[name] for r in rates]).T
-        value = weighted_accuracy(BinaryCounts(recall * p, (1 - specificity) * n, (1 - recall) * p, specificity * n), w)
+        value = weighted_accuracy(
+            BinaryCounts(recall * p, (1 - specificity) * n, (1 - recall) * p, specificity * n), w
+        )
         ours[f"{name}: numerator of WA"] = np.allclose(value * (w * p + (1 - w) * n), numerator)
     return Reproduction(compare(published("weighted_accuracy", "table3"), ours))
 
@@ -113,25 +216,53 @@ RANKING = "M+ < Mbad < M- < Mbad- < Mbad+"  # eq. (12)
 @reproduces("weighted_accuracy", "eq13")
 def equation_13():
     "Equations (12) and (13) and section 5.1: bounds of the weight, and where they come from"
-    found = weight_range_from_ranking(RANKING, .05, .6)
-    source = {kind: [f"{c.worse} <= {c.better}" for c in found.constraints if c.kind == kind and np.isclose(c.bound, bound)] for kind, bound in (("lower", found.low), ("upper", found.high))}
-    ours = {"lower bound": found.low, "upper bound": found.high, "lower bound from Mbad- <= Mbad+": "Mbad- <= Mbad+" in source["lower"],
-            "upper bound from M+ <= Mbad": "M+ <= Mbad" in source["upper"]}
-    ours |= {f"weights left at alpha {a:g} with ranking (12)": not weight_range_from_ranking(RANKING, .05, a).empty for a in (.5, .75)}
+    found = weight_range_from_ranking(RANKING, 0.05, 0.6)
+    source = {
+        kind: [
+            f"{c.worse} <= {c.better}"
+            for c in found.constraints
+            if c.kind == kind and np.isclose(c.bound, bound)
+        ]
+        for kind, bound in (("lower", found.low), ("upper", found.high))
+    }
+    ours = {
+        "lower bound": found.low,
+        "upper bound": found.high,
+        "lower bound from Mbad- <= Mbad+": "Mbad- <= Mbad+" in source["lower"],
+        "upper bound from M+ <= Mbad": "M+ <= Mbad" in source["upper"],
+    }
+    ours |= {
+        f"weights left at alpha {a:g} with ranking (12)": not weight_range_from_ranking(
+            RANKING, 0.05, a
+        ).empty
+        for a in (0.5, 0.75)
+    }
     ours |= {f"bankruptcy, v = {v}": float(cost_weight(v, 1)) for v in (35, 10, 50)}
-    notes = {"lower bound from*": f"it comes from {source['lower'][0]}; that pair gives an upper bound, N/N_tot = 0.95", "weights left at alpha 0.75*": "the bounds cross at alpha = 0.618, where alpha^2 = 1 - alpha"}
+    notes = {
+        "lower bound from*": f"it comes from {source['lower'][0]}; that pair gives an upper bound, N/N_tot = 0.95",
+        "weights left at alpha 0.75*": "the bounds cross at alpha = 0.618, where alpha^2 = 1 - alpha",
+    }
     return Reproduction(compare(published("weighted_accuracy", "eq13"), ours, notes=notes))
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #1f0fcbb4
-GRID = (.01, .1, .2, .3, .4, .5, .6, .7, .8, .9, .99)  # of prevalences and of weights
+GRID = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)  # of prevalences and of weights
 
 
 @lru_cache
 def study_revenues(n: int = 200, data_dir=None) -> tuple[np.ndarray, np.ndarray, str]:
-    "Revenues of n customers, of all, and where they come from: the Telco data, or synthetic ones (uniform, of about the same mean and spread)."
+    """Revenues of n customers, of all, and where they come from: the Telco data, or synthetic ones
+    (uniform, of about the same mean and spread).
+    """
     if datasets.available("telco", data_dir=data_dir):
-        everyone, source = datasets.load("telco", data_dir=data_dir)["MonthlyCharges"].to_numpy(), "Telco customers"
-    else: everyone, source = np.linspace(12.6, 116.9, 7043), "SYNTHETIC revenues, uniform, mean 64.75, standard deviation 30.1"
+        everyone, source = (
+            datasets.load("telco", data_dir=data_dir)["MonthlyCharges"].to_numpy(),
+            "Telco customers",
+        )
+    else:
+        everyone, source = (
+            np.linspace(12.6, 116.9, 7043),
+            "SYNTHETIC revenues, uniform, mean 64.75, standard deviation 30.1",
+        )
     return np.random.default_rng(42).choice(everyone, n, replace=False), everyone, source
 
 
@@ -142,18 +273,48 @@ def study_beta(weight: float, as_published: bool, data_dir=None) -> tuple[float,
 
 
 @lru_cache
-def study(weighted: bool, as_published: bool, *, skill=0., n: int = 200, n_samples: int = 100, metrics=None, seed: int = 0, data_dir=None):
+def study(
+    weighted: bool,
+    as_published: bool,
+    *,
+    skill=0.0,
+    n: int = 200,
+    n_samples: int = 100,
+    metrics=None,
+    seed: int = 0,
+    data_dir=None,
+):
     "The whole grid: `cost_correlation` of the 23 metrics, cached."
     revenues, everyone, _ = study_revenues(n, data_dir)
-    return cost_correlation(revenues, GRID, GRID, population=everyone, weighted=weighted, as_published=as_published, skill=skill, n_samples=n_samples, metrics=metrics, rng=seed)
+    return cost_correlation(
+        revenues,
+        GRID,
+        GRID,
+        population=everyone,
+        weighted=weighted,
+        as_published=as_published,
+        skill=skill,
+        n_samples=n_samples,
+        metrics=metrics,
+        rng=seed,
+    )
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #efe5e999
 def published_cells(figure: str, data_dir=None):
-    "The authors' numbers for figure 'fig1' or 'fig2': cell, metric, prevalence, weight, published, std, decimals."
+    """The authors' numbers for figure 'fig1' or 'fig2': cell, metric, prevalence, weight, published,
+    std, decimals.
+    """
     table = datasets.load("weighted_accuracy_published", data_dir=data_dir)
     table = table[(table["figure"] == figure) & table["metric"].isin(list(NAMES))]
-    cells = [f"{m}, r+ {p:g}, rC {w:g}" for m, p, w in zip(table["metric"], table["prevalence"], table["weight"])]
-    return table.rename(columns={"mean_correlation": "published", "std_over_samples": "std"}).drop(columns="figure").assign(cell=cells, decimals=6).reset_index(drop=True)
+    cells = [
+        f"{m}, r+ {p:g}, rC {w:g}" for m, p, w in zip(table["metric"], table["prevalence"], table["weight"])
+    ]
+    return (
+        table.rename(columns={"mean_correlation": "published", "std_over_samples": "std"})
+        .drop(columns="figure")
+        .assign(cell=cells, decimals=6)
+        .reset_index(drop=True)
+    )
 
 
 def beside_published(figure: str, ours, data_dir=None):
@@ -169,30 +330,50 @@ def _heat_map(ax, grid: np.ndarray, fontsize: float):
     "One heat map (weight, prevalence), annotated with correlations times ten; returns the image."
     image = ax.imshow(grid, origin="lower", cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
     for (i, j), v in np.ndenumerate(grid):
-        ax.text(j, i, f"{10 * v:.0f}", ha="center", va="center", fontsize=fontsize, color="white" if abs(v) > .75 else "black", zorder=5)
+        ax.text(
+            j,
+            i,
+            f"{10 * v:.0f}",
+            ha="center",
+            va="center",
+            fontsize=fontsize,
+            color="white" if abs(v) > 0.75 else "black",
+            zorder=5,
+        )
     ticks = (0, 2, 5, 8, 10)
-    ax.set(xticks=ticks, yticks=ticks, xticklabels=[GRID[k] for k in ticks], yticklabels=[GRID[k] for k in ticks])
+    ax.set(
+        xticks=ticks, yticks=ticks, xticklabels=[GRID[k] for k in ticks], yticklabels=[GRID[k] for k in ticks]
+    )
     ax.grid(False)
     return image
 
 
 def plot_heat_maps(table, title: str = ""):
-    "All metrics of a study as annotated heat maps, correlation times ten, in the paper's order; returns the matplotlib Figure."
+    """All metrics of a study as annotated heat maps, correlation times ten, in the paper's order;
+    returns the matplotlib Figure.
+    """
     plt = optional_import("matplotlib.pyplot", extra="book")
     names = [name for name in LABELS if name in set(table["metric"])]
     rows = -(-len(names) // 5)
-    fig, axes = plt.subplots(rows, min(5, len(names)), figsize=(11, 2.25 * rows), sharex=True, sharey=True, squeeze=False)
+    fig, axes = plt.subplots(
+        rows, min(5, len(names)), figsize=(11, 2.25 * rows), sharex=True, sharey=True, squeeze=False
+    )
     for ax, name in zip(axes.flat, names):
-        grid = table[table["metric"] == name].pivot(index="weight", columns="prevalence", values="mean").to_numpy()
+        grid = (
+            table[table["metric"] == name]
+            .pivot(index="weight", columns="prevalence", values="mean")
+            .to_numpy()
+        )
         image = _heat_map(ax, grid, 5.5)
         ax.set_rasterization_zorder(10)
         ax.tick_params(labelsize=7)
         ax.set_title(LABELS[name], fontsize=9)
-    for ax in axes.flat[len(names):]: ax.set_visible(False)
+    for ax in axes.flat[len(names) :]:
+        ax.set_visible(False)
     fig.supxlabel("prevalence $r_+$", fontsize=9)
     fig.supylabel("weight $r_C$", fontsize=9)
     fig.suptitle(title, fontsize=10)
-    fig.colorbar(image, ax=axes, shrink=.4, label="mean rank correlation with the bill")
+    fig.colorbar(image, ax=axes, shrink=0.4, label="mean rank correlation with the bill")
     return fig
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #17f08678
@@ -201,9 +382,17 @@ def _figure(figure: str, weighted: bool, title: str, data_dir) -> Reproduction:
     use_style()
     ours = study(weighted, True, data_dir=data_dir)
     both = beside_published(figure, ours, data_dir)
-    table = compare(both, dict(zip(both["cell"], both["ours"])), monte_carlo_error=dict(zip(both["cell"], 4 * both["error"])))
+    table = compare(
+        both,
+        dict(zip(both["cell"], both["ours"])),
+        monte_carlo_error=dict(zip(both["cell"], 4 * both["error"])),
+    )
     z = both["z"]
-    return Reproduction(table, plot_heat_maps(ours, title), f"root mean square z {np.sqrt((z ** 2).mean()):.2f}, largest {z.abs().max():.1f}, of {len(z)} cells")
+    return Reproduction(
+        table,
+        plot_heat_maps(ours, title),
+        f"root mean square z {np.sqrt((z**2).mean()):.2f}, largest {z.abs().max():.1f}, of {len(z)} cells",
+    )
 
 
 @reproduces("weighted_accuracy", "figure1", needs=("telco", "weighted_accuracy_published"))
@@ -214,49 +403,81 @@ def figure_1(data_dir=None):
 
 @reproduces("weighted_accuracy", "figure2", needs=("telco", "weighted_accuracy_published"))
 def figure_2(data_dir=None):
-    "Figure 2: weighted Spearman correlation of 23 metrics with the total cost, 121 cells, weighted as published"
-    return _figure("fig2", True, "weighted Spearman correlation as published (the worst end weighted), times ten", data_dir)
+    """Figure 2: weighted Spearman correlation of 23 metrics with the total cost, 121 cells, weighted
+    as published
+    """
+    return _figure(
+        "fig2",
+        True,
+        "weighted Spearman correlation as published (the worst end weighted), times ten",
+        data_dir,
+    )
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #ae315394
-def weighted_accuracy_study(revenues, mean, fluctuation=1., prevalences=(.2, .5, .8), n_samples=100, seed=0):
-    "Spearman correlation of weighted accuracy with a bill whose fluctuations are scaled by a factor; tidy like `cost_correlation`."
+def weighted_accuracy_study(
+    revenues, mean, fluctuation=1.0, prevalences=(0.2, 0.5, 0.8), n_samples=100, seed=0
+):
+    """Spearman correlation of weighted accuracy with a bill whose fluctuations are scaled by a factor;
+    tidy like `cost_correlation`.
+    """
     pd, rng, rows = optional_import("pandas", extra="book"), np.random.default_rng(seed), []
     for prevalence in prevalences:
         p = round(len(revenues) * prevalence)
-        tp, lost = draw_predictions(revenues, p, n_samples, 0., rng)
+        tp, lost = draw_predictions(revenues, p, n_samples, 0.0, rng)
         fn, fp = p - tp, np.arange(len(revenues) + 1) - tp
         for w in GRID:
             bill = mean * ((1 - w) * fp + w * fn) + fluctuation * (lost - mean * fn)
-            r = rank_correlation(mean_ranks(-dense_ranks((1 - w) * fp + w * fn)), mean_ranks(-dense_ranks(bill)))
+            r = rank_correlation(
+                mean_ranks(-dense_ranks((1 - w) * fp + w * fn)), mean_ranks(-dense_ranks(bill))
+            )
             rows.append(("weighted_accuracy", prevalence, w, r.mean(), r.std()))
     return pd.DataFrame(rows, columns=["metric", "prevalence", "weight", "mean", "std"])
 
 
 def setting_scores(data_dir=None) -> dict:
-    "Root mean square z of weighted accuracy against the published cells of Figure 1 at three prevalences, for each reading of the paper."
+    """Root mean square z of weighted accuracy against the published cells of Figure 1 at three
+    prevalences, for each reading of the paper.
+    """
     revenues, everyone, _ = study_revenues(200, data_dir)
     more, mean = study_revenues(400, data_dir)[0], everyone.mean()
-    readings = {"200 customers, mean of all": (revenues, mean), "400 customers, mean of all": (more, mean), "200 customers, their own mean": (revenues, revenues.mean()),
-                "delta_a without P_eff = 0.25": (revenues, mean, 4.)}
-    scores = {name: beside_published("fig1", weighted_accuracy_study(*given), data_dir).dropna(subset="ours")["z"] for name, given in readings.items()}
-    return {name: float(np.sqrt((z ** 2).mean())) for name, z in scores.items()}
+    readings = {
+        "200 customers, mean of all": (revenues, mean),
+        "400 customers, mean of all": (more, mean),
+        "200 customers, their own mean": (revenues, revenues.mean()),
+        "delta_a without P_eff = 0.25": (revenues, mean, 4.0),
+    }
+    scores = {
+        name: beside_published("fig1", weighted_accuracy_study(*given), data_dir).dropna(subset="ours")["z"]
+        for name, given in readings.items()
+    }
+    return {name: float(np.sqrt((z**2).mean())) for name, z in scores.items()}
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #c8083b4f
 def authors_moments() -> SpearmanMoments:
     "Moments of the weighted coefficient for 201 items as the authors' regressions give them."
     table = published("weighted_accuracy", "constants").set_index("cell")["published"]
     lower = table["variance from below the mean, n = 201"]
-    return SpearmanMoments(table["mean of the weighted coefficient, n = 201"], lower, table["variance of the weighted coefficient, n = 201"] - lower, 0.)
+    return SpearmanMoments(
+        table["mean of the weighted coefficient, n = 201"],
+        lower,
+        table["variance of the weighted coefficient, n = 201"] - lower,
+        0.0,
+    )
 
 
 def _replayed_draws(revenues, prevalence, rng, n_samples=100):
     "True positives and lost revenue, each (n_samples, 201), from the authors' stream of random numbers."
     total = len(revenues)
-    p, tp, lost = round(total * prevalence), np.empty((n_samples, total + 1), int), np.empty((n_samples, total + 1))
+    p, tp, lost = (
+        round(total * prevalence),
+        np.empty((n_samples, total + 1), int),
+        np.empty((n_samples, total + 1)),
+    )
     for s in range(n_samples):
         leaves = np.isin(np.arange(total), rng.choice(total, p, replace=False))
         called = np.zeros((total + 1, total), bool)
-        for k in range(total + 1): called[k, rng.choice(total, k, replace=False)] = True
+        for k in range(total + 1):
+            called[k, rng.choice(total, k, replace=False)] = True
         tp[s], lost[s] = called @ leaves.astype(int), (leaves & ~called) @ revenues
     return tp, lost
 
@@ -265,28 +486,49 @@ SUMS = ("H", "H informed", "EWA")  # metrics whose ties the published computatio
 
 
 def _printed_tables(p, n, weight, beta) -> dict:
-    "Label -> dense ranks of the metric over all confusion matrices (p + 1, n + 1), computed as printed and, but for SUMS, not rounded; larger is better."
-    tp, fp = np.meshgrid(np.arange(p + 1.), np.arange(n + 1.), indexing="ij")
-    cells, counts, ratio = (tp, fp, p - tp, n - fp), BinaryCounts(tp, fp, p - tp, n - fp), weight / (1 - weight)
+    """Label -> dense ranks of the metric over all confusion matrices (p + 1, n + 1), computed as
+    printed and, but for SUMS, not rounded; larger is better.
+    """
+    tp, fp = np.meshgrid(np.arange(p + 1.0), np.arange(n + 1.0), indexing="ij")
+    cells, counts, ratio = (
+        (tp, fp, p - tp, n - fp),
+        BinaryCounts(tp, fp, p - tp, n - fp),
+        weight / (1 - weight),
+    )
     w = ratio / (ratio + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = printed_standard(*cells) | printed_recent(*cells) | printed_costly(*cells, ratio, 1.)
-    values |= {"F1": 2 * tp / (2 * tp + fp + (p - tp)), "WA": (w * tp + (1 - w) * (n - fp)) / (w * p + (1 - w) * n), "H": METRICS["accuracy"](counts)}
-    values |= {label: special for label, name in NAMES.items() if (special := published_value(name, counts, *beta)) is not None}
+        values = printed_standard(*cells) | printed_recent(*cells) | printed_costly(*cells, ratio, 1.0)
+    values |= {
+        "F1": 2 * tp / (2 * tp + fp + (p - tp)),
+        "WA": (w * tp + (1 - w) * (n - fp)) / (w * p + (1 - w) * n),
+        "H": METRICS["accuracy"](counts),
+    }
+    values |= {
+        label: special
+        for label, name in NAMES.items()
+        if (special := published_value(name, counts, *beta)) is not None
+    }
     values["ACD"] = -values["ACD"]
-    return {label: dense_ranks(values[label], 1e-12 if label in SUMS else 0.) for label in NAMES}
+    return {label: dense_ranks(values[label], 1e-12 if label in SUMS else 0.0) for label in NAMES}
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #896d8d8c
 def _broken_ties(table: np.ndarray, correlate, rng) -> tuple[float, float]:
-    "Smallest and largest mean correlation over ways to break the ties of a metric's table (TP, FP); `correlate(table)` gives the mean over samples."
+    """Smallest and largest mean correlation over ways to break the ties of a metric's table (TP, FP);
+    `correlate(table)` gives the mean over samples.
+    """
     calls = np.add.outer(*(np.arange(m) for m in table.shape)) / sum(table.shape)
-    found = [correlate(table + shift) for shift in (0, .8 * calls, -.8 * calls, *rng.uniform(-.4, .4, (8, *table.shape)))]
+    found = [
+        correlate(table + shift)
+        for shift in (0, 0.8 * calls, -0.8 * calls, *rng.uniform(-0.4, 0.4, (8, *table.shape)))
+    ]
     return min(found), max(found)
 
 
 @lru_cache
 def replay(data_dir=None) -> dict:
-    "The authors' simulation with their random numbers: (figure, label, prevalence, weight) -> mean correlation, and its range over broken ties. Two minutes."
+    """The authors' simulation with their random numbers: (figure, label, prevalence, weight) -> mean
+    correlation, and its range over broken ties. Two minutes.
+    """
     revenues, everyone, _ = study_revenues(200, data_dir)
     rng, shake, moments, out = np.random.default_rng(142), np.random.default_rng(0), authors_moments(), {}
     for figure, prevalence, w in ((f, p, w) for f in ("fig1", "fig2") for p in GRID for w in GRID):
@@ -294,10 +536,15 @@ def replay(data_dir=None) -> dict:
         p, fp, weighted = round(200 * prevalence), np.arange(201) - tp, figure == "fig2"
         bill = bill_ranks(tp, lost, p, everyone.mean(), w)
         for label, table in _printed_tables(p, 200 - p, w, study_beta(w, True, data_dir)).items():
+
             def correlate(table):
                 r = study_correlation(NAMES[label], mean_ranks(table[tp, fp]), bill, weighted, True)
                 return float((standardize_spearman(r, moments, slip=True) if weighted else r).mean())
-            out[figure, label, prevalence, w] = correlate(table), *(_broken_ties(table, correlate, shake) if label in SUMS else (np.nan, np.nan))
+
+            out[figure, label, prevalence, w] = (
+                correlate(table),
+                *(_broken_ties(table, correlate, shake) if label in SUMS else (np.nan, np.nan)),
+            )
     return out
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #cc8992e0
@@ -305,15 +552,25 @@ def replay(data_dir=None) -> dict:
 def figures_replayed(data_dir=None):
     "Figures 1 and 2 with the authors' own random numbers, to the sixth digit"
     pd = optional_import("pandas", extra="book")
-    both = pd.concat([published_cells(f, data_dir).assign(figure=f) for f in ("fig1", "fig2")], ignore_index=True)
+    both = pd.concat(
+        [published_cells(f, data_dir).assign(figure=f) for f in ("fig1", "fig2")], ignore_index=True
+    )
     both["cell"] = both["figure"] + " " + both["cell"]
     done = replay(data_dir)
-    ours, low, high = np.array([done[key] for key in zip(both["figure"], both["metric"], both["prevalence"], both["weight"])]).T
+    ours, low, high = np.array(
+        [done[key] for key in zip(both["figure"], both["metric"], both["prevalence"], both["weight"])]
+    ).T
     table = compare(both, dict(zip(both["cell"], ours)))
     off = np.array([agrees is False for agrees in table["agrees"]])
     tie = off & (both["published"] >= low - 1e-6) & (both["published"] <= high + 1e-6)
-    table.loc[tie, "note"] = [f"decided by ties: between {a:.6f} and {b:.6f}, depending on how they are broken" for a, b in zip(low[tie], high[tie])]
-    return Reproduction(table, note=f"{(~off).sum()} of {len(off)} to the sixth digit, {tie.sum()} decided by ties; largest difference {np.abs(ours - both['published']).max():.4f}")
+    table.loc[tie, "note"] = [
+        f"decided by ties: between {a:.6f} and {b:.6f}, depending on how they are broken"
+        for a, b in zip(low[tie], high[tie])
+    ]
+    return Reproduction(
+        table,
+        note=f"{(~off).sum()} of {len(off)} to the sixth digit, {tie.sum()} decided by ties; largest difference {np.abs(ours - both['published']).max():.4f}",
+    )
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #97c5866b
 @reproduces("weighted_accuracy", "constants", needs=("telco", "weighted_accuracy_published"))
@@ -322,65 +579,156 @@ def constants(data_dir=None):
     scores, moments = setting_scores(data_dir), spearman_moments(201)
     n_tot = 200 if scores["200 customers, mean of all"] < scores["400 customers, mean of all"] else 400
     variance = moments.lower + moments.upper
-    ours = {"N_tot of the text": n_tot, "N_tot of Algorithm 1": n_tot, "mean revenue of the sample": study_revenues(200, data_dir)[0].mean(),
-            "mean of the weighted coefficient, n = 201": moments.mean, "variance of the weighted coefficient, n = 201": variance, "variance from below the mean, n = 201": moments.lower}
-    relative = 4 * np.sqrt(2 / MOMENT_DRAWS)  # of a variance estimated from that many permutations, four standard errors
-    errors = {"mean of the weighted coefficient, n = 201": 4 * moments.error, "variance of the weighted coefficient, n = 201": relative * variance,
-              "variance from below the mean, n = 201": relative * moments.lower * 1.5}
+    ours = {
+        "N_tot of the text": n_tot,
+        "N_tot of Algorithm 1": n_tot,
+        "mean revenue of the sample": study_revenues(200, data_dir)[0].mean(),
+        "mean of the weighted coefficient, n = 201": moments.mean,
+        "variance of the weighted coefficient, n = 201": variance,
+        "variance from below the mean, n = 201": moments.lower,
+    }
+    relative = 4 * np.sqrt(
+        2 / MOMENT_DRAWS
+    )  # of a variance estimated from that many permutations, four standard errors
+    errors = {
+        "mean of the weighted coefficient, n = 201": 4 * moments.error,
+        "variance of the weighted coefficient, n = 201": relative * variance,
+        "variance from below the mean, n = 201": relative * moments.lower * 1.5,
+    }
     table = published("weighted_accuracy", "constants").set_index("cell")["published"]
     off = (moments.mean - table["mean of the weighted coefficient, n = 201"]) / moments.error
     regression = f"a polynomial in 1/n fitted over all n; at n = 201 its mean is {off:.0f} standard errors from that of {MOMENT_DRAWS:,} permutations"
-    notes = {"N_tot of Algorithm 1": "the published cells fit 200 customers, as the text says", "mean of the weighted*": regression, "variance*": regression}
-    return Reproduction(compare(published("weighted_accuracy", "constants"), ours, monte_carlo_error=errors, notes=notes))
+    notes = {
+        "N_tot of Algorithm 1": "the published cells fit 200 customers, as the text says",
+        "mean of the weighted*": regression,
+        "variance*": regression,
+    }
+    return Reproduction(
+        compare(published("weighted_accuracy", "constants"), ours, monte_carlo_error=errors, notes=notes)
+    )
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #a9afcf00
 _R, _C = np.meshgrid(GRID, GRID, indexing="ij")  # prevalence, weight
 DIAGONAL = np.isclose(_R + _C, 1)
 ABOVE, BELOW = ~DIAGONAL & (_R + _C > 1), ~DIAGONAL & (_R + _C < 1)
-MINORITY = (_R < .5) & ABOVE | (_R > .5) & BELOW  # the smaller class is the larger part of the bill
+MINORITY = (_R < 0.5) & ABOVE | (_R > 0.5) & BELOW  # the smaller class is the larger part of the bill
 
 
 def grids(table) -> dict:
     "Label -> means over samples (prevalence, weight) of a study."
-    return {LABELS[name]: part.pivot(index="prevalence", columns="weight", values="mean").to_numpy() for name, part in table.groupby("metric")}
+    return {
+        LABELS[name]: part.pivot(index="prevalence", columns="weight", values="mean").to_numpy()
+        for name, part in table.groupby("metric")
+    }
 
 
-SYMMETRIC = ("accuracy", "MCC", "kappa", "G-mean", "ROC-AUC", "CBA", "IAM", "P4", "WCA", "WRA", "ACD", "H", "H informed", "WA", "EWA")
+SYMMETRIC = (
+    "accuracy",
+    "MCC",
+    "kappa",
+    "G-mean",
+    "ROC-AUC",
+    "CBA",
+    "IAM",
+    "P4",
+    "WCA",
+    "WRA",
+    "ACD",
+    "H",
+    "H informed",
+    "WA",
+    "EWA",
+)
 
 
-def _contrast(grid, inside) -> float: return float(grid[inside].mean() - grid[~inside].mean())
+def _contrast(grid, inside) -> float:
+    return float(grid[inside].mean() - grid[~inside].mean())
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #077d3e7c
 def _claims_on_regions(plain: dict, stressed: dict) -> dict:
     "Sections 6.2.1 and 6.2.2: where each metric follows the bill."
-    wca = ((_R <= .5) & (_C >= .5) & BELOW) | ((_R >= .5) & (_C <= .5) & ABOVE)
-    out = {f"{m}: lowest where the minority is the larger part of the bill": _contrast(plain[m], MINORITY) < -.5 for m in ("accuracy", "CBA", "IAM", "H")}
-    out |= {"WCA: lowest in its two triangles": _contrast(plain["WCA"], wca) < -.5}
-    out |= {f"{m}: highest on the main diagonal": _contrast(plain[m], DIAGONAL) > .4 for m in ("informedness", "markedness", "MCC", "kappa", "ROC-AUC")}
-    out |= {f"{m}: above 0.8 above the main diagonal, negative below": plain[m][ABOVE].mean() > .8 and plain[m][BELOW].max() < 0 for m in ("recall", "F1", "B-ROC")}
-    out |= {"specificity: the reverse of recall": np.corrcoef(plain["specificity"].ravel(), plain["recall"].ravel())[0, 1] < -.9}
-    out |= {f"{m}, weighted: low on the main diagonal, higher elsewhere": _contrast(stressed[m], DIAGONAL) < -.2 for m in ("G-mean", "P4")}
-    out |= {"precision and NPV: highest on the main diagonal": all(_contrast(plain[m], DIAGONAL) > .4 for m in ("precision", "NPV")),
-            "G-mean and P4: as the rebalancing metrics, but lower": all(_contrast(plain[m], DIAGONAL) > .2 and plain[m][DIAGONAL].mean() < plain["informedness"][DIAGONAL].mean() for m in ("G-mean", "P4")),
-            "accuracy, CBA, IAM, H and WCA: the same pattern in both figures": all(np.corrcoef(plain[m].ravel(), stressed[m].ravel())[0, 1] > .9 for m in ("accuracy", "CBA", "IAM", "H", "WCA")),
-            "kappa falls off the diagonal more than informedness, weighted more than not": _contrast(stressed["kappa"], DIAGONAL) > _contrast(stressed["informedness"], DIAGONAL) > _contrast(plain["informedness"], DIAGONAL),
-            "15 metrics: the picture hardly changes if the classes are swapped": max(np.abs(plain[m] - plain[m][::-1, ::-1]).mean() for m in SYMMETRIC) < .2}
-    balancing, same = [plain[m] for m in ("informedness", "MCC", "kappa", "ROC-AUC")], np.isclose(_C, .5) | np.isclose(_C, _R)
-    out |= {"rebalancing metrics beat accuracy on the main diagonal": all(m[DIAGONAL].mean() > plain["accuracy"][DIAGONAL].mean() for m in balancing),
-            "accuracy beats rebalancing metrics where r_C is 1/2 or r_+": all(m[same].mean() < plain["accuracy"][same].mean() for m in balancing)}
+    wca = ((_R <= 0.5) & (_C >= 0.5) & BELOW) | ((_R >= 0.5) & (_C <= 0.5) & ABOVE)
+    out = {
+        f"{m}: lowest where the minority is the larger part of the bill": _contrast(plain[m], MINORITY) < -0.5
+        for m in ("accuracy", "CBA", "IAM", "H")
+    }
+    out |= {"WCA: lowest in its two triangles": _contrast(plain["WCA"], wca) < -0.5}
+    out |= {
+        f"{m}: highest on the main diagonal": _contrast(plain[m], DIAGONAL) > 0.4
+        for m in ("informedness", "markedness", "MCC", "kappa", "ROC-AUC")
+    }
+    out |= {
+        f"{m}: above 0.8 above the main diagonal, negative below": plain[m][ABOVE].mean() > 0.8
+        and plain[m][BELOW].max() < 0
+        for m in ("recall", "F1", "B-ROC")
+    }
+    out |= {
+        "specificity: the reverse of recall": np.corrcoef(
+            plain["specificity"].ravel(), plain["recall"].ravel()
+        )[0, 1]
+        < -0.9
+    }
+    out |= {
+        f"{m}, weighted: low on the main diagonal, higher elsewhere": _contrast(stressed[m], DIAGONAL) < -0.2
+        for m in ("G-mean", "P4")
+    }
+    out |= {
+        "precision and NPV: highest on the main diagonal": all(
+            _contrast(plain[m], DIAGONAL) > 0.4 for m in ("precision", "NPV")
+        ),
+        "G-mean and P4: as the rebalancing metrics, but lower": all(
+            _contrast(plain[m], DIAGONAL) > 0.2
+            and plain[m][DIAGONAL].mean() < plain["informedness"][DIAGONAL].mean()
+            for m in ("G-mean", "P4")
+        ),
+        "accuracy, CBA, IAM, H and WCA: the same pattern in both figures": all(
+            np.corrcoef(plain[m].ravel(), stressed[m].ravel())[0, 1] > 0.9
+            for m in ("accuracy", "CBA", "IAM", "H", "WCA")
+        ),
+        "kappa falls off the diagonal more than informedness, weighted more than not": _contrast(
+            stressed["kappa"], DIAGONAL
+        )
+        > _contrast(stressed["informedness"], DIAGONAL)
+        > _contrast(plain["informedness"], DIAGONAL),
+        "15 metrics: the picture hardly changes if the classes are swapped": max(
+            np.abs(plain[m] - plain[m][::-1, ::-1]).mean() for m in SYMMETRIC
+        )
+        < 0.2,
+    }
+    balancing, same = (
+        [plain[m] for m in ("informedness", "MCC", "kappa", "ROC-AUC")],
+        np.isclose(_C, 0.5) | np.isclose(_C, _R),
+    )
+    out |= {
+        "rebalancing metrics beat accuracy on the main diagonal": all(
+            m[DIAGONAL].mean() > plain["accuracy"][DIAGONAL].mean() for m in balancing
+        ),
+        "accuracy beats rebalancing metrics where r_C is 1/2 or r_+": all(
+            m[same].mean() < plain["accuracy"][same].mean() for m in balancing
+        ),
+    }
     return out
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #69cd7eeb
 def _claims_on_robustness(plain: dict, stressed: dict) -> dict:
     "Sections 6.2.3 and 6.3: which metrics can be trusted."
-    out = {f"{m}: mean correlation above 0.7 in nine cells of ten": (plain[m] > .7).mean() >= .9 for m in ("WA", "EWA", "H informed", "ACD")}
+    out = {
+        f"{m}: mean correlation above 0.7 in nine cells of ten": (plain[m] > 0.7).mean() >= 0.9
+        for m in ("WA", "EWA", "H informed", "ACD")
+    }
     lag = [float((grid["WA"] - grid["ACD"]).mean()) for grid in (plain, stressed)]
-    out |= {"ACD a little below WA, more so when weighted": 0 < lag[0] < lag[1], "WA: mean correlation above 0.5 in every cell": plain["WA"].min() > .5,
-            "WA: above 0.95 in every cell, as without fluctuations it would be 1": plain["WA"].min() > .95}
-    tp, fp = np.meshgrid(np.arange(41.), np.arange(61.), indexing="ij")
-    counts, costs = BinaryCounts(tp, fp, 40 - tp, 60 - fp), np.array([[0, 1.], [3.7, 0]])
+    out |= {
+        "ACD a little below WA, more so when weighted": 0 < lag[0] < lag[1],
+        "WA: mean correlation above 0.5 in every cell": plain["WA"].min() > 0.5,
+        "WA: above 0.95 in every cell, as without fluctuations it would be 1": plain["WA"].min() > 0.95,
+    }
+    tp, fp = np.meshgrid(np.arange(41.0), np.arange(61.0), indexing="ij")
+    counts, costs = BinaryCounts(tp, fp, 40 - tp, 60 - fp), np.array([[0, 1.0], [3.7, 0]])
     order = lambda name, sign=1: np.round(sign * METRICS[name](counts, costs), 11).ravel()
-    ranks = [stats.rankdata(order(*given)) for given in (("weighted_accuracy",), ("mean_subjective_utility",), ("cost_score", -1))]
+    ranks = [
+        stats.rankdata(order(*given))
+        for given in (("weighted_accuracy",), ("mean_subjective_utility",), ("cost_score", -1))
+    ]
     out |= {"MSU and C-score rank as WA does": all(np.array_equal(ranks[0], r) for r in ranks[1:])}
     return out
 
@@ -396,38 +744,63 @@ def claims(data_dir=None):
     "Section 6 in sentences: where each metric follows the bill, and which can be trusted"
     tables = {key: study(*key, data_dir=data_dir) for key in ((False, True), (True, True), (True, False))}
     plain, stressed = grids(tables[False, True]), grids(tables[True, True])
-    apart = {end: np.sqrt((beside_published("fig2", tables[True, end], data_dir).eval("ours - published") ** 2).mean()) for end in (True, False)}
+    apart = {
+        end: np.sqrt(
+            (beside_published("fig2", tables[True, end], data_dir).eval("ours - published") ** 2).mean()
+        )
+        for end in (True, False)
+    }
     ours = _claims_on_regions(plain, stressed) | _claims_on_robustness(plain, stressed)
-    ours |= {"the weighted coefficient weights low cost and high metric": apart[False] < apart[True],
-             "the Beta density has the variance of u(c)": np.isclose(beta_variance_ratio(.5, data_dir), 1, rtol=.1)}
+    ours |= {
+        "the weighted coefficient weights low cost and high metric": apart[False] < apart[True],
+        "the Beta density has the variance of u(c)": np.isclose(
+            beta_variance_ratio(0.5, data_dir), 1, rtol=0.1
+        ),
+    }
     worst = np.unravel_index(plain["WA"].argmin(), plain["WA"].shape)
     where = f"{plain['WA'].min():.2f} at r+ {GRID[worst[0]]:g}, rC {GRID[worst[1]]:g}: on the main diagonal all calls cost about the same on average and the fluctuations decide"
-    notes = {"ACD: mean correlation above 0.7*": f"{100 * (plain['ACD'] > .7).mean():.0f} % of its cells; the others lie in the minority triangles, next to the main diagonal, where ACD leans towards accuracy",
-             "WA: mean correlation above 0.5*": where, "WA: above 0.95*": where,
-             "the weighted coefficient*": f"rank 1 is the worst prediction, but for ACD: the published cells lie {apart[True]:.3f} from that reading, {apart[False]:.2f} from the other",
-             "the Beta density*": f"sigma stands for sigma squared: {beta_variance_ratio(.5, data_dir):.0f} times the variance at r_C = 0.5"}
+    notes = {
+        "ACD: mean correlation above 0.7*": f"{100 * (plain['ACD'] > 0.7).mean():.0f} % of its cells; the others lie in the minority triangles, next to the main diagonal, where ACD leans towards accuracy",
+        "WA: mean correlation above 0.5*": where,
+        "WA: above 0.95*": where,
+        "the weighted coefficient*": f"rank 1 is the worst prediction, but for ACD: the published cells lie {apart[True]:.3f} from that reading, {apart[False]:.2f} from the other",
+        "the Beta density*": f"sigma stands for sigma squared: {beta_variance_ratio(0.5, data_dir):.0f} times the variance at r_C = 0.5",
+    }
     return Reproduction(compare(published("weighted_accuracy", "claims"), ours, notes=notes))
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #e37baf26
 def _plot_means(table, markers, colors, **legend):
-    "Mean correlations, a metric a line and a marker a column, sorted by the last column; returns the matplotlib Figure."
+    """Mean correlations, a metric a line and a marker a column, sorted by the last column; returns the
+    matplotlib Figure.
+    """
     plt = optional_import("matplotlib.pyplot", extra="book")
     table = table.sort_values(table.columns[-1])
     fig, ax = plt.subplots(figsize=(6.6, 5.4))
     ax.hlines(range(len(table)), table.min(axis=1), table.max(axis=1), color="0.8", lw=1, zorder=1)
-    for (name, column), marker, color in zip(table.items(), markers, colors): ax.plot(column, range(len(table)), marker, color=color, label=name, ms=5)
-    ax.axvline(0, color="0.4", lw=.8)
-    ax.set(yticks=range(len(table)), yticklabels=table.index, xlabel="mean over 121 cells of the correlation with the bill")
+    for (name, column), marker, color in zip(table.items(), markers, colors):
+        ax.plot(column, range(len(table)), marker, color=color, label=name, ms=5)
+    ax.axvline(0, color="0.4", lw=0.8)
+    ax.set(
+        yticks=range(len(table)),
+        yticklabels=table.index,
+        xlabel="mean over 121 cells of the correlation with the bill",
+    )
     ax.legend(fontsize=9, **legend)
     return fig
 
 
 def plot_ends(bottom: dict, top: dict, plain: dict):
-    "Mean correlation over the grid, a metric a line: worst end weighted, unweighted, best end weighted; returns the matplotlib Figure."
+    """Mean correlation over the grid, a metric a line: worst end weighted, unweighted, best end
+    weighted; returns the matplotlib Figure.
+    """
     pd = optional_import("pandas", extra="book")
     series = {"worst end weighted, as published": bottom, "not weighted": plain, "best end weighted": top}
-    table = pd.DataFrame({label: {m: float(grid.mean()) for m, grid in grids.items()} for label, grids in series.items()})
-    return _plot_means(table, "v|^", (COLORS[2], "0.45", COLORS[0]), loc="lower center", bbox_to_anchor=(.45, 1), ncols=3)
+    table = pd.DataFrame(
+        {label: {m: float(grid.mean()) for m, grid in grids.items()} for label, grids in series.items()}
+    )
+    return _plot_means(
+        table, "v|^", (COLORS[2], "0.45", COLORS[0]), loc="lower center", bbox_to_anchor=(0.45, 1), ncols=3
+    )
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #c5ffd59c
 def published_mass(weight: float, data_dir=None) -> float:
@@ -436,74 +809,159 @@ def published_mass(weight: float, data_dir=None) -> float:
     return float(np.trapezoid(stats.beta(*study_beta(weight, True, data_dir)).pdf(x), x))
 
 
-def plot_densities(weights=(.01, .5, .99), data_dir=None):
-    "Published and moment-matched Beta densities of c = 1 - w, over its log odds; returns the matplotlib Figure."
+def plot_densities(weights=(0.01, 0.5, 0.99), data_dir=None):
+    """Published and moment-matched Beta densities of c = 1 - w, over its log odds; returns the
+    matplotlib Figure.
+    """
     plt = optional_import("matplotlib.pyplot", extra="book")
     fig, axes = plt.subplots(1, len(weights), figsize=(9.6, 3.2))
     edge = np.log(998)  # log odds of the last node
     for ax, w in zip(axes, weights):
-        x = np.log(1 / w - 1) + (np.linspace(-6, 60, 2000) if w < .1 else np.linspace(-4, 4, 2000))
+        x = np.log(1 / w - 1) + (np.linspace(-6, 60, 2000) if w < 0.1 else np.linspace(-4, 4, 2000))
         for as_published, color in ((True, COLORS[2]), (False, COLORS[0])):
             a, b = study_beta(w, as_published, data_dir)
             log_density = -a * np.logaddexp(0, -x) - b * np.logaddexp(0, x)
-            ax.plot(x, np.exp(log_density - log_density.max()), color=color, ls="-", label=f"{'published' if as_published else 'matched'}, Beta({a:.3g}, {b:.3g})")
-        for low, high in ((-np.inf, -edge), (edge, np.inf)): ax.axvspan(max(low, x[0]), min(high, x[-1]), color="0.85", lw=0) if low < x[-1] and high > x[0] else None
-        ax.set(title=f"$r_C$ = {w:g}", xlabel="log odds of $c = C_{FP}/(C_{FP}+C_{FN})$", ylim=(0, 1.5), xlim=(x[0], x[-1]))
+            ax.plot(
+                x,
+                np.exp(log_density - log_density.max()),
+                color=color,
+                ls="-",
+                label=f"{'published' if as_published else 'matched'}, Beta({a:.3g}, {b:.3g})",
+            )
+        for low, high in ((-np.inf, -edge), (edge, np.inf)):
+            ax.axvspan(max(low, x[0]), min(high, x[-1]), color="0.85", lw=0) if low < x[-1] and high > x[
+                0
+            ] else None
+        ax.set(
+            title=f"$r_C$ = {w:g}",
+            xlabel="log odds of $c = C_{FP}/(C_{FP}+C_{FN})$",
+            ylim=(0, 1.5),
+            xlim=(x[0], x[-1]),
+        )
         ax.legend(fontsize=8, loc="upper right")
     axes[0].set_ylabel("density, over its maximum")
     return fig
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #b11c60a4
 def diagonal_correlations(sizes=(50, 200, 800), draws=6, data_dir=None):
-    "Spearman correlation of WA with the bill on the main diagonal: mean and standard deviation over draws of customers; a DataFrame, prevalences by (size, statistic)."
+    """Spearman correlation of WA with the bill on the main diagonal: mean and standard deviation over
+    draws of customers; a DataFrame, prevalences by (size, statistic).
+    """
     pd = optional_import("pandas", extra="book")
-    everyone, prevalences = study_revenues(200, data_dir)[1], (.1, .3, .5, .7, .9)
+    everyone, prevalences = study_revenues(200, data_dir)[1], (0.1, 0.3, 0.5, 0.7, 0.9)
+
     def one(n, r, draw):
         revenues = np.random.default_rng([draw, n]).choice(everyone, n, replace=False)
-        return cost_correlation(revenues, r, 1 - r, population=everyone, metrics="weighted_accuracy", n_samples=max(2, 4000 // n), rng=draw)["mean"].iloc[0]
+        return cost_correlation(
+            revenues,
+            r,
+            1 - r,
+            population=everyone,
+            metrics="weighted_accuracy",
+            n_samples=max(2, 4000 // n),
+            rng=draw,
+        )["mean"].iloc[0]
+
     found = np.array([[[one(n, r, draw) for draw in range(draws)] for n in sizes] for r in prevalences])
     columns = pd.MultiIndex.from_product([[f"{n} customers" for n in sizes], ["mean", "sd"]])
-    return pd.DataFrame(np.stack([found.mean(-1), found.std(-1, ddof=1)], -1).reshape(len(prevalences), -1), index=pd.Index(prevalences, name="prevalence"), columns=columns)
+    return pd.DataFrame(
+        np.stack([found.mean(-1), found.std(-1, ddof=1)], -1).reshape(len(prevalences), -1),
+        index=pd.Index(prevalences, name="prevalence"),
+        columns=columns,
+    )
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #3760a34a
-SKILLS = {"coin flips": 0., "skill 1": 1., "skill 2": 2., "skills 0 to 3": (0., 3.)}
+SKILLS = {"coin flips": 0.0, "skill 1": 1.0, "skill 2": 2.0, "skills 0 to 3": (0.0, 3.0)}
 
 
 def skill_table(weighted: bool = False, n_samples: int = 10, data_dir=None):
-    "Mean over the grid, and worst cell, of each metric's correlation with the bill, for coin flips and for classifiers with skill (mended computation)."
+    """Mean over the grid, and worst cell, of each metric's correlation with the bill, for coin flips
+    and for classifiers with skill (mended computation).
+    """
     pd = optional_import("pandas", extra="book")
-    runs = {name: grids(study(weighted, False, skill=skill, n_samples=n_samples, data_dir=data_dir)) for name, skill in SKILLS.items()}
-    return pd.DataFrame({(kind, name): {m: float(getattr(run[m], kind)()) for m in NAMES} for kind in ("mean", "min") for name, run in runs.items()})
+    runs = {
+        name: grids(study(weighted, False, skill=skill, n_samples=n_samples, data_dir=data_dir))
+        for name, skill in SKILLS.items()
+    }
+    return pd.DataFrame(
+        {
+            (kind, name): {m: float(getattr(run[m], kind)()) for m in NAMES}
+            for kind in ("mean", "min")
+            for name, run in runs.items()
+        }
+    )
 
 
 def plot_skill(table):
-    "Mean correlation a metric, a marker for each level of skill, from `skill_table`; returns the matplotlib Figure."
+    """Mean correlation a metric, a marker for each level of skill, from `skill_table`; returns the
+    matplotlib Figure.
+    """
     return _plot_means(table["mean"], "os^D", COLORS, loc="lower right")
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #544cc0ce
-COEFFICIENTS = {"Spearman": (False, False), "weighted, best end": (True, False), "weighted, as published": (True, True)}
+COEFFICIENTS = {
+    "Spearman": (False, False),
+    "weighted, best end": (True, False),
+    "weighted, as published": (True, True),
+}
 
 
 def _move_study(axes, artists, metric, coefficient, skill, customers, prevalence, weight):
     "Redraw heat map and ranks."
     weighted, as_published = COEFFICIENTS[coefficient]
     revenues, everyone, source = study_revenues(customers)
-    grid = study(weighted, as_published, skill=skill, n=customers, n_samples=6, metrics=(NAMES[metric],)).pivot(index="weight", columns="prevalence", values="mean").to_numpy()
+    grid = (
+        study(weighted, as_published, skill=skill, n=customers, n_samples=6, metrics=(NAMES[metric],))
+        .pivot(index="weight", columns="prevalence", values="mean")
+        .to_numpy()
+    )
     at = [int(np.abs(np.array(GRID) - v).argmin()) for v in (prevalence, weight)]
-    by_metric, by_bill = study_ranks(revenues, GRID[at[0]], GRID[at[1]], NAMES[metric], as_published=as_published, skill=skill, population=everyone, rng=0)
+    by_metric, by_bill = study_ranks(
+        revenues,
+        GRID[at[0]],
+        GRID[at[1]],
+        NAMES[metric],
+        as_published=as_published,
+        skill=skill,
+        population=everyone,
+        rng=0,
+    )
     heat, dots = axes
-    for ax in axes: ax.clear()
+    for ax in axes:
+        ax.clear()
     _heat_map(heat, grid, 7)
     heat.plot(*at, "s", ms=20, mfc="none", mec=COLORS[2], mew=2)
     heat.set(xlabel="prevalence", ylabel="weight", title=f"{metric}, correlation times ten")
     dots.scatter(by_bill, by_metric, c=np.arange(len(by_bill)), cmap="cividis", s=10)
-    dots.set(xlabel="rank by the bill (1 is cheapest)", ylabel=f"rank by {metric}", title=f"{GRID[at[0]]:g}, {GRID[at[1]]:g}: {grid[at[1], at[0]]:.2f}; yellow calls all")
+    dots.set(
+        xlabel="rank by the bill (1 is cheapest)",
+        ylabel=f"rank by {metric}",
+        title=f"{GRID[at[0]]:g}, {GRID[at[1]]:g}: {grid[at[1], at[0]]:.2f}; yellow calls all",
+    )
 
 
 def explore_study():
-    "Widget: the study for one metric, with skill, number of customers and coefficient to choose, and the ranks of one sample in a cell."
+    """Widget: the study for one metric, with skill, number of customers and coefficient to choose, and
+    the ranks of one sample in a cell.
+    """
     widgets = optional_import("ipywidgets", extra="book")
-    menu = lambda label, options, value: widgets.Dropdown(options=list(options), value=value, description=label, style={"description_width": "7em"}, layout=widgets.Layout(width="22em"))
+    menu = lambda label, options, value: widgets.Dropdown(
+        options=list(options),
+        value=value,
+        description=label,
+        style={"description_width": "7em"},
+        layout=widgets.Layout(width="22em"),
+    )
     image, show = live_figure(lambda axes: None, _move_study, (10, 4.4))
-    return explorer({"metric": menu("metric", NAMES, "MCC"), "coefficient": menu("coefficient", COEFFICIENTS, "Spearman"), "skill": slider("skill", 0., 0., 3., .5),
-                     "customers": menu("customers", (60, 100, 200, 400), 100), "prevalence": slider("prevalence", .3, .01, .99, .01), "weight": slider("weight", .5, .01, .99, .01)}, image, show)
+    return explorer(
+        {
+            "metric": menu("metric", NAMES, "MCC"),
+            "coefficient": menu("coefficient", COEFFICIENTS, "Spearman"),
+            "skill": slider("skill", 0.0, 0.0, 3.0, 0.5),
+            "customers": menu("customers", (60, 100, 200, 400), 100),
+            "prevalence": slider("prevalence", 0.3, 0.01, 0.99, 0.01),
+            "weight": slider("weight", 0.5, 0.01, 0.99, 0.01),
+        },
+        image,
+        show,
+    )
