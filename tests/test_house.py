@@ -197,7 +197,8 @@ CONTRACT = {
     "cost_score": "cost_score cost_score_from_rates isocost_precision isocost_slope f1_cost multiclass_cost_score tune_threshold ThresholdTuning plot_isocost",
     "weighted_accuracy": "weighted_accuracy cost_weight target_weight expected_weighted_accuracy h_measure total_cost weight_range_from_ranking weighted_spearman"
                          " cost_correlation",
-    "bootstrap": "bcost CostInterval bdelta_cost CostDifference normal_interval normal_difference bca_interval dirichlet_interval exact_interval required_sample_size",
+    "bootstrap": "bcost CostInterval bdelta_cost CostDifference normal_interval normal_difference bca_interval dirichlet_interval exact_interval",
+    "comparisons": "simultaneous_differences equivalence_test non_inferiority_test uncertain_cost_interval required_sample_size paired_power",
     "datasets": "load available describe DataNotAvailable",
     "reproduce": "reproduces run scoreboard",
 }
