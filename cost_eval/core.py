@@ -415,8 +415,8 @@ def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | sl
         return slice(None)
     if set(labels) != set(wanted):
         raise ValueError(
-            f"{name}: {axis} {list(labels)}, but those of {other} are {list(wanted)}; give both the same labels "
-            f"(classes=, decisions=), or pass plain arrays to go by position"
+            f"{name}: {axis} {list(labels)}, but those of {other} are {list(wanted)}; give both the same "
+            "labels (classes=, decisions=), or pass plain arrays to go by position"
         )
     position = {label: i for i, label in enumerate(labels)}
     return [position[label] for label in wanted]
