@@ -157,9 +157,10 @@ def _binary_counts(counts: ConfusionCounts, positive) -> "BinaryCounts":
         raise ValueError(f"positive: {positive!r} is not one of the classes {list(counts.classes)}")
     row = counts.classes.index(positive)
     column = counts.decisions.index(positive) if same_labels else row
-    p, decided, total = counts.array[..., row, :].sum(-1), counts.array[..., column].sum(-1), counts.total
-    tp = counts.array[..., row, column]
-    return BinaryCounts(tp=tp, fp=decided - tp, fn=p - tp, tn=total - p - decided + tp)
+    own, others = counts.array[..., row, :], np.delete(counts.array, row, axis=-2).sum(-2)
+    tp, fp = own[..., column], others[..., column]
+    fn, tn = (np.delete(side, column, axis=-1).sum(-1) for side in (own, others))
+    return BinaryCounts(tp=tp, fp=fp, fn=fn, tn=tn)
 
 # %% ../nbs/01_confusion.ipynb #8116a9ea
 def confusion_counts(

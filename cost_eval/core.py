@@ -202,7 +202,7 @@ TABLE = 1 << 20  # integer labels within such a range are looked up in a table
 
 def label_list(given, name: str) -> list:
     "A list of distinct labels from what the caller gave."
-    labels = label_array(given, name).tolist()
+    labels = label_array(list(given) if isinstance(given, str) else given, name).tolist()
     if not isinstance(labels, list) or not labels or len(set(labels)) < len(labels):
         raise ValueError(f"{name}: {labels} must be at least one label and each only once")
     return labels
@@ -312,7 +312,7 @@ def check_labels(given, n: int, name: str, axis: str) -> tuple:
     "A tuple of `n` distinct labels, 0..n-1 by default."
     if given is None:
         return tuple(range(n))
-    labels = tuple(label_array(given, name).tolist())
+    labels = tuple(label_array(list(given) if isinstance(given, str) else given, name).tolist())
     if len(labels) != n:
         raise ValueError(
             f"{name}: {len(labels)} labels for {n} {axis}; is the table transposed? rows are true classes"

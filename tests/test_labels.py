@@ -1,0 +1,161 @@
+"""Labels travel: no order of labels changes a number; tables that do not fit are refused with both lists of labels."""
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cost_eval.confusion import BinaryCounts, ConfusionCounts, JointCounts, confusion_counts, joint_counts, threshold_counts
+from cost_eval.core import aligned
+from cost_eval.costs import CostMatrix, ExampleCosts, losses
+from cost_eval.metrics import expected_cost, normalized_expected_cost
+
+WARDS = CostMatrix([[0, 1, 3], [10, 0, 1], [50, 10, 0]], classes=["home", "ward", "icu"])
+Y, D = ["home", "ward", "icu", "icu"], ["home", "ward", "home", "icu"]
+
+
+def test_counts_sorted_by_the_alphabet_meet_costs_in_their_own_order():
+    assert expected_cost(confusion_counts(Y, D), WARDS) == 12.5
+
+
+def test_a_cross_tabulation_is_aligned_too():
+    table = pd.crosstab(pd.Series(Y, name="truth"), pd.Series(D, name="predicted"))
+    assert expected_cost(table, WARDS) == 12.5
+    with pytest.raises(ValueError, match="pass frame.T"):
+        expected_cost(table.T, WARDS)
+
+
+def test_classes_may_be_a_cost_matrix():
+    costs = WARDS.with_abstain(2, "wait")
+    counts = confusion_counts(Y, ["home", "wait", "home", "icu"], classes=costs)
+    assert (counts.classes, counts.decisions) == (costs.classes, costs.decisions)
+    assert expected_cost(counts, costs) == 13
+
+
+@given(st.permutations(range(3)), st.permutations(range(4)), st.integers(0, 10**6))
+def test_order_of_labels_never_changes_a_number(rows, columns, seed):
+    rng = np.random.default_rng(seed)
+    classes, decisions = ["a", "b", "c"], ["a", "b", "c", "wait"]
+    costs = CostMatrix(rng.random((3, 4)), classes=classes, decisions=decisions)
+    array = rng.integers(0, 9, (3, 4)) + 1
+    counts = ConfusionCounts(array, classes=classes, decisions=decisions)
+    turned = ConfusionCounts(
+        array[np.ix_(rows, columns)], classes=[classes[i] for i in rows], decisions=[decisions[j] for j in columns]
+    )
+    priors = rng.dirichlet(np.ones(3))
+    by_name = {classes[i]: priors[i] for i in rows}
+    assert expected_cost(turned, costs) == pytest.approx(expected_cost(counts, costs), rel=1e-14)
+    assert normalized_expected_cost(turned, costs, priors=by_name) == pytest.approx(
+        normalized_expected_cost(counts, costs, priors=priors), rel=1e-14
+    )
+    assert (counts + turned).array.tolist() == (2 * array).tolist()
+
+
+def test_joint_counts_are_aligned():
+    joint = joint_counts(Y, D, Y, classes=["icu", "home", "ward"])
+    table, costs = aligned(joint, WARDS, joint=True)
+    assert (table == joint_counts(Y, D, Y, classes=WARDS).array).all() and costs is WARDS.array
+    assert joint.first == confusion_counts(Y, D, classes=["icu", "home", "ward"])
+
+
+@pytest.mark.parametrize("counts", [
+    confusion_counts(["home", "ward"], ["home", "ward"]), confusion_counts([0, 1, 2], [0, 1, 2]),
+    pd.DataFrame(np.eye(3), ["home", "ward", "ICU"], ["home", "ward", "ICU"]), ConfusionCounts(np.eye(3))], ids=["fewer", "codes", "frame", "default"])
+def test_other_labels_are_refused_with_both_lists(counts):
+    with pytest.raises(ValueError, match=r"counts: .*\['home', 'ward', 'icu'\]|counts: 2 x 2"):
+        expected_cost(counts, WARDS)
+
+
+def test_an_array_goes_by_position():
+    assert expected_cost(confusion_counts(Y, D, classes=WARDS).array, WARDS) == 12.5
+    assert expected_cost(np.eye(2), CostMatrix.binary(1, 5)) == 0
+    assert expected_cost(BinaryCounts(1, 2, 3, 4), CostMatrix.binary(1, 5, classes=["no", "yes"])) == 1.7
+
+
+def test_booleans_and_codes_are_the_labels_0_and_1():
+    costs = CostMatrix.binary(1, 5)
+    for dtype in (bool, int, float, np.uint8):
+        counts = confusion_counts(np.array([0, 1, 1]).astype(dtype), np.array([1, 0, 1]).astype(dtype))
+        assert expected_cost(counts, costs) == 2
+    assert expected_cost(confusion_counts([0, 1, 1], [1, 0, 1], classes=[1, 0]), costs) == 2
+
+
+def test_classes_true_false_in_either_order():
+    y, d = np.array([True, False, True]), np.array([True, True, False])
+    assert confusion_counts(y, d, classes=[True, False]).array.tolist() == [[1, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("table", [confusion_counts(Y, D), joint_counts(Y, D, D), WARDS, ExampleCosts(fp=1, fn=[2., 3.])], ids=lambda t: type(t).__name__)
+def test_tables_are_read_only_values(table):
+    for twin in (copy.copy(table), copy.deepcopy(table), pickle.loads(pickle.dumps(table))):
+        assert twin == table and hash(twin) == hash(table) and not twin.array.flags.writeable
+        with pytest.raises(ValueError):
+            twin.array[0] = 1
+        with pytest.raises(AttributeError):
+            twin.classes = ()
+    assert table != 3 and "<" not in repr(table)[:1] and np.asarray(table).shape == table.shape
+
+
+def test_binary_view():
+    counts = confusion_counts(["well", "ill", "ill"], ["ill", "ill", "well"], classes=["ill", "well"])
+    assert counts.binary() == BinaryCounts(0, 1, 1, 1) and counts.binary("ill") == BinaryCounts(1, 1, 1, 0)
+    three = ConfusionCounts(np.arange(9).reshape(3, 3), classes="abc", decisions="cab")
+    assert three.binary("b") == BinaryCounts(tp=5, fp=2 + 8, fn=3 + 4, tn=0 + 1 + 6 + 7)
+    with pytest.raises(ValueError, match="positive: say which of"):
+        three.binary()
+    with pytest.raises(ValueError, match="'x' is not one of the classes"):
+        three.binary("x")
+    with pytest.raises(ValueError, match="are not the classes"):
+        ConfusionCounts(np.ones((2, 3))).binary()
+
+
+def test_frames_and_stacks():
+    counts = confusion_counts(Y, D)
+    assert ConfusionCounts(counts.to_frame()) == counts
+    stack = ConfusionCounts(np.stack([counts.array] * 2), classes=counts.classes)
+    assert stack[0] == counts and stack.total.tolist() == [4, 4]
+    assert JointCounts(np.ones((2, 2, 2))).to_frame().shape == (4, 2)
+
+
+@given(st.integers(0, 10**6))
+def test_threshold_counts_of_shards_merge_exactly(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(0, 60))
+    y, part = rng.random(n) < .4, rng.integers(0, 3, n)
+    scores = rng.choice([0., -0., .3, .7, np.inf, -np.inf, 1e-320], n)
+    merged = sum(threshold_counts(y[part == k], scores[part == k]) for k in range(3))
+    assert merged == threshold_counts(y, scores)
+
+
+def test_losses_are_the_counts_in_another_order():
+    rng = np.random.default_rng(0)
+    y, d = rng.choice(WARDS.classes, 500), rng.choice(WARDS.decisions, 500)
+    assert losses(y, d, WARDS).mean() == pytest.approx(expected_cost(confusion_counts(y, d), WARDS))
+    amounts = ExampleCosts(fp=rng.random(500), fn=rng.random(500) * 9, tp=.1, tn=rng.random(500))
+    truth, taken = rng.integers(0, 2, 500), rng.integers(0, 2, 500)
+    by_hand = [amounts.array[k, truth[k], taken[k]] for k in range(500)]
+    assert losses(truth, taken, amounts).tolist() == by_hand
+    assert losses(truth[:3], taken[:3], amounts[:3]).tolist() == by_hand[:3]
+    assert amounts.mean().array[1, 0] == pytest.approx(amounts.array[:, 1, 0].mean())
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: losses(["ill"], ["home"], WARDS), "y_true: label 'ill' is not in the costs' classes"),
+    (lambda: losses([0], [0], WARDS), "label 0 is not in"),
+    (lambda: losses([0, 1], [0], np.eye(2)), "decisions: 1 values"),
+    (lambda: losses([0], [0], np.zeros((2, 2, 2)) + np.eye(2)), "ExampleCosts"),
+    (lambda: ExampleCosts(fp=[1, 2], fn=[1, 2, 3]), "of one length"),
+    (lambda: ExampleCosts.from_array(np.ones((2, 2))), r"\(N, K, M\)"),
+    (lambda: ExampleCosts(fp="much", fn=1), "fp: expected numbers"),
+    (lambda: confusion_counts(np.ma.masked_equal([0, 1], 1), [0, 1]), "y_true: 1 masked"),
+    (lambda: confusion_counts({0: 1}, [0]), "y_true: a dict"),
+    (lambda: confusion_counts([0], [0]) + confusion_counts([1], [1]), r"\[1\], but those of the first table are \[0\]"),
+    (lambda: BinaryCounts.from_matrix(np.array([[1, 2**63], [1, 1]], np.uint64)), "beyond"),
+    (lambda: BinaryCounts([1, 0], [1, -1], 1, 1), "from_labels"),
+    (lambda: ConfusionCounts([[1, 2], [3]]), "different lengths")])
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
