@@ -1,4 +1,5 @@
 """Every metric of the registry goes through the same invariances; after that, checks against independent sources."""
+
 import inspect
 
 import mpmath
@@ -11,8 +12,10 @@ from scipy import integrate, stats
 
 from cost_eval import metrics as module
 from cost_eval.confusion import BinaryCounts, confusion_counts
+from cost_eval.core import LabelledTable
 from cost_eval.costs import CostMatrix
-from cost_eval.metrics import METRICS, Metric, evaluate_metrics, f_beta_of_macro_averages, macro_f_beta, metrics_table, micro_f_beta, one_vs_rest
+from cost_eval.metrics import METRICS, Metric, evaluate_metrics, expected_cost, f_beta_of_macro_averages
+from cost_eval.metrics import macro_f_beta, micro_f_beta, naive_cost, normalized_expected_cost, one_vs_rest
 
 COSTS = CostMatrix.binary(fp=2, fn=7)
 # every pattern of empty cells, then small counts with many ties, then large ones
@@ -23,10 +26,13 @@ COUNTS = np.concatenate([CORNERS, RANDOM, LARGE])
 INTERIOR = COUNTS[(COUNTS > 0).all(axis=(1, 2))]
 
 every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
-matrix = st.lists(st.integers(0, 10**6), min_size=4, max_size=4).map(lambda cells: np.array(cells).reshape(2, 2))
+matrix = st.lists(st.integers(0, 10**6), min_size=4, max_size=4).map(
+    lambda cells: np.array(cells).reshape(2, 2)
+)
 
 
-def same(a, b, rtol=1e-12, atol=1e-14): np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+def same(a, b, rtol=1e-12, atol=1e-14):
+    np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
 
 
 def labels_of(counts):
@@ -41,23 +47,32 @@ imbalance_accuracy p4 b_roc weighted_class_accuracy weighted_relative_accuracy a
 expected_weighted_accuracy net_benefit likelihood_ratio_positive expected_cost normalized_expected_cost""".split()
 
 
-def test_registry_has_every_metric_of_the_contract(): assert set(CONTRACT) <= METRICS.keys()
+def test_registry_has_every_metric_of_the_contract():
+    assert set(CONTRACT) <= METRICS.keys()
 
 
 @every_metric
 def test_record_is_complete(metric):
     assert isinstance(metric, Metric) and METRICS[metric.name] is metric
     assert getattr(module, metric.name) is metric.function and metric.name in module.__all__
-    assert metric.formula and metric.symbol and metric.undefined and metric.source and metric.lower < metric.upper
+    assert (
+        metric.formula
+        and metric.symbol
+        and metric.undefined
+        and metric.source
+        and metric.lower < metric.upper
+    )
     signature = inspect.signature(metric.function)
     assert list(signature.parameters)[0] == "counts" and np.isnan(signature.parameters["undefined"].default)
     assert metric.needs_costs == (metric.cost_parameter is not None)
-    if metric.needs_costs: assert signature.parameters[metric.cost_parameter].default is inspect.Parameter.empty
+    if metric.needs_costs:
+        assert signature.parameters[metric.cost_parameter].default is inspect.Parameter.empty
     assert metric.source in metric.function.__doc__ and metric.undefined in metric.function.__doc__
-    assert f"`{metric.name}`" in metrics_table() and metric.name in metric._repr_markdown_()
+    assert f"`{metric.name}`" in METRICS._repr_markdown_() and metric.name in metric._repr_markdown_()
 
 
 # --- invariances ---------------------------------------------------------------------------------------------------------------------
+
 
 @every_metric
 def test_leading_shape_is_kept(metric):
@@ -87,7 +102,8 @@ def test_forms_of_counts_agree(metric):
 
 
 @every_metric
-def test_only_proportions_matter(metric): same(metric(COUNTS * 3, COSTS), metric(COUNTS, COSTS), rtol=1e-11)
+def test_only_proportions_matter(metric):
+    same(metric(COUNTS * 3, COSTS), metric(COUNTS, COSTS), rtol=1e-11)
 
 
 @every_metric
@@ -101,19 +117,31 @@ def test_order_of_samples_does_not_matter_and_weights_are_repetitions(metric):
     weighted = confusion_counts(truth, decided, classes=[0, 1], sample_weight=weight)
     repeated = confusion_counts(np.repeat(truth, weight), np.repeat(decided, weight), classes=[0, 1])
     same(metric(weighted, COSTS), metric(repeated, COSTS))
-    same(metric(confusion_counts(np.array(["no", "yes"])[truth], np.array(["no", "yes"])[decided], classes=["no", "yes"]), COSTS), expected)
+    same(
+        metric(
+            confusion_counts(
+                np.array(["no", "yes"])[truth], np.array(["no", "yes"])[decided], classes=["no", "yes"]
+            ),
+            COSTS,
+        ),
+        expected,
+    )
 
 
 @every_metric
 def test_symmetric_exactly_where_claimed(metric):
     swapped_costs = CostMatrix(COSTS.array[::-1, ::-1])
-    if metric.symmetric: same(metric(COUNTS[..., ::-1, ::-1], swapped_costs), metric(COUNTS, COSTS), rtol=1e-11)
-    else: assert not np.allclose(metric(INTERIOR[..., ::-1, ::-1], swapped_costs), metric(INTERIOR, COSTS), rtol=1e-3)
+    if metric.symmetric:
+        same(metric(COUNTS[..., ::-1, ::-1], swapped_costs), metric(COUNTS, COSTS), rtol=1e-11)
+    else:
+        assert not np.allclose(
+            metric(INTERIOR[..., ::-1, ::-1], swapped_costs), metric(INTERIOR, COSTS), rtol=1e-3
+        )
 
 
 def test_symmetric_metrics_include_those_the_paper_lists():
     listed = """accuracy mcc cohen_kappa g_mean single_point_auc class_balance_accuracy imbalance_accuracy p4 weighted_class_accuracy weighted_relative_accuracy
-    accuracy_cost_distance h_measure weighted_accuracy expected_weighted_accuracy""".split()          # Lombardo et al. 2025, section 6.2
+    accuracy_cost_distance h_measure weighted_accuracy expected_weighted_accuracy""".split()  # Lombardo et al. 2025, section 6.2
     assert all(METRICS[name].symmetric for name in listed)
 
 
@@ -153,34 +181,71 @@ def test_undefined_values_are_nan_or_replaced(metric):
     assert metric(np.zeros((2, 2)), COSTS, undefined=0) == 0
 
 
-def empty_class(tp, fp, fn, tn): return (tp + fn == 0) | (fp + tn == 0)
-def no_samples(tp, fp, fn, tn): return tp + fp + fn + tn == 0
-def one_decision(tp, fp, fn, tn): return (tp + fp == 0) | (fn + tn == 0)
-def no_hits_or_errors(tp, fp, fn, tn): return tp + fp + fn == 0
-def class_without_trace(tp, fp, fn, tn): return (tp + fp + fn == 0) | (tn + fp + fn == 0)
+def empty_class(tp, fp, fn, tn):
+    return (tp + fn == 0) | (fp + tn == 0)
+
+
+def no_samples(tp, fp, fn, tn):
+    return tp + fp + fn + tn == 0
+
+
+def one_decision(tp, fp, fn, tn):
+    return (tp + fp == 0) | (fn + tn == 0)
+
+
+def no_hits_or_errors(tp, fp, fn, tn):
+    return tp + fp + fn == 0
+
+
+def class_without_trace(tp, fp, fn, tn):
+    return (tp + fp + fn == 0) | (tn + fp + fn == 0)
 
 
 UNDEFINED = {  # exactly when each metric is 0/0
-    "recall": lambda tp, fp, fn, tn: tp + fn == 0, "specificity": lambda tp, fp, fn, tn: tn + fp == 0,
-    "precision": lambda tp, fp, fn, tn: tp + fp == 0, "npv": lambda tp, fp, fn, tn: tn + fn == 0,
-    "lift": lambda tp, fp, fn, tn: (tp + fp == 0) | (tp + fn == 0), "b_roc": lambda tp, fp, fn, tn: (tp + fp == 0) | (tp + fn == 0),
-    "likelihood_ratio_positive": lambda *c: empty_class(*c) | (c[0] + c[1] == 0), "likelihood_ratio_negative": lambda *c: empty_class(*c) | (c[2] + c[3] == 0),
+    "recall": lambda tp, fp, fn, tn: tp + fn == 0,
+    "specificity": lambda tp, fp, fn, tn: tn + fp == 0,
+    "precision": lambda tp, fp, fn, tn: tp + fp == 0,
+    "npv": lambda tp, fp, fn, tn: tn + fn == 0,
+    "lift": lambda tp, fp, fn, tn: (tp + fp == 0) | (tp + fn == 0),
+    "b_roc": lambda tp, fp, fn, tn: (tp + fp == 0) | (tp + fn == 0),
+    "likelihood_ratio_positive": lambda *c: empty_class(*c) | (c[0] + c[1] == 0),
+    "likelihood_ratio_negative": lambda *c: empty_class(*c) | (c[2] + c[3] == 0),
     "diagnostic_odds_ratio": lambda tp, fp, fn, tn: (tp * tn == 0) & (fp * fn == 0),
-    "accuracy": no_samples, "error_rate": no_samples, "h_measure": no_samples, "weighted_accuracy": no_samples, "expected_weighted_accuracy": no_samples,
-    "accuracy_cost_distance": no_samples, "expected_cost": no_samples, "net_benefit": no_samples, "mean_subjective_utility": no_samples,
-    "balanced_accuracy": empty_class, "balanced_error_rate": empty_class, "single_point_auc": empty_class, "g_mean": empty_class, "informedness": empty_class,
-    "weighted_class_accuracy": empty_class, "weighted_relative_accuracy": empty_class, "markedness": one_decision,
-    "mcc": lambda *c: empty_class(*c) | one_decision(*c), "f_beta": no_hits_or_errors, "jaccard": no_hits_or_errors,
-    "class_balance_accuracy": class_without_trace, "imbalance_accuracy": class_without_trace, "cohen_kappa": class_without_trace,
+    "accuracy": no_samples,
+    "error_rate": no_samples,
+    "h_measure": no_samples,
+    "weighted_accuracy": no_samples,
+    "expected_weighted_accuracy": no_samples,
+    "accuracy_cost_distance": no_samples,
+    "expected_cost": no_samples,
+    "net_benefit": no_samples,
+    "mean_subjective_utility": no_samples,
+    "balanced_accuracy": empty_class,
+    "balanced_error_rate": empty_class,
+    "single_point_auc": empty_class,
+    "g_mean": empty_class,
+    "informedness": empty_class,
+    "weighted_class_accuracy": empty_class,
+    "weighted_relative_accuracy": empty_class,
+    "markedness": one_decision,
+    "mcc": lambda *c: empty_class(*c) | one_decision(*c),
+    "f_beta": no_hits_or_errors,
+    "jaccard": no_hits_or_errors,
+    "class_balance_accuracy": class_without_trace,
+    "imbalance_accuracy": class_without_trace,
+    "cohen_kappa": class_without_trace,
     "p4": lambda tp, fp, fn, tn: (tp + tn == 0) | ((fp + fn == 0) & (tp * tn == 0)),
-    "cost_score": no_hits_or_errors, "normalized_expected_cost": lambda tp, fp, fn, tn: empty_class(tp, fp, fn, tn) & (fp + fn == 0),
+    "cost_score": no_hits_or_errors,
+    "normalized_expected_cost": empty_class,
 }
 
 
 @pytest.mark.parametrize("name", UNDEFINED)
 def test_undefined_exactly_where_stated(name):
     c = BinaryCounts.from_matrix(CORNERS)
-    np.testing.assert_array_equal(np.isnan(METRICS[name](CORNERS, COSTS)), UNDEFINED[name](c.tp, c.fp, c.fn, c.tn))
+    np.testing.assert_array_equal(
+        np.isnan(METRICS[name](CORNERS, COSTS)), UNDEFINED[name](c.tp, c.fp, c.fn, c.tn)
+    )
 
 
 def test_positive_over_zero_is_infinite():
@@ -193,7 +258,8 @@ def test_positive_over_zero_is_infinite():
 def test_single_matrices_by_hypothesis(metric, counts):
     value, many = metric(counts, COSTS), metric(np.broadcast_to(counts, (3, 2, 2)), COSTS)
     same(many, value)
-    if not np.isnan(value): assert metric.lower - 1e-12 <= value <= metric.upper + 1e-12
+    if not np.isnan(value):
+        assert metric.lower - 1e-12 <= value <= metric.upper + 1e-12
 
 
 # --- independent sources -------------------------------------------------------------------------------------------------------------
@@ -214,72 +280,129 @@ PRINTED = {  # the formulas as printed in the papers, typed a second time with p
     "jaccard": lambda TP, FP, FN, TN: TP / (TP + FP + FN),
     "informedness": lambda TP, FP, FN, TN: TP / (TP + FN) - FP / (TN + FP),
     "markedness": lambda TP, FP, FN, TN: TP / (TP + FP) - FN / (TN + FN),
-    "mcc": lambda TP, FP, FN, TN: (TP * TN - FP * FN) / ((TP + FP) * (TP + FN) * (TN + FP) * (TN + FN))**.5,
-    "cohen_kappa": lambda TP, FP, FN, TN: 2 * (TP * TN - FN * FP) / ((TP + FP) * (TN + FP) + (TP + FN) * (FN + TN)),
-    "g_mean": lambda TP, FP, FN, TN: (TP * TN / ((TP + FN) * (TN + FP)))**.5,
+    "mcc": lambda TP, FP, FN, TN: (
+        (TP * TN - FP * FN) / ((TP + FP) * (TP + FN) * (TN + FP) * (TN + FN)) ** 0.5
+    ),
+    "cohen_kappa": lambda TP, FP, FN, TN: (
+        2 * (TP * TN - FN * FP) / ((TP + FP) * (TN + FP) + (TP + FN) * (FN + TN))
+    ),
+    "g_mean": lambda TP, FP, FN, TN: (TP * TN / ((TP + FN) * (TN + FP))) ** 0.5,
     "balanced_accuracy": lambda TP, FP, FN, TN: (TP / (TP + FN) + TN / (TN + FP)) / 2,
     "balanced_error_rate": lambda TP, FP, FN, TN: (FN / (TP + FN) + FP / (TN + FP)) / 2,
     "single_point_auc": lambda TP, FP, FN, TN: (TP / (TP + FN) + TN / (TN + FP)) / 2,
-    "class_balance_accuracy": lambda TP, FP, FN, TN: (TP / max(TP + FN, TP + FP) + TN / max(TN + FP, TN + FN)) / 2,
-    "imbalance_accuracy": lambda TP, FP, FN, TN: (TP - max(FP, FN)) / (2 * max(TP + FN, TP + FP)) + (TN - max(FP, FN)) / (2 * max(TN + FP, TN + FN)),
+    "class_balance_accuracy": lambda TP, FP, FN, TN: (
+        (TP / max(TP + FN, TP + FP) + TN / max(TN + FP, TN + FN)) / 2
+    ),
+    "imbalance_accuracy": lambda TP, FP, FN, TN: (
+        (TP - max(FP, FN)) / (2 * max(TP + FN, TP + FP)) + (TN - max(FP, FN)) / (2 * max(TN + FP, TN + FN))
+    ),
     "p4": lambda TP, FP, FN, TN: 4 * TP * TN / (4 * TP * TN + (TP + TN) * (FP + FN)),
     "b_roc": lambda TP, FP, FN, TN: (TP / (TP + FN) + TP / (FP + TP)) / 2,
     "weighted_class_accuracy": lambda TP, FP, FN, TN: 7 / 9 * TP / (TP + FN) + (1 - 7 / 9) * TN / (TN + FP),
-    "weighted_relative_accuracy": lambda TP, FP, FN, TN: (4 * (TP / (TP + FN) - FP / (TN + FP)) * (TN + FP) * C_FP / ((TP + FN) * C_FN)
-                                                          / (1 + (TN + FP) * C_FP / ((TP + FN) * C_FN))**2),
-    "accuracy_cost_distance": lambda TP, FP, FN, TN: ((1 - (TP + TN) / (TP + FP + FN + TN))**2
-                                                      + ((C_FN * FN + C_FP * FP) / (C_FN * (TP + FN) + C_FP * (TN + FP)))**2)**.5,
+    "weighted_relative_accuracy": lambda TP, FP, FN, TN: (
+        4
+        * (TP / (TP + FN) - FP / (TN + FP))
+        * (TN + FP)
+        * C_FP
+        / ((TP + FN) * C_FN)
+        / (1 + (TN + FP) * C_FP / ((TP + FN) * C_FN)) ** 2
+    ),
+    "accuracy_cost_distance": lambda TP, FP, FN, TN: (
+        (
+            (1 - (TP + TN) / (TP + FP + FN + TN)) ** 2
+            + ((C_FN * FN + C_FP * FP) / (C_FN * (TP + FN) + C_FP * (TN + FP))) ** 2
+        )
+        ** 0.5
+    ),
     "cost_score": lambda TP, FP, FN, TN: (C_FN * FN + C_FP * FP) / ((TP + FN) * C_FP),
-    "mean_subjective_utility": lambda TP, FP, FN, TN: 1 - (C_FN * FN + C_FP * FP) / (C_FN * (TP + FN) + C_FP * (TN + FP)),
-    "weighted_accuracy": lambda TP, FP, FN, TN: 1 - (C_FN * FN + C_FP * FP) / (C_FN * (TP + FN) + C_FP * (TN + FP)),
-    "h_measure": lambda TP, FP, FN, TN: 1 - integrate.quad(lambda c: stats.beta.pdf(c, 2, 2) * (c * FP + (1 - c) * FN), 0, 1)[0]
-                 / integrate.quad(lambda c: stats.beta.pdf(c, 2, 2) * (c * (FP + TN) + (1 - c) * (TP + FN)), 0, 1)[0],
-    "expected_weighted_accuracy": lambda TP, FP, FN, TN: integrate.quad(lambda w: stats.beta.pdf(w, 2, 2) * (w * TP + (1 - w) * TN) / (w * (TP + FN) + (1 - w) * (TN + FP)), 0, 1,
-                                                                        epsabs=1e-12)[0],
-    "net_benefit": lambda TP, FP, FN, TN: TP / (TP + FP + FN + TN) - (2 / 9) / (7 / 9) * FP / (TP + FP + FN + TN),
+    "mean_subjective_utility": lambda TP, FP, FN, TN: (
+        1 - (C_FN * FN + C_FP * FP) / (C_FN * (TP + FN) + C_FP * (TN + FP))
+    ),
+    "weighted_accuracy": lambda TP, FP, FN, TN: (
+        1 - (C_FN * FN + C_FP * FP) / (C_FN * (TP + FN) + C_FP * (TN + FP))
+    ),
+    "h_measure": lambda TP, FP, FN, TN: (
+        1
+        - integrate.quad(lambda c: stats.beta.pdf(c, 2, 2) * (c * FP + (1 - c) * FN), 0, 1)[0]
+        / integrate.quad(lambda c: stats.beta.pdf(c, 2, 2) * (c * (FP + TN) + (1 - c) * (TP + FN)), 0, 1)[0]
+    ),
+    "expected_weighted_accuracy": lambda TP, FP, FN, TN: integrate.quad(
+        lambda w: stats.beta.pdf(w, 2, 2) * (w * TP + (1 - w) * TN) / (w * (TP + FN) + (1 - w) * (TN + FP)),
+        0,
+        1,
+        epsabs=1e-12,
+    )[0],
+    "net_benefit": lambda TP, FP, FN, TN: (
+        TP / (TP + FP + FN + TN) - (2 / 9) / (7 / 9) * FP / (TP + FP + FN + TN)
+    ),
     "expected_cost": lambda TP, FP, FN, TN: (C_FN * FN + C_FP * FP) / (TP + FP + FN + TN),
-    "normalized_expected_cost": lambda TP, FP, FN, TN: (C_FN * FN + C_FP * FP) / min(C_FP * (TN + FP), C_FN * (TP + FN)),
+    "normalized_expected_cost": lambda TP, FP, FN, TN: (
+        (C_FN * FN + C_FP * FP) / min(C_FP * (TN + FP), C_FN * (TP + FN))
+    ),
 }
 
 
-def test_every_metric_has_its_formula_typed_twice(): assert PRINTED.keys() == METRICS.keys()
+def test_every_metric_has_its_formula_typed_twice():
+    assert PRINTED.keys() == METRICS.keys()
 
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_formula_as_printed(name):
     points = INTERIOR[:60]
-    expected = [PRINTED[name](TP=int(c[1, 1]), FP=int(c[0, 1]), FN=int(c[1, 0]), TN=int(c[0, 0])) for c in points]
+    expected = [
+        PRINTED[name](TP=int(c[1, 1]), FP=int(c[0, 1]), FN=int(c[1, 0]), TN=int(c[0, 0])) for c in points
+    ]
     same(METRICS[name](points, COSTS), expected, rtol=1e-10)
 
 
 SKLEARN = {
-    "accuracy": sk.accuracy_score, "error_rate": sk.zero_one_loss, "balanced_accuracy": sk.balanced_accuracy_score,
-    "single_point_auc": sk.roc_auc_score, "mcc": sk.matthews_corrcoef, "cohen_kappa": sk.cohen_kappa_score,
-    "recall": lambda y, d: sk.recall_score(y, d, zero_division=np.nan), "specificity": lambda y, d: sk.recall_score(y, d, pos_label=0, zero_division=np.nan),
-    "precision": lambda y, d: sk.precision_score(y, d, zero_division=np.nan), "npv": lambda y, d: sk.precision_score(y, d, pos_label=0, zero_division=np.nan),
-    "f_beta": lambda y, d: sk.f1_score(y, d, zero_division=np.nan), "jaccard": sk.jaccard_score,
-    "likelihood_ratio_positive": lambda y, d: sk.class_likelihood_ratios(y, d)[0], "likelihood_ratio_negative": lambda y, d: sk.class_likelihood_ratios(y, d)[1],
+    "accuracy": sk.accuracy_score,
+    "error_rate": sk.zero_one_loss,
+    "balanced_accuracy": sk.balanced_accuracy_score,
+    "single_point_auc": sk.roc_auc_score,
+    "mcc": sk.matthews_corrcoef,
+    "cohen_kappa": sk.cohen_kappa_score,
+    "recall": lambda y, d: sk.recall_score(y, d, zero_division=np.nan),
+    "specificity": lambda y, d: sk.recall_score(y, d, pos_label=0, zero_division=np.nan),
+    "precision": lambda y, d: sk.precision_score(y, d, zero_division=np.nan),
+    "npv": lambda y, d: sk.precision_score(y, d, pos_label=0, zero_division=np.nan),
+    "f_beta": lambda y, d: sk.f1_score(y, d, zero_division=np.nan),
+    "jaccard": sk.jaccard_score,
+    "likelihood_ratio_positive": lambda y, d: sk.class_likelihood_ratios(y, d)[0],
+    "likelihood_ratio_negative": lambda y, d: sk.class_likelihood_ratios(y, d)[1],
     "informedness": lambda y, d: sk.balanced_accuracy_score(y, d, adjusted=True),
 }
 
 
 @pytest.mark.parametrize("name", SKLEARN)
 def test_agrees_with_scikit_learn(name):
-    points = np.concatenate([INTERIOR[INTERIOR.sum(axis=(1, 2)) < 100][:40], [[[3, 0], [0, 4]], [[5, 2], [1, 1]]]])
-    if name.startswith("likelihood"): points = points[:-2]
+    points = np.concatenate(
+        [INTERIOR[INTERIOR.sum(axis=(1, 2)) < 100][:40], [[[3, 0], [0, 4]], [[5, 2], [1, 1]]]]
+    )
+    if name.startswith("likelihood"):
+        points = points[:-2]
     same(METRICS[name](points), [SKLEARN[name](*labels_of(c)) for c in points])
 
 
 @pytest.mark.parametrize("name", ["recall", "precision", "f_beta", "specificity", "npv"])
-@pytest.mark.parametrize("convention", [0., 1.])
+@pytest.mark.parametrize("convention", [0.0, 1.0])
 def test_undefined_is_scikit_learns_zero_division(name, convention):
-    score = {"recall": sk.recall_score, "precision": sk.precision_score, "f_beta": sk.f1_score, "specificity": sk.recall_score, "npv": sk.precision_score}[name]
+    score = {
+        "recall": sk.recall_score,
+        "precision": sk.precision_score,
+        "f_beta": sk.f1_score,
+        "specificity": sk.recall_score,
+        "npv": sk.precision_score,
+    }[name]
     positive = 0 if name in ("specificity", "npv") else 1
     for c in CORNERS[1:]:
-        same(METRICS[name](c, undefined=convention), score(*labels_of(c), pos_label=positive, zero_division=convention))
+        same(
+            METRICS[name](c, undefined=convention),
+            score(*labels_of(c), pos_label=positive, zero_division=convention),
+        )
 
 
-@pytest.mark.parametrize("beta", [0, .5, 1, 2, 10])
+@pytest.mark.parametrize("beta", [0, 0.5, 1, 2, 10])
 def test_f_beta_for_other_betas(beta):
     c = INTERIOR[5]
     same(METRICS["f_beta"](c, beta=beta), sk.fbeta_score(*labels_of(c), beta=beta))
@@ -288,57 +411,83 @@ def test_f_beta_for_other_betas(beta):
 def gauss_share(p, n, a, b):
     "Expected share of the weight on the positives, by mpmath's Gauss hypergeometric function."
     odds, a, b = mpmath.mpf(int(p)) / int(n), mpmath.mpf(a), mpmath.mpf(b)
-    if odds > 1: return 1 - gauss_share(n, p, b, a)
+    if odds > 1:
+        return 1 - gauss_share(n, p, b, a)
     return a / (a + b) * odds * mpmath.hyp2f1(1, a + 1, a + b + 1, 1 - odds)
 
 
-@pytest.mark.parametrize("a, b", [(2, 2), (1, 1), (2, 198), (198, 2), (.5, .5), (.1, 30), (2.5, 3.7), (30, 10), (400, 900)])
+@pytest.mark.parametrize(
+    "a, b", [(2, 2), (1, 1), (2, 198), (198, 2), (0.5, 0.5), (0.1, 30), (2.5, 3.7), (30, 10), (400, 900)]
+)
 def test_expected_weighted_accuracy_is_a_hypergeometric_function(a, b):
-    positives, negatives = np.array([(1, 1), (2, 198), (198, 2), (1, 10**6), (10**6, 1), (40, 160), (333, 334), (7, 3)]).T
-    with mpmath.workdps(40): share = [float(gauss_share(p, n, a, b)) for p, n in zip(positives, negatives)]
-    only_tp = BinaryCounts(tp=positives, fp=negatives, fn=0 * positives, tn=0 * negatives)                 # recall 1, specificity 0: EWA is the share
+    positives, negatives = np.array(
+        [(1, 1), (2, 198), (198, 2), (1, 10**6), (10**6, 1), (40, 160), (333, 334), (7, 3)]
+    ).T
+    with mpmath.workdps(40):
+        share = [float(gauss_share(p, n, a, b)) for p, n in zip(positives, negatives)]
+    only_tp = BinaryCounts(
+        tp=positives, fp=negatives, fn=0 * positives, tn=0 * negatives
+    )  # recall 1, specificity 0: EWA is the share
     only_tn = BinaryCounts(tp=0 * positives, fp=0 * negatives, fn=positives, tn=negatives)
     same(METRICS["expected_weighted_accuracy"](only_tp, a=a, b=b), share, rtol=0, atol=1e-14)
     same(METRICS["expected_weighted_accuracy"](only_tn, a=a, b=b), 1 - np.array(share), rtol=0, atol=1e-14)
-    tile = lambda cell: np.tile(cell, 200)                                                                 # many matrices: by the spline
-    many = BinaryCounts(tp=tile(positives), fp=tile(negatives), fn=tile(0 * positives), tn=tile(0 * negatives))
+    tile = lambda cell: np.tile(cell, 200)  # many matrices: by the spline
+    many = BinaryCounts(
+        tp=tile(positives), fp=tile(negatives), fn=tile(0 * positives), tn=tile(0 * negatives)
+    )
     same(METRICS["expected_weighted_accuracy"](many, a=a, b=b), tile(share), rtol=0, atol=2e-14)
 
 
 def test_expected_weighted_accuracy_concentrates_on_the_mean_weight():
-    same(METRICS["expected_weighted_accuracy"](INTERIOR, a=3e8, b=1e8), METRICS["weighted_accuracy"](INTERIOR, weight=.75), rtol=1e-6)
+    same(
+        METRICS["expected_weighted_accuracy"](INTERIOR, a=3e8, b=1e8),
+        METRICS["weighted_accuracy"](INTERIOR, weight=0.75),
+        rtol=1e-6,
+    )
 
 
 @pytest.mark.parametrize("size", [3, 2000])
 def test_expected_weighted_accuracy_with_an_empty_class(size):
     one_class = np.tile([[[7, 3], [0, 0]]], (size, 1, 1))
-    same(METRICS["expected_weighted_accuracy"](one_class, a=.5, b=.5), np.full(size, .7))
-    same(METRICS["expected_weighted_accuracy"](one_class[..., ::-1, ::-1], a=.5, b=.5), np.full(size, .7))
+    same(METRICS["expected_weighted_accuracy"](one_class, a=0.5, b=0.5), np.full(size, 0.7))
+    same(METRICS["expected_weighted_accuracy"](one_class[..., ::-1, ::-1], a=0.5, b=0.5), np.full(size, 0.7))
     assert np.isnan(METRICS["expected_weighted_accuracy"](np.zeros((size, 2, 2)))).all()
 
 
-@pytest.mark.parametrize("a, b", [(2, 2), (1, 5), (.7, .2)])
+@pytest.mark.parametrize("a, b", [(2, 2), (1, 5), (0.7, 0.2)])
 def test_h_measure_is_the_ratio_of_two_means(a, b):
     (tn, fp), (fn, tp) = INTERIOR[3]
-    def mean(f): return integrate.quad(lambda c: f(c) * c**(a - 1) * (1 - c)**(b - 1), 0, 1)[0]
+
+    def mean(f):
+        return integrate.quad(lambda c: f(c) * c ** (a - 1) * (1 - c) ** (b - 1), 0, 1)[0]
+
     expected = 1 - mean(lambda c: c * fp + (1 - c) * fn) / mean(lambda c: c * (tn + fp) + (1 - c) * (tp + fn))
     same(METRICS["h_measure"](INTERIOR[3], a=a, b=b), expected, rtol=1e-7)
 
 
 # --- costs ---------------------------------------------------------------------------------------------------------------------------
 
-GENERAL = np.array([[1., 4.], [9., 3.]])  # correct decisions cost something
+GENERAL = np.array([[1.0, 4.0], [9.0, 3.0]])  # correct decisions cost something
 
 
 def test_costs_become_each_metrics_own_parameter():
-    same(METRICS["weighted_accuracy"](INTERIOR, COSTS), METRICS["weighted_accuracy"].function(INTERIOR, 7 / 9))
+    same(
+        METRICS["weighted_accuracy"](INTERIOR, COSTS), METRICS["weighted_accuracy"].function(INTERIOR, 7 / 9)
+    )
     same(METRICS["cost_score"](INTERIOR, COSTS), METRICS["cost_score"].function(INTERIOR, 3.5))
     same(METRICS["net_benefit"](INTERIOR, COSTS), METRICS["net_benefit"].function(INTERIOR, 2 / 9))
     same(METRICS["cost_score"](INTERIOR, cost_ratio=3.5), METRICS["cost_score"](INTERIOR, COSTS))
     same(METRICS["recall"](INTERIOR, COSTS), METRICS["recall"](INTERIOR))
 
 
-@pytest.mark.parametrize("name", [m.name for m in METRICS.values() if m.needs_costs and m.name not in ("expected_cost", "mean_subjective_utility")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        m.name
+        for m in METRICS.values()
+        if m.needs_costs and m.name not in ("expected_cost", "mean_subjective_utility")
+    ],
+)
 def test_adding_a_constant_to_a_row_or_changing_the_currency_does_nothing(name):
     for costs in (GENERAL + [[5], [-2]], GENERAL * 100, CostMatrix(GENERAL).standardized()):
         same(METRICS[name](INTERIOR, costs), METRICS[name](INTERIOR, GENERAL))
@@ -350,16 +499,24 @@ def test_expected_cost_is_the_mean_of_the_costs_of_the_samples():
 
 
 def test_expected_cost_at_another_prevalence_is_that_of_reweighted_samples():
-    c, target = INTERIOR[2], .37
+    c, target = INTERIOR[2], 0.37
     weights = np.array([[1 - target], [target]]) / c.sum(axis=1, keepdims=True)
-    same(METRICS["expected_cost"](c, GENERAL, prevalence=target), (c * weights * GENERAL).sum())
-    same(METRICS["normalized_expected_cost"](c, GENERAL, prevalence=target), METRICS["normalized_expected_cost"](c * weights, GENERAL))
-    assert METRICS["expected_cost"](INTERIOR[:4, None], GENERAL, prevalence=[.1, .2, .3]).shape == (4, 3)
+    priors = [1 - target, target]
+    same(expected_cost(c, GENERAL, priors=priors), (c * weights * GENERAL).sum())
+    same(
+        METRICS["normalized_expected_cost"](c, GENERAL, priors=priors),
+        normalized_expected_cost(c * weights, GENERAL),
+    )
+    assert expected_cost(INTERIOR[:4, None], GENERAL, priors=[[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]]).shape == (
+        4,
+        3,
+    )
 
 
 def test_normalized_expected_cost_of_the_better_constant_is_one_and_nothing_constant_is_cheaper():
     nobody, everybody = np.array([[11, 0], [4, 0]]), np.array([[0, 11], [0, 4]])
-    for costs in (COSTS, GENERAL, [[0, 5], [1, 0]]): same(min(METRICS["normalized_expected_cost"](c, costs) for c in (nobody, everybody)), 1)
+    for costs in (COSTS, GENERAL, [[0, 5], [1, 0]]):
+        same(min(METRICS["normalized_expected_cost"](c, costs) for c in (nobody, everybody)), 1)
 
 
 def test_mean_subjective_utility_has_the_stated_smallest_value():
@@ -373,7 +530,7 @@ def test_parameters_broadcast_against_counts():
     weights = np.linspace(0, 1, 5)
     grid = METRICS["weighted_accuracy"](INTERIOR[:7, None], weight=weights)
     assert grid.shape == (7, 5)
-    same(grid[3, 2], METRICS["weighted_accuracy"](INTERIOR[3], weight=.5))
+    same(grid[3, 2], METRICS["weighted_accuracy"](INTERIOR[3], weight=0.5))
     same(METRICS["weighted_accuracy"](INTERIOR[3], weight=weights.tolist()), grid[3])
 
 
@@ -382,10 +539,12 @@ def test_many_cost_matrices_broadcast_against_counts(metric):
     many = np.stack([GENERAL, GENERAL + [[0, 3], [0, 0]], COSTS.array])
     values = metric(INTERIOR[:5, None], many)
     assert values.shape == (5, 3)
-    for j, costs in enumerate(many): same(values[:, j], metric(INTERIOR[:5], costs))
+    for j, costs in enumerate(many):
+        same(values[:, j], metric(INTERIOR[:5], costs))
 
 
 # --- many at once --------------------------------------------------------------------------------------------------------------------
+
 
 def test_evaluate_metrics_equals_one_by_one_across_blocks():
     many = np.random.default_rng(5).integers(0, 50, (5, 7001, 2, 2))
@@ -412,33 +571,50 @@ def test_evaluate_metrics_scalars_names_and_conventions():
 # --- more than two classes -----------------------------------------------------------------------------------------------------------
 
 MULTI = np.random.default_rng(6).integers(0, 12, (40, 4, 4))
-MULTI[0, 3] = 0        # class 3 does not occur,
-MULTI[1, :, 3] = 0     # is never predicted,
-MULTI[2, 3] = 0        # or neither
+MULTI[0, 3] = 0  # class 3 does not occur,
+MULTI[1, :, 3] = 0  # is never predicted,
+MULTI[2, 3] = 0  # or neither
 MULTI[2, :, 3] = 0
 
 
 def multi_labels(counts):
     k = len(counts)
-    return np.repeat(np.repeat(np.arange(k), k), counts.ravel()), np.repeat(np.tile(np.arange(k), k), counts.ravel())
+    return np.repeat(np.repeat(np.arange(k), k), counts.ravel()), np.repeat(
+        np.tile(np.arange(k), k), counts.ravel()
+    )
 
 
-@pytest.mark.parametrize("undefined, zero_division", [(0, 0.), (1, 1.), ("omit", np.nan)])
-@pytest.mark.parametrize("beta", [1, .5, 3])
+@pytest.mark.parametrize("undefined, zero_division", [(0, 0.0), (1, 1.0), ("omit", np.nan)])
+@pytest.mark.parametrize("beta", [1, 0.5, 3])
 def test_macro_f_beta_agrees_with_scikit_learn(undefined, zero_division, beta):
-    expected = [sk.fbeta_score(*multi_labels(c), beta=beta, labels=range(4), average="macro", zero_division=zero_division) for c in MULTI]
+    expected = [
+        sk.fbeta_score(
+            *multi_labels(c), beta=beta, labels=range(4), average="macro", zero_division=zero_division
+        )
+        for c in MULTI
+    ]
     same(macro_f_beta(MULTI, beta, undefined=undefined), expected)
 
 
-@pytest.mark.parametrize("undefined, zero_division", [(0, 0.), (1, 1.), ("omit", np.nan)])
+@pytest.mark.parametrize("undefined, zero_division", [(0, 0.0), (1, 1.0), ("omit", np.nan)])
 def test_f_beta_of_macro_averages_agrees_with_scikit_learns_averages(undefined, zero_division):
     for beta in (1, 2):
-        prec, rec = np.array([[score(*multi_labels(c), labels=range(4), average="macro", zero_division=zero_division) for c in MULTI]
-                              for score in (sk.precision_score, sk.recall_score)])
-        same(f_beta_of_macro_averages(MULTI, beta, undefined=undefined), (1 + beta**2) * prec * rec / (beta**2 * prec + rec))
+        prec, rec = np.array(
+            [
+                [
+                    score(*multi_labels(c), labels=range(4), average="macro", zero_division=zero_division)
+                    for c in MULTI
+                ]
+                for score in (sk.precision_score, sk.recall_score)
+            ]
+        )
+        same(
+            f_beta_of_macro_averages(MULTI, beta, undefined=undefined),
+            (1 + beta**2) * prec * rec / (beta**2 * prec + rec),
+        )
 
 
-@pytest.mark.parametrize("beta", [.5, 1, 4])
+@pytest.mark.parametrize("beta", [0.5, 1, 4])
 def test_micro_f_beta_is_accuracy(beta):
     same(micro_f_beta(MULTI, beta), np.trace(MULTI, axis1=1, axis2=2) / MULTI.sum(axis=(1, 2)))
 
@@ -460,7 +636,11 @@ def test_multi_class_scalars_shapes_and_nan():
         assert type(function(MULTI[5])) is float
         assert function(MULTI.reshape(8, 5, 4, 4)).shape == (8, 5)
         same(function(MULTI)[5], function(MULTI[5]))
-    assert np.isnan(macro_f_beta(MULTI[2])) and np.isnan(f_beta_of_macro_averages(MULTI[0])) and np.isnan(f_beta_of_macro_averages(MULTI[1]))
+    assert (
+        np.isnan(macro_f_beta(MULTI[2]))
+        and np.isnan(f_beta_of_macro_averages(MULTI[0]))
+        and np.isnan(f_beta_of_macro_averages(MULTI[1]))
+    )
     assert f_beta_of_macro_averages(np.array([[0, 5], [5, 0]]), undefined=0) == 0
 
 
@@ -472,59 +652,269 @@ GOOD = np.array([[5, 2], [1, 3]])
 @every_metric
 def test_bad_counts_are_refused(metric):
     for bad in (-GOOD, [[1, np.nan], [2, 3]], [[1, np.inf], [2, 3]], [1, 2, 3, 4], np.ones((3, 3))):
-        with pytest.raises(ValueError): metric(bad, COSTS)
+        with pytest.raises(ValueError):
+            metric(bad, COSTS)
 
 
-@pytest.mark.parametrize("name, parameters", [
-    ("f_beta", {"beta": -1}), ("f_beta", {"beta": np.nan}), ("weighted_accuracy", {"weight": 1.5}), ("weighted_accuracy", {"weight": [.5, -.1]}),
-    ("weighted_class_accuracy", {"weight": np.nan}), ("cost_score", {"cost_ratio": -2}), ("cost_score", {"cost_ratio": np.inf}),
-    ("net_benefit", {"threshold": 1}), ("net_benefit", {"threshold": -.1}), ("h_measure", {"a": 0}), ("expected_weighted_accuracy", {"b": -1}),
-    ("expected_weighted_accuracy", {"a": np.inf}), ("expected_cost", {"costs": GENERAL, "prevalence": 2}),
-])
+@pytest.mark.parametrize(
+    "name, parameters",
+    [
+        ("f_beta", {"beta": -1}),
+        ("f_beta", {"beta": np.nan}),
+        ("weighted_accuracy", {"weight": 1.5}),
+        ("weighted_accuracy", {"weight": [0.5, -0.1]}),
+        ("weighted_class_accuracy", {"weight": np.nan}),
+        ("cost_score", {"cost_ratio": -2}),
+        ("cost_score", {"cost_ratio": np.inf}),
+        ("net_benefit", {"threshold": 1}),
+        ("net_benefit", {"threshold": -0.1}),
+        ("h_measure", {"a": 0}),
+        ("expected_weighted_accuracy", {"b": -1}),
+        ("expected_weighted_accuracy", {"a": np.inf}),
+        ("expected_weighted_accuracy", {"a": [2, 0]}),
+    ],
+)
 def test_parameters_out_of_range_are_refused_by_name(name, parameters):
-    with pytest.raises(ValueError, match=f"{list(parameters)[-1]}: must be"): METRICS[name].function(GOOD, **parameters)
+    with pytest.raises(ValueError, match=f"{list(parameters)[-1]}: must lie in"):
+        METRICS[name].function(GOOD, **parameters)
 
 
 def test_parameter_of_wrong_type_is_refused_by_name():
-    with pytest.raises(TypeError, match="beta: must be a number"): METRICS["f_beta"](GOOD, beta="one")
+    with pytest.raises(ValueError, match="beta: expected numbers"):
+        METRICS["f_beta"](GOOD, beta="one")
 
 
 def test_unknown_and_missing_arguments_are_refused():
-    with pytest.raises(TypeError, match="beta"): METRICS["recall"](GOOD, beta=1)
-    with pytest.raises(TypeError, match="weight"): METRICS["weighted_accuracy"].function(GOOD)
-    with pytest.raises(TypeError): METRICS["recall"](GOOD, undefined="zero")
+    with pytest.raises(TypeError, match="beta"):
+        METRICS["recall"](GOOD, beta=1)
+    with pytest.raises(TypeError, match="weight"):
+        METRICS["weighted_accuracy"].function(GOOD)
+    with pytest.raises(TypeError, match="did you mean 'beta'"):
+        METRICS["f_beta"](GOOD, betta=1)
+    with pytest.raises(ValueError, match="undefined: expected numbers"):
+        METRICS["recall"](GOOD, undefined="zero")
 
 
 def test_missing_costs_are_asked_for():
-    with pytest.raises(ValueError, match="cost_score needs costs.*cost_ratio"): METRICS["cost_score"](GOOD)
-    with pytest.raises(ValueError, match="expected_cost needs costs"): evaluate_metrics(GOOD, names=["recall", "expected_cost"])
+    with pytest.raises(ValueError, match="cost_score needs costs.*cost_ratio"):
+        METRICS["cost_score"](GOOD)
+    with pytest.raises(ValueError, match="expected_cost needs costs"):
+        evaluate_metrics(GOOD, names=["recall", "expected_cost"])
 
 
-def test_unknown_names_are_listed():
-    for function in (lambda names: evaluate_metrics(GOOD, names=names), metrics_table):
-        with pytest.raises(ValueError, match="recal"): function(["recal", "mcc"])
-    with pytest.raises(ValueError, match="columns.*colour"): metrics_table(columns=["metric", "colour"])
+def test_unknown_names_get_the_nearest():
+    with pytest.raises(ValueError, match="names: 'recal' is unknown; did you mean 'recall'"):
+        evaluate_metrics(GOOD, names=["recal", "mcc"])
+    with pytest.raises(KeyError, match="did you mean 'recall'"):
+        METRICS["recal"]
 
 
-@pytest.mark.parametrize("name", ["expected_cost", "normalized_expected_cost", "mean_subjective_utility", "weighted_accuracy"])
+@pytest.mark.parametrize(
+    "name", ["expected_cost", "normalized_expected_cost", "mean_subjective_utility", "weighted_accuracy"]
+)
 def test_cost_matrices_of_another_shape_are_refused(name):
-    with pytest.raises(ValueError, match="costs: 3 x 3"): METRICS[name](GOOD, 1 - np.eye(3))
+    with pytest.raises(ValueError, match="3 x 3"):
+        METRICS[name](GOOD, 1 - np.eye(3))
 
 
 @pytest.mark.parametrize("name", ["weighted_accuracy", "cost_score", "net_benefit"])
 def test_costs_with_their_columns_swapped_are_refused(name):
-    with pytest.raises(ValueError, match="columns swapped"): METRICS[name](GOOD, [[1, 0], [0, 1]])
+    with pytest.raises(ValueError, match="columns swapped"):
+        METRICS[name](GOOD, [[1, 0], [0, 1]])
 
 
 def test_evaluate_metrics_takes_one_cost_matrix():
-    with pytest.raises(ValueError, match="one cost matrix"): evaluate_metrics(GOOD, [GENERAL, GENERAL])
+    with pytest.raises(ValueError, match="costs: expected one cost matrix"):
+        evaluate_metrics(GOOD, [GENERAL, GENERAL])
 
 
 def test_rectangular_counts_have_no_one_vs_rest():
     for function in (one_vs_rest, macro_f_beta, f_beta_of_macro_averages, micro_f_beta):
-        with pytest.raises(ValueError, match="as many decisions as classes"): function(np.ones((3, 4)))
+        with pytest.raises(ValueError, match="as many decisions as classes"):
+            function(np.ones((3, 4)))
 
 
 def test_unknown_convention_is_refused():
-    with pytest.raises(ValueError, match="'omit'"): macro_f_beta(MULTI, undefined="skip")
-    with pytest.raises(ValueError, match="beta: must be"): f_beta_of_macro_averages(MULTI, -1)
+    with pytest.raises(ValueError, match="'omit'"):
+        macro_f_beta(MULTI, undefined="skip")
+    with pytest.raises(ValueError, match="beta: must lie in"):
+        f_beta_of_macro_averages(MULTI, -1)
+
+
+@every_metric
+def test_labels_in_the_place_of_counts_are_sent_to_the_function_that_counts(metric):
+    for y_true, decisions in (([0, 1, 1], [0, 1, 0]), (np.array(["no", "yes"]), np.array(["yes", "yes"]))):
+        with pytest.raises(ValueError, match="BinaryCounts.from_labels"):
+            metric.function(y_true, decisions)
+
+
+# --- types and labels ----------------------------------------------------------------------------------------------------------------
+
+
+@every_metric
+@pytest.mark.parametrize("kind", ["int8", "uint8", "uint64", "float32", "bool"])
+def test_narrow_and_unsigned_counts_do_not_run_over(metric, kind):
+    counts = np.array([[1, 1], [1, 1]], kind) if kind == "bool" else np.array([[120, 101], [99, 127]], kind)
+    same(metric(counts, COSTS), metric(counts.astype(float), COSTS))
+
+
+@every_metric
+def test_masked_cells_are_refused_and_unmasked_ones_read(metric):
+    same(metric(np.ma.array(GOOD), COSTS), metric(GOOD, COSTS))
+    with pytest.raises(ValueError, match="counts: 1 masked"):
+        metric(np.ma.array(GOOD, mask=[[1, 0], [0, 0]]), COSTS)
+
+
+@every_metric
+def test_the_order_of_labels_cannot_change_a_number(metric):
+    costs = CostMatrix([[0, 2], [7, 0]], classes=["no", "yes"])
+    expected = metric(GOOD, costs)
+    turned = LabelledTable(GOOD[::-1, ::-1], classes=["yes", "no"])
+    same(metric(turned, costs), expected)
+    same(
+        metric(LabelledTable(GOOD[:, ::-1], classes=["no", "yes"], decisions=["yes", "no"]), costs), expected
+    )
+    pd = pytest.importorskip("pandas")
+    same(metric(pd.DataFrame(GOOD[::-1], index=["yes", "no"], columns=["no", "yes"]), costs), expected)
+    same(evaluate_metrics(turned, costs)[metric.name], expected)
+    with pytest.raises(ValueError, match="'maybe'"):
+        metric(LabelledTable(GOOD, classes=["no", "maybe"]), costs)
+
+
+def test_decisions_in_another_order_than_their_classes_are_turned():
+    same(
+        METRICS["recall"](LabelledTable([[2, 5], [3, 1]], classes=["no", "yes"], decisions=["yes", "no"])),
+        3 / 4,
+    )
+    same(
+        macro_f_beta(LabelledTable([[2, 5], [3, 1]], classes=["no", "yes"], decisions=["yes", "no"])),
+        macro_f_beta(GOOD),
+    )
+
+
+# --- any number of classes and decisions ---------------------------------------------------------------------------------------------
+
+WARDS = CostMatrix([[0, 1, 3], [10, 0, 1], [50, 10, 0]], classes=["home", "ward", "icu"])
+
+
+def test_expected_cost_goes_by_label():
+    y, decided = ["home", "ward", "icu", "icu"], ["home", "ward", "home", "icu"]
+    by_sample = np.mean(
+        [WARDS.array[WARDS.classes.index(t), WARDS.decisions.index(d)] for t, d in zip(y, decided)]
+    )
+    names = sorted(set(y))
+    table = np.array([[sum((t, d) == pair for pair in zip(y, decided)) for d in names] for t in names])
+    same(expected_cost(LabelledTable(table, classes=names), WARDS), by_sample)
+    assert by_sample == 12.5
+
+
+def test_expected_cost_is_a_mean_over_samples_for_any_shape():
+    rng = np.random.default_rng(0)
+    for K, M in [(2, 2), (2, 3), (3, 4), (5, 2)]:
+        counts, costs = rng.integers(1, 9, (6, K, M)), rng.normal(size=(K, M))
+        costs[np.arange(K), np.arange(K) % M] -= 9  # every decision is wrong for some class
+        slow = [sum(c[i, j] * costs[i, j] for i in range(K) for j in range(M)) / c.sum() for c in counts]
+        same(expected_cost(counts, costs), slow)
+        shares = counts.sum(2) / counts.sum((1, 2))[:, None]
+        standard = costs - costs.min(1, keepdims=True)
+        naive = [min(sum(p[i] * standard[i, j] for i in range(K)) for j in range(M)) for p in shares]
+        same(naive_cost(standard, shares), naive)
+        same(normalized_expected_cost(counts, costs), expected_cost(counts, standard) / np.array(naive))
+
+
+def test_priors_by_name_follow_the_labels_of_the_costs():
+    counts = np.array([[5, 1, 0], [1, 6, 2], [1, 1, 4]])
+    named = {"icu": 0.1, "home": 0.7, "ward": 0.2}
+    for function in (expected_cost, normalized_expected_cost):
+        same(function(counts, WARDS, priors=named), function(counts, WARDS, priors=[0.7, 0.2, 0.1]))
+    same(naive_cost(WARDS, named), naive_cost(WARDS, [0.7, 0.2, 0.1]))
+    with pytest.raises(ValueError, match="no sample of class.*'icu'"):
+        expected_cost(counts * [[1], [1], [0]], WARDS, priors=named)
+
+
+def test_a_useless_naive_cost_leaves_nothing_to_be_relative_to():
+    assert np.isnan(normalized_expected_cost([[5, 1], [0, 0]], COSTS))
+    assert normalized_expected_cost([[5, 1], [0, 0]], COSTS, undefined=9) == 9
+    assert (
+        np.isnan(expected_cost([[0, 0], [0, 0]], COSTS))
+        and expected_cost([[0, 0], [0, 0]], COSTS, undefined=0) == 0
+    )
+
+
+# --- metrics as functions of the error rates -----------------------------------------------------------------------------------------
+
+FRACTIONAL = [m for m in METRICS.values() if m.linear_fractional is not None]
+CLOSED = [m for m in METRICS.values() if m.uniform_cdf is not None]
+
+
+@pytest.mark.parametrize("metric", FRACTIONAL, ids=lambda m: m.name)
+@pytest.mark.parametrize("costs", [COSTS, CostMatrix(GENERAL)], ids=["binary", "general"])
+def test_linear_fractional_form_is_the_metric(metric, costs):
+    rng = np.random.default_rng(8)
+    x, y, p = rng.uniform(0.02, 0.98, (3, 400))
+    parameters = metric.parameters(costs)
+    m0, m1, m2, n0, n1, n2 = metric.linear_fractional(p, **parameters)
+    tp, fp = p * x, (1 - p) * y
+    value = (m0 + m1 * tp + m2 * fp) / (n0 + n1 * tp + n2 * fp)
+    same(value, metric.at_rates(x, y, p, **parameters), rtol=1e-9)
+    same(value, metric(BinaryCounts(tp=tp, fp=fp, fn=p - tp, tn=1 - p - fp), costs), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name, parameters",
+    [
+        ("f_beta", {"beta": np.array([0.5, 2, 3])}),
+        ("weighted_accuracy", {"weight": np.array([0.1, 0.5, 0.9])}),
+        ("h_measure", {"a": np.array([1, 2, 9.0]), "b": 3.0}),
+        ("expected_weighted_accuracy", {"a": np.array([1, 2, 9.0]), "b": np.array([3, 0.5, 2])}),
+        ("cost_score", {"cost_ratio": np.array([0, 1, 7.0])}),
+        ("net_benefit", {"threshold": np.array([0, 0.2, 0.7])}),
+        ("expected_cost", {"costs": np.stack([GENERAL, GENERAL.T + 9 * np.eye(2)[::-1], COSTS.array])}),
+        ("normalized_expected_cost", {"costs": np.stack([GENERAL, COSTS.array * 2, COSTS.array])}),
+    ],
+)
+def test_linear_fractional_forms_broadcast_over_their_parameters(name, parameters):
+    p, x, y = 0.3, 0.6, 0.2
+    coefficients = METRICS[name].linear_fractional(p, **parameters)
+    assert all(isinstance(c, np.ndarray) and c.shape == (3,) for c in coefficients)
+    z = np.array([1, p * x, (1 - p) * y])
+    same(
+        np.tensordot(z, coefficients[:3], 1) / np.tensordot(z, coefficients[3:], 1),
+        METRICS[name].at_rates(x, y, p, **parameters),
+    )
+
+
+def test_expected_weighted_accuracy_broadcasts_over_its_parameters():
+    ewa, a = METRICS["expected_weighted_accuracy"].function, np.array([1.0, 2.0, 30.0])
+    same(ewa(INTERIOR[:5, None], a=a, b=2), [[ewa(c, a=v, b=2) for v in a] for c in INTERIOR[:5]])
+    assert ewa(GOOD, a=[1.0, 2.0]).shape == (2,) and type(ewa(GOOD, a=1)) is float
+
+
+@pytest.mark.parametrize("metric", CLOSED, ids=lambda m: m.name)
+@pytest.mark.parametrize("prevalence", [0.02, 0.3, 0.5, 0.9])
+def test_closed_distribution_is_that_of_uniform_error_rates(metric, prevalence):
+    n = 400
+    u, v = np.meshgrid((np.arange(n) + 0.5) / n, (np.arange(n) + 0.5) / n)  # midpoints: P(<=) to about 1/n
+    drawn = np.sort(metric.at_rates(u, v, prevalence).ravel())
+    values = drawn[(np.array([0.001, 0.03, 0.2, 0.5, 0.8, 0.97, 0.999]) * n * n).astype(int)]
+    same(
+        metric.uniform_cdf(values, prevalence),
+        np.searchsorted(drawn, values, "right") / n**2,
+        rtol=0,
+        atol=0.004,
+    )
+    low, high = max(metric.lower, -1), min(metric.upper, 1e300)
+    same(metric.uniform_cdf(np.array([low, high]), prevalence), [0, 1], atol=1e-9)
+
+
+def test_no_metric_has_both_forms_and_most_have_one():
+    assert not {m.name for m in FRACTIONAL} & {m.name for m in CLOSED}
+    rest = METRICS.keys() - {m.name for m in FRACTIONAL} - {m.name for m in CLOSED}
+    assert rest == {
+        "class_balance_accuracy",
+        "imbalance_accuracy",
+        "p4",
+        "b_roc",
+        "markedness",
+        "accuracy_cost_distance",
+    }
