@@ -228,8 +228,8 @@ class Metric:
 
         Examples
         --------
-        >>> METRICS["recall"].at_rates(.75, .125, .2)
-        0.75
+        >>> METRICS["accuracy"].at_rates(.75, .125, .5)
+        0.8125
         """
         tp, fp = np.multiply(prevalence, tpr), np.multiply(np.subtract(1, prevalence), fpr)
         cells = np.broadcast_arrays(tp, fp, prevalence - tp, np.subtract(1, prevalence) - fp)
@@ -309,9 +309,10 @@ def _public(function):
 
     @wraps(function)
     def public(counts, *args, undefined=np.nan, **kwargs):
-        given = signature.bind(_terms(counts), *args, **kwargs).arguments
-        terms, *values = given.values()
-        parameters = {name: _check_parameter(name, value) for name, value in zip(list(given)[1:], values)}
+        _not_labels(counts)
+        given = signature.bind(counts, *args, **kwargs).arguments
+        terms = _terms(given.pop(next(iter(given))), given.get("costs"))
+        parameters = {name: _check_parameter(name, value) for name, value in given.items()}
         with np.errstate(divide="ignore", invalid="ignore"):
             value = function(terms, **parameters)
         return _filled(value, undefined)
@@ -1428,7 +1429,8 @@ def _class_mean(values, undefined):
     "Mean over the last axis, with nan replaced by `undefined` or, if that is 'omit', left out."
     if not isinstance(undefined, str):
         return np.where(np.isnan(values), undefined, values).mean(axis=-1)
-    check_choice(undefined, ["omit"], "undefined")
+    if undefined != "omit":
+        raise ValueError(f"undefined: must be a number or 'omit', got {undefined!r}")
     defined = ~np.isnan(values)
     return ratio(np.where(defined, values, 0).sum(axis=-1), defined.sum(axis=-1))
 

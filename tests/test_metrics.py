@@ -117,15 +117,9 @@ def test_order_of_samples_does_not_matter_and_weights_are_repetitions(metric):
     weighted = confusion_counts(truth, decided, classes=[0, 1], sample_weight=weight)
     repeated = confusion_counts(np.repeat(truth, weight), np.repeat(decided, weight), classes=[0, 1])
     same(metric(weighted, COSTS), metric(repeated, COSTS))
-    same(
-        metric(
-            confusion_counts(
-                np.array(["no", "yes"])[truth], np.array(["no", "yes"])[decided], classes=["no", "yes"]
-            ),
-            COSTS,
-        ),
-        expected,
-    )
+    names = np.array(["no", "yes"])
+    named = confusion_counts(names[truth], names[decided], classes=["no", "yes"])
+    same(metric(named, CostMatrix(COSTS.array, classes=["no", "yes"])), expected)
 
 
 @every_metric
