@@ -1,4 +1,5 @@
 """cost_eval.decisions: enumeration, independent optimisers and properties."""
+import pickle
 import warnings
 from itertools import product
 
@@ -12,9 +13,9 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from cost_eval import decisions as d
+from cost_eval import core, decisions as d
 from cost_eval.confusion import BinaryCounts, confusion_counts, threshold_counts
-from cost_eval.costs import CostMatrix
+from cost_eval.costs import CostMatrix, ExampleCosts, losses
 
 numbers = st.integers(0, 20)
 
@@ -55,7 +56,6 @@ def test_bayes_decisions_minimise_the_expected_posterior_cost(case):
     decided = d.bayes_decisions(p, c)
     by_hand = np.array([[sum(p[n, i] * c[i, j] for i in range(len(c))) for j in range(c.shape[1])] for n in range(len(p))])
     np.testing.assert_allclose(by_hand[np.arange(len(p)), decided], by_hand.min(1), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(d.posterior_cost(p, c), by_hand, rtol=1e-12, atol=1e-12)
 
 
 @given(posteriors_and_costs(max_classes=3, max_decisions=3), st.data())
@@ -83,7 +83,7 @@ def test_prior_shift_in_decisions_equals_shifted_posteriors(case, data):
     shifted = d.shift_priors(p, train, target)
     np.testing.assert_allclose(shifted.sum(1), 1)
     np.testing.assert_allclose(d.shift_priors(shifted, target, train), p, rtol=1e-9)
-    risk = d.posterior_cost(shifted, c)
+    risk = shifted @ c
     decided = d.bayes_decisions(p, c, priors=target, train_priors=train)
     np.testing.assert_allclose(risk[np.arange(len(p)), decided], risk.min(1), rtol=1e-9, atol=1e-9)
 
@@ -102,10 +102,10 @@ def test_blocks_and_logs_change_nothing(monkeypatch):
     np.testing.assert_array_equal(d.bayes_decisions(np.log(p), c, log=True), whole)
     calibrated = d.AffineCalibrator().fit(np.log(p), rng.integers(5, size=1000))
     rng = np.random.default_rng(0); rng.dirichlet(np.ones(5), size=1000); rng.random((5, 3))
-    monkeypatch.setattr(d, "BLOCK_BYTES", 7 * 400)
+    monkeypatch.setattr(core, "BLOCK_BYTES", 7 * 400)
     np.testing.assert_array_equal(d.bayes_decisions(p, c), whole)
     in_blocks = d.AffineCalibrator().fit(np.log(p), rng.integers(5, size=1000))
-    np.testing.assert_allclose([in_blocks.alpha, *in_blocks.beta], [calibrated.alpha, *calibrated.beta], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose([in_blocks.alpha_, *in_blocks.beta_], [calibrated.alpha_, *calibrated.beta_], rtol=1e-8, atol=1e-9)
 
 
 def test_no_samples_no_decisions():
@@ -249,8 +249,8 @@ def test_binary_calibration_is_platt_without_penalty(overconfident):
     for w in (None, weight):
         fitted = d.AffineCalibrator().fit(x, y, sample_weight=w)
         platt = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000).fit(np.diff(x), y, sample_weight=w)
-        np.testing.assert_allclose([fitted.alpha, np.diff(fitted.beta)[0]], [platt.coef_[0, 0], platt.intercept_[0]], rtol=1e-4, atol=1e-5)
-        assert fitted.beta.sum() == pytest.approx(0, abs=1e-12)
+        np.testing.assert_allclose([fitted.alpha_, np.diff(fitted.beta_)[0]], [platt.coef_[0, 0], platt.intercept_[0]], rtol=1e-4, atol=1e-5)
+        assert fitted.beta_.sum() == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize("priors", [None, (.1, .2, .3, .4)])
@@ -266,7 +266,7 @@ def test_calibration_equals_an_independent_optimiser(overconfident, priors):
 
     other = minimize(loss, [1, 0, 0, 0], method="BFGS", options={"gtol": 1e-8})
     beta = np.append(0, other.x[1:])
-    np.testing.assert_allclose([fitted.alpha, *fitted.beta], [other.x[0], *(beta - beta.mean())], atol=1e-5)
+    np.testing.assert_allclose([fitted.alpha_, *fitted.beta_], [other.x[0], *(beta - beta.mean())], atol=1e-5)
     out = fitted.transform(x)
     np.testing.assert_allclose(weight @ out, share, atol=1e-9)  # first-order condition: calibrated in the large
     np.testing.assert_allclose(np.exp(fitted.transform(x, log=True)), out)
@@ -277,14 +277,14 @@ def test_weights_equal_repetition_in_calibration(overconfident):
     times = np.random.default_rng(0).integers(0, 3, size=len(y))
     a = d.AffineCalibrator().fit(x, y, sample_weight=times)
     b = d.AffineCalibrator().fit(np.repeat(x, times, 0), np.repeat(y, times))
-    np.testing.assert_allclose([a.alpha, *a.beta], [b.alpha, *b.beta], rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose([a.alpha_, *a.beta_], [b.alpha_, *b.beta_], rtol=1e-7, atol=1e-8)
 
 
 def test_calibrating_twice_changes_nothing_and_logits_will_do(overconfident):
     x, y = overconfident
     first = d.AffineCalibrator().fit(x, y)
     again = d.AffineCalibrator().fit(first.transform(x, log=True), y)
-    np.testing.assert_allclose([again.alpha, *again.beta], [1, 0, 0, 0, 0], atol=1e-8)
+    np.testing.assert_allclose([again.alpha_, *again.beta_], [1, 0, 0, 0, 0], atol=1e-8)
     logits = x + np.arange(len(x))[:, None] % 7
     np.testing.assert_allclose(d.AffineCalibrator().fit(logits, y).transform(logits), first.transform(x), atol=1e-9)
 
@@ -298,7 +298,7 @@ def test_uninformative_scores_give_the_priors():
 def test_separable_classes_warn_and_stay_finite():
     with pytest.warns(RuntimeWarning, match="separate the classes"):
         fitted = d.AffineCalibrator().fit(np.log([[.9, .1], [.6, .4], [.3, .7]]), [0, 0, 1])
-    assert np.isfinite([fitted.alpha, *fitted.beta]).all()
+    assert np.isfinite([fitted.alpha_, *fitted.beta_]).all()
 
 
 def test_inseparable_classes_do_not_warn(overconfident):
@@ -352,6 +352,259 @@ def test_plot_reliability_draws_on_the_given_axes():
     plt.close(ax.figure)
 
 
+# --- labels travel
+
+ORDER = ["home", "ward", "icu"]
+triage = CostMatrix([[0, 1, 3], [10, 0, 1], [50, 10, 0]], classes=ORDER)
+
+
+def test_named_columns_meet_the_classes_whatever_their_order():
+    pd = pytest.importorskip("pandas")
+    p = np.random.default_rng(0).dirichlet(np.ones(3), size=500)
+    right = d.bayes_decisions(p, triage)
+    frame = pd.DataFrame(p, columns=ORDER)
+    for names in (["icu", "home", "ward"], ["ward", "icu", "home"]):
+        np.testing.assert_array_equal(d.bayes_decisions(frame[names], triage), right)
+        np.testing.assert_array_equal(d.bayes_decisions(np.log(frame[names]), triage, log=True), right)
+        own = ExampleCosts.from_array(np.broadcast_to(triage.array, (500, 3, 3)), classes=ORDER)
+        np.testing.assert_array_equal(d.bayes_decisions(frame[names], own), right)
+    assert (d.bayes_decisions(frame[names].to_numpy(), triage) != right).mean() > .3  # arrays go by position
+    with pytest.raises(ValueError, match="posteriors: columns .*'street'.* are .*'icu'"):
+        d.bayes_decisions(frame.rename(columns={"icu": "street"}), triage)
+    with pytest.raises(ValueError, match="posteriors: columns"):
+        d.bayes_decisions(frame, CostMatrix(triage.array))  # classes 0, 1, 2
+    np.testing.assert_array_equal(d.bayes_decisions(pd.DataFrame(p), triage), right)  # numbered, not named
+    np.testing.assert_array_equal(d.bayes_decisions(frame, triage.array), right)  # costs without labels: by position
+
+
+def test_priors_by_name_and_labels_of_decisions():
+    p = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
+    train, target = [.6, .3, .1], [.2, .2, .6]
+    named = dict(zip(ORDER[::-1], target[::-1]))
+    right = d.bayes_decisions(p, triage, priors=target, train_priors=train)
+    assert (right != d.bayes_decisions(p, triage)).any()
+    np.testing.assert_array_equal(d.bayes_decisions(p, triage, priors=named, train_priors=train), right)
+    labels = d.bayes_decisions(p, triage, priors=target, train_priors=train, labels=True)
+    assert labels.tolist() == [ORDER[j] for j in right]
+    assert d.bayes_decisions(p, triage.with_abstain(.5), labels=True).tolist().count("abstain") > 0
+    mixed = CostMatrix.zero_one(2).with_abstain(.1)
+    assert d.bayes_decisions([[.5, .5], [.99, .01]], mixed, labels=True).tolist() == ["abstain", 0]
+    assert d.bayes_decisions(p, triage.array, labels=True).tolist() == d.bayes_decisions(p, triage).tolist()
+    assert d.naive_decision(triage, named) == d.naive_decision(triage, target)
+
+
+def test_frames_in_frames_out():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.ones(3), size=300)
+    y = np.array(ORDER)[[rng.choice(3, p=row) for row in p]]
+    codes = np.array([ORDER.index(label) for label in y])
+    frame = pd.DataFrame(p, columns=ORDER, index=np.arange(300) + 7)
+    turned = frame[ORDER[::-1]]
+    shifted = d.shift_priors(turned, dict(zip(ORDER, [.5, .3, .2])), dict(zip(ORDER, [.1, .1, .8])))
+    pd.testing.assert_frame_equal(shifted[ORDER], pd.DataFrame(d.shift_priors(p, [.5, .3, .2], [.1, .1, .8]), columns=ORDER, index=frame.index))
+    right = d.cross_calibrate(p, codes, rng=0)
+    fold = d.stratified_folds(codes, 5, rng=0)
+    for crossed in (d.cross_calibrate(turned, y, folds=fold), d.cross_calibrate(frame, y, folds=fold, classes=ORDER[::-1])):
+        np.testing.assert_allclose(crossed[ORDER].to_numpy(), right, atol=1e-9)
+        assert list(crossed.index) == list(frame.index)
+    np.testing.assert_allclose(d.cross_calibrate(p, y, folds=fold, classes=triage), right)
+    assert d.cross_entropy(turned, y) == pytest.approx(d.cross_entropy(p, codes))
+    assert d.cross_entropy(p, y, classes=ORDER) == pytest.approx(d.cross_entropy(p, codes))
+    fitted = d.AffineCalibrator().fit(np.log(turned), y)
+    np.testing.assert_allclose(fitted.transform(np.log(frame))[ORDER].to_numpy(), d.AffineCalibrator().fit(np.log(p), codes).transform(np.log(p)), atol=1e-8)
+
+
+@given(scored(), binary_costs)
+@settings(max_examples=30)
+def test_labels_of_the_costs_instead_of_0_and_1(case, costs):
+    y, scores = case
+    right = d.best_threshold(y, scores, costs, priors=[.3, .7])
+    for classes in (["no", "yes"], [1, 0], [5, "five"], [2., 3.]):
+        named = CostMatrix(costs, classes=classes)
+        labels = [classes[i] for i in y]
+        assert d.best_threshold(labels, scores, named, priors=dict(zip(classes[::-1], [.7, .3]))) == right
+    for same in (y.astype(bool), y.tolist(), y.astype(float)):
+        assert d.best_threshold(same, scores, CostMatrix(costs, classes=["no", "yes"]), priors=[.3, .7]) == right
+
+
+# --- costs of single samples
+
+@st.composite
+def own_costs(draw):
+    y, scores = draw(scored())
+    return y, scores, draw(hnp.arrays(float, (len(y), 2, 2), elements=numbers))
+
+
+@given(own_costs(), st.sampled_from([None, (.3, .7)]), st.data())
+def test_best_threshold_of_single_costs_equals_enumeration(case, priors, data):
+    y, scores, costs = case
+    weight = data.draw(st.one_of(st.none(), hnp.arrays(int, len(y), elements=st.integers(0, 3)).filter(lambda w: w[y == 0].sum() and w[y == 1].sum())))
+    w = np.ones(len(y)) if weight is None else weight
+    size = np.array([w[y == i].sum() for i in (0, 1)])
+    each = w * (np.ones(2) / size.sum() if priors is None else np.array(priors) / size)[y]
+    at = [np.inf, *sorted(set(scores[w > 0].tolist()), reverse=True)]
+    table = [sum(each * costs[np.arange(len(y)), y, (scores >= t).astype(int)]) for t in at]
+    own = ExampleCosts.from_array(costs)
+    curve = d.threshold_costs(y, scores, own, priors=priors, sample_weight=weight)
+    np.testing.assert_array_equal(curve.thresholds, at)
+    np.testing.assert_allclose(curve.costs, table, rtol=1e-12, atol=1e-12)
+    best = d.best_threshold(y, scores, own, priors=priors, sample_weight=weight)
+    assert best.cost == pytest.approx(min(table), rel=1e-12, abs=1e-12)
+    assert best.high == at[next(i for i, cost in enumerate(table) if cost <= min(table) + 1e-9)]
+    decided = scores >= best.threshold
+    assert best.counts == BinaryCounts.from_labels(y, decided, sample_weight=weight)
+    if priors is None and weight is None:
+        assert best.cost == pytest.approx(losses(y, decided.astype(int), own).mean(), rel=1e-12)
+
+
+@given(scored(), binary_costs, st.sampled_from([None, (.5, .5), (.9, .1)]), st.booleans())
+def test_equal_single_costs_are_the_matrix(case, costs, priors, weighted):
+    y, scores = case
+    weight = np.arange(1, len(y) + 1) if weighted else None
+    own = ExampleCosts.from_array(np.broadcast_to(costs, (len(y), 2, 2)))
+    one, all_same = (d.best_threshold(y, scores, c, priors=priors, sample_weight=weight) for c in (costs, own))
+    assert all_same.cost == pytest.approx(one.cost, rel=1e-12, abs=1e-12)
+    if priors in (None, (.5, .5)) or all_same.high == one.high:
+        assert (all_same.threshold, all_same.low, all_same.high, all_same.counts) == (one.threshold, one.low, one.high, one.counts)
+    p = np.column_stack([1 - y * .5 - .1, y * .5 + .1])
+    np.testing.assert_array_equal(d.bayes_decisions(p, own), d.bayes_decisions(p, costs))
+
+
+@given(posteriors_and_costs(), st.data())
+@settings(max_examples=40)
+def test_bayes_decisions_of_single_costs(case, data):
+    p, _ = case
+    own = data.draw(hnp.arrays(float, (*p.shape, 3), elements=numbers))
+    table = ExampleCosts.from_array(own)
+    decided = d.bayes_decisions(p, table)
+    by_hand = np.array([row @ c for row, c in zip(p, own)])
+    np.testing.assert_allclose(by_hand[np.arange(len(p)), decided], by_hand.min(1), rtol=1e-12, atol=1e-12)
+    priors = np.arange(1, p.shape[1] + 1) / np.arange(1, p.shape[1] + 1).sum()
+    shifted = np.array([row @ c for row, c in zip(d.shift_priors(p, priors[::-1], priors), own)])
+    decided = d.bayes_decisions(p, table, priors=priors, train_priors=priors[::-1])
+    np.testing.assert_allclose(shifted[np.arange(len(p)), decided], shifted.min(1), rtol=1e-9, atol=1e-12)
+
+
+def test_single_costs_in_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    p, own = rng.dirichlet(np.ones(4), size=300), ExampleCosts.from_array(rng.random((300, 4, 5)))
+    whole = d.bayes_decisions(p, own)
+    monkeypatch.setattr(core, "BLOCK_BYTES", 10_000)
+    np.testing.assert_array_equal(d.bayes_decisions(p, own), whole)
+    broken = p.copy()
+    broken[287] *= 1.1
+    with pytest.raises(ValueError, match="row 287 sums to 1.1"):
+        d.bayes_decisions(broken, own)
+
+
+# --- thresholds that do what they say
+
+@given(st.data(), st.sampled_from(["float64", "float32", "float16", "int64", "int8", "uint8"]), binary_costs, st.booleans())
+@settings(max_examples=150)
+def test_the_threshold_decides_as_stated_in_the_type_of_the_scores(data, kind, costs, single):
+    n = data.draw(st.integers(2, 12))
+    y = data.draw(hnp.arrays(int, n, elements=st.integers(0, 1)).filter(lambda v: 0 < v.sum() < n))
+    if kind.startswith("float"):
+        start = np.dtype(kind).type(data.draw(st.sampled_from([0, .1, 1, 1000, -1e-5])))
+        steps = [start]
+        for _ in range(6): steps.append(np.nextafter(steps[-1], np.dtype(kind).type(np.inf)))  # dense: neighbours
+        steps += [np.dtype(kind).type(v) for v in (np.inf, -np.inf)]
+        scores = np.array([steps[i] for i in data.draw(st.lists(st.integers(0, 8), min_size=n, max_size=n))])
+    else:
+        scores = data.draw(hnp.arrays(kind, n, elements=st.integers(0, 100)))
+    c = ExampleCosts.from_array(np.broadcast_to(costs, (n, 2, 2))) if single else costs
+    best = d.best_threshold(y, scores, c)
+    assert isinstance(best.threshold, float)
+    for threshold in (best.threshold, np.float64(best.threshold), best.high):
+        assert BinaryCounts.from_labels(y, scores >= threshold) == best.counts
+    brute = min(costs[y, (scores >= t).astype(int)].mean() for t in [np.inf, *scores.tolist()])
+    assert best.cost == pytest.approx(brute, rel=1e-12, abs=1e-12)
+
+
+def test_infinite_scores_leave_only_attainable_thresholds():
+    best = d.best_threshold([0, 0, 0, 1], [np.inf] * 3 + [0.], zero_one)
+    assert (best.threshold, best.counts.fp, best.cost) == (0., 3, .75)
+    assert d.threshold_costs([0, 0, 0, 1], [np.inf] * 3 + [0.], zero_one).thresholds.tolist() == [np.inf, 0]
+    best = d.best_threshold([0, 1], [np.inf, np.inf], zero_one)
+    assert best.counts.tp == best.counts.fp == 1
+    best = d.best_threshold([0, 1, 1], [np.inf, 1, 2], zero_one, sample_weight=[0, 1, 1])  # weight 0 counts for nothing
+    assert (best.high, best.cost) == (1, 0)
+
+
+@given(scored(), binary_costs, st.randoms(use_true_random=False))
+@settings(max_examples=40)
+def test_the_order_of_samples_does_not_matter(case, costs, random):
+    y, scores = case
+    order = random.sample(range(len(y)), len(y))
+    own = np.random.default_rng(0).integers(1, 9, size=(len(y), 2, 2)).astype(float)
+    assert d.best_threshold(y, scores, costs) == d.best_threshold(y[order], scores[order], costs)
+    assert d.best_threshold(y, scores, ExampleCosts.from_array(own)) == d.best_threshold(y[order], scores[order], ExampleCosts.from_array(own[order]))
+
+
+@given(own_costs(), st.data())
+@settings(max_examples=40)
+def test_weights_equal_repetition_with_single_costs(case, data):
+    y, scores, costs = case
+    times = data.draw(hnp.arrays(int, len(y), elements=st.integers(0, 3)).filter(lambda w: w.sum()))
+    weighted = d.best_threshold(y, scores, ExampleCosts.from_array(costs), sample_weight=times)
+    repeated = d.best_threshold(np.repeat(y, times), np.repeat(scores, times), ExampleCosts.from_array(np.repeat(costs, times, 0)))
+    assert weighted.cost == pytest.approx(repeated.cost, rel=1e-12, abs=1e-12)
+    assert weighted.threshold == repeated.threshold
+
+
+def test_many_single_costs_are_quick_and_exact():
+    rng = np.random.default_rng(0)
+    y, fn = rng.random(300_000) < .2, rng.integers(1, 1000, 300_000)
+    scores = rng.normal(y).astype("float32")
+    own = ExampleCosts(fp=3, fn=fn)
+    best = d.best_threshold(y, scores, own)
+    assert losses(y.astype(int), (scores >= best.threshold).astype(int), own).mean() == pytest.approx(best.cost, rel=1e-12)
+    for t in np.quantile(scores, np.linspace(0, 1, 50)):
+        assert losses(y.astype(int), (scores >= t).astype(int), own).mean() >= best.cost
+
+
+# --- results
+
+def test_results_are_values():
+    y, scores = [0, 1, 0, 1], [.1, .4, .5, .8]
+    for make in (lambda: d.best_threshold(y, scores, zero_one), lambda: d.threshold_costs(y, scores, zero_one), lambda: d.reliability(y, scores)):
+        one = make()
+        assert one == make() and pickle.loads(pickle.dumps(one)) == one
+        assert type(one).__name__ in repr(one) and len(repr(one)) < 200
+        pytest.importorskip("pandas")
+        assert len(one.to_frame()) and "<table" in one._repr_html_()
+    many = np.array([zero_one.array, zero_one.array * 2])
+    assert list(d.threshold_costs(y, scores, many).to_frame().columns) == ["threshold", "cost_0", "cost_1"]
+    assert d.best_threshold(y, scores, many).to_frame().shape == (2, 8)
+
+
+def test_threshold_costs_draw_themselves():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    curve = d.threshold_costs([0, 1, 0, 1], [.1, .4, .5, .8], zero_one)
+    ax = curve.plot()
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [.1, .4, .5, .8])
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), curve.costs[:0:-1])
+    plt.close(ax.figure)
+
+
+# --- a calibrator that scikit-learn can clone
+
+def test_clone_and_logits(overconfident):
+    sklearn_base = pytest.importorskip("sklearn.base")
+    x, y = overconfident
+    fitted = d.AffineCalibrator().fit(x, y)
+    fresh = sklearn_base.clone(fitted)
+    assert not hasattr(fresh, "alpha_") and fresh.fit(x, y).alpha_ == fitted.alpha_
+    named = sklearn_base.clone(d.AffineCalibrator(classes=list("abcd")))
+    assert named.get_params() == {"classes": list("abcd")}
+    assert named.fit(x, np.array(list("abcd"))[y]).alpha_ == fitted.alpha_
+    assert named.set_params(classes=None).get_params() == {"classes": None}
+    assert pickle.loads(pickle.dumps(fitted)).transform(x).tolist() == fitted.transform(x).tolist()
+    with pytest.raises(ValueError, match="these are posteriors"): fitted.transform(np.exp(x))
+    assert "alpha_=" in repr(fitted)
+
+
 # --- bad input
 
 good = np.array([[.9, .1], [.2, .8]])
@@ -379,9 +632,9 @@ zero_one = CostMatrix.zero_one(2)
     (lambda: d.bayes_threshold(np.full((3, 2, 2), np.nan)), "costs: NaN"),
     (lambda: d.best_threshold([0, 1], [.1, .2], [[1, 1], [1, 0]], priors=[1, 0]), "costs: both decisions cost the same"),
     (lambda: d.bayes_decisions(good, np.ones((3, 2, 2)) - np.eye(2)), "costs: expected one"),
-    (lambda: d.bayes_decisions(good, [[0, 1], [1]]), "costs: expected a table of numbers"),
-    (lambda: d.implied_costs(0), "threshold: got 0"),
-    (lambda: d.implied_costs(float("nan")), "threshold: got nan"),
+    (lambda: d.bayes_decisions(good, [[0, 1], [1]]), "costs: rows of different lengths"),
+    (lambda: d.implied_costs(0), "threshold: must lie in"),
+    (lambda: d.implied_costs(float("nan")), "threshold: must lie in"),
     (lambda: d.best_threshold([0, 1], [.1, np.nan], zero_one), "scores"),
     (lambda: d.best_threshold([0, 1], [.1, .2, .3], zero_one), "scores"),
     (lambda: d.best_threshold([0, 2], [.1, .2], zero_one), "y_true"),
@@ -390,19 +643,49 @@ zero_one = CostMatrix.zero_one(2)
     (lambda: d.best_threshold([1, 1], [.1, .2], zero_one, priors=[.5, .5]), "y_true: class 0 has no sample"),
     (lambda: d.best_threshold([0, 1], [.1, .2], zero_one, priors=[.5, .4]), "priors"),
     (lambda: d.threshold_costs([0, 1], [.1, .2], [[0, 1, 2], [1, 0, 2]]), "costs: a threshold needs two classes"),
-    (lambda: d.cross_entropy(good, [0, 2]), "y: expected integers from 0 to 1"),
-    (lambda: d.cross_entropy(good, ["a", "b"]), "y: expected integers"),
-    (lambda: d.cross_entropy(good, [0]), "y: expected 2 labels"),
-    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 0]), "y: class 1 has no sample"),
-    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], sample_weight=[1, 0]), "y: class 1 has no sample"),
+    (lambda: d.cross_entropy(good, [0, 2]), "y_true: expected integers from 0 to 1"),
+    (lambda: d.cross_entropy(good, ["a", "b"]), "y_true: expected integers.*classes="),
+    (lambda: d.cross_entropy(good, [0]), "y_true: 1 labels, but posteriors has 2 rows"),
+    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 0]), "y_true: class 1 has no sample"),
+    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], sample_weight=[1, 0]), "y_true: class 1 has no sample"),
     (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], sample_weight=[1, -1]), "sample_weight"),
     (lambda: d.AffineCalibrator().fit([[0, -np.inf], [-1, -.5]], [0, 1]), "log_posteriors: 1 values are -inf"),
     (lambda: d.AffineCalibrator().transform(np.log(good)), "not fitted"),
-    (lambda: d.cross_calibrate(good, [0, 1], folds=[0, 0]), "folds: expected a fold for each"),
-    (lambda: d.cross_calibrate(good, [0, 1], folds=[0, 1, 1]), "folds: expected a fold for each"),
+    (lambda: d.cross_calibrate(good, [0, 1], folds=[0, 0]), "folds: at least 2 different"),
+    (lambda: d.cross_calibrate(good, [0, 1], folds=[0, 1, 1]), "folds: 3 values, but y_true has 2"),
     (lambda: d.cross_calibrate([[1., 0.], [.5, .5], [.2, .8], [.4, .6]], [0, 1, 1, 0], folds=[0, 0, 1, 1]), "floor them"),
-    (lambda: d.stratified_folds([0, 1], 3), "folds: got 3 for 2 samples"),
-    (lambda: d.reliability([0, 1], [.5, 1.5]), "posteriors: expected one column"),
+    (lambda: d.stratified_folds([0, 1], 3), "folds: must be from 2 to 2, got 3"),
+    (lambda: d.reliability([0, 1], [.5, 1.5]), r"posteriors: must lie in \[0, 1\], got 1.5"),
+    (lambda: d.reliability([0, 1], [[.5, .5], [.2, .8]]), "posteriors: expected one value per sample"),
+    (lambda: d.reliability([0, 1], [.5, .6], bins=0), "bins: must be at least 1"),
+    (lambda: d.reliability([], []), "y_true: no samples"),
+    (lambda: d.reliability(["a", "b"], [.5, .6]), "y_true: expected 0/1"),
+    (lambda: d.plot_reliability([0, 1], [.5, .6], bins=1.5), "bins: must be a whole number"),
+    (lambda: d.bayes_decisions(good, np.zeros((2, 2, 2)) + [[0, 1], [1, 0]]), r"ExampleCosts.from_array\(costs\)"),
+    (lambda: d.bayes_decisions(good, ExampleCosts(fp=1, fn=[1, 2, 3])), "costs: 3 samples, but posteriors has 2 rows"),
+    (lambda: d.bayes_decisions(good, zero_one, priors={"a": .5, "b": .5}, train_priors=[.5, .5]), "priors: classes"),
+    (lambda: d.bayes_decisions(good, zero_one, priors=[[.5, .5]], train_priors=[.5, .5]), "priors: expected 2 priors"),
+    (lambda: d.bayes_decisions(np.ma.masked_array(good, mask=[[0, 1], [0, 0]]), zero_one), "posteriors: 1 masked"),
+    (lambda: d.bayes_decisions([["a", "b"]], zero_one), "posteriors: expected numbers"),
+    (lambda: d.naive_decision(ExampleCosts(fp=1, fn=[1, 2]), [.5, .5]), "costs: expected one"),
+    (lambda: d.naive_decision(zero_one, [[.5, .5]]), "priors: expected 2 priors, got shape"),
+    (lambda: d.best_threshold([0, 1], [.1, .2], ExampleCosts(fp=1, fn=[1, 2, 3])), "costs: 3 samples, but y_true has 2"),
+    (lambda: d.best_threshold(["a", "c"], [.1, .2], CostMatrix.binary(classes=["a", "b"])), "y_true: label 'c'"),
+    (lambda: d.best_threshold(["a", "b"], [.1, .2], zero_one), "y_true: expected 0/1"),
+    (lambda: d.best_threshold({0: 1}, [.1], zero_one), "y_true: a dict"),
+    (lambda: d.cross_entropy(good, [0, 1], sample_weight=[1, -1]), "sample_weight: -1 at position 1"),
+    (lambda: d.cross_entropy(good, [0, 1], sample_weight=[0, 0]), "y_true: no samples"),
+    (lambda: d.cross_entropy(np.empty((0, 2)), []), "y_true: no samples"),
+    (lambda: d.cross_entropy(good, ["a", "z"], classes=["a", "b"]), "y_true: label 'z' is not in classes"),
+    (lambda: d.cross_entropy(good, ["a", "b"], classes=["a", "b", "c"]), "classes: 3 labels for 2 columns"),
+    (lambda: d.AffineCalibrator().fit(good, [0, 1]), r"log_posteriors: .*np.log\(posteriors\)"),
+    (lambda: d.AffineCalibrator(classes=["a", "b"]).fit(np.log(good), ["a", "a"]), "y_true: class b has no sample"),
+    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], priors=[.5, .6]), "priors: sum to 1.1"),
+    (lambda: d.AffineCalibrator().set_params(alpha=1), "alpha: AffineCalibrator has one parameter"),
+    (lambda: d.stratified_folds([0, 1, 1], 1), "folds: must be from 2 to 3"),
+    (lambda: d.implied_costs(10), r"threshold: must lie in \(0, 1\), got 10"),
+    (lambda: d.implied_costs("a"), "threshold: expected numbers"),
+    (lambda: d.shift_priors(good, [.5, .5], [[.5, .5], [.1, .9]]), "priors: expected 2 priors"),
 ])
 def test_bad_input_is_named(call, match):
     with pytest.raises(ValueError, match=match): call()
