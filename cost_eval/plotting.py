@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .confusion import optional_import
+from .core import check_integer, optional_import
 
 # %% ../nbs/05_plotting.ipynb #6d27b92f
 COLORS = (
@@ -30,7 +30,17 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 
 # %% ../nbs/05_plotting.ipynb #5a286ef6
 def use_style() -> None:
-    "Set the book's matplotlib defaults, and reproducible SVG output when running in a notebook."
+    """Set the book's matplotlib defaults, and reproducible SVG output when running in a notebook.
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib; the message names the extra that brings it.
+
+    Examples
+    --------
+    >>> use_style()
+    """
     plt = optional_import("matplotlib.pyplot", extra="book")
     cycler = optional_import("cycler", extra="book").cycler
     plt.rcParams.update(
@@ -70,18 +80,25 @@ def _svg_in_notebooks() -> None:
     set_matplotlib_formats("svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
 
 # %% ../nbs/05_plotting.ipynb #7d7680f8
-def ensure_axes(
-    ax=None,
-    **kwargs,
-):
+def ensure_axes(ax=None, **kwargs):
     """`ax` itself, or the Axes of a new figure.
 
     Parameters
     ----------
-    ax : optional
-        a matplotlib Axes, or None for a new figure with one
+    ax : matplotlib Axes, optional
+        None: a new figure with one
     **kwargs
         passed to `plt.subplots` when a new figure is made
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> ax = ensure_axes(figsize=(3, 2))
+    >>> ensure_axes(ax) is ax
+    True
     """
     return ax if ax is not None else optional_import("matplotlib.pyplot", extra="book").subplots(**kwargs)[1]
 
@@ -99,29 +116,44 @@ def _spread(y, gap):
     return out
 
 # %% ../nbs/05_plotting.ipynb #966adaed
-def label_lines(
-    ax,
-    lines=None,
-    fontsize=9,
-):
-    """Write each line's label to the right of its last finite point, in its own colour, without
-    overlaps.
+def label_lines(ax, lines=None, fontsize=9):
+    """Write each line's label to the right of its last finite point, in its own colour, without overlaps.
 
     Parameters
     ----------
-    ax
-        Axes whose labelled lines are to be named
-    lines : optional
+    ax : matplotlib Axes
+        whose labelled lines are to be named
+    lines : sequence, optional
         which lines; by default all with a label
-    fontsize : default 9
+    fontsize : float, default 9
         in points
+
+    Returns
+    -------
+    matplotlib Axes
+        `ax`
+
+    Raises
+    ------
+    ValueError
+        For a line without a finite point.
+
+    Examples
+    --------
+    >>> ax = ensure_axes()
+    >>> _ = ax.plot([0, 1], [0, 1], label="cost")
+    >>> [text.get_text() for text in label_lines(ax).texts]
+    ['cost']
     """
     if lines is None:
         lines = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
     ends = []
     for line in lines:
         xy = np.column_stack([np.asarray(v, float) for v in line.get_data()])
-        ends.append(xy[np.isfinite(xy).all(axis=1)][-1])
+        finite = xy[np.isfinite(xy).all(axis=1)]
+        if not len(finite):
+            raise ValueError(f"lines: {line.get_label()!r} has no finite point, so no end to name")
+        ends.append(finite[-1])
     to_points = 72 / ax.figure.dpi
     height = np.array([ax.transData.transform(end)[1] for end in ends]) * to_points
     for line, end, shift in zip(lines, ends, _spread(height, 1.25 * fontsize) - height):
@@ -138,23 +170,26 @@ def label_lines(
     return ax
 
 # %% ../nbs/05_plotting.ipynb #65c19b29
-def save_figure(
-    fig,
-    path,
-) -> list[Path]:
+def save_figure(fig, path) -> list[Path]:
     """Write `fig` as `<path>.png` and `<path>.svg`, reproducibly.
 
     Parameters
     ----------
-    fig
-        a matplotlib Figure
-    path
-        path without suffix
+    fig : matplotlib Figure
+    path : str or Path
+        without suffix
 
     Returns
     -------
-    list[Path]
+    list of Path
         the files written
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [file.name for file in save_figure(ensure_axes().figure, f"{folder}/empty")]
+    ['empty.png', 'empty.svg']
     """
     plt = optional_import("matplotlib.pyplot", extra="book")
     metadata = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
@@ -166,30 +201,34 @@ def save_figure(
     return files
 
 # %% ../nbs/05_plotting.ipynb #2656a43f
-def live_figure(
-    draw,
-    move,
-    size,
-    columns=2,
-):
+def live_figure(draw, move, size, columns=2):
     """A figure as an image widget, and the function that redraws it for new values.
 
     Parameters
     ----------
-    draw
-        draw(axes) -> artists
-    move
+    draw : callable
+        draw(axes) -> artists: what stays, and the artists that will move
+    move : callable
         move(axes, artists, **values)
-    size
+    size : tuple
         width and height in inches
-    columns : default 2
-        panels side by side
+    columns : int, default 2
+        panels side by side; with 1, `axes` is a single one
 
     Returns
     -------
-    result
+    tuple
         image widget, and a function show(**values) that redraws it
+
+    Examples
+    --------
+    >>> image, show = live_figure(lambda ax: ax.plot([0], [0], "o"),
+    ...                           lambda ax, artists, x: artists[0].set_data([x], [0]), (3, 2), columns=1)
+    >>> show(x=1)
+    >>> bytes(image.value[1:4])
+    b'PNG'
     """
+    columns = check_integer(columns, "columns", 1)
     widgets = optional_import("ipywidgets", extra="book")
     imsave = optional_import("matplotlib.image", extra="book").imsave
     figure = optional_import("matplotlib.figure", extra="book").Figure(
@@ -217,7 +256,24 @@ def live_figure(
 
 # %% ../nbs/05_plotting.ipynb #3eaf5152
 def slider(label, value, low, high, step):
-    "A slider of the book: label on the left, two decimals, continuous update."
+    """A slider of the book: label on the left, two decimals, continuous update.
+
+    Parameters
+    ----------
+    label : str
+        on the left
+    value, low, high, step : float
+        start, range, step
+
+    Returns
+    -------
+    ipywidgets.FloatSlider
+
+    Examples
+    --------
+    >>> slider("cost ratio", 5, 1, 20, 1).value
+    5.0
+    """
     widgets = optional_import("ipywidgets", extra="book")
     return widgets.FloatSlider(
         value=value,
@@ -231,24 +287,31 @@ def slider(label, value, low, high, step):
     )
 
 
-def explorer(
-    sliders,
-    image,
-    show,
-    *extra,
-):
+def explorer(sliders, image, show, *extra):
     """A box of sliders above an image; any change of a slider calls `show` with the values of all.
 
     Parameters
     ----------
-    sliders
+    sliders : dict
         name -> slider
-    image
+    image : ipywidgets.Widget
         what they move
-    show
+    show : callable
         show(**values), called at once and at every change
-    *extra
-        widgets below the image
+    *extra : ipywidgets.Widget
+        below the image
+
+    Returns
+    -------
+    ipywidgets.VBox
+
+    Examples
+    --------
+    >>> seen = []
+    >>> box = explorer({"x": slider("x", 2, 0, 9, 1)}, slider("y", 0, 0, 9, 1), lambda x: seen.append(x))
+    >>> box.children[0].children[0].value = 3
+    >>> seen
+    [2.0, 3.0]
     """
     widgets = optional_import("ipywidgets", extra="book")
 
