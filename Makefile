@@ -3,8 +3,9 @@
 
 PYTHON ?= python3
 MAKE_PY = @$(PYTHON) .ci/make.py
+export STACK FULL
 
-.PHONY: help book test lab site bench notebooks clean
+.PHONY: help book test mutants lab site bench notebooks clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,12 +13,16 @@ help:  ## this list
 book:  ## install, reproduce the papers with the data at hand, build the site into _docs/
 	$(MAKE_PY) book
 
-test:  ## install, run every check; STEPS="in-sync pytest" runs only some
+test:  ## install, run every check; STEPS="in-sync pytest" runs only some, STACK=oldest with the oldest versions, FULL=1 also what is slow
 	$(MAKE_PY) test $(STEPS)
+
+mutants:  ## install, change the numeric modules at random and see whether a test notices; N=300, SEED=0, MODULES="costs metrics"
+	$(MAKE_PY) env test
+	$(MAKE_PY) run python .ci/mutants.py $(if $(N),-n $(N)) $(if $(SEED),--seed $(SEED)) $(MODULES)
 
 lab:  ## install, open the notebooks in JupyterLab
 	$(MAKE_PY) env book
-	$(MAKE_PY) run jupyter lab nbs
+	$(MAKE_PY) lab
 
 site:  ## install, build the site into _docs/ (Quarto if it is on PATH, else Sphinx)
 	$(MAKE_PY) env book
@@ -34,4 +39,4 @@ notebooks:  ## install, export, re-run all notebooks in place; NB="index.ipynb .
 	$(MAKE_PY) run python .ci/readme.py
 
 clean:  ## remove what the targets above made
-	rm -rf .venv _docs _proc _reproduced build dist .pytest_cache .hypothesis *.egg-info
+	rm -rf .venv .venv-oldest _docs _proc _reproduced build dist .pytest_cache .hypothesis .ruff_cache *.egg-info

@@ -18,7 +18,7 @@ class SdistWithSettings(sdist):
         super().make_release_tree(base_dir, [*files, "settings.ini"])
 
 
-extras = {name: cfg[f"{name}_requirements"].split() for name in ("data", "book", "site", "scale")}
+extras = {name: cfg[f"{name}_requirements"].split() for name in ("data", "book", "site", "scale", "app")}
 extras["dev"] = sorted({r for requirements in extras.values() for r in requirements} | set(cfg["dev_requirements"].split()))
 
 setup(

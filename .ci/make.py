@@ -1,5 +1,6 @@
-"""The work behind the Makefile: `python3 .ci/make.py env|book|test`, in numbered steps, each with its time.
+"""The work behind the Makefile: `python3 .ci/make.py env|book|test|lab|mutants`, in numbered steps, each with its time.
 
+STACK=oldest works in .venv-oldest, with exactly the lower bounds of settings.ini; FULL=1 runs also what is marked slow.
 Needs nothing but a Python (any Python 3 can read this file, so that an old one gets a message and not a SyntaxError).
 """
 import hashlib
@@ -11,10 +12,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from configparser import ConfigParser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
+STACKS = {"newest": ".venv", "oldest": ".venv-oldest"}
+STACK = os.environ.get("STACK") or "newest"
+FULL = os.environ.get("FULL", "0") not in ("", "0")
+VENV = ROOT / STACKS.get(STACK, ".venv")
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / "python"
 OLDEST = (3, 11)
@@ -28,9 +33,10 @@ class Failed(Exception):
 # ---- the environment
 
 def environment(extras):
-    """Make .venv and install the project (editable) with `extras`, unless that was done before."""
+    """Make the virtual environment and install the project (editable) with `extras`, unless that was done before."""
     stamp = VENV / "installed.json"
-    digest = hashlib.sha256("\0".join([sys.version, str(ROOT), read("settings.ini"), read("setup.py")]).encode()).hexdigest()
+    parts = [sys.version, str(ROOT), STACK, read("settings.ini"), read("setup.py")]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     done = json.loads(stamp.read_text()) if stamp.exists() and PYTHON.exists() else {}
     have = set(done.get("extras", ())) if done.get("digest") == digest else set()
     if extras <= have or "dev" in have:  # dev holds all the others
@@ -38,13 +44,30 @@ def environment(extras):
     if done.get("python") != sys.version or done.get("root") != str(ROOT):
         make_venv(VENV)
     wanted = sorted(have | extras)
-    count = pip_install("-e", "%s[%s]" % (ROOT, ",".join(wanted)))
+    what = ["-e", "%s[%s]" % (ROOT, ",".join(wanted))]
+    if STACK == "oldest":
+        (VENV / "minima.txt").write_text("".join("%s==%s\n" % pin for pin in sorted(minima().items())))
+        what += ["-c", str(VENV / "minima.txt")]
+    count = install(*what)
     stamp.write_text(json.dumps({"digest": digest, "extras": wanted, "python": sys.version, "root": str(ROOT)}))
     return "%d packages installed" % count
 
 
 def read(name):
     return (ROOT / name).read_text(encoding="utf-8")
+
+
+def minima():
+    """{project: lower bound} of everything that settings.ini asks for."""
+    config = ConfigParser(delimiters=["="])
+    config.read_string(read("settings.ini"))
+    found = {}
+    for name, value in config["DEFAULT"].items():
+        if name.endswith("requirements"):
+            for project, bound in re.findall(r"(?:^|\s)([\w-]+)(?:\[[\w,]+\])?[>=]=([\d.]+)", value):
+                if found.setdefault(project, bound) != bound:
+                    raise Failed("settings.ini: %s has two lower bounds, %s and %s" % (project, found[project], bound))
+    return found
 
 
 def make_venv(folder):
@@ -83,8 +106,34 @@ def download_pip(folder):
     return wheel
 
 
+def install(*what):
+    """Install with uv, which takes seconds where pip takes minutes; with pip where uv cannot be had or does not succeed."""
+    uv = BIN / "uv"
+    if not uv.exists():
+        run_quietly(PYTHON, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "uv")
+    if uv.exists():
+        say("uv pip install %s" % " ".join(what).replace(str(ROOT), "."))
+        command = [str(uv), "pip", "install", "--python", str(PYTHON), *what]
+        done = subprocess.run(command, cwd=str(ROOT), env=uv_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        text = done.stdout.decode(errors="replace")
+        if not done.returncode:
+            return len(re.findall(r"^ \+ ", text, re.M))
+        say("uv did not succeed, trying pip; it said:\n%s" % text[-1500:])
+    return pip_install(*what)
+
+
+def uv_environment():
+    """uv does not read pip's settings: hand over the index and the certificates that the environment names for pip."""
+    env = dict(os.environ)
+    names = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_EXTRA_INDEX_URL": "UV_INDEX", "PIP_CERT": "SSL_CERT_FILE"}
+    for ours, theirs in names.items():
+        if env.get(ours):
+            env.setdefault(theirs, env[ours])
+    return env
+
+
 def pip_install(*what):
-    """pip install into .venv; one moving line on a terminal, a line every 25 packages elsewhere, everything on failure."""
+    """pip install into the environment; one moving line on a terminal, a line every 25 packages elsewhere, everything on failure."""
     say("pip install %s" % " ".join(what))
     command = [str(PYTHON), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", *what]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, cwd=str(ROOT))
@@ -117,7 +166,7 @@ def run_quietly(*command):
 
 
 def run(*command, **kwargs):
-    """Run a program of .venv in the project's folder, with its output shown; Failed if it fails."""
+    """Run a program of the virtual environment in the project's folder, with its output shown; Failed if it fails."""
     words = [str(part) for part in command]
     say("$ " + " ".join(words).replace(str(ROOT) + os.sep, ""))
     start = time.time()
@@ -128,7 +177,7 @@ def run(*command, **kwargs):
 
 
 def surroundings():
-    """The environment of every program: .venv first, output at once, each of two workers with its share of the cores."""
+    """The environment of every program: the virtual environment first, output at once, each of two workers with its share of the cores."""
     env = dict(os.environ, PATH=str(BIN) + os.pathsep + os.environ.get("PATH", ""), VIRTUAL_ENV=str(VENV), PYTHONUNBUFFERED="1")
     env.pop("PYTHONHOME", None)
     threads = str(max(1, cores() // 2))
@@ -174,30 +223,42 @@ def site(*options):
 
 # ---- make test
 
+LEFT_OUT = []  # lines on what a run did not do, for the end of the summary
+
+
 def test_in_sync():
     run(PYTHON, ".ci/in_sync.py")
 
 
 def test_notebooks():
-    count = len(list((ROOT / "nbs").glob("*.ipynb")))
-    run(BIN / "nbdev_test", "--n_workers", min(2, cores()), "--do_print", "--timing")
-    return "%d notebooks" % count
+    lines = watched(PYTHON, ".ci/check_notebooks.py", "--jobs", min(2, cores()), *(["--slow"] if FULL else []))
+    return lines[-1]
 
 
 def test_pytest():
-    """pytest, its output shown as it comes and its closing line kept for the summary."""
-    words = [str(PYTHON), "-m", "pytest", "tests", "-ra", "--durations=5", "-p", "no:cacheprovider"]
+    """pytest on both cores; its closing line is kept for the summary."""
+    lines = watched(PYTHON, "-m", "pytest", "tests", "-n", min(2, cores()), "--dist", "loadgroup", "-ra", "--durations=15",
+                    "-p", "no:cacheprovider")
+    return lines[-1].strip("= ").partition(" in ")[0]
+
+
+def watched(*command):
+    """Run a program with its output shown as it comes; its lines, without colours. Those marked as left out are kept for the summary."""
+    words = [str(word) for word in command]
     say("$ " + " ".join(words).replace(str(ROOT) + os.sep, ""))
     process = subprocess.Popen(words, cwd=str(ROOT), env=surroundings(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-    last = b""
+    lines = []
     for line in process.stdout:
         sys.stdout.buffer.write(line)
         sys.stdout.flush()
-        last = line.strip() or last
-    closing = re.sub(r"\x1b\[[0-9;]*m", "", last.decode(errors="replace")).strip("= ").partition(" in ")[0]
-    if process.wait():
-        raise Failed(closing)
-    return closing
+        text = re.sub(r"\x1b\[[0-9;]*m", "", line.decode(errors="replace")).rstrip()
+        lines += [text] if text else []
+        if text.startswith("left out: "):
+            LEFT_OUT.append(text[len("left out: "):])
+    code = process.wait()
+    if code:
+        raise Failed(lines[-1].strip("= ").partition(" in ")[0] if lines else "ended with code %d" % code)
+    return lines
 
 
 def test_package():
@@ -223,12 +284,13 @@ def test_tree(before):
 # ---- the steps
 
 def steps(command):
-    install = ("install", lambda: environment(EXTRAS[command]))
+    first = ("install", lambda: environment(EXTRAS[command]))
     if command == "book":
-        return [install, ("data", book_data), ("reproduce", book_reproduce), ("site", site)]
+        return [first, ("data", book_data), ("reproduce", book_reproduce), ("site", site)]
     before = tree_state()
-    return [install, ("in-sync", test_in_sync), ("notebooks", test_notebooks), ("site", test_site),
-            ("pytest", test_pytest), ("package", test_package), ("tree", lambda: test_tree(before))]
+    checks = [("in-sync", test_in_sync), ("notebooks", test_notebooks), ("site", test_site), ("pytest", test_pytest),
+              ("package", test_package), ("tree", lambda: test_tree(before))]
+    return [first] + [(name, step) for name, step in checks if STACK == "newest" or name not in ("in-sync", "package")]
 
 
 def perform(command, only=()):
@@ -255,9 +317,13 @@ def perform(command, only=()):
 
 def summary(command, outcome):
     failed = [name for name, verdict, _, _ in outcome if verdict != "ok"]
-    print("\nmake %s" % command)
+    print("\nmake %s%s%s" % (command, " STACK=oldest" if STACK == "oldest" else "", " FULL=1" if FULL else ""))
     for name, verdict, seconds, detail in outcome:
         print("  %-10s %-6s %6.1f s  %s" % (name, verdict, seconds, detail.partition("\n")[0]))
+    if LEFT_OUT:
+        print("left out%s:" % ("" if FULL else " (make test FULL=1 runs what is marked slow)"))
+        for line in LEFT_OUT:
+            print("  " + line)
     print("%s in %.0f s" % ("failed: " + ", ".join(failed) if failed else "all steps ok", sum(row[2] for row in outcome)), flush=True)
     return int(bool(failed))
 
@@ -266,11 +332,16 @@ def main(command, *arguments):
     if sys.version_info < OLDEST:
         sys.exit("cost_eval needs Python %d.%d or later; %s is %s.\nPoint to another one: make PYTHON=/path/to/python3.12 %s"
                  % (OLDEST + (sys.executable, sys.version.split()[0], command)))
+    if STACK not in STACKS:
+        sys.exit("STACK=%s: there are %s" % (STACK, ", ".join(sorted(STACKS))))
     if command == "env":
-        print(".venv: %s" % environment(EXTRAS[arguments[0]]))
+        print("%s: %s" % (VENV.name, environment(EXTRAS[arguments[0]])))
         return 0
-    if command == "run":  # a program of .venv, in the same surroundings as the steps
+    if command == "run":  # a program of the virtual environment, in the same surroundings as the steps
         return subprocess.run([str(BIN / arguments[0]), *arguments[1:]], cwd=str(ROOT), env=surroundings()).returncode
+    if command == "lab":
+        root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # JupyterLab refuses root otherwise
+        return main("run", "jupyter", "lab", "nbs/index.ipynb", *root, *arguments)
     return perform(command, arguments)
 
 

@@ -1,5 +1,73 @@
-"""Shared by all tests: hypothesis draws the same examples in every run and has no clock (a loaded machine is not a failure)."""
+"""Shared by all tests: hypothesis, tests that only the nightly run does, and the site, which is built once."""
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
+ROOT = Path(__file__).resolve().parent.parent
+FULL = os.environ.get("FULL", "0") not in ("", "0")
+
+# The same examples in every run and no clock (a loaded machine is not a failure); new examples every night.
 settings.register_profile("project", deadline=None, derandomize=True)
-settings.load_profile("project")
+settings.register_profile("nightly", deadline=None, max_examples=300, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("nightly" if FULL else "project"))
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes long; only `make test FULL=1` (nightly) runs it")
+    config.addinivalue_line("markers", "xdist_group(name): tests that run one after the other, in one process")
+
+
+def pytest_collection_modifyitems(items):
+    if not FULL:
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="slow: make test FULL=1 runs it"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    "Every test that was left out, by name and reason; `make test` repeats these lines at its end."
+    reasons = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        names = reasons.setdefault(reason.removeprefix("Skipped: "), {})
+        name = report.nodeid.partition("[")[0].partition("@")[0].removeprefix("tests/")
+        names[name] = names.get(name, 0) + 1
+    for reason, names in reasons.items():
+        told = (name + (f" ({count} cases)" if count > 1 else "") for name, count in names.items())
+        terminalreporter.write_line(f"left out: {reason}: {', '.join(told)}")
+
+
+def build_site(root, *options, path=None):
+    "Run .ci/site.py."
+    env = {**os.environ, **({"PATH": path} if path else {})}
+    command = [sys.executable, str(ROOT / ".ci/site.py"), "--root", str(root), *options]
+    return subprocess.run(command, capture_output=True, text=True, env=env)
+
+
+@contextlib.contextmanager
+def alone(name):
+    "One process at a time, where several run the tests."
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    (ROOT / "build").mkdir(exist_ok=True)
+    with open(ROOT / "build" / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="session")
+def docs():
+    "The site; built here only if nobody has (`make test` has), or if something changed since."
+    pytest.importorskip("myst_nb", reason='needs pip install "cost_eval[dev]"')
+    with alone("site"):
+        done = build_site(ROOT, "--strict")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return ROOT / "_docs"

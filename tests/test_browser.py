@@ -41,14 +41,11 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def site():
-    "The address of the site, built if it is not."
-    pytest.importorskip("myst_nb", reason='needs pip install "cost_eval[dev]"')
+def site(docs):
+    "The address of the site."
     if shutil.which("quarto"):
         pytest.skip("Quarto is on PATH: its pages load scripts from elsewhere")
-    done = subprocess.run([sys.executable, str(ROOT / ".ci/site.py"), "--strict"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=ROOT / "_docs"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=docs))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()

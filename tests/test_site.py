@@ -13,26 +13,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import pytest
+from conftest import build_site
 
 yaml = pytest.importorskip("yaml", reason='needs pip install "cost_eval[dev]"')
 pytest.importorskip("myst_nb", reason='needs pip install "cost_eval[dev]"')
 
 ROOT = Path(__file__).resolve().parents[1]
-SITE_PY = ROOT / ".ci/site.py"
 with_quarto = shutil.which("quarto") is not None
 sphinx_only = pytest.mark.skipif(with_quarto, reason="Quarto is on PATH and makes the pages itself")
-
-
-def build(root, *options, path=None):
-    env = {**os.environ, **({"PATH": path} if path else {})}
-    return subprocess.run([sys.executable, str(SITE_PY), "--root", str(root), *options], capture_output=True, text=True, env=env)
-
-
-@pytest.fixture(scope="module")
-def docs():
-    done = build(ROOT, "--strict")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return ROOT / "_docs"
 
 
 class Parsed(HTMLParser):
@@ -203,7 +191,8 @@ def test_llms_txt_lists_every_page(docs):
 
 
 def test_second_build_has_nothing_to_do(docs):
-    done = build(ROOT, "--strict")
+    "`docs` has seen to the first one."
+    done = build_site(ROOT, "--strict")
     assert done.returncode == 0 and "up to date" in done.stdout
 
 
@@ -291,7 +280,7 @@ def test_toy_site_is_built_and_leaves_the_tree_clean(toy):
     root = toy(*FINE)
     (root / "toy/_modidx.py").write_text("d = {'syms': {}, 'settings': {}}\n")
     before = tree(root)
-    done = build(root, "--strict")
+    done = build_site(root, "--strict")
     assert done.returncode == 0, done.stdout + done.stderr
     assert tree(root) == before
     html = (root / "_docs/first.html").read_text(encoding="utf-8")
@@ -330,7 +319,7 @@ BROKEN = {
 @sphinx_only
 def test_broken_references_fail_the_build(toy):
     "All at once: one message for each."
-    done = build(toy(*BROKEN))
+    done = build_site(toy(*BROKEN))
     assert done.returncode != 0
     missing = [said for said in BROKEN.values() if said not in done.stderr]
     assert not missing, done.stderr
@@ -340,7 +329,7 @@ def test_broken_references_fail_the_build(toy):
 @sphinx_only
 @sphinx_only
 def test_a_cell_that_fails_is_named(toy):
-    done = build(toy(("code", "#| default_exp first"), ("code", "#| export\ndef f():\n    return 1\n\n1 / 0")))
+    done = build_site(toy(("code", "#| default_exp first"), ("code", "#| export\ndef f():\n    return 1\n\n1 / 0")))
     assert done.returncode != 0 and "1 / 0" in done.stderr and "ZeroDivisionError" in done.stderr
 
 
@@ -357,7 +346,7 @@ IMPERFECT = {
 def test_imperfect_pages_fail_only_a_strict_build(toy):
     root = toy(*IMPERFECT.values())
     for options in ((), ("--strict",), ("--strict",)):  # the third: a build that skips what it has must not forget
-        done = build(root, *options)
+        done = build_site(root, *options)
         assert bool(done.returncode) == bool(options)
         assert all(said in done.stderr.lower().replace("`", "") for said in IMPERFECT), done.stderr
 
@@ -369,7 +358,7 @@ def test_imperfect_pages_fail_only_a_strict_build(toy):
 def test_sidebar_and_notebooks_must_agree(toy, change, said):
     root = toy(*FINE)
     (root / "_quarto.yml").write_text(QUARTO.replace(*change))
-    done = build(root, "--strict")
+    done = build_site(root, "--strict")
     assert done.returncode != 0 and said in done.stderr
 
 
@@ -398,7 +387,7 @@ def stand_in(folder, *, log="", leave_out=(), body="fine", code=0):
 
 
 def test_with_quarto_a_dead_link_is_found(toy, tmp_path):
-    done = build(toy("See [x](index.ipynb#none)."), path=stand_in(tmp_path / "bin"))
+    done = build_site(toy("See [x](index.ipynb#none)."), path=stand_in(tmp_path / "bin"))
     assert done.returncode != 0 and "no #none in index.ipynb" in done.stderr
 
 
@@ -412,7 +401,7 @@ def test_with_quarto_a_dead_link_is_found(toy, tmp_path):
 def test_with_quarto_the_pages_are_checked(toy, tmp_path, behaviour, said):
     root = toy(*FINE)
     before = tree(root)
-    done = build(root, "--strict", path=stand_in(tmp_path / "bin", **behaviour))
+    done = build_site(root, "--strict", path=stand_in(tmp_path / "bin", **behaviour))
     if said:
         assert done.returncode != 0 and said in done.stderr
     else:
