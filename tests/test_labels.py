@@ -47,9 +47,9 @@ def test_order_of_labels_never_changes_a_number(rows, columns, seed):
     )
     priors = rng.dirichlet(np.ones(3))
     by_name = {classes[i]: priors[i] for i in rows}
-    assert expected_cost(turned, costs) == pytest.approx(expected_cost(counts, costs), rel=1e-14)
+    assert expected_cost(turned, costs) == pytest.approx(expected_cost(counts, costs), rel=1e-12)
     assert normalized_expected_cost(turned, costs, priors=by_name) == pytest.approx(
-        normalized_expected_cost(counts, costs, priors=priors), rel=1e-14
+        normalized_expected_cost(counts, costs, priors=priors), rel=1e-12, nan_ok=True
     )
     assert (counts + turned).array.tolist() == (2 * array).tolist()
 
