@@ -1,64 +1,99 @@
-"""The cost score: against counts, scikit-learn, brute force and closed forms, and its properties."""
+"""The cost score: against counts, scikit-learn, brute force and closed forms, its options, its pictures, bad input."""
+
+import copy
+import inspect
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.metrics as sk
-from hypothesis import given, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 
+from cost_eval import cost_score as chapter
 from cost_eval import metrics
-from cost_eval.confusion import BinaryCounts
-from cost_eval.cost_score import (cost_score, cost_score_from_rates, explore_isocost, f1_cost, held_out_saving, isocost_precision, isocost_slope,
-                                  lowest_precision, multiclass_cost_score, multilabel_cost_score, paired_saving, plot_isocost, plot_threshold_cost, tune_threshold)
+from cost_eval.confusion import BinaryCounts, ConfusionCounts, confusion_counts
+from cost_eval.cost_score import (
+    Saving,
+    ThresholdTuning,
+    cost_score_from_precision,
+    cost_score_from_rates,
+    explore_isocost,
+    f1_cost,
+    held_out_saving,
+    isocost_precision,
+    isocost_slope,
+    multiclass_cost_score,
+    multilabel_cost_score,
+    paired_saving,
+    plot_isocost,
+    plot_threshold_cost,
+    tune_threshold,
+)
 
 cells = st.integers(1, 10_000)
-ratio = st.floats(.01, 100)
-share = st.floats(.01, .99)
+ratio = st.floats(0.01, 100)
+share = st.floats(0.01, 0.99)
 
 
 @pytest.fixture
 def sample():
     rng = np.random.default_rng(3)
-    y = rng.random(3000) < .15
+    y = rng.random(3000) < 0.15
     return y, np.round(rng.normal(1.5 * y), 1)  # many ties
 
 
 # ---- the score
 
+
 @given(cells, cells, cells, cells, ratio)
 def test_is_an_expected_cost_in_other_units(tp, fp, fn, tn, r):
     c = BinaryCounts(tp, fp, fn, tn)
-    score = cost_score(c.precision, c.tpr, r)
+    score = cost_score_from_precision(c.precision, c.tpr, r)
     assert_allclose(score, (fp + r * fn) / (tp + fn), rtol=1e-9)
+    assert_allclose(score, metrics.cost_score(c, r), rtol=1e-9)
     assert_allclose(score, cost_score_from_rates(c.tpr, c.fpr, c.prevalence, r) / c.prevalence, rtol=1e-9)
-    assert_allclose(score, cost_score_from_rates(c.tpr, c.fpr, c.prevalence, r, per="positive"), rtol=1e-9)
     assert_allclose(score * c.prevalence * 7, metrics.expected_cost(c, [[0, 7], [7 * r, 0]]), rtol=1e-9)
     assert 0 < score <= (1 - c.prevalence) / c.prevalence + r + 1e-9
-    assert c.precision >= lowest_precision(c.tpr, c.prevalence) - 1e-12
 
 
-@given(share, ratio, st.floats(.05, 20), ratio)
+@given(share, ratio, st.floats(0.05, 20), ratio)
 def test_contours(recall, r, level, other):
     p = isocost_precision(recall, level, r)
     if np.isnan(p):  # no precision in (0, 1] gives that score
         assert level < r * (1 - recall) * (1 + 1e-9)
         return
-    assert_allclose(cost_score(p, recall, r), level, rtol=1e-6, atol=1e-9)
+    assert_allclose(cost_score_from_precision(p, recall, r), level, rtol=1e-6, atol=1e-9)
     assert np.sign(isocost_slope(recall, level, r)) == np.sign(level - r)
     assert_allclose(isocost_precision(recall, other, other), 1 / (1 + other), rtol=1e-9)
 
 
 def test_slope_is_the_derivative():
-    recall, level, r = np.array([.4, .6, .8]), np.array([3., .9, 5.]), np.array([2., 1.5, 5.])
+    recall, level, r = np.array([0.4, 0.6, 0.8]), np.array([3.0, 0.9, 5.0]), np.array([2.0, 1.5, 5.0])
     step = 1e-6
-    difference = (isocost_precision(recall + step, level, r) - isocost_precision(recall - step, level, r)) / (2 * step)
-    assert_allclose(isocost_slope(recall, level, r), difference, rtol=1e-5, atol=1e-9)
+    ends = [isocost_precision(recall + d, level, r) for d in (-step, step)]
+    assert_allclose(isocost_slope(recall, level, r), (ends[1] - ends[0]) / (2 * step), rtol=1e-5, atol=1e-9)
+
+
+@given(st.floats(0.2, 20), st.floats(0.05, 0.95))
+def test_a_concave_curve_has_one_cheapest_point(r, part):
+    "The chapter's theorem on a quarter ellipse, by a fine grid: scores fall up to the optimum and rise after it."
+    recall = np.linspace(0.01, 1, 4001)
+    precision = 0.2 + 0.75 * np.sqrt(np.maximum(1 - (part * recall) ** 2, 0))
+    score = cost_score_from_precision(precision, recall, r)
+    if score.min() >= r:
+        return
+    below = np.flatnonzero(score < score.min() + 1e-7 * r)
+    assert np.ptp(recall[below]) < 0.05
 
 
 def test_where_nobody_is_predicted_positive():
-    assert cost_score(np.nan, 0, 3) == cost_score(1, 0, 3) == 3
-    assert np.isnan(cost_score(0, 0, 3))
-    assert_array_equal(cost_score([1, np.nan], [1, 0], 3), [0, 3])
+    assert cost_score_from_precision(np.nan, 0, 3) == cost_score_from_precision(1, 0, 3) == 3
+    assert np.isnan(cost_score_from_precision(0, 0, 3))
+    assert_array_equal(cost_score_from_precision([1, np.nan], [1, 0], 3), [0, 3])
 
 
 def test_f1_cost():
@@ -69,11 +104,12 @@ def test_f1_cost():
 
 # ---- thresholds
 
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_threshold_is_the_best_of_all(sample, weighted):
     y, s = sample
     w = np.random.default_rng(0).integers(1, 4, len(y)) if weighted else None
-    ratios = np.geomspace(.05, 50, 9)
+    ratios = np.geomspace(0.05, 50, 9)
     tuned = tune_threshold(y, s, ratios, sample_weight=w)
     thresholds = np.r_[np.unique(s), np.inf]
     decided = s >= thresholds[:, None]
@@ -81,145 +117,481 @@ def test_the_threshold_is_the_best_of_all(sample, weighted):
     fp, fn = decided @ (weight * ~y), ~decided @ (weight * y)
     scores = (fp + ratios[:, None] * fn) / (weight * y).sum()
     assert_allclose(tuned.cost_score, scores.min(1))
-    for t, low, high, p, r in zip(tuned.threshold, tuned.low, tuned.high, tuned.precision, tuned.recall):
+    rows = zip(tuned.threshold, tuned.low, tuned.high, tuned.precision, tuned.recall)
+    for t, low, high, p, r in rows:
         assert low < t <= high and not ((s > low) & (s < high)).any()
-        assert_allclose([p, r], [sk.precision_score(y, s >= t, sample_weight=w), sk.recall_score(y, s >= t, sample_weight=w)])
+        expected = [f(y, s >= t, sample_weight=w) for f in (sk.precision_score, sk.recall_score)]
+        assert_allclose([p, r], expected)
 
 
 def test_of_equal_thresholds_the_highest():
-    tuned = tune_threshold([1, 0, 1, 0], [4., 3, 2, 1], 1.)  # two alarms more, one hit and one false: no gain
-    assert tuned.high == 4 and tuned.cost_score == .5
+    tuned = tune_threshold(
+        [1, 0, 1, 0], [4.0, 3, 2, 1], 1.0
+    )  # two alarms more, one hit and one false: no gain
+    assert tuned.high == 4 and tuned.cost_score == 0.5
+
+
+def fields(record):
+    return [
+        getattr(record, name) for name in ("threshold", "low", "high", "precision", "recall", "cost_score")
+    ]
 
 
 def test_weights_are_repetitions(sample):
     y, s = sample
     w = np.random.default_rng(1).integers(0, 3, len(y))
-    for a, b in zip(tune_threshold(y, s, [.5, 5.], sample_weight=w), tune_threshold(np.repeat(y, w), np.repeat(s, w), [.5, 5.])):
+    weighted = tune_threshold(y, s, [0.5, 5.0], sample_weight=w)
+    repeated = tune_threshold(np.repeat(y, w), np.repeat(s, w), [0.5, 5.0])
+    for a, b in zip(fields(weighted), fields(repeated)):
         assert_allclose(a, b)
 
 
-@given(st.permutations(range(30)), st.floats(.1, 10))
+@given(st.permutations(range(30)), st.floats(0.1, 10))
 def test_order_and_monotone_transformations_do_not_matter(order, r):
     rng = np.random.default_rng(5)
-    y, s = rng.random(30) < .4, rng.normal(size=30)
-    a, b, c = tune_threshold(y, s, r), tune_threshold(y[list(order)], s[list(order)], r), tune_threshold(y, np.exp(s), r)
-    for one, other in zip(a, b): assert_array_equal(one, other)
+    y, s = rng.random(30) < 0.4, rng.normal(size=30)
+    a = tune_threshold(y, s, r)
+    assert a == tune_threshold(y[list(order)], s[list(order)], r)
+    c = tune_threshold(y, np.exp(s), r)
     assert_allclose([a.cost_score, a.recall], [c.cost_score, c.recall])
 
 
-def test_dearer_misses_never_raise_the_threshold(sample):
-    tuned = tune_threshold(*sample, np.geomspace(.01, 100, 60))
-    assert (np.diff(tuned.threshold[np.isfinite(tuned.threshold)]) <= 0).all() and (np.diff(tuned.recall) >= 0).all()
+def test_costlier_misses_never_raise_the_threshold(sample):
+    tuned = tune_threshold(*sample, np.geomspace(0.01, 100, 60))
+    assert (np.diff(tuned.threshold[np.isfinite(tuned.threshold)]) <= 0).all()
+    assert (np.diff(tuned.recall) >= 0).all()
 
 
 def test_target_prevalence_is_a_weight(sample):
     y, s = sample
-    w = np.where(y, .4 / y.mean(), .6 / (1 - y.mean()))
-    moved, weighted = tune_threshold(y, s, [.5, 5.], prevalence=.4), tune_threshold(y, s, [.5, 5.], sample_weight=w)
-    for a, b in zip(moved, weighted): assert_allclose(a, b)
+    w = np.where(y, 0.4 / y.mean(), 0.6 / (1 - y.mean()))
+    moved = tune_threshold(y, s, [0.5, 5.0], prevalence=0.4)
+    weighted = tune_threshold(y, s, [0.5, 5.0], sample_weight=w)
+    for a, b in zip(fields(moved), fields(weighted)):
+        assert_allclose(a, b)
+    assert not np.allclose(moved.cost_score, tune_threshold(y, s, [0.5, 5.0]).cost_score)
 
 
 def test_calibrated_scores_need_no_tuning():
     rng = np.random.default_rng(0)
     p = rng.beta(1, 4, 400_000)
     y = rng.random(len(p)) < p
-    for r in (.5, 2, 10):
+    for r in (0.5, 2, 10):
         here = metrics.cost_score(BinaryCounts.from_labels(y, p >= 1 / (1 + r)), r)
         assert here <= tune_threshold(y, p, r).cost_score * 1.003
 
 
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 8)), min_size=3, max_size=40))
+@settings(deadline=None)
+def test_the_threshold_of_the_largest_f1_is_the_cheapest_at_its_own_ratio(cases):
+    "Equation (3.10), for any scores: 2/F - 1."
+    y, s = (np.array(v) for v in zip(*cases))
+    if y.all() or not y.any():
+        return
+    best = max(sk.f1_score(y, s >= t) for t in np.unique(s))
+    if best == 1:
+        return
+    at = [t for t in np.unique(s) if np.isclose(sk.f1_score(y, s >= t), best)]
+    r = 2 / best - 1
+    for t in at:
+        score = metrics.cost_score(BinaryCounts.from_labels(y, s >= t), r)
+        assert_allclose(score, tune_threshold(y, s, r).cost_score)
+
+
+def test_results_are_records(sample):
+    tuned = tune_threshold(*sample, [1.0, 5.0])
+    assert tuned == tune_threshold(*sample, [1.0, 5.0]) and tuned != tune_threshold(*sample, [1.0, 6.0])
+    assert (
+        isinstance(tuned, ThresholdTuning)
+        and pickle.loads(pickle.dumps(tuned)) == copy.deepcopy(tuned) == tuned
+    )
+    assert tuned.to_frame()["cost_ratio"].tolist() == [1, 5] and len(repr(tuned)) < 300
+    one = tune_threshold(*sample, 5.0)
+    assert all(isinstance(v, float) for v in fields(one))
+    saving = held_out_saving(*sample, 1.5, 0.5, 8.0, rng=0)
+    assert isinstance(saving, Saving) and isinstance(saving.saving, float) and len(repr(saving)) < 300
+    assert saving.to_frame().shape[0] == 1
+
+
 # ---- savings
+
 
 def test_saving_interval_against_resampled_cases(sample):
     y, s = sample
-    ours = held_out_saving(y, s, 1.5, .5, 8., rng=0)
+    ours = held_out_saving(y, s, 1.5, 0.5, 8.0, rng=0)
     rng, n = np.random.default_rng(1), len(y)
-    cost = np.stack([np.where(y, 8. * (s < t), s >= t) for t in (1.5, .5)])
-    draws = np.array([1 - np.divide(*cost[::-1][:, rng.integers(n, size=n)].mean(1)) for _ in range(2000)])
-    assert_allclose([ours.low, ours.high], np.quantile(draws, [.025, .975]), atol=.015)
+    cost = np.stack([np.where(y, 8.0 * (s < t), s >= t) for t in (1.5, 0.5)])
+    draws = [1 - np.divide(*cost[::-1][:, rng.integers(n, size=n)].mean(1)) for _ in range(2000)]
+    assert_allclose([ours.low, ours.high], np.quantile(draws, [0.025, 0.975]), atol=0.015)
     assert_allclose(ours.saving, 1 - cost[1].sum() / cost[0].sum())
     assert_allclose(ours.cost_scores, cost.sum(1) / y.sum())
     assert ours.distribution.shape == (10_000,)
 
 
+def test_saving_at_another_prevalence_against_resampled_classes(sample):
+    y, s = sample
+    ours = held_out_saving(y, s, 1.5, 0.5, 8.0, prevalence=0.4, rng=0)
+    rng, rows = np.random.default_rng(1), {k: np.flatnonzero(y == k) for k in (False, True)}
+
+    def scores(pick):
+        fpr = [(s[pick[False]] >= t).mean() for t in (1.5, 0.5)]
+        fnr = [(s[pick[True]] < t).mean() for t in (1.5, 0.5)]
+        return np.array(fpr) * 0.6 / 0.4 + 8 * np.array(fnr)
+
+    assert_allclose(ours.cost_scores, scores(rows))
+    draws = [scores({k: rng.choice(v, len(v)) for k, v in rows.items()}) for _ in range(2000)]
+    draws = [1 - b / a for a, b in draws]
+    assert_allclose([ours.low, ours.high], np.quantile(draws, [0.025, 0.975]), atol=0.015)
+
+
+def test_saving_covers_the_true_one():
+    "200 samples of a normal model; a nominal 90 % interval holds the population's saving in 80 to 97 %."
+    population = [
+        metrics.cost_score(BinaryCounts.from_rates(1, 0.3, ndtr(-t), ndtr(t - 1.5)), 4.0) for t in (1.5, 0.5)
+    ]
+    truth, inside = 1 - population[1] / population[0], 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        y = rng.random(300) < 0.3
+        s = rng.normal(1.5 * y)
+        found = held_out_saving(y, s, 1.5, 0.5, 4.0, confidence=0.9, n_resamples=400, rng=seed)
+        inside += found.low <= truth <= found.high
+    assert 160 <= inside <= 195
+
+
 def test_saving_of_weighted_cases_is_that_of_repeated_ones(sample):
     y, s = sample
     w = np.where(y, 1, 4)
-    a, b = held_out_saving(y, s, 1.5, .5, [1., 8.], sample_weight=w, rng=0), held_out_saving(np.repeat(y, w), np.repeat(s, w), 1.5, .5, [1., 8.], rng=0)
+    ratios = [1.0, 8.0]
+    a = held_out_saving(y, s, 1.5, 0.5, ratios, sample_weight=w, rng=0)
+    b = held_out_saving(np.repeat(y, w), np.repeat(s, w), 1.5, 0.5, ratios, rng=0)
     assert_allclose(a.saving, b.saving)
     assert_allclose(a.cost_scores, b.cost_scores)
     assert (a.high - a.low > b.high - b.low).all()  # four copies of a case are not four cases
 
 
+def test_many_thresholds_at_once_are_each_by_itself(sample):
+    y, s = sample
+    ratios = np.array([0.5, 2.0, 8.0])
+    tuned = tune_threshold(y[:1500], s[:1500], ratios)
+    together = held_out_saving(y[1500:], s[1500:], 1.5, tuned.threshold, ratios, rng=0)
+    for k, r in enumerate(ratios):
+        decisions = s[1500:] >= 1.5, s[1500:] >= tuned.threshold[k]
+        alone = paired_saving(y[1500:], *decisions, r, rng=1)
+        assert_allclose([together.saving[k], *together.cost_scores[:, k]], [alone.saving, *alone.cost_scores])
+        assert_allclose([together.low[k], together.high[k]], [alone.low, alone.high], atol=0.03)
+
+
 def test_saving_is_reproducible_and_zero_against_itself(sample):
     y, s = sample
-    a, b = (held_out_saving(y, s, 1., .5, 3., rng=7) for _ in range(2))
-    assert_array_equal(a.distribution, b.distribution)
-    same = paired_saving(y, s > 1, s > 1, [1., 3.], rng=0)
+    a, b = (held_out_saving(y, s, 1.0, 0.5, 3.0, rng=7) for _ in range(2))
+    assert a == b
+    same = paired_saving(y, s > 1, s > 1, [1.0, 3.0], rng=0)
     assert_array_equal([same.saving, same.low, same.high], np.zeros((3, 2)))
+
+
+def test_a_saving_against_nothing_is_minus_infinity_never_nan():
+    "FINDINGS A6: resamples in which the first decisions cost nothing."
+    y = np.repeat([0, 1], 10)
+    perfect, worse = y.copy(), y.copy()
+    perfect[3], worse[[3, 4, 5]] = 1, 1  # one false alarm: a third of the resamples miss it
+    found = paired_saving(y, perfect, worse, 5.0, rng=0)
+    assert found.low == -np.inf and np.isfinite([found.saving, found.high]).all()
+    assert not np.isnan(found.distribution).any()
+    nothing = paired_saving(y, y, worse, 5.0, rng=0)
+    assert nothing.saving == nothing.low == -np.inf and nothing.cost_scores[0] == 0
+    both = paired_saving(y, y, y, 5.0, rng=0)
+    assert both.saving == both.low == both.high == 0
+
+
+def test_infinite_thresholds_are_nobody_and_everybody(sample):
+    y, s = sample
+    found = held_out_saving(y, s, np.inf, -np.inf, 9.0, rng=0)
+    assert_allclose(found.cost_scores, [9, (1 - y.mean()) / y.mean()])
 
 
 # ---- several classes
 
+
 def test_averages_against_scikit_learn():
     rng = np.random.default_rng(2)
     y, d = rng.integers(5, size=(2, 400))
-    matrices, r = sk.multilabel_confusion_matrix(y, d), np.array([1., 2, 3, 4, 5])
+    matrices, r = sk.multilabel_confusion_matrix(y, d), np.array([1.0, 2, 3, 4, 5])
     each = (matrices[:, 0, 1] + r * matrices[:, 1, 0]) / matrices[:, 1].sum(1)
     counts = sk.confusion_matrix(y, d)
     support = counts.sum(1)
     assert_allclose(multiclass_cost_score(counts, r, average=None), each)
-    for average, value in (("macro", each.mean()), ("weighted", np.average(each, weights=support)), ("harmonic", 1 / np.mean(1 / each)),
-                           ("micro", (each * support).sum() / support.sum())):
+    expected = {
+        "macro": each.mean(),
+        "weighted": np.average(each, weights=support),
+        "harmonic": 1 / np.mean(1 / each),
+        "micro": (each * support).sum() / support.sum(),
+    }
+    for average, value in expected.items():
         assert_allclose(multiclass_cost_score(counts, r, average=average), value)
         assert_allclose(multilabel_cost_score(matrices, r, average=average), value)
-        assert_allclose(multiclass_cost_score(np.stack([counts, 2 * counts]), r, average=average), [value, value])
-    assert_allclose(multiclass_cost_score([[90, 10], [3, 7]], 4., average=None)[1], cost_score(7 / 17, .7, 4.))
+        assert_allclose(
+            multiclass_cost_score(np.stack([counts, 2 * counts]), r, average=average), [value] * 2
+        )
+    weights = np.array([1.0, 0, 2, 5, 1])
+    for average, value in (("macro", weights @ each), ("harmonic", 1 / (weights @ (1 / each) / 9) * 9)):
+        assert_allclose(multiclass_cost_score(counts, r, average=average, weights=weights), value / 9)
+        assert_allclose(multilabel_cost_score(matrices, r, average=average, weights=weights), value / 9)
+    binary = multiclass_cost_score([[90, 10], [3, 7]], 4.0, average=None)[1]
+    assert_allclose(binary, cost_score_from_precision(7 / 17, 0.7, 4.0))
+
+
+def test_labels_travel():
+    y = ["ward", "icu", "home", "icu", "ward", "home", "home"]
+    d = ["ward", "home", "home", "icu", "icu", "home", "ward"]
+    counts = confusion_counts(y, d)
+    by_label = {"icu": 10.0, "home": 1.0, "ward": 3.0}
+    in_order = [by_label[label] for label in counts.classes]
+    right = multiclass_cost_score(counts.array, in_order)
+    assert (
+        multiclass_cost_score(counts, by_label) == right == multiclass_cost_score(counts, pd.Series(by_label))
+    )
+    other = confusion_counts(y, d, classes=["ward", "icu", "home"])
+    assert multiclass_cost_score(other, by_label) == pytest.approx(right)
+    assert multiclass_cost_score(other, by_label, weights=by_label) == pytest.approx(
+        multiclass_cost_score(counts.array, in_order, weights=in_order)
+    )
+    shuffled = ConfusionCounts(
+        counts.array[:, [2, 0, 1]], classes=counts.classes, decisions=[counts.classes[i] for i in (2, 0, 1)]
+    )
+    assert multiclass_cost_score(shuffled, by_label) == right
+    frame = pd.crosstab(pd.Series(y, name="true"), pd.Series(d, name="decision"))
+    assert multiclass_cost_score(frame[["ward", "home", "icu"]], by_label) == right
+    with pytest.raises(ValueError, match="icu.*ward"):
+        multiclass_cost_score(counts, {"icu": 1.0, "home": 1.0, "bed": 1.0})
 
 
 def test_an_empty_class_is_nan():
-    assert np.isnan(multiclass_cost_score([[3, 1, 0], [0, 2, 0], [0, 0, 0]], 1.))
+    assert np.isnan(multiclass_cost_score([[3, 1, 0], [0, 2, 0], [0, 0, 0]], 1.0))
+
+
+def test_a_perfect_class_makes_the_harmonic_mean_zero():
+    assert multiclass_cost_score([[3, 0, 0], [0, 2, 1], [0, 1, 2]], 1.0, average="harmonic") == 0
 
 
 # ---- pictures
 
-def test_plots_show_the_optimum(sample):
+
+@pytest.fixture
+def plt():
     import matplotlib
+
     matplotlib.use("Agg")
-    ax = plot_isocost(5., y_true=sample[0], scores=sample[1], prevalence=.05)
-    best = tune_threshold(*sample, 5., prevalence=.05)
-    dot = next(line for line in ax.lines if line.get_marker() == "o")
-    assert_allclose([dot.get_xdata()[0], dot.get_ydata()[0]], [best.recall, best.precision])
-    ax = plot_threshold_cost(*sample, [1., 5.])
-    assert min(ax.lines[1].get_ydata()) == pytest.approx(tune_threshold(*sample, 5.).cost_score)
+    import matplotlib.pyplot as plt
+
+    yield plt
+    plt.close("all")
+
+
+def dot(ax):
+    "Where the plotted optimum is."
+    line = next(line for line in ax.lines if line.get_marker() == "o")
+    return line.get_xdata()[0], line.get_ydata()[0]
+
+
+def test_plots_show_the_optimum(sample, plt):
+    y, s = sample
+    best = tune_threshold(y, s, 5.0, prevalence=0.05)
+    ax = plot_isocost(5.0, y_true=y, scores=s, prevalence=0.05)
+    assert_allclose(dot(ax), [best.recall, best.precision])
+    ax = plot_isocost(5.0, y_true=y, scores=s, prevalence=0.05, plane="rates")
+    fpr = (s[~y] >= best.threshold).mean()
+    assert_allclose(dot(ax), [fpr, best.recall], atol=1e-9)
+    line, curve = ax.lines[-2].get_data(), ax.lines[-3].get_data()
+    assert (np.interp(curve[0], *line) >= curve[1] - 1e-9).all()  # no point of the curve beyond the line
+    slope = (line[1][1] - line[1][0]) / (line[0][1] - line[0][0])
+    assert slope == pytest.approx(0.95 / (0.05 * 5))
+    ax = plot_threshold_cost(y, s, [1.0, 5.0])
+    lowest = tune_threshold(y, s, [1.0, 5.0])
+    dots = [line for line in ax.lines if line.get_marker() == "o"]
+    assert_allclose([d.get_ydata()[0] for d in dots], lowest.cost_score)
+    thick = [line for line in ax.lines if line.get_linewidth() == 6]
+    for line, score in zip(thick, lowest.cost_score):
+        assert np.nanmax(line.get_ydata()) <= 1.05 * score
+
+
+def test_options_of_the_plots_matter(sample, plt):
+    y, s = sample
+    plain = plot_isocost(5.0, y_true=y, scores=s)
+    assert len(plot_isocost(5.0, levels=[1, 2, 3]).lines) == 3
+    w = np.where(y, 3.0, 1.0)
+    assert dot(plot_isocost(5.0, y_true=y, scores=s, sample_weight=w)) != dot(plain)
+    ax = plt.figure().add_subplot()
+    assert plot_isocost(5.0, ax=ax) is ax and plot_threshold_cost(y, s, ax=ax) is ax
+    base = dot(plot_threshold_cost(y, s, 5.0))
+    assert dot(plot_threshold_cost(y, s, 5.0, prevalence=0.02)) != base
+    assert dot(plot_threshold_cost(y, s, 5.0, sample_weight=w)) != base
+
+    def thick(**options):
+        lines = plot_threshold_cost(y, s, 5.0, **options).lines
+        return np.isfinite(next(line for line in lines if line.get_linewidth() == 6).get_ydata()).sum()
+
+    assert thick(near=0) < thick() < thick(near=0.5)
+
+
+def test_a_saving_draws_itself(sample, plt):
+    y, s = sample
+    found = held_out_saving(y, s, 1.5, 0.5, [8.0, 0.5, 2.0], rng=0)
+    x, line = found.plot().lines[0].get_data()
+    assert_allclose(x, [0.5, 2, 8])
+    assert_allclose(line, 100 * found.saving[[1, 2, 0]])
+    ax = plt.figure().add_subplot()
+    assert held_out_saving(y, s, 1.5, 0.5, 8.0, rng=0).plot(ax) is ax
 
 
 def test_widget_follows_its_sliders():
     widget = explore_isocost()
     sliders, image, table = widget.children
     before = image.value, table.value
-    sliders.children[1].value = .4
+    sliders.children[1].value = 0.4
     assert image.value != before[0] and table.value != before[1]
-    pi, r = .4, 10**.5
+    pi, r = 0.4, 10**1.6
     at = 1 + np.log((1 - pi) / (pi * r)) / 2
     assert f"{1000 * ((1 - pi) * ndtr(-at) + r * pi * ndtr(at - 2)):.1f}" in table.value
 
 
+@pytest.mark.parametrize(
+    "log_ratio, prevalence, separation", [(1.6, 0.1, 2.0), (-0.3, 0.4, 2.0), (0, 0.5, 3.0)]
+)
+def test_the_widget_draws_a_tangent(plt, log_ratio, prevalence, separation):
+    "On both planes the red contour passes through the dot, and the curve does not cross it."
+    fig, axes = plt.subplots(1, 2)
+    artists = chapter._draw_isocost(axes)
+    chapter._move_isocost(axes, artists, log_ratio, prevalence, separation)
+    for grey, curve, red, tangent, point in artists[0]:
+        x, line = (v[np.isfinite(red.get_ydata())] for v in red.get_data())
+        assert np.interp(point.get_xdata()[0], x, line) == pytest.approx(point.get_ydata()[0], abs=2e-3)
+        cx, cy = curve.get_data()
+        seen = (cx > x[0]) & (cx < x[-1])
+        assert (cy[seen] <= np.interp(cx[seen], x, line) + 2e-3).all()
+    _, _, _, tangent, point = artists[0][0]
+    x, line = tangent.get_data()
+    step = (line[-1] - line[0]) / (x[-1] - x[0])
+    score = cost_score_from_precision(point.get_ydata()[0], point.get_xdata()[0], 10**log_ratio)
+    assert step == pytest.approx(isocost_slope(point.get_xdata()[0], score, 10**log_ratio))
+
+
+# ---- every option matters
+
+OPTIONS = {
+    "prevalence": 0.5,
+    "confidence": 0.5,
+    "n_resamples": 300,
+    "sample_weight": np.r_[np.full(1500, 2.0), np.full(1500, 1.0)],
+    "rng": 5,
+    "cost_ratio": 2.0,
+}
+BASE = {"rng": 0, "n_resamples": 200, "cost_ratio": 8.0}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("function", [tune_threshold, paired_saving, held_out_saving])
+def test_every_option_changes_the_result(sample, function, option):
+    known = inspect.signature(function).parameters
+    if option not in known:
+        return
+    y, s = sample
+    given = {
+        tune_threshold: (y, s),
+        paired_saving: (y, s >= 1.5, s >= 0.5),
+        held_out_saving: (y, s, 1.5, 0.5),
+    }[function]
+    base = {name: value for name, value in BASE.items() if name in known}
+    a, b = function(*given, **base), function(*given, **(base | {option: OPTIONS[option]}))
+    assert a != b
+    untested = (
+        set(known)
+        - set(OPTIONS)
+        - {"y_true", "scores", "decisions_a", "decisions_b", "threshold_a", "threshold_b"}
+    )
+    assert not untested
+
+
+def test_public_names_are_documented_with_examples():
+    missing = [
+        name
+        for name in chapter.__all__
+        if not (inspect.getdoc(getattr(chapter, name)) or "").strip()
+        or (
+            inspect.isfunction(getattr(chapter, name))
+            and name != "explore_isocost"
+            and ">>>" not in getattr(chapter, name).__doc__
+        )
+    ]
+    assert not missing
+
+
 # ---- bad input
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: cost_score(.5, .5, 0), "cost_ratio"), (lambda: cost_score(.5, .5, np.nan), "cost_ratio"), (lambda: cost_score(.5, .5, np.inf), "cost_ratio"),
-    (lambda: cost_score(1.2, .5, 1), "precision"), (lambda: cost_score(.5, 1.2, 1), "recall"), (lambda: cost_score(0, .5, 1), "impossible"),
-    (lambda: cost_score(np.nan, .5, 1), "precision"), (lambda: cost_score(.1, 1, 1, prevalence=.2), "least possible"),
-    (lambda: cost_score_from_rates(1.1, .5, .2, 1), "tpr"), (lambda: cost_score_from_rates(.5, -1, .2, 1), "fpr"), (lambda: cost_score_from_rates(.5, .5, 1, 1), "prevalence"),
-    (lambda: isocost_precision(.5, -1, 1), "cost_score"), (lambda: isocost_precision(2, 1, 1), "recall"), (lambda: f1_cost(-1), "f1"),
-    (lambda: tune_threshold([0, 0], [1, 2], 1), "only class 0"), (lambda: tune_threshold([1, 1], [1, 2], 1), "only class 1"), (lambda: tune_threshold([], [], 1), "y_true"),
-    (lambda: tune_threshold([0, 1], [1, np.nan], 1), "scores"), (lambda: tune_threshold([0, 1], [1, 2, 3], 1), "scores"), (lambda: tune_threshold([0, 1], [1, 2], -1), "cost_ratio"),
-    (lambda: tune_threshold([0, 1], [1, 2], 1, prevalence=1.5), "prevalence"), (lambda: tune_threshold([0, 1], [1, 2], 1, sample_weight=[1, -1]), "sample_weight"),
-    (lambda: paired_saving([0, 1], [0, 1], [0], 1), "decisions_b"), (lambda: paired_saving([0, 0], [0, 1], [0, 1], 1), "no positive"),
-    (lambda: held_out_saving([0, 1], [0, 1], .5, .5, 1, confidence=95), "confidence"), (lambda: held_out_saving([0, 1], [0, 1], .5, .5, 1, n_resamples=10), "n_resamples"),
-    (lambda: multiclass_cost_score([[1, 2, 3], [1, 2, 3]], 1), "counts"), (lambda: multiclass_cost_score([[1, -2], [1, 2]], 1), "counts"),
-    (lambda: multiclass_cost_score([[1, 2], [1, 2]], [1, 2, 3]), "cost_ratios"), (lambda: multiclass_cost_score([[1, 2], [1, 2]], 1, average="median"), "average"),
-    (lambda: multilabel_cost_score([[1, 2], [1, 2]], 1), "a label"), (lambda: plot_isocost(1, y_true=[0, 1]), "both or neither")])
+NUMBERS = [
+    (lambda: cost_score_from_precision(0.5, 0.5, 0), "cost_ratio"),
+    (lambda: cost_score_from_precision(0.5, 0.5, np.nan), "cost_ratio"),
+    (lambda: cost_score_from_precision(0.5, 0.5, np.inf), "cost_ratio"),
+    (lambda: cost_score_from_precision(0.5, 0.5, "10"), "cost_ratio"),
+    (lambda: cost_score_from_precision(1.2, 0.5, 1), "precision"),
+    (lambda: cost_score_from_precision(50, 0.5, 1), "percentages"),
+    (lambda: cost_score_from_precision(0.5, 1.2, 1), "recall"),
+    (lambda: cost_score_from_precision(0.5, np.nan, 1), "recall"),
+    (lambda: cost_score_from_precision(0, 0.5, 1), "impossible"),
+    (lambda: cost_score_from_precision(np.nan, 0.5, 1), "without alarms"),
+    (lambda: cost_score_from_rates(1.1, 0.5, 0.2, 1), "tpr"),
+    (lambda: cost_score_from_rates(0.5, -1, 0.2, 1), "fpr"),
+    (lambda: cost_score_from_rates(0.5, 0.5, 1, 1), "prevalence"),
+    (lambda: isocost_precision(0.5, -1, 1), "cost_score"),
+    (lambda: isocost_precision(2, 1, 1), "recall"),
+    (lambda: f1_cost(-1), "f1"),
+]
+THRESHOLDS = [
+    (lambda: tune_threshold([0, 0], [1, 2], 1), "no case of class 1"),
+    (lambda: tune_threshold([1, 1], [1, 2], 1), "no case of class 0"),
+    (lambda: tune_threshold([], [], 1), "y_true"),
+    (lambda: tune_threshold([0, 1, 2], [1, 2, 3], 1), "y_true"),
+    (lambda: tune_threshold([0, 1], [1, np.nan], 1), "scores"),
+    (lambda: tune_threshold([0, 1], [1, 2, 3], 1), "scores"),
+    (lambda: tune_threshold([0, 1], [1, 2], -1), "cost_ratio"),
+    (lambda: tune_threshold([0, 1], [1, 2], 1, prevalence=1.5), "prevalence"),
+    (lambda: tune_threshold([0, 1], [1, 2], 1, sample_weight=[1, -1]), "sample_weight"),
+    (lambda: tune_threshold([0, 1], [1, 2], 1, sample_weight=[1, 0]), "class 1 have weight 0"),
+    (lambda: tune_threshold([0, 1], [1, 2], 1, sample_weight=[0, 1]), "class 0 have weight 0"),
+]
+SAVINGS = [
+    (lambda: paired_saving([0, 1], [0, 1], [0], 1), "decisions_b"),
+    (lambda: paired_saving([0, 0], [0, 1], [0, 1], 1), "no positive"),
+    (lambda: paired_saving([0, 1], [0, 1], [0, 1], 1, sample_weight=[1, 0]), "no positive"),
+    (lambda: paired_saving([1, 1], [0, 1], [0, 1], 1, prevalence=0.5), "class 0"),
+    (lambda: held_out_saving([0, 1], [0, 1], 0.5, 0.5, 1, confidence=95), "confidence"),
+    (lambda: held_out_saving([0, 1], [0, 1], 0.5, 0.5, 1, n_resamples=10), "n_resamples"),
+    (lambda: held_out_saving([0, 1], [0, 1], np.nan, 0.5, 1), "threshold_a"),
+    (lambda: held_out_saving([0, 1], [0, 1], 0.5, [0.1, 0.2], 1), "threshold_b"),
+    (lambda: held_out_saving([0, 1], [0, 1, 2], 0.5, 0.5, 1), "scores"),
+    (
+        lambda: held_out_saving(np.arange(5000) % 2, np.arange(5000), 1, 2, 1, sample_weight=np.arange(5000)),
+        "distinct",
+    ),
+]
+CLASSES = [
+    (lambda: multiclass_cost_score([[1, 2, 3], [1, 2, 3]], 1), "counts"),
+    (lambda: multiclass_cost_score([[1, -2], [1, 2]], 1), "counts"),
+    (lambda: multiclass_cost_score([[1, 2], [1, 2]], [1, 2, 3]), "cost_ratios"),
+    (lambda: multiclass_cost_score([[1, 2], [1, 2]], 1, average="macros"), "did you mean 'macro'"),
+    (lambda: multiclass_cost_score([[1, 2], [1, 2]], 1, weights=[1, 2, 3]), "weights"),
+    (lambda: multiclass_cost_score([[1, 2], [1, 2]], 1, weights=[0, 0]), "weights"),
+    (lambda: multiclass_cost_score([[1, 2], [1, 2]], 1, weights=[1, 2], average="micro"), "weights"),
+    (lambda: multilabel_cost_score([[1, 2], [1, 2]], 1), "a label"),
+    (lambda: plot_isocost(1, y_true=[0, 1]), "both or neither"),
+    (lambda: plot_isocost(1, plane="rate"), "did you mean 'rates'"),
+    (lambda: plot_isocost(1, plane="rates"), "prevalence"),
+    (lambda: plot_isocost([1, 2]), "cost_ratio"),
+    (lambda: plot_threshold_cost([0, 1], [0, 1], near=-1), "near"),
+]
+
+
+@pytest.mark.parametrize("call, message", [*NUMBERS, *THRESHOLDS, *SAVINGS, *CLASSES])
 def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message): call()
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -26,7 +26,7 @@ from scipy.stats import norm, t as student
 
 from .. import datasets
 from ..confusion import BinaryCounts, ThresholdCounts, optional_import, threshold_counts
-from ..cost_score import cost_score, isocost_precision
+from ..cost_score import cost_score_from_precision as cost_score, isocost_precision
 from ..metrics import cost_score as counted_cost_score, f_beta
 from ..plotting import COLORS, use_style
 from ..reproduce import Reproduction, compare, published, reproduces
