@@ -653,6 +653,8 @@ def same(a, b) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         a, b = np.asarray(a), np.asarray(b)
         return np.array_equal(a, b, equal_nan=a.dtype.kind == "f" and b.dtype.kind == "f")
+    if hasattr(a, "equals"):
+        return a.equals(b)
     if isinstance(a, float) and isinstance(b, float):
         return a == b or (a != a and b != b)
     return bool(a == b)
