@@ -134,6 +134,25 @@ def numbers(value, name: str) -> np.ndarray:
     return array.astype(float, copy=False)
 
 
+def check_within(value, name: str, low, high, where: str):
+    """`value` as floats between `low` and `high`, which may be arrays; put on the end if rounding passed it.
+
+    `ValueError` for NaN and for the first number outside, with the limits that hold for it; `where` says of what.
+    """
+    value = numbers(value, name)
+    if np.isnan(value).any():
+        raise ValueError(
+            f"{name}: NaN has no place in {where}; drop it, or say what an undefined value is worth"
+        )
+    slack = 1e-9 * (1 + np.minimum(np.abs(value), 1e9))
+    good = (value >= low - slack) & (value <= high + slack)
+    if not good.all():
+        value, low, high, good = np.broadcast_arrays(value, low, high, good)
+        i = np.unravel_index(np.argmin(good), good.shape)
+        raise ValueError(f"{name}: {value[i]:g} is outside [{low[i]:.6g}, {high[i]:.6g}], {where}")
+    return np.clip(value, low, high)
+
+
 def check_integer(value, name: str, low: int = 0, high: float = np.inf, *, hint: str = "") -> int:
     "`value` as an int if it is a whole number of the range (ends included)."
     try:
