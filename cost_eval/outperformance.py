@@ -134,7 +134,11 @@ def _checked(reference: Reference) -> Reference:
             "a distribution of error rates needs the support [0, 1]"
         )
     share = np.asarray(reference.fpr_cdf(grid[:, None], recall), float) + 0 * recall
-    if not ((share >= 0) & (share <= 1)).all() or (np.diff(share, axis=0) < 0).any() or (share[-1] < 1).any():
+    if (
+        not ((share >= 0) & (share <= 1)).all()
+        or (np.diff(share, axis=0) < -1e-6).any()
+        or (share[-1] < 1).any()
+    ):
         raise ValueError(
             f"reference: fpr_cdf(fpr, recall) of {reference.name!r} must rise from fpr = 0 to 1 and be 1 at "
             f"the end; "

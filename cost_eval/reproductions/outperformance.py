@@ -22,22 +22,22 @@ import numpy as np
 from scipy.stats import t as student
 
 from .. import datasets
-from ..confusion import BinaryCounts, optional_import, threshold_counts
+from ..confusion import BinaryCounts, threshold_counts
 from ..metrics import f_beta, mcc
-from cost_eval.outperformance import (
+from cost_eval.curves import (
     curve_auc,
     ideal_auc,
     normalized_auc,
-    outperformance,
     outperformance_curve,
     outperformance_curve_auc,
     outperformance_curve_point,
     performance_curve,
     plot_tree_curves,
-    plot_unit_square,
     sample_directed_binary_tree,
     worst_auc,
 )
+from ..core import optional_import
+from ..outperformance import outperformance, plot_unit_square
 from ..plotting import COLORS, label_lines, use_style
 from ..reproduce import Reproduction, compare, published, reproduces
 
@@ -455,12 +455,14 @@ def score_notes(item, paper, ours, errors) -> dict:
             step = steps["pr" if item in ("table6", "table7") else "lift", area, pi]
             if abs(step - value) <= 0.0005 + errors[cell] + 3 * noise:
                 notes[cell] = (
-                    f"ours is exact; step sums over trees of depth {STEPS['depth']}, which fit all areas, give {step:.4f}"
+                    f"ours is exact; step sums over trees of depth {STEPS['depth']}, which fit all areas, "
+                    f"give {step:.4f}"
                 )
         elif abs(ours[cell] - value) <= 0.0005 + errors[cell] + 3 * noise:
             times = (abs(ours[cell] - value) - 0.0005 - errors[cell]) / noise
             notes[cell] = (
-                f"ours is exact; the published score is a Monte Carlo estimate, {times:.1f} standard errors of 10,000 curves off"
+                f"ours is exact; the published score is a Monte Carlo estimate, {times:.1f} standard errors "
+                f"of 10,000 curves off"
             )
     return notes
 
