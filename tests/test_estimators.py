@@ -1,0 +1,343 @@
+"""cost_eval.estimators: scikit-learn's own checks, and numbers by hand."""
+import pickle
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    StratifiedKFold,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_estimator
+
+from cost_eval.confusion import confusion_counts
+from cost_eval.costs import CostMatrix, ExampleCosts, losses
+from cost_eval.decisions import AffineCalibrator, bayes_decisions
+from cost_eval.estimators import CostSensitiveClassifier, cost_scorer
+from cost_eval.metrics import expected_cost
+
+KINDS = np.array(["setosa", "versicolor", "virginica"])
+costs_3 = CostMatrix(
+    [[0, 4, 9], [1, 0, 3], [20, 5, 0]], classes=["virginica", "setosa", "versicolor"]
+).with_abstain([1, .5, 2], label="ask")
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X[:, :2], KINDS[y]
+
+
+@pytest.fixture(scope="module")
+def tumours():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:, :4], 1 - y
+
+
+# ---- scikit-learn's own checks: none is excluded
+
+@pytest.mark.parametrize("model", [
+    CostSensitiveClassifier(LogisticRegression(), cv=3),
+    CostSensitiveClassifier(LogisticRegression(), calibration=None),
+    CostSensitiveClassifier(LinearSVC()),
+    CostSensitiveClassifier(GaussianNB(), cv=3),
+    CostSensitiveClassifier(DecisionTreeClassifier(max_depth=3, random_state=0), cv=3),
+], ids=["affine", "raw", "decision function", "naive Bayes", "tree"])
+@pytest.mark.filterwarnings("ignore")
+def test_check_estimator_whole(model):
+    results = check_estimator(model, on_fail=None, on_skip=None)
+    assert len(results) > 50
+    assert [(r["check_name"], r["exception"]) for r in results if r["status"] not in ("passed", "skipped")] == []
+    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}  # a variable of the shell
+
+
+# ---- the classifier
+
+def test_predict_is_the_bayes_decision_of_calibrated_posteriors(iris):
+    X, y = iris
+    model = CostSensitiveClassifier(GaussianNB(), costs_3, cv=StratifiedKFold(4)).fit(X, y)
+    logs = np.log(cross_val_predict(GaussianNB(), X, y, cv=StratifiedKFold(4), method="predict_proba"))
+    by_hand = AffineCalibrator().fit(logs, np.searchsorted(KINDS, y))
+    posteriors = by_hand.transform(np.log(GaussianNB().fit(X, y).predict_proba(X)))
+    np.testing.assert_allclose(model.predict_proba(X), posteriors, rtol=1e-9)
+    rows = [costs_3.classes.index(kind) for kind in KINDS]
+    cost = posteriors @ costs_3.array[rows]
+    np.testing.assert_allclose(model.decision_costs(X), cost, rtol=1e-9)
+    decided = model.predict(X)
+    assert decided.tolist() == [costs_3.decisions[j] for j in cost.argmin(1)]
+    assert len(set(decided)) == 4 and "ask" in decided
+    assert model.classes_.tolist() == KINDS.tolist() and model.costs_.decisions == costs_3.decisions
+    assert model.score(X, y) == pytest.approx(-losses(y, decided, costs_3).mean())
+
+
+def test_the_order_of_labels_in_the_costs_changes_nothing(iris):
+    X, y = iris
+    order, columns = [2, 0, 1], [3, 1, 0, 2]
+    turned = CostMatrix(
+        costs_3.array[order][:, columns], classes=[costs_3.classes[i] for i in order],
+        decisions=[costs_3.decisions[j] for j in columns])
+    models = [CostSensitiveClassifier(GaussianNB(), c).fit(X, y) for c in (costs_3, turned)]
+    np.testing.assert_array_equal(*(model.predict(X) for model in models))
+    own = np.random.default_rng(0).random((len(X), 3, 4))
+    np.testing.assert_array_equal(
+        models[0].predict(X, ExampleCosts.from_array(own, classes=costs_3.classes, decisions=costs_3.decisions)),
+        models[1].predict(X, ExampleCosts.from_array(
+            own[:, order][..., columns], classes=turned.classes, decisions=turned.decisions)))
+
+
+def test_other_priors(iris):
+    X, y = iris
+    priors = {"setosa": .1, "versicolor": .7, "virginica": .2}
+    model = CostSensitiveClassifier(GaussianNB(), costs_3, priors=priors).fit(X, y)
+    plain = CostSensitiveClassifier(GaussianNB(), costs_3, priors=[.2, .1, .7]).fit(X, y)  # the costs' order
+    rows = [costs_3.classes.index(kind) for kind in KINDS]
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p, CostSensitiveClassifier(GaussianNB(), costs_3).fit(X, y).predict_proba(X))
+    shifted = p * [.1, .7, .2] / np.bincount(np.searchsorted(KINDS, y)) * len(y)
+    cost = shifted / shifted.sum(1, keepdims=True) @ costs_3.array[rows]
+    np.testing.assert_allclose(model.decision_costs(X), cost, rtol=1e-9)
+    assert model.predict(X).tolist() == plain.predict(X).tolist() == [costs_3.decisions[j] for j in cost.argmin(1)]
+    counts = confusion_counts(y, model.predict(X), classes=costs_3)
+    assert model.score(X, y) == pytest.approx(-expected_cost(counts, costs_3, priors=priors))
+
+
+def test_costs_of_single_samples(tumours):
+    X, y = tumours
+    fn = np.random.default_rng(0).gamma(1, 30, len(y))
+    own = ExampleCosts(fp=1, fn=fn)
+    model = CostSensitiveClassifier(LogisticRegression(max_iter=5000), CostMatrix.binary(fp=1, fn=30)).fit(X, y)
+    p = model.predict_proba(X)[:, 1]
+    np.testing.assert_array_equal(model.predict(X, own), (p * fn > 1 - p).astype(int))
+    np.testing.assert_array_equal(model.predict(X, own.array), model.predict(X, own))
+    assert (model.predict(X, own) != model.predict(X)).any()
+    assert -model.score(X, y, costs=own) == pytest.approx(losses(y, model.predict(X, own), own).mean())
+    equal = ExampleCosts(fp=np.ones(len(y)), fn=30)
+    np.testing.assert_array_equal(model.predict(X, equal), model.predict(X))
+    np.testing.assert_allclose(model.decision_costs(X, equal), model.decision_costs(X))
+
+
+def test_zero_one_costs_are_the_default_and_plain_arrays_go_by_sorted_labels(iris):
+    X, y = iris
+    model = CostSensitiveClassifier(GaussianNB(), calibration=None).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), GaussianNB().fit(X, y).predict(X))
+    table = [[0, 1, 5], [9, 0, 1], [1, 1, 0]]
+    np.testing.assert_array_equal(
+        CostSensitiveClassifier(GaussianNB(), table).fit(X, y).predict(X),
+        CostSensitiveClassifier(GaussianNB(), CostMatrix(table, classes=KINDS)).fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("inner", [RandomForestClassifier(n_estimators=20, random_state=0), GaussianNB(), RidgeClassifier(), SVC()],
+                         ids=["exact zeros", "overconfident", "ridge", "SVC"])
+def test_calibration_copes_with(inner, iris):
+    X, y = load_iris().data, iris[1]
+    model = CostSensitiveClassifier(inner).fit(X[::2], y[::2])
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(1), 1)
+    assert np.isfinite(p).all() and (model.predict(X[1::2]) == y[1::2]).mean() > .75
+
+
+def test_weights_reach_classifier_calibration_and_priors(tumours):
+    X, y = tumours
+    weight = np.where(y == 1, 3, 1)
+    model = CostSensitiveClassifier(GaussianNB(), priors=[.9, .1], cv=3).fit(X, y, sample_weight=weight)
+    assert model.train_priors_[1] == pytest.approx(3 * y.sum() / weight.sum())
+    assert model.predict_proba(X)[:, 1] @ weight / weight.sum() == pytest.approx(model.train_priors_[1], abs=.02)
+    assert abs(CostSensitiveClassifier(GaussianNB(), cv=3).fit(X, y).predict_proba(X)[:, 1].mean() - y.mean()) < .02
+
+
+def test_a_class_that_the_training_data_lack(iris):
+    X, y = iris
+    some = y != "virginica"
+    model = CostSensitiveClassifier(GaussianNB(), costs_3).fit(X[some], y[some])
+    assert "virginica" not in model.classes_ and model.predict_proba(X).shape == (150, 2)
+    assert set(model.predict(X)) <= set(costs_3.decisions)
+    assert model.score(X, y) == pytest.approx(-losses(y, model.predict(X), costs_3).mean())
+    with pytest.raises(ValueError, match="priors: .* only .* are in y"):
+        CostSensitiveClassifier(GaussianNB(), costs_3, priors=[.2, .4, .4]).fit(X[some], y[some])
+
+
+def test_pipelines_clones_pickles_frames_and_html(iris):
+    pd = pytest.importorskip("pandas")
+    X, y = pd.DataFrame(iris[0], columns=["length", "width"]), iris[1]
+    inner = make_pipeline(StandardScaler(), LogisticRegression()).set_output(transform="pandas")
+    model = CostSensitiveClassifier(inner, costs_3, cv=3)
+    outer = make_pipeline(StandardScaler(), CostSensitiveClassifier(LogisticRegression(), costs_3, cv=3)).set_output(transform="pandas")
+    model.fit(X, y)
+    outer.fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), outer.predict(X))
+    assert list(model.feature_names_in_) == list(outer[-1].feature_names_in_) == ["length", "width"]
+    again = pickle.loads(pickle.dumps(outer))
+    np.testing.assert_array_equal(again.predict(X), outer.predict(X))
+    copy = clone(outer)
+    assert copy[-1].costs == costs_3 and not hasattr(copy[-1], "estimator_")
+    assert copy.get_params()["costsensitiveclassifier__costs"] == costs_3
+    assert "CostSensitiveClassifier" in outer._repr_html_() and "LogisticRegression" in outer._repr_html_()
+    assert "LogisticRegression" in repr(model)
+
+
+def test_frozen_and_other_calibrations(tumours):
+    X, y = tumours
+    frozen = pytest.importorskip("sklearn.frozen")
+    fitted = GaussianNB().fit(X[::2], y[::2])
+    model = CostSensitiveClassifier(frozen.FrozenEstimator(fitted), CostMatrix.from_ratio(5)).fit(X[1::2], y[1::2])
+    by_hand = AffineCalibrator().fit(np.log(np.maximum(fitted.predict_proba(X[1::2]), 1e-300)), y[1::2])
+    assert model.calibrator_.alpha_ == pytest.approx(by_hand.alpha_, rel=1e-6)
+    isotonic = CalibratedClassifierCV(GaussianNB(), method="isotonic")
+    model = CostSensitiveClassifier(isotonic, CostMatrix.from_ratio(5), calibration=None).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), (clone(isotonic).fit(X, y).predict_proba(X)[:, 1] > 1 / 6).astype(int))
+
+
+# ---- the scorer
+
+def folds(y):
+    return list(StratifiedKFold(3, shuffle=True, random_state=0).split(y, y))
+
+
+@pytest.mark.parametrize("priors", [None, [.2, .3, .5]])
+def test_bayes_scorer_by_hand(iris, priors):
+    X, y = iris
+    got = cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=priors), cv=folds(y))
+    for (train, test), score in zip(folds(y), got):
+        fitted = GaussianNB().fit(X[train], y[train])
+        p = fitted.predict_proba(X[test])[:, [list(fitted.classes_).index(c) for c in costs_3.classes]]
+        share = [np.mean(y[test] == c) for c in costs_3.classes]
+        decided = bayes_decisions(p, costs_3, priors=priors, train_priors=priors and share, labels=True)
+        counts = confusion_counts(y[test], decided, classes=costs_3)
+        assert score == pytest.approx(-expected_cost(counts, costs_3, priors=priors), rel=1e-12)
+
+
+@pytest.mark.parametrize("priors", [None, {0: .95, 1: .05}])
+def test_predict_scorer_by_hand(tumours, priors):
+    X, y = tumours
+    costs, weight = CostMatrix.binary(fp=2, fn=9, tn=1), np.random.default_rng(0).random(len(y))
+    scorer = cost_scorer(costs, priors=priors, decisions="predict")
+    fitted = GaussianNB().fit(X, y)
+    counts = confusion_counts(y, fitted.predict(X), classes=costs, sample_weight=weight)
+    assert scorer(fitted, X, y, sample_weight=weight) == pytest.approx(-expected_cost(counts, costs, priors=priors))
+    assert cost_scorer(costs.array, priors=[.95, .05] if priors else None, decisions="predict")(fitted, X, y, sample_weight=weight) == scorer(fitted, X, y, sample_weight=weight)
+    model = CostSensitiveClassifier(GaussianNB(), costs, priors=priors).fit(X, y)
+    assert scorer(model, X, y) == pytest.approx(model.score(X, y))
+
+
+def test_searches_and_tuned_thresholds(tumours):
+    X, y = tumours
+    costs = CostMatrix.binary(fp=1, fn=20)
+    search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-3, 1]}, scoring=cost_scorer(costs), cv=3).fit(X, y)
+    each = [cross_val_score(GaussianNB(var_smoothing=v), X, y, scoring=cost_scorer(costs), cv=3).mean() for v in (1e-9, 1e-3, 1)]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], each)
+    assert search.best_index_ == int(np.argmax(each))
+    both = {"bayes": cost_scorer(costs), "predicted": cost_scorer(costs, decisions="predict")}
+    out = cross_validate(GaussianNB(), X, y, scoring=both, cv=3)
+    assert (out["test_bayes"] > out["test_predicted"]).all()
+    tuned = TunedThresholdClassifierCV(GaussianNB(), scoring=cost_scorer(costs, decisions="predict"), cv=3).fit(X, y)
+    assert tuned.best_threshold_ < .3
+    with pytest.raises(AttributeError, match="use cost_scorer"):
+        TunedThresholdClassifierCV(GaussianNB(), scoring=cost_scorer(costs), cv=3).fit(X, y)
+
+
+def test_scorer_with_a_fold_that_lacks_a_class(iris):
+    X, y = iris  # sorted by kind: KFold(3) trains without the kind it tests
+    scores = cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3), cv=KFold(3), error_score="raise")
+    assert np.isfinite(scores).all() and (scores < -.4).all()
+    with pytest.raises(ValueError, match="y: class .* has no sample"):
+        cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=[.2, .3, .5]), cv=KFold(3), error_score="raise")
+
+
+def test_single_costs_and_weights_by_metadata_routing(tumours):
+    X, y = tumours
+    rng = np.random.default_rng(1)
+    own, weight = ExampleCosts(fp=1, fn=rng.gamma(1, 30, len(y))), rng.random(len(y))
+    average = CostMatrix.binary(fp=1, fn=30)
+    with config_context(enable_metadata_routing=True):
+        scorer = cost_scorer(average).set_score_request(costs=True, sample_weight=True)
+        inner = GaussianNB().set_fit_request(sample_weight=True)
+        got = cross_validate(inner, X, y, scoring=scorer, cv=folds(y), params={"costs": own, "sample_weight": weight})
+        for (train, test), score in zip(folds(y), got["test_score"]):
+            p = GaussianNB().fit(X[train], y[train], sample_weight=weight[train]).predict_proba(X[test])[:, 1]
+            each = losses(y[test], (p * own.array[test, 1, 0] > 1 - p).astype(int), own[test])
+            assert score == pytest.approx(-np.average(each, weights=weight[test]), rel=1e-12)
+        as_array = cross_validate(inner, X, y, scoring=scorer, cv=folds(y), params={"costs": own.array, "sample_weight": weight})
+        np.testing.assert_allclose(as_array["test_score"], got["test_score"])
+        search = GridSearchCV(inner, {"var_smoothing": [1e-9, 1e-2]}, scoring=scorer, cv=folds(y)).fit(X, y, costs=own, sample_weight=weight)
+        np.testing.assert_allclose(search.cv_results_["split0_test_score"][0], got["test_score"][0])
+        predicted = cost_scorer(average, decisions="predict").set_score_request(costs=True, sample_weight=False)
+        assert len(cross_validate(GaussianNB().set_fit_request(sample_weight=False), X, y, scoring=predicted, cv=3, params={"costs": own})["test_score"]) == 3
+        model = CostSensitiveClassifier(LogisticRegression(max_iter=5000).set_fit_request(sample_weight=True), average, cv=3)
+        pipe = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model.set_fit_request(sample_weight=True).set_predict_request(costs=True))
+        pipe.fit(X, y, sample_weight=weight)
+        scaled = pipe[0].transform(X)
+        np.testing.assert_array_equal(pipe.predict(X, costs=own), pipe[-1].predict(scaled, own))
+        direct = CostSensitiveClassifier(LogisticRegression(max_iter=5000).set_fit_request(sample_weight=True), average, cv=3)
+        direct.set_fit_request(sample_weight=True).fit(scaled, y, sample_weight=weight)
+    without = CostSensitiveClassifier(LogisticRegression(max_iter=5000), average, cv=3).fit(scaled, y, sample_weight=weight)
+    np.testing.assert_allclose(direct.predict_proba(scaled), without.predict_proba(scaled))
+    np.testing.assert_allclose(pipe[-1].predict_proba(scaled), without.predict_proba(scaled))
+
+
+def test_scorers_clone_and_pickle(tumours):
+    X, y = tumours
+    fitted = GaussianNB().fit(X, y)
+    for how in ("bayes", "predict"):
+        scorer = cost_scorer(CostMatrix.from_ratio(3), priors=[.9, .1], decisions=how)
+        assert pickle.loads(pickle.dumps(scorer))(fitted, X, y) == scorer(fitted, X, y) < 0
+        assert clone(GridSearchCV(GaussianNB(), {}, scoring=scorer)).scoring(fitted, X, y) == scorer(fitted, X, y)
+        assert "cost" in repr(scorer).lower()
+
+
+# ---- bad input
+
+X_5, y_5 = make_classification(60, 4, random_state=0)
+fitted_5 = CostSensitiveClassifier(GaussianNB(), CostMatrix.from_ratio(2)).fit(X_5, y_5)
+
+
+@pytest.mark.parametrize("call, match", [
+    (lambda: CostSensitiveClassifier(GaussianNB(), [[0, 1, .2], [1, 0, .2]]).fit(X_5, y_5), r"costs: shape \(2, 3\) for 2 classes; name"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), np.ones((3, 3)) - np.eye(3)).fit(X_5, y_5), "costs: 3 x 3, but 2 classes"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), ExampleCosts(fp=1, fn=y_5 + 1)).fit(X_5, y_5), r"costs: .*predict\(X, costs"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), CostMatrix.binary(classes=["a", "b"])).fit(X_5, y_5), "y: label 0 is not in the costs' classes"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), calibration="platt").fit(X_5, y_5), "calibration: 'platt' is unknown"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), priors=[.5, .6]).fit(X_5, y_5), "priors: sum to 1.1"),
+    (lambda: CostSensitiveClassifier(GaussianNB()).fit(X_5, np.zeros(60)), "y: samples of one class only, 0.0"),
+    (lambda: CostSensitiveClassifier(GaussianNB()).fit(X_5, [1] + [0] * 59), "y: calibration needs two samples of each class"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), cv=1).fit(X_5, y_5), "y: calibration needs two samples of each class and cv >= 2"),
+    (lambda: CostSensitiveClassifier(GaussianNB()).fit(X_5, y_5[:50]), "inconsistent numbers of samples"),
+    (lambda: CostSensitiveClassifier(GaussianNB()).fit(X_5, y_5, sample_weight=-np.ones(60)), "sample_weight: -1 at position 0"),
+    (lambda: CostSensitiveClassifier(StandardScaler()).fit(X_5, y_5), "estimator: .* has neither predict_proba"),
+    (lambda: CostSensitiveClassifier(SVC(decision_function_shape="ovo")).fit(np.tile(X_5, (2, 1)), np.arange(120) % 4), "decision_function has 6 columns for 4 classes"),
+    (lambda: fitted_5.predict(X_5, ExampleCosts(fp=1, fn=[1, 2])), "costs: of 2 samples, but X has 60"),
+    (lambda: fitted_5.predict(X_5, ExampleCosts(fp=1, fn=np.ones(60), decisions=["no", "yes"])), "costs: decisions"),
+    (lambda: fitted_5.predict(X_5, np.ones((60, 2))), "costs: expected shape"),
+    (lambda: fitted_5.score(X_5, y_5 + 5), "y_true: label [56] is not"),
+    (lambda: cost_scorer([[0, 1], [1]]), "costs: rows of different lengths"),
+    (lambda: cost_scorer(CostMatrix.from_ratio(2), decisions="threshold"), "decisions: 'threshold' is unknown"),
+    (lambda: cost_scorer(CostMatrix.from_ratio(2), priors=[1, 1]), "priors: sum to 2"),
+    (lambda: cost_scorer(CostMatrix.binary(classes=["a", "b"]))(fitted_5, X_5, y_5), "label 0 is not in"),
+    (lambda: cost_scorer(CostMatrix.from_ratio(2))(fitted_5, X_5, y_5, sample_weight=np.zeros(60)), "y_true: no samples"),
+    (lambda: cost_scorer(CostMatrix.from_ratio(2))(fitted_5, X_5, y_5, costs=ExampleCosts(fp=1, fn=[1, 2])), "costs: .*2"),
+    (lambda: cost_scorer(CostMatrix.from_ratio(2), decisions="predict", priors=[.5, .5])(fitted_5, X_5[y_5 == 1], y_5[y_5 == 1]), "y_true: class 0 has no sample"),
+])
+def test_bad_input_is_named(call, match):
+    with pytest.raises(ValueError, match=match):
+        call()
+
+
+def test_predict_before_fit():
+    for method in ("predict", "predict_proba", "decision_costs"):
+        with pytest.raises(NotFittedError):
+            getattr(CostSensitiveClassifier(GaussianNB()), method)(X_5)
