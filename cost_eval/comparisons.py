@@ -16,7 +16,7 @@ from scipy.special import gammaln, xlogy
 from scipy.stats import norm
 
 from .bootstrap import Difference, Interval, difference, interval
-from .confusion import JointCounts
+from .confusion import JointCounts, joint_counts
 from cost_eval.core import (
     LabelledTable,
     Result,
@@ -37,7 +37,7 @@ from cost_eval.core import (
     plain,
     result,
 )
-from .costs import losses
+from .costs import ExampleCosts, losses
 from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
 
 # %% ../nbs/21_comparisons.ipynb #22fbfd47
@@ -227,9 +227,11 @@ def simultaneous_differences(
 
     "max-t" resamples the samples once for all pairs and takes the quantile of the largest standardised
     deviation (Westfall & Young 1993; Romano & Wolf 2005, single step): a pair is rejected exactly if its
-    interval leaves out 0. "holm" adjusts the p-values of the paired z test (Holm 1979) and gives
-    Bonferroni's intervals; a step-down test, it may reject where such an interval still holds 0.
-    Samples that are alike in all costs are counted, not repeated.
+    interval leaves out 0. "bonferroni" asks the default of `difference` about each pair, at a level divided
+    by the number of pairs: wider, but it admits costly disagreements that were not seen. "holm" adjusts the
+    p-values of the paired z test (Holm 1979) and gives Bonferroni's z intervals; a step-down test, it may
+    reject where such an interval still holds 0. Samples that are alike in all costs are counted, not
+    repeated.
 
     Parameters
     ----------
@@ -239,14 +241,14 @@ def simultaneous_differences(
         name -> (N,) decisions of each of S >= 2 models, or (S, N), named 0..S-1
     costs : CostMatrix, array_like or ExampleCosts
         (K, M), or a matrix a sample
-    method : {"max-t", "holm"}, default "max-t"
+    method : {"max-t", "bonferroni", "holm"}, default "max-t"
         how the pairs are taken together
     confidence : float, default 0.95
         that all intervals hold at once
     priors : array_like or dict, optional
         (K,) class priors of the deployment; classes are then resampled one by one
     sample_weight : array_like, optional
-        (N,) finite, non-negative weights
+        (N,) finite, non-negative weights; not for "bonferroni", which counts whole samples
     n_resamples : int, default 1000
         replicates, for "max-t"
     rng : Generator or int, optional
@@ -269,9 +271,11 @@ def simultaneous_differences(
     >>> str(found.first[0]), str(found.second[0]), float(found.difference[0]), bool(found.rejects[0])
     ('a', 'b', -0.5, True)
     """
-    check_choice(method, ("max-t", "holm"), "method")
+    check_choice(method, ("max-t", "bonferroni", "holm"), "method")
     confidence = check_confidence(confidence)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
+    if method == "bonferroni":
+        return _by_default(y_true, decisions, costs, confidence, priors, sample_weight)
     names, found = _model_losses(y_true, decisions, costs)
     sample, values = _sample(y_true, found, costs, priors, sample_weight)
     first, second = np.triu_indices(len(names), 1)
@@ -321,6 +325,27 @@ def _max_t(sample, d, mean, error, confidence, n_resamples, rng):
     note = f"n_resamples: {n_resamples} replicates cannot show {level}; {needed} or more are needed"
     warnings.warn(note, stacklevel=3)
     return np.inf, p_value, (note,)
+
+
+def _by_default(y_true, decisions, costs, confidence, priors, sample_weight) -> SimultaneousDifferences:
+    "All pairs by the default of `difference`, at a level divided by their number."
+    if sample_weight is not None:
+        raise ValueError('sample_weight: not for "bonferroni", which counts samples; "max-t" takes weights')
+    if isinstance(costs, ExampleCosts):
+        raise ValueError('costs: "bonferroni" needs one matrix for all samples; "max-t" takes ExampleCosts')
+    named, values = _named(decisions), check_costs(costs)
+    rows, columns = getattr(costs, "classes", range(values.shape[0])), getattr(costs, "decisions", None)
+    labels = {"classes": rows, "decision_labels": range(values.shape[1]) if columns is None else columns}
+    names = list(named)
+    first, second = np.triu_indices(len(names), 1)
+    pairs = [joint_counts(y_true, named[names[a]], named[names[b]], **labels) for a, b in zip(first, second)]
+    if priors is not None:
+        priors = check_priors(priors, len(values), classes=rows)
+    level = 1 - (1 - confidence) / len(pairs)
+    found = difference(np.stack([pair.array for pair in pairs]), values, confidence=level, priors=priors)
+    label, p_value = _labels(names), np.minimum(found.p_value * len(pairs), 1)
+    parts = (found.mean, found.low, found.high, p_value, found.rejects, f"bonferroni, {found.method}")
+    return SimultaneousDifferences(label[first], label[second], *parts, confidence, found.notes)
 
 
 def _bonferroni_holm(mean, error, confidence):

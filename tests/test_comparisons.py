@@ -98,7 +98,24 @@ def test_holm_is_right_by_hand():
     assert list(cp._holm(np.array([.9, .8]))) == pytest.approx([1, 1])
 
 
-@pytest.mark.parametrize("method", ["max-t", "holm"])
+@pytest.mark.parametrize("priors", [None, [.7, .3]])
+def test_bonferroni_is_the_default_of_difference(priors):
+    y, votes = a_set(300, 5, (.05, .05, .2))
+    found = cp.simultaneous_differences(y, votes, BILL, method="bonferroni", confidence=.9, priors=priors)
+    for k, (a, b) in enumerate((("m0", "m1"), ("m0", "m2"), ("m1", "m2"))):
+        one = difference(joint_counts(y, votes[a], votes[b]), BILL, confidence=1 - .1 / 3, priors=priors)
+        assert (found.low[k], found.high[k], found.difference[k]) == pytest.approx((one.low, one.high, one.mean))
+        assert found.p_value[k] == pytest.approx(min(1, 3 * one.p_value)) and found.rejects[k] == one.rejects
+    words = {name: np.where(d == 1, "act", "wait") for name, d in votes.items()}
+    labelled = cp.simultaneous_differences(np.where(y == 1, "yes", "no"), words, LABELLED, method="bonferroni", confidence=.9,
+                                           priors=priors and {"yes": .3, "no": .7})
+    assert labelled.low == pytest.approx(found.low)
+    for change, message in ((dict(sample_weight=np.ones(300)), "sample_weight"), (dict(costs=ExampleCosts(fp=1, fn=np.ones(300))), "one matrix")):
+        with pytest.raises(ValueError, match=message):
+            cp.simultaneous_differences(**(dict(y_true=y, decisions=votes, costs=BILL, method="bonferroni") | change))
+
+
+@pytest.mark.parametrize("method", ["max-t", "holm", "bonferroni"])
 def test_familywise_error(method):
     rng, false = np.random.default_rng(0), 0
     for i in range(150):
@@ -409,7 +426,7 @@ def test_uncertain_difference(method):
     found = cp.uncertain_cost_difference(JOINT, stack, method=method, n_resamples=20_000, rng=0)
     back = cp.uncertain_cost_difference(np.swapaxes(JOINT, 1, 2), stack, method=method, n_resamples=20_000, rng=0)
     assert (back.low, back.high, back.p_value) == pytest.approx((-found.high, -found.low, found.p_value), abs=.06)
-    first, second = (cp.uncertain_cost_interval(JOINT.sum(axis=a), stack, method=method, n_resamples=20_000, rng=0).mean for a in (2, 1))
+    first, second = (cp.uncertain_cost_interval(JOINT.sum(axis=a), stack, method=method, laplace=0, n_resamples=20_000, rng=0).mean for a in (2, 1))
     assert found.mean == pytest.approx(first - second, abs=1e-9)
     fixed = cp.uncertain_cost_difference(JOINT, BILL[None], method=method, n_resamples=100_000, rng=0)
     exact = difference(JOINT, BILL, method={"bcost": "exact_bootstrap"}.get(method, method))
