@@ -66,11 +66,12 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
         raise ValueError(f"{name} cannot be read as a table: {reason}") from None
     if frame.shape[1] < 2 or not len(frame):
         raise ValueError(
-            f"{name} has {len(frame)} rows and {frame.shape[1]} columns; a label and a model at least are needed"
+            f"{name} has {len(frame)} rows and {frame.shape[1]} columns; a label and a model are needed"
         )
     if len(frame) > _MAX_ROWS:
         raise ValueError(
-            f"{name} has {len(frame):,} rows; the page takes {_MAX_ROWS:,}, the command cost-eval evaluate any number"
+            f"{name} has {len(frame):,} rows; the page takes {_MAX_ROWS:,}, "
+            "the command cost-eval evaluate any number"
         )
     return frame
 
@@ -114,6 +115,8 @@ class App:
         self.says, self.image, self.link = widgets.HTML(), widgets.Image(format="png"), widgets.HTML()
         self.image.layout = widgets.Layout(max_width="100%")
         self.ladder = widgets.HTML()
+        self.prepare = widgets.Button(description="Prepare the report")
+        self.prepare.on_click(self._prepare)
         for control in (self.label, self.positive, self.models, self.fp, self.fn, self.prevalence):
             control.observe(self._changed, names="value")
         self.upload.observe(self._uploaded, names="value")
@@ -123,7 +126,7 @@ class App:
             widgets.VBox([self.fp, self.fn, self.prevalence]),
         ]
         controls = widgets.Box(columns, layout=widgets.Layout(display="flex", flex_flow="row wrap"))
-        self.box = widgets.VBox([controls, self.says, self.image, self.ladder, self.link])
+        self.box = widgets.VBox([controls, self.says, self.image, self.ladder, self.prepare, self.link])
         self.load(example_frame() if frame is None else frame)
 
     def load(self, frame):
@@ -157,7 +160,7 @@ class App:
         classes = sorted(self.frame[self.label.value].dropna().unique().tolist(), key=str)[:50]
         self.positive.options = [(str(c), c) for c in classes]
         if classes:
-            self.positive.value = classes[-1]
+            self.positive.value = min(classes, key=(self.frame[self.label.value].value_counts()).get)
 
     def _uploaded(self, change):
         "A file has come."
@@ -194,7 +197,7 @@ class App:
         classes = [value for _, value in self.positive.options]
         if len(classes) != 2:
             raise ValueError(
-                f"The column {self.label.value!r} has {len(classes)} different values; this page is for two classes."
+                f"{self.label.value!r} has {len(classes)} different values; this page is for two classes."
             )
         if not self.models.value:
             raise ValueError("Choose at least one model.")
@@ -203,7 +206,8 @@ class App:
         missing = self.frame[columns].isna().any(axis=1)
         if missing.any():
             raise ValueError(
-                f"{missing.sum()} rows have missing values, the first is row {int(missing.to_numpy().argmax()) + 1}; remove them."
+                f"{missing.sum()} rows have missing values, "
+                f"the first is row {int(missing.to_numpy().argmax()) + 1}; remove them."
             )
         negative = [c for c in classes if c != self.positive.value]
         costs = CostMatrix.binary(
@@ -241,13 +245,19 @@ class App:
         buffer = io.BytesIO()
         self.report.plot().savefig(buffer, format="png", dpi=80)
         self.image.layout.display = None
-        self.image.value = buffer.getvalue()
+        self.image.value, self.link.value = buffer.getvalue(), ""
         columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
         self.ladder.value = self.report.ladder[columns].to_html(
             index=False, float_format=lambda v: f"{v:.4g}", border=0
         )
+
+    def _prepare(self, _):
+        "The whole page as a link."
+        if self.report is None:
+            return
         data = base64.b64encode(self.report.to_html().encode()).decode()
-        self.link.value = f'<a download="report.html" href="data:text/html;base64,{data}">Download the report (one HTML page)</a>'
+        place = f'download="report.html" href="data:text/html;base64,{data}"'
+        self.link.value = f"<a {place}>Save the report (one HTML page)</a>"
 
 
 def _escaped(text: str) -> str:

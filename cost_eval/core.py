@@ -685,7 +685,7 @@ class Result:
     def __eq__(self, other):
         if type(other) is not type(self):
             return NotImplemented
-        return all(same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return all(same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self) if f.compare)
 
     __hash__ = None
 

@@ -8,6 +8,7 @@ __all__ = ['Robustness', 'Report', 'evaluate', 'translation_table']
 # %% ../nbs/60_report.ipynb #afbb565c
 import base64
 import io
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
@@ -218,7 +219,8 @@ def _calibrated(case: _Case, log_posteriors: np.ndarray, fold: np.ndarray) -> np
         if len(inside) > _FITTED:
             inside = inside[:: -(-len(inside) // _FITTED)]
         weight = None if case.weight is None else case.weight[inside]
-        with np.errstate(all="ignore"):
+        with warnings.catch_warnings():  # separable classes
+            warnings.simplefilter("ignore", RuntimeWarning)
             fitted = AffineCalibrator().fit(log_posteriors[inside], case.y[inside], sample_weight=weight)
         out[fold == k] = fitted.transform(log_posteriors[fold == k], log=True)
     return out
@@ -291,10 +293,14 @@ def _oracle(case: _Case) -> _Entry:
 def _intervals(case: _Case, entries: list[_Entry]) -> tuple[np.ndarray, np.ndarray, list[str]]:
     "Lower and upper ends for all entries, and what the method has to say."
     if case.counted:
-        stack = np.stack([case.count(e.decisions) for e in entries])
+        judged = [e for e in entries if e.rule not in ("constant", "knows the class")]
+        stack = np.stack([case.count(e.decisions) for e in judged])
         priors = case.priors if case.shifted else None
         found = interval(stack, case.costs.array, priors=priors, confidence=case.confidence, rng=case.rng)
-        return np.asarray(found.low), np.asarray(found.high), list(found.notes)
+        ends = dict(zip(map(id, judged), zip(np.atleast_1d(found.low), np.atleast_1d(found.high))))
+        ends |= {id(e): _known_by_class(case, e) for e in entries if id(e) not in ends}
+        low, high = np.array([ends[id(e)] for e in entries]).T
+        return low, high, list(found.notes)
     options = {"sample_weight": case.case_weight(), "clusters": case.clusters, "confidence": case.confidence}
     each = [loss_interval(case.losses(e.decisions), **options, rng=case.rng) for e in entries]
     notes = [note for found in each for note in found.notes]
@@ -354,8 +360,9 @@ def _metric_columns(case: _Case, entries, cost, low, high):
     )
     shares = rates * case.priors[:, None]
     if case.own is None:
+        possible = case.priors @ case.costs.array.min(1), case.priors @ case.costs.array.max(1)
         for name, values in (("ops", cost), ("ops_low", high), ("ops_high", low)):
-            columns[name] = outperformance_of_cost(values, case.costs.array, case.priors)
+            columns[name] = outperformance_of_cost(np.clip(values, *possible), case.costs.array, case.priors)
     if set(case.costs.decisions) >= set(case.costs.classes):
         where = [case.costs.decisions.index(label) for label in case.costs.classes]
         columns["accuracy"] = shares[:, np.arange(len(where)), where].sum(1)
@@ -384,6 +391,21 @@ def _threshold_columns(entries, thresholds):
     empty = (np.nan, np.nan, np.nan)
     rows = [thresholds.get(e.model, empty) if e.rule == _RULES["tuned"] else empty for e in entries]
     return pd.DataFrame(rows, columns=["threshold", "same_from", "same_to"])
+
+
+def _known_by_class(case: _Case, entry: _Entry) -> tuple[float, float]:
+    "Interval of decisions that follow from the class alone: only the class frequencies are uncertain."
+    K = case.costs.shape[0]
+    seen = np.bincount(case.y, minlength=K) > 0
+    per_class = np.zeros(K)
+    per_class[case.y] = case.losses(entry.decisions)
+    if case.shifted or np.ptp(per_class[seen]) == 0:
+        cost = case.cost(entry.decisions)
+        return cost, cost
+    found = interval(
+        case.class_sizes[None].astype(np.int64), per_class[None], confidence=case.confidence, rng=case.rng
+    )
+    return float(found.low), float(found.high)
 
 # %% ../nbs/60_report.ipynb #dba1e64a
 def _holm(p: np.ndarray) -> np.ndarray:
@@ -780,7 +802,8 @@ def _plot_robustness(found: Robustness, ax):
     for k in np.unique(found.winner):
         i, j = _label_place(found.winner == k)
         box = {"fc": "white", "ec": "none", "alpha": 0.85, "pad": 1.5}
-        ax.text(x[j], y[i], found.names[k], ha="center", va="center", fontsize=9, bbox=box)
+        above = 2.2 if abs(np.log(x[j] / found.at[1])) < 2 and abs(np.log(y[i] / found.at[0])) < 0.7 else 1
+        ax.text(x[j], y[i] * above, found.names[k], ha="center", va="center", fontsize=9, bbox=box)
     ax.set(xscale="logit", yscale="log", xlabel="prevalence", ylabel="cost ratio (miss / false alarm)")
     ax.set_title("who is cheapest (hatched: inside the noise)", fontsize=10)
     ax.grid(False)
@@ -841,8 +864,8 @@ class Report(Result):
     cost_array: np.ndarray
     n: int
     confidence: float
-    _case: object = field(repr=False, default=None)
-    _models: tuple = field(repr=False, default=())
+    _case: object = field(repr=False, compare=False, default=None)
+    _models: tuple = field(repr=False, compare=False, default=())
 
     @property
     def table(self):
@@ -1299,7 +1322,10 @@ def _curves(report: Report) -> dict:
     "Counts at all thresholds of each model, as shares of the deployment."
     case, found = report._case, {}
     for name, score in _scores_of(report)[:6]:
-        found[name] = threshold_counts(case.y == 1, score, sample_weight=case.case_weight()).counts
+        counts = threshold_counts(case.y == 1, score, sample_weight=case.case_weight()).counts
+        along = np.cumsum(np.r_[0, np.hypot(np.diff(counts.fpr), np.diff(counts.tpr))])
+        seen = np.unique(np.searchsorted(along, np.linspace(0, along[-1], 800)))  # as fine as a figure shows
+        found[name] = counts[np.minimum(seen, len(along) - 1)]
     return found
 
 

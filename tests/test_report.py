@@ -1,0 +1,267 @@
+"""The report: its numbers against the chapters' own functions, what it says, what it refuses, and its speed's shape."""
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import precision_score, recall_score
+
+from cost_eval.bootstrap import difference, interval
+from cost_eval.confusion import confusion_counts, joint_counts
+from cost_eval.costs import CostMatrix, ExampleCosts, losses
+from cost_eval.decisions import bayes_decisions, best_threshold
+from cost_eval.metrics import METRICS, expected_cost, normalized_expected_cost
+from cost_eval.report import evaluate, translation_table
+
+COSTS = CostMatrix.binary(fp=1, fn=8, classes=["well", "ill"], decisions=["home", "treat"])
+
+
+@pytest.fixture(scope="module")
+def case():
+    "400 samples, a good and a bad model with posteriors, one with scores, one with decisions."
+    rng = np.random.default_rng(0)
+    ill = rng.random(400) < .3
+    p = {k: 1 / (1 + np.exp(-(s * (rng.normal(size=400) + 2 * ill - 1.2)))) for k, s in (("good", 2.), ("bad", .7))}
+    models = {**p, "score": 30 + 10 * rng.normal(size=400) + 12 * ill, "rule": np.where(rng.random(400) < .8, np.where(ill, "treat", "home"), "home")}
+    return np.where(ill, "ill", "well"), models
+
+
+def row(report, model, rule):
+    return report.ladder.set_index(["model", "rule"]).loc[(model, rule)]
+
+
+def bayes(p, **options):
+    return bayes_decisions(np.column_stack([1 - p, p]), COSTS, labels=True, **options)
+
+
+@pytest.mark.parametrize("priors", [None, {"ill": .05, "well": .95}])
+def test_the_ladder_is_the_expected_cost(case, priors):
+    y, models = case
+    report = evaluate(y, models, COSTS, priors=priors, rng=0)
+    options = {} if priors is None else {"priors": priors, "train_priors": dict(pd.Series(y).value_counts(normalize=True))}
+    for name in ("good", "bad"):
+        counts = confusion_counts(y, bayes(models[name], **options), classes=COSTS)
+        found, method = row(report, name, "Bayes"), interval(counts, COSTS, priors=priors)
+        assert found["cost"] == pytest.approx(expected_cost(counts, COSTS, priors=priors))
+        assert found["nec"] == pytest.approx(normalized_expected_cost(counts, COSTS, priors=priors))
+        assert [found["low"], found["high"]] == pytest.approx([method.low, method.high])
+    given = confusion_counts(y, models["rule"], classes=COSTS)
+    assert row(report, "rule", "as given")["cost"] == pytest.approx(expected_cost(given, COSTS, priors=priors))
+    assert row(report, "oracle", "knows the class")["cost"] == 0
+    ill = np.mean(y == "ill") if priors is None else .05
+    assert row(report, "always home", "constant")["cost"] == pytest.approx(8 * ill)
+    assert (report.ladder["low"] <= report.ladder["cost"] + 1e-12).all() and (report.ladder["high"] >= report.ladder["cost"] - 1e-12).all()
+
+
+def test_metrics_are_scikit_learns(case):
+    y, models = case
+    report = evaluate(y, models, COSTS, rng=0)
+    found, decided = row(report, "rule", "as given"), models["rule"] == "treat"
+    assert found["recall"] == pytest.approx(recall_score(y == "ill", decided))
+    assert found["precision"] == pytest.approx(precision_score(y == "ill", decided))
+
+
+def test_differences_are_the_paired_method(case):
+    y, models = case
+    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
+    found, joint = report.differences.iloc[0], joint_counts(y, bayes(models["good"]), models["rule"], classes=COSTS)
+    method = difference(joint, COSTS)
+    assert [found["low"], found["high"], found["p_value"]] == pytest.approx([method.low, method.high, method.p_value])
+    assert found["difference"] == pytest.approx(expected_cost(joint.first, COSTS) - expected_cost(joint.second, COSTS))
+
+
+def test_holm_against_scipy(case):
+    from statistics import NormalDist  # any p-values will do
+    from cost_eval.report import _holm
+    p = np.array([.01, .04, .03, NormalDist().cdf(-1)])
+    by_hand = [min(1, .04), .09, .09, NormalDist().cdf(-1)]
+    assert _holm(p) == pytest.approx([by_hand[0], max(.09, .08), .09, max(.09, by_hand[3])])
+
+
+def test_a_tuned_threshold_is_not_judged_on_its_own_data(case):
+    y, models = case
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=400)  # knows nothing: tuned on its own data it would look better than the constant decision
+    report = evaluate(y, {"noise": noise, "score": models["score"]}, COSTS, rng=0)
+    own = best_threshold(y == "ill", noise, COSTS.array)
+    assert row(report, "noise", "tuned threshold")["cost"] >= own.cost - 1e-12
+    flat = row(report, "score", "tuned threshold")
+    whole = best_threshold(y == "ill", models["score"], COSTS.array)
+    assert [flat["threshold"], flat["same_from"], flat["same_to"]] == pytest.approx([whole.threshold, whole.low, whole.high])
+
+
+def test_costs_of_single_samples_are_the_counts_when_equal(case):
+    y, models = case
+    own = ExampleCosts(fp=np.ones(400), fn=np.full(400, 8.), classes=COSTS.classes, decisions=COSTS.decisions)
+    a, b = evaluate(y, models, COSTS, rng=0), evaluate(y, models, own, rng=0)
+    assert a.ladder["cost"].tolist() == pytest.approx(b.ladder["cost"].tolist())
+    assert a.differences["difference"].tolist() == pytest.approx(b.differences["difference"].tolist())
+    rng = np.random.default_rng(0)
+    own = ExampleCosts(fp=1, fn=rng.random(400) * 20, classes=COSTS.classes, decisions=COSTS.decisions)
+    found = evaluate(y, {"rule": models["rule"]}, own, rng=0)
+    assert row(found, "rule", "as given")["cost"] == pytest.approx(losses(y, models["rule"], own).mean())
+
+
+def test_weights_are_repetition(case):
+    y, models = case
+    w = np.random.default_rng(2).integers(1, 4, 400)
+    rule = {"rule": models["rule"]}
+    a, b = evaluate(y, rule, COSTS, sample_weight=w, rng=0), evaluate(np.repeat(y, w), {"rule": np.repeat(models["rule"], w)}, COSTS, rng=0)
+    assert row(a, "rule", "as given")["cost"] == pytest.approx(row(b, "rule", "as given")["cost"])
+    assert a.sample_priors == pytest.approx(b.sample_priors)
+
+
+def test_order_of_samples_and_labels_changes_nothing(case):
+    y, models = case
+    rule, order = {"rule": models["rule"]}, np.random.default_rng(0).permutation(400)
+    turned = CostMatrix(COSTS.array[::-1, ::-1], classes=["ill", "well"], decisions=["treat", "home"])
+    cost = [row(r, "rule", "as given")["cost"] for r in (
+        evaluate(y, rule, COSTS, rng=0), evaluate(y[order], {"rule": models["rule"][order]}, COSTS, rng=0), evaluate(y, rule, turned, rng=0))]
+    assert cost == pytest.approx(cost[:1] * 3)
+    frame = pd.DataFrame({"ill": models["good"], "well": 1 - models["good"]})
+    a, b = (evaluate(y, {"good": given}, COSTS, rng=0) for given in (models["good"], frame))
+    assert a.ladder["cost"].tolist() == pytest.approx(b.ladder["cost"].tolist())
+
+
+def test_the_order_may_depend_on_the_priors():
+    y = np.repeat([0, 1], [800, 200])
+    bold, shy = np.zeros(1000, int), np.zeros(1000, int)
+    bold[:200], bold[800:] = 1, 1          # a quarter of the negatives alarmed, nothing missed
+    shy[:8], shy[800:900] = 1, 1           # few alarms, half of the positives missed
+    costs = CostMatrix.binary(fp=1, fn=4)
+    report = evaluate(y, {"bold": bold, "shy": shy}, costs, priors=[.99, .01], rng=0)
+    assert report.best.loc[report.best["cost"].idxmin(), "model"] == "shy"
+    assert "At the sample's own priors bold would be the cheapest" in report.summary()
+
+
+def test_probability_best_follows_the_difference(case):
+    y, models = case
+    report = evaluate(y, {"good": models["good"], "same": models["good"], "bad": models["bad"]}, COSTS, rng=0)
+    best = report.best.set_index("model")["probability_best"]
+    assert best["good"] == pytest.approx(best["same"]) and best.sum() == pytest.approx(1) and best["good"] > best["bad"]
+
+
+def test_groups(case):
+    y, models = case
+    group = np.random.default_rng(3).choice(["a", "b", "c"], 400)
+    table = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, rng=0).groups.set_index("group")
+    for name in "abc":
+        inside = confusion_counts(y[group == name], models["rule"][group == name], classes=COSTS)
+        assert table.loc[name, "cost"] == pytest.approx(expected_cost(inside, COSTS))
+        method = interval(inside, COSTS)
+        assert [table.loc[name, "low"], table.loc[name, "high"]] == pytest.approx([method.low, method.high])
+    many = evaluate(y, {"rule": models["rule"]}, COSTS, groups=np.arange(400) % 200, rng=0)
+    assert len(many.groups) == 200
+    clustered = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, clusters=np.arange(400) // 4, rng=0).groups.set_index("group")
+    assert clustered["cost"].tolist() == pytest.approx(table["cost"].tolist())
+
+
+def test_the_map_is_the_expected_cost(case):
+    y, models = case
+    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
+    found = report.robustness(cost_ratios=[1, 8, 50], prevalences=[.01, .3, .8])
+    assert found.cost.shape == (4, 3, 3) and found.winner.shape == (3, 3)
+    counts = confusion_counts(y, models["rule"], classes=COSTS).array
+    alarm, miss = counts[0, 1] / counts[0].sum(), counts[1, 0] / counts[1].sum()
+    for i, r in enumerate(found.cost_ratios):
+        for j, p in enumerate(found.prevalences):
+            assert found.cost[1, i, j] == pytest.approx((1 - p) * alarm + p * r * miss)
+            assert found.cost[2, i, j] == pytest.approx(p * r) and found.cost[3, i, j] == pytest.approx(1 - p)
+    here = report.robustness(cost_ratios=[7.9, 8, 8.1], prevalences=[.2, report.priors[1], .4])
+    calibrated = row(report, "good", "Bayes, calibrated")["cost"]
+    assert here.cost[0, 1, 1] == pytest.approx(calibrated, rel=.02)  # the map's odds stand on a grid of 801
+    assert here.cost[0, 1, 1] >= 0 and "cheapest" in here.words()
+
+
+def test_the_map_knows_what_is_noise(case):
+    y, models = case
+    same = evaluate(y, {"a": models["good"], "b": models["good"]}, COSTS, rng=0).robustness()
+    assert not same.sure.any()
+    z = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
+    found = z.robustness(cost_ratios=[7.99, 8.01], prevalences=np.array([.999, 1.001]) * z.priors[1])
+    y1, y0 = y == "ill", y == "well"
+    sample = np.random.default_rng(0)
+    cost = []
+    entry, logs = z._models[0]
+    decided = logs[:, 1] - logs[:, 0] + np.log(8) > 0
+    wrong = {"good": np.where(y1, ~decided, decided), "rule": np.where(y1, models["rule"] == "home", models["rule"] == "treat")}
+    for _ in range(600):
+        draw = np.concatenate([sample.choice(np.flatnonzero(c), c.sum()) for c in (y0, y1)])
+        rates = {k: [w[draw][y0[draw]].mean(), w[draw][y1[draw]].mean()] for k, w in wrong.items()}
+        cost.append([(1 - z.priors[1]) * a + z.priors[1] * 8 * b for a, b in rates.values()])
+    gap = np.diff(cost).ravel()
+    assert found.sure[0, 0] == (abs(gap.mean()) > 1.96 * gap.std()), "stratified bootstrap says the same"
+
+
+def test_uncertain_costs(case):
+    y, models = case
+    report = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0)
+    fixed = report.uncertain_costs(lambda rng, size: np.broadcast_to(COSTS.array, (size, 2, 2)), rng=0).set_index("model")
+    assert fixed.loc["good", "cost"] == pytest.approx(row(report, "good", "Bayes")["cost"], rel=.05)
+    wide = report.uncertain_costs(lambda rng, size: np.stack([CostMatrix.binary(v, 8).array for v in rng.uniform(.1, 9, size)]), rng=0).set_index("model")
+    assert wide.loc["bad", "high"] - wide.loc["bad", "low"] > fixed.loc["bad", "high"] - fixed.loc["bad", "low"]
+    with pytest.raises(ValueError, match="cost_sampler: returned shape"):
+        report.uncertain_costs(lambda rng, size: np.zeros((3, 2, 2)) + COSTS.array)
+
+
+def test_three_classes_with_abstention():
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b", "c"], 300)
+    p = rng.dirichlet(np.ones(3), 300) * .5 + .5 * (y[:, None] == np.array(["a", "b", "c"]))
+    costs = CostMatrix(1 - np.eye(3), classes=["a", "b", "c"]).with_abstain(.2, "ask")
+    report = evaluate(y, {"m": pd.DataFrame(p, columns=["a", "b", "c"])}, costs, rng=0)
+    counts = confusion_counts(y, bayes_decisions(p, costs, labels=True), classes=costs)
+    assert row(report, "m", "Bayes")["cost"] == pytest.approx(expected_cost(counts, costs))
+    with pytest.raises(ValueError, match="two classes"):
+        report.robustness()
+    assert report.plot() is not None and "<table" in report.to_html()
+
+
+def test_it_leaves_the_machine_whole(case, tmp_path):
+    y, models = case
+    report = evaluate(y, models, COSTS, rng=0)
+    again = json.loads(json.dumps(report.to_dict()))
+    assert again["n"] == 400 and [r["model"] for r in again["best"]] == list(models) and "NaN" not in json.dumps(again)
+    page = report.to_html(tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text() == page and "src=\"http" not in page and "<script" not in page
+    assert set(report.table.columns) == {"model", "rule", "statistic", "value", "low", "high"}
+    assert report == evaluate(y, models, COSTS, rng=0), "the same seed, the same report"
+    assert "per case" in repr(report) and "<table" in report._repr_html_()
+
+
+def test_identities():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        counts, fp, fn = rng.integers(1, 50, (2, 2)), *rng.uniform(.1, 9, 2)
+        table = translation_table(counts, CostMatrix([[2, 2 + fp], [1 + fn, 1]]), priors=None if rng.random() < .5 else rng.dirichlet([1, 1]))
+        assert table["value"].to_numpy() == pytest.approx(table["from_expected_cost"].to_numpy())
+    labelled = confusion_counts(["ill", "well", "ill"], ["treat", "treat", "home"], classes=COSTS)
+    assert translation_table(labelled, COSTS).set_index("quantity").loc["cost score", "value"] == pytest.approx(
+        METRICS["cost_score"](labelled.array, cost_ratio=8))
+
+
+Y, P = [0, 1, 0, 1], [.1, .9, .2, .8]
+BAD = {
+    "lengths": (lambda: evaluate(Y, {"a": P[:3]}, COSTS.array), r"models\['a'\]: 3 values"),
+    "no distribution": (lambda: evaluate(Y, {"a": np.ones((4, 2))}, COSTS.array), "row 0 is no distribution"),
+    "labels": (lambda: evaluate(Y, {"a": P}, COSTS), "y_true: label 0 is not in the costs' classes"),
+    "decisions": (lambda: evaluate(Y, {"a": ["x"] * 4}, COSTS.array), "label 'x' is not in the costs' decisions"),
+    "missing": (lambda: evaluate(Y, {"a": [.1, np.nan, .2, .3]}, COSTS.array), "NaN at position 1"),
+    "no models": (lambda: evaluate(Y, {}, COSTS.array), "at least one"),
+    "one class": (lambda: evaluate([0, 0], {"a": [.1, .2]}, COSTS.array, priors=[.5, .5]), "no sample of 1"),
+    "columns": (lambda: evaluate(Y, {"a": pd.DataFrame(np.ones((4, 2)) / 2, columns=["x", "y"])}, COSTS.array), r"\['x', 'y'\]"),
+    "confidence": (lambda: evaluate(Y, {"a": P}, COSTS.array, confidence=95), "95 % is .95"),
+    "groups": (lambda: evaluate(Y, {"a": P}, COSTS.array, groups=[1, 2]), "groups: 2 values"),
+    "weights": (lambda: evaluate(Y, {"a": P}, COSTS.array, sample_weight=[1, 1, 1, -1]), "sample_weight: -1"),
+    "priors": (lambda: evaluate(Y, {"a": P}, COSTS.array, priors=[.5, .6]), "sum to 1.1"),
+    "samples of costs": (lambda: evaluate(Y, {"a": P}, ExampleCosts(fp=1, fn=[1., 2.])), "of 2 samples"),
+    "score for three classes": (lambda: evaluate([0, 1, 2], {"a": [.1, .2, .7]}, CostMatrix.zero_one(3)), "decides between two classes"),
+    "binary translation": (lambda: translation_table(np.eye(3), CostMatrix.zero_one(3)), "2 x 2"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name):
+    call, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        call()
