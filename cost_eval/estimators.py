@@ -271,7 +271,7 @@ def _calibrated(model, X, y, codes, weight, params) -> tuple:
     floor = scores[used].min() - np.log(2) if method == "predict_proba" else -np.inf
     return AffineCalibrator().fit(np.maximum(scores, floor), codes, sample_weight=weight), floor
 
-# %% ../nbs/61_estimators.ipynb #9dec803a
+# %% ../nbs/61_estimators.ipynb #4a047a1b
 class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier whose `predict` returns the decisions with the lowest expected cost.
 
@@ -283,7 +283,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     ----------
     estimator : classifier
         with `predict_proba` or `decision_function`
-    costs : CostMatrix or array_like, optional
+    costs : CostMatrix, array_like or None
         (K, M) costs. The classes of a `CostMatrix` are the labels in y and its decisions what `predict`
         returns; a plain (K, K) array goes by the sorted labels. None: zero-one costs
     calibration : {"affine", None}, default "affine"
@@ -322,7 +322,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     [0, 'abstain', 'abstain', 0]
     """
 
-    def __init__(self, estimator, costs=None, *, calibration="affine", priors=None, cv=5, n_jobs=None):
+    def __init__(self, estimator, costs, *, calibration="affine", priors=None, cv=5, n_jobs=None):
         self.estimator = estimator
         self.costs = costs
         self.calibration = calibration

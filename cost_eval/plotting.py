@@ -176,6 +176,7 @@ def save_figure(fig, path) -> list[Path]:
     Parameters
     ----------
     fig : matplotlib Figure
+        what to write
     path : str or Path
         without suffix
 

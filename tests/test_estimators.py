@@ -53,11 +53,11 @@ def tumours():
 # ---- scikit-learn's own checks: none is excluded
 
 @pytest.mark.parametrize("model", [
-    CostSensitiveClassifier(LogisticRegression(), cv=3),
-    CostSensitiveClassifier(LogisticRegression(), calibration=None),
-    CostSensitiveClassifier(LinearSVC()),
-    CostSensitiveClassifier(GaussianNB(), cv=3),
-    CostSensitiveClassifier(DecisionTreeClassifier(max_depth=3, random_state=0), cv=3),
+    CostSensitiveClassifier(LogisticRegression(), None, cv=3),
+    CostSensitiveClassifier(LogisticRegression(), None, calibration=None),
+    CostSensitiveClassifier(LinearSVC(), None),
+    CostSensitiveClassifier(GaussianNB(), None, cv=3),
+    CostSensitiveClassifier(DecisionTreeClassifier(max_depth=3, random_state=0), None, cv=3),
 ], ids=["affine", "raw", "decision function", "naive Bayes", "tree"])
 @pytest.mark.filterwarnings("ignore")
 def test_check_estimator_whole(model):
@@ -132,9 +132,9 @@ def test_costs_of_single_samples(tumours):
     np.testing.assert_allclose(model.decision_costs(X, equal), model.decision_costs(X))
 
 
-def test_zero_one_costs_are_the_default_and_plain_arrays_go_by_sorted_labels(iris):
+def test_no_costs_are_zero_one_costs_and_plain_arrays_go_by_sorted_labels(iris):
     X, y = iris
-    model = CostSensitiveClassifier(GaussianNB(), calibration=None).fit(X, y)
+    model = CostSensitiveClassifier(GaussianNB(), None, calibration=None).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), GaussianNB().fit(X, y).predict(X))
     table = [[0, 1, 5], [9, 0, 1], [1, 1, 0]]
     np.testing.assert_array_equal(
@@ -146,7 +146,7 @@ def test_zero_one_costs_are_the_default_and_plain_arrays_go_by_sorted_labels(iri
                          ids=["exact zeros", "overconfident", "ridge", "SVC"])
 def test_calibration_copes_with(inner, iris):
     X, y = load_iris().data, iris[1]
-    model = CostSensitiveClassifier(inner).fit(X[::2], y[::2])
+    model = CostSensitiveClassifier(inner, None).fit(X[::2], y[::2])
     p = model.predict_proba(X)
     np.testing.assert_allclose(p.sum(1), 1)
     assert np.isfinite(p).all() and (model.predict(X[1::2]) == y[1::2]).mean() > .75
@@ -155,10 +155,10 @@ def test_calibration_copes_with(inner, iris):
 def test_weights_reach_classifier_calibration_and_priors(tumours):
     X, y = tumours
     weight = np.where(y == 1, 3, 1)
-    model = CostSensitiveClassifier(GaussianNB(), priors=[.9, .1], cv=3).fit(X, y, sample_weight=weight)
+    model = CostSensitiveClassifier(GaussianNB(), None, priors=[.9, .1], cv=3).fit(X, y, sample_weight=weight)
     assert model.train_priors_[1] == pytest.approx(3 * y.sum() / weight.sum())
     assert model.predict_proba(X)[:, 1] @ weight / weight.sum() == pytest.approx(model.train_priors_[1], abs=.02)
-    assert abs(CostSensitiveClassifier(GaussianNB(), cv=3).fit(X, y).predict_proba(X)[:, 1].mean() - y.mean()) < .02
+    assert abs(CostSensitiveClassifier(GaussianNB(), None, cv=3).fit(X, y).predict_proba(X)[:, 1].mean() - y.mean()) < .02
 
 
 def test_a_class_that_the_training_data_lack(iris):
@@ -311,15 +311,15 @@ fitted_5 = CostSensitiveClassifier(GaussianNB(), CostMatrix.from_ratio(2)).fit(X
     (lambda: CostSensitiveClassifier(GaussianNB(), np.ones((3, 3)) - np.eye(3)).fit(X_5, y_5), "costs: 3 x 3, but 2 classes"),
     (lambda: CostSensitiveClassifier(GaussianNB(), ExampleCosts(fp=1, fn=y_5 + 1)).fit(X_5, y_5), r"costs: .*predict\(X, costs"),
     (lambda: CostSensitiveClassifier(GaussianNB(), CostMatrix.binary(classes=["a", "b"])).fit(X_5, y_5), "y: label 0 is not in the costs' classes"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), calibration="platt").fit(X_5, y_5), "calibration: 'platt' is unknown"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), priors=[.5, .6]).fit(X_5, y_5), "priors: sum to 1.1"),
-    (lambda: CostSensitiveClassifier(GaussianNB()).fit(X_5, np.zeros(60)), "y: samples of one class only, 0.0"),
-    (lambda: CostSensitiveClassifier(GaussianNB()).fit(X_5, [1] + [0] * 59), "y: calibration needs two samples of each class"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), cv=1).fit(X_5, y_5), "y: calibration needs two samples of each class and cv >= 2"),
-    (lambda: CostSensitiveClassifier(GaussianNB()).fit(X_5, y_5[:50]), "inconsistent numbers of samples"),
-    (lambda: CostSensitiveClassifier(GaussianNB()).fit(X_5, y_5, sample_weight=-np.ones(60)), "sample_weight: -1 at position 0"),
-    (lambda: CostSensitiveClassifier(StandardScaler()).fit(X_5, y_5), "estimator: .* has neither predict_proba"),
-    (lambda: CostSensitiveClassifier(SVC(decision_function_shape="ovo")).fit(np.tile(X_5, (2, 1)), np.arange(120) % 4), "decision_function has 6 columns for 4 classes"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None, calibration="platt").fit(X_5, y_5), "calibration: 'platt' is unknown"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None, priors=[.5, .6]).fit(X_5, y_5), "priors: sum to 1.1"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None).fit(X_5, np.zeros(60)), "y: samples of one class only, 0.0"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None).fit(X_5, [1] + [0] * 59), "y: calibration needs two samples of each class"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None, cv=1).fit(X_5, y_5), "y: calibration needs two samples of each class and cv >= 2"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None).fit(X_5, y_5[:50]), "inconsistent numbers of samples"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None).fit(X_5, y_5, sample_weight=-np.ones(60)), "sample_weight: -1 at position 0"),
+    (lambda: CostSensitiveClassifier(StandardScaler(), None).fit(X_5, y_5), "estimator: .* has neither predict_proba"),
+    (lambda: CostSensitiveClassifier(SVC(decision_function_shape="ovo"), None).fit(np.tile(X_5, (2, 1)), np.arange(120) % 4), "decision_function has 6 columns for 4 classes"),
     (lambda: fitted_5.predict(X_5, ExampleCosts(fp=1, fn=[1, 2])), "costs: of 2 samples, but X has 60"),
     (lambda: fitted_5.predict(X_5, ExampleCosts(fp=1, fn=np.ones(60), decisions=["no", "yes"])), "costs: decisions"),
     (lambda: fitted_5.predict(X_5, np.ones((60, 2))), "costs: expected shape"),
@@ -340,4 +340,4 @@ def test_bad_input_is_named(call, match):
 def test_predict_before_fit():
     for method in ("predict", "predict_proba", "decision_costs"):
         with pytest.raises(NotFittedError):
-            getattr(CostSensitiveClassifier(GaussianNB()), method)(X_5)
+            getattr(CostSensitiveClassifier(GaussianNB(), None), method)(X_5)
