@@ -10,10 +10,10 @@ __all__ = ['REFERENCES', 'Reference', 'add_reference', 'metric_range', 'outperfo
 # %% ../nbs/50_outperformance.ipynb #33a79291
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from math import factorial
 
 import numpy as np
-from scipy.interpolate import BSpline
 from scipy.linalg import expm
 from scipy.special import expit
 
@@ -266,7 +266,7 @@ def _range(metric: Metric, pi, arguments: dict, line) -> tuple:
         else:
             m, n = line
             values = [np.divide(*(k[0] + k[1] * x + k[2] * y for k in (m, n))) for x, y in corners]
-    return np.fmin.reduce(np.broadcast_arrays(*values)), np.fmax.reduce(np.broadcast_arrays(*values))
+    return reduce(np.fmin, values), reduce(np.fmax, values)
 
 # %% ../nbs/50_outperformance.ipynb #bb32a7ae
 def _solve(good, shape, steps=48):
@@ -576,12 +576,20 @@ def _sum_share(knots, z):
 
 # %% ../nbs/50_outperformance.ipynb #82e920f4
 def _spline_share(knots, z):
-    "Distribution function of one B-spline with sorted knots."
-    density = BSpline.basis_element(knots, extrapolate=False)
-    whole = density.antiderivative()
-    low, high = knots[0], knots[-1]
-    total = whole(high) - whole(low)
-    return (whole(np.clip(z, low, high)) - whole(low)) / total
+    """P(linear function of a uniform point of a simplex <= z), its values at the corners being sorted knots.
+
+    Exact and stable, knots may repeat (G. Varsi, "The multidimensional content of the frustum of the
+    simplex", 1973).
+    """
+    share, low = np.empty(len(z)), (knots < z[:, None]).sum(1)
+    for n in np.unique(low):
+        gap = (knots - z[low == n, None]).T
+        part = [np.ones(gap.shape[1])] + [np.zeros(gap.shape[1])] * (len(knots) - n)
+        for x in gap[:n]:
+            for k, y in enumerate(gap[n:], 1):
+                part[k] = (y * part[k] - x * part[k - 1]) / (y - x)
+        share[low == n] = part[-1]
+    return share
 
 
 def _fourier_share(knots, z, tolerance=1e-10, most=2**16):

@@ -1,0 +1,339 @@
+"""Curves, the Directed Binary Tree and its percentiles: against scikit-learn, simulation, integration."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from cost_eval import curves as cv
+from cost_eval import outperformance as op
+from cost_eval.confusion import BinaryCounts
+from cost_eval.metrics import METRICS
+
+sk = pytest.importorskip("sklearn.metrics")
+
+prevalences = st.floats(0.01, 0.99)
+rates = st.floats(0.01, 0.99)
+
+
+def scored(n=300, seed=7, shift=1.0, prevalence=0.3):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < prevalence
+    return y, np.round(rng.normal(size=n) + shift * y, 1)  # with ties
+
+
+# ---- curves
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 60))
+def test_curves_agree_with_scikit_learn(seed, n):
+    rng = np.random.default_rng(seed)
+    y = np.append(rng.random(n) < 0.4, [True, False])
+    scores = rng.integers(0, 8, n + 2) / 2  # many ties
+    roc, pr = (cv.performance_curve(y, scores, kind) for kind in ("roc", "pr"))
+    assert roc.auc() == pytest.approx(sk.roc_auc_score(y, scores))
+    assert roc.auc("trapezoid") == pytest.approx(roc.auc())
+    assert pr.auc("step") == pytest.approx(sk.average_precision_score(y, scores))
+    gain = cv.performance_curve(y, scores, "gain")
+    assert gain.auc() == pytest.approx(gain.prevalence / 2 + (1 - gain.prevalence) * roc.auc())
+    for kind in cv.CURVES:
+        c = cv.performance_curve(y, scores, kind)
+        low, high = cv.worst_auc(kind, c.prevalence), cv.ideal_auc(kind, c.prevalence)
+        assert low - 1e-9 <= c.auc() <= high + 1e-9
+        assert cv.normalized_auc(kind, c.auc(), c.prevalence) <= 1 + 1e-9
+        again = cv.performance_curve(np.repeat(y, 2), np.repeat(scores, 2), kind)
+        np.testing.assert_allclose(again.y, c.y)
+        weighted = cv.performance_curve(y, scores, kind, sample_weight=np.full(n + 2, 3.0))
+        np.testing.assert_allclose(weighted.y, c.y)
+
+
+def test_lift_from_counts():
+    y, scores = scored()
+    c = cv.performance_curve(y, scores, "lift")
+    np.testing.assert_allclose(c.x, [(scores >= t).mean() for t in c.thresholds])
+    np.testing.assert_allclose(c.y[1:], [y[scores >= t].mean() / y.mean() for t in c.thresholds[1:]])
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_exact_area_does_not_depend_on_cuts(seed):
+    rng = np.random.default_rng(seed)
+    fpr, recall = (np.sort(np.append(rng.random(4), [0, 1])) for _ in range(2))
+    cut = [np.interp(np.linspace(0, 5, 41), np.arange(6), r) for r in (fpr, recall)]
+    for kind in cv.CURVES:
+        assert cv.curve_auc(kind, *cut, 0.2) == pytest.approx(cv.curve_auc(kind, fpr, recall, 0.2), abs=1e-10)
+    fine = [np.interp(np.linspace(0, 5, 50_001), np.arange(6), r) for r in (fpr, recall)]
+    chords = cv.curve_auc("lift", *fine, 0.2, rule="trapezoid")
+    assert chords == pytest.approx(cv.curve_auc("lift", fpr, recall, 0.2), abs=1e-4)
+
+
+@given(rates, rates, rates, rates, prevalences)
+def test_chords_lie_above_where_precision_falls(a, b, c, d, pi):
+    (f0, f1), (r0, r1) = sorted([a, b]), sorted([c, d])
+    q0, q1 = pi * r0 + (1 - pi) * f0, pi * r1 + (1 - pi) * f1
+    chord = (r0 / q0 + r1 / q1) / 2 * pi * (r1 - r0)
+    gap = chord - float(cv._segment("pr", f0, r0, f1, r1, pi))
+    assert gap * (r0 / q0 - r1 / q1) >= -1e-9
+
+
+def test_value_of_a_curve_between_its_points():
+    y, s = np.array([1, 1, 0, 1, 0, 0]), np.array([5, 4, 3, 3, 2, 1.0])
+    pr, roc = cv.performance_curve(y, s, "pr"), cv.performance_curve(y, s)
+    assert pr.at(1.0)[0] == pytest.approx(3 / 4)
+    assert pr.at(2 / 3)[0] == pytest.approx(1)
+    assert pr.at(5 / 6)[1] == pytest.approx(1 / 6)  # half way along the tie
+    assert roc.at(0.0)[0] == pytest.approx(2 / 3) and roc.at(1.0)[0] == 1
+
+
+def test_ideal_and_worst_areas_by_numerical_integration():
+    for pi in (0.05, 0.3, 0.8):
+        lift = integrate.quad(lambda q: min(q / pi, 1) / q, 0, 1, points=[pi])[0]
+        worst = integrate.quad(lambda q: max(q - 1 + pi, 0) / pi / q, 0, 1, points=[1 - pi])[0]
+        assert (cv.ideal_auc("lift", pi), cv.worst_auc("lift", pi)) == pytest.approx((lift, worst), abs=1e-6)
+        worst_pr = integrate.quad(lambda x: pi * x / (pi * x + 1 - pi), 0, 1)[0]
+        assert cv.worst_auc("pr", pi) == pytest.approx(worst_pr, abs=1e-9)
+
+
+# ---- the tree
+
+
+def test_sampler_is_reproducible_and_uniform_at_the_root():
+    fpr, fnr = cv.sample_directed_binary_tree(20_000, 3, rng=5)
+    np.testing.assert_array_equal(fpr, cv.sample_directed_binary_tree(20_000, 3, rng=5)[0])
+    assert fpr.shape == fnr.shape == (20_000, 9)
+    assert (np.diff(fpr) >= 0).all() and (np.diff(fnr) <= 0).all()
+    for root in (fpr[:, 4], fnr[:, 4], fpr[:, 2] / fpr[:, 4]):
+        assert stats.kstest(root, "uniform").pvalue > 1e-3
+    assert abs(np.corrcoef(fpr[:, 4], fnr[:, 4])[0, 1]) < 0.03
+
+
+def test_cached_draw_has_the_exact_moments():
+    areas = cv._area("roc", *cv._tree_draw(cv._CURVES_DRAWN, cv._DEPTH), 0.5)
+    assert areas.mean() == pytest.approx(0.5, abs=1e-3)
+    assert areas.var() == pytest.approx(3 / 56, abs=3e-4)
+
+
+@pytest.mark.parametrize(
+    "curve, auc, prevalence", [("pr", 0.354, 0.091), ("lift", 1.806, 0.3), ("roc", 0.8, 0.2)]
+)
+def test_area_scores_against_plain_monte_carlo(curve, auc, prevalence):
+    areas = cv.sample_tree_aucs([curve], prevalence, 40_000, depth=7, rng=3)[0]
+    score, error = cv.outperformance_curve_auc(curve, auc, prevalence, return_error=True)
+    assert error < 0.002
+    assert score == pytest.approx(np.mean(areas < auc), abs=4 * 0.5 / 200)
+
+
+def test_areas_broadcast_and_share_scores():
+    pi = np.array([0.1, 0.4])
+    got = cv.outperformance_curve_auc("pr", [[0.3], [0.7]], pi)
+    expected = [[cv.outperformance_curve_auc("pr", a, p) for p in pi] for a in (0.3, 0.7)]
+    np.testing.assert_array_equal(got, expected)
+    gain = cv.outperformance_curve_auc("gain", 0.05 + 0.9 * 0.7, 0.1)
+    assert gain == pytest.approx(cv.outperformance_curve_auc("roc", 0.7, 0.5), abs=1e-12)
+
+
+# ---- points
+
+
+def test_shipped_table_is_what_the_code_makes():
+    with (cv.files("cost_eval") / "published" / "tree_points.npy").open("rb") as file:
+        shipped = np.load(file)
+    np.testing.assert_allclose(shipped, cv._solve_point_table(), atol=1e-6)
+
+
+def test_point_table_solves_its_equation():
+    "The fixed-point equation itself, by two-dimensional quadrature."
+    share, loose = cv._point_share, dict(epsabs=2e-5, epsrel=1e-4)
+
+    def right_side(t, u):
+        upper = integrate.dblquad(lambda r, a: share(t / a, u / r), t, 1, u, 1, **loose)[0]
+        lower = integrate.dblquad(
+            lambda r, a: share((t - a) / (1 - a), (u - r) / (1 - r)), 0, t, 0, u, **loose
+        )[0]
+        return t * (1 - u) + upper + lower
+
+    assert right_side(0.3, 0.6) == pytest.approx(float(share(0.3, 0.6)), abs=1e-4)
+
+
+@pytest.mark.parametrize("t, u", [(0.1, 0.3), (0.5, 0.8), (0.02, 0.2), (0.7, 0.4)])
+def test_points_against_curves(t, u):
+    fpr, recall = cv._grow(np.random.default_rng(4), 20_000, 8)
+    _, at_t = cv._cross("roc", fpr, recall, 0.1, t)
+    got = cv.outperformance_curve_point("roc", t, u, 0.5)
+    assert got == pytest.approx(np.mean(at_t < u), abs=4 * 0.5 / np.sqrt(20_000))
+
+
+@given(st.floats(1e-4, 0.9999), st.floats(1e-4, 0.9999), prevalences)
+def test_one_point_has_one_score(t, u, pi):
+    q, tp = pi * u + (1 - pi) * t, pi * u
+    expected = cv.outperformance_curve_point("roc", t, u, pi)
+    assert expected == pytest.approx(1 - cv.outperformance_curve_point("roc", u, t, pi), abs=1e-5)
+    for curve, x, y in (("pr", u, tp / q), ("lift", q, u / q), ("gain", q, u)):
+        assert cv.outperformance_curve_point(curve, x, y, pi) == pytest.approx(expected, abs=1e-5)
+
+
+def test_ends_of_the_square():
+    got = cv._point_share([0.3, 0, 1, 0.3, 0.3], [0.3, 0.5, 0.5, 0, 1])
+    np.testing.assert_allclose(got, [0.5, 0, 1, 1, 0], atol=1e-6)
+
+
+def test_standardized_curve():
+    y, s = scored(500, 6)
+    for kind in cv.CURVES:
+        c = cv.performance_curve(y, s, kind)
+        x, scores = cv.outperformance_curve(c)
+        direct = cv.outperformance_curve_point(kind, x, c.at(x)[0], c.prevalence)
+        np.testing.assert_allclose(scores[:-1], direct[:-1], atol=1e-6)
+        assert len(cv.outperformance_curve(c, [0.2, 0.4])[0]) == 2
+
+
+def test_tree_as_a_reference_against_curves():
+    rng = np.random.default_rng(2)
+    fpr, recall = cv._grow(rng, 20_000, 8)
+    u = rng.random(20_000)
+    a, _ = cv._cross("pr", fpr, recall, 0.1, u)
+    chosen = np.quantile(METRICS["f_beta"].at_rates(u, a, 0.1), [0.1, 0.5, 0.9])
+    got = op.outperformance("f_beta", chosen, 0.1, reference="tree")
+    np.testing.assert_allclose(got, [0.1, 0.5, 0.9], atol=0.015)
+
+
+# ---- intervals
+
+
+@pytest.mark.parametrize("kind", ["roc", "pr", "lift"])
+@pytest.mark.parametrize("x", [None, 0.5])
+def test_curve_interval_holds_the_estimate(kind, x):
+    y, s = scored()
+    found = cv.outperformance_curve_interval(kind, y, s, x=x, n_resamples=200, rng=0)
+    assert found.low < found.score < found.high < found.low + 0.35
+
+
+def test_curve_interval_has_its_confidence():
+    "Quantiles of an explicit bootstrap of the samples."
+    y, s = scored(400, 3)
+    rng, at = np.random.default_rng(1), []
+    positive, negative = np.flatnonzero(y), np.flatnonzero(~y)
+    for _ in range(2000):
+        rows = np.concatenate([rng.choice(part, len(part)) for part in (positive, negative)])
+        c = cv.performance_curve(y[rows], s[rows], "roc")
+        at.append(cv.outperformance_curve_point("roc", 0.2, c.at(0.2)[0], c.prevalence))
+    for confidence in (0.5, 0.9):
+        found = cv.outperformance_curve_interval(
+            "roc", y, s, x=0.2, confidence=confidence, n_resamples=4000, rng=0
+        )
+        ends = np.quantile(at, [(1 - confidence) / 2, (1 + confidence) / 2])
+        assert [found.low, found.high] == pytest.approx(ends, abs=0.012)
+        assert found.confidence == confidence
+
+
+# ---- bad input
+
+Y, S = scored(60, 1)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: cv.outperformance_curve_point("pr", 1.1, 0.5, 0.1), "x: 1.1 is outside"),
+        (lambda: cv.outperformance_curve_point("pr", 0.8, 0.01, 0.1), "y: 0.01 is outside"),
+        (lambda: cv.outperformance_curve_point("lift", 0.5, 3, 0.1), "y: 3 is outside"),
+        (lambda: cv.outperformance_curve_point("det", 0.5, 0.5, 0.1), "curve: 'det' is unknown"),
+        (lambda: cv.outperformance_curve_point("ROC ", 0.5, 0.5, 0.1), "did you mean 'roc'"),
+        (lambda: cv.outperformance_curve_auc("pr", 1.01, 0.1), "auc: 1.01 is outside"),
+        (lambda: cv.outperformance_curve_auc("pr", np.nan, 0.1), "auc: NaN"),
+        (lambda: cv.outperformance_curve_auc("pr", 0.5, 1), "prevalence"),
+        (lambda: cv.outperformance_curve_auc("pr", 0.5, 0.1, n_curves=10), "n_curves"),
+        (lambda: cv.outperformance_curve_auc("pr", 0.5, 0.1, n_curves=20), "multiple of 16"),
+        (lambda: cv.outperformance_curve_auc("pr", 0.5, 0.1, depth=0), "depth"),
+        (lambda: cv.normalized_auc("roc", 1.7, 0.1), r"auc: 1.7 is outside \[0, 1\]"),
+        (lambda: cv.ideal_auc("roc", 0), "prevalence"),
+        (lambda: cv.performance_curve([0, 1], [0.1, np.nan]), "scores: NaN"),
+        (lambda: cv.performance_curve([1, 1], [0.1, 0.2]), "both classes"),
+        (lambda: cv.performance_curve([0, 1], [0.1, 0.2], "det"), "kind: 'det' is unknown"),
+        (lambda: cv.performance_curve([0, 1], [0.1, 0.2]).at(1.5), "x: 1.5 is outside"),
+        (lambda: cv.curve_auc("pr", [0, 1], [0, 1], 0.5, rule="simpson"), "rule"),
+        (lambda: cv.curve_auc("pr", [0, 0.5, 0.2, 1], [0, 0.1, 0.2, 1], 0.5), "fpr: must rise"),
+        (lambda: cv.curve_auc("pr", [0, 1], [0, 0.9], 0.5), "recall: must rise from 0 to 1"),
+        (lambda: cv.curve_auc("pr", [0, 1, 1], [0, 1], 0.5), "two points"),
+        (lambda: cv.curve_auc("pr", [0, 2, 1], [0, 0.5, 1], 0.5), r"fpr: must lie in \[0, 1\], got 2"),
+        (lambda: cv.sample_directed_binary_tree(0, 3), "n_samples"),
+        (lambda: cv.sample_directed_binary_tree(5, 2.5), "depth"),
+        (lambda: cv.sample_tree_aucs(["det"], 0.1, 5), "curve"),
+        (lambda: cv.outperformance_curve_interval("pr", Y, S, x=2), r"x: must lie in \[0, 1\], got 2"),
+        (lambda: cv.outperformance_curve_interval("pr", Y, S, confidence=95), "confidence.*95 % is .95"),
+        (lambda: cv.outperformance_curve_interval("pr", Y, S, n_resamples=0), "n_resamples"),
+        (lambda: cv.plot_tree_curves("pr", boxes=2), "boxes"),
+        (lambda: cv.plot_monitoring(BinaryCounts(5, 5, 5, 5), ("f1",)), "metrics: 'f1'"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# ---- every option matters
+
+
+def point_of(curve):
+    return curve.x.sum() + curve.y.sum()
+
+
+WEIGHT = np.linspace(1, 2, 60)
+SHAPE = dict(fpr=[0, 0.1, 1], recall=[0, 0.7, 1], prevalence=0.2)
+
+
+@pytest.mark.parametrize(
+    "function, option, values",
+    [
+        (lambda **k: point_of(cv.performance_curve(Y, S, **k)), "kind", cv.CURVES),
+        (lambda **k: point_of(cv.performance_curve(Y, S, "pr", **k)), "sample_weight", (None, WEIGHT)),
+        (lambda **k: cv.curve_auc("pr", **SHAPE, **k), "rule", ("exact", "trapezoid", "step")),
+        (lambda **k: cv.sample_directed_binary_tree(2, 3, **k)[0][0, 4], "rng", (0, 1)),
+        (lambda **k: cv.sample_tree_aucs(["pr"], 0.1, 2, rng=0, **k)[0, 0], "depth", (2, 3)),
+        (lambda **k: cv.sample_tree_aucs(["pr"], 0.1, 2, rng=0, **k)[0, 0], "rule", ("exact", "step")),
+        (lambda **k: cv.sample_tree_aucs(["pr"], 0.1, 2, **k)[0, 0], "rng", (0, 1)),
+        (lambda **k: cv.outperformance_curve_auc("pr", 0.3, 0.1, **k), "n_curves", (1 << 10, 1 << 12)),
+        (lambda **k: cv.outperformance_curve_auc("pr", 0.3, 0.1, n_curves=1 << 10, **k), "depth", (2, 5)),
+        (lambda **k: cv.outperformance_curve_interval("pr", Y, S, rng=0, **k).low, "x", (None, 0.4)),
+        (lambda **k: cv.outperformance_curve_interval("pr", Y, S, rng=0, **k).low, "confidence", (0.5, 0.9)),
+        (lambda **k: cv.outperformance_curve_interval("pr", Y, S, rng=0, **k).low, "n_resamples", (50, 500)),
+        (lambda **k: cv.outperformance_curve_interval("pr", Y, S, **k).low, "rng", (0, 1)),
+    ],
+)
+def test_every_option_matters(function, option, values):
+    found = [function(**{option: value}) for value in values]
+    assert len(set(found)) == len(found)
+
+
+# ---- pictures and widget
+
+
+def test_pictures():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    ax = cv.plot_tree_curves(n_curves=7, depth=3, boxes=2, rng=0)
+    assert len(ax.patches) == 3 and len(ax.lines) == 7 + 1 + 3
+    assert cv.plot_tree_curves("pr", 0.1, n_curves=3, rng=1, ax=ax) is ax
+    y, s = scored()
+    assert cv.performance_curve(y, s, "pr").plot().get_ylabel() == "precision"
+    counts = BinaryCounts(tp=[20, 30], fp=[5, 9], fn=[9, 8], tn=[90, 70])
+    axes = cv.plot_monitoring(counts, ("mcc",), labels=["May", "June"])
+    assert [t.get_text() for t in axes[0].get_xticklabels()] == ["M", "J"]
+    assert "mcc" in axes[1].get_title(loc="left") + axes[1].get_title()
+    plt.close("all")
+
+
+def test_widget_moves_and_its_still_is_the_first_state():
+    pytest.importorskip("ipywidgets")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    box = cv.explore_tree_curves()
+    controls, image = box.children[0].children, box.children[1]
+    assert [c.value for c in controls] == list(cv._START.values())
+    figure = cv.explore_tree_curves(still=True)
+    assert figure.axes[0].get_xlabel() == "recall"
+    for control, value in zip(controls, ("lift", 2.0, 1.5, 0.3)):
+        before = image.value
+        control.value = value
+        assert image.value != before
+    plt.close("all")
