@@ -10,7 +10,9 @@ import argparse
 import importlib.util
 import json
 import os
+import subprocess
 import sys
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,14 +22,22 @@ from .costs import CostMatrix
 from .report import evaluate
 
 # %% ../nbs/95_command_line.ipynb #c634462e
-_EXTRAS = {"pandas": "data", "tqdm": "data", "pooch": "data", "joblib": "book", "matplotlib": "book"}
+_EXTRAS = {
+    "pandas": "data",
+    "tqdm": "data",
+    "pooch": "data",
+    "joblib": "book",
+    "matplotlib": "book",
+    "voila": "app",
+}
 
 
 def _need(*names):
     "Name all missing libraries at once, and the one extra that brings them."
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
-        extra = "book" if "book" in {_EXTRAS[name] for name in missing} else "data"
+        extras = {_EXTRAS.get(name, "book") for name in missing}
+        extra = next(name for name in ("app", "book", "data") if name in extras)
         raise ImportError(f'{", ".join(missing)} needed for this: pip install "cost_eval[{extra}]"')
 
 # %% ../nbs/95_command_line.ipynb #069a3d7a
@@ -394,8 +404,59 @@ def _print_report(report):
     print()
     print(report.summary())
 
+# %% ../nbs/95_command_line.ipynb #98a9f8fe
+def _add_app(commands):
+    "cost-eval app [FILE]"
+    parser = commands.add_parser("app", help="the report as a page in the browser")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="CSV or parquet to begin with (default: an example)"
+    )
+    parser.add_argument(
+        "--port", type=int, default=8866, metavar="N", help="where it is served (default: 8866)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="only serve it")
+    parser.set_defaults(run=_app)
+
+
+def _app(arguments):
+    "Write a one-cell notebook and let Voila serve it until it is interrupted."
+    _need("voila", "ipywidgets", "matplotlib", "pandas")
+    source = "from cost_eval.app import App, read_upload\n"
+    if arguments.file:
+        path = Path(arguments.file).resolve()
+        if not path.is_file():
+            raise ValueError(f"{arguments.file}: no such file")
+        source += f"from pathlib import Path\npath = Path({str(path)!r})\n"
+        source += "app = App(read_upload(path.name, path.read_bytes()))\n"
+    else:
+        source += "app = App()\n"
+    cell = {
+        "cell_type": "code",
+        "id": "app",
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+        "source": source + "app.box",
+    }
+    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    with tempfile.TemporaryDirectory() as folder:
+        notebook = Path(folder) / "cost_eval.ipynb"
+        notebook.write_text(
+            json.dumps({"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}),
+            encoding="utf-8",
+        )
+        call = [
+            sys.executable,
+            "-m",
+            "voila",
+            str(notebook),
+            f"--port={arguments.port}",
+            "--Voila.ip=127.0.0.1",
+        ]
+        return subprocess.run([*call, *(["--no-browser"] if arguments.no_browser else [])]).returncode
+
 # %% ../nbs/95_command_line.ipynb #0b5bd2c3
-_COMMANDS = [_add_reproduce, _add_evaluate, _add_list, _add_data]
+_COMMANDS = [_add_evaluate, _add_app, _add_reproduce, _add_list, _add_data]
 
 
 def main(argv=None) -> int:

@@ -1,0 +1,126 @@
+"""The app: its state against the library, bad input, and the page in a real browser under Voila."""
+import contextlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cost_eval.app import App, example_frame, read_upload
+from cost_eval.costs import CostMatrix
+from cost_eval.report import evaluate
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]
+
+
+def library(frame, fn, priors=None):
+    "What the library says of the example."
+    costs = CostMatrix.binary(fp=1, fn=fn, classes=["well", "ill"])
+    models = {name: frame[name].to_numpy() for name in ("model_a", "model_b")}
+    return evaluate(frame["label"].to_numpy(), models, costs, priors=priors, rng=0)
+
+
+def test_the_page_shows_the_librarys_numbers():
+    app = App()
+    assert app.report.ladder.equals(library(example_frame(), 10).ladder)
+    app.fn.value = 25.
+    app.prevalence.value = "2 %"
+    direct = library(example_frame(), 25, [.98, .02])
+    assert app.report.ladder.equals(direct.ladder)
+    for line in direct.summary().splitlines():
+        assert line.replace("<", "&lt;") in app.says.value
+    app._prepare(None)
+    assert "base64," in app.link.value and app.image.value[1:4] == b"PNG"
+
+
+def test_what_cannot_be_gets_a_sentence():
+    app = App()
+    for control, value, says in ((app.prevalence, "lots", "is not a number"), (app.prevalence, "3", "prevalence: must lie in"),
+                                 (app.prevalence, "__import__('os').system('x')", "is not a number"), (app.fn, -1., "a miss costs"),
+                                 (app.models, (), "at least one model")):
+        before = control.value
+        control.value = value
+        assert app.report is None and says in app.says.value and "Traceback" not in app.says.value, says
+        control.value = before
+        assert app.report is not None
+    app.label.value = "model_a"
+    assert app.report is None and "different values" in app.says.value
+
+
+def test_files():
+    frame = example_frame()
+    assert read_upload("x.csv", frame.to_csv(index=False).encode()).shape == frame.shape
+    for name, content, says in (("x.csv", b"", "cannot be read"), ("x.parquet", b"PAR1", "cannot be read"), ("x.csv", b"a\n1\n", "1 columns"),
+                                ("x.csv", b"a,b\n", "0 rows")):
+        with pytest.raises(ValueError, match=says):
+            read_upload(name, content)
+    app = App()
+    app.load(pd.DataFrame({"y": [0, 1, 0, 1], "m": [.1, np.nan, .2, .9]}))
+    assert "1 rows have missing values, the first is row 2" in app.says.value
+    app.load(pd.DataFrame({"<b>": [0, 1, 2, 1], "m": [.1, .2, .2, .9]}))
+    assert "'<b>'" not in app.says.value
+
+
+@contextlib.contextmanager
+def served(tmp_path):
+    "The address of `cost-eval app`."
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    call = [sys.executable, "-m", "cost_eval", "app", "--port", str(port), "--no-browser"]
+    log = (tmp_path / "log").open("w")
+    process = subprocess.Popen(call, stdout=log, stderr=log, cwd=tmp_path)
+    try:
+        for _ in range(240):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/voila/static/", timeout=2)
+            with contextlib.suppress(urllib.error.HTTPError, OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            time.sleep(.5)
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.mark.xdist_group("browser")
+@pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
+def test_upload_and_change_costs_in_a_browser(tmp_path):
+    playwright = pytest.importorskip("playwright.sync_api", reason='SKIPPED BROWSER TESTS: pip install "cost_eval[dev]"')
+    pytest.importorskip("voila", reason='SKIPPED BROWSER TESTS: pip install "cost_eval[app]"')
+    frame = example_frame().iloc[::2].reset_index(drop=True)
+    frame.to_csv(tmp_path / "half.csv", index=False)
+    frame = pd.read_csv(tmp_path / "half.csv")
+
+    def number_of(text):
+        return float(re.search(r"is the cheapest: ([\d.e+-]+) per case", text)[1])
+
+    def expected(fn):
+        found = re.search(r"is the cheapest: ([\d.e+-]+) per case", library(frame, fn).summary())
+        return float(found[1])
+
+    with served(tmp_path) as url, playwright.sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1300, "height": 1100})
+        page.goto(url, timeout=180_000)
+        page.get_by_text("is the cheapest").first.wait_for(timeout=180_000)
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="CSV or parquet").click()
+        chooser.value.set_files(tmp_path / "half.csv")
+        page.get_by_text("1000 samples").wait_for(timeout=60_000)
+        assert number_of(page.inner_text("body")) == expected(10.)
+        box = page.get_by_label("a miss costs")
+        box.fill("40")
+        box.press("Enter")
+        page.wait_for_function("wanted => document.body.innerText.includes(wanted)", arg=f"{expected(40.):.4g} per case", timeout=60_000)
+        assert number_of(page.inner_text("body")) == expected(40.)
+        page.screenshot(path=tmp_path / "app.png", full_page=True)
+        browser.close()
