@@ -125,12 +125,14 @@ class Method(Result):
     Attributes
     ----------
     name : str
+        its key in `METHODS`
     function : callable
         f(m, c, *, options) -> `Fit`, for counts m (..., S, C) and costs c (..., S, C) of C cells in each
         of S separately drawn samples; what is estimated is the sum over the samples of their mean costs
     guarantee : str
         "none" (right for large test sets), "conjectured" (never yet seen to fail) or "proved"
     source : str
+        paper, section or equation
     single : bool
         fit for one classifier's cost
     paired : bool
@@ -159,7 +161,21 @@ class Method(Result):
 
 
 class Fit(NamedTuple):
-    "What a method returns: estimate, its standard error, and the ends as a function of one tail's level."
+    """What a method returns.
+
+    Attributes
+    ----------
+    mean : ndarray
+        (...) estimate
+    standard_error : ndarray
+        (...)
+    ends : callable
+        ends(tail) -> (low, high), each (...), for the level of one tail (...)
+    distribution : ndarray or None
+        (..., B) sorted replicates
+    p_value : callable or None
+        p_value(x) -> (...), two-sided; found by bisection of `ends` if None
+    """
 
     mean: np.ndarray
     standard_error: np.ndarray
@@ -189,6 +205,16 @@ def add_method(name, *, guarantee, source, **facts):
     -------
     callable
         the decorator; the function itself is returned unchanged
+
+    Examples
+    --------
+    >>> @add_method("range", guarantee="proved", source="the cost matrix")
+    ... def whole_range(m, c):
+    ...     mean = (m * c).sum((-2, -1)) / m.sum((-2, -1))
+    ...     return Fit(mean, 0 * mean, lambda tail: (c.min(-1).sum(-1), c.max(-1).sum(-1)))
+    >>> interval([[90, 8], [1, 1]], [[0, 1], [20, 0]], method="range")
+    Interval(0 to 20, mean 0.28, range, 95%)
+    >>> del METHODS["range"]
     """
     check_choice(guarantee, ("none", "conjectured", "proved"), "guarantee")
 
@@ -240,39 +266,46 @@ def _normal(m, c):
     return _normal_fit(*_moments(m, c))
 
 # %% ../nbs/20_bootstrap.ipynb #b6b906fe
-def _replicates(n, p, c, n_resamples, rng):
-    """Sums (..., B, J) of J statistics over multinomial draws of the cells: n (..., S) examples with
-    probabilities p (..., S, C), statistics c (..., S, C, J) of a cell.
+def _replicates(draw, parameters, c, n_resamples):
+    """Sums (..., B, J) of J statistics c (..., S, C, J) over draws of the cells: draw(*parameters, size)
+    gives draws (*size, S, C) for parameters (..., S, C) or (..., S).
 
     One test set and many statistics share their draws; a stack of test sets takes its own, in order.
     """
-    rng, (S, C, J) = np.random.default_rng(rng), c.shape[-3:]
-    if n.ndim > 1 and c.ndim > 3:
-        lead = np.broadcast_shapes(n.shape[:-1], c.shape[:-3])
-        n, p = np.broadcast_to(n, (*lead, S)), np.broadcast_to(p, (*lead, S, C))
+    S, C, J = c.shape[-3:]
+    lead = parameters[0].shape[:-1]
+    if lead and c.ndim > 3:
+        lead = np.broadcast_shapes(lead, c.shape[:-3])
         c = np.broadcast_to(c, (*lead, S, C, J))
-    if n.ndim == 1:
-        columns = np.moveaxis(c.reshape(-1, S * C, J), 0, 1).reshape(S * C, -1)
-        parts = []
+    if not lead:
+        columns, parts = np.moveaxis(c.reshape(-1, S * C, J), 0, 1).reshape(S * C, -1), []
         for block in blocks(n_resamples, 16 * S * C):
-            drawn = rng.multinomial(n, p, (block.stop - block.start, S))
-            parts.append(drawn.reshape(-1, S * C) @ columns)
+            size = block.stop - block.start
+            parts.append(draw(*parameters, (size,)).reshape(size, S * C) @ columns)
         return np.moveaxis(np.concatenate(parts).reshape(n_resamples, *c.shape[:-3], J), 0, -2)
-    lead, n, p = n.shape[:-1], n.reshape(-1, 1, S), p.reshape(-1, 1, S, C)
-    c = c.reshape(-1, S * C, J)
-    out = np.empty((len(n), n_resamples, J))
-    for block in blocks(len(n), 16 * S * C * n_resamples):
-        size = len(n[block]), n_resamples, S
-        drawn = rng.multinomial(n[block], p[block], size).reshape(*size[:2], S * C)
+    wide = [np.broadcast_to(a, (*lead, *a.shape[parameters[0].ndim - 1 :])) for a in parameters]
+    flat = [a.reshape(-1, 1, *a.shape[len(lead) :]) for a in wide]
+    c, out = c.reshape(-1, S * C, J), np.empty((len(flat[0]), n_resamples, J))
+    for block in blocks(len(out), 16 * S * C * n_resamples):
+        size = len(out[block]), n_resamples
+        drawn = draw(*(a[block] for a in flat), size).reshape(*size, S * C)
         out[block] = drawn @ (c[block] if len(c) > 1 else c[0])
     return out.reshape(*lead, n_resamples, J)
+
+
+def _multinomial(rng):
+    "Draws of n (..., S) examples from cells p (..., S, C)."
+    generator = np.random.default_rng(rng)
+    return lambda n, p, size: generator.multinomial(n, p, (*size, n.shape[-1]))
 
 
 def _mean_costs(m, p, c, n_resamples, rng):
     "Sorted replicates (..., B) of the sum of the samples' mean costs."
     n = m.sum(-1)
     per_example = c / n[..., None]
-    return np.sort(_replicates(n, p, per_example[..., None], n_resamples, rng)[..., 0], axis=-1)
+    return np.sort(
+        _replicates(_multinomial(rng), (n, p), per_example[..., None], n_resamples)[..., 0], axis=-1
+    )
 
 
 def _order_statistics(ordered, low, high):
@@ -386,7 +419,8 @@ def _bootstrap_t(m, c, *, n_resamples=1000, rng=None):
     centred = c - ((m * c).sum(-1) / n)[..., None]
     S, own = c.shape[-2], np.eye(c.shape[-2])[:, None, :]
     columns = np.concatenate([own * centred[..., None], own * centred[..., None] ** 2], -1)
-    sums = _replicates(n, m / n[..., None], columns, n_resamples, rng) / np.tile(n, 2)[..., None, :]
+    sums = _replicates(_multinomial(rng), (n, m / n[..., None]), columns, n_resamples)
+    sums = sums / np.tile(n, 2)[..., None, :]
     shift, squares = sums[..., :S], sums[..., S:]
     spread = np.sqrt((np.maximum(squares - shift**2, 0) / (n - 1)[..., None, :]).sum(-1))
     limits = c.min(-1).sum(-1) + 0 * mean, c.max(-1).sum(-1) + 0 * mean
@@ -399,19 +433,18 @@ def _dirichlet(m, c, *, prior=None, n_resamples=1000, rng=None):
     if prior is None:
         prior = 1 / m.shape[-1]
     prior = check_range(prior, "prior", 0, np.inf, shape=(), hint="1 / number of cells is one example in all")
-    a, rng = m + prior, np.random.default_rng(rng)
+    a, generator = m + prior, np.random.default_rng(rng)
     total = a.sum(-1, keepdims=True)
     p = a / total
     means = (p * c).sum(-1, keepdims=True)
     error = np.sqrt((p * (c - means) ** 2 / (total + 1)).sum((-2, -1)))
-    lead = np.broadcast_shapes(a.shape[:-2], c.shape[:-2])
-    flat = np.broadcast_to(a, (*lead, *a.shape[-2:])).reshape(-1, 1, *a.shape[-2:])
-    costs = np.broadcast_to(c, (*lead, *c.shape[-2:])).reshape(-1, 1, *c.shape[-2:])
-    draws = np.empty((len(flat), n_resamples))
-    for block in blocks(len(flat), 24 * n_resamples * flat[0].size):
-        gamma = rng.standard_gamma(flat[block], (len(flat[block]), n_resamples, *a.shape[-2:]))
-        draws[block] = ((gamma * costs[block]).sum(-1) / gamma.sum(-1)).sum(-1)
-    return _from_replicates(means.sum((-2, -1)), error, np.sort(draws, -1).reshape(*lead, n_resamples))
+
+    def draw(size_of, a, size):
+        gamma = generator.standard_gamma(a, (*size, *a.shape[-2:]))
+        return gamma / gamma.sum(-1, keepdims=True)
+
+    draws = _replicates(draw, (total[..., 0], a), c[..., None], n_resamples)[..., 0]
+    return _from_replicates(means.sum((-2, -1)), error, np.sort(draws, -1))
 
 # %% ../nbs/20_bootstrap.ipynb #b66181e7
 _LATTICE = 2**16  # points of the Fourier transform
@@ -1184,6 +1217,7 @@ def bcost(
     priors : array (..., K) or mapping, optional
         class priors of the deployment; implies stratified
     rng : Generator or int, optional
+        for the draws
 
     Returns
     -------
@@ -1217,6 +1251,7 @@ def bdelta_cost(
     joint : JointCounts or array (..., K, M, M)
         whole counts: true class, decision of the first, of the second; see `joint_counts`
     costs : CostMatrix or array (..., K, M)
+        one draw of one test set serves all its cost matrices
     confidence : float, default 0.95
         nominal coverage; the test has level 1 - confidence
     laplace : float, default 0.0
@@ -1226,6 +1261,7 @@ def bdelta_cost(
     priors : array (..., K) or mapping, optional
         class priors of the deployment
     rng : Generator or int, optional
+        for the draws
 
     Returns
     -------
@@ -1296,7 +1332,7 @@ def _ratio_fit(units, method, n_resamples, rng):
     if method == "normal":
         return _normal_fit(mean, error)
     c = np.stack([residual, weight, residual**2, residual * weight, weight**2], -1)[None]
-    sums = _replicates(np.array([n]), (m / n)[None], c, n_resamples, rng)
+    sums = _replicates(_multinomial(rng), (np.array([n]), (m / n)[None]), c, n_resamples)
     total = np.where(sums[:, 1] > 0, sums[:, 1], np.nan)
     shift = sums[:, 0] / total
     draws = mean + shift
@@ -1376,8 +1412,11 @@ def loss_interval(
     method : str, default "auto"
         a key of `METHODS`; "auto" is that of `interval`, and bootstrap_t with weights or clusters
     confidence : float, default 0.95
+        nominal coverage
     n_resamples : int, default 1000
+        replicates, for the methods that draw
     rng : Generator or int, optional
+        for the methods that draw
     **options
         of the method
 
@@ -1479,7 +1518,9 @@ def metric_interval(
     stratified : bool, default False
         keep the number of test examples of each class
     n_resamples : int, default 1000
+        replicates
     rng : Generator or int, optional
+        for the draws
     **metric_args
         of the metric, such as cost_ratio or beta
 

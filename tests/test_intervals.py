@@ -1,0 +1,395 @@
+"""The interval engine as its callers use it: stacks, labels, priors, every option of every function, losses and clusters, notes, warnings, errors."""
+import inspect
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from numpy.testing import assert_allclose
+
+from cost_eval import bootstrap as bs
+from cost_eval.confusion import BinaryCounts, ConfusionCounts, JointCounts, confusion_counts, joint_counts
+from cost_eval.costs import CostMatrix, losses
+from cost_eval.metrics import expected_cost, naive_cost, normalized_expected_cost
+
+COUNTS = np.array([[70, 5, 2], [4, 60, 1], [3, 2, 53]])
+COSTS = np.array([[0, 1, 4.], [2, 0, 30], [1, 3, 0]])
+PRIORS = np.array([.2, .3, .5])
+RNG = np.random.default_rng(0)
+STACK = RNG.multinomial(200, COUNTS.ravel() / COUNTS.sum(), 5).reshape(-1, 3, 3)
+JOINTS = RNG.multinomial(300, RNG.dirichlet(np.full(27, .5)), 4).reshape(-1, 3, 3, 3)
+SINGLE = [name for name, record in bs.METHODS.items() if record.single]
+PAIRED = [name for name, record in bs.METHODS.items() if record.paired]
+BOTH = [(bs.interval, name, COUNTS) for name in SINGLE] + [(bs.difference, name, JOINTS[0]) for name in PAIRED]
+IDS = [f"{f.__name__}-{name}" for f, name, _ in BOTH]
+
+
+def ends(found): return [found.low, found.high]
+
+
+# ---- stacks
+
+@pytest.mark.parametrize("priors", [None, PRIORS])
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("name", SINGLE)
+def test_a_stack_is_its_members(name, priors, normalized):
+    options, rng = dict(method=name, priors=priors, normalized=normalized), np.random.default_rng(3)
+    found, each = bs.interval(STACK, COSTS, rng=3, **options), [bs.interval(m, COSTS, rng=rng, **options) for m in STACK]
+    for field in ("low", "high", "mean", "standard_error", "distribution"):
+        assert_allclose(getattr(found, field), [getattr(one, field) for one in each], rtol=1e-9, atol=1e-10)
+    assert found.notes == () and isinstance(each[0].low, float)
+
+
+@pytest.mark.parametrize("priors", [None, PRIORS])
+@pytest.mark.parametrize("name", PAIRED)
+def test_a_stack_of_differences_is_its_members(name, priors):
+    rng = np.random.default_rng(3)
+    found = bs.difference(JOINTS, COSTS, method=name, priors=priors, rng=3)
+    each = [bs.difference(m, COSTS, method=name, priors=priors, rng=rng) for m in JOINTS]
+    for field in ("low", "high", "mean", "p_value", "rejects"):
+        assert_allclose(getattr(found, field), [getattr(one, field) for one in each], rtol=1e-6, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_counts_and_costs_broadcast(name):
+    costs = np.stack([COSTS, 3 * COSTS + 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = bs.interval(STACK[:, None], costs, method=name, rng=0)
+        assert found.low.shape == (5, 2) and found.distribution.shape[:2] == (5, 2)
+        one = bs.interval(COUNTS, costs, method=name, rng=0)
+        assert_allclose(one.low[0], bs.interval(COUNTS, COSTS, method=name, rng=0).low)
+        assert_allclose([one.low[1], one.high[1]], [3 * one.low[0] + 2, 3 * one.high[0] + 2], rtol=2e-4)
+    if not bs.METHODS[name].needs_rng: assert_allclose(found.low[:, 1], 3 * found.low[:, 0] + 2, rtol=2e-4)
+
+
+def test_priors_broadcast_too():
+    found = bs.interval(COUNTS, COSTS, priors=np.stack([PRIORS, PRIORS[::-1]]))
+    assert_allclose(found.low[1], bs.interval(COUNTS, COSTS, priors=PRIORS[::-1]).low)
+
+
+# ---- what all methods share
+
+@pytest.mark.parametrize("f, name, counts", BOTH, ids=IDS)
+def test_more_confidence_is_wider_and_the_seed_decides(f, name, counts):
+    found = [f(counts, COSTS, method=name, confidence=level, rng=0) for level in (.5, .8, .95, .99)]
+    assert all(a.low >= b.low and a.high <= b.high and a.high - a.low < b.high - b.low for a, b in zip(found, found[1:]))
+    assert f(counts, COSTS, method=name, confidence=.8, rng=0) == found[1]
+    changed = f(counts, COSTS, method=name, confidence=.8, rng=1) != found[1]
+    assert changed == bs.METHODS[name].needs_rng == (found[0].distribution.size == 1000 and name != "exact_bootstrap")
+
+
+@pytest.mark.parametrize("f, name, counts", BOTH, ids=IDS)
+def test_every_option_matters(f, name, counts):
+    "A changed option changes the interval, for every option of every method."
+    record = bs.METHODS[name]
+    other = {"laplace": 2., "prior": 3., "n_resamples": 500, "rng": 1, "confidence": .7, "priors": PRIORS, "normalized": True, "factor": 1.5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = f(counts, COSTS, method=name, rng=0)
+        general = [n for n in inspect.signature(f).parameters if n in other and (n not in ("rng", "n_resamples") or record.needs_rng)]
+        for option in {*general, *record.options}:
+            moved = f(counts, COSTS, method=name, **{"rng": 0, option: other[option]})
+            assert (moved.low, moved.high) != (plain.low, plain.high), option
+
+
+def sometimes(f):
+    "The optional arguments of a function."
+    return [n for n, p in inspect.signature(f).parameters.items() if p.kind is p.KEYWORD_ONLY]
+
+
+@pytest.mark.parametrize("f, arguments, changes", [
+    (bs.bcost, (COUNTS, COSTS), dict(confidence=.8, laplace=1, n_resamples=200, stratified=True, priors=PRIORS, rng=1)),
+    (bs.bdelta_cost, (JOINTS[0], COSTS), dict(confidence=.8, laplace=1, n_resamples=200, priors=PRIORS, rng=1)),
+    (bs.independent_difference, (COUNTS, STACK[0], COSTS), dict(method="normal", confidence=.8, priors=PRIORS, normalized=True, n_resamples=200, rng=1)),
+    (bs.loss_interval, (RNG.exponential(size=90),), dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(0, 20), method="normal",
+                                                        confidence=.8, n_resamples=200, rng=1)),
+    (bs.loss_difference, (RNG.exponential(size=90), RNG.exponential(size=90)),
+     dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(-20, 20), method="normal", confidence=.8, n_resamples=200, rng=1)),
+    (bs.metric_interval, ([[90, 9], [5, 20]], "f_beta"), dict(confidence=.8, laplace=2, stratified=True, priors=[.5, .5], n_resamples=200, rng=1)),
+], ids=lambda v: getattr(v, "__name__", None))
+def test_every_argument_matters(f, arguments, changes):
+    drawn = {"n_resamples", "rng"} & set(changes) if f in (bs.independent_difference, bs.loss_interval, bs.loss_difference) else set()
+    assert set(sometimes(f)) - {"costs"} == set(changes), "a new argument needs a line here"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for option, value in changes.items():
+            base = {"method": "percentile"} if option in drawn else {}
+            plain, moved = f(*arguments, **{"rng": 0, **base}), f(*arguments, **{"rng": 0, **base, option: value})
+            assert (moved.low, moved.high) != (plain.low, plain.high), option
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_normalized_is_a_division(name):
+    plain = bs.interval(COUNTS, COSTS, method=name, priors=PRIORS, rng=0)
+    found = bs.interval(COUNTS, COSTS, method=name, priors=PRIORS, normalized=True, rng=0)
+    assert_allclose([*ends(found), found.mean], np.array([*ends(plain), plain.mean]) / naive_cost(COSTS, PRIORS))
+    own = bs.interval(COUNTS, COSTS, method=name, normalized=True, rng=0)
+    given = bs.interval(COUNTS, COSTS, method=name, normalized=True, priors=COUNTS.sum(1) / COUNTS.sum(), rng=0)
+    assert_allclose(ends(own), ends(given))
+    if not bs.METHODS[name].smoothing: assert_allclose(own.mean, normalized_expected_cost(COUNTS, COSTS))
+    assert own.plot().get_xlabel() == "normalized cost"
+
+
+@pytest.mark.parametrize("name", PAIRED)
+def test_a_difference_turns_round(name):
+    one = bs.difference(JOINTS[0], COSTS, method=name, rng=0)
+    other = bs.difference(np.swapaxes(JOINTS[0], 1, 2), COSTS, method=name, rng=0)
+    assert_allclose(one.mean, -other.mean, atol=1e-12)
+    if not bs.METHODS[name].needs_rng: assert_allclose(ends(one), [-other.high, -other.low], atol=2e-3)
+    assert_allclose(one.p_value, other.p_value, atol=.12)
+    scaled = bs.difference(JOINTS[0], COSTS, method=name, factor=2., rng=0)
+    first, second = (expected_cost(JOINTS[0].sum(axis), COSTS) for axis in (2, 1))
+    if not bs.METHODS[name].smoothing: assert_allclose([one.mean, scaled.mean], [first - second, first - 2 * second])
+
+
+def test_a_difference_is_the_interval_of_the_differences():
+    cells = (COSTS[:, :, None] - COSTS[:, None, :]).reshape(3, -1)
+    for name in ("normal", "likelihood_ratio", "clopper_pearson", "betting"):
+        for priors in (None, PRIORS):
+            paired = bs.difference(JOINTS[1], COSTS, method=name, priors=priors)
+            flat = bs.interval(JOINTS[1].reshape(3, -1), cells, method=name, priors=priors)
+            assert_allclose([*ends(paired), paired.mean], [*ends(flat), flat.mean], atol=1e-12)
+
+
+def test_independent_difference_has_both_sets():
+    for name in PAIRED:
+        found = bs.independent_difference(COUNTS, STACK, COSTS, method=name, rng=0)
+        if not bs.METHODS[name].smoothing: assert_allclose(found.mean, expected_cost(COUNTS, COSTS) - expected_cost(STACK, COSTS))
+        assert ((found.low < found.mean) & (found.mean < found.high)).all()
+        swapped = bs.independent_difference(STACK, COUNTS, COSTS, method=name, rng=0)
+        if not bs.METHODS[name].needs_rng: assert_allclose(swapped.high, -found.low, atol=2e-3)
+
+
+def test_reversed_costs_reverse_the_interval():
+    for name in ("normal", "likelihood_ratio", "clopper_pearson", "betting", "exact_bootstrap"):
+        for priors in (None, PRIORS):
+            one, other = (bs.interval(COUNTS, sign * COSTS, method=name, priors=priors) for sign in (1, -1))
+            assert_allclose(ends(one), [-other.high, -other.low], atol=1e-3 if name == "exact_bootstrap" else 1e-9)
+
+
+# ---- labels and kinds of input
+
+def test_the_order_of_labels_changes_nothing():
+    names = ["home", "ward", "icu"]
+    y, d = RNG.choice(names, 300), RNG.choice(names, 300)
+    other = np.where(RNG.random(300) < .6, y, RNG.choice(names, 300))
+    costs = CostMatrix(COSTS, classes=names)
+    table = np.array([[((y == c) & (d == e)).sum() for e in names] for c in names])
+    by_hand = bs.interval(table, COSTS, priors=PRIORS)
+    for counts in (confusion_counts(y, d), confusion_counts(y, d, classes=costs), pd.crosstab(y, d)):
+        for priors in (PRIORS, dict(zip(names[::-1], PRIORS[::-1]))):
+            assert_allclose(ends(bs.interval(counts, costs, priors=priors)), ends(by_hand))
+    sorted_joint = joint_counts(y, d, other)
+    assert_allclose(ends(bs.difference(sorted_joint, costs)), ends(bs.difference(joint_counts(y, d, other, classes=names).array, COSTS)))
+    assert_allclose(bs.independent_difference(confusion_counts(y, d), pd.crosstab(y, other), costs, method="normal").mean,
+                    bs.difference(sorted_joint, costs, method="normal").mean)
+    with pytest.raises(ValueError, match="classes"): bs.interval(ConfusionCounts(COUNTS, classes=["a", "b", "c"]), costs)
+    with pytest.raises(ValueError, match="classes"): bs.difference(JointCounts(JOINTS[0], classes=["a", "b", "c"]), costs)
+
+
+def test_binary_counts():
+    counts, costs = [[90, 8], [1, 5]], [[0, 1], [20, 0]]
+    assert bs.interval(BinaryCounts.from_matrix(counts), costs) == bs.interval(counts, costs)
+
+
+def test_classes_without_prior_are_left_out():
+    counts = np.vstack([COUNTS[:2], np.zeros(3, int)])
+    found = bs.interval(counts, COSTS, priors=[.4, .6, 0])
+    assert_allclose(ends(found), ends(bs.interval(COUNTS[:2], COSTS[:2], priors=[.4, .6])))
+    mixed = bs.interval(np.stack([COUNTS, counts]), COSTS, normalized=True, method="likelihood_ratio")
+    assert_allclose(mixed.low[1], bs.interval(COUNTS[:2], COSTS[:2], normalized=True, method="likelihood_ratio").low, rtol=1e-6)
+
+
+# ---- losses
+
+def test_losses_of_counts_are_the_counts():
+    y, d = RNG.integers(3, size=400), RNG.integers(3, size=400)
+    other = np.where(RNG.random(400) < .7, y, d)
+    by_counts, each = bs.interval(confusion_counts(y, d), COSTS), losses(y, d, COSTS)
+    assert_allclose(ends(bs.loss_interval(each, bounds=(0, 30))), ends(by_counts), rtol=1e-9)
+    paired = bs.difference(joint_counts(y, d, other, classes=range(3)), COSTS)
+    found = bs.loss_difference(each, losses(y, other, COSTS), bounds=(-30, 30))
+    assert_allclose([*ends(found), found.p_value, found.mean], [*ends(paired), paired.p_value, paired.mean], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["normal", "likelihood_ratio", "clopper_pearson", "betting"])
+def test_losses_as_cells(name):
+    x = np.round(RNG.exponential(size=60), 1)
+    values, times = np.unique(x, return_counts=True)
+    assert_allclose(ends(bs.loss_interval(x, method=name)), ends(bs.interval([times], [values], method=name)))
+    wider = bs.loss_interval(x, method=name, bounds=(0, 50))
+    assert "only losses in the range seen" in bs.loss_interval(x).notes[0] and wider.notes == ()
+    if name != "normal": assert wider.high > bs.loss_interval(x, method=name).high
+
+
+X, G = RNG.exponential(size=120), np.repeat(np.arange(40), 3)
+W = RNG.random(120) + .5
+
+
+def cluster_sums(): return np.bincount(G, W * X), np.bincount(G, W)
+
+
+def test_clusters_and_weights_linearised():
+    a, b = cluster_sums()
+    mean = (W @ X) / W.sum()
+    error = np.sqrt(((a - mean * b)**2).sum() * 40 / 39) / W.sum()
+    found = bs.loss_interval(X, sample_weight=W, clusters=[f"patient {g}" for g in G], method="normal", confidence=.9)
+    assert_allclose([found.mean, found.standard_error, *ends(found)], [mean, error, *scipy.stats.norm.interval(.9, mean, error)])
+
+
+@pytest.mark.parametrize("name", ["percentile", "bca", "bootstrap_t"])
+def test_clusters_against_a_bootstrap_of_clusters(name):
+    a, b = cluster_sums()
+    mean, error = (W @ X) / W.sum(), bs.loss_interval(X, sample_weight=W, clusters=G, method="normal").standard_error
+    picked = np.random.default_rng(0).integers(40, size=(40_000, 40))
+    draws = a[picked].sum(1) / b[picked].sum(1)
+    if name == "percentile":
+        wanted = np.quantile(draws, [.1, .9])
+    elif name == "bootstrap_t":
+        residual = a[picked] - draws[:, None] * b[picked]
+        t = (draws - mean) / (np.sqrt((residual**2).sum(1) * 40 / 39) / b[picked].sum(1))
+        wanted = mean - np.quantile(t, [.9, .1]) * error
+    else:
+        wanted = scipy.stats.bootstrap((np.arange(40),), lambda i, axis: a[i].sum(axis) / b[i].sum(axis), method="BCa", confidence_level=.8,
+                                       n_resamples=20_000, batch=1000, random_state=1).confidence_interval
+    found = bs.loss_interval(X, sample_weight=W, clusters=G, method=name, confidence=.8, n_resamples=40_000, rng=0)
+    assert_allclose(ends(found), wanted, atol=.05 * error)
+    if name == "bootstrap_t": assert ends(bs.loss_interval(X, sample_weight=W, clusters=G, confidence=.8, n_resamples=40_000, rng=0)) == ends(found)
+
+
+def test_clusters_of_one_are_examples():
+    alone = bs.loss_interval(X, clusters=np.arange(120), method="bootstrap_t", rng=0, n_resamples=20_000)
+    plain = bs.loss_interval(X, method="bootstrap_t", rng=1, n_resamples=20_000)
+    assert_allclose(ends(alone), ends(plain), atol=.05 * plain.standard_error)
+    assert alone.notes == ("120 units were resampled.",)
+
+
+def test_loss_difference_with_clusters():
+    other = X + RNG.normal(.3, .2, 120)
+    found = bs.loss_difference(X, other, clusters=G, method="normal")
+    each = np.bincount(G, X - other) / 3
+    assert_allclose([found.mean, found.p_value], [each.mean(), 2 * scipy.stats.norm.sf(abs(each.mean()) / scipy.stats.sem(each))])
+    assert found.rejects and bs.loss_difference(X, X, clusters=G, rng=0).p_value == 1
+
+
+# ---- warnings and notes
+
+def test_smoothing_that_swamps_warns():
+    "Fifty classes: 2,500 cells at a tenth each are 250 examples that nobody saw."
+    K = 50
+    costs = np.abs(np.subtract.outer(np.arange(K), np.arange(K))).astype(float)
+    y = RNG.integers(K, size=3000)
+    d = np.where(RNG.random(3000) < .9, y, np.clip(y + RNG.choice([-1, 1], 3000), 0, K - 1))
+    counts = confusion_counts(y, d, classes=range(K))
+    with pytest.warns(UserWarning, match="more than the interval's half width.*smaller laplace"): bs.bcost(counts, costs, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fine = [bs.interval(counts, costs, method=name, rng=0) for name in ("auto", "likelihood_ratio", "dirichlet", "percentile")]
+        bs.bcost(COUNTS, COSTS, rng=0)
+    true = expected_cost(counts.array, costs)
+    assert all(found.low < true < found.high for found in fine[:2])
+
+
+def test_confidence_beyond_the_replicates_warns():
+    with pytest.warns(UserWarning, match="n_resamples=2000 is the least, 40000 is better"): bs.bcost(COUNTS, COSTS, confidence=.999, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bs.bcost(COUNTS, COSTS, confidence=.999, n_resamples=2000, rng=0)
+        bs.interval(COUNTS, COSTS, confidence=1 - 1e-6)
+
+
+def test_notes_name_what_was_not_seen():
+    counts, costs = [[450, 50], [0, 500]], CostMatrix([[0, 1], [1000, 0]], classes=["well", "sick"])
+    note, = bs.interval(counts, costs).notes
+    assert "class 'sick' decided as 'well' (costs 1000)" in note and "1000; the upper end" in note
+    assert bs.interval([[450, 50], [1, 499]], costs).notes == () == bs.interval(counts, costs, method="normal").notes
+
+
+def test_notes_name_the_assumption_under_which_bdelta_cost_rejects():
+    joint = np.zeros((2, 2, 2), int)  # 55 cheap errors against 5, equal misses
+    joint[0, 1, 0], joint[0, 0, 1], joint[0, 0, 0], joint[1, 1, 1], joint[1, 0, 0] = 55, 5, 440, 495, 5
+    found, naive = (f(joint, [[0, 1], [1000, 0]], rng=0) for f in (bs.difference, bs.bdelta_cost))
+    assert not found.rejects and naive.rejects
+    assert "on the assumption that disagreements which were not seen do not occur, bdelta_cost rejects" in found.notes[-1]
+    assert bs.difference(joint, [[0, 1], [1, 0]]).notes == ()
+
+
+# ---- the registry
+
+def test_a_method_is_added_in_one_place():
+    @bs.add_method("three_sigma", guarantee="none", source="engineers")
+    def three_sigma(m, c, *, sigmas=3.):
+        "Three standard errors, whatever the level."
+        mean, error = (m * c).sum((-2, -1)) / m.sum((-2, -1)), m.sum((-2, -1))**-.5
+        return bs.Fit(mean, error, lambda tail: (mean - sigmas * error, mean + sigmas * error))
+
+    try:
+        found = bs.interval(STACK, COSTS, method="three_sigma", sigmas=2.)
+        assert_allclose(found.high - found.low, 4 * 200**-.5)
+        assert bs.difference(JOINTS, COSTS, method="three_sigma").rejects.shape == (4,)
+        assert bs.METHODS["three_sigma"].options == ("sigmas",) and not bs.METHODS["three_sigma"].needs_rng
+    finally:
+        del bs.METHODS["three_sigma"]
+
+
+def test_records_say_what_they_are():
+    assert {r.guarantee for r in bs.METHODS.values()} == {"none", "conjectured", "proved"}
+    assert bs.METHODS["betting"].guarantee == "proved" and bs.METHODS["clopper_pearson"].guarantee == "conjectured"
+    assert {n for n, r in bs.METHODS.items() if r.smoothing and r.single} == {"bcost", "dirichlet", "exact_bootstrap", "percentile"} - {"percentile"}
+    assert all(r.source for r in bs.METHODS.values())
+
+
+# ---- speed
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4)])
+def test_clopper_pearson_is_quick(shape):
+    "Under 10 ms a matrix and 2 s for a stack of 1,000 on an idle core; the test leaves room for a busy one."
+    costs = RNG.exponential(10, shape)
+    sets = RNG.multinomial(1000, RNG.dirichlet(np.full(costs.size, .4)), 1000).reshape(-1, *shape)
+    start = time.perf_counter()
+    bs.interval(sets, costs)
+    assert time.perf_counter() - start < 4
+    times = []
+    for counts in sets[:15]:
+        start = time.perf_counter()
+        bs.interval(counts, costs)
+        times.append(time.perf_counter() - start)
+    assert min(times) < .01
+
+
+# ---- bad input
+
+@pytest.mark.parametrize("f, name, counts", BOTH, ids=IDS)
+@pytest.mark.parametrize("change, word", [
+    ({"counts": -1}, "counts|joint"), ({"counts": .5}, "whole.*loss_"), ({"counts": 0}, "all are 0"), ({"costs": [[0, 1], [5, 0]]}, "costs|counts|joint"),
+    ({"confidence": 1}, "confidence"), ({"confidence": 95}, "95 % is .95"), ({"priors": [.5, .5]}, "priors"), ({"lapalce": 1}, "laplace")])
+def test_all_methods_refuse(f, name, counts, change, word):
+    change = dict(change)
+    given = {0: 0 * counts, -1: counts - 100, .5: counts + .5}[change.pop("counts")] if "counts" in change else counts
+    costs = change.pop("costs", COSTS)
+    if "lapalce" in change and not bs.METHODS[name].options: word = "lapalce"
+    with pytest.raises((ValueError, TypeError), match=word): f(given, costs, method=name, **change)
+
+
+@pytest.mark.parametrize("call, word", [
+    (lambda: bs.interval(COUNTS, COSTS, method="bayes"), "method"), (lambda: bs.interval(COUNTS, COSTS, method="clopper"), "clopper_pearson"),
+    (lambda: bs.interval(COUNTS, COSTS, method="bdelta_cost"), "not for one classifier's cost"), (lambda: bs.difference(JOINTS[0], COSTS, method="bcost"), "not for differences.*bdelta_cost"),
+    (lambda: bs.interval(COUNTS, COSTS, laplace=.1), "'clopper_pearson' has no such option; .*bcost, exact_bootstrap"),
+    (lambda: bs.interval(COUNTS, COSTS, method="bcost", prior=1), "there it is in dirichlet|dirichlet"),
+    (lambda: bs.interval(COUNTS, COSTS, method="exact_bootstrap", laplace=-1), "laplace"), (lambda: bs.interval(COUNTS, COSTS, method="dirichlet", prior=0), "prior"),
+    (lambda: bs.interval(COUNTS, COSTS, method="bca", n_resamples=1), "n_resamples"), (lambda: bs.difference(JOINTS[0], COSTS, factor=-1), "factor"),
+    (lambda: bs.difference(COUNTS, COSTS), "joint"), (lambda: bs.interval([[1, 0], [0, 0]], [[0, 1], [1, 0]], method="normal"), "2 examples.*clopper_pearson"),
+    (lambda: bs.interval(COUNTS, [[0, 1, 1], [0, 2, 3], [0, 1, 1]], normalized=True), "best fixed decision costs nothing"),
+    (lambda: bs.interval([[5, 1], [0, 0]], [[0, 1], [1, 0]], priors=[.5, .5]), "class 1 has no example"),
+    (lambda: bs.loss_interval([]), "no examples"), (lambda: bs.loss_interval([1, np.nan]), "position 1"), (lambda: bs.loss_interval([1, 2], sample_weight=[1]), "sample_weight"),
+    (lambda: bs.loss_interval([1, 2], sample_weight=[0, 0]), "all are 0"), (lambda: bs.loss_interval([1, 2], clusters=[1]), "clusters"),
+    (lambda: bs.loss_interval([1, 2], clusters=[1, 1]), "2 examples"), (lambda: bs.loss_interval([1, 2], clusters=[1, 2], method="betting"), "bootstrap_t.*can"),
+    (lambda: bs.loss_interval([1, 2], clusters=[1, 2], laplace=1), "bootstrap_t.*can"), (lambda: bs.loss_interval([1, 2], clusters=[1, 2], bounds=(0, 9)), "bounds"),
+    (lambda: bs.loss_interval([1, 2], bounds=(0, 1)), "bounds"), (lambda: bs.loss_interval([1, 2], bounds=5), "bounds"),
+    (lambda: bs.loss_difference([1, 2], [1]), "losses_b"), (lambda: bs.loss_interval(["a"]), "losses"), (lambda: bs.loss_interval([1, 2], method="bcots"), "bcost"),
+])
+def test_bad_input(call, word):
+    with pytest.raises(ValueError, match=word): call()
