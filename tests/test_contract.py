@@ -100,7 +100,7 @@ CONTRACT = {
     """,
     "estimators": """
         cost_scorer(costs, *, priors=None, decisions='bayes', ...)
-        CostSensitiveClassifier(estimator, costs=None, *, calibration='affine', ...)
+        CostSensitiveClassifier(estimator, costs, *, calibration='affine', ...)
     """,
     "scale": """
         confusion_counts joint_counts best_threshold losses evaluate

@@ -1,0 +1,244 @@
+"""Change the numeric modules at random, one small slip at a time, and see whether a test notices.
+
+    python .ci/mutants.py [-n 300] [--seed 0] [--jobs 2] [MODULE ...]        default: all numeric modules
+
+A mutant is one change in the syntax tree of one module: another comparison, operator, number, constant or argument, a negated
+condition, a result thrown away. Each runs in a copy of the project against the tests of its module (-x: until one fails). What no test
+notices is printed with its line, for a human to judge. Nothing in the checkout is touched.
+"""
+import argparse
+import ast
+import copy
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Module -> the files that test it, the likeliest first; doctests count, as they are tests.
+TESTS = {
+    "core": ["test_core", "test_confusion", "test_costs", "test_labels", "test_decisions", "test_metrics", "test_house"],
+    "confusion": ["test_confusion", "test_labels", "test_options"],
+    "costs": ["test_costs", "test_labels", "test_decisions", "test_options"],
+    "metrics": ["test_metrics", "test_labels", "test_options", "test_expected_cost"],
+    "decisions": ["test_decisions", "test_costs", "test_labels", "test_options"],
+    "expected_cost": ["test_expected_cost", "test_labels", "test_options", "test_reproductions_expected_cost"],
+    "bootstrap": ["test_bootstrap", "test_bootstrap_methods", "test_options", "test_comparisons"],
+    "comparisons": ["test_comparisons", "test_bootstrap_methods", "test_options"],
+    "cost_score": ["test_cost_score", "test_options", "test_reproductions_cost_score"],
+    "weighted_accuracy": ["test_weighted_accuracy", "test_options", "test_metric_study", "test_reproductions_weighted_accuracy"],
+    "metric_study": ["test_metric_study", "test_weighted_accuracy", "test_options", "test_reproductions_weighted_accuracy"],
+    "outperformance": ["test_outperformance", "test_options", "test_curves", "test_reproductions_outperformance"],
+    "curves": ["test_curves", "test_outperformance", "test_options", "test_reproductions_outperformance"],
+    "report": ["test_report", "test_options"],
+}
+COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn,
+           ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+BINARY = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult,
+          ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.MatMult: ast.Mult, ast.BitXor: ast.BitAnd}
+DRAWING = ("plot", "explore", "draw", "_plot", "_draw", "_explore", "_repr_", "__repr__", "to_html")  # judged by eye, not by tests
+
+
+# ---- the changes
+
+def is_text(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def changes(node):
+    "The ways to change one node: (what is said of it, function that makes the new node)."
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARE:
+        yield "comparison", lambda: replaced(node, ops=[COMPARE[type(node.ops[0])](), *node.ops[1:]])
+    elif isinstance(node, (ast.BinOp, ast.AugAssign)) and type(node.op) in BINARY and not (is_text(getattr(node, "left", None)) or is_text(getattr(node, "right", None))):
+        yield "operator", lambda: replaced(node, op=BINARY[type(node.op)]())
+    elif isinstance(node, ast.BoolOp):
+        yield "and/or", lambda: replaced(node, op=ast.Or() if isinstance(node.op, ast.And) else ast.And())
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub, ast.Invert)):
+        yield "sign", lambda: node.operand
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield "boolean", lambda: ast.Constant(not node.value)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+        yield "number", lambda: ast.Constant(node.value + 1)
+        yield "number", lambda: ast.Constant(node.value * 2 if node.value else -1)
+    elif isinstance(node, (ast.If, ast.While, ast.IfExp)) and not isinstance(node.test, ast.Constant):
+        yield "condition", lambda: replaced(node, test=ast.UnaryOp(ast.Not(), node.test))
+    elif isinstance(node, ast.Call) and node.keywords:
+        yield "keyword left out", lambda: replaced(node, keywords=node.keywords[1:])
+    elif isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant):
+        yield "returns None", lambda: replaced(node, value=ast.Constant(None))
+
+
+def replaced(node, **fields):
+    new = copy.copy(node)
+    for name, value in fields.items():
+        setattr(new, name, value)
+    return new
+
+
+def places(tree):
+    "Every node that can be changed, by its number in the walk; docstrings, annotations, messages of errors and drawing are left out."
+    skipped = set()
+    for node in ast.walk(tree):
+        drawing = isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name.startswith(DRAWING)
+        parts = [node] if drawing or isinstance(node, (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom)) else []
+        if isinstance(node, ast.FunctionDef):
+            parts += [*filter(None, [node.returns]), *(a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg) and a.annotation)]
+        elif isinstance(node, ast.AnnAssign):
+            parts.append(node.annotation)
+        skipped |= {id(inner) for part in parts for inner in ast.walk(part)}
+    for number, node in enumerate(ast.walk(tree)):
+        if id(node) not in skipped:
+            yield from ((number, way, what, node.lineno) for way, (what, _) in enumerate(changes(node)) if hasattr(node, "lineno"))
+
+
+class Change(ast.NodeTransformer):
+    def __init__(self, target, new):
+        self.target, self.new = target, new
+
+    def visit(self, node):
+        return ast.copy_location(self.new, node) if node is self.target else super().generic_visit(node)
+
+
+def mutated(source, number, way):
+    "The source with one change."
+    tree = ast.parse(source)
+    node = list(ast.walk(tree))[number]
+    new = list(changes(node))[way][1]()
+    before = ast.unparse(node).partition("\n")[0]
+    after = ast.unparse(ast.fix_missing_locations(ast.copy_location(new, node))).partition("\n")[0]
+    return ast.unparse(ast.fix_missing_locations(Change(node, new).visit(tree))), f"{before}  ->  {after}"
+
+
+def sample(modules, n, seed):
+    "`n` mutants, each place as likely as any other."
+    every = [(module, *place) for module in modules for place in places(ast.parse(source(module)))]
+    random.Random(seed).shuffle(every)
+    return every[:n], len(every)
+
+
+def source(module):
+    return (ROOT / "cost_eval" / f"{module}.py").read_text(encoding="utf-8")
+
+
+# ---- the runs
+
+def workshop(folder):
+    "A copy of what the tests need."
+    for part in ("cost_eval", "tests", ".ci", "nbs"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("settings.ini", "setup.py", "_quarto.yml", "README.md", "CITATION.cff", "CONTRIBUTING.md"):
+        shutil.copy(ROOT / part, folder / part)
+    return folder
+
+
+def test_files(module, folder):
+    return [f"tests/{name}.py" for name in TESTS[module] if (folder / "tests" / f"{name}.py").exists()]
+
+
+def run_tests(folder, module, timeout):
+    "Whether the tests of a module pass in a workshop: pass, fail or time-out."
+    env = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg", "OPTIONS_OF": module,
+           **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", "--tb=no",
+               "--doctest-modules", f"cost_eval/{module}.py", *test_files(module, folder)]
+    try:
+        done = subprocess.run(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return "time-out", ""
+    return ("pass" if done.returncode == 0 else "fail"), done.stdout.decode(errors="replace")
+
+
+def judge(mutant, shops, limits):
+    "One mutant in a free workshop: caught or survived."
+    module, number, way, what, line = mutant
+    folder = shops.get()
+    file = folder / "cost_eval" / f"{module}.py"
+    original = source(module)
+    try:
+        text, told = mutated(original, number, way)
+        file.write_text(text, encoding="utf-8")
+        outcome, _ = run_tests(folder, module, limits[module])
+    finally:
+        file.write_text(original, encoding="utf-8")
+        shops.put(folder)
+    return {"module": module, "line": line, "kind": what, "change": told, "outcome": "survived" if outcome == "pass" else "caught", "how": outcome}
+
+
+def time_limits(modules, folder):
+    "Three times what the tests take unchanged, which must pass."
+    limits = {}
+    for module in modules:
+        start = time.time()
+        outcome, text = run_tests(folder, module, 900)
+        if outcome != "pass":
+            sys.exit(f"the tests of {module} do not pass unchanged:\n{text[-2000:]}")
+        limits[module] = 3 * (time.time() - start) + 20
+        print(f"{module}: tests take {time.time() - start:.0f} s", flush=True)
+    return limits
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help=f"default: {' '.join(TESTS)}")
+    parser.add_argument("-n", type=int, default=300, help="how many mutants (default: 300)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long")
+    parser.add_argument("--out", type=Path, help="a JSON file for the results")
+    options = parser.parse_args(argv)
+    modules = [m for m in options.modules or TESTS if (ROOT / "cost_eval" / f"{m}.py").exists()]
+    if unknown := set(options.modules) - set(TESTS):
+        parser.error(f"no tests are known for {', '.join(sorted(unknown))}; there are {', '.join(TESTS)}")
+    mutants, n_places = sample(modules, options.n, options.seed)
+    print(f"{len(mutants)} of {n_places} possible changes in {', '.join(modules)}", flush=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        shops = SimpleQueue()
+        folders = [workshop(Path(scratch) / str(job)) for job in range(options.jobs)]
+        limits = time_limits(sorted({mutant[0] for mutant in mutants}), folders[0])
+        for folder in folders:
+            shops.put(folder)
+        results = race(mutants, shops, limits, options)
+    report(results)
+    if options.out:
+        options.out.write_text(json.dumps(results, indent=1))
+
+
+def race(mutants, shops, limits, options):
+    "Judge them, two at a time; what survives is said at once."
+    start, results = time.time(), []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        running = [pool.submit(lambda m: None if time.time() - start > 60 * options.minutes else judge(m, shops, limits), m) for m in mutants]
+        for future in as_completed(running):
+            if (result := future.result()) is None:
+                continue
+            results.append(result)
+            if result["outcome"] == "survived" or len(results) % 25 == 0:
+                print(f"[{len(results)}/{len(mutants)}, {time.time() - start:.0f} s] {describe(result)}", flush=True)
+    return results
+
+
+def describe(result):
+    return f"{result['outcome']}: cost_eval/{result['module']}.py:{result['line']}: {result['kind']}: {result['change'][:160]}"
+
+
+def report(results):
+    caught = [result for result in results if result["outcome"] == "caught"]
+    print(f"\n{len(results)} mutants, {len(caught)} caught ({len(caught) / max(1, len(results)):.0%}), {len(results) - len(caught)} survived")
+    for module in dict.fromkeys(sorted(result["module"] for result in results)):
+        mine = [result for result in results if result["module"] == module]
+        print(f"  {module:18} {sum(r['outcome'] == 'caught' for r in mine):4d} of {len(mine):4d}")
+    for result in sorted(results, key=lambda r: (r["module"], r["line"])):
+        if result["outcome"] == "survived":
+            print("  " + describe(result))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
