@@ -707,17 +707,22 @@ def _root(a, c, low, high, tail):
     mean = (a * c).sum(-1) / total
     sd = np.sqrt((a * (c - mean[:, None]) ** 2).sum(-1) / total / (total + 1))
     x, u = np.minimum(mean + norm.isf(tail) * sd, (mean + high) / 2), np.zeros(len(a))
+    busy = np.arange(len(a))
     with np.errstate(all="ignore"):
         for _ in range(80):
-            log_tail, slope, u = _dirichlet_tail(a, c, x, u)
-            gap = log_tail - np.log(tail)
-            low, high = np.where(gap > 0, x, low), np.where(gap > 0, high, x)
-            new = x - gap / slope
-            new = np.where((new > low) & (new < high), new, (low + high) / 2)
-            done = (np.abs(gap) < 1e-11) | (np.abs(new - x) <= 1e-15 * np.abs(x))
-            if done.all():
+            log_tail, slope, u[busy] = _dirichlet_tail(a[busy], c[busy], x[busy], u[busy])
+            gap = log_tail - np.log(tail[busy])
+            low[busy], high[busy] = (
+                np.where(gap > 0, x[busy], low[busy]),
+                np.where(gap > 0, high[busy], x[busy]),
+            )
+            new = x[busy] - gap / slope
+            new = np.where((new > low[busy]) & (new < high[busy]), new, (low[busy] + high[busy]) / 2)
+            done = (np.abs(gap) < 1e-11) | (np.abs(new - x[busy]) <= 1e-15 * np.abs(new))
+            x[busy] = np.where(done, x[busy], new)
+            busy = busy[~done]
+            if not len(busy):
                 break
-            x = np.where(done, x, new)
     return x
 
 
