@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['OUTCOMES', 'STATES', 'MARKS', 'BUDGETS', 'COLUMNS', 'ITEMS', 'published', 'Margin', 'compare', 'verdict', 'unlisted',
            'Reproduction', 'Item', 'reproduces', 'ItemResult', 'run_item', 'discover', 'select', 'run', 'writable',
-           'board', 'stored_board', 'by_paper', 'scoreboard', 'write']
+           'board', 'stored_board', 'rows', 'stored_rows', 'by_paper', 'scoreboard', 'write']
 
 # %% ../nbs/91_reproduce.ipynb #d6773151
 import csv
@@ -52,7 +52,7 @@ MARKS = dict(zip([*OUTCOMES, *STATES], "=~^#o?!.. -x"))
 BUDGETS = ("quick", "full")
 
 # %% ../nbs/91_reproduce.ipynb #1777cf72
-_BOARD = "scoreboard.csv"  # the committed board, beside the published numbers
+_BOARD, _ROWS = "scoreboard.csv", "scoreboard_rows.csv"  # the committed board, beside the published numbers
 
 
 def published(paper: str, item: str | None = None):
@@ -79,7 +79,9 @@ def published(paper: str, item: str | None = None):
     pd = optional_import("pandas", extra="book")
     folder = files("cost_eval") / "published"
     papers = sorted(
-        f.name.removesuffix(".csv") for f in folder.iterdir() if f.name.endswith(".csv") and f.name != _BOARD
+        f.name.removesuffix(".csv")
+        for f in folder.iterdir()
+        if f.name.endswith(".csv") and f.name not in (_BOARD, _ROWS)
     )
     check_choice(paper, papers, "paper")
     with (folder / f"{paper}.csv").open(encoding="utf-8", newline="") as file:
@@ -741,6 +743,38 @@ def stored_board():
         return pd.read_csv(file, keep_default_na=False)
 
 
+def rows(results):
+    """Every compared row of every item, heat maps left out.
+
+    Parameters
+    ----------
+    results : sequence of ItemResult
+        from `run`
+
+    Returns
+    -------
+    DataFrame
+        columns item, then those of `compare`
+    """
+    pd = optional_import("pandas", extra="book")
+    parts = [r.table.assign(item=r.name) for r in results if r.table is not None and not r.heat_map]
+    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COLUMNS, "item"])
+    return table[["item", *COLUMNS]]
+
+
+def stored_rows():
+    """The rows behind the committed board.
+
+    Returns
+    -------
+    DataFrame
+        as from `rows`
+    """
+    pd = optional_import("pandas", extra="book")
+    with (files("cost_eval") / "published" / _ROWS).open(encoding="utf-8") as file:
+        return pd.read_csv(file, dtype={"note": str, "outcome": str}).fillna({"note": "", "outcome": ""})
+
+
 def by_paper(table):
     """A board by paper: rows of each outcome, and cells of heat maps that agree, apart.
 
@@ -985,3 +1019,4 @@ def write(results, out) -> None:
         scoreboard(results, "markdown") if results else "no items\n", encoding="utf-8"
     )
     board(results).to_csv(out / _BOARD, index=False, lineterminator="\n")
+    rows(results).to_csv(out / _ROWS, index=False, lineterminator="\n")

@@ -145,7 +145,7 @@ def test_published_reads_text_and_digits():
 
 def test_every_published_file_is_well_formed():
     for file in (files("cost_eval") / "published").iterdir():
-        if file.name.endswith(".csv") and file.name != "scoreboard.csv":
+        if file.name.endswith(".csv") and not file.name.startswith("scoreboard"):
             rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
             assert rows and set(rows[0]) >= {"item", "cell", "published", "unit", "source"}, file.name
             keys = [(row["item"], row["cell"]) for row in rows]
@@ -333,7 +333,7 @@ def test_files_are_the_same_bytes_each_time(tmp_path):
     content = [{p.relative_to(tmp_path / out): p.read_bytes() for p in (tmp_path / out).rglob("*.*") if p.name != "scoreboard.csv"}
                for out in ("a", "b")]
     assert content[0] == content[1]
-    assert {str(p) for p in content[0]} == {"scoreboard.html", "scoreboard.md", "other/table1.csv", "toy/table1.csv", "toy/table1-left.png",
+    assert {str(p) for p in content[0]} == {"scoreboard.html", "scoreboard.md", "scoreboard_rows.csv", "other/table1.csv", "toy/table1.csv", "toy/table1-left.png",
                                             "toy/table1-left.svg", "toy/table1-right.png", "toy/table1-right.svg"}
     again = pd.read_csv(tmp_path / "a" / "toy" / "table1.csv")
     assert list(again.columns) == COLUMNS and again["outcome"].tolist() == ["agrees", "open"]
@@ -387,7 +387,8 @@ def test_command_reproduce(tmp_path):
     done = command(tmp_path, "reproduce", "toy/good", "toy/data", script=SCRIPT)
     assert done.returncode == 0, done.stderr
     assert "=  toy/good  agrees" in done.stdout and "cost-eval data fetch telco" in done.stdout
-    assert sorted(p.name for p in (tmp_path / "_reproduced").rglob("*.*")) == ["good.csv", "good.png", "good.svg", "scoreboard.csv", "scoreboard.html", "scoreboard.md"]
+    assert sorted(p.name for p in (tmp_path / "_reproduced").rglob("*.*")) == ["good.csv", "good.png", "good.svg", "scoreboard.csv", "scoreboard.html", "scoreboard.md",
+                                                                                 "scoreboard_rows.csv"]
     assert "toy/good agrees" in done.stderr, "progress goes to stderr"
     done = command(tmp_path, "reproduce", "--out", "there", "--jobs", "2", script=SCRIPT)
     assert done.returncode == 1 and "!  toy/bad   open" in done.stdout
