@@ -119,6 +119,18 @@ CASES = {
         "equal_error_rate": Case(Y, SCORES, method="hull", sample_weight=WEIGHT),
         "roc_auc": Case(Y, SCORES, sample_weight=WEIGHT),
     },
+    "cost_score": {
+        "plot_isocost": Case(8., plane=given("rates", prevalence=.3), prevalence=given(.1, first=.5), y_true=given(1 - Y, scores=SCORES, first=Y),
+                             scores=given(-SCORES, y_true=Y, first=SCORES), levels=[1., 2.], sample_weight=given(WEIGHT, y_true=Y, scores=SCORES)),
+        "tune_threshold": Case(Y, SCORES, 8., prevalence=.05, sample_weight=WEIGHT),
+        "paired_saving": Case(Y, D, E, 8., prevalence=given(.05, rng=0), confidence=given(.5, rng=0), n_resamples=given(500, rng=0),
+                              sample_weight=given(WEIGHT, rng=0), rng=given(1, first=0)),
+        "held_out_saving": Case(Y, SCORES, 1., 0., 8., prevalence=given(.05, rng=0), confidence=given(.5, rng=0), n_resamples=given(500, rng=0),
+                                sample_weight=given(WEIGHT, rng=0), rng=given(1, first=0)),
+        "plot_threshold_cost": Case(Y, SCORES, cost_ratio=5., prevalence=.05, near=.5, sample_weight=WEIGHT),
+        "multiclass_cost_score": Case(COSTS3 + 1, 4., average="harmonic", weights=[1., 2, 3]),
+        "multilabel_cost_score": Case(np.stack([COUNTS, COUNTS.T]), 4., average="harmonic", weights=[1., 2]),
+    },
 }
 EXEMPT = {
     "datasets": "test_datasets.py drives them against a server",
