@@ -257,7 +257,7 @@ def live_figure(draw, move, size, columns=2):
 
 # %% ../nbs/05_plotting.ipynb #3eaf5152
 def slider(label, value, low, high, step):
-    """A slider of the book: label on the left, two decimals, continuous update.
+    """A slider of the book: label on the left, continuous update, decimals only where its steps have some.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def slider(label, value, low, high, step):
         max=high,
         step=step,
         description=label,
-        readout_format=".2f",
+        readout_format=".0f" if float(step).is_integer() else ".2f",
         style={"description_width": "13em"},
         layout=widgets.Layout(width="26em"),
     )
