@@ -44,8 +44,8 @@ def refused(value, **base):
 class Case:
     "A call, and another value for each of its options."
 
-    def __init__(self, *args, **alternatives):
-        self.args, self.alternatives = args, alternatives
+    def __init__(self, *args, via=None, **alternatives):
+        self.args, self.via, self.alternatives = args, via or (lambda function, *args, **options: function(*args, **options)), alternatives
 
 
 rng = np.random.default_rng(0)
@@ -67,6 +67,69 @@ LABELLED3 = CostMatrix(COSTS3, classes=["home", "ward", "icu"])
 PRIORS, PRIORS3 = [.9, .1], [.5, .3, .2]
 NAMES = ["no", "yes"]
 
+OTHER = np.array([[25, 15], [6, 14]])
+JOINT = np.array([[[85, 4], [3, 8]], [[2, 6], [5, 37]]])
+MANY = [[[0, .5], [4, 0]], [[0, 1.5], [14, 0]], [[0, 1.], [5, 0]]]
+GROUPS = np.arange(N) // 3
+LOSSES, LOSSES_B = COSTS[Y, D], COSTS[Y, E]
+X = np.column_stack([SCORES, rng.normal(size=N)])
+def beta_rates(n, rng):
+    return rng.beta(1, 3, n), rng.beta(2, 3, n)
+
+
+BCA = {"method": "bca", "rng": 0}
+FEW = {"n_sets": 10, "n_resamples": 100, "method": "normal"}
+BCA_FEW = {"method": "bca", "n_sets": 10, "n_resamples": 100}
+TREE_DRAWN = {"reference": beta_rates, "n_samples": 1000, "rng": 0}
+TEN = {"n_resamples": 10, "rng": 0}
+TREE = {"n_curves": 5, "rng": 0}
+
+
+def registered(metric, *args, **options):
+    "The record of a metric registered with these options."
+    @metric(*args, undefined="never", source="a test", **options)
+    def probe(counts, weight=.5):
+        "A probe."
+        return counts.tp
+    record = load("metrics").METRICS.pop("probe")
+    return [repr(getattr(record, f.name)) for f in dataclasses.fields(record) if f.name != "function"], "undefined" in inspect.signature(probe).parameters
+
+
+def calibrated(cls, **options):
+    return cls(**options).fit(np.log(P3), Y3).transform(np.log(P3))
+
+
+def unfitted(**options):
+    from sklearn.linear_model import LogisticRegression
+    return load("estimators").CostSensitiveClassifier(LogisticRegression(), COSTS, **options)
+
+
+def fitted(cls, costs, **options):
+    return unfitted(**options).fit(X, Y).decision_costs(X)
+
+
+def after_fit(fit, *args, **options):
+    return fit(*args, **options).decision_costs(X)
+
+
+def scored(cost_scorer, costs, **options):
+    from sklearn.linear_model import LogisticRegression
+    return cost_scorer(costs, **options)(LogisticRegression().fit(X, Y), X, Y)
+
+
+def tabled(evaluate, *args, **options):
+    report = evaluate(*args, **options)
+    return [frame.to_dict() for frame in (report.table, report.differences, report.ladder, report.groups)]
+
+
+def reported():
+    return load("report").evaluate(Y, {"a": P2[:, 1], "b": E}, COSTS, rng=0)
+
+
+def load(module):
+    return importlib.import_module(f"cost_eval.{module}")
+
+
 CASES = {
     "confusion": {
         "confusion_counts": Case(Y, D, classes=[1, 0], decision_labels=given([1, 0, 2], classes=[0, 1]), sample_weight=WEIGHT),
@@ -85,9 +148,9 @@ CASES = {
         "CostMatrix.from_ratio": Case(3, classes=NAMES, decisions=["stay", "go"]),
         "CostMatrix.from_weight": Case(.3, classes=NAMES, decisions=["stay", "go"]),
         "CostMatrix.from_utilities": Case(-COSTS, classes=NAMES, decisions=["stay", "go"]),
-        "CostMatrix.from_frame": Case(pd.DataFrame(COSTS, NAMES, NAMES[::-1]), classes=NAMES[::-1]),
+        "CostMatrix.from_frame": Case(pd.DataFrame(COSTS, NAMES, NAMES[::-1]), classes=refused(["a", "b"])),
         "CostMatrix.with_abstain": Case(COSTS, .3, label="ask"),
-        "ExampleCosts": Case(fp=given([1, 2], fn=[3, 4]), fn=given([3, 4], fp=[1, 2]), tp=given(-1, fp=[1, 2], fn=[3, 4]),
+        "ExampleCosts": Case(fp=given([1, 2], first=[2, 2], fn=[3, 4]), fn=given([3, 4], first=[3, 3], fp=[1, 2]), tp=given(-1, fp=[1, 2], fn=[3, 4]),
                              tn=given(-1, fp=[1, 2], fn=[3, 4]), classes=given(NAMES, fp=[1, 2], fn=[3, 4]), decisions=given(NAMES, fp=[1, 2], fn=[3, 4])),
         "ExampleCosts.mean": Case(ExampleCosts(**EXAMPLES), sample_weight=WEIGHT),
         "ExampleCosts.from_array": Case(np.stack([COSTS, 2 * COSTS]), classes=NAMES, decisions=["stay", "go"]),
@@ -101,6 +164,10 @@ CASES = {
         "cross_entropy": Case(P3, Y3, classes=[2, 1, 0], sample_weight=WEIGHT, log=refused(True)),
         "stratified_folds": Case(Y3, folds=3, rng=1),
         "cross_calibrate": Case(P3, Y3, folds=3, rng=1, log=refused(True), classes=[2, 1, 0]),
+        "AffineCalibrator": Case(via=calibrated, classes=given([1, 0, 2], first=[0, 1, 2])),
+        "AffineCalibrator.fit": Case(lambda: load("decisions").AffineCalibrator(), np.log(P3), Y3, via=lambda fit, *args, **options: fit(*args, **options).transform(np.log(P3)),
+                                     sample_weight=WEIGHT, priors=PRIORS3),
+        "AffineCalibrator.transform": Case(lambda: load("decisions").AffineCalibrator().fit(np.log(P3), Y3), np.log(P3), log=True),
         "reliability": Case(Y, P2[:, 1], bins=4),
         "plot_reliability": Case(Y, P2[:, 1], bins=4),
     },
@@ -114,10 +181,110 @@ CASES = {
         "h_measure": Case(COUNTS, a=5, b=5),
         "expected_weighted_accuracy": Case(COUNTS, a=5, b=5),
         "evaluate_metrics": Case(COUNTS, costs=COSTS, names=["accuracy"]),
+        "Metric.parameters": Case(lambda: load("metrics").METRICS["weighted_accuracy"], costs=given(COSTS, first=2 * COSTS + [[0, 1], [0, 0]]), given=given({"weight": .2}, costs=COSTS)),
+        "metric": Case("x", "y", via=registered, bounds=(0, 2), greater_is_better=False, symmetric=True, cost_parameter="weight", linear_fractional=len,
+                       uniform_cdf=len, of_terms=False),
     },
     "expected_cost": {
         "equal_error_rate": Case(Y, SCORES, method="hull", sample_weight=WEIGHT),
         "roc_auc": Case(Y, SCORES, sample_weight=WEIGHT),
+        "soft_expected_cost": Case(P2[:, 1], Y, COSTS, .3, 5., priors=PRIORS),
+        "soft_expected_cost_gradient": Case(P2[:, 1], Y, COSTS, .3, 5., priors=PRIORS),
+        "f_beta_threshold": Case(P2[:, 1], beta=2),
+        "loan_costs": Case(standard=.2, high=.3, acceptance=.6, recovered=.5),
+        "plot_cost_lines": Case(COSTS, systems={"a": COUNTS}, up_to=.5),
+        "plot_decisions": Case(COSTS3[:2], utility=True),
+        "plot_abstention": Case(abstain_cost=.4, class_2_cost=2., p1=.5, p2=.3),
+        "plot_expected_cost": Case(fp_cost=2., fn_cost=2., prevalence=.4, separation=1., threshold=1.),
+        "plot_cost_curve": Case(Y, SCORES, cost_ratios=(1, 9), priors=PRIORS),
+    },
+    "bootstrap": {
+        "interval": Case(COUNTS, COSTS, method="bca", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA), normalized=True,
+                         laplace=given(2., method="bcost", rng=0), prior=given(2., method="dirichlet", rng=0)),
+        "difference": Case(JOINT, COSTS, method="normal", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA), normalized=True,
+                           factor=1.5, laplace=given(2., method="bdelta_cost", rng=0), prior=given(2., method="dirichlet", rng=0)),
+        "independent_difference": Case(COUNTS, OTHER, COSTS, method="normal", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA),
+                                       rng=given(1, **BCA), normalized=True, laplace=refused(2.), prior=given(2., method="dirichlet", rng=0)),
+        "bcost": Case(COUNTS, COSTS, confidence=given(.8, rng=0), laplace=given(2., rng=0), n_resamples=given(100, rng=0), stratified=given(True, rng=0),
+                      priors=given(PRIORS, rng=0), rng=given(1, first=0)),
+        "bdelta_cost": Case(JOINT, COSTS, confidence=given(.8, rng=0), laplace=given(2., rng=0), n_resamples=given(100, rng=0),
+                            priors=given(PRIORS, rng=0), rng=given(1, first=0)),
+        "loss_interval": Case(LOSSES, sample_weight=given(WEIGHT, **BCA), clusters=given(GROUPS, **BCA), bounds=(-10, 10), method="normal", confidence=.8,
+                              n_resamples=given(100, **BCA), rng=given(1, **BCA), prior=given(2., method="dirichlet", rng=0)),
+        "loss_difference": Case(LOSSES, LOSSES_B, sample_weight=given(WEIGHT, **BCA), clusters=given(GROUPS, **BCA), bounds=(-10, 10), method="normal",
+                                confidence=.8, n_resamples=given(100, **BCA), rng=given(1, **BCA), prior=given(2., method="dirichlet", rng=0)),
+        "metric_interval": Case(COUNTS, "normalized_expected_cost", costs=given(2 * COSTS + [[0, 0], [1, 0]], first=COSTS, rng=0),
+                                priors=given(PRIORS, costs=COSTS, rng=0), confidence=given(.8, costs=COSTS, rng=0), laplace=given(2., costs=COSTS, rng=0),
+                                stratified=given(True, costs=COSTS, rng=0), n_resamples=given(100, costs=COSTS, rng=0), rng=given(1, first=0, costs=COSTS)),
+    },
+    "comparisons": {
+        "simultaneous_differences": Case(Y, [D, E, 1 - D], COSTS, method=given("bonferroni", rng=0), confidence=given(.8, rng=0), priors=given(PRIORS, rng=0),
+                                         sample_weight=given(WEIGHT, rng=0), n_resamples=given(100, rng=0), rng=given(1, first=0)),
+        "probability_best": Case(Y, [D, E], COSTS, priors=given(PRIORS, rng=0), sample_weight=given(WEIGHT, rng=0), n_resamples=given(100, rng=0),
+                                 rng=given(1, first=0)),
+        "equivalence_test": Case(JOINT, COSTS, .1, method="normal", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA),
+                                 laplace=given(2., method="bdelta_cost", rng=0)),
+        "non_inferiority_test": Case(JOINT, COSTS, margin=.5, method="normal", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA),
+                                     laplace=given(2., method="bdelta_cost", rng=0)),
+        "uncertain_cost_interval": Case(COUNTS, MANY, method=given("bcost", rng=0), confidence=given(.8, rng=0), priors=given(PRIORS, rng=0),
+                                        laplace=given(2., method="bcost", rng=0), n_resamples=given(100, rng=0), rng=given(1, first=0)),
+        "uncertain_cost_difference": Case(JOINT, MANY, method=given("bcost", rng=0), confidence=given(.8, rng=0), priors=given(PRIORS, rng=0),
+                                          laplace=given(2., method="bcost", rng=0), n_resamples=given(100, rng=0), rng=given(1, first=0)),
+        "required_sample_size": Case(COUNTS / COUNTS.sum(), COSTS, relative_precision=given(.5, **FEW), method=given("bca", **FEW),
+                                     confidence=given(.8, **FEW), n_sets=given(11, n_resamples=100, method="normal"),
+                                     n_resamples=given(200, **BCA_FEW), rng=given(3, **FEW), laplace=given(5., n_sets=10, n_resamples=100, method="bcost")),
+        "paired_power": Case(JOINT / JOINT.sum(), COSTS, 50, method=given("bca", n_sets=50, n_resamples=100), confidence=.8,
+                             n_sets=given(51, first=50, method="bca", n_resamples=100), n_resamples=given(300, first=100, method="percentile", n_sets=300),
+                             rng=given(1, method="bca", n_sets=50, n_resamples=100), laplace=given(5., method="bdelta_cost", n_sets=50, n_resamples=100)),
+    },
+    "cost_score": {
+        "plot_isocost": Case(5, plane=given("rates", prevalence=.2), prevalence=.2, y_true=given(Y, scores=SCORES, first=1 - Y),
+                             scores=given(SCORES, y_true=Y, first=-SCORES), levels=[.5, 1.], sample_weight=given(WEIGHT, y_true=Y, scores=SCORES)),
+        "tune_threshold": Case(Y, SCORES, 5, prevalence=.1, sample_weight=WEIGHT),
+        "held_out_saving": Case(Y, SCORES, .2, .8, 5, prevalence=given(.1, rng=0), confidence=given(.8, rng=0), n_resamples=given(100, rng=0),
+                                sample_weight=given(WEIGHT, rng=0), rng=given(1, first=0)),
+        "paired_saving": Case(Y, D, E, 5, prevalence=given(.1, rng=0), confidence=given(.8, rng=0), n_resamples=given(100, rng=0),
+                              sample_weight=given(WEIGHT, rng=0), rng=given(1, first=0)),
+        "plot_threshold_cost": Case(Y, SCORES, cost_ratio=5, prevalence=.1, near=.3, sample_weight=WEIGHT),
+        "multiclass_cost_score": Case(np.diag([5, 6, 7]) + np.arange(9).reshape(3, 3), [1, 2, 5], average="weighted", weights=[1, 2, 3]),
+        "multilabel_cost_score": Case(np.stack([COUNTS, OTHER]), [2, 5], average=None, weights=[1, 3]),
+    },
+    "outperformance": {
+        "outperformance": Case("mcc", .4, .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
+        "outperformance_value": Case("mcc", .4, .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
+        "outperformance_interval": Case("mcc", COUNTS, prevalence=given(.1, rng=0), confidence=given(.8, rng=0), n_resamples=given(100, rng=0),
+                                        reference=given("better than chance", rng=0), rng=given(1, first=0)),
+        "outperformance_counts": Case("recall", COUNTS, ties="below"),
+        "multilabel_outperformance": Case("f_beta", np.stack([COUNTS, OTHER]), weights=[1, 3]),
+    },
+    "curves": {
+        "PerformanceCurve.auc": Case(lambda: load("curves").performance_curve(Y, SCORES, "pr"), rule="step"),
+        "performance_curve": Case(Y, SCORES, kind="pr", sample_weight=WEIGHT),
+        "curve_auc": Case("pr", [0, .2, 1], [0, .8, 1], .3, rule="step"),
+        "sample_directed_binary_tree": Case(5, 3, rng=given(1, first=0)),
+        "sample_tree_aucs": Case(["pr"], .3, 5, depth=given(3, rng=0), rule=given("step", rng=0), rng=given(1, first=0)),
+        "outperformance_curve_auc": Case("pr", .6, .3, n_curves=given(1024), depth=3, return_error=True),
+        "outperformance_curve": Case(load("curves").performance_curve(Y, SCORES), x=[.1, .3]),
+        "outperformance_curve_interval": Case("pr", Y, SCORES, x=given(.3, **TEN), confidence=given(.8, **TEN), n_resamples=given(11, rng=0), rng=given(1, first=0, n_resamples=10)),
+        "plot_tree_curves": Case(curve=given("pr", **TREE), prevalence=given(.1, curve="pr", **TREE), n_curves=given(6, rng=0), depth=given(3, **TREE), boxes=given(3, **TREE),
+                                 rng=given(1, first=0, n_curves=5)),
+        "plot_monitoring": Case(load("confusion").BinaryCounts.from_matrix(np.stack([COUNTS, OTHER])), metrics=("mcc", "recall"), labels=["May", "June"]),
+    },
+    "estimators": {
+        "cost_scorer": Case(COSTS, via=scored, priors=PRIORS, decisions=given("predict")),
+        "CostSensitiveClassifier": Case(COSTS, via=fitted, calibration=None, priors=PRIORS, cv=3, n_jobs=unchanged(2)),
+        "CostSensitiveClassifier.fit": Case(lambda: unfitted(), X, Y, via=after_fit, sample_weight=WEIGHT),
+        "CostSensitiveClassifier.decision_costs": Case(lambda: unfitted().fit(X, Y), X, costs=ExampleCosts(**EXAMPLES)),
+        "CostSensitiveClassifier.predict": Case(lambda: unfitted().fit(X, Y), X, costs=ExampleCosts(**EXAMPLES)),
+        "CostSensitiveClassifier.score": Case(lambda: unfitted().fit(X, Y), X, Y, sample_weight=WEIGHT, costs=ExampleCosts(**EXAMPLES)),
+    },
+    "report": {
+        "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), clusters=given(GROUPS, rng=0),
+                         sample_weight=given(WEIGHT, rng=0), confidence=given(.8, rng=0), rng=given(1, first=0, clusters=GROUPS)),
+        "Report.robustness": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3]),
+        "Report.uncertain_costs": Case(lambda: reported(), lambda rng, size: np.array(MANY)[rng.integers(3, size=size)], n_draws=given(20, rng=0),
+                                       rng=given(1, first=0, n_draws=50)),
+        "translation_table": Case(COUNTS, COSTS, priors=PRIORS),
     },
     "cost_score": {
         "plot_isocost": Case(8., plane=given("rates", prevalence=.3), prevalence=given(.1, first=.5), y_true=given(1 - Y, scores=SCORES, first=Y),
@@ -137,6 +304,8 @@ EXEMPT = {
     "reproduce": "test_reproduce.py drives them through the command",
     "plotting": "they draw; their callers are tried here",
     "api": "names of other modules",
+    "app": "test_browser.py drives it",
+    "report.Report.to_html": "test_report.py reads what it writes",
 }
 FREE = {"ax", "axes", "style", "progress"}  # where to draw and whether to report
 
@@ -147,13 +316,10 @@ def modules():
     return [name for name in found if name not in {"core", *EXEMPT} and only in (None, name)]
 
 
-def load(module):
-    return importlib.import_module(f"cost_eval.{module}")
-
-
 def options(function):
-    "Names of parameters with a default."
-    return [p.name for p in inspect.signature(function).parameters.values() if p.default is not inspect.Parameter.empty and p.name not in FREE]
+    "Names of parameters with a default, and of the options that `**options` hands to a method."
+    found = inspect.signature(function).parameters.values()
+    return [p.name for p in found if p.default is not inspect.Parameter.empty and p.name not in FREE]
 
 
 def public_functions(module):
@@ -176,15 +342,21 @@ def every_option():
             functions = list(public_functions(module))
         except Exception:  # a module that does not import fails elsewhere
             continue
-        yield from ((module, name, option) for name, function in functions for option in options(function))
+        for name, function in functions:
+            more = CASES.get(module, {}).get(name, Case()).alternatives  # also those that reach the function as **options
+            if f"{module}.{name}" not in EXEMPT:
+                yield from ((module, name, option) for option in dict.fromkeys([*options(function), *more]))
 
 
-def call(module, name, function, args, kwargs):
-    "The function; a method is called on what its class makes of the first argument."
+def call(module, name, function, case, kwargs):
+    "The function; a method is called on what its class makes of the first argument, or on what that makes if it is a function."
     owner, _, member = name.partition(".")
-    if member and not inspect.ismethod(function) and not isinstance(args[0], getattr(load(module), owner)):
+    args = case.args
+    if member and args and inspect.isfunction(args[0]):
+        args = [args[0](), *args[1:]]
+    if member and not inspect.ismethod(function) and args and not isinstance(args[0], getattr(load(module), owner)):
         args = [getattr(load(module), owner)(args[0]), *args[1:]]
-    return function(*args, **kwargs)
+    return case.via(function, *args, **kwargs)
 
 
 def outcome(value):
@@ -215,19 +387,22 @@ def drawn(ax):
     texts = [t.get_text() for t in ax.texts] + [ax.get_title(), ax.get_xlabel(), ax.get_ylabel()]
     legend = ax.get_legend()
     texts += [t.get_text() for t in legend.get_texts()] if legend else []
-    shapes = [outcome(np.asarray(line.get_xydata(), float)) for line in ax.get_lines()]
+    texts += [t.get_text() for t in (*ax.get_xticklabels(), *ax.get_yticklabels())]
+    shapes = [outcome(np.asarray(patch.get_extents().extents)) for patch in ax.patches]
+    shapes += [outcome(np.asarray(line.get_xydata(), float)) for line in ax.get_lines()]
     shapes += [outcome(np.asarray(c.get_offsets(), float)) for c in ax.collections] + [outcome(np.asarray(p.vertices)) for c in ax.collections for p in c.get_paths()]
+    shapes += [outcome(np.asarray(c.get_array(), float)) for c in ax.collections if c.get_array() is not None]
     return [texts, shapes, [outcome(np.asarray(i.get_array(), float)) for i in ax.images], ax.get_xlim(), ax.get_ylim()]
 
 
-def effect(function, name, module, args, option, alternative):
+def effect(function, name, module, case, option, alternative):
     "What the option does: changed, same or refused."
     base = alternative.base
     first = {} if alternative.first is None else {option: alternative.first}
     with np.errstate(all="ignore"):
-        before = outcome(call(module, name, function, args, {**base, **first}))
+        before = outcome(call(module, name, function, case, {**base, **first}))
         try:
-            after = outcome(call(module, name, function, args, {**base, option: alternative.value}))
+            after = outcome(call(module, name, function, case, {**base, option: alternative.value}))
         except (TypeError, ValueError):
             if alternative.expected != "refused":
                 raise
@@ -240,33 +415,37 @@ def effect(function, name, module, args, option, alternative):
 def test_the_option_matters(module, name, option):
     function = dict(public_functions(module))[name]
     if option == "undefined":
-        return undefined_matters(module, name, function)
+        return undefined_matters(function)
     case = CASES.get(module, {}).get(name)
     assert case is not None and option in case.alternatives, f"{module}.{name}: add another value of {option} to CASES"
     alternative = case.alternatives[option]
     if not isinstance(alternative, Alternative):
         alternative = given(alternative)
-    assert effect(function, name, module, case.args, option, alternative) == alternative.expected
+    assert effect(function, name, module, case, option, alternative) == alternative.expected
 
 
-PARAMETERS = {"costs": COSTS, "weight": .3, "cost_ratio": 2., "threshold": .2}
+ARGUMENTS = {"costs": COSTS, "weight": .3, "cost_ratio": 2., "threshold": .2, "counts": NOTHING, "metric": "precision"}
 
 
-def undefined_matters(module, name, function):
+def undefined_matters(function):
     "Counts of nothing have no value, but the one asked for."
     parameters = inspect.signature(function).parameters.values()
-    args = [PARAMETERS[p.name] for p in list(parameters)[1:] if p.default is inspect.Parameter.empty]
-    assert outcome(function(NOTHING, *args)) != outcome(function(NOTHING, *args, undefined=7.)), name
+    args = [ARGUMENTS[p.name] for p in parameters if p.default is inspect.Parameter.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    if "metric" in inspect.signature(function).parameters:  # classifiers that call nothing positive have no precision
+        args[1] = np.array([[6, 0], [4, 0]]) if "ties" in inspect.signature(function).parameters else np.stack([np.array([[6, 0], [4, 0]])] * 2)
+    assert outcome(function(*args)) != outcome(function(*args, undefined=.7))
 
 
 @pytest.mark.parametrize("module", [module for module in CASES if module in modules()])
 def test_every_case_is_of_an_option(module):
     functions = dict(public_functions(module))
-    assert not [(name, option) for name, case in CASES[module].items() for option in case.alternatives if option not in inspect.signature(functions[name]).parameters]
+    for name, case in CASES[module].items():
+        parameters = inspect.signature(functions[name]).parameters
+        assert "options" in parameters or case.alternatives.keys() <= parameters.keys(), name
 
 
 def test_the_test_sees_an_option_that_does_nothing():
     def deaf(counts, *, priors=None):
         return counts.sum()
-    assert effect(deaf, "deaf", "", (COUNTS,), "priors", given(PRIORS)) == "same"
-    assert effect(lambda counts, scale=1: scale * counts, "f", "", (COUNTS,), "scale", given(2)) == "changed"
+    assert effect(deaf, "deaf", "", Case(COUNTS), "priors", given(PRIORS)) == "same"
+    assert effect(lambda counts, scale=1: scale * counts, "f", "", Case(COUNTS), "scale", given(2)) == "changed"
