@@ -23,7 +23,6 @@ from cost_eval.costs import (
     losses,
 )
 from cost_eval.metrics import (
-    CountTerms,
     METRICS,
     Metric,
     accuracy,
@@ -34,7 +33,6 @@ from cost_eval.metrics import (
     class_balance_accuracy,
     cohen_kappa,
     cost_score,
-    count_terms,
     diagnostic_odds_ratio,
     error_rate,
     evaluate_metrics,
