@@ -188,7 +188,7 @@ def plot_decisions(costs, *, utility=False, ax=None):
     ax.set_ylabel("expected utility" if utility else "expected cost")
     return label_lines(ax)
 
-# %% ../nbs/10_expected_cost.ipynb #b27c7566
+# %% ../nbs/10_expected_cost.ipynb #49c13e2b
 _APPLICATIONS = {"model A": [[90, 210, 600], [60, 30, 10]], "model B": [[20, 180, 700], [20, 55, 25]]}
 
 
@@ -200,7 +200,7 @@ def _draw_loan(axes):
     areas = [lines.axvspan(0, 0, color=COLORS[j], alpha=0.15, linewidth=0) for j in range(3)]
     drawn = [lines.plot([0, 1], [0, 0], color=COLORS[j], label=names[j])[0] for j in range(3)]
     here = lines.axvline(0, color="black", linestyle=":", linewidth=1)
-    lines.set(xlim=(0, 1), ylim=(0, 40), xlabel="probability of default", ylabel="expected cost per 100 lent")
+    lines.set(xlim=(0, 1), ylim=(0, 30), xlabel="probability of default", ylabel="expected cost per 100 lent")
     lines.legend(handles=drawn, loc="upper center", fontsize=8)
     policies = [*(f"always {name}" for name in names), *_APPLICATIONS]
     bars.set(yticks=range(5), yticklabels=policies, xlim=(0, 20), xlabel="expected cost per 100 lent")
@@ -513,12 +513,12 @@ def _draw_operating_point(axes):
     areas = [density.fill_between(_X, 0 * _X, color=COLORS[k], alpha=0.4, linewidth=0) for k in (0, 1)]
     notes = [
         density.text(
-            0.98,
-            0.96 - 0.08 * k,
+            0,
+            1.08 - 0.07 * k,
             "",
             transform=density.transAxes,
-            ha="right",
-            va="top",
+            ha="left",
+            va="bottom",
             color=COLORS[k],
             fontsize=9,
         )
@@ -535,8 +535,12 @@ def _draw_operating_point(axes):
         for style, label in (("-", "your threshold"), ("--", "Bayes threshold"))
     )
     density.set(xlim=(-4, 8), xlabel="score", ylabel="density times prior", yticks=[])
-    metrics.set(xlim=(-4, 8), ylim=(0, 2), xlabel="threshold on the score", ylabel="metric, lower is better")
-    metrics.legend(handles=[*lines, yours[1], bayes[1]], loc="upper center", ncol=3, fontsize=8)
+    metrics.set(
+        xlim=(-4, 8), ylim=(0, 1.5), xlabel="threshold on the score", ylabel="metric, lower is better"
+    )
+    metrics.legend(
+        handles=[*lines, yours[1], bayes[1]], loc="lower center", bbox_to_anchor=(0.5, 1), ncol=3, fontsize=8
+    )
     return curves, areas, notes, lines, dots, best, yours, bayes
 
 # %% ../nbs/10_expected_cost.ipynb #3e9312ab

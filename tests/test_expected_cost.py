@@ -395,6 +395,17 @@ def test_intervals_of_the_loan():
     np.testing.assert_allclose([high for *_, high in intervals], [2 / 9.5, 8 / 18, 1])
 
 
+def test_the_loan_figure_shows_the_costs_it_speaks_of():
+    pytest.importorskip("matplotlib").use("Agg")
+    bars = ec.plot_loan(defaulters=0.3)[1].patches
+    costs = ec.loan_costs().array * 100
+    expected = [
+        *(np.array([0.7, 0.3]) @ costs),
+        *(ec.expected_cost(counts, costs, priors=[0.7, 0.3]) for counts in ec._APPLICATIONS.values()),
+    ]
+    np.testing.assert_allclose([bar.get_width() for bar in bars], expected)
+
+
 def test_regions_of_four_classes_are_refused():
     with pytest.raises(ValueError, match="two or three classes"):
         ec._bayes_regions(1 - np.eye(4))
@@ -414,11 +425,11 @@ def test_plots_draw_on_the_axes_given():
     assert ec.plot_cost_lines(ec.loan_costs(), {"m": [[5, 1, 1], [1, 1, 1]]}, ax=ax) is ax
     assert ec.plot_simplex_decisions(CostMatrix.zero_one(3, abstain=0.4), ax=ax) is ax
     assert ec.plot_cost_curve(y, scores, ax=ax) is ax
-    assert len(ec.plot_expected_cost()) == 2 and len(ec.plot_abstention()) == 2
+    assert len(ec.plot_expected_cost()) == 2 and len(ec.plot_loan()) == 2
     plt.close("all")
 
 
-@pytest.mark.parametrize("make", [ec.explore_expected_cost, ec.explore_abstention])
+@pytest.mark.parametrize("make", [ec.explore_expected_cost, ec.explore_loan])
 def test_a_slider_changes_the_picture(make):
     pytest.importorskip("ipywidgets")
     widget = make()
