@@ -5,24 +5,46 @@
 # %% auto #0
 __all__ = ['METHODS', 'CostInterval', 'CostDifference', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', 'interval',
            'difference', 'independent_difference', 'bcost', 'bdelta_cost', 'loss_interval', 'loss_difference',
-           'metric_interval']
+           'metric_interval', 'explore_interval']
 
 # %% ../nbs/20_bootstrap.ipynb #b023746a
+#| code-fold: true
 import inspect
 import warnings
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logsumexp
-from scipy.stats import chi2, norm
+from scipy.stats import binom, chi2, norm
 
-from .core import Result, aligned, blocks, check_1d, check_choice, check_confidence, check_counts
-from .core import check_integer, check_priors, check_range, check_weights, label_array, labelled
-from .core import numbers, optional_import, percent, plain, ratio, result, short, unknown_name
+from cost_eval.core import (
+    Result,
+    aligned,
+    blocks,
+    check_1d,
+    check_choice,
+    check_confidence,
+    check_counts,
+    check_integer,
+    check_priors,
+    check_range,
+    check_weights,
+    label_array,
+    labelled,
+    numbers,
+    optional_import,
+    percent,
+    plain,
+    ratio,
+    result,
+    short,
+    unknown_name,
+)
 from .metrics import METRICS
-from .plotting import COLORS, ensure_axes, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
 
 # %% ../nbs/20_bootstrap.ipynb #240ec518
+#| code-fold: true
 @result
 class Interval(Result):
     """Confidence interval of an expected cost (per example) or of another quantity.
@@ -99,6 +121,7 @@ class Difference(Interval):
         return super().to_frame().assign(**columns)
 
 # %% ../nbs/20_bootstrap.ipynb #plotcell
+#| code-fold: true
 def _plot_interval(found, ax):
     "Draw one interval."
     if np.ndim(found.low):
@@ -118,6 +141,7 @@ def _plot_interval(found, ax):
     return ax
 
 # %% ../nbs/20_bootstrap.ipynb #methodcell
+#| code-fold: true
 @result
 class Method(Result):
     """How to make an interval from counts and costs of cells: a record in `METHODS`.
@@ -224,48 +248,8 @@ def add_method(name, *, guarantee, source, **facts):
 
     return register
 
-# %% ../nbs/20_bootstrap.ipynb #momentcell
-def _moments(m, c):
-    "Plain estimate and its standard error, with n - 1 in each sample."
-    n = m.sum(-1)
-    if n.min() < 2:
-        raise ValueError(
-            f"counts: a standard error needs 2 examples (of each class, with priors), got {n.min()}; "
-            "clopper_pearson, betting and likelihood_ratio need none"
-        )
-    means = (m * c).sum(-1) / n
-    squares = (m * (c - means[..., None]) ** 2).sum(-1)
-    return means.sum(-1), np.sqrt((squares / (n - 1) / n).sum(-1))
-
-
-def _smoothed_moments(m, p, c):
-    "Mean and standard error of the mean cost of n draws from cells p."
-    means = (p * c).sum(-1)
-    squares = (p * (c - means[..., None]) ** 2).sum(-1)
-    return means.sum(-1), np.sqrt((squares / m.sum(-1)).sum(-1))
-
-
-def _normal_fit(mean, error):
-    "Mean plus and minus z standard errors."
-
-    def ends(tail):
-        reach = norm.isf(tail) * error
-        return mean - reach, mean + reach
-
-    def p_value(x):
-        gap = np.abs(mean - x)
-        at_once = np.where(gap > 0, np.inf, 0.0)
-        return 2 * norm.sf(np.where(error > 0, gap / np.where(error > 0, error, 1), at_once))
-
-    return Fit(mean, error, ends, None, p_value)
-
-
-@add_method("normal", guarantee="none", source="central limit theorem; Margineantu & Dietterich 2000, s. 2")
-def _normal(m, c):
-    "Mean plus and minus z standard errors."
-    return _normal_fit(*_moments(m, c))
-
 # %% ../nbs/20_bootstrap.ipynb #b6b906fe
+#| code-fold: true
 def _replicates(draw, parameters, c, n_resamples):
     """Sums (..., B, J) of J statistics c (..., S, C, J) over draws of the cells: draw(*parameters, size)
     gives draws (*size, S, C) for parameters (..., S, C) or (..., S).
@@ -327,7 +311,50 @@ def _from_replicates(mean, error, ordered):
 
     return Fit(mean, error, lambda tail: _order_statistics(ordered, tail, tail), ordered, p_value)
 
+# %% ../nbs/20_bootstrap.ipynb #momentcell
+#| code-fold: true
+def _moments(m, c):
+    "Plain estimate and its standard error, with n - 1 in each sample."
+    n = m.sum(-1)
+    if n.min() < 2:
+        raise ValueError(
+            f"counts: a standard error needs 2 examples (of each class, with priors), got {n.min()}; "
+            "clopper_pearson, betting and likelihood_ratio need none"
+        )
+    means = (m * c).sum(-1) / n
+    squares = (m * (c - means[..., None]) ** 2).sum(-1)
+    return means.sum(-1), np.sqrt((squares / (n - 1) / n).sum(-1))
+
+
+def _smoothed_moments(m, p, c):
+    "Mean and standard error of the mean cost of n draws from cells p."
+    means = (p * c).sum(-1)
+    squares = (p * (c - means[..., None]) ** 2).sum(-1)
+    return means.sum(-1), np.sqrt((squares / m.sum(-1)).sum(-1))
+
+
+def _normal_fit(mean, error):
+    "Mean plus and minus z standard errors."
+
+    def ends(tail):
+        reach = norm.isf(tail) * error
+        return mean - reach, mean + reach
+
+    def p_value(x):
+        gap = np.abs(mean - x)
+        at_once = np.where(gap > 0, np.inf, 0.0)
+        return 2 * norm.sf(np.where(error > 0, gap / np.where(error > 0, error, 1), at_once))
+
+    return Fit(mean, error, ends, None, p_value)
+
+
+@add_method("normal", guarantee="none", source="central limit theorem; Margineantu & Dietterich 2000, s. 2")
+def _normal(m, c):
+    "Mean plus and minus z standard errors."
+    return _normal_fit(*_moments(m, c))
+
 # %% ../nbs/20_bootstrap.ipynb #aa4be1ca
+#| code-fold: true
 def _check_laplace(laplace) -> float:
     "`laplace` if it is finite and not negative."
     return check_range(laplace, "laplace", 0, np.inf, ends="[)", shape=(), hint="the paper recommends .1")
@@ -361,6 +388,7 @@ def _percentile(m, c, *, n_resamples=1000, rng=None):
     return _bcost(m, c, laplace=0.0, n_resamples=n_resamples, rng=rng)
 
 # %% ../nbs/20_bootstrap.ipynb #59ea6b64
+#| code-fold: true
 def _bca_fit(mean, error, ordered, acceleration):
     "Order statistics at levels shifted for bias and skewness."
     near = 1e-12 * np.abs(ordered).max(-1, keepdims=True)
@@ -393,6 +421,7 @@ def _bca(m, c, *, n_resamples=1000, rng=None):
     return _bca_fit(mean, error, _mean_costs(m, m / n, c, n_resamples, rng), skew)
 
 # %% ../nbs/20_bootstrap.ipynb #1adbebb8
+#| code-fold: true
 def _studentised_fit(mean, error, draws, spread, limits):
     "Ends from quantiles of t = (replicate - mean) / spread; infinite where a replicate has no spread."
     gap = draws - np.expand_dims(mean, -1)
@@ -427,6 +456,7 @@ def _bootstrap_t(m, c, *, n_resamples=1000, rng=None):
     return _studentised_fit(mean, error, shift.sum(-1) + np.expand_dims(mean, -1), spread, limits)
 
 # %% ../nbs/20_bootstrap.ipynb #b13f93cc
+#| code-fold: true
 @add_method("dirichlet", guarantee="none", source="conjugate posterior; Berger et al. 2015", smoothing=True)
 def _dirichlet(m, c, *, prior=None, n_resamples=1000, rng=None):
     "Equal-tailed credible interval; the prior is one example spread over the cells unless said otherwise."
@@ -447,6 +477,7 @@ def _dirichlet(m, c, *, prior=None, n_resamples=1000, rng=None):
     return _from_replicates(means.sum((-2, -1)), error, np.sort(draws, -1))
 
 # %% ../nbs/20_bootstrap.ipynb #b66181e7
+#| code-fold: true
 _LATTICE = 2**16  # points of the Fourier transform
 
 
@@ -472,6 +503,7 @@ def _lattice(p, v, n):
     return np.where(step > 0, step, 1.0), fits | (whole == 0)
 
 # %% ../nbs/20_bootstrap.ipynb #1c1156f7
+#| code-fold: true
 def _bootstrap_distribution(p, v, n):
     """Sums of n (L, S) draws of values v (L, S, C) from p (L, S, C): the smallest (L,), the step (L,) from
     one to the next, and their probabilities (L, points).
@@ -499,6 +531,7 @@ def _bootstrap_distribution(p, v, n):
     return (n * least[..., 0]).sum(-1) + first * step, step, mass / mass.sum(-1, keepdims=True)
 
 # %% ../nbs/20_bootstrap.ipynb #3c807baf
+#| code-fold: true
 @add_method("exact_bootstrap", guarantee="none", source=_BOOTSTRAP + ", by transform", smoothing=True)
 def _exact_bootstrap(m, c, *, laplace=0.0):
     "What infinitely many replicates would give: quantiles of the bootstrap distribution itself."
@@ -543,6 +576,7 @@ def _exact_bootstrap(m, c, *, laplace=0.0):
     return Fit(*_smoothed_moments(m, p, c), ends, quantiles((np.arange(1000) + 0.5) / 1000), p_value)
 
 # %% ../nbs/20_bootstrap.ipynb #ff323ce4
+#| code-fold: true
 def _tilted(m, e, t):
     """Distance from the largest cost, and -2 log likelihood ratio, of the p = t m / (e + d) that maximises
     the cost plus t times the log likelihood; e (..., S, C): how far each cell's cost is from the largest.
@@ -609,6 +643,7 @@ def _likelihood_ratio(m, c):
     return Fit(mean, error, ends, None, p_value)
 
 # %% ../nbs/20_bootstrap.ipynb #cpcell1
+#| code-fold: true
 def _pooled(m, c):
     "All samples as one (N, C) with the costs reweighted, so that its mean cost is what is estimated; shape."
     n = m.sum(-1, keepdims=True)
@@ -648,6 +683,7 @@ def _saddle(a, b, u):
     return expit(u) / largest, u
 
 # %% ../nbs/20_bootstrap.ipynb #cpcell2
+#| code-fold: true
 _STEP = 0.07  # of the trapezoid rule; its error falls like exp(-const / step)
 
 
@@ -685,6 +721,7 @@ def _dirichlet_tail(a, c, x, u):
     return log_peak + np.log(total / np.pi), slope / total, u
 
 # %% ../nbs/20_bootstrap.ipynb #cpcell3
+#| code-fold: true
 def _one_more(m, c):
     "The counts with one more example in the costliest cell."
     return m + (np.arange(c.shape[-1]) == c.argmax(-1)[:, None])
@@ -767,6 +804,7 @@ def _dirichlet_share(m, c, x):
     return np.where(inside, np.exp(log_tail), (high > x) | ((high == x) & (low == x)))
 
 # %% ../nbs/20_bootstrap.ipynb #betcell
+#| code-fold: true
 _BETS = 64  # sizes of the bet; the prior capital is spread over them evenly
 
 
@@ -822,6 +860,7 @@ def _betting(m, c):
     return Fit(mean, error, ends, None, p_value)
 
 # %% ../nbs/20_bootstrap.ipynb #probcell
+#| code-fold: true
 class _Problem(NamedTuple):
     "Counts m (..., S, C) and costs c (..., S, C) of the cells of S samples, and what the cells are called."
 
@@ -894,6 +933,7 @@ def _naive(costs, weight):
     return np.asarray(naive)
 
 # %% ../nbs/20_bootstrap.ipynb #choosecell
+#| code-fold: true
 _DEFAULTS = {"single": "clopper_pearson", "paired": "clopper_pearson"}  # what the leagues support
 
 
@@ -954,6 +994,7 @@ def _warn_of_smoothing(problem, fit, low, high):
         )
 
 # %% ../nbs/20_bootstrap.ipynb #intervalcell
+#| code-fold: true
 def interval(
     counts,
     costs,
@@ -1046,6 +1087,7 @@ def _unseen(problem, record, low, high, signs):
     return tuple(said)
 
 # %% ../nbs/20_bootstrap.ipynb #differencecell
+#| code-fold: true
 def difference(
     joint,
     costs,
@@ -1192,6 +1234,7 @@ def independent_difference(
     return _difference(_Problem(m, c, called), method, confidence, n_resamples, rng, options, normalized)
 
 # %% ../nbs/20_bootstrap.ipynb #bcostcell
+#| code-fold: true
 def bcost(
     counts,
     costs,
@@ -1281,15 +1324,8 @@ def bdelta_cost(
     problem = _problem(joint, costs, priors=priors, joint=True)
     return _difference(problem, "bdelta_cost", confidence, n_resamples, rng, {"laplace": laplace})
 
-# %% ../nbs/20_bootstrap.ipynb #shimcell
-CostInterval, CostDifference = Interval, Difference  # former names
-
-
-def _likelihood_ratio_high(m, c, limit):
-    "Former name."
-    return _likelihood_top(np.asarray(m, float)[..., None, :], np.asarray(c, float)[None], limit)[0]
-
 # %% ../nbs/20_bootstrap.ipynb #losscell
+#| code-fold: true
 class _Units(NamedTuple):
     "Distinct rows of resampled units: how often (U,) each occurs, and its total loss and weight (U,)."
 
@@ -1357,6 +1393,7 @@ def _ratio_fit(units, method, n_resamples, rng):
     )
 
 # %% ../nbs/20_bootstrap.ipynb #losscell2
+#| code-fold: true
 def _loss_fit(units, plain_units, method, confidence, n_resamples, rng, bounds, options, use):
     "Fit, ends, method and notes for losses: as cells where every unit weighs the same, as ratios otherwise."
     if plain_units:
@@ -1491,6 +1528,7 @@ def loss_difference(
     return Difference(*_fields(fit, low, high), name, confidence, notes, "mean loss, first minus second", p)
 
 # %% ../nbs/20_bootstrap.ipynb #metriccell
+#| code-fold: true
 def metric_interval(
     counts,
     metric,
@@ -1587,3 +1625,67 @@ def _drawn_tables(table, weight, stratified, laplace, n_resamples, rng):
         return drawn, table
     scale = (ratio(weight, size, undefined=0.0) * size.sum())[:, None]
     return drawn * scale, table * scale
+
+# %% ../nbs/20_bootstrap.ipynb #shimcell
+#| code-fold: true
+CostInterval, CostDifference = Interval, Difference  # former names
+
+
+def _likelihood_ratio_high(m, c, limit):
+    "Former name."
+    return _likelihood_top(np.asarray(m, float)[..., None, :], np.asarray(c, float)[None], limit)[0]
+
+# %% ../nbs/20_bootstrap.ipynb #widgetcell
+#| code-fold: true
+_COVERAGE_START = {"costly": 12, "ratio": 1000, "n": 1000, "method": "bcost"}
+
+
+def _draw_coverage(axes):
+    "Nothing is kept: the intervals are drawn anew."
+    return ()
+
+
+def _move_coverage(axes, artists, *, costly, ratio, n, method):
+    "Intervals of 40 of 400 test sets around the true cost, with a count of those that hold it."
+    p = np.array([0.94 - costly / 1e4, 0.06, costly / 1e4])
+    prices = np.array([[0, 1, float(ratio)]])
+    sets = np.random.default_rng(0).multinomial(int(n), p, 400)[:, None]
+    found, true = interval(sets, prices, method=method, n_resamples=400, rng=1), prices[0] @ p
+    covers = (found.low <= true) & (true <= found.high)
+    axes.clear()
+    for i in range(40):
+        color = COLORS[0] if covers[i] else COLORS[1]
+        ends = [found.low[i], found.high[i]]
+        axes.plot(ends, [i, i], color=color, ls="-", lw=3, solid_capstyle="butt")
+        if not covers[i]:
+            axes.plot(np.mean(ends), i, "x", color="black", ms=6)
+    axes.axvline(true, color="0.2", lw=1, ls="--")
+    axes.set(yticks=[], ylim=(-1, 40), xlabel=f"cost per example; the dashed line is the truth, {true:.3g}")
+    counted = f"{covers[:40].sum()} of 40 shown cover, {covers.mean():.1%} of 400 drawn"
+    axes.set_title(f"{method}, 95 %: {counted}", fontsize=10)
+
+
+def explore_interval():
+    """Widget: how rare and how costly an error is, the size of the test set and the method; see the intervals
+    of many test sets and how many of them hold the true cost.
+
+    Returns
+    -------
+    ipywidgets.VBox
+
+    Examples
+    --------
+    >>> len(explore_interval().children)
+    2
+    """
+    widgets = optional_import("ipywidgets", extra="book")
+    start = _COVERAGE_START
+    names = [name for name, record in METHODS.items() if record.single and name != "exact_bootstrap"]
+    controls = {
+        "costly": slider("costly errors in 10,000", start["costly"], 1, 100, 1),
+        "ratio": slider("cost of one, in cheap errors", start["ratio"], 1, 1000, 1),
+        "n": slider("test examples", start["n"], 100, 5000, 100),
+        "method": widgets.Dropdown(options=names, value=start["method"], description="method"),
+    }
+    image, show = live_figure(_draw_coverage, _move_coverage, (7.5, 4), columns=1)
+    return explorer(controls, image, show)
