@@ -29,6 +29,11 @@ def example_frame() -> pd.DataFrame:
     -------
     DataFrame
         columns label ("ill", "well"), model_a, model_b (posteriors of "ill")
+
+    Examples
+    --------
+    >>> example_frame().shape
+    (2000, 3)
     """
     rng = np.random.default_rng(0)
     ill = rng.random(2000) < 0.15
@@ -57,6 +62,11 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
     ------
     ValueError
         For a file that is not such a table, in one sentence.
+
+    Examples
+    --------
+    >>> read_upload("x.csv", b"label,m\\n1,.5\\n0,.1").shape
+    (2, 2)
     """
     try:
         parquet = name.endswith((".parquet", ".pq"))
@@ -92,6 +102,11 @@ class App:
         what it shows
     upload, label, models, positive, fp, fn, prevalence : Widget
         its controls
+
+    Examples
+    --------
+    >>> App().report.n
+    2000
     """
 
     def __init__(self, frame=None):

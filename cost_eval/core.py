@@ -137,7 +137,7 @@ def numbers(value, name: str) -> np.ndarray:
 def check_within(value, name: str, low, high, where: str):
     """`value` as floats between `low` and `high`, which may be arrays; put on the end if rounding passed it.
 
-    `ValueError` for NaN and for the first number outside, with the limits that hold for it; `where` says of what.
+    `ValueError` for NaN and for the first number outside, with its limits; `where` says of what.
     """
     value = numbers(value, name)
     if np.isnan(value).any():

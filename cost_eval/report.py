@@ -676,7 +676,8 @@ def _robustness_words(found: Robustness) -> str:
     r_words = _ends(*ends[0], found.cost_ratios, "{:.3g}")
     p_words = _ends(*(100 * ends[1]), 100 * found.prevalences, "{:.3g} %")
     return (
-        f"At cost ratio {ratio:.3g} and prevalence {100 * prevalence:.3g} % {name} is the cheapest; "
+        f"With calibrated posteriors, at cost ratio {ratio:.3g} and prevalence {100 * prevalence:.3g} "
+        f"% {name} is the cheapest; "
         f"its lead is {lead} the noise. "
         f"At this prevalence that holds for cost ratios {r_words}, at this cost ratio for prevalences "
         f"{p_words}. "
@@ -1539,7 +1540,7 @@ def translation_table(counts, costs, *, priors=None):
     Examples
     --------
     >>> table = translation_table([[90, 10], [2, 8]], CostMatrix.binary(fp=1, fn=5))
-    >>> table.set_index("quantity").loc["cost score", "value"]
+    >>> float(table.set_index("quantity").loc["cost score", "value"])
     2.0
     """
     array, table = aligned(counts, costs)

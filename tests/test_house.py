@@ -191,7 +191,7 @@ def test_imports_are_light(module):
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     if module in HEAVY_AT_THE_TOP:
         return
-    assert set(loaded) <= (set() if module in ("cost_eval", "cost_eval.api") else {"numpy"})
+    assert set(loaded) <= (set() if module == "cost_eval" else {"numpy"})
 
 
 def absolute(file, node):
