@@ -120,11 +120,10 @@ def _cost_table(costs, *, examples: bool = True) -> tuple:
 
 # %% ../nbs/04_decisions.ipynb #bb9671f1
 def _shift_rows(costs: np.ndarray) -> np.ndarray:
-    "Costs minus each row's most frequent value (the smallest of them): the same decisions, more zeros."
-    ordered = np.sort(costs, axis=-1)
-    times = (ordered[..., None] == ordered[..., None, :]).sum(-1)
-    usual = np.take_along_axis(ordered, times.argmax(-1)[..., None], -1)
-    return costs - usual
+    "Costs minus each row's least or greatest, whichever is more frequent: the same decisions, more zeros."
+    least, greatest = (f(costs, axis=-1, keepdims=True) for f in (np.min, np.max))
+    more = (costs == greatest).sum(-1, keepdims=True) > (costs == least).sum(-1, keepdims=True)
+    return costs - np.where(more, greatest, least)
 
 # %% ../nbs/04_decisions.ipynb #94ae52cc
 def _one_prior(priors, n_classes: int, classes, name: str) -> np.ndarray:
@@ -203,7 +202,7 @@ def bayes_decisions(posteriors, costs, *, priors=None, train_priors=None, log=Fa
     ratio = _prior_ratio(K, priors, train_priors, classes)[:, None]
     shifted = _shift_rows(c) * ratio if c.ndim == 2 else None
     chosen = np.empty(len(p), dtype=np.intp)
-    for block in blocks(len(p), 8 * (2 * K + M + (c.ndim == 3) * K * M * (M + 3))):
+    for block in blocks(len(p), 8 * (2 * K + M + (c.ndim == 3) * 4 * K * M)):
         part = _check_posteriors(p[block], K, log=log, first=block.start)
         part = np.exp(part) if log else part
         if c.ndim == 3:
@@ -418,14 +417,16 @@ def _own_costs(curve, costs, class_weight, positive, scores, sample_weight) -> n
     "Cost per sample at each threshold from costs (N, 2, 2): cumulative sums of cost differences."
     if len(costs) != len(positive):
         raise ValueError(f"costs: {len(costs)} samples, but y_true has {len(positive)}; one each is needed")
-    of_class = np.take_along_axis(costs, positive.astype(int)[:, None, None], 1)[:, 0]
     weight = (class_weight / class_weight.max())[positive.astype(int)]  # 1 and 1: integer costs stay exact
-    if sample_weight is not None:
-        weight = weight * check_weights(sample_weight, len(positive))
-    turns = np.searchsorted(-curve.thresholds, -check_scores(scores))  # the threshold where it turns positive
-    turns = np.minimum(turns, len(curve.thresholds) - 1)  # samples of weight 0 have none
-    gain = np.bincount(turns, weight * (of_class[:, 1] - of_class[:, 0]), len(curve.thresholds))
-    return (weight @ of_class[:, 0] + np.cumsum(gain)) * class_weight.max()
+    given = np.ones(len(positive)) if sample_weight is None else check_weights(sample_weight, len(positive))
+    weight, used = weight * given, np.flatnonzero(given)
+    negative_cost, positive_cost = np.take_along_axis(costs, positive.astype(int)[:, None, None], 1)[:, 0].T
+    scores = check_scores(scores)
+    order = used[np.argsort(-scores[used], kind="stable")]
+    first = np.flatnonzero(np.append(True, scores[order][1:] != scores[order][:-1]))  # of each tie
+    gain = np.add.reduceat((weight * (positive_cost - negative_cost))[order], first)
+    gain = np.append(np.zeros(len(curve.thresholds) - len(first)), gain)  # nobody, where that can be had
+    return (weight @ negative_cost + np.cumsum(gain)) * class_weight.max()
 
 
 def _matrix_costs(curve, costs, class_weight) -> np.ndarray:

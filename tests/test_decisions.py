@@ -147,7 +147,7 @@ def test_implied_costs_invert_bayes_threshold(t):
     assert d.bayes_threshold(d.implied_costs(t)) == pytest.approx(t, rel=1e-12)
 
 
-@given(scored(), binary_costs, st.sampled_from([None, (.5, .5), (.9, .1)]))
+@given(scored(), binary_costs, st.sampled_from([None, (.5, .5), (.9, .1), (0, 1), (1, 0)]))
 @settings(max_examples=200)
 def test_best_threshold_equals_enumeration(case, costs, priors):
     y, scores = case
@@ -436,7 +436,7 @@ def own_costs(draw):
     return y, scores, draw(hnp.arrays(float, (len(y), 2, 2), elements=numbers))
 
 
-@given(own_costs(), st.sampled_from([None, (.3, .7)]), st.data())
+@given(own_costs(), st.sampled_from([None, (.3, .7), (0, 1), (1, 0)]), st.data())
 def test_best_threshold_of_single_costs_equals_enumeration(case, priors, data):
     y, scores, costs = case
     weight = data.draw(st.one_of(st.none(), hnp.arrays(int, len(y), elements=st.integers(0, 3)).filter(lambda w: w[y == 0].sum() and w[y == 1].sum())))
