@@ -304,6 +304,16 @@ def test_a_saving_against_nothing_is_minus_infinity_never_nan():
     assert both.saving == both.low == both.high == 0
 
 
+def test_classes_are_resampled_together_unless_the_prevalence_is_given():
+    "Silence against alarms for everybody: their costs are the class sizes, which vary or are fixed."
+    y = np.repeat([0, 1], [30, 10])
+    free = paired_saving(y, 0 * y, 0 * y + 1, 5.0, rng=0)
+    fixed = paired_saving(y, 0 * y, 0 * y + 1, 5.0, prevalence=0.25, rng=0)
+    assert free.saving == pytest.approx(0.4) == fixed.saving
+    assert free.low < 0.2 and free.high > 0.5
+    assert fixed.low == pytest.approx(fixed.high) == 0.4
+
+
 def test_infinite_thresholds_are_nobody_and_everybody(sample):
     y, s = sample
     found = held_out_saving(y, s, np.inf, -np.inf, 9.0, rng=0)
@@ -464,6 +474,7 @@ def test_the_widget_draws_a_tangent(plt, log_ratio, prevalence, separation):
     artists = chapter._draw_isocost(axes)
     chapter._move_isocost(axes, artists, log_ratio, prevalence, separation)
     for grey, curve, red, tangent, point in artists[0]:
+        assert curve.get_xdata().min() < 0.02 and curve.get_xdata().max() > 0.98
         x, line = (v[np.isfinite(red.get_ydata())] for v in red.get_data())
         assert np.interp(point.get_xdata()[0], x, line) == pytest.approx(point.get_ydata()[0], abs=2e-3)
         cx, cy = curve.get_data()
@@ -564,6 +575,7 @@ SAVINGS = [
     (lambda: paired_saving([0, 0], [0, 1], [0, 1], 1), "no positive"),
     (lambda: paired_saving([0, 1], [0, 1], [0, 1], 1, sample_weight=[1, 0]), "no positive"),
     (lambda: paired_saving([1, 1], [0, 1], [0, 1], 1, prevalence=0.5), "class 0"),
+    (lambda: paired_saving([1, 0], [0, 1], [0, 1], 1, prevalence=1.5), "prevalence"),
     (lambda: held_out_saving([0, 1], [0, 1], 0.5, 0.5, 1, confidence=95), "confidence"),
     (lambda: held_out_saving([0, 1], [0, 1], 0.5, 0.5, 1, n_resamples=10), "n_resamples"),
     (lambda: held_out_saving([0, 1], [0, 1], np.nan, 0.5, 1), "threshold_a"),

@@ -23,7 +23,6 @@ from ..plotting import COLORS, use_style
 from ..reproduce import Margin, Reproduction, compare, published, reproduces
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #81f3c9b9
-#| code-fold: true
 def _f1_contour(recall, f1):
     "Precision on a contour of F1 (appendix A.1), NaN where no precision in [0, 1] gives it."
     recall, f1 = np.broadcast_arrays(np.asarray(recall, float), f1)
@@ -65,7 +64,6 @@ def figure_1(mutant=""):
     return Reproduction(compare(published("cost_score", "figure1"), ours), _plot_figure_1())
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #616f3bb3
-#| code-fold: true
 _POINTS = {1.0: "A", 10.0: "B", 0.1: "C"}  # names of the optima in Figure 2, in the paper's order
 
 
@@ -90,7 +88,6 @@ class _NormalModel(NamedTuple):
         return self.counts(self.best_threshold(cost_ratio))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #7245f7db
-#| code-fold: true
 _LEVELS = {
     1.0: (0.1, 0.2, 0.4, 0.6, 0.8, 1.5, 2.5, 5, 10),
     10.0: (0.5, 1, 2, 4, 6, 8, 20, 50),
@@ -137,7 +134,6 @@ def _plot_figure_2(model=_NormalModel()):
     return fig
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #79107a8b
-#| code-fold: true
 def _convex_counterexample(ratio=1.0, level=0.5, prevalence=0.3, n=50):
     "Precision, recall and false positive rate of a possible model along one contour: every point is optimal."
     recall = np.linspace(0.6, 1, n)
@@ -205,7 +201,6 @@ def figure_2(mutant=""):
     return Reproduction(table, _plot_figure_2())
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #5c1b1896
-#| code-fold: true
 def _family(counts, cost_ratio, k) -> BinaryCounts:
     "The confusion matrices of Table 4: k misses turned into hits, from `counts` at k = 0."
     fp, tn = counts.fp + cost_ratio * k, counts.tn - cost_ratio * k
@@ -231,7 +226,6 @@ def table_4(mutant=""):
     return Reproduction(compare(paper, dict(zip(paper["cell"], np.all(found, axis=0)))))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cfda2e44
-#| code-fold: true
 _NAMES = ("UNSW-NB15", "Credit card fraud", "KDD cup 99", "Phishing data", "Internal data")
 _UNSW_ATTACKS = ("Backdoor", "Exploits", "Reconnaissance")  # the paper's class 1
 _UNSW_LARGER = {
@@ -285,7 +279,6 @@ _COUNTED = {
 }
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #018042b8
-#| code-fold: true
 def _table_5_sums(cell):
     "What the published numbers of Table 5 themselves say: a function of a cell's published number."
     low, high = cell("Internal data/class 0"), cell("Internal data/class 1")
@@ -346,7 +339,6 @@ def table_5(data_dir=None, mutant=""):
     return Reproduction(table)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cc4f982b
-#| code-fold: true
 _RATIOS = (0.1, 1.0, 10.0)
 _ONCE = ("F1 threshold", "F1 precision", "F1 recall")
 _EACH = ("F1 C_score", "threshold", "precision", "recall", "C_score", "saving")
@@ -365,7 +357,6 @@ def _printed_table_6():
     return pd.DataFrame(rows, index=[*_ONCE, *_EACH]).T.rename_axis(["data set", "cost ratio"])
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #4536afb4
-#| code-fold: true
 def _score_interval(precision, recall, cost_ratio, half_unit=0.0005):
     "Lowest and highest cost score that fits a rounded precision and recall."
     corners = [
@@ -441,7 +432,6 @@ def table_6(mutant=""):
     return Reproduction(table, note="ours: the middle of what rounds to the printed precision and recall")
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #e9d623ee
-#| code-fold: true
 def _fits_together(rows, stretch=1.0) -> bool:
     """Whether one pair FP/p, FN/p fits the F1 threshold's printed precision, recall and three scores;
     stretch: of the rounding intervals.
@@ -468,7 +458,6 @@ def _smallest_stretch(rows, highest=64.0, steps=12) -> float:
     return high
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #c7664c6f
-#| code-fold: true
 def _whole_counts(precision, recall, positives, half_unit=0.0005):
     """Whole hits and false alarms (R,), (R,) that round to the printed precision and recall (the fewest hits;
     false alarms at most as many as hits), or None if no whole numbers fit.
@@ -495,7 +484,6 @@ def _printed_points(rows):
     return [np.r_[rows[f"F1 {c}"].iloc[0], rows[c]] for c in ("precision", "recall")]
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #d923fee2
-#| code-fold: true
 def _nested_cases(low, high):
     "Labels and decisions of the cases behind two thresholds' counts; `high` flags some of what `low` flags."
     cells = [high.tp, low.tp - high.tp, low.fn, high.fp, low.fp - high.fp, low.tn]
@@ -504,7 +492,6 @@ def _nested_cases(low, high):
     return np.repeat(kinds, times, axis=0).T  # label, decision at the lower and at the higher threshold
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #00ccca44
-#| code-fold: true
 def _best_of_printed(rows):
     """Whether each chosen threshold may be the best of the four: its lowest possible score is at most
     every other's highest, and the F1 threshold's highest F1 at least every other's lowest.
@@ -518,7 +505,6 @@ def _best_of_printed(rows):
     return bool((chosen <= high.min(axis=1)).all()), bool(f1[0] >= f1[1:].max())
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #320eee00
-#| code-fold: true
 def _limit_at_zero() -> bool:
     "Whether eq. (13) grows without bound on every way on which precision and recall fall to 0 together."
     small = np.geomspace(1e-2, 1e-8, 13)
@@ -592,7 +578,6 @@ def sentences(mutant=""):
     return Reproduction(table)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #7f1e6f43
-#| code-fold: true
 def _movements(points, names, same=0.005) -> dict:
     """Margins of section 4.3.3's statements; points(name, column) -> value at "F1" or a ratio: a mean and its
     standard error.
@@ -651,7 +636,6 @@ def section_433(mutant=""):
     return Reproduction(compare(paper, {cell: ours[cell] for cell in paper["cell"]}))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b8758933
-#| code-fold: true
 def _against_doing_nothing(rows, prevalence):
     "Scores of no model (nobody or everybody) and of both thresholds; savings against the best alternative."
     pd = optional_import("pandas", extra="book")
@@ -670,7 +654,6 @@ def _against_doing_nothing(rows, prevalence):
     return pd.DataFrame(columns, index=rows.index)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b61f0fab
-#| code-fold: true
 _SOURCES = {
     "UNSW-NB15": "unsw",
     "Credit card fraud": "creditcard",
@@ -758,7 +741,6 @@ def _load_task(name, data_dir=None):
     return None if found is None else _loaded(name, data_dir, tuple(map(str, found[1])))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #80bbb509
-#| code-fold: true
 def _split(task, rng) -> np.ndarray:
     """Part of each case, 0: training, 1: validation, 2: test: 60, 20 and 20 % of each class; cases for
     evaluation only are halved, cases for training only stay there.
@@ -819,7 +801,6 @@ def _train(task, seed, n_trees=_TREES, most=10**9) -> _Run:
     return _Run(score(1), score(2))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #8d1cb1e2
-#| code-fold: true
 @lru_cache(maxsize=None)
 def _run(name, data_dir, paths, seed, most):
     "One forest, trained once."
@@ -839,7 +820,6 @@ def _runs(name, budget="quick", data_dir=None) -> list:
     return list(tqdm.tqdm(parallel(jobs), name, n, leave=False, disable=None))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #80a42c44
-#| code-fold: true
 def _counts_at(curve, thresholds) -> BinaryCounts:
     "Counts of deciding 1 from these thresholds up."
     return curve.counts[np.searchsorted(-curve.thresholds, -np.asarray(thresholds), side="right") - 1]
@@ -886,7 +866,6 @@ def _study(name, budget="quick", data_dir=None, ratios=_RATIOS, mutant=""):
     return pd.DataFrame({c: np.stack([r[c] for r in rows], axis=1).ravel() for c in rows[0]}, index=index)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cb3ee155
-#| code-fold: true
 def _study_cells(name, table, part="validation") -> dict:
     "The repetitions by the cell names of Table 6: arrays."
     by_ratio = {r: group for r, group in table.loc[part].groupby(level="cost ratio")}
@@ -958,7 +937,6 @@ def table_6_study(budget="quick", data_dir=None, mutant=""):
     return _compared("table6-study", ours, data_dir=data_dir, budget=budget, trivial=trivial)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #c5c578e2
-#| code-fold: true
 def _savings_table(studies):
     """Mean saving and the central 95 % of the repetitions, on the validation part (which chose the
     thresholds) and on the test part.
@@ -977,7 +955,6 @@ def _savings_table(studies):
     return pd.DataFrame(rows, index=columns).T.rename_axis(["data set", "cost ratio"])
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #49609eaf
-#| code-fold: true
 _THRESHOLDS = np.linspace(0, 1, 201)
 
 
@@ -1047,7 +1024,6 @@ def _first_runs(budget, data_dir=None) -> dict:
     return {name: done[0] for name in _SOURCES if (done := _runs(name, budget, data_dir))}
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #ebd3c763
-#| code-fold: true
 def _figure_3_rows(done, mutant="") -> dict:
     "Margins of the sentences about the curves of F1, from the repetitions of one data set."
     edges, found = np.linspace(0, 1, 21), {"flat": [], "ends": [], "dense": [], "peaks": []}
@@ -1095,7 +1071,6 @@ def figure_3(budget="quick", data_dir=None, mutant=""):
     return _compared("figure3", ours, data_dir=data_dir, budget=budget, notes=notes, figure=figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #72bf7a3c
-#| code-fold: true
 def _plot_figure_4(first):
     "The cost score over the threshold for three ratios, one row a data set, with the class histograms."
     plt = optional_import("matplotlib.pyplot", extra="book")
@@ -1134,7 +1109,6 @@ def _figure_4_rows(done, mutant="") -> dict:
     return margins | {"falls": min(steps, key=lambda m: m.value / max(m.error, 1e-12))}
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #219cc927
-#| code-fold: true
 @reproduces("cost_score", "figure4", needs=("kdd",), mutants=("costs swapped", "scores negated"))
 def figure_4(budget="quick", data_dir=None, mutant=""):
     "Figure 4: the cost score against the threshold, for three cost ratios"
@@ -1158,7 +1132,6 @@ def figure_4(budget="quick", data_dir=None, mutant=""):
     return _compared("figure4", ours, data_dir=data_dir, budget=budget, figure=figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #aa3745d6
-#| code-fold: true
 def _plot_figure_5(first):
     "Precision-recall curves with the points chosen by F1 and for three ratios."
     fig, axes = _data_axes(first, height=3)
@@ -1207,7 +1180,6 @@ def figure_5(budget="quick", data_dir=None, mutant=""):
     return _compared("figure5", ours, data_dir=data_dir, budget=budget, figure=figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #3f680529
-#| code-fold: true
 def _touches_from_below(curve, ratio, threshold) -> bool:
     "Whether no point of a precision-recall curve is above the contour through the point at `threshold`."
     c, seen = curve.counts, curve.counts.tp > 0
@@ -1249,7 +1221,6 @@ def figure_6(budget="quick", data_dir=None, mutant=""):
     return Reproduction(table, _plot_figure_6(run), _load_task("UNSW-NB15", data_dir).remark)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #c36ca18a
-#| code-fold: true
 _EXPONENTS = np.arange(-20, 21) / 10
 
 
@@ -1308,7 +1279,6 @@ def figure_7(budget="quick", data_dir=None, mutant=""):
     return _compared("figure7", ours, data_dir=data_dir, budget=budget, figure=figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #be955245
-#| code-fold: true
 def _model_savings(model, ratios):
     """Largest F1 of a `_NormalModel`, and savings against its threshold in percent, (R,), in the population:
     thresholds on a fine grid for F1 and in closed form for the cost score.
