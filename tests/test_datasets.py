@@ -285,7 +285,7 @@ def test_git_hash(tmp_path):
 
 
 def test_bad_names():
-    with pytest.raises(ValueError, match="did you mean telco"):
+    with pytest.raises(ValueError, match="did you mean .telco"):
         load("tleco")
     with pytest.raises(ValueError, match="ferrer/sst2_gpt2"):
         datasets.available("ferrer/sst2-gpt2")
