@@ -265,3 +265,22 @@ def test_bad_input(name):
     call, message = BAD[name]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_counted_rows_give_the_same_report(case):
+    from cost_eval.report import evaluate_counted
+    y, models = case
+    group = np.random.default_rng(3).choice(["a", "b"], 400)
+    given = {"rule": models["rule"], "bold": np.where(models["good"] > .2, "treat", "home")}
+    whole = evaluate(y, given, COSTS, priors=[.9, .1], groups=group, rng=0)
+    table = pd.DataFrame({"y": y, **given, "g": group}).value_counts().reset_index()
+    rows = table.sample(frac=1, random_state=0)
+    found = evaluate_counted(rows["y"].to_numpy(), {k: rows[k].to_numpy() for k in given}, COSTS, rows["count"].to_numpy(), priors=[.9, .1],
+                             groups=rows["g"].to_numpy(), rng=0)
+    assert found.n == whole.n == 400 and found.notes == whole.notes
+    for part in ("ladder", "differences", "best", "groups"):
+        pd.testing.assert_frame_equal(getattr(found, part), getattr(whole, part), rtol=1e-12)
+    with pytest.raises(ValueError, match="repeats: whole numbers"):
+        evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [1.5, 2])
+    with pytest.raises(ValueError, match="at least one model"):
+        evaluate_counted([0, 1], {}, COSTS.array, [1, 2])
