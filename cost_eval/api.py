@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = []
 
-# %% ../nbs/99_api.ipynb #05bdf80a
+# %% ../nbs/99_api.ipynb #bb018ace
 import importlib
 
 from cost_eval.confusion import (
@@ -90,16 +90,16 @@ from cost_eval.decisions import (
 from cost_eval.expected_cost import (
     decision_intervals,
     equal_error_rate,
-    explore_abstention,
     explore_expected_cost,
+    explore_loan,
     f_beta_threshold,
     implicit_cost_ratio,
     loan_costs,
-    plot_abstention,
     plot_cost_curve,
     plot_cost_lines,
     plot_decisions,
     plot_expected_cost,
+    plot_loan,
     plot_simplex_decisions,
     roc_auc,
     soft_expected_cost,
@@ -117,6 +117,7 @@ from cost_eval.bootstrap import (
     bcost,
     bdelta_cost,
     difference,
+    explore_interval,
     independent_difference,
     interval,
     loss_difference,
@@ -225,6 +226,7 @@ from cost_eval.report import (
     Report,
     Robustness,
     evaluate,
+    evaluate_counted,
     translation_table,
 )
 

@@ -18,17 +18,15 @@ from .confusion import BinaryCounts, ConfusionCounts, JointCounts, ThresholdCoun
 from cost_eval.core import (
     LabelledTable,
     Result,
-    check_choice,
     check_costs,
     check_integer,
     check_priors,
-    check_range,
     label_list,
     optional_import,
     result,
     unknown_name,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix
 from .costs import losses as losses_in_memory
 from .decisions import AffineCalibrator, ThresholdChoice, bayes_decisions
 from .decisions import best_threshold as best_threshold_in_memory
@@ -379,7 +377,7 @@ def _sum(parts: list):
 
 
 def _at_edges(block: dict, edges: np.ndarray) -> np.ndarray:
-    "(2, B + 1) negatives and positives with scores in each bin: below the first edge, between edges, from the last on."
+    "(2, B + 1) negatives and positives below the first edge, between edges, from the last on."
     y = np.asarray(block["y_true"]).astype(bool)
     place = np.searchsorted(edges, np.asarray(block["scores"], float), side="right")
     weight = block.get("sample_weight")
@@ -532,7 +530,8 @@ def sketch_error(curve: ThresholdCounts, costs, *, priors=None) -> SketchError:
 
     Examples
     --------
-    >>> curve = ThresholdCounts(np.array([np.inf, .5, -np.inf]), BinaryCounts([0, 4, 5], [0, 1, 9], [5, 1, 0], [9, 8, 0]))
+    >>> counts = BinaryCounts([0, 4, 5], [0, 1, 9], [5, 1, 0], [9, 8, 0])
+    >>> curve = ThresholdCounts(np.array([np.inf, .5, -np.inf]), counts)
     >>> sketch_error(curve, [[0, 1], [2, 0]])
     SketchError(cost=0.2143, error=0.2143, low=-inf, high=inf)
     """
@@ -786,7 +785,7 @@ def _rules(y_true, values, costs: CostMatrix, priors) -> dict:
     codes = pd.Index(costs.classes).get_indexer(y_true)
     if (codes < 0).any():
         raise ValueError(
-            f"y_true: label {y_true[int(codes.argmin())]!r} is not in the costs' classes = {list(costs.classes)}"
+            f"y_true: label {y_true[int(codes.argmin())]!r} is not in the costs' classes {costs.classes}"
         )
     shares = np.bincount(codes, minlength=K) / len(codes)
     shift = None if priors is None else (check_priors(priors, K, classes=costs.classes), shares)
