@@ -1013,6 +1013,23 @@ def _given_priors(priors, counts, costs, array) -> np.ndarray:
     return priors
 
 
+def _row_costs(array, values) -> np.ndarray:
+    "What the samples of each class cost in all, (..., K)."
+    return np.einsum("...ij,...ij->...i", array, values)
+
+
+def _row_sizes(array) -> np.ndarray:
+    "Samples of each class, (..., K); a product with ones is quicker than a sum over a short axis."
+    return array @ np.ones(array.shape[-1])
+
+
+def _total_cost(array, values) -> np.ndarray:
+    "What all samples cost, (...); one product where all matrices have the same costs."
+    if values.ndim > 2:
+        return _row_costs(array, values).sum(-1)
+    return array.reshape(*array.shape[:-2], values.size) @ values.ravel()
+
+
 def _expected_cost_form(p, costs):
     "EC of two classes and two decisions: linear."
     tn, fp, fn, tp = _cost_cells(costs)
@@ -1064,11 +1081,11 @@ def expected_cost(counts, costs, *, priors=None, undefined=np.nan):
     """
     _not_labels(counts)
     array, values = aligned(counts, costs)
-    totals, sizes = np.einsum("...ij,...ij->...i", array, values), array.sum(-1)
+    sizes = _row_sizes(array)
     if priors is None:
-        return _filled(ratio(totals.sum(-1), sizes.sum(-1)), undefined)
+        return _filled(ratio(_total_cost(array, values), sizes.sum(-1)), undefined)
     priors = _given_priors(priors, counts, costs, array)
-    return _filled((priors * ratio(totals, sizes, undefined=0)).sum(-1), undefined)
+    return _filled((priors * ratio(_row_costs(array, values), sizes, undefined=0)).sum(-1), undefined)
 
 # %% ../nbs/03_metrics.ipynb #6ba80900
 def naive_cost(costs, priors):
@@ -1105,7 +1122,13 @@ def naive_cost(costs, priors):
 
 def _cheapest(costs, priors):
     "The naive cost of checked arrays; NaN priors give NaN."
-    return np.einsum("...ij,...i->...j", costs, priors).min(-1)
+    if costs.ndim > 2:
+        return np.einsum("...ij,...i->...j", costs, priors).min(-1)
+    by_decision = priors @ costs
+    cheapest = by_decision[..., 0]
+    for j in range(1, costs.shape[1]):
+        cheapest = np.minimum(cheapest, by_decision[..., j])
+    return cheapest
 
 
 def _normalized_form(p, costs):
@@ -1162,8 +1185,7 @@ def normalized_expected_cost(counts, costs, *, priors=None, undefined=np.nan):
     array, values = aligned(counts, costs)
     values = values - values.min(-1, keepdims=True)
     if priors is None:
-        shares = np.asarray(ratio(array.sum(-1), array.sum((-2, -1))[..., None]))
-        return _filled(ratio(expected_cost(array, values), _cheapest(values, shares)), undefined)
+        return _filled(ratio(_total_cost(array, values), _cheapest(values, _row_sizes(array))), undefined)
     priors = _given_priors(priors, counts, costs, array)
     return _filled(ratio(expected_cost(array, values, priors=priors), _cheapest(values, priors)), undefined)
 
