@@ -170,6 +170,14 @@ def test_reversed_costs_reverse_the_interval():
             assert_allclose(ends(one), [-other.high, -other.low], atol=1e-3 if name == "exact_bootstrap" else 1e-9)
 
 
+@pytest.mark.parametrize("name", ["clopper_pearson", "betting", "bootstrap_t", "likelihood_ratio"])
+def test_ends_stay_where_costs_are_possible(name):
+    "With half the weight on each class no classifier can cost more than (1 + 5) / 2, however few examples there are."
+    found = bs.interval([[3, 1], [1, 1]], [[0, 1], [5, 0]], priors=[.5, .5], method=name, rng=0, confidence=.99)
+    assert 0 <= found.low < found.high <= 3
+    if name in ("clopper_pearson", "betting"): assert found.high == 3
+
+
 # ---- labels and kinds of input
 
 def test_the_order_of_labels_changes_nothing():
