@@ -359,6 +359,50 @@ def test_doctests(module):
     assert not outcome.failed
 
 
+# ---- what CONTRIBUTING.md says of adding things
+
+def example(heading):
+    "The Python of a section of CONTRIBUTING.md, run; what it defined."
+    section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    given = {}
+    for module in ("bootstrap", "metrics", "outperformance"):
+        given |= vars(importlib.import_module(f"cost_eval.{module}"))
+    names = {}
+    for code in re.findall(r"^```python\n(.*?)^```", section, flags=re.S | re.M):
+        exec(code, given | names, names)
+    return names, given
+
+
+def test_a_metric_is_added_in_one_cell():
+    names, known = example("Add a metric")
+    counts = [[140, 20], [10, 30]]
+    try:
+        assert names["surplus"](counts) == .05
+        assert known["evaluate_metrics"](counts)["surplus"] == .05
+        assert known["outperformance"]("surplus", 0., .5) == pytest.approx(.5), "half of all classifiers have fewer hits than false alarms"
+        assert known["metric_interval"](counts, "surplus", rng=0).mean == pytest.approx(.05)
+    finally:
+        del known["METRICS"]["surplus"]
+
+
+def test_an_interval_method_is_added_in_one_cell():
+    _, known = example("Add an interval method")
+    try:
+        found = known["interval"]([[90, 8], [1, 1]], [[0, 1], [20, 0]], method="range")
+        assert (found.low, found.high, found.mean) == (0, 20, pytest.approx(.28))
+        assert known["difference"]([[[85, 4], [3, 8]], [[2, 6], [5, 37]]], [[0, 1], [5, 0]], method="range").low == -5
+    finally:
+        del known["METHODS"]["range"]
+
+
+def test_a_reference_distribution_is_added_in_one_cell():
+    _, known = example("Add a reference distribution")
+    try:
+        assert known["outperformance"]("specificity", .875, .1, reference="careful") == pytest.approx(.5)
+    finally:
+        del known["REFERENCES"]["careful"]
+
+
 # ---- the notebooks
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
