@@ -258,7 +258,8 @@ def _read_columns(arguments):
             )
         except (ValueError, OSError, UnicodeDecodeError) as error:
             raise ValueError(
-                f"{name}: cannot be read as {'parquet' if 'pq' in path.suffix else 'CSV'}: {error}"
+                f"{name}: cannot be read as "
+                f"{'parquet' if path.suffix in ('.parquet', '.pq') else 'CSV'}: {error}"
             ) from None
         if set(frames[-1].columns) != set(frames[0].columns):
             raise ValueError(

@@ -1,0 +1,91 @@
+"""cost-eval evaluate: the report from files, and one line for each mistake."""
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cost_eval.__main__ import main
+from cost_eval.costs import CostMatrix
+from cost_eval.report import evaluate
+
+
+@pytest.fixture
+def scores(tmp_path):
+    "A CSV of 300 samples and its frame."
+    rng = np.random.default_rng(0)
+    ill = rng.random(300) < .3
+    frame = pd.DataFrame({"id": range(300), "label": np.where(ill, "ill", "well"), "site": rng.choice(["a", "b"], 300)})
+    for name, skill in (("one", 1.), ("two", 2.)):
+        frame[name] = (1 / (1 + np.exp(1 - skill * (rng.normal(size=300) + ill)))).round(6)
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    return tmp_path / "s.csv", frame
+
+
+def call(capsys, *arguments):
+    code = main(["evaluate", *map(str, arguments)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_the_report_of_a_file_is_the_librarys(scores, tmp_path, capsys):
+    path, frame = scores
+    code, out, _ = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--prevalence", ".1", "--group", "site", "--scores", "one,two",
+                        "--json", tmp_path / "r.json", "--html", tmp_path / "r.html")
+    costs = CostMatrix.binary(fp=1, fn=9, classes=["well", "ill"])
+    here = evaluate(frame["label"].to_numpy(), {m: frame[m].to_numpy() for m in ("one", "two")}, costs, priors=[.9, .1], groups=frame["site"].to_numpy(), rng=0)
+    assert code == 0 and here.summary() in out
+    assert json.loads((tmp_path / "r.json").read_text()) == json.loads(json.dumps(here.to_dict()))
+    assert "<table" in (tmp_path / "r.html").read_text()
+
+
+def test_parquet_shards_decisions_and_posteriors(scores, tmp_path, capsys):
+    path, frame = scores
+    frame["rule"] = np.where(frame["one"] > .4, "ill", "well")
+    frame["p_ill"], frame["p_well"] = frame["two"], 1 - frame["two"]
+    frame[:100].to_parquet(tmp_path / "a.parquet")
+    frame[100:].to_parquet(tmp_path / "b.parquet")
+    pd.DataFrame([[0, 1], [9, 0]], ["well", "ill"], ["well", "ill"]).to_csv(tmp_path / "costs.csv")
+    code, out, err = call(capsys, tmp_path / "a.parquet", tmp_path / "b.parquet", "--costs", tmp_path / "costs.csv", "--scores", "rule", "--posteriors", "p",
+                          "--priors", "ill=.2,well=.8")
+    assert code == 0 and "300 samples" in out and "rule" in out and "p " in out, err
+
+
+def test_columns_are_guessed_and_said(scores, capsys):
+    path, _ = scores
+    code, out, _ = call(capsys, path, "--fp", 1, "--fn", 2)
+    assert code == 0 and "column 'label' (guessed" in out and "'one', 'two' (guessed" in out
+
+
+@pytest.mark.parametrize("change, arguments, says", [
+    (None, ["--fp", 1], "--fp and --fn"),
+    (None, ["--fp", 1, "--fn", 2, "--label", "lable"], "did you mean 'label'"),
+    (None, ["--fp", 1, "--fn", 2, "--scores", "tow"], "did you mean 'two'"),
+    (None, ["--fp", 1, "--fn", 2, "--prevalence", 5], "--prevalence: must lie in (0, 1)"),
+    (None, ["--fp", 1, "--fn", 2, "--positive", "sick"], "--positive"),
+    (None, ["--fp", 1, "--fn", 2, "--html", "/nowhere/r.html"], "cannot be written"),
+    (None, ["--fp", 1, "--fn", 2, "--scores", "site"], "holds text"),
+    (None, ["--fp", 1, "--fn", 2, "--priors", "ill"], "--priors"),
+    (lambda f: f.assign(one=f["one"].where(f["id"] > 3)), ["--fp", 1, "--fn", 2], "missing values, the first in row 1"),
+    (lambda f: f.drop(columns="label"), ["--fp", 1, "--fn", 2], "--label: none of the columns"),
+    (lambda f: f[:0], ["--fp", 1, "--fn", 2], "no rows"),
+    (lambda f: f[["label"]], ["--fp", 1, "--fn", 2], "--scores: no column of numbers"),
+    (lambda f: f.rename(columns={"two": "one"}), ["--fp", 1, "--fn", 2], "stands twice")])
+def test_mistakes(scores, tmp_path, capsys, change, arguments, says):
+    path, frame = scores
+    if change:
+        change(frame).to_csv(path, index=False)
+    code, _, err = call(capsys, path, *arguments)
+    assert code == 2 and says in err and "Traceback" not in err and len(err.strip().splitlines()) == 1
+
+
+def test_other_files(tmp_path, capsys, scores):
+    path, frame = scores
+    assert call(capsys, tmp_path / "none.csv", "--fp", 1, "--fn", 2)[2].endswith("no such file\n")
+    (tmp_path / "x.parquet").write_bytes(b"PAR1")
+    assert "cannot be read as parquet" in call(capsys, tmp_path / "x.parquet", "--fp", 1, "--fn", 2)[2]
+    frame.rename(columns={"two": "three"}).to_csv(tmp_path / "t.csv", index=False)
+    assert "but" in call(capsys, path, tmp_path / "t.csv", "--fp", 1, "--fn", 2)[2]
+    table = pd.DataFrame([[0, 1, .2], [9, 0, .2]], ["well", "ill"], ["well", "ill", "ask"])
+    table.T.to_csv(tmp_path / "turned.csv")
+    assert "rows must be" in call(capsys, path, "--costs", tmp_path / "turned.csv")[2]

@@ -1,0 +1,127 @@
+"""Ten jobs of a practitioner, each in at most five lines (the lines between the marks), and what comes out."""
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine, make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+
+import cost_eval.api as ce
+
+
+@pytest.fixture(scope="module")
+def churn():
+    "Labels and two models' probabilities of leaving."
+    X, y = make_classification(2000, 12, n_informative=5, weights=[.75], random_state=0)
+    p = [cross_val_predict(LogisticRegression(C=c), X[:, :k], y, cv=4, method="predict_proba")[:, 1] for c, k in ((1, 6), (1, 12))]
+    return y, *p
+
+
+def test_churn_with_two_models(churn):
+    y, a, b = churn
+    # job
+    costs = ce.CostMatrix.from_ratio(5)
+    report = ce.evaluate(y, {"small": a, "large": b}, costs, priors=[.95, .05], rng=0)
+    # done
+    assert set(report.best["model"]) == {"small", "large"} and "per case" in report.summary()
+
+
+def test_churn_with_costs_per_customer(churn):
+    y, a, b = churn
+    fees = np.random.default_rng(0).uniform(20, 120, len(y))
+    # job
+    costs = ce.ExampleCosts(fp=10, fn=fees)
+    report = ce.evaluate(y, {"small": a, "large": b}, costs, rng=0)
+    # done
+    assert len(report.differences) == 1
+
+
+def test_triage_with_abstention():
+    X, y = load_wine(return_X_y=True)
+    p = cross_val_predict(LogisticRegression(max_iter=5000), X[:, :4], y, cv=5, method="predict_proba")
+    # job
+    costs = ce.CostMatrix([[0, 1, 5], [2, 0, 2], [20, 4, 0]]).with_abstain(.5, "review")
+    counts = ce.confusion_counts(y, ce.bayes_decisions(p, costs, labels=True), classes=costs)
+    found = ce.interval(counts, costs, normalized=True)
+    # done
+    assert counts.decisions[-1] == "review" and found.low < found.mean < found.high
+
+
+def test_grid_search_led_by_costs():
+    X, y = load_breast_cancer(return_X_y=True)
+    # job
+    costs = ce.CostMatrix.binary(fp=20, fn=1)
+    search = GridSearchCV(LogisticRegression(solver="liblinear"), {"C": [.01, 1]}, scoring=ce.cost_scorer(costs), cv=3).fit(X, y)
+    # done
+    assert search.best_score_ <= 0
+
+
+def test_leaderboard_under_uncertain_costs(churn):
+    y, a, b = churn
+    rng = np.random.default_rng(0)
+    models = {f"m{k}": np.clip(a + k / 200 * rng.normal(size=len(y)), 0, 1) for k in range(20)}
+    # job
+    report = ce.evaluate(y, models, ce.CostMatrix.from_ratio(5), rng=0)
+    board = report.uncertain_costs(lambda rng, n: np.stack([ce.CostMatrix.from_ratio(r).array for r in rng.uniform(2, 10, n)]), rng=0)
+    # done
+    assert len(board) == 20 and board["probability_best"].sum() == pytest.approx(1)
+
+
+def test_counts_and_thresholds_from_shards(churn):
+    y, a, _ = churn
+    shards = [(y[k::4], a[k::4]) for k in range(4)]
+    # job
+    counts = sum(ce.confusion_counts(t, (s > .3).astype(int), classes=[0, 1]) for t, s in shards)
+    curve = sum(ce.threshold_counts(t, s) for t, s in shards)
+    # done
+    assert counts == ce.confusion_counts(y, (a > .3).astype(int)) and curve == ce.threshold_counts(y, a)
+
+
+def test_odd_dtypes_and_fifty_classes():
+    rng = np.random.default_rng(0)
+    y = pd.Categorical(rng.choice([f"c{k}" for k in range(50)], 3000))
+    d = pd.Series(np.where(rng.random(3000) < .9, y, "c0"), dtype="string")
+    # job
+    costs = ce.CostMatrix(np.abs(np.subtract.outer(range(50), range(50))), classes=[f"c{k}" for k in range(50)])
+    found = ce.interval(ce.confusion_counts(y, d, classes=costs), costs)
+    # done
+    assert found.low < found.mean < found.high
+
+
+def test_cost_by_group(churn):
+    y, a, b = churn
+    region = np.random.default_rng(0).choice(["north", "south"], len(y))
+    # job
+    groups = ce.evaluate(y, {"small": a, "large": b}, ce.CostMatrix.from_ratio(5), groups=region, rng=0).groups
+    # done
+    assert len(groups) == 4 and {"cost", "low", "high", "against_rest", "p_value"} <= set(groups)
+
+
+def test_every_metric_and_its_percentile(churn):
+    y, a, _ = churn
+    # job
+    counts = ce.BinaryCounts.from_labels(y, a > .3)
+    values = ce.evaluate_metrics(counts, ce.CostMatrix.from_ratio(5))
+    rank = ce.outperformance("f_beta", values["f_beta"], counts.prevalence)
+    # done
+    assert len(values) > 30 and 0 < rank < 1
+
+
+def test_the_plots_and_the_page(churn, tmp_path):
+    y, a, b = churn
+    # job
+    report = ce.evaluate(y, {"small": a, "large": b}, ce.CostMatrix.from_ratio(5), rng=0)
+    report.plot().savefig(tmp_path / "report.png")
+    report.to_html(tmp_path / "report.html")
+    # done
+    assert (tmp_path / "report.png").stat().st_size > 20_000 and (tmp_path / "report.html").stat().st_size > 50_000
+
+
+def test_no_job_takes_more_than_five_lines():
+    jobs = [f for name, f in globals().items() if name.startswith("test_") and "# job" in inspect.getsource(f).split('"""')[0] and f is not test_no_job_takes_more_than_five_lines]
+    assert len(jobs) == 10
+    for job in jobs:
+        lines = inspect.getsource(job).partition("# job\n")[2].partition("    # done")[0].strip().splitlines()
+        assert len(lines) <= 5, job.__name__
