@@ -917,7 +917,7 @@ POWER_SIZES = {
         "repeats": 1,
         "shares": (0.0, 0.0005, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.1, 0.3, 1.0),
     },
-    "full": {"n_sets": 1000, "repeats": 10, "shares": SHARES},
+    "full": {"n_sets": 500, "repeats": 5, "shares": SHARES},
 }
 
 
