@@ -264,7 +264,8 @@ def _of_a_difference(published, tolerance, with_cause, own_inputs) -> str:
 # %% ../nbs/91_reproduce.ipynb #5c95520d
 def _known(argument, given, cells):
     "Refuse cells that are not published."
-    unknown = [cell for cell in given if cell not in set(cells)]
+    known = set(cells)
+    unknown = [cell for cell in given if cell not in known]
     if unknown:
         nearest = unknown_name(unknown[0], cells[:2000], "cell")
         raise ValueError(f"{argument}: no such published cell ({len(unknown)} in all): {nearest}")
@@ -285,9 +286,12 @@ def _matching(argument, patterns, cells) -> set:
 
 def _by_cell(argument, given, cells) -> dict:
     "Cell -> value, the last pattern that matches a cell deciding."
-    found = {}
+    found, known = {}, set(cells)
     for pattern, value in given.items():
-        found.update(dict.fromkeys(_matching(argument, pattern, cells), value) if cells else {})
+        if pattern in known:  # thousands of cells are named one by one
+            found[pattern] = value
+        elif cells:
+            found.update(dict.fromkeys(_matching(argument, pattern, cells), value))
     return found
 
 
@@ -295,7 +299,7 @@ def _texts(argument, given, cells) -> dict:
     "Cell -> all texts whose pattern matches."
     found = {cell: [] for cell in cells}
     for pattern, text in given.items():
-        for cell in _matching(argument, pattern, cells):
+        for cell in [pattern] if pattern in found else _matching(argument, pattern, cells):
             found[cell].append(text)
     return {cell: "; ".join(texts) for cell, texts in found.items()}
 
