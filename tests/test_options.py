@@ -41,6 +41,14 @@ def refused(value, **base):
     return Alternative(value, base, expected="refused")
 
 
+def said(function, *args, **kwargs):
+    "The result, or what the error says: for functions that only check."
+    try:
+        return function(*args, **kwargs)
+    except ValueError as error:
+        return str(error)
+
+
 class Case:
     "A call, and another value for each of its options."
 
@@ -66,6 +74,7 @@ COSTS3 = np.array([[0., 1, 3], [10, 0, 1], [50, 10, 0]])
 LABELLED3 = CostMatrix(COSTS3, classes=["home", "ward", "icu"])
 PRIORS, PRIORS3 = [.9, .1], [.5, .3, .2]
 NAMES = ["no", "yes"]
+REVENUES = np.linspace(20., 110., 10)
 
 OTHER = np.array([[25, 15], [6, 14]])
 JOINT = np.array([[[85, 4], [3, 8]], [[2, 6], [5, 37]]])
@@ -184,6 +193,24 @@ CASES = {
         "Metric.parameters": Case(lambda: load("metrics").METRICS["weighted_accuracy"], costs=given(COSTS, first=2 * COSTS + [[0, 1], [0, 0]]), given=given({"weight": .2}, costs=COSTS)),
         "metric": Case("x", "y", via=registered, bounds=(0, 2), greater_is_better=False, symmetric=True, cost_parameter="weight", linear_fractional=len,
                        uniform_cdf=len, of_terms=False),
+    },
+    "weighted_accuracy": {
+        "expected_weighted_accuracy_over": Case(COUNTS, lambda w: 1., support=(.2, .4)),
+        "hand_h_measure": Case(Y, SCORES, a=3., b=3.),
+        "check_coherence": Case(load("costs").ExampleCosts(fp=1, fn=[2., .5, 3.], tp=1), via=said, of="mean"),
+        "churn_costs": Case([40., 90.], 5., p_eff=.5),
+        "weight_range_from_ranking": Case("M+ < M-; Mbad < M-", .2, alpha=.3, models={"M+": (1, .1), "M-": (.1, 1), "Mbad": (.5, .6)}),
+    },
+    "metric_study": {
+        "rank_correlation": Case(SCORES[:9], WEIGHT[:9], n0=1.),
+        "weighted_spearman": Case(SCORES[:7], WEIGHT[:7], n0=5., standardized=True),
+        "spearman_moments": Case(9, n0=5., n_draws=200),
+        "standardize_spearman": Case(.3, load("metric_study").spearman_moments(6), slip=True),
+        "correlation_samples": Case(REVENUES, .4, .7, metrics="mcc", n_samples=3, weighted="worst", skill=2., population=9 * REVENUES, rng=1,
+                                    n_jobs=unchanged(2, rng=0)),
+        "cost_correlation": Case(REVENUES, .4, .7, metrics="mcc", n_samples=3, weighted="worst", skill=2., population=9 * REVENUES, rng=1, n_jobs=unchanged(2, rng=0)),
+        "study_ranks": Case(REVENUES, .4, .7, "mcc", skill=given(2., rng=0), population=given(9 * REVENUES, rng=0), rng=1),
+        "plot_metric_study": Case(metric="recall", weighted="best", skill=1., prevalence=.8, weight=.9, revenues=np.linspace(20., 110., 55)),
     },
     "expected_cost": {
         "equal_error_rate": Case(Y, SCORES, method="hull", sample_weight=WEIGHT),

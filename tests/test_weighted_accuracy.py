@@ -1,6 +1,5 @@
-"""Weighted accuracy: closed forms, brute force, mpmath, SciPy and the package hmeasure; elicitation; weighted Spearman; the study's engine."""
+"""Weighted accuracy: closed forms, brute force, mpmath, SciPy and the package hmeasure; costs of single samples; elicitation; its pictures."""
 from fractions import Fraction
-from itertools import permutations
 from math import fsum
 
 import mpmath
@@ -17,8 +16,8 @@ pytest.importorskip("matplotlib").use("Agg")
 from cost_eval import metrics
 from cost_eval import weighted_accuracy as wa
 from cost_eval.confusion import BinaryCounts
-from cost_eval.metrics import METRICS
-from cost_eval.weighted_accuracy import ExampleCosts, churn_costs, cost_correlation, draw_predictions, study_ranks, weight_range_from_ranking
+from cost_eval.costs import CostMatrix, ExampleCosts, losses
+from cost_eval.weighted_accuracy import check_coherence, churn_costs, cost_parts, weight_range_from_ranking
 
 few = settings(max_examples=25, deadline=None)
 share = st.floats(.01, .99)
@@ -26,7 +25,6 @@ cost = st.floats(.01, 100)
 cells = st.integers(1, 10_000)
 shape = st.floats(.1, 40)
 seeds = st.integers(0, 10**6)
-WEIGHTED = [None, 0., 2., 7.5]
 
 
 # ---- weights and prevalences
@@ -169,31 +167,31 @@ def test_hand_h_bounds_and_invariances(seed, a, b, order):
 def random_costs(seed, n=25):
     rng = np.random.default_rng(seed)
     tp, tn = rng.normal(size=(2, n))
-    return rng.integers(2, size=n), dict(fn_costs=tp + rng.lognormal(size=n), fp_costs=tn + rng.lognormal(size=n), tp_costs=tp, tn_costs=tn), \
-        rng.integers(2, size=(3, 4, n))
+    costs = ExampleCosts(fn=tp + rng.lognormal(size=n), fp=tn + rng.lognormal(size=n), tp=tp, tn=tn)
+    return rng.integers(2, size=n), costs, rng.integers(2, size=(3, 4, n))
 
 
 @given(seeds)
 @few
 def test_bill_and_its_parts_by_a_loop(seed):
-    y, c, decisions = random_costs(seed)
-    costs = ExampleCosts(**c)
-    parts, n, c = costs.parts(y, decisions), len(y), {name[:2]: v for name, v in c.items()}
-    c_fn, c_fp = fsum(c["fn"] - c["tp"]) / n, fsum(c["fp"] - c["tn"]) / n
-    assert costs.mean_costs == pytest.approx((c_fn, c_fp)) and costs.weight == pytest.approx(c_fn / (c_fn + c_fp))
-    assert_allclose(costs.avoidable, [c["fn"] - c["tp"], c["fp"] - c["tn"]])
-    bill = wa.total_cost(y, decisions, c["fn"], c["fp"], tp_costs=c["tp"], tn_costs=c["tn"])
+    y, costs, decisions = random_costs(seed)
+    parts, n, each = cost_parts(y, decisions, costs), len(y), costs.array
+    c_fn, c_fp = fsum(each[:, 1, 0] - each[:, 1, 1]) / n, fsum(each[:, 0, 1] - each[:, 0, 0]) / n
+    assert costs.mean().weight == pytest.approx(c_fn / (c_fn + c_fp))
     for at in np.ndindex(3, 4):
         d, sums = decisions[at], [0.] * 4
         for i in range(n):
-            sums[0] += c["tp" if y[i] else "tn"][i]
-            if y[i] and not d[i]: sums[1], sums[2] = sums[1] + c_fn, sums[2] + c["fn"][i] - c["tp"][i] - c_fn
-            if d[i] and not y[i]: sums[1], sums[3] = sums[1] + c_fp, sums[3] + c["fp"][i] - c["tn"][i] - c_fp
-        direct = fsum(c[("tn", "fp", "fn", "tp")[2 * y[i] + d[i]]][i] for i in range(n))
-        assert_allclose([part[at] for part in parts], sums, atol=1e-9)
-        assert_allclose([parts.total[at], bill[at]], direct, atol=1e-9)
-    assert bill.shape == parts.perfect.shape == (3, 4) and (bill >= parts.perfect - 1e-9).all()
-    assert np.shape(costs.parts(y, decisions[0, 0]).total) == ()
+            sums[0] += each[i, y[i], y[i]]
+            if y[i] and not d[i]:
+                sums[1], sums[2] = sums[1] + c_fn, sums[2] + each[i, 1, 0] - each[i, 1, 1] - c_fn
+            if d[i] and not y[i]:
+                sums[1], sums[3] = sums[1] + c_fp, sums[3] + each[i, 0, 1] - each[i, 0, 0] - c_fp
+        direct = fsum(each[i, y[i], d[i]] for i in range(n))
+        found = parts.perfect[at], parts.average[at], parts.fn_fluctuation[at], parts.fp_fluctuation[at]
+        assert_allclose(found, sums, atol=1e-9)
+        assert_allclose([parts.total[at], wa.total_cost(y, d, costs), losses(y, d, costs).sum()], direct, atol=1e-9)
+    assert parts.total.shape == parts.perfect.shape == (3, 4) and (parts.total >= parts.perfect - 1e-9).all()
+    assert np.shape(cost_parts(y, decisions[0, 0], costs).total) == ()
 
 
 @given(seeds)
@@ -201,14 +199,23 @@ def test_bill_and_its_parts_by_a_loop(seed):
 def test_equal_costs_leave_weighted_accuracy_and_no_fluctuation(seed):
     y, _, decisions = random_costs(seed)
     assume(0 < y.sum() < len(y))
-    parts = ExampleCosts(np.full(len(y), 9.), 2., 1., .5).parts(y, decisions)
+    costs = ExampleCosts(fn=np.full(len(y), 9.), fp=2., tp=1., tn=.5)
+    parts = cost_parts(y, decisions, costs)
     assert_allclose(parts.fn_fluctuation, 0, atol=1e-12)
     assert_allclose(parts.fp_fluctuation, 0, atol=1e-12)
     counts = BinaryCounts.from_labels(y, decisions.reshape(-1, len(y))[0])
     most = 8 * y.sum() + 1.5 * (1 - y).sum()
     assert 1 - parts.average[0, 0] / most == pytest.approx(metrics.weighted_accuracy(counts, 8 / 9.5))
-    assert_allclose(wa.total_cost(y, decisions, 9., 2., tp_costs=1., tn_costs=.5), parts.total)
-    assert_allclose(ExampleCosts(9., 2., 1., .5).parts(y, decisions), parts, atol=1e-12)
+    matrix = CostMatrix.binary(fn=9., fp=2., tp=1., tn=.5)
+    assert wa.total_cost(y, decisions[0, 0], matrix) == pytest.approx(parts.total[0, 0])
+
+
+def test_parts_go_by_the_labels_of_the_costs():
+    costs = ExampleCosts(fp=[1., 2, 3], fn=[10., 20, 30], classes=["stays", "leaves"], decisions=["wait", "offer"])
+    parts = cost_parts(["leaves", "stays", "stays"], ["wait", "offer", "wait"], costs)
+    assert parts.total == 12 and parts.average == 22
+    assert wa.total_cost(["leaves", "stays", "stays"], ["wait", "offer", "wait"], costs) == 12
+    assert parts == cost_parts(["leaves", "stays", "stays"], ["wait", "offer", "wait"], costs) and "total" not in repr(parts)
 
 
 @given(seeds, share, st.floats(.01, .99))
@@ -218,18 +225,21 @@ def test_churn(seed, p_eff, part):
     revenues, y, d = rng.lognormal(size=40), rng.integers(2, size=40), rng.integers(2, size=40)
     call = part * p_eff * revenues.mean()
     costs = churn_costs(revenues, call, p_eff)
-    assert costs.parts(y, d).total == pytest.approx(call * d.sum() + p_eff * fsum(revenues[(y == 1) & (d == 0)]))
-    assert costs.weight == pytest.approx(1 - part)
-    assert churn_costs(revenues, part * .25 * revenues.mean()).weight == pytest.approx(1 - part)
+    assert cost_parts(y, d, costs).total == pytest.approx(call * d.sum() + p_eff * fsum(revenues[(y == 1) & (d == 0)]))
+    assert costs.mean().weight == pytest.approx(1 - part)
+    assert churn_costs(revenues, part * .25 * revenues.mean()).mean().weight == pytest.approx(1 - part)
+    assert check_coherence(costs, of="mean") is costs
 
 
 def test_coherence_of_each_or_of_the_mean():
-    fn, tp = np.array([1., 5., 6.]), np.array([2., 1., 1.])
-    with pytest.raises(ValueError, match="fn_costs.*position 0"): ExampleCosts(fn, 1., tp)
-    assert ExampleCosts(fn, 1., tp, coherent="mean").mean_costs == pytest.approx((8 / 3, 1))
-    with pytest.raises(ValueError, match="fn_costs"): ExampleCosts(fn, 1., [2., 9., 9.], coherent="mean")
-    with pytest.raises(ValueError, match="fp_costs"): wa.total_cost([1, 0], [0, 0], 1., 1., tn_costs=[0., 1.])
-    assert wa.total_cost([1, 0], [0, 0], 1., 1., tn_costs=[0., 1.], coherent="mean") == 2
+    costs = ExampleCosts(fn=[9., 1., 6.], fp=1., tp=[1., 2., 1.])
+    with pytest.raises(ValueError, match="costs: .*sample 1 fn differs by -1"):
+        check_coherence(costs)
+    assert check_coherence(costs, of="mean") is costs
+    with pytest.raises(ValueError, match="on average fn"):
+        check_coherence(ExampleCosts(fn=[1., 5., 6.], fp=1., tp=[2., 9., 9.]), of="mean")
+    with pytest.raises(ValueError, match="fp differs"):
+        check_coherence(ExampleCosts(fn=1., fp=1., tn=[0., 1.]))
 
 
 # ---- weights from a ranking
@@ -326,422 +336,151 @@ def test_plot_of_a_weight_range(ranking):
     plt.close(ax.figure)
 
 
-def test_ranking_widget_follows_its_menus():
+def test_plot_of_the_result_is_the_function(monkeypatch):
+    found = weight_range_from_ranking("M+ < M-", .2)
+    ax = found.plot()
+    assert ax.get_xlabel() == wa.plot_weight_range(found).get_xlabel()
+    assert found.to_frame().to_dict("list")["worse"] == ["M+"]
+    assert "1 constraints" in repr(found) and found == weight_range_from_ranking("M+ < M-", .2) != weight_range_from_ranking("M+ < M-", .3)
+    import matplotlib.pyplot as plt
+    plt.close("all")
+
+
+def test_a_ranking_is_made_by_moving_one_model_up_or_down():
+    pytest.importorskip("ipywidgets")
     widget = wa.explore_ranking()
+    (order, buttons), (_, image) = widget.children[0].children, widget.children[1].children
+    worse, better = buttons.children
+    before, names = image.value, list(order.options)
+    order.value = "M-"
+    better.click()
+    assert list(order.options) == ["M+", "Mbad", "Mbad-", "M-", "Mbad+"] and order.value == "M-" and image.value != before
+    worse.click()
+    assert list(order.options) == names and image.value == before
+    for _ in range(9):  # the end of the list is the end
+        worse.click()
+    assert list(order.options) == ["M-", "M+", "Mbad", "Mbad-", "Mbad+"]
+
+
+# ---- three criteria choose
+
+@given(share, share, share, seeds)
+@few
+def test_the_choice_of_weighted_accuracy_is_the_cheapest(weight, here, there, seed):
+    rng = np.random.default_rng(seed)
+    models = {f"m{k}": tuple(rng.random(2)) for k in range(8)}
+    picked = wa._choices(models, weight, here, there)
+    recall, specificity = np.array(list(models.values())).T
+    cost = weight * there * (1 - recall) + (1 - weight) * (1 - there) * (1 - specificity)
+    assert cost[picked["weighted accuracy"]] == pytest.approx(cost.min())
+    assert picked["balanced accuracy"] == np.argmax(recall + specificity)
+    assert picked["accuracy"] == np.argmax(here * recall + (1 - here) * specificity)
+
+
+def test_picture_of_the_choice_shows_what_is_chosen():
+    models = {"lazy": (.1, .99), "even": (.7, .8), "eager": (.97, .4)}
+    plane, bars = axes = wa.plot_model_choice(models, .95, .1, .1)
+    texts = [t.get_text() for t in bars.texts]
+    assert [t.split(":")[0] for t in texts] == ["accuracy", "balanced accuracy", "weighted accuracy"]
+    assert [next(m for m in models if m in t) for t in texts] == ["lazy", "even", "eager"]
+    assert len(plane.get_legend().get_texts()) == 3
+    assert list(wa.plot_model_choice(models, .95, .1, .4, axes=axes)) == [plane, bars]
+    assert "0.40" in "".join(bars.get_title(loc) for loc in ("left", "center", "right"))
+    import matplotlib.pyplot as plt
+    plt.close("all")
+
+
+def test_choice_widget_moves_with_each_slider():
+    pytest.importorskip("ipywidgets")
+    widget = wa.explore_model_choice()
     controls, image = widget.children
-    before = image.value
-    controls.children[0].value, controls.children[1].value = "Mbad", "M+"  # in between one name stands twice
-    assert image.value != before
+    assert [c.value for c in controls.children] == [.95, .27, .27]
+    seen = [image.value]
+    for control, value in zip(controls.children, (.3, .6, .05)):
+        control.value = value
+        seen.append(image.value)
+    assert len(set(seen)) == 4
 
 
-# ---- rank correlation
-
-values_with_ties = st.lists(st.integers(-4, 4), min_size=1, max_size=12)
-
-
-@given(st.lists(values_with_ties.map(tuple), min_size=1, max_size=3).filter(lambda rows: len({len(r) for r in rows}) == 1))
-@few
-def test_mean_ranks_are_scipys(rows):
-    v = np.array(rows, float)
-    assert_array_equal(wa.mean_ranks(v), stats.rankdata(-v, axis=-1))
-    assert_array_equal(wa.mean_ranks(v[0]), stats.rankdata(-v[0]))
-    assert_array_equal(wa.mean_ranks(v.astype(np.int16)), wa.mean_ranks(v))
-
-
-def test_mean_ranks_of_unsigned_integers():
-    assert_array_equal(wa.mean_ranks(np.array([1, 2, 0], np.uint8)), [2, 1, 3])
-
-
-def plain_coefficient(x, y, n0):
-    "The definition, item by item."
-    x, y = stats.rankdata([-v for v in x]), stats.rankdata([-v for v in y])
-    w = [1. if n0 is None else (a + n0) ** -2 + (b + n0) ** -2 for a, b in zip(x, y)]
-    mx, my = fsum(i * a for i, a in zip(w, x)) / fsum(w), fsum(i * b for i, b in zip(w, y)) / fsum(w)
-    return fsum(i * (a - mx) * (b - my) for i, a, b in zip(w, x, y)) / (fsum(i * (a - mx)**2 for i, a in zip(w, x)) * fsum(i * (b - my)**2 for i, b in zip(w, y)))**.5
-
-
-@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=3, max_size=15), st.sampled_from(WEIGHTED), seeds)
-@few
-def test_weighted_spearman_by_its_definition(pairs, n0, seed):
-    x, y = np.array(pairs, float).T
-    assume(len(set(x)) > 1 and len(set(y)) > 1)
-    got = float(wa.rank_correlation(wa.mean_ranks(x), wa.mean_ranks(y), n0))
-    assert got == pytest.approx(plain_coefficient(x, y, n0), abs=1e-9)
-    assert -1 - 1e-12 <= got <= 1 + 1e-12
-    if n0 is None: return
-    order = np.random.default_rng(seed).permutation(len(x))
-    assert wa.weighted_spearman(x, y, n0) == got
-    for other in (wa.weighted_spearman(y, x, n0), wa.weighted_spearman(np.exp(x), y**3, n0), wa.weighted_spearman(x[order], y[order], n0)):
-        assert other == pytest.approx(got, abs=1e-12)
-    assert wa.weighted_spearman(x, x, n0) == pytest.approx(1)
-    assert wa.weighted_spearman(np.stack([x, -x]), y, n0) == pytest.approx([got, plain_coefficient(-x, y, n0)], abs=1e-9)
-
-
-@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=3, max_size=30))
-@few
-def test_without_weights_or_with_equal_ones_it_is_spearman(pairs):
-    x, y = np.array(pairs, float).T
-    assume(len(set(x)) > 1 and len(set(y)) > 1)
-    expected = stats.spearmanr(x, y).statistic
-    assert wa.rank_correlation(wa.mean_ranks(x), wa.mean_ranks(y)) == pytest.approx(expected, abs=1e-12)
-    assert wa.weighted_spearman(x, y, 1e7) == pytest.approx(expected, abs=1e-4)
-
-
-def test_the_top_counts_more():
-    ideal = np.arange(10, 0, -1.)
-    top, bottom = ideal.copy(), ideal.copy()
-    top[:2], bottom[-2:] = top[1::-1], bottom[:-3:-1]
-    assert wa.weighted_spearman(ideal, top, 0) < wa.weighted_spearman(ideal, top, 2) < stats.spearmanr(ideal, top).statistic < wa.weighted_spearman(ideal, bottom)
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("n0", WEIGHTED)
-def test_constants_have_no_rank_correlation(n0):
-    "For every length: a mean that is off by a rounding error would make up a correlation."
-    got = [wa.rank_correlation(wa.mean_ranks(np.ones(n)), wa.mean_ranks(np.arange(n)), n0) for n in range(3, 40)]
-    assert np.isnan(got).all()
-
-
-# ---- standardised
-
-def all_coefficients(n, n0):
-    ranks = np.array(list(permutations(range(1, n + 1))), float)
-    return wa.rank_correlation(np.broadcast_to(ranks[0], ranks.shape), ranks, n0)
-
-
-@pytest.mark.parametrize("n", range(3, 8))
-@pytest.mark.parametrize("n0", [0., 2., 30.])
-def test_moments_by_enumeration(n, n0):
-    gamma = all_coefficients(n, n0)
-    d = gamma - gamma.mean()
-    m = wa.spearman_moments(n, n0)
-    assert (m.mean, m.lower, m.upper, m.error) == pytest.approx((gamma.mean(), (np.minimum(d, 0)**2).mean(), (np.maximum(d, 0)**2).mean(), 0), abs=1e-12)
-    assert m.lower + m.upper == pytest.approx(gamma.var())
-
-
-def test_moments_of_random_permutations_within_their_error():
-    gamma, m = all_coefficients(9, 2.), wa.spearman_moments(9)
-    assert m.error == pytest.approx(gamma.std() / np.sqrt(1 << 17), rel=.02)
-    assert abs(m.mean - gamma.mean()) < 4 * m.error and m.lower + m.upper == pytest.approx(gamma.var(), rel=.02)
-    assert wa.spearman_moments(12, n_draws=1000).error == pytest.approx(wa.spearman_moments(12).error * np.sqrt((1 << 17) / 1000), rel=.1)
-
-
-@pytest.mark.parametrize("n0", [0., 2., 30., 1e6])
-@pytest.mark.parametrize("n", range(4, 9))
-def test_standardised_coefficients_of_all_permutations_have_mean_0(n, n0):
-    moments, gamma = wa.spearman_moments(n, n0), all_coefficients(n, n0)
-    assert wa.standardize_spearman(gamma, moments).mean() == pytest.approx(0, abs=1e-9)
-    assert_allclose(wa.standardize_spearman([-1, 1], moments), [-1, 1], atol=1e-12)
-    assert (np.diff(wa.standardize_spearman(np.linspace(-1, 1, 2001), moments)) > -1e-12).all()
-    assert_allclose(wa.standardize_spearman([-1, 1], moments, slip=True), [-1, 1], atol=1e-12)
-
-
-@pytest.mark.parametrize("n", range(4, 9))
-def test_with_the_slip_the_mean_is_not_0(n):
-    assert abs(wa.standardize_spearman(all_coefficients(n, 2.), wa.spearman_moments(n), slip=True).mean()) > 1e-3
-
-
-@given(st.permutations(range(7)))
-@few
-def test_standardised_weighted_spearman(order):
-    raw = wa.weighted_spearman(range(7), order)
-    got = wa.weighted_spearman(range(7), order, standardized=True)
-    assert got == pytest.approx(wa.standardize_spearman(raw, wa.spearman_moments(7)), abs=1e-12)
-    m = wa.spearman_moments(7)
-    assert m.mean < 0 and (got > 0 or raw < 0)  # random rankings lie below 0, so that 0 becomes positive
-
-
-# ---- the study's engine
-
-def test_matched_beta_has_the_moments():
-    for w in (.05, .5, .93):
-        density = stats.beta(*wa.matched_beta(w, 200, .46))
-        assert (density.mean(), density.std()) == pytest.approx((1 - w, (1 - w) * .46 / np.sqrt(200)))
-    a, b = wa.matched_beta(.3, 50, 0.)
-    assert a + b == pytest.approx(1e8, rel=1e-6)
-    slip = stats.beta(*wa.matched_beta(.5, 200, .46, as_published=True))
-    assert (slip.mean(), slip.var()) == pytest.approx((.5, .5 * .46 / np.sqrt(200)))  # the standard deviation for the variance
-    a, b = wa.matched_beta(.99, 200, .46, as_published=True)
-    assert a == 2 and a / (a + b) == pytest.approx(.01)
-    with pytest.raises(ValueError, match="spread"): wa.matched_beta(.5, 4, 3.)
-
-
-@given(st.lists(st.integers(-50, 50), min_size=1, max_size=40), seeds)
-@few
-def test_dense_ranks_ignore_rounding_errors(v, seed):
-    v = np.array(v, float)
-    noise = 1 + np.random.default_rng(seed).uniform(-5e-15, 5e-15, len(v))
-    expected = stats.rankdata(v, method="dense") - 1
-    for scale in (1., 1e-9, 1e12): assert_array_equal(wa.dense_ranks(scale * v * noise), expected)
-    assert_array_equal(wa.dense_ranks(v[:, None]), expected[:, None])
-
-
-def test_dense_ranks_at_the_edge_of_a_rounding():
-    assert_array_equal(wa.dense_ranks(np.array([2.**-14, np.nextafter(2.**-14, 1), 1.])), [0, 0, 1])
-
-
-def test_dense_ranks_of_many_values():
-    v = np.random.default_rng(0).permutation(70_000).astype(float).reshape(70, 1000)
-    assert_array_equal(wa.dense_ranks(v), v)
-
-
-@given(st.integers(1, 30), st.integers(1, 30), st.floats(1.5, 6), st.floats(1.5, 6))
-@few
-def test_published_values_are_the_metrics_but_for_1e_9(p, n, a, b):
-    tp, fp = np.meshgrid(np.arange(p + 1.), np.arange(n + 1.), indexing="ij")
-    c, informed = BinaryCounts(tp, fp, p - tp, n - fp), METRICS["h_measure"]
-    for name in ("precision", "npv", "markedness", "b_roc", "p4", "mcc"):
-        theirs = wa.published_value(name, c, a, b)
-        ours = METRICS[name](c, undefined=np.nan)
-        defined = np.isfinite(ours)
-        assert_allclose(theirs[defined], ours[defined], atol=1e-6)
-    assert_allclose(wa.published_value("h_informed", c, a, b), informed(c, a=a, b=b), atol=1e-3)
-    ratio = wa.published_value("expected_weighted_accuracy", c, a, b)[1:] / wa.expected_weighted_accuracy(c, b, a)[1:]
-    assert_allclose(ratio, ratio[0, 0], rtol=2e-3)  # c has a and b in this order, w = 1 - c the other way round
-    for name in ("accuracy", "recall", "h_measure", "weighted_accuracy", "cohen_kappa"): assert wa.published_value(name, c, a, b) is None
-
-
-def test_the_study_has_the_23_metrics_of_the_paper():
-    assert len(wa.STUDY_METRICS) == len(set(wa.STUDY_METRICS)) == 23
-    assert set(wa.STUDY_METRICS) - {"h_informed"} <= set(METRICS)
-
-
-@given(st.integers(3, 20), st.data(), st.sampled_from([0., 1.5, (0., 3.)]))
-@few
-def test_draws_are_possible(n, data, skill):
-    p, seed = data.draw(st.integers(1, n - 1)), data.draw(seeds)
-    revenues = np.random.default_rng(seed).lognormal(size=n)
-    tp, lost = draw_predictions(revenues, p, 30, skill, np.random.default_rng(seed))
-    k, missed, ascending = np.arange(n + 1), p - tp, np.sort(revenues)
-    assert tp.shape == lost.shape == (30, n + 1)
-    assert (tp >= np.maximum(0, k - (n - p))).all() and (tp <= np.minimum(k, p)).all()
-    least, most = np.r_[0, np.cumsum(ascending)][missed], np.r_[0, np.cumsum(ascending[::-1])][missed]
-    assert (lost >= least - 1e-9).all() and (lost <= most + 1e-9).all()
-    assert (lost <= lost[:, :1] + 1e-9).all()  # all predictions of a sample have the same leavers; number 0 calls none of them
-    assert_array_equal(tp[:, -1], p)
-    again = draw_predictions(revenues, p, 30, skill, np.random.default_rng(seed))
-    assert_array_equal(tp, again[0])
-    assert_array_equal(lost, again[1])
-
-
-def test_draws_are_hypergeometric_and_the_missed_a_random_sample():
-    n, p, m = 12, 5, 20_000
-    revenues = np.random.default_rng(0).lognormal(size=n)
-    tp, lost = draw_predictions(revenues, p, m, 0., np.random.default_rng(1))
-    for k in range(n + 1):
-        law = stats.hypergeom(n, p, k)
-        assert abs(tp[:, k].mean() - p * k / n) <= 4.5 * law.std() / np.sqrt(m)
-        possible = np.arange(max(0, k - n + p), min(k, p) + 1)
-        if len(possible) > 1: assert stats.chisquare(np.bincount(tp[:, k], minlength=p + 1)[possible], m * law.pmf(possible)).pvalue > 1e-4
-    for missed in range(1, p + 1):  # mean and variance of a sum of revenues drawn without replacement
-        sums = lost[:, 6][p - tp[:, 6] == missed]
-        sd = np.sqrt(missed * revenues.var(ddof=1) * (1 - missed / n))
-        assert abs(sums.mean() - missed * revenues.mean()) < 4.5 * sd / np.sqrt(len(sums))
-        assert sums.std() == pytest.approx(sd, rel=.15)
-
-
-@pytest.mark.parametrize("skill", [0., .5, 2.])
-def test_skill_is_the_distance_of_two_normal_distributions(skill):
-    "The area under the ROC curve, from the hits among the first k, is Phi(skill/sqrt 2)."
-    n, p, m = 15, 6, 3000
-    tp, _ = draw_predictions(np.ones(n), p, m, skill, np.random.default_rng(0))
-    area = (tp.sum(1) - p * (p - 1) / 2 - p) / (p * (n - p))
-    assert abs(area.mean() - stats.norm.cdf(skill / np.sqrt(2))) < 4 * area.std() / np.sqrt(m)
-
-
-def test_skill_raises_the_hits():
-    hits = [draw_predictions(np.ones(15), 6, 1000, skill, np.random.default_rng(0))[0][:, 6].mean() for skill in (0., 1., (1., 3.), 3.)]
-    assert hits[0] + .5 < hits[1] and hits[1] + .3 < hits[2] and hits[2] + .3 < hits[3]
-
-
-@pytest.fixture(scope="module")
-def revenues():
-    return np.random.default_rng(7).uniform(18, 118, 30)
-
-
-def column(table):
-    return table.set_index(["metric", "prevalence", "weight"])["mean"]
-
-
-def test_study_by_a_plain_simulation():
-    "Loops, churn costs sample by sample and SciPy's coefficient, with other random numbers: equal up to the Monte Carlo error."
-    rng, r, m = np.random.default_rng(11), np.random.default_rng(3).uniform(1, 9, 16), 300
-    for prevalence, weight in ((.25, .8), (.5, .3)):
-        p = round(16 * prevalence)
-        costs = churn_costs(r, .25 * r.mean() * (1 - weight))
-        assert costs.weight == pytest.approx(weight)
-        found = {"weighted_accuracy": [], "recall": [], "informedness": []}
-        for _ in range(m):
-            y = rng.permutation(np.arange(16) < p)
-            d = np.zeros((17, 16), bool)
-            for k in range(17): d[k, rng.permutation(16)[:k]] = True
-            bill, tpr, fpr = costs.parts(y, d).total, d[:, y].mean(1), d[:, ~y].mean(1)
-            merit = {"weighted_accuracy": weight * p * tpr - (1 - weight) * (16 - p) * fpr, "recall": tpr, "informedness": tpr - fpr}
-            for name in found: found[name].append(stats.spearmanr(np.round(merit[name], 9), -np.round(bill, 9)).statistic)
-        ours = cost_correlation(r, prevalence, weight, metrics=list(found), n_samples=m, rng=0).set_index("metric")
-        for name, sample in found.items():
-            assert abs(ours["mean"][name] - np.mean(sample)) < 4 * np.sqrt((ours["std"][name]**2 + np.var(sample)) / m)
-            assert ours["std"][name] == pytest.approx(np.std(sample), rel=.2)
-
-
-@pytest.mark.parametrize("as_published", [False, True])
-def test_weighted_study_is_the_standardised_coefficient(as_published):
-    r, name = np.random.default_rng(5).uniform(1, 9, 7), "accuracy"
-    table = cost_correlation(r, .4, .6, metrics=name, n_samples=20, weighted=True, as_published=as_published, rng=9)
-    (seed,) = np.random.default_rng(9).bit_generator.seed_seq.spawn(1)
-    tp, lost = draw_predictions(r, 3, 20, 0., np.random.default_rng(seed))
-    calls = np.arange(8)
-    merit, bill = np.round(2 * tp - calls, 9), np.round(r.mean() * .4 * calls + lost, 9)
-    sign = -1 if as_published else 1  # as published, the worst end is weighted
-    gamma = np.array([plain_coefficient(sign * a, -sign * b, 2.) for a, b in zip(merit, bill)])
-    expected = wa.standardize_spearman(gamma, wa.spearman_moments(8), slip=as_published)
-    assert (table["mean"][0], table["std"][0]) == pytest.approx((expected.mean(), expected.std()), abs=1e-9)
-
-
-def test_study_is_reproducible_and_independent_of_jobs(revenues):
-    pytest.importorskip("joblib")
-    given = dict(metrics=["mcc", "weighted_accuracy", "h_informed"], n_samples=10)
-    one = cost_correlation(revenues, [.2, .7], [.3, .6, .9], rng=4, **given)
-    two, other = (cost_correlation(revenues, [.2, .7], [.3, .6, .9], rng=rng, n_jobs=jobs, **given) for rng, jobs in ((4, 2), (5, 1)))
-    assert one.equals(two) and not one.equals(other)
-    assert list(one.columns) == ["metric", "prevalence", "weight", "mean", "std"] and len(one) == 18 and one["mean"].between(-1, 1).all()
-    alone = cost_correlation(revenues, .2, .6, metrics="mcc", n_samples=10, rng=4)
-    assert alone["mean"].item() == column(one)["mcc", .2, .6]  # other weights and metrics change nothing
-
-
-@pytest.mark.parametrize("scale, p_eff", [(1, .9), (8, .25), (1e-3, .25), (1e6, .25), (1e-10, .25)])
-def test_study_has_no_unit(revenues, scale, p_eff):
-    given = dict(metrics=["mcc", "weighted_accuracy", "expected_weighted_accuracy"], n_samples=10, rng=4)
-    one = cost_correlation(revenues, [.2, .7], [.3, .9], **given)
-    other = cost_correlation(scale * revenues, [.2, .7], [.3, .9], p_eff=p_eff, **given)
-    assert_allclose(other["mean"], one["mean"], rtol=1e-12)
-
-
-@pytest.mark.parametrize("revenue", [1., 1 / 3, 1e7 / 3, 1e-8 / 3])
-def test_with_equal_revenues_weighted_accuracy_is_perfect(revenue):
-    table = cost_correlation(np.full(30, revenue), [.1, .5, .8], [.1, .35, .7], metrics=["weighted_accuracy", "expected_weighted_accuracy", "recall"], n_samples=5, rng=0)
-    assert_allclose(table.query("metric == 'weighted_accuracy'")["mean"], 1, rtol=1e-12)
-    assert (table.query("metric == 'recall'")["mean"] < .999).all()
-    assert (table.query("metric == 'expected_weighted_accuracy'")["mean"] > .99).all()  # the weight is known to four digits
-
-
-TWINS = [("informedness", "single_point_auc"), ("accuracy", "h_measure"), ("weighted_accuracy", "mean_subjective_utility"), ("weighted_accuracy", "cost_score"),
-         ("informedness", "weighted_relative_accuracy")]
-
-
-@pytest.mark.parametrize("one, other", TWINS)
-def test_twins_rank_alike(revenues, one, other):
-    table = column(cost_correlation(revenues, [.2, .6], [.2, .5, .9], metrics=[one, other, "recall"], n_samples=6, weighted=True, rng=1))
-    assert_allclose(table[one], table[other], atol=1e-12)
-    assert not np.allclose(table[one], table["recall"])
-
-
-def test_at_weight_one_half_weighted_accuracy_is_accuracy(revenues):
-    table = column(cost_correlation(revenues, [.2, .6], [.2, .5], metrics=["accuracy", "weighted_accuracy"], n_samples=6, rng=1)).unstack("weight")
-    assert_array_equal(table.loc["accuracy", .5], table.loc["weighted_accuracy", .5])
-    assert not np.allclose(table.loc["accuracy", .2], table.loc["weighted_accuracy", .2])
-
-
-@pytest.mark.parametrize("name", [*wa.STUDY_METRICS, "likelihood_ratio_positive", "diagnostic_odds_ratio", "cost_score"])
-def test_study_ranks_are_those_of_the_metric_and_of_the_bill(revenues, name):
-    by_metric, by_bill = study_ranks(revenues, .3, .7, name, rng=5)
-    tp, lost = (v[0] for v in draw_predictions(revenues, 9, 1, 0., np.random.default_rng(5)))
-    calls = np.arange(31)
-    fp = calls - tp
-    beta = wa.matched_beta(.7, 30, revenues.std() / revenues.mean())
-    options = {"h_informed": dict(a=beta[0], b=beta[1]), "expected_weighted_accuracy": dict(a=beta[1], b=beta[0])}.get(name, {})
-    metric = METRICS["h_measure" if name == "h_informed" else name]
-    value = metric(BinaryCounts(tp, fp, 9 - tp, 21 - fp), [[0, .3], [.7, 0]], undefined=0., **options)
-    best = name == "h_informed" or metric.greater_is_better
-    assert_array_equal(by_metric, stats.rankdata(-np.round(value, 10) if best else np.round(value, 10)))
-    assert_array_equal(by_bill, stats.rankdata(np.round(revenues.mean() * .3 * calls + lost, 9)))
-
-
-def test_mean_costs_of_a_population(revenues):
-    "With the revenues themselves as population nothing changes; with dearer ones a call costs more, and the bill favours fewer calls."
-    given = dict(metrics="accuracy", n_samples=20, rng=0)
-    same, dear = (cost_correlation(revenues, .3, .8, population=v, **given)["mean"].item() for v in (revenues, 5 * revenues))
-    assert same == cost_correlation(revenues, .3, .8, **given)["mean"].item() and dear != same
-    _, by_bill = study_ranks(revenues, .3, .8, "accuracy", population=50 * revenues, rng=0)
-    assert_array_equal(by_bill, np.arange(1, 32))  # calls cost ten times what they bring
 
 
 # ---- bad input
 
 NAN, Y, S = np.nan, [0, 1, 1], [.1, .5, .7]
 MODELS = {"a": (.5, .5), "b": (.6, .4)}
-R = np.linspace(1, 2, 10)
+R, COSTS = np.linspace(1, 2, 10), np.array([[0, 1], [5, 0]])
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: wa.cost_weight(0, 1), "fn_cost"), (lambda: wa.cost_weight(NAN, 1), "fn_cost"), (lambda: wa.cost_weight(1, [1, -1]), "fp_cost"),
+    (lambda: wa.cost_weight(0, 1), "fn_cost"),
+    (lambda: wa.cost_weight(NAN, 1), "fn_cost"),
+    (lambda: wa.cost_weight(1, [1, -1]), "fp_cost"),
     (lambda: wa.cost_weight(1, np.inf), "fp_cost"),
-    (lambda: wa.target_weight(1.1, .5, .5), "^weight"), (lambda: wa.target_weight(NAN, .5, .5), "^weight"), (lambda: wa.target_weight(.5, 0, .5), "^prevalence"),
-    (lambda: wa.target_weight(.5, .5, 1), "^target_prevalence"), (lambda: wa.neutral_prevalence(-.1, .5), "^weight"),
+    (lambda: wa.target_weight(1.1, .5, .5), "^weight"),
+    (lambda: wa.target_weight(NAN, .5, .5), "^weight"),
+    (lambda: wa.target_weight(.5, 0, .5), "^prevalence"),
+    (lambda: wa.target_weight(.5, .5, 1), "^target_prevalence"),
+    (lambda: wa.neutral_prevalence(-.1, .5), "^weight"),
     (lambda: wa.neutral_prevalence(.1, 1), "^target_prevalence"),
-    (lambda: wa.expected_positive_share(1, 2, 2), "^prevalence"), (lambda: wa.expected_positive_share([.5, NAN], 2, 2), "^prevalence"),
-    (lambda: wa.expected_positive_share(.5, 0, 2), "^a:"), (lambda: wa.expected_positive_share(.5, 2, np.inf), "^b:"),
+    (lambda: wa.expected_positive_share(1, 2, 2), "^prevalence"),
+    (lambda: wa.expected_positive_share([.5, NAN], 2, 2), "^prevalence"),
+    (lambda: wa.expected_positive_share(.5, 0, 2), "^a:"),
+    (lambda: wa.expected_positive_share(.5, 2, np.inf), "^b:"),
     (lambda: wa.expected_weighted_accuracy_over([[1, 2], [3, 4]], lambda w: 1, (.6, .2)), "^support"),
     (lambda: wa.expected_weighted_accuracy_over([[1, 2], [3, 4]], lambda w: 1, (0, 1.2)), "^support"),
     (lambda: wa.expected_weighted_accuracy_over([[1, 2], [3, 4]], lambda w: w - .5), "^density"),
     (lambda: wa.expected_weighted_accuracy_over([[1, 2], [3, 4]], lambda w: 0), "^density"),
     (lambda: wa.expected_weighted_accuracy_over([[1, 2], [3, 4]], lambda w: NAN), "^density"),
     (lambda: wa.expected_weighted_accuracy_over([[1, -2], [3, 4]], lambda w: 1), "^counts"),
-    (lambda: wa.hand_h_measure([1, 1], [1, 2]), "^y_true"), (lambda: wa.hand_h_measure([0, 2], [1, 2]), "^y_true"),
+    (lambda: wa.hand_h_measure([1, 1], [1, 2]), "^y_true"),
+    (lambda: wa.hand_h_measure([0, 2], [1, 2]), "^y_true"),
     (lambda: wa.hand_h_measure(Y, [1, NAN, 2]), "^scores"),
-    (lambda: wa.hand_h_measure(Y, [1, 2]), "^scores"), (lambda: wa.hand_h_measure(Y, S, 0), "^a:"), (lambda: wa.hand_h_measure(Y, S, 1, -1), "^b:"),
-    (lambda: ExampleCosts(1, 1, coherent="sum"), "^coherent"), (lambda: ExampleCosts([1, NAN], 1), "^fn_costs.*position 1"),
-    (lambda: ExampleCosts(1, 1, tn_costs=[0, -np.inf]), "^tn_costs.*position 1"),
-    (lambda: ExampleCosts([1, 1, 1], [1, 1]), "^fp_costs"), (lambda: ExampleCosts([[1, 1]], 1), "^fn_costs"),
-    (lambda: ExampleCosts([1, 2], 1, tp_costs=[0, 2]), "^fn_costs.*position 1"),
-    (lambda: ExampleCosts([1, 2], 1).parts(Y, Y), "^y_true"), (lambda: ExampleCosts([1, 1, 2], 1).parts(Y, [0, 1]), "^y_pred"),
-    (lambda: ExampleCosts([1, 1, 2], 1).parts(Y, [0, 1, 5]), "^y_pred"),
-    (lambda: ExampleCosts([1, 1, 2], 1).parts([0, 1, 3], Y), "^y_true"), (lambda: wa.total_cost(Y, Y, [1, 2], 1), "_costs|^y_true"),
-    (lambda: wa.total_cost(Y, Y, [1, 2, NAN], 1), "^fn_costs"),
-    (lambda: wa.total_cost(Y, Y, 1, 2, tp_costs=1), "^fn_costs"), (lambda: wa.total_cost(Y, Y, 1, 2, tn_costs=3), "^fp_costs"),
-    (lambda: wa.total_cost(Y, Y[:2], 1, 2), "^y_pred"),
-    (lambda: churn_costs([1, 0], .1), "^revenues"), (lambda: churn_costs([1, NAN], .1), "^revenues"),
+    (lambda: wa.hand_h_measure(Y, [1, 2]), "^scores"),
+    (lambda: wa.hand_h_measure(Y, S, 0), "^a:"),
+    (lambda: wa.hand_h_measure(Y, S, 1, -1), "^b:"),
+    (lambda: churn_costs([1, 0], .1), "^revenues"),
+    (lambda: churn_costs([1, NAN], .1), "^revenues"),
     (lambda: churn_costs(R, 0), "^retention_cost"),
-    (lambda: churn_costs(R, .5), "^retention_cost"), (lambda: churn_costs(R, .1, 0), "^p_eff"), (lambda: churn_costs(R, .1, 1.1), "^p_eff"),
-    (lambda: wa.emblematic_models(0), "^alpha"), (lambda: wa.emblematic_models(1), "^alpha"), (lambda: weight_range_from_ranking("M+ < M-", .5, 1.), "^alpha"),
-    (lambda: weight_range_from_ranking("M+ < M-", 0), "^prevalence"), (lambda: weight_range_from_ranking("M+ < M-", 1), "^prevalence"),
+    (lambda: churn_costs(R, .5), "^retention_cost"),
+    (lambda: churn_costs(R, .1, 0), "^p_eff"),
+    (lambda: churn_costs(R, .1, 1.1), "^p_eff"),
+    (lambda: wa.emblematic_models(0), "^alpha"),
+    (lambda: wa.emblematic_models(1), "^alpha"),
+    (lambda: weight_range_from_ranking("M+ < M-", .5, 1.), "^alpha"),
+    (lambda: weight_range_from_ranking("M+ < M-", 0), "^prevalence"),
+    (lambda: weight_range_from_ranking("M+ < M-", 1), "^prevalence"),
     (lambda: weight_range_from_ranking("M+ < M-", NAN), "^prevalence"),
-    (lambda: weight_range_from_ranking("M+ < Mgood", .5), "^ranking.*'Mgood'"), (lambda: weight_range_from_ranking("M+ < M- < M+", .5), "^ranking.*twice"),
-    (lambda: weight_range_from_ranking("M+ = M+", .5), "^ranking.*twice"), (lambda: weight_range_from_ranking("M+", .5), "^ranking.*two models"),
-    (lambda: weight_range_from_ranking("", .5), "^ranking.*two models"), (lambda: weight_range_from_ranking([], .5), "^ranking.*two models"),
+    (lambda: weight_range_from_ranking("M+ < Mgood", .5), "^ranking.*'Mgood'"),
+    (lambda: weight_range_from_ranking("M+ < M- < M+", .5), "^ranking.*twice"),
+    (lambda: weight_range_from_ranking("M+ = M+", .5), "^ranking.*twice"),
+    (lambda: weight_range_from_ranking("M+", .5), "^ranking.*two models"),
+    (lambda: weight_range_from_ranking("", .5), "^ranking.*two models"),
+    (lambda: weight_range_from_ranking([], .5), "^ranking.*two models"),
     (lambda: weight_range_from_ranking("M+ < M-", .5, models=MODELS), "^ranking.*'M\\+'"),
     (lambda: weight_range_from_ranking("a < b", .5, models=MODELS | {"c": (1.1, .2)}), "models\\['c'\\]"),
-    (lambda: wa.weighted_spearman([1, 2, NAN], [1, 2, 3]), "^x:"), (lambda: wa.weighted_spearman([1, 2, 3], [NAN, 2, 3]), "^y:"),
-    (lambda: wa.weighted_spearman([1, 2, 3], [1, 2]), "^y:"),
-    (lambda: wa.weighted_spearman([1, 2], [1, 2]), "^x:"), (lambda: wa.weighted_spearman(1, 2), "^y:"), (lambda: wa.weighted_spearman([1, 2, 3], [1, 2, 3], -1), "^n0"),
-    (lambda: wa.weighted_spearman([1, 2, 3], [1, 2, 3], NAN), "^n0"), (lambda: wa.spearman_moments(2), "^n:"), (lambda: wa.spearman_moments(5, -1.), "^n0"),
-    (lambda: wa.weighted_spearman([1, 2, 3], [1, 2, 3], np.inf), "^n0"), (lambda: wa.spearman_moments(12, n_draws=10), "^n_draws"),
-    (lambda: wa.matched_beta(1., 5, .1), "^weight"),
-    (lambda: wa.cost_weight([1, 2], [1, 2, 3]), "^fn_cost, fp_cost"), (lambda: wa.target_weight([.1, .2], [.3, .4, .5], .5), "^weight, prevalence"),
-    (lambda: wa.expected_positive_share(.5, [1, 2], 2), "^a:"), (lambda: weight_range_from_ranking("a < b", .5, models={"a": (1, 0), "b": (.5,)}), "models\\['b'\\]"),
-    (lambda: weight_range_from_ranking("M+ < M-", [.2, .5]), "^prevalence"), (lambda: cost_correlation(R, .5, .5, skill=-1), "^skill"),
-    (lambda: cost_correlation(R, .5, .5, skill=(2, 1)), "^skill"),
-    (lambda: cost_correlation(R, .5, .5, skill=NAN), "^skill"), (lambda: cost_correlation(R, .5, .5, population=[]), "^population"),
-    (lambda: cost_correlation(R, .5, 0), "^weights"), (lambda: cost_correlation(R, .5, [.5, 1]), "^weights"), (lambda: cost_correlation(R, .5, NAN), "^weights"),
-    (lambda: cost_correlation(R, 1, .5), "^prevalences"), (lambda: cost_correlation(R, [.5, -.1], .5), "^prevalences"),
-    (lambda: cost_correlation(R, .04, .5), "^prevalences.*class empty"),
-    (lambda: cost_correlation(R, .96, .5), "^prevalences.*class empty"), (lambda: cost_correlation(R, .5, .5, metrics="acuracy"), "^metrics.*acuracy"),
-    (lambda: cost_correlation(R, .5, .5, metrics=["accuracy", "wa"]), "^metrics.*wa"), (lambda: cost_correlation([1, 2, NAN], .5, .5), "^revenues"),
-    (lambda: cost_correlation([1, 2, -3], .5, .5), "^revenues"),
-    (lambda: cost_correlation([1, 2], .5, .5), "^revenues"), (lambda: cost_correlation([[1, 2, 3]], .5, .5), "^revenues"),
-    (lambda: cost_correlation(R, .5, .5, n_samples=1), "^n_samples"),
-    (lambda: cost_correlation(R, .5, .5, p_eff=0), "^p_eff"), (lambda: cost_correlation(R, .5, .5, p_eff=2), "^p_eff"),
-    (lambda: cost_correlation(R, .5, .5, population=[1, NAN]), "^population"),
-    (lambda: study_ranks(R, .5, 1, "accuracy"), "^weights"), (lambda: study_ranks(R, .01, .5, "accuracy"), "^prevalences"),
-    (lambda: study_ranks(R, .5, .5, "nothing"), "^metrics"),
-    (lambda: study_ranks([0, 1, 2], .5, .5, "accuracy"), "^revenues")])
+    (lambda: wa.cost_weight([1, 2], [1, 2, 3]), "^fn_cost, fp_cost"),
+    (lambda: wa.target_weight([.1, .2], [.3, .4, .5], .5), "^weight, prevalence"),
+    (lambda: wa.expected_positive_share(.5, [1, 2], 2), "^a:"),
+    (lambda: weight_range_from_ranking("a < b", .5, models={"a": (1, 0), "b": (.5,)}), "models\\['b'\\]"),
+    (lambda: weight_range_from_ranking("M+ < M-", [.2, .5]), "^prevalence"),
+    (lambda: check_coherence(ExampleCosts(fp=1, fn=1), of="sum"), "^of"),
+    (lambda: check_coherence(CostMatrix.binary()), "^costs"),
+    (lambda: cost_parts(Y, Y, ExampleCosts(fp=1, fn=[1, 2])), "^decisions"),
+    (lambda: cost_parts(Y, [0, 1], ExampleCosts(fp=1, fn=[1, 1, 2])), "^decisions"),
+    (lambda: cost_parts(Y, [0, 1, 5], ExampleCosts(fp=1, fn=[1, 1, 2])), "^decisions"),
+    (lambda: cost_parts([0, 1, 3], Y, ExampleCosts(fp=1, fn=[1, 1, 2])), "^y_true"),
+    (lambda: cost_parts(Y, Y, COSTS), "^costs"),
+    (lambda: wa.plot_model_choice({"a": (2, 0)}, .5, .5, .5), "^models"),
+    (lambda: wa.plot_model_choice(MODELS, 1.5, .5, .5), "^weight"),
+    (lambda: wa.cost_weight("much", 1), "^fn_cost"),
+    (lambda: wa.target_weight(.5, "half", .5), "^prevalence"),
+    (lambda: weight_range_from_ranking("a < b", .5, models=[("a", .5)]), "^models"),
+])
 def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message): call()
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: wa.cost_weight("much", 1), "^fn_cost"), (lambda: wa.target_weight(.5, "half", .5), "^prevalence"),
-    (lambda: wa.weighted_spearman(["a", "b", "c"], [1, 2, 3]), "^x:"),
-    (lambda: weight_range_from_ranking("a < b", .5, models=[("a", .5)]), "^models"), (lambda: cost_correlation(["a", "b", "c"], .5, .5), "^revenues")])
-def test_what_is_no_number(call, message):
-    with pytest.raises(TypeError, match=message): call()
+def test_a_ranking_that_is_no_text_and_no_list():
+    with pytest.raises(TypeError, match="^ranking"):
+        weight_range_from_ranking(7, .5)
