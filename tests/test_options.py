@@ -221,7 +221,7 @@ CASES = {
         "loan_costs": Case(standard=.2, high=.3, acceptance=.6, recovered=.5),
         "plot_cost_lines": Case(COSTS, systems={"a": COUNTS}, up_to=.5),
         "plot_decisions": Case(COSTS3[:2], utility=True),
-        "plot_abstention": Case(abstain_cost=.4, class_2_cost=2., p1=.5, p2=.3),
+        "plot_loan": Case(acceptance=.6, recovered=.5, defaulters=.3),
         "plot_expected_cost": Case(fp_cost=2., fn_cost=2., prevalence=.4, separation=1., threshold=1.),
         "plot_cost_curve": Case(Y, SCORES, cost_ratios=(1, 9), priors=PRIORS),
     },
