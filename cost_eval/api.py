@@ -106,8 +106,6 @@ from cost_eval.expected_cost import (
     soft_expected_cost_gradient,
 )
 from cost_eval.bootstrap import (
-    CostDifference,
-    CostInterval,
     Difference,
     Fit,
     Interval,
