@@ -663,7 +663,7 @@ _SOURCES = {
 }
 _STAND_IN = {"Phishing data": "Ebbu2017"}  # whose runs stand for a data set of the paper
 _SEEDS = {"quick": 20, "full": 40}  # repetitions by budget
-_MOST = {"quick": 2000, "full": 10**9}  # training cases by budget
+_MOST = {"quick": 2000, "full": 10_000}  # training cases by budget
 _TREES = 100
 
 
