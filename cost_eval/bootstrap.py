@@ -1656,13 +1656,6 @@ def _drawn_tables(table, weight, stratified, laplace, n_resamples, rng):
     scale = (ratio(weight, size, undefined=0.0) * size.sum())[:, None]
     return drawn * scale, table * scale
 
-# %% ../nbs/20_bootstrap.ipynb #shimcell
-#| code-fold: true
-#| code-summary: "Former name"
-def _likelihood_ratio_high(m, c, limit):
-    "Former name."
-    return _likelihood_top(np.asarray(m, float)[..., None, :], np.asarray(c, float)[None], limit)[0]
-
 # %% ../nbs/20_bootstrap.ipynb #widgetcell
 #| code-fold: true
 #| code-summary: "The widget"
