@@ -377,6 +377,30 @@ def test_named_columns_meet_the_classes_whatever_their_order():
     np.testing.assert_array_equal(d.bayes_decisions(frame, triage.array), right)  # costs without labels: by position
 
 
+@given(posteriors_and_costs(), st.data())
+@settings(max_examples=40)
+def test_the_order_of_classes_and_decisions_changes_no_label(case, data):
+    pd = pytest.importorskip("pandas")
+    p, c = case
+    classes, names = [f"c{i}" for i in range(len(c))], [f"d{j}" for j in range(c.shape[1])]
+    rows, columns, shown = (data.draw(st.permutations(range(n))) for n in (len(c), c.shape[1], len(c)))
+    costs = CostMatrix(c, classes=classes, decisions=names)
+    turned = CostMatrix(c[rows][:, columns], classes=[classes[i] for i in rows], decisions=[names[j] for j in columns])
+    frame = pd.DataFrame(p, columns=classes)[[classes[i] for i in shown]]
+    priors = dict(zip(classes, np.arange(1, len(c) + 1) / sum(range(1, len(c) + 1))))
+    train = dict.fromkeys(classes, 1 / len(c))
+    value = c + 1e-9 * np.arange(c.size).reshape(c.shape)  # no ties: they go by position
+    costs, turned = (CostMatrix(value[np.ix_(*order)], classes=t.classes, decisions=t.decisions)
+                     for t, order in ((costs, (range(len(c)), range(c.shape[1]))), (turned, (rows, columns))))
+    for options in ({}, {"priors": priors, "train_priors": train}):
+        a, b = (d.bayes_decisions(frame, t, labels=True, **options) for t in (costs, turned))
+        q = p * (np.array(list(priors.values())) if options else 1)
+        cost = q @ value
+        one, other = (np.take_along_axis(cost, np.array([[names.index(label)] for label in labels]), 1)[:, 0] for labels in (a, b))
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(one, cost.min(1), rtol=1e-12, atol=1e-12)
+
+
 def test_priors_by_name_and_labels_of_decisions():
     p = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
     train, target = [.6, .3, .1], [.2, .2, .6]
