@@ -149,6 +149,11 @@ class _BayesScorer(BaseEstimator):
 
 def _posteriors(estimator, X, classes) -> np.ndarray:
     "`predict_proba` in the order of the costs' classes; a class the estimator has never seen gets 0."
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"estimator: {type(estimator).__name__} has no predict_proba; wrap it in "
+            "CostSensitiveClassifier, or score its decisions with decisions='predict'"
+        )
     p = estimator.predict_proba(X)
     columns = encode(np.asarray(estimator.classes_), list(classes), "y", "the costs' classes")
     out = np.zeros((len(p), len(classes)))

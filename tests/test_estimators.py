@@ -324,6 +324,7 @@ fitted_5 = CostSensitiveClassifier(GaussianNB(), CostMatrix.from_ratio(2)).fit(X
     (lambda: fitted_5.predict(X_5, ExampleCosts(fp=1, fn=np.ones(60), decisions=["no", "yes"])), "costs: decisions"),
     (lambda: fitted_5.predict(X_5, np.ones((60, 2))), "costs: expected shape"),
     (lambda: fitted_5.score(X_5, y_5 + 5), "y_true: label [56] is not"),
+    (lambda: cost_scorer(CostMatrix.from_ratio(2))(LinearSVC().fit(X_5, y_5), X_5, y_5), "estimator: LinearSVC has no predict_proba; wrap it"),
     (lambda: cost_scorer([[0, 1], [1]]), "costs: rows of different lengths"),
     (lambda: cost_scorer(CostMatrix.from_ratio(2), decisions="threshold"), "decisions: 'threshold' is unknown"),
     (lambda: cost_scorer(CostMatrix.from_ratio(2), priors=[1, 1]), "priors: sum to 2"),
