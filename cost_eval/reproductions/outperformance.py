@@ -715,7 +715,7 @@ def _measure(y, scores, threshold, top) -> tuple:
     }, (pr, lift)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #84a69d9e
-SPLITS = {"heart": {"quick": 20, "full": 40}, "loan": {"quick": 6, "full": 20}}
+SPLITS = {"heart": {"sketch": 4, "quick": 20, "full": 40}, "loan": {"quick": 6, "full": 20}}
 SETTINGS = {
     "small steps": {"n_estimators": 100, "learning_rate": 0.1, "max_depth": 3},
     "xgboost's defaults": {},
@@ -776,7 +776,7 @@ def train(data, data_dir=None, budget="quick", part=1.0, settings="small steps")
         which
     data_dir : path, optional
         where to look for data first
-    budget : {"quick", "full"}, default "quick"
+    budget : {"sketch", "quick", "full"}, default "quick"
         how many splits
     part : float, default 1
         part of the training rows to use
