@@ -18,6 +18,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -168,6 +169,7 @@ def pytest_here(folder, module):
     "Run the tests in this process."
     import pytest
 
+    threading.Thread(target=watch, daemon=True).start()
     os.chdir(folder)
     os.environ.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1", OPTIONS_OF=module)
     sys.dont_write_bytecode = True
@@ -177,6 +179,14 @@ def pytest_here(folder, module):
         return int(pytest.main(words))
     except BaseException:  # a mutant that does not even import
         return 1
+
+
+def watch():
+    "Leave no process behind when the one that started it is gone."
+    parent = os.getppid()
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def judge(task):
