@@ -478,7 +478,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         "What the wrapped classifier's `fit` gets beside X and y."
         if sample_weight is None:
             return {}
-        if sklearn.get_config()["enable_metadata_routing"]:
+        if _sklearn.get_config()["enable_metadata_routing"]:
             return dict(process_routing(self, "fit", sample_weight=sample_weight).estimator.fit)
         return {"sample_weight": sample_weight} if has_fit_parameter(self.estimator, "sample_weight") else {}
 
