@@ -811,15 +811,12 @@ def _run(name, data_dir, paths, seed, most):
 
 def _runs(name, budget="quick", data_dir=None) -> list:
     "Repetitions of the study on one data set: `_Run`s, or [] if the data are not at hand."
-    joblib, tqdm = optional_import("joblib", extra="book"), optional_import("tqdm", extra="book")
-    found, n = datasets.find(_SOURCES[name], data_dir), _SEEDS[budget]
+    tqdm, found = optional_import("tqdm", extra="book"), datasets.find(_SOURCES[name], data_dir)
     if found is None:
         return []
     key = name, data_dir, tuple(map(str, found[1]))
-    _loaded(*key)
-    jobs = (joblib.delayed(_run)(*key, seed, _MOST[budget]) for seed in range(n))
-    parallel = joblib.Parallel(n_jobs=2, prefer="threads", return_as="generator")
-    return list(tqdm.tqdm(parallel(jobs), name, n, leave=False, disable=None))
+    seeds = tqdm.tqdm(range(_SEEDS[budget]), name, leave=False, disable=None)
+    return [_run(*key, seed, _MOST[budget]) for seed in seeds]
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #80a42c44
 def _counts_at(curve, thresholds) -> BinaryCounts:
