@@ -73,7 +73,13 @@ def _terms(counts, costs=None) -> _Terms:
         return _Terms(*(np.asarray(getattr(counts, cell), float) for cell in ("tp", "fp", "fn", "tn")))
     _not_labels(counts)
     table, classes, decisions = labelled(counts, "counts")
-    matrix = check_counts(table, (2, 2))
+    matrix = check_counts(table)
+    if matrix.shape[-2:] != (2, 2):
+        raise ValueError(
+            "counts: a binary metric needs two classes and two decisions, got {} x {}; one_vs_rest(counts) "
+            "makes a "
+            "binary problem of each class, and expected_cost takes any number".format(*matrix.shape[-2:])
+        )
     if classes is not None and isinstance(costs, LabelledTable):
         matrix, _ = aligned(counts, costs)
     elif classes is not None and set(classes) == set(decisions):

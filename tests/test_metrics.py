@@ -678,6 +678,11 @@ def test_parameter_of_wrong_type_is_refused_by_name():
         METRICS["f_beta"](GOOD, beta="one")
 
 
+def test_more_classes_than_two_are_sent_to_what_takes_them():
+    with pytest.raises(ValueError, match=r"got 3 x 3; one_vs_rest\(counts\).*expected_cost"):
+        METRICS["recall"](np.ones((3, 3)))
+
+
 def test_unknown_and_missing_arguments_are_refused():
     with pytest.raises(TypeError, match="beta"):
         METRICS["recall"](GOOD, beta=1)
