@@ -717,7 +717,7 @@ def _dirichlet_tail(a, c, x, u):
     r, a_g = (r * width[:, None])[:, None], (a / g)[:, None]
     log_peak = -(a * np.log1p(-b * s[:, None])).sum(-1)
     total, slope = np.zeros(len(s)), np.zeros(len(s))
-    at_once = int(np.clip(2**16 / a.size, 16, 128))
+    at_once = int(np.clip(2**18 / a.size, 1, 128))
     for start in range(0, 1024, at_once):
         v = _STEP * np.arange(start, start + at_once)
         right, up = bend * (np.cosh(v) - 1), np.broadcast_to(np.sinh(v), (len(s), at_once))
@@ -829,9 +829,11 @@ def _capital(m, y, v):
     being above v: the mean of prod (1 + g (y / v - 1))^m; (N, C) -> (N,).
     """
     bets = np.exp(np.log(m.sum(-1))[:, None] * np.linspace(-1, 0, _BETS))
+    gain, logs = (y / v[:, None] - 1)[:, None], np.empty(bets.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
-        grow = np.log1p(bets[..., None] * (y / v[:, None] - 1)[:, None])
-        logs = np.where(m[:, None] > 0, m[:, None] * grow, 0).sum(-1)
+        for block in blocks(_BETS, 32 * m.size):
+            grow = np.log1p(bets[:, block, None] * gain)
+            logs[:, block] = np.where(m[:, None] > 0, m[:, None] * grow, 0).sum(-1)
     return logsumexp(logs, axis=-1) - np.log(_BETS)
 
 

@@ -325,6 +325,29 @@ def test_notes_name_the_assumption_under_which_bdelta_cost_rejects():
     assert bs.difference(joint, [[0, 1], [1, 0]]).notes == ()
 
 
+# ---- the widget
+
+def test_widget_and_still_start_alike_and_every_control_moves_it():
+    pytest.importorskip("ipywidgets")
+    controls, image = bs.explore_interval().children
+    assert [control.value for control in controls.children] == [*bs._COVERAGE_START.values()]
+    seen = [image.value]
+    for control, value in zip(controls.children, (30, 100, 2000, "clopper_pearson")):
+        control.value = value
+        assert image.value not in seen
+        seen.append(image.value)
+
+
+def test_still_counts_what_it_shows():
+    from matplotlib.figure import Figure
+    ax = Figure().subplots()
+    bs._move_coverage(ax, bs._draw_coverage(ax), **bs._COVERAGE_START)
+    lines = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2]
+    *ends, (true, _) = lines
+    assert len(ends) == 40 and true == pytest.approx(.06 + 1000 * 12e-4)
+    assert f"{sum(low <= true <= high for low, high in ends)} of 40 shown cover" in ax.get_title(loc="center") + ax.get_title(loc="left")
+
+
 # ---- the registry
 
 def test_a_method_is_added_in_one_place():
