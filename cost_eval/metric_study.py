@@ -29,7 +29,7 @@ from cost_eval.core import (
 from .metrics import METRICS
 from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
 
-# %% ../nbs/41_metric_study.ipynb #77d78fac
+# %% ../nbs/41_metric_study.ipynb #86f05262
 #| code-fold: true
 def _mean_ranks(values: np.ndarray) -> np.ndarray:
     "Ranks along the last axis, 1 for the largest; ties get the mean of their ranks."
@@ -101,7 +101,7 @@ def rank_correlation(x, y, *, n0=None):
         raise ValueError(f"x, y: shapes {x.shape}, {y.shape} do not fit together") from None
     return plain(_correlate(*ranks, n0))
 
-# %% ../nbs/41_metric_study.ipynb #d3e27312
+# %% ../nbs/41_metric_study.ipynb #cfb0fe74
 #| code-fold: true
 @result
 class SpearmanMoments(Result):
@@ -188,7 +188,7 @@ def spearman_moments(n: int, n0: float = 2.0, n_draws: int = 1 << 17) -> Spearma
     error = 0.0 if n <= 8 else float(gamma.std() / np.sqrt(len(gamma)))
     return SpearmanMoments(float(gamma.mean()), lower, upper, error)
 
-# %% ../nbs/41_metric_study.ipynb #e60fca93
+# %% ../nbs/41_metric_study.ipynb #dc3358c5
 #| code-fold: true
 def _standard_form(moments: SpearmanMoments, slip: bool = False) -> tuple:
     "g_0, g_1, h_-, h_+ of the standardising function; with `slip` as in the code of Lombardo et al. (2025)."
@@ -279,7 +279,7 @@ def weighted_spearman(x, y, n0: float = 2.0, *, standardized: bool = False):
         return gamma
     return standardize_spearman(gamma, spearman_moments(np.shape(x)[-1], float(n0)))
 
-# %% ../nbs/41_metric_study.ipynb #ba59ef55
+# %% ../nbs/41_metric_study.ipynb #088b43f6
 #| code-fold: true
 STUDY_GRID = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)  # of prevalences and of weights
 STUDY_METRICS = (
@@ -349,7 +349,7 @@ def matched_beta(weight: float, n: int, spread: float) -> tuple[float, float]:
         )
     return float(a), float(a / c - a)
 
-# %% ../nbs/41_metric_study.ipynb #4edbd7a0
+# %% ../nbs/41_metric_study.ipynb #38f1a89d
 #| code-fold: true
 def _found_positives(p: int, n: int, n_samples: int, skill, rng) -> np.ndarray:
     "True positives among the first k called, k = 0..p+n, for each sample: (n_samples, p + n + 1)."
@@ -398,7 +398,7 @@ def _dense_ranks(values: np.ndarray, tolerance: float = 1e-12) -> np.ndarray:
     out[order] = place
     return out.reshape(values.shape)
 
-# %% ../nbs/41_metric_study.ipynb #3cb00fac
+# %% ../nbs/41_metric_study.ipynb #b64ecd79
 #| code-fold: true
 _UNCERTAIN = ("h_informed", "expected_weighted_accuracy")  # take the Beta density of the costs
 
@@ -464,7 +464,7 @@ class _Study(NamedTuple):
         "Ranks with 1 at the best end, or at the worst."
         return _mean_ranks(-values if self.weighted == "worst" else values)
 
-# %% ../nbs/41_metric_study.ipynb #37aaa11d
+# %% ../nbs/41_metric_study.ipynb #abb4988f
 #| code-fold: true
 def _check_study(revenues, prevalences, weights, metrics, n_samples, weighted, skill, population):
     "A `_Study` and its prevalences."
@@ -623,7 +623,7 @@ def cost_correlation(
     table = pd.DataFrame(columns, index=index).reset_index()
     return table[["metric", "prevalence", "weight", "mean", "std"]]
 
-# %% ../nbs/41_metric_study.ipynb #ebe53a50
+# %% ../nbs/41_metric_study.ipynb #0e4de241
 #| code-fold: true
 @result
 class PredictionRanks(Result):
@@ -690,7 +690,7 @@ def study_ranks(
     bill = _dense_ranks(_bills(tp, lost, p, study.mean, weight))
     return PredictionRanks(_mean_ranks(values), _mean_ranks(-bill))
 
-# %% ../nbs/41_metric_study.ipynb #90d757ae
+# %% ../nbs/41_metric_study.ipynb #c2f0244d
 #| code-fold: true
 def plot_correlation_map(table, metric: str, *, ax=None):
     """Heat map of one metric's correlation with the bill, annotated with the correlation times ten.
@@ -717,7 +717,16 @@ def plot_correlation_map(table, metric: str, *, ax=None):
     ax.imshow(grid.to_numpy(), origin="lower", cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
     for (i, j), v in np.ndenumerate(grid.to_numpy()):
         color = "white" if abs(v) > 0.75 else "black"
-        ax.text(j, i, f"{10 * v:.0f}", ha="center", va="center", fontsize=fontsize, color=color, zorder=5)
+        ax.text(
+            j,
+            i,
+            f"{np.round(10 * v) + 0.0:.0f}",
+            ha="center",
+            va="center",
+            fontsize=fontsize,
+            color=color,
+            zorder=5,
+        )
     places = [np.unique(np.linspace(0, n - 1, min(n, 5)).round().astype(int)) for n in grid.shape]
     ax.set(xticks=places[1], xticklabels=[f"{grid.columns[k]:g}" for k in places[1]])
     ax.set(yticks=places[0], yticklabels=[f"{grid.index[k]:g}" for k in places[0]])
@@ -751,7 +760,7 @@ def plot_mean_correlations(table, *, ax=None):
     ax.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.45, 1), ncols=len(table.columns))
     return ax
 
-# %% ../nbs/41_metric_study.ipynb #83f58670
+# %% ../nbs/41_metric_study.ipynb #914d9ed9
 #| code-fold: true
 def plot_metric_study(
     metric: str = "mcc",

@@ -160,7 +160,7 @@ def neutral_prevalence(weight, target_prevalence):
     )
     return plain(w * to / (w * to + (1 - w) * (1 - to)))
 
-# %% ../nbs/40_weighted_accuracy.ipynb #10d8cf85
+# %% ../nbs/40_weighted_accuracy.ipynb #42e09988
 #| code-fold: true
 def _check_models(models) -> dict:
     "Name -> (recall, specificity) as floats; `ValueError` for anything else."
@@ -233,7 +233,7 @@ def plot_model_choice(models, weight, prevalence, target_prevalence, *, axes=Non
     bars.axvline(cost[cheapest], color="0.4", ls=":", lw=1)
     plane.set(xlim=(0, 1), ylim=(0, 1.03), xlabel="false positive rate", ylabel="recall")
     plane.set_title("which model is chosen", fontsize=10)
-    plane.legend(loc="lower right", fontsize=8)
+    plane.legend(loc="lower right", fontsize=8, markerscale=0.6)
     bars.set(yticks=[], ylim=(-0.5, 3), xlabel="cost of 1,000 cases of the target, in $C_{FN} + C_{FP}$")
     bars.set_title(
         f"w = {weight:.2f}, π = {prevalence:.2f}, π of the target = {target_prevalence:.2f}", fontsize=10
@@ -427,7 +427,7 @@ def hand_h_measure(y_true, scores, a: float = 2.0, b: float = 2.0) -> float:
     loss = _envelope(c.fpr[corner], c.tpr[corner], pi, a, b)
     return 1 - loss / _envelope(np.array([0.0, 1.0]), np.array([0.0, 1.0]), pi, a, b)
 
-# %% ../nbs/40_weighted_accuracy.ipynb #bf21a492
+# %% ../nbs/40_weighted_accuracy.ipynb #3a1d65a0
 @result
 class CostParts(Result):
     """The bill in four parts, each shaped like the leading axes of the decisions; their sum is the total.

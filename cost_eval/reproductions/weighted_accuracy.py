@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['NAMES', 'LABELS', 'printed_standard', 'printed_recent', 'printed_costly', 'printed_h', 'table_2', 'table_3',
-           'equation_13', 'study_revenues', 'figure_1', 'figure_2', 'figures_replayed', 'constants', 'claims']
+           'equation_13', 'section_3', 'study_revenues', 'figure_1', 'figure_2', 'figures_replayed', 'constants',
+           'claims']
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #b7778506
 from functools import lru_cache, partial
@@ -31,7 +32,13 @@ from cost_eval.metric_study import (
 from ..metrics import METRICS, weighted_accuracy
 from ..plotting import COLORS, use_style
 from ..reproduce import Margin, Reproduction, compare, published, reproduces
-from ..weighted_accuracy import cost_weight, emblematic_models, weight_range_from_ranking
+from cost_eval.weighted_accuracy import (
+    cost_weight,
+    emblematic_models,
+    expected_weighted_accuracy_over,
+    target_weight,
+    weight_range_from_ranking,
+)
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #0c1ec6a0
 #| code-fold: true
@@ -236,6 +243,48 @@ def equation_13(mutant=""):
     rows = published("weighted_accuracy", "eq13")
     return Reproduction(compare(rows, ours, trivial=trivial, own_inputs=list(notes), notes=notes))
 
+# %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #6e403233
+#| code-fold: true
+def _middle_order(lean: float) -> float:
+    "Order in delta of |EWA - WA(middle)| for the density 1 + lean s on [middle - delta, middle + delta]."
+    counts, deltas = BinaryCounts(tp=30, fp=100, fn=20, tn=850), np.array([0.04, 0.02, 0.01, 0.005])
+    error = [
+        expected_weighted_accuracy_over(counts, lambda w: 1 + lean * (w - 0.6) / d, (0.6 - d, 0.6 + d))
+        - weighted_accuracy(counts, 0.6)
+        for d in deltas
+    ]
+    return float(np.polyfit(np.log(deltas), np.log(np.abs(error)), 1)[0])
+
+
+@reproduces("weighted_accuracy", "section3", mutants=("costs swapped", "prevalences swapped"))
+def section_3(mutant=""):
+    "Section 3: the sentences on ranking, balancing, the target and the middle of an interval"
+    rng = np.random.default_rng(0)
+    counts = BinaryCounts(*rng.integers(1, 300, (4, 2000)).astype(float))
+    pi, to, r = counts.prevalence, *rng.uniform(0.05, 0.95, (2, 2000))
+    w = 1 - r if mutant == "costs swapped" else r
+    here, there = (to, pi) if mutant == "prevalences swapped" else (pi, to)
+    moved = target_weight(w, here, there)
+    value, target = weighted_accuracy(counts, moved), counts.with_prevalence(to)
+    cost = r * to * target.fnr + (1 - r) * (1 - to) * target.fpr
+    saved = 1 - cost / (r * to + (1 - r) * (1 - to))
+    balanced = target_weight(w, here, np.full(2000, 0.5))
+    neutral = r * to / (1 - to - r + 2 * r * to)
+    ours = {
+        "with the weight of eq. (8) WA is the saved part of the target's cost": np.allclose(value, saved),
+        "balanced: the weight is r_C N/(r_C N + (1 - r_C) P)": np.allclose(
+            balanced, r * counts.n / (r * counts.n + (1 - r) * counts.p)
+        ),
+        "no weighting is needed at r_+ = r_C r_t/(1 - r_t - r_C + 2 r_C r_t)": np.allclose(
+            target_weight(w, neutral, to), 0.5
+        ),
+        "EWA = WA(middle) + O(delta^2) for a uniform density": _middle_order(0.0) > 1.8,
+        "EWA = WA(middle) + O(delta^2) for a density that leans to one side": _middle_order(1.0) > 1.8,
+    }
+    notes = {"*leans*": f"the order is {_middle_order(1.0):.1f}: it takes the density's mean, not the middle"}
+    rows = published("weighted_accuracy", "section3")
+    return Reproduction(compare(rows, ours, own_inputs=list(notes), notes=notes))
+
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #1f0fcbb4
 #| code-fold: true
 @lru_cache
@@ -262,7 +311,7 @@ def _study_beta(weight: float, as_published: bool, data_dir=None) -> tuple[float
     a = max(c * (c * (1 - c) / sigma - 1), 2.0)
     return float(a), float(a / c - a)
 
-# %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #bcd58b6b
+# %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #1214292c
 #| code-fold: true
 def _small_denominators(name: str, c: BinaryCounts):
     "A metric with 1e-9 added to denominators, as the authors' code has it."
@@ -309,7 +358,7 @@ def _published_form(name: str, data_dir=None):
 
 _UNCERTAIN = ("h_informed", "expected_weighted_accuracy")
 
-# %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #5914f8ed
+# %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #131aea36
 #| code-fold: true
 def _study(weighted=None, as_published=True, *, fluctuation=1.0, n_samples=100, seed=0, data_dir=None):
     """The whole grid: mean and standard deviation of the correlations of the 23 metrics with the bill.
@@ -641,6 +690,7 @@ def constants(data_dir=None, mutant=""):
         "N_tot of the text": n_tot,
         "N_tot of Algorithm 1": n_tot,
         "mean revenue of the sample": sample.mean(),
+        _DELTA: scores["delta_a without P_eff = 0.25"] < scores["200 customers, mean of all"],
         mean: moments.mean,
         spread: variance,
         below: moments.lower,
@@ -659,8 +709,9 @@ def constants(data_dir=None, mutant=""):
             spread: 1 / 200,
             below: 1 / 400,
         },
-        own_inputs=["N_tot of Algorithm 1", mean, below],
+        own_inputs=["N_tot of Algorithm 1", _DELTA, mean, below],
         notes={
+            _DELTA: "by the paper's own D_a = R_a P_eff - M it is P_eff times that, which its cells fit",
             "N_tot of Algorithm 1": "the authors' published cells fit 200 customers, as the text says",
             mean: f"a polynomial in 1/n, not the moment: {draws:,.0f} permutations give {moments.mean:.5f}",
             below: f"a polynomial in 1/n, not the moment: {draws:,.0f} permutations give {moments.lower:.6f}",
@@ -669,6 +720,7 @@ def constants(data_dir=None, mutant=""):
     return Reproduction(table)
 
 
+_DELTA = "delta_a is R_a - R_avg, without P_eff"
 _MOMENTS = (
     "mean of the weighted coefficient, n = 201",
     "variance of the weighted coefficient, n = 201",
