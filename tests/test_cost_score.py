@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -463,6 +464,20 @@ def test_widget_follows_its_sliders():
     pi, r = 0.4, 10**1.6
     at = 1 + np.log((1 - pi) / (pi * r)) / 2
     assert f"{1000 * ((1 - pi) * ndtr(-at) + r * pi * ndtr(at - 2)):.1f}" in table.value
+
+
+def test_the_widgets_table_by_a_fine_search():
+    "1,000 cases of the normal model: the cheapest threshold, F1's, and constant decisions."
+    html = chapter._isocost_table(1.0, 0.2, 1.5)
+    cells = re.findall(r"<td>([-\d.]+)</td>", html)
+    rows = np.array(cells, float).reshape(4, 5)
+    t = np.linspace(-4, 6, 20_001)
+    tp, fp = 200 * ndtr(1.5 - t), 800 * ndtr(-t)
+    fn, tn = 200 - tp, 800 - fp
+    cost, f1 = fp + 10 * fn, 2 * tp / (2 * tp + fp + fn)
+    for row, k in zip(rows, (cost.argmin(), f1.argmax())):
+        assert_allclose(row, [tp[k], fp[k], fn[k], tn[k], cost[k]], atol=2, rtol=0.01)
+    assert_allclose(rows[2:], [[0, 0, 200, 800, 2000], [200, 800, 0, 0, 800]])
 
 
 @pytest.mark.parametrize(
