@@ -131,6 +131,34 @@ def tabled(evaluate, *args, **options):
     return [frame.to_dict() for frame in (report.table, report.differences, report.ladder, report.groups)]
 
 
+def tabled_best(evaluate, *args, **options):
+    report = evaluate(*args, **options)
+    return [frame.to_dict() for frame in (report.ladder, report.differences, report.best, report.groups)]
+
+
+def on_dask(function, *args, **options):
+    "The function on Dask arrays; with `data`, on the columns a, b, c of that frame; results that are lazy are computed."
+    import dask.array as da
+    import dask.dataframe as dd
+    if "data" in options:
+        options["data"] = dd.from_pandas(options["data"], npartitions=2)
+        args = [dict.fromkeys(a, "b") if isinstance(a, dict) else "abc"[k] if np.ndim(a) == 1 else a for k, a in enumerate(args)]
+    else:
+        def lazy(values):
+            return da.from_array(np.asarray(values), chunks=25) if np.ndim(values) == 1 and len(values) == N else values
+        args = [{k: lazy(v) for k, v in a.items()} if isinstance(a, dict) else lazy(a) for a in args]
+        options = {name: lazy(value) for name, value in options.items()}
+    if "scheduler" in inspect.signature(function).parameters:
+        options.setdefault("scheduler", "synchronous")
+    found = function(*args, **options)
+    if hasattr(found, "ladder"):
+        return [frame.to_dict() for frame in (found.ladder, found.differences, found.best, found.groups)]
+    return found.compute() if hasattr(found, "compute") else found
+
+
+FRAME = pd.DataFrame({"a": Y, "b": E, "c": D})
+
+
 def reported():
     return load("report").evaluate(Y, {"a": P2[:, 1], "b": E}, COSTS, rng=0)
 
@@ -264,6 +292,21 @@ CASES = {
                              n_sets=given(51, first=50, method="bca", n_resamples=100), n_resamples=given(300, first=100, method="percentile", n_sets=300),
                              rng=given(1, method="bca", n_sets=50, n_resamples=100), laplace=given(5., method="bdelta_cost", n_sets=50, n_resamples=100)),
     },
+    "scale": {
+        "cluster": Case(via=lambda cluster, scheduler="synchronous": [scheduler, type(cluster(scheduler)).__name__], scheduler="threads"),
+        "confusion_counts": Case(Y, D, via=on_dask, classes=given([1, 0]), decision_labels=given([0, 1, 2], classes=[0, 1]), sample_weight=WEIGHT,
+                                 groups=GROUPS % 2, data=FRAME, scheduler=unchanged("threads")),
+        "joint_counts": Case(Y, D, E, via=on_dask, classes=given([1, 0]), decision_labels=given([0, 1, 2], classes=[0, 1]), sample_weight=WEIGHT,
+                             data=FRAME[["a", "b", "c"]].assign(c=Y), scheduler=unchanged("threads")),
+        "threshold_counts": Case(Y, SCORES, via=on_dask, sample_weight=WEIGHT, bins=3, data=FRAME, scheduler=unchanged("threads")),
+        "sketch_error": Case(lambda: None, COSTS, via=lambda f, _, costs, **options: f(load("confusion").threshold_counts(Y, SCORES), costs, **options),
+                             priors=PRIORS),
+        "best_threshold": Case(Y, SCORES, COSTS, via=on_dask, priors=PRIORS, sample_weight=WEIGHT, bins=unchanged(7), data=FRAME,
+                               scheduler=unchanged("threads")),
+        "losses": Case(Y, D, COSTS, via=on_dask, data=FRAME),
+        "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), confidence=given(.8, rng=0),
+                         rng=unchanged(1), data=given(FRAME, rng=0), scheduler=unchanged("threads", rng=0)),
+    },
     "cost_score": {
         "plot_isocost": Case(5, plane=given("rates", prevalence=.2), prevalence=.2, y_true=given(Y, scores=SCORES, first=1 - Y),
                              scores=given(SCORES, y_true=Y, first=-SCORES), levels=[.5, 1.], sample_weight=given(WEIGHT, y_true=Y, scores=SCORES)),
@@ -308,6 +351,9 @@ CASES = {
     "report": {
         "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), clusters=given(GROUPS, rng=0),
                          sample_weight=given(WEIGHT, rng=0), confidence=given(.8, rng=0), rng=given(1, first=0, clusters=GROUPS)),
+        "evaluate_counted": Case([0, 0, 1, 1, 1], {"a": [0, 1, 0, 1, 1], "b": [0, 0, 1, 1, 0]}, COSTS, [60, 9, 3, 20, 4], via=tabled_best,
+                                 priors=given(PRIORS, rng=0), groups=given([1, 2, 1, 2, 2], rng=0), confidence=given(.8, rng=0),
+                                 rng=given(1, first=0)),
         "Report.robustness": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3]),
         "Report.uncertain_costs": Case(lambda: reported(), lambda rng, size: np.array(MANY)[rng.integers(3, size=size)], n_draws=given(20, rng=0),
                                        rng=given(1, first=0, n_draws=50)),
