@@ -6,10 +6,13 @@ What `nbdev_test` runs, it runs, and stores nothing. `nbdev_test` itself runs se
 seeds leak from one to the next, and then waits minutes for idle workers that a notebook started.
 """
 import argparse
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -31,8 +34,13 @@ def process(path, slow):
     "Run one notebook in a new process: (its file, success, seconds, its output)."
     start = time.time()
     command = [sys.executable, __file__, "--here", str(path), *(["--slow"] if slow else [])]
-    done = subprocess.run(command, cwd=NBS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return path, not done.returncode, time.time() - start, done.stdout
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:  # a pipe would stay open as long as a worker idles
+        child = subprocess.Popen(command, cwd=NBS, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        code = child.wait()
+        with contextlib.suppress(OSError, AttributeError):
+            os.killpg(child.pid, signal.SIGTERM)  # the idle workers
+        log.seek(0)
+        return path, not code, time.time() - start, log.read()
 
 
 def slow_cells(path):
