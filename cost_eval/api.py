@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = []
 
-# %% ../nbs/99_api.ipynb #bb018ace
+# %% ../nbs/99_api.ipynb #f421da14
 import importlib
 
 from cost_eval.confusion import (
