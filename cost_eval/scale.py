@@ -533,7 +533,7 @@ def sketch_error(curve: ThresholdCounts, costs, *, priors=None) -> SketchError:
     >>> counts = BinaryCounts([0, 4, 5], [0, 1, 9], [5, 1, 0], [9, 8, 0])
     >>> curve = ThresholdCounts(np.array([np.inf, .5, -np.inf]), counts)
     >>> sketch_error(curve, [[0, 1], [2, 0]])
-    SketchError(cost=0.2143, error=0.2143, low=-inf, high=inf)
+    SketchError(cost=0.2143, error=0.1429, low=-inf, high=inf)
     """
     table = check_costs(costs, 2, 2)
     cost, least = _bounds(curve, table, None if priors is None else check_priors(priors, 2))
