@@ -796,12 +796,18 @@ def by_paper(table):
     plain = table[~table["heat_map"].astype(bool)]
     counted = plain.groupby(paper, sort=False)[list(OUTCOMES)].sum()
     counted.insert(0, "items", table.groupby(paper, sort=False).size())
-    maps = table[table["heat_map"].astype(bool)].groupby(paper, sort=False)[list(OUTCOMES)].sum()
-    total = maps.sum(axis=1)
-    counted["heat-map cells"] = [
-        f"{maps['agrees'].get(p, 0)} of {total.get(p, 0)}" if total.get(p, 0) else "" for p in counted.index
-    ]
+    counted["heat-map cells"] = [_heat_maps(table[paper == name]) for name in counted.index]
     return counted.rename_axis("paper")
+
+
+def _heat_maps(table) -> str:
+    "The heat maps of a board one by one, as two of them may show the same cells."
+    if not table["heat_map"].astype(bool).any():
+        return ""
+    maps = table[table["heat_map"].astype(bool)]
+    total = maps[list(OUTCOMES)].sum(axis=1)
+    names = maps["item"].str.partition("/")[2]
+    return "; ".join(f"{name}: {n} of {of} agree" for name, n, of in zip(names, maps["agrees"], total) if of)
 
 # %% ../nbs/91_reproduce.ipynb #6973ea74
 def _words(counts: dict) -> str:
@@ -811,14 +817,10 @@ def _words(counts: dict) -> str:
 
 def _summary(table) -> str:
     "One line on a whole board."
-    plain = table[~table["heat_map"].astype(bool)]
-    rows, maps = (
-        part[list(OUTCOMES)].sum().to_dict() if len(part) else {}
-        for part in (plain, table[table["heat_map"].astype(bool)])
-    )
-    cells = sum(maps.values())
-    apart = f"; heat-map cells: {maps['agrees']} of {cells} agree" if cells else ""
-    return f"{len(table)} items, {sum(rows.values())} rows: {_words(rows) or 'nothing compared'}{apart}"
+    counted = table[~table["heat_map"].astype(bool)][list(OUTCOMES)].sum().to_dict() if len(table) else {}
+    maps = _heat_maps(table) if len(table) else ""
+    apart = f"; heat maps apart ({maps})" if maps else ""
+    return f"{len(table)} items, {sum(counted.values())} rows: {_words(counted) or 'nothing compared'}{apart}"
 
 
 def _lines(table):

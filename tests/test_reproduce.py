@@ -263,7 +263,7 @@ def test_selection():
 
 
 def test_bad_registrations():
-    with pytest.raises(ValueError, match="no data set is called 'telcoo'; did you mean telco"):
+    with pytest.raises(ValueError, match="'telcoo' is unknown; did you mean 'telco'"):
         reproduces("toy", "x", needs=("telcoo",))
     with pytest.raises(ValueError, match="budget: 'huge' is unknown"):
         reproduces("toy", "x", budget="huge")
@@ -399,7 +399,7 @@ def test_command_reproduce(tmp_path):
 def test_command_mistakes(tmp_path):
     for arguments, says in ((["reproduce", "toy/god"], "toy/good"), (["reproduce", "--data", "nowhere"], "'nowhere' is not a directory"),
                             (["reproduce", "--jobs", "0"], "jobs: got 0"), (["reproduce", "--budget", "huge"], "invalid choice"),
-                            (["data", "fetch", "telcoo"], "did you mean telco"), (["data", "fetch", "--timeout", "0"], "--timeout"), ([], "COMMAND")):
+                            (["data", "fetch", "telcoo"], "did you mean 'telco'"), (["data", "fetch", "--timeout", "0"], "--timeout"), ([], "COMMAND")):
         done = command(tmp_path, *arguments, script=SCRIPT)
         assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr, arguments
     assert not (tmp_path / "_reproduced").exists()
@@ -432,7 +432,7 @@ def test_heat_maps_are_counted_apart():
     table = compare(numbers(a="1", b="2"), {"a": 1, "b": 2})
     results = [ItemResult("p/map", "t", "agrees", table, heat_map=True), ItemResult("p/i", "t", "agrees", table[:1])]
     counted = by_paper(board(results)).loc["p"]
-    assert counted["agrees"] == 1 and counted["heat-map cells"] == "2 of 2"
+    assert counted["agrees"] == 1 and counted["heat-map cells"] == "map: 2 of 2 agree"
 
 
 def test_mutants_are_asked_for_by_name():
