@@ -12,7 +12,7 @@ HEAVY = ("matplotlib", "pandas", "sklearn", "ipywidgets", "IPython", "joblib", "
 IMPORT_EVERYTHING = f"""
 import importlib, pathlib, pkgutil, sys
 import cost_eval
-at_the_top = {"cost_eval." + name for name in ("estimators", "scale", "app")}  # these import their library, which their extra brings
+at_the_top = {{"cost_eval." + name for name in ("estimators", "scale", "app")}}  # these import their library, which their extra brings
 names = [m.name for m in pkgutil.walk_packages(cost_eval.__path__, "cost_eval.") if m.name not in at_the_top]
 for name in names:
     importlib.import_module(name)
