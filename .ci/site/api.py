@@ -184,16 +184,23 @@ def signature_text(sym, name, sig, annotations):
     return f"{name}(\n    " + ",\n    ".join(texts) + f",\n){returns}"
 
 
+def fenced_examples(doc):
+    "Doctest examples (from >>> to the next empty line) as blocks of code; Markdown would take >>> for a quotation."
+    return re.sub(r"(?m)^>>> .*(?:\n(?!\s*$).*)*", lambda found: f"```python\n{found[0]}\n```", doc)
+
+
 def docstring_parts(sym, table):
     "The docstring as markdown, its parameter section replaced by the table."
     doc = inspect.getdoc(sym) or ""
     if inspect.isclass(sym) and doc.startswith(f"{sym.__name__}("):  # made by dataclass, repeats the signature
         doc = ""
-    pieces = UNDERLINED.split(doc)
+    pieces = UNDERLINED.split(fenced_examples(doc))
     parts = [pieces[0].strip(), table]
     for title, body in zip(pieces[1::2], pieces[2::2]):
         known = title in ("Parameters", "Returns") and table
-        if not known and title != "Attributes":
+        if title == "Examples":
+            parts.append(f"**Examples.**\n\n{body.strip()}")
+        elif not known and title != "Attributes":
             parts.append(f"**{title}.** {definitions(body)}")
     return parts
 

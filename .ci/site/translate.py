@@ -252,6 +252,9 @@ class Translator:
         body = "\n".join(line for line in m.group(1).strip().splitlines() if line.strip())
         label = f" ({self.page.label(m.group(2))})" if m.group(2) else ""
         after = [indent + self.inline(m.group(3))] if m.group(3) else []
+        if "\\\\" in body and "\\tag" in body:  # a split environment, which Sphinx puts around lines, takes no tag
+            text = f"\\begin{{equation*}}\n{body}\n\\end{{equation*}}"
+            return ["", *(indent + line for line in text.splitlines()), "", *after], j - i + 1
         return ["", *(indent + line for line in f"$$\n{body}\n$${label}".splitlines()), "", *after], j - i + 1
 
     def div(self, lines, i, opening):
