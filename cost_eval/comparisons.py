@@ -32,6 +32,7 @@ from cost_eval.core import (
     check_range,
     check_weights,
     encode,
+    holm,
     labelled,
     percent,
     plain,
@@ -351,15 +352,7 @@ def _by_default(y_true, decisions, costs, confidence, priors, sample_weight) -> 
 def _bonferroni_holm(mean, error, confidence):
     "Bonferroni's standard errors to either side, and Holm's p-values."
     t = np.divide(np.abs(mean), error, out=np.where(mean == 0, 0.0, np.inf), where=error > 0)
-    return norm.isf((1 - confidence) / 2 / len(mean)), _holm(2 * norm.sf(t)), ()
-
-
-def _holm(p):
-    "Holm's adjusted p-values."
-    order = np.argsort(p)
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
-    return adjusted
+    return norm.isf((1 - confidence) / 2 / len(mean)), holm(2 * norm.sf(t)), ()
 
 # %% ../nbs/21_comparisons.ipynb #8f38f593
 @result

@@ -584,6 +584,15 @@ def blocks(n: int, bytes_per_row: int):
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
 
+
+def holm(p: np.ndarray) -> np.ndarray:
+    "Holm's adjusted p-values."
+    order = np.argsort(p)
+    adjusted = np.empty_like(p)
+    steps = p[order] * np.arange(len(p), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    return adjusted
+
 # %% ../nbs/00_core.ipynb #de221587
 MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 but its sign
 

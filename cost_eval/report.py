@@ -30,6 +30,7 @@ from cost_eval.core import (
     check_weights,
     count_cells,
     encode,
+    holm,
     numbers,
     optional_import,
     order_of,
@@ -426,15 +427,6 @@ def _known_by_class(case: _Case, entry: _Entry) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 # %% ../nbs/60_report.ipynb #dba1e64a
-def _holm(p: np.ndarray) -> np.ndarray:
-    "Holm's adjusted p-values."
-    order = np.argsort(p)
-    adjusted = np.empty_like(p)
-    steps = p[order] * np.arange(len(p), 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
-    return adjusted
-
-
 def _differences(case: _Case, entries: list[_Entry]):
     "All pairs of models, first minus second, with adjusted p-values; and what the method has to say."
     pd = optional_import("pandas", extra="book")
@@ -466,7 +458,7 @@ def _differences(case: _Case, entries: list[_Entry]):
     cheaper = [a.model if m < 0 else b.model if m > 0 else "" for (a, b), m in zip(pairs, mean)]
     names = [[a.model for a, _ in pairs], [b.model for _, b in pairs]]
     return pd.DataFrame(
-        dict(zip(columns, [*names, mean, low, high, p, _holm(np.asarray(p, float)), cheaper]))
+        dict(zip(columns, [*names, mean, low, high, p, holm(np.asarray(p, float)), cheaper]))
     ), list(notes)
 
 
@@ -558,7 +550,7 @@ def _group_of_model(case: _Case, entry: _Entry, code, labels, columns):
         difference_, rest_low, rest_high, p = _or_nan(apart, G)
     else:
         mean, low, high, difference_, rest_low, rest_high, p = _group_losses(case, entry, code, G)
-    adjusted = _holm(np.asarray(p, float)) if G > 1 else np.full(G, np.nan)
+    adjusted = holm(np.asarray(p, float)) if G > 1 else np.full(G, np.nan)
     values = [
         labels,
         sizes,

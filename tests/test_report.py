@@ -72,10 +72,10 @@ def test_differences_are_the_paired_method(case):
 
 def test_holm_against_scipy(case):
     from statistics import NormalDist  # any p-values will do
-    from cost_eval.report import _holm
+    from cost_eval.core import holm
     p = np.array([.01, .04, .03, NormalDist().cdf(-1)])
     by_hand = [min(1, .04), .09, .09, NormalDist().cdf(-1)]
-    assert _holm(p) == pytest.approx([by_hand[0], max(.09, .08), .09, max(.09, by_hand[3])])
+    assert holm(p) == pytest.approx([by_hand[0], max(.09, .08), .09, max(.09, by_hand[3])])
 
 
 def test_a_tuned_threshold_is_not_judged_on_its_own_data(case):
