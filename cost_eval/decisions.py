@@ -9,6 +9,7 @@ __all__ = ['bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold
 
 # %% ../nbs/04_decisions.ipynb #39691bfc
 import warnings
+from functools import partial
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -775,13 +776,12 @@ def _newton(evaluate, theta, *, tolerance=1e-12, max_steps=100):
     return theta
 
 # %% ../nbs/04_decisions.ipynb #c46e4904
-def _fit_affine(x, y, w):
-    "alpha and beta that minimise the weighted cross-entropy."
-    n_classes = x.shape[1]
+def _fit_affine(derivatives, n_classes):
+    "alpha and beta that minimise a cross-entropy; `derivatives(theta)` gives value, gradient and Hessian."
     fix_sum = np.pad(np.full((n_classes, n_classes), 1 / n_classes), (1, 0))
 
     def evaluate(theta):
-        value, gradient, hessian = _in_blocks(theta, x, y, w)
+        value, gradient, hessian = derivatives(theta)
         return value, gradient, hessian + fix_sum
 
     theta = _newton(evaluate, np.append(1.0, np.zeros(n_classes)))
@@ -882,8 +882,42 @@ class AffineCalibrator:
         x, y, w, self.classes_ = _calibration_data(
             log_posteriors, y_true, sample_weight, priors, self.classes
         )
-        self.alpha_, self.beta_ = _fit_affine(x, y, w)
-        _warn_if_separable(self, x, y)
+        self.alpha_, self.beta_ = _fit_affine(lambda theta: _in_blocks(theta, x, y, w), x.shape[1])
+        if _separates(self, x, y):
+            _warn_of_separation()
+        return self
+
+    def fit_sums(self, total, *, priors=None) -> "AffineCalibrator":
+        """Find alpha and beta where the samples are elsewhere, in blocks, and only sums come back.
+
+        The result is that of `fit` on all blocks together. `cost_eval.scale.fit_calibrator` calls it.
+
+        Parameters
+        ----------
+        total : callable
+            total(function): the sum, over all blocks, of function(log_posteriors, y_true, sample_weight)
+            of a block, which returns a list of numbers and arrays; called once for each Newton step
+        priors : array_like or mapping, optional
+            (K,) calibrate for these priors instead of the data's
+
+        Returns
+        -------
+        AffineCalibrator
+            itself
+
+        Raises
+        ------
+        ValueError
+            As for `fit`.
+        """
+        (size,) = total(partial(_sum_sizes, classes=self.classes))
+        _, self.classes_ = _columns(np.empty((0, len(size))), self.classes, "log_posteriors")
+        factor = _class_factors(size, priors, self.classes_)
+        sums = partial(_sum_derivatives, factor=factor, classes=self.classes)
+        self.alpha_, self.beta_ = _fit_affine(lambda theta: total(partial(sums, theta)), len(size))
+        (wrong,) = total(partial(_sum_wrong, self))
+        if not wrong:
+            _warn_of_separation()
         return self
 
     def transform(self, log_posteriors, *, log=False):
@@ -916,35 +950,69 @@ class AffineCalibrator:
 # %% ../nbs/04_decisions.ipynb #064c2a8d
 def _calibration_data(log_posteriors, y_true, sample_weight, priors, classes):
     "Checked (N, K) log-posteriors, class indices, weights that sum to 1, and the names of the classes."
+    x, y, w, names = _calibration_block(log_posteriors, y_true, sample_weight, classes)
+    factor = _class_factors(np.bincount(y, w, x.shape[1]), priors, names)
+    return x, y, factor[y] * w, names
+
+
+def _calibration_block(log_posteriors, y_true, sample_weight, classes):
+    "Checked (N, K) log-posteriors, class indices, weights, and the names of the classes."
     x, names = _columns(log_posteriors, classes, "log_posteriors")
     x = _finite_logs(x)
     y = _class_codes(y_true, x.shape, names)
     w = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
-    size = np.bincount(y, w, x.shape[1])
+    return x, y, w, names
+
+
+def _class_factors(size, priors, names) -> np.ndarray:
+    "(K,) what the weights of each class are multiplied with so that all sum to 1."
     if not size.all():
         raise ValueError(
             f"y_true: class {names[np.argmin(size)] if names else np.argmin(size)} has no sample "
             "(of positive weight) to calibrate on; drop its column or pool it with another"
         )
     if priors is None:
-        return x, y, w / w.sum(), names
-    return x, y, (_one_prior(priors, len(size), names, "priors") / size)[y] * w, names
+        return np.full(len(size), 1 / size.sum())
+    return _one_prior(priors, len(size), names, "priors") / size
+
+
+def _sum_sizes(log_posteriors, y_true, sample_weight, *, classes):
+    "Weight of each class in a block."
+    x, y, w, _ = _calibration_block(log_posteriors, y_true, sample_weight, classes)
+    return [np.bincount(y, w, x.shape[1])]
+
+
+def _sum_derivatives(theta, log_posteriors, y_true, sample_weight, *, factor, classes):
+    "`_entropy_derivatives` of a block."
+    x, y, w, _ = _calibration_block(log_posteriors, y_true, sample_weight, classes)
+    if not len(y):
+        return [0.0, np.zeros(len(theta)), np.zeros((len(theta), len(theta)))]
+    return _in_blocks(theta, x, y, factor[y] * w)
+
+
+def _sum_wrong(fitted, log_posteriors, y_true, sample_weight):
+    "Is there a sample in a block whose true class is not on top?"
+    x, y, _, _ = _calibration_block(log_posteriors, y_true, sample_weight, fitted.classes)
+    return [int(not _separates(fitted, x, y))]
 
 # %% ../nbs/04_decisions.ipynb #b6d920b3
-def _warn_if_separable(fitted, x, y):
-    "Warn if the fitted map puts every sample's true class on top: a steeper map would be better still."
+def _separates(fitted, x, y) -> bool:
+    "Does the fitted map put every sample's true class on top? Then a steeper map would be better still."
 
     def on_top(b):
         z = fitted.alpha_ * x[b] + fitted.beta_
         return (np.take_along_axis(z, y[b, None], 1)[:, 0] >= z.max(1)).all()
 
-    if all(on_top(b) for b in blocks(len(y), 32 * x.shape[1])):
-        warnings.warn(
-            "AffineCalibrator: the scores separate the classes without error, so the best alpha is infinite; "
-            "the fit stopped at a finite one, whose posteriors are nearly 0 or 1. Calibrate on more data.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+    return all(on_top(b) for b in blocks(len(y), 32 * x.shape[1]))
+
+
+def _warn_of_separation():
+    warnings.warn(
+        "AffineCalibrator: the scores separate the classes without error, so the best alpha is infinite; "
+        "the fit stopped at a finite one, whose posteriors are nearly 0 or 1. Calibrate on more data.",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 # %% ../nbs/04_decisions.ipynb #465a8ee7
 def stratified_folds(y_true, folds=5, *, rng=None) -> np.ndarray:
