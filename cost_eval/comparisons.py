@@ -9,7 +9,6 @@ __all__ = ['SimultaneousDifferences', 'simultaneous_differences', 'ProbabilityBe
 
 # %% ../nbs/21_comparisons.ipynb #171d5cd2
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -18,10 +17,10 @@ from scipy.stats import norm
 from .bootstrap import Difference, Interval, difference, interval
 from .confusion import JointCounts, joint_counts
 from cost_eval.core import (
+    Kinds,
     LabelledTable,
     Result,
     aligned,
-    blocks,
     check_1d,
     check_choice,
     check_confidence,
@@ -33,6 +32,7 @@ from cost_eval.core import (
     check_weights,
     encode,
     holm,
+    kinds,
     labelled,
     percent,
     plain,
@@ -91,67 +91,8 @@ def _strata(y_true, costs, priors, n: int) -> tuple[np.ndarray, np.ndarray]:
         )
     return codes, shares
 
-
-def _kinds(columns) -> tuple[np.ndarray, np.ndarray]:
-    "Positions of one sample of each kind (samples equal in every column), and how many there are of it."
-    code = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        values, position = np.unique(column, return_inverse=True)
-        if len(values) > 1:
-            code = code * len(values) + position
-        if len(values) > 1 and int(code.max()) > 2**31:
-            code = np.unique(code, return_inverse=True)[1]
-    _, first, count = np.unique(code, return_index=True, return_counts=True)
-    return first, count
-
 # %% ../nbs/21_comparisons.ipynb #ba7091b8
-class _Sample(NamedTuple):
-    "Kinds of samples: how many of each, the weight of one, its class, and the shares of the classes."
-
-    count: np.ndarray
-    weight: np.ndarray
-    stratum: np.ndarray
-    shares: np.ndarray
-
-    def weights(self) -> np.ndarray:
-        "What each kind weighs in the mean of the sample itself, (G,), sum 1."
-        return self._normed((self.count * self.weight)[None].astype(float))[0]
-
-    def replicates(self, n_resamples, rng):
-        "Blocks of replicates: their place among all, and the weights of the kinds in each, (b, G), sum 1."
-        for block in blocks(n_resamples, 24 * len(self.count)):
-            drawn = np.zeros((block.stop - block.start, len(self.count)))
-            for k in range(len(self.shares)):
-                own = np.flatnonzero(self.stratum == k)
-                if len(own):
-                    n = self.count[own].sum()
-                    drawn[:, own] = rng.multinomial(n, self.count[own] / n, len(drawn))
-            drawn *= self.weight
-            yield block, self._normed(drawn)
-
-    def _normed(self, drawn):
-        "Weights (b, G) scaled, in place, so that each class has its share."
-        for k, share in enumerate(self.shares):
-            own = self.stratum == k
-            if own.any():
-                total = drawn[:, own].sum(axis=1, keepdims=True)
-                drawn[:, own] *= share / np.where(total > 0, total, 1)
-        return drawn
-
-    def mean_and_error(self, values) -> tuple[np.ndarray, np.ndarray]:
-        "Means of values (G, V) and their standard errors, class by class, n - 1 in the denominator."
-        w = self.weights()
-        mean, variance = w @ values, np.zeros(values.shape[1])
-        for k, share in enumerate(self.shares):
-            own = self.stratum == k
-            n = self.count[own].sum()
-            if n and share:
-                centred = values[own] - (w[own] @ values[own]) / share
-                variance += (w[own] ** 2 / self.count[own]) @ centred**2 * n / max(n - 1, 1)
-        return mean, np.sqrt(variance)
-
-
-def _sample(y_true, columns, costs, priors, sample_weight) -> tuple[_Sample, np.ndarray]:
+def _sample(y_true, columns, costs, priors, sample_weight) -> tuple[Kinds, np.ndarray]:
     "The kinds of samples that differ in `columns` (V, N), in class and in weight, and their values (G, V)."
     n = columns.shape[1]
     stratum, shares = _strata(y_true, costs, priors, n)
@@ -160,9 +101,9 @@ def _sample(y_true, columns, costs, priors, sample_weight) -> tuple[_Sample, np.
     kept = np.flatnonzero(weight > 0)
     if len(kept) < 2:
         raise ValueError("sample_weight: at least two samples of positive weight are needed")
-    first, count = _kinds([column[kept] for column in (*columns, weight, stratum)])
+    unit, first = kinds([column[kept] for column in (*columns, weight, stratum)])
     first = kept[first]
-    return _Sample(count, weight[first], stratum[first], shares), columns[:, first].T
+    return Kinds(np.bincount(unit), weight[first], stratum[first], shares), columns[:, first].T
 
 # %% ../nbs/21_comparisons.ipynb #431998bd
 @result

@@ -12,6 +12,7 @@ import operator
 from dataclasses import dataclass, fields
 from functools import partial
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 
@@ -592,6 +593,114 @@ def holm(p: np.ndarray) -> np.ndarray:
     steps = p[order] * np.arange(len(p), 0, -1)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
     return adjusted
+
+# %% ../nbs/00_core.ipynb #ffd1c2ae
+SUM_TOLERANCE = 1e-3  # how far from 1 a row of posteriors may sum
+
+
+def sample_by_class(x, name: str, n_classes=None, first: int = 0) -> np.ndarray:
+    "`x` as an (N, K) float64 array without NaN and +inf, or a `ValueError` that names it."
+    x = numbers(x, name)
+    if x.ndim != 2:
+        raise ValueError(
+            f"{name}: expected shape (samples, classes), got {x.shape}; "
+            "for one column p of positive-class posteriors use np.column_stack([1 - p, p])"
+        )
+    if n_classes is not None and x.shape[1] != n_classes:
+        raise ValueError(
+            f"{name}: {x.shape[1]} columns, but {n_classes} classes are needed, the rows of the costs"
+        )
+    if not (x < np.inf).all():
+        row, column = np.argwhere(~(x < np.inf))[0]
+        raise ValueError(
+            f"{name}: {x[row, column]} in row {first + row}, column {column}; drop or repair these samples"
+        )
+    return x
+
+
+def check_posteriors(posteriors, n_classes=None, *, log=False, first=0, name="posteriors") -> np.ndarray:
+    "Posteriors as (N, K) floats; `ValueError` unless each row is a distribution. `first`: number of row 0."
+    p = sample_by_class(posteriors, name, n_classes, first)
+    with np.errstate(over="ignore"):
+        total = (np.exp(p) if log else p).sum(1)
+    if not log and p.size and p.min() < 0:
+        raise ValueError(f"{name}: negative value {p.min():.6g}; if these are log-posteriors, say log=True")
+    off = np.abs(total - 1)
+    if off.size and not off.max() <= SUM_TOLERANCE:
+        raise ValueError(
+            f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; normalise the "
+            "rows (scipy.special.softmax(logits, axis=1)), or say log=True if these are log-posteriors"
+        )
+    return p
+
+# %% ../nbs/00_core.ipynb #2f453647
+def kinds(columns) -> tuple[np.ndarray, np.ndarray]:
+    "Which kind each sample is (equal in every column: of one kind), (N,), and the first sample of each kind."
+    code, size = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns:
+        if column.dtype.kind in "iu" and column.min() >= 0 and column.max() < 1000:
+            position, many = column, int(column.max()) + 1
+        else:
+            values, position = np.unique(column, return_inverse=True)
+            many = len(values)
+        if size * many > 2**31:
+            code = np.unique(code, return_inverse=True)[1]
+            size = int(code.max()) + 1
+        code = code * many + position
+        size *= many
+    if size <= 4 * len(code):
+        unit = (np.cumsum(np.bincount(code, minlength=size) > 0) - 1)[code]
+    else:
+        unit = np.unique(code, return_inverse=True)[1]
+    first = np.empty(unit.max() + 1, np.intp)
+    first[unit[::-1]] = np.arange(len(unit))[::-1]
+    return unit, first
+
+# %% ../nbs/00_core.ipynb #dd0acfc9
+class Kinds(NamedTuple):
+    "Kinds of samples to resample: how many of each, the weight of one, its class, the shares of the classes."
+
+    count: np.ndarray
+    weight: np.ndarray
+    stratum: np.ndarray
+    shares: np.ndarray
+
+    def weights(self) -> np.ndarray:
+        "What each kind weighs in the mean of the sample itself, (G,), sum 1."
+        return self._normed((self.count * self.weight)[None].astype(float))[0]
+
+    def replicates(self, n_resamples, rng):
+        "Blocks of replicates: their place among all, and the weights of the kinds in each, (b, G), sum 1."
+        for block in blocks(n_resamples, 24 * len(self.count)):
+            drawn = np.zeros((block.stop - block.start, len(self.count)))
+            for k in range(len(self.shares)):
+                own = np.flatnonzero(self.stratum == k)
+                if len(own):
+                    n = self.count[own].sum()
+                    drawn[:, own] = rng.multinomial(n, self.count[own] / n, len(drawn))
+            drawn *= self.weight
+            yield block, self._normed(drawn)
+
+    def _normed(self, drawn):
+        "Weights (b, G) scaled, in place, so that each class has its share."
+        for k, share in enumerate(self.shares):
+            own = self.stratum == k
+            if own.any():
+                total = drawn[:, own].sum(axis=1, keepdims=True)
+                drawn[:, own] *= share / np.where(total > 0, total, 1)
+        return drawn
+
+    def mean_and_error(self, values) -> tuple[np.ndarray, np.ndarray]:
+        "Means of values (G, V) and their standard errors, class by class, n - 1 in the denominator."
+        w = self.weights()
+        mean, variance = w @ values, np.zeros(values.shape[1])
+        for k, share in enumerate(self.shares):
+            own = self.stratum == k
+            n = self.count[own].sum()
+            if n and share:
+                centred = values[own] - (w[own] @ values[own]) / share
+                variance += (w[own] ** 2 / self.count[own]) @ centred**2 * n / max(n - 1, 1)
+        return mean, np.sqrt(variance)
 
 # %% ../nbs/00_core.ipynb #de221587
 MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 but its sign

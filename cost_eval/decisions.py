@@ -17,6 +17,7 @@ from scipy.special import log_softmax
 
 from .confusion import BinaryCounts, ThresholdCounts, threshold_counts
 from cost_eval.core import (
+    SUM_TOLERANCE,
     LabelledTable,
     Result,
     blocks,
@@ -24,6 +25,7 @@ from cost_eval.core import (
     check_binary,
     check_costs,
     check_integer,
+    check_posteriors,
     check_priors,
     check_range,
     check_scores,
@@ -32,54 +34,13 @@ from cost_eval.core import (
     encode,
     label_array,
     label_list,
-    numbers,
     optional_import,
     order_of,
     plain,
     result,
+    sample_by_class,
 )
 from .costs import CostMatrix, ExampleCosts
-
-# %% ../nbs/04_decisions.ipynb #36ebdac9
-_SUM_TOLERANCE = 1e-3  # how far from 1 a row of posteriors may sum
-
-
-def _check_posteriors(posteriors, n_classes=None, *, log=False, first=0) -> np.ndarray:
-    "Posteriors as (N, K) floats; `ValueError` unless each row is a distribution. `first`: number of row 0."
-    p = _sample_by_class(posteriors, "posteriors", n_classes, first)
-    with np.errstate(over="ignore"):
-        total = (np.exp(p) if log else p).sum(1)
-    if not log and p.size and p.min() < 0:
-        raise ValueError(
-            f"posteriors: negative value {p.min():.6g}; if these are log-posteriors, say log=True"
-        )
-    off = np.abs(total - 1)
-    if off.size and not off.max() <= _SUM_TOLERANCE:
-        raise ValueError(
-            f"posteriors: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; normalise the "
-            "rows (scipy.special.softmax(logits, axis=1)), or say log=True if these are log-posteriors"
-        )
-    return p
-
-# %% ../nbs/04_decisions.ipynb #2d16d6e9
-def _sample_by_class(x, name: str, n_classes=None, first: int = 0) -> np.ndarray:
-    "`x` as an (N, K) float64 array without NaN and +inf, or a `ValueError` that names it."
-    x = numbers(x, name)
-    if x.ndim != 2:
-        raise ValueError(
-            f"{name}: expected shape (samples, classes), got {x.shape}; "
-            "for one column p of positive-class posteriors use np.column_stack([1 - p, p])"
-        )
-    if n_classes is not None and x.shape[1] != n_classes:
-        raise ValueError(
-            f"{name}: {x.shape[1]} columns, but {n_classes} classes are needed, the rows of the costs"
-        )
-    if not (x < np.inf).all():
-        row, column = np.argwhere(~(x < np.inf))[0]
-        raise ValueError(
-            f"{name}: {x[row, column]} in row {first + row}, column {column}; drop or repair these samples"
-        )
-    return x
 
 # %% ../nbs/04_decisions.ipynb #9c86b9d7
 def _columns(posteriors, classes, name: str = "posteriors") -> tuple:
@@ -197,14 +158,14 @@ def bayes_decisions(posteriors, costs, *, priors=None, train_priors=None, log=Fa
     c, classes, decisions = _cost_table(costs)
     K, M = c.shape[-2:]
     p, _ = _columns(posteriors, classes)
-    _check_posteriors(p[:0], K, log=log)  # the shape
+    check_posteriors(p[:0], K, log=log)  # the shape
     if c.ndim == 3 and len(c) != len(p):
         raise ValueError(f"costs: {len(c)} samples, but posteriors has {len(p)} rows; one each is needed")
     ratio = _prior_ratio(K, priors, train_priors, classes)[:, None]
     shifted = _shift_rows(c) * ratio if c.ndim == 2 else None
     chosen = np.empty(len(p), dtype=np.intp)
     for block in blocks(len(p), 8 * (2 * K + M + (c.ndim == 3) * 4 * K * M)):
-        part = _check_posteriors(p[block], K, log=log, first=block.start)
+        part = check_posteriors(p[block], K, log=log, first=block.start)
         part = np.exp(part) if log else part
         if c.ndim == 3:
             cost = np.einsum("ni,nij->nj", part, _shift_rows(c[block]) * ratio)
@@ -246,7 +207,7 @@ def shift_priors(posteriors, train_priors, priors):
     array([[0.9, 0.1]])
     """
     p, classes = _columns(posteriors, None)
-    p = _check_posteriors(p)
+    p = check_posteriors(p)
     p = p * _prior_ratio(p.shape[1], priors, train_priors, classes)
     total = p.sum(1, keepdims=True)
     if not total.all():
@@ -713,7 +674,7 @@ def cross_entropy(posteriors, y_true, *, classes=None, sample_weight=None, log=F
     0.4904
     """
     p, names = _columns(posteriors, classes)
-    p = _check_posteriors(p, log=log)
+    p = check_posteriors(p, log=log)
     weight = check_weights(sample_weight, len(p))
     if not len(p) or (weight is not None and not weight.any()):
         raise ValueError("y_true: no samples (of positive weight), so there is no average")
@@ -790,14 +751,14 @@ def _fit_affine(derivatives, n_classes):
 # %% ../nbs/04_decisions.ipynb #a994cc62
 def _finite_logs(log_posteriors, n_classes=None) -> np.ndarray:
     "Log-posteriors as an (N, K) array without infinities; plain posteriors are refused."
-    x = _sample_by_class(log_posteriors, "log_posteriors", n_classes)
+    x = sample_by_class(log_posteriors, "log_posteriors", n_classes)
     if not np.isfinite(x).all():
         raise ValueError(
             f"log_posteriors: {np.sum(~np.isfinite(x))} values are -inf (posteriors of exactly 0), which no "
             "scale can repair; use the classifier's own log-posteriors, or floor them: "
             "np.log(np.maximum(p, 1e-12))"
         )
-    if len(x) and x.min() >= 0 and (np.abs(x.sum(1) - 1) <= _SUM_TOLERANCE).all():
+    if len(x) and x.min() >= 0 and (np.abs(x.sum(1) - 1) <= SUM_TOLERANCE).all():
         raise ValueError(
             "log_posteriors: rows are not negative and sum to 1, so these are posteriors, not their "
             "logarithms; hand over np.log(posteriors)"
@@ -1091,7 +1052,7 @@ def cross_calibrate(posteriors, y_true, *, folds=5, rng=None, log=False, classes
     (20, 2)
     """
     x, names = _columns(posteriors, classes)
-    x = _check_posteriors(x, log=log)
+    x = check_posteriors(x, log=log)
     with np.errstate(divide="ignore"):
         x = _finite_logs(x if log else np.log(x))
     y = _class_codes(y_true, x.shape, names)
