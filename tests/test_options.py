@@ -156,6 +156,12 @@ def on_dask(function, *args, **options):
     return found.compute() if hasattr(found, "compute") else found
 
 
+def fitted_on_dask(function, *args, **options):
+    "Scale, offsets and labels of a map fitted on Dask arrays."
+    found = on_dask(function, *args, **options)
+    return [found.alpha_, found.beta_.tolist(), found.classes_]
+
+
 FRAME = pd.DataFrame({"a": Y, "b": E, "c": D})
 
 
@@ -204,6 +210,8 @@ CASES = {
         "AffineCalibrator": Case(via=calibrated, classes=given([1, 0, 2], first=[0, 1, 2])),
         "AffineCalibrator.fit": Case(lambda: load("decisions").AffineCalibrator(), np.log(P3), Y3, via=lambda fit, *args, **options: fit(*args, **options).transform(np.log(P3)),
                                      sample_weight=WEIGHT, priors=PRIORS3),
+        "AffineCalibrator.fit_sums": Case(lambda: load("decisions").AffineCalibrator(), lambda f: f(np.log(P3), Y3, WEIGHT),
+                                          via=lambda fit, *args, **options: fit(*args, **options).transform(np.log(P3)), priors=PRIORS3),
         "AffineCalibrator.transform": Case(lambda: load("decisions").AffineCalibrator().fit(np.log(P3), Y3), np.log(P3), log=True),
         "reliability": Case(Y, P2[:, 1], bins=4),
         "plot_reliability": Case(Y, P2[:, 1], bins=4),
@@ -304,7 +312,17 @@ CASES = {
         "best_threshold": Case(Y, SCORES, COSTS, via=on_dask, priors=PRIORS, sample_weight=WEIGHT, bins=unchanged(7), data=FRAME,
                                scheduler=unchanged("threads")),
         "losses": Case(Y, D, COSTS, via=on_dask, data=FRAME),
+        "interval": Case(Y, D, COSTS, via=on_dask, groups=GROUPS % 2, data=FRAME, scheduler=unchanged("threads")),
+        "difference": Case(Y, D, E, COSTS, via=on_dask, data=FRAME[["a", "b", "c"]].assign(c=Y), scheduler=unchanged("threads")),
+        "fit_calibrator": Case(P2[:, 1], Y, via=fitted_on_dask, log=refused(True), classes=given([0, 1]), sample_weight=WEIGHT, priors=PRIORS,
+                               data=FRAME.assign(a=.1 + .5 * E), scheduler=unchanged("threads")),
+        "reliability": Case(Y, P2[:, 1], via=on_dask, bins=3, gather=given(0, bins=7), data=FRAME, scheduler=unchanged("threads")),
+        "loss_interval": Case(WEIGHT * Y, via=on_dask, sample_weight=given(WEIGHT, rng=0), clusters=given(GROUPS, rng=0), gather=given(0, rng=0),
+                              rng=given(1, first=0, clusters=GROUPS), scheduler=unchanged("threads")),
+        "loss_difference": Case(WEIGHT * Y, WEIGHT * D, via=on_dask, sample_weight=given(WEIGHT, rng=0), clusters=given(GROUPS, rng=0),
+                                gather=given(0, rng=0), rng=given(1, first=0, clusters=GROUPS), scheduler=unchanged("threads")),
         "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), confidence=given(.8, rng=0),
+                         clusters=given(GROUPS, rng=0), sample_weight=given(WEIGHT, rng=0), gather=refused(10, clusters=GROUPS, rng=0),
                          rng=unchanged(1), data=given(FRAME, rng=0), scheduler=unchanged("threads", rng=0)),
     },
     "cost_score": {

@@ -1,6 +1,10 @@
 """On Dask: equal to the in-memory package over random partitionings, orders and dtypes; sketches within their bounds; failures whole."""
+import importlib
+import inspect
 import os
+import pkgutil
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -14,9 +18,13 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 import dask  # noqa: E402
+import joblib  # noqa: E402
+from sklearn.datasets import load_iris  # noqa: E402
+from sklearn.naive_bayes import GaussianNB  # noqa: E402
 
+import cost_eval  # noqa: E402
 import cost_eval.api as ce  # noqa: E402
-from cost_eval import scale  # noqa: E402
+from cost_eval import reproduce, scale  # noqa: E402
 
 COSTS = ce.CostMatrix.binary(fp=1, fn=7, classes=["no", "yes"])
 HERE = {"scheduler": "synchronous"}
@@ -133,10 +141,9 @@ def test_the_report_is_the_in_memory_one(scored):
 
 def test_the_report_beyond_memory_counts_every_row(scored, monkeypatch):
     folder, frame = scored
-    monkeypatch.setattr(scale, "_IN_MEMORY", 1000)
     monkeypatch.setattr(scale, "_SAMPLED", 8000)
     models = ("one", "two", "rule")
-    found = scale.evaluate("y", {m: m for m in models}, COSTS, groups="group", data=str(folder), rng=0, **HERE)
+    found = scale.evaluate("y", {m: m for m in models}, COSTS, groups="group", data=str(folder), rng=0, gather=1000, **HERE)
     here = ce.evaluate(frame["y"].to_numpy(), {m: frame[m].to_numpy() for m in models}, COSTS, groups=frame["group"].to_numpy(), rng=0)
     a, b = (r.ladder.set_index(["model", "rule"]) for r in (found, here))
     for key in [("one", "Bayes"), ("two", "Bayes"), ("rule", "as given"), ("always no", "constant")]:
@@ -146,6 +153,137 @@ def test_the_report_beyond_memory_counts_every_row(scored, monkeypatch):
     pd.testing.assert_frame_equal(found.differences, here.differences, rtol=1e-9)
     pd.testing.assert_frame_equal(found.groups, here.groups, rtol=1e-9)
     assert found.n == 30_000
+    tuned = a.loc[("two", "tuned threshold")]
+    best = ce.best_threshold(frame["y"], frame["two"], COSTS)
+    assert best.cost <= tuned["cost"] and tuned["threshold"] == pytest.approx(best.threshold, abs=.05)
+    (note,) = [note for note in found.notes if note.startswith("Thresholds of two")]
+    bound = float(note.rpartition("at most ")[2].split()[0])
+    assert 0 < bound < .01 and (y := frame["y"] == "yes").any()
+    whole = (COSTS.array * ce.confusion_counts(y, frame["two"] >= tuned["threshold"]).array).sum() / len(y)
+    assert 0 <= whole - best.cost <= bound + .01
+    again = scale.evaluate("y", {m: m for m in models}, COSTS, groups="group", data=str(folder), rng=0, gather=1000, scheduler="threads")
+    assert again == found, "the halves do not depend on who computes them"
+
+
+def test_the_report_of_many_classes_and_of_scores_beyond_memory():
+    rng = np.random.default_rng(0)
+    n = 3000
+    y = rng.integers(0, 3, n)
+    p = rng.dirichlet([1, 1, 1], n) * .6 + .4 * np.eye(3)[y]
+    costs = ce.CostMatrix([[0, 1, 2, .5], [3, 0, 1, .5], [9, 4, 0, .5]], decisions=[0, 1, 2, "ask"])
+    lazy = da.from_array(y, chunks=700), da.from_array(p, chunks=(700, 2))
+    given = {"priors": [.5, .3, .2], "rng": 0}
+    found, here = scale.evaluate(lazy[0], {"m": lazy[1]}, costs, gather=100, **given, **HERE), ce.evaluate(y, {"m": p}, costs, **given)
+    a, b = (r.ladder.set_index(["model", "rule"])["cost"] for r in (found, here))
+    assert a.index.tolist() == b.index.tolist() and a["m", "Bayes"] == pytest.approx(b["m", "Bayes"])
+    assert a["m", "Bayes, calibrated"] == pytest.approx(b["m", "Bayes, calibrated"], rel=.05)
+    score = np.log(p[:, 1] / p[:, 0])
+    lazy = da.from_array(y == 1, chunks=700), da.from_array(score, chunks=700)
+    found, here = (f(*args, [[0, 1], [4, 0]], rng=0, **o) for f, args, o in (
+        (scale.evaluate, (lazy[0], {"s": lazy[1]}), HERE | {"gather": 100}), (ce.evaluate, (y == 1, {"s": score}), {})))
+    assert found.best["cost"][0] == pytest.approx(here.best["cost"][0], rel=.05)
+    assert sorted(found.ladder["rule"]) == sorted(here.ladder["rule"]) and found.ladder["main"].sum() == 1
+
+
+@given(st.integers(0, 10**6), st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_intervals_and_differences_over_random_partitions(seed, unknown):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(20, 80))
+    chunks = cut(rng, n)
+    y, a, b = (np.array(["no", "yes"])[rng.integers(0, 2, n)] for _ in range(3))
+    y[:2] = ["no", "yes"]
+    lazy = [chunked(v, chunks, unknown) for v in (y, a, b)]
+    given = {"method": "normal", "confidence": .8, "priors": {"no": .9, "yes": .1}}
+    counts, joint = ce.confusion_counts(y, a, classes=COSTS), ce.joint_counts(y, a, b, classes=COSTS)
+    assert scale.interval(*lazy[:2], COSTS, **given, **HERE) == ce.interval(counts, COSTS, **given)
+    assert scale.difference(*lazy, COSTS, **given, **HERE) == ce.difference(joint, COSTS, **given)
+    groups = scale.interval(*lazy[:2], COSTS, groups=chunked(b, chunks, unknown), **HERE)
+    for group, found in groups.items():
+        assert found == ce.interval(ce.confusion_counts(y[b == group], a[b == group], classes=COSTS), COSTS)
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_calibration_over_random_partitions(seed, weighted, shifted, binary):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(60, 200))
+    chunks = cut(rng, n)
+    y = rng.integers(0, 3 - binary, n)
+    y[:3] = [0, 1, 1 if binary else 2]
+    p = rng.dirichlet(np.ones(3 - binary), n) * .8 + .2 * (rng.random((n, 1)) < .5) * np.eye(3 - binary)[y] + .01
+    p /= p.sum(1, keepdims=True)
+    given = {"priors": [.2, .8] if binary else [.2, .5, .3]} if shifted else {}
+    w = rng.random(n) + .1
+    here = ce.AffineCalibrator().fit(np.log(p), y, w if weighted else None, **given)
+    weights = {"sample_weight": chunked(w, chunks)} if weighted else {}
+    lazy = chunked(p[:, 1] if binary else p, chunks, unknown=True), chunked(y, chunks)
+    found = scale.fit_calibrator(*lazy, **weights, **given, **HERE)
+    assert found.alpha_ == pytest.approx(here.alpha_, abs=1e-8) and found.beta_ == pytest.approx(here.beta_, abs=1e-8)
+    logs = scale.fit_calibrator(chunked(np.log(p), chunks), lazy[1], log=True, **weights, **given, **HERE)
+    assert logs.alpha_ == pytest.approx(here.alpha_, abs=1e-8)
+
+
+def test_calibration_by_label():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    frame = pd.DataFrame({"y": np.where(rng.random(200) < p, "yes", "no"), "no": 1 - p, "yes": p})
+    lazy = dd.from_pandas(frame, npartitions=3)
+    found = scale.fit_calibrator(["no", "yes"], "y", classes=COSTS, data=lazy, **HERE)
+    here = ce.AffineCalibrator(classes=COSTS).fit(np.log(frame[["no", "yes"]].to_numpy()), frame["y"])
+    assert found.classes_ == here.classes_ == ("no", "yes") and found.alpha_ == pytest.approx(here.alpha_)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12))
+@settings(max_examples=15, deadline=None)
+def test_reliability_over_random_partitions(seed, bins):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(30, 300))
+    chunks = cut(rng, n)
+    p = rng.random(n).round(3)
+    y = rng.random(n) < p
+    lazy = chunked(y, chunks), chunked(p, chunks)
+    assert scale.reliability(*lazy, bins=bins, **HERE) == ce.reliability(y, p, bins=bins)
+    rough = scale.reliability(*lazy, bins=bins, gather=0, **HERE)
+    assert rough.size.sum() == n and rough.size @ rough.predicted == pytest.approx(p.sum()) and rough.size @ rough.observed == pytest.approx(y.sum())
+    assert len(rough.size) <= bins and (np.diff(rough.predicted) > 0).all()
+    ends = np.cumsum(rough.size)[:-1]
+    ordered = np.sort(p)
+    assert (ordered[ends - 1] < ordered[ends]).all(), "equal posteriors stay together"
+    most = np.unique(p, return_counts=True)[1].max()
+    assert rough.size.max() <= n / bins + 2 * most
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.booleans())
+@settings(max_examples=8, deadline=None)
+def test_losses_of_every_row_over_random_partitions(seed, weighted, unknown):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(30, 120))
+    chunks = cut(rng, n)
+    y, a, b = (rng.integers(0, 2, n) for _ in range(3))
+    amount, w, who = rng.exponential(10, n), rng.random(n) + .5, rng.integers(0, 12, n)
+    own = ce.ExampleCosts(fp=2, fn=amount)
+    lazy = {k: chunked(v, chunks, unknown) for k, v in {"y": y, "a": a, "b": b, "amount": amount, "w": w, "who": who}.items()}
+    la, lb = (scale.losses(lazy["y"], lazy[d], {"fp": 2, "fn": lazy["amount"]}) for d in "ab")
+    xa, xb = ce.losses(y, a, own), ce.losses(y, b, own)
+    assert la.compute().tolist() == xa.tolist()
+    weights, memory = ({"sample_weight": lazy["w"]}, {"sample_weight": w}) if weighted else ({}, {})
+    assert scale.loss_interval(la, **weights, rng=0, **HERE) == ce.loss_interval(xa, **memory, rng=0)
+    assert scale.loss_difference(la, lb, clusters=lazy["who"], rng=0, **HERE) == ce.loss_difference(xa, xb, clusters=who, rng=0)
+    one = {"gather": 0, "method": "normal", **HERE}
+    for found, here in ((scale.loss_interval(la, clusters=lazy["who"], **weights, **one), ce.loss_interval(xa, clusters=who, **memory, method="normal")),
+                        (scale.loss_difference(la, lb, clusters=lazy["who"], **weights, **one), ce.loss_difference(xa, xb, clusters=who, **memory, method="normal"))):
+        assert (found.low, found.high, found.mean) == pytest.approx((here.low, here.high, here.mean), abs=1e-9)
+
+
+def test_batches_stand_in_for_rows():
+    rng = np.random.default_rng(0)
+    x, w = np.sort(rng.exponential(1, 60_000)), rng.random(60_000)
+    lazy, weight = da.from_array(x, chunks=9000), da.from_array(w, chunks=9000)
+    for weights, memory in (({}, {}), ({"sample_weight": weight}, {"sample_weight": w})):
+        found = scale.loss_interval(lazy, **weights, gather=1000, rng=0, **HERE)
+        here = ce.loss_interval(x, **memory, method="normal")
+        assert found.mean == pytest.approx(here.mean) and found.high - found.low == pytest.approx(here.high - here.low, rel=.1)
 
 
 def test_failures_are_whole(scored, tmp_path):
@@ -153,27 +291,110 @@ def test_failures_are_whole(scored, tmp_path):
     dd.from_pandas(frame, npartitions=4).to_parquet(tmp_path / "p")
     victim = sorted((tmp_path / "p").glob("*.parquet"))[2]
     content = victim.read_bytes()
-    victim.write_bytes(content[: len(content) // 2])
-    with pytest.raises(Exception, match="(?i)parquet|part|magic|corrupt"):
-        scale.confusion_counts("y", "rule", data=str(tmp_path / "p"), **HERE)
+
+    def count():
+        return scale.confusion_counts("y", "rule", data=tmp_path / "p", **HERE)
+    for broken in (content[: len(content) // 2], content[:50] + b"\0" * (len(content) - 8000) + content[len(content) - 7950:], b""):
+        victim.write_bytes(broken)
+        with pytest.raises(ValueError, match=f"{victim.name} cannot be read"):
+            count()
     victim.write_bytes(content)
-    assert scale.confusion_counts("y", "rule", data=str(tmp_path / "p"), **HERE) == ce.confusion_counts(frame["y"], frame["rule"])
-    victim.unlink()
-    lazy = dd.from_pandas(frame, npartitions=3)
+    assert count() == ce.confusion_counts(frame["y"], frame["rule"]), "a second run starts clean"
+
+
+class Reader:
+    "A column that no block may be read of: errors come before the work."
+
+    def __init__(self, frame):
+        self.lazy = dd.from_pandas(frame, npartitions=3).map_partitions(self.refuse, meta=frame.iloc[:0])
+
+    @staticmethod
+    def refuse(part):
+        raise AssertionError("work has started")
+
+
+def test_bad_input_is_refused(scored, tmp_path):
+    folder, frame = scored
+    lazy, unread = dd.from_pandas(frame, npartitions=3), Reader(frame).lazy
+    mixed = dd.concat([dd.from_pandas(pd.DataFrame({"y": [0, 1], "d": [1, 1]}), npartitions=1),
+                       dd.from_pandas(pd.DataFrame({"y": ["0", "1"], "d": ["1", "1"]}), npartitions=1)])
+    p3 = da.ones((6, 3), chunks=3) / 3
+    two = {"one": [["one", "two", "one"]]}
     cases = [
-        (lambda: scale.confusion_counts("y", "rul", data=lazy, **HERE), "did you mean .*'rule'"),
+        (lambda: scale.confusion_counts("y", "rul", data=unread, **HERE), "did you mean .*'rule'"),
         (lambda: scale.confusion_counts("y", "rul", data=str(folder), **HERE), "did you mean .*'rule'"),
-        (lambda: scale.confusion_counts("y", "rule", data=str(tmp_path / "nowhere"), **HERE), "cannot be read as parquet"),
+        (lambda: scale.confusion_counts("y", "rule", data=str(tmp_path / "nowhere"), **HERE), "no parquet files at .*nowhere"),
+        (lambda: scale.confusion_counts("y", "rule", data=str(tmp_path), **HERE), "no parquet files at"),
+        (lambda: scale.confusion_counts("y", frame["rule"], data=lazy, **HERE), "decisions: with data=, the name of a column"),
         (lambda: scale.confusion_counts(frame["y"], frame["rule"], **HERE), "Dask arrays or series"),
+        (lambda: scale.confusion_counts(lazy["y"], frame["rule"], **HERE), "decisions: a Series beside Dask collections"),
         (lambda: scale.confusion_counts(lazy["y"], lazy["rule"].repartition(npartitions=2), **HERE), "differ in number"),
-        (lambda: scale.confusion_counts(da.ones(4, chunks=2), da.ones(5, chunks=3), **HERE), "5 rows, but y_true has 4"),
+        (lambda: scale.confusion_counts(da.ones(4, chunks=2), da.ones(5, chunks=3), **HERE), "5 rows, but the first argument has 4"),
+        (lambda: scale.confusion_counts(chunked(np.ones(4), (2, 2), True), chunked(np.ones(4), (1, 3), True), **HERE), "block 0: .*cut alike"),
+        (lambda: scale.confusion_counts(mixed["y"], mixed["d"], **HERE), "text and numbers"),
         (lambda: scale.confusion_counts("y", "rule", classes=["no"], data=lazy, **HERE), "label 'yes' is not in"),
+        (lambda: scale.interval("y", "rule", [[0, 1], [1, 0]], data=lazy, **HERE), "label 'no' is not in"),
+        (lambda: scale.confusion_counts("y", "rule", data=lazy.assign(rule=None), **HERE), r"rule: missing values in partition \d"),
         (lambda: scale.threshold_counts(da.from_array([0, 1], chunks=1), da.from_array([.1, np.nan], chunks=1), bins=3, **HERE), "NaN"),
-        (lambda: scale.threshold_counts("y", "one", data=lazy, bins=[2, 1], **HERE), "ascending edges"),
-        (lambda: scale.confusion_counts("y", "rule", data=dd.from_pandas(frame.assign(rule=None), npartitions=2), **HERE), "missing values")]
+        (lambda: scale.threshold_counts("y", "one", data=unread, bins=[2, 1], **HERE), "ascending edges"),
+        (lambda: scale.threshold_counts("y", "one", data=lazy, bins=5, **HERE), "say which label is positive"),
+        (lambda: scale.best_threshold("y", "one", [[1, 0], [0, 1]], data=unread, **HERE), "columns swapped"),
+        (lambda: scale.evaluate("y", {"m": ["one", "two", "one"]}, COSTS, data=unread, **HERE), r"models\['m'\]: 3 columns, but the costs have 2 classes"),
+        (lambda: scale.evaluate(da.ones(6, chunks=3), {"m": p3}, COSTS, **HERE), "3 columns, but the costs have 2 classes"),
+        (lambda: scale.evaluate("y", {}, COSTS, data=unread, **HERE), "at least one is needed"),
+        (lambda: scale.evaluate("y", two, COSTS, data=unread, **HERE), "with data=, the name of a column|1 columns"),
+        (lambda: scale.evaluate("y", {"m": "one"}, COSTS, data=lazy, sample_weight="two", gather=10, **HERE), "sample_weight: 30000 rows are more"),
+        (lambda: scale.evaluate("y", {"m": "one"}, {"fp": 1, "fn": "two", "classes": ["no", "yes"]}, data=lazy, gather=10, **HERE), "cost fn: 30000 rows"),
+        (lambda: scale.losses("y", "rule", {"fp": 1, "fm": "one"}, data=lazy), "did you mean"),
+        (lambda: scale.fit_calibrator("one", "y", log=True, data=lazy, **HERE), "a column for each class"),
+        (lambda: scale.loss_interval(da.from_array([1., np.inf], chunks=1), gather=0, **HERE), "NaN or infinite")]
     for call, message in cases:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_parquet_files_are_looked_at_before_any_work(tmp_path):
+    frame = pd.DataFrame({"y": [0, 1, 1], "d": [1, 1, 0], "s": [.1, .5, .9]})
+
+    def write(name, part):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        part.to_parquet(tmp_path / name, row_group_size=2)
+    write("a/g=x/1.parquet", frame)
+    write("a/g=y/2.parquet", frame.astype({"y": "int8", "s": "float32"}))
+    (tmp_path / "a/_SUCCESS").write_text("")
+    both = pd.concat([frame, frame])
+    want = ce.confusion_counts(both["y"], both["d"])
+    for path in (tmp_path / "a", f"{tmp_path}/a/*/*.parquet", f"file://{tmp_path}/a", [f"{tmp_path}/a/g=x/1.parquet", f"{tmp_path}/a/g=y/2.parquet"]):
+        assert scale.confusion_counts("y", "d", data=path, **HERE) == want
+    by_folder = scale.confusion_counts("y", "d", groups="g", data=tmp_path / "a", **HERE)
+    assert set(by_folder) == {"x", "y"} and by_folder["x"] == ce.confusion_counts(frame["y"], frame["d"])
+    write("a/g=y/3.parquet", frame.astype({"y": str}))
+    with pytest.raises(ValueError, match="y: numbers in .*1.parquet, but text in .*3.parquet"):
+        scale.confusion_counts("y", "d", data=tmp_path / "a", **HERE)
+    write("a/g=y/3.parquet", frame[["y", "s"]])
+    with pytest.raises(ValueError, match="column.*'d'.* in .*3.parquet"):
+        scale.confusion_counts("y", "d", data=tmp_path / "a", **HERE)
+
+
+def test_other_file_systems():
+    fsspec = pytest.importorskip("fsspec")
+    frame = pd.DataFrame({"y": [0, 1, 1], "d": [1, 1, 0]})
+    with fsspec.open("memory://scored/part.parquet", "wb") as file:
+        frame.to_parquet(file)
+    assert scale.confusion_counts("y", "d", data="memory://scored", **HERE) == ce.confusion_counts(frame["y"], frame["d"])
+
+
+def test_unknown_divisions_and_types_that_differ_between_partitions(scored):
+    folder, frame = scored
+    lazy = dd.from_pandas(frame, npartitions=4).clear_divisions()
+    assert not lazy.known_divisions
+    assert scale.confusion_counts("y", "rule", data=lazy, **HERE) == ce.confusion_counts(frame["y"], frame["rule"])
+    numbers = frame.assign(y=(frame["y"] == "yes").astype(int))
+    parts = [numbers[:7000].astype({"y": "int8", "one": "float32"}), numbers[7000:].astype({"y": "bool"})]
+    lazy = dd.concat([dd.from_pandas(part, npartitions=2) for part in parts])
+    both = pd.concat([part.astype({"y": int, "one": float}) for part in parts])
+    found, here = scale.threshold_counts("y", "one", data=lazy, **HERE), ce.threshold_counts(both["y"], both["one"])
+    assert found == here
 
 
 def test_nobody_at_the_address():
@@ -184,25 +405,74 @@ def test_nobody_at_the_address():
 
 
 def slow_block(values):
-    time.sleep(.3)
+    time.sleep(.1)
     return values
 
 
-@pytest.mark.xdist_group("dask")
-def test_a_killed_worker_loses_nothing(scored):
+@pytest.fixture(scope="module")
+def client():
+    "Two local processes."
     distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local, distributed.Client(local) as client:
+        yield client
+
+
+def study(n_jobs):
+    "The correlation study on few predictions."
+    return ce.cost_correlation(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
+
+
+def reproductions(n_jobs):
+    "Two items of the scoreboard that need no data."
+    return pd.concat([r.table.assign(name=r.name, verdict=r.verdict) for r in reproduce.run(["bootstrap/table1", "expected_cost/section3.1"], jobs=n_jobs)])
+
+
+def classifier(n_jobs):
+    "Posteriors of a cost-sensitive classifier, calibrated on folds."
+    X, y = load_iris(return_X_y=True)
+    return pd.DataFrame(ce.CostSensitiveClassifier(GaussianNB(), 1 - np.eye(3), n_jobs=n_jobs).fit(X, y).predict_proba(X))
+
+
+SIMULATIONS = {"metric_study.cost_correlation": study, "reproduce.run": reproductions, "estimators.CostSensitiveClassifier": classifier}
+
+
+def with_workers():
+    "Public names of the package with a parameter for joblib's workers."
+    for info in pkgutil.iter_modules(cost_eval.__path__, "cost_eval."):
+        if info.name.rpartition(".")[2] in ("api", "__main__", "_modidx"):
+            continue
+        module = importlib.import_module(info.name)
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            if inspect.isfunction(thing) or inspect.isclass(thing) and thing.__init__ is not object.__init__:
+                if {"n_jobs", "jobs"} & set(inspect.signature(thing).parameters):
+                    yield f"{thing.__module__.removeprefix('cost_eval.')}.{name}"
+
+
+def test_every_simulation_with_workers_is_tried():
+    assert set(with_workers()) == SIMULATIONS.keys()
+
+
+@pytest.mark.xdist_group("dask")
+@pytest.mark.parametrize("name", SIMULATIONS)
+def test_simulations_run_on_dask_unchanged(name, client):
+    want = SIMULATIONS[name](1)
+    with joblib.parallel_config("dask"):
+        found = SIMULATIONS[name](2)
+    pd.testing.assert_frame_equal(found, want, check_exact=True)
+
+
+@pytest.mark.xdist_group("dask")
+def test_the_client_in_use_is_used_and_a_killed_worker_loses_nothing(scored, client):
     folder, frame = scored
     y, d = (frame[c].to_numpy() for c in ("y", "rule"))
+    assert scale.confusion_counts(*[da.from_array(v, chunks=9000) for v in (y, d)]) == ce.confusion_counts(y, d)
     lazy = [da.from_array(v, chunks=1000).map_blocks(slow_block, dtype=v.dtype) for v in (y, d)]
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, distributed.Client(cluster) as client:
-        pids = list(client.run(os.getpid).values())
-        import threading
-        threading.Timer(2.5, lambda: os.kill(pids[0], signal.SIGKILL)).start()
-        found = scale.confusion_counts(*lazy, scheduler=client)
-        after = list(client.run(os.getpid).values())
-        assert scale.confusion_counts(*[da.from_array(v, chunks=9000) for v in (y, d)]) == found, "the active client is used"
+    pids = list(client.run(os.getpid).values())
+    threading.Timer(.8, lambda: os.kill(pids[0], signal.SIGKILL)).start()
+    found = scale.confusion_counts(*lazy, scheduler=client)
     assert found == ce.confusion_counts(y, d)
-    assert pids[0] not in after, "the worker was killed in mid-run"
+    assert pids[0] not in client.run(os.getpid).values(), "the worker was killed in mid-run"
 
 
 def test_other_engines_hand_over_their_group_by(scored):
