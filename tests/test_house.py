@@ -1,6 +1,7 @@
 """The house: layout, packaging, arrows between modules, documentation, the state of the notebooks, and the scripts in .ci that keep them."""
 import ast
 import doctest
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -61,6 +62,7 @@ def module_name(file):
     return ".".join(file.relative_to(ROOT).with_suffix("").parts)
 
 
+@functools.cache
 def homes():
     "Module -> number of the notebook it comes from."
     found = {}
