@@ -20,17 +20,21 @@ from scipy import stats
 from .bootstrap import difference, independent_difference, interval, loss_difference, loss_interval
 from .confusion import BinaryCounts, threshold_counts
 from cost_eval.core import (
+    Kinds,
     Result,
     aligned,
     check_1d,
+    check_choice,
     check_confidence,
     check_costs,
+    check_posteriors,
     check_priors,
     check_range,
     check_weights,
     count_cells,
     encode,
     holm,
+    kinds,
     numbers,
     optional_import,
     order_of,
@@ -38,10 +42,16 @@ from cost_eval.core import (
 )
 from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, ExampleCosts
-from .decisions import AffineCalibrator, bayes_decisions, best_threshold, stratified_folds
+from cost_eval.decisions import (
+    AffineCalibrator,
+    bayes_decisions,
+    best_threshold,
+    reliability,
+    stratified_folds,
+)
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
-from .plotting import COLORS, ensure_axes, label_lines
+from .plotting import COLORS, ensure_axes
 
 # %% ../nbs/60_report.ipynb #63507286
 @dataclass(frozen=True)
@@ -76,6 +86,14 @@ class _Case:
         return np.bincount(self.y, self.weight if self.repeated else None, self.costs.shape[0]).astype(
             np.int64
         )
+
+    @property
+    def effective_sizes(self) -> np.ndarray:
+        "(K,) how many equally weighted samples of each class would be as precise, at least 1."
+        if self.weight is None or self.repeated:
+            return np.maximum(self.samples_of_classes, 1)
+        squares = np.bincount(self.y, self.weight**2, self.costs.shape[0])
+        return np.maximum(self.class_sizes**2 / np.where(squares > 0, squares, 1), 1)
 
     @property
     def class_sizes(self) -> np.ndarray:
@@ -176,7 +194,7 @@ def _read_model(case: _Case, name: str, given) -> tuple[str, np.ndarray]:
             f"{argument}: {len(array)} values, but y_true has {n}; all models must see the same samples"
         )
     if array.ndim == 2:
-        return "posteriors", _check_posteriors(case, numbers(array, argument), argument)
+        return "posteriors", check_posteriors(array, K, name=argument)
     known = set(case.costs.decisions)
     if array.dtype.kind not in "f" or set(np.unique(array[:1000]).tolist()) <= known:
         if array.dtype.kind != "f" or set(np.unique(array).tolist()) <= known:
@@ -196,22 +214,6 @@ def _read_model(case: _Case, name: str, given) -> tuple[str, np.ndarray]:
         p = array.astype(float)
         return "posteriors", np.column_stack([1 - p, p])
     return "scores", array
-
-
-def _check_posteriors(case: _Case, p: np.ndarray, argument: str) -> np.ndarray:
-    "(N, K) rows that sum to 1."
-    K = case.costs.shape[0]
-    if p.shape[1] != K:
-        raise ValueError(
-            f"{argument}: {p.shape[1]} columns, but there are {K} classes {list(case.costs.classes)}"
-        )
-    off = ~((p >= 0).all(1) & (np.abs(p.sum(1) - 1) < 1e-3))
-    if off.any():
-        row = int(off.argmax())
-        raise ValueError(
-            f"{argument}: row {row} is no distribution over the classes ({p[row]}); normalise the rows"
-        )
-    return p
 
 # %% ../nbs/60_report.ipynb #b81ab643
 _FITTED = 50_000  # samples a calibration map is fitted to, at the most
@@ -462,50 +464,49 @@ def _differences(case: _Case, entries: list[_Entry]):
     ), list(notes)
 
 
-_UNITS = 5_000  # batches that are resampled where samples are too many to be resampled one by one
+_UNITS = 5_000  # batches that are resampled where kinds of samples are too many
 
 
-def _probability_best(case: _Case, entries: list[_Entry], n_resamples: int = 2000) -> np.ndarray:
-    "Share of bootstrap replicates in which each entry is the cheapest; ties are shared."
+def _units(case: _Case, entries: list[_Entry]) -> tuple[Kinds, np.ndarray]:
+    "What is resampled: kinds of samples, clusters, or batches of too many kinds; and each sample's place."
+    n = len(case.y)
+    if case.clusters is not None:
+        unit = np.unique(case.clusters, return_inverse=True)[1]
+    elif case.own is not None and n > 2 * _UNITS:
+        unit = case.rng.permutation(n) % _UNITS
+    else:
+        weight = np.ones(n) if case.weight is None or case.repeated else case.weight
+        paid = [e.decisions if case.own is None else case.losses(e.decisions) for e in entries]
+        unit, first = kinds([case.y, *paid, *([] if weight.min() == weight.max() else [weight])])
+        if len(first) <= 2 * _UNITS:
+            count = np.bincount(unit, case.weight if case.repeated else None).astype(np.int64)
+            stratum, shares = (case.y[first], case.priors) if case.shifted else (0 * first, np.ones(1))
+            return Kinds(count, weight[first], stratum, shares), unit
+        unit = case.rng.permutation(n) % _UNITS
+    mass = np.bincount(unit, case.case_weight())
+    return Kinds(np.ones(len(mass), np.int64), mass, np.zeros(len(mass), np.int64), np.ones(1)), unit
+
+
+def _means(case: _Case, unit: np.ndarray, columns) -> np.ndarray:
+    "(G, V) mean of each column in each unit, by weight."
     weight = case.case_weight()
-    weight = np.ones(len(case.y)) if weight is None else weight
-    unit, size = _units(case, entries)
-    totals = np.stack(
-        [np.bincount(unit, case.losses(e.decisions) * weight, len(size)) for e in entries], axis=1
-    )
-    mean = totals / size[:, None]
-    draws = case.rng.multinomial(size.sum(), size / size.sum(), n_resamples)
-    cost = draws @ mean
+    weight = np.ones(len(unit)) if weight is None else weight
+    mass = np.bincount(unit, weight)
+    sums = np.stack([np.bincount(unit, weight * column, len(mass)) for column in columns], axis=1)
+    return sums / np.where(mass > 0, mass, 1)[:, None]
+
+
+def _share_best(cost: np.ndarray) -> np.ndarray:
+    "(S,) share of the replicates (B, S) in which each is the cheapest; ties are shared."
     best = np.isclose(cost, cost.min(1, keepdims=True), rtol=1e-12, atol=0)
     return (best / best.sum(1, keepdims=True)).mean(0)
 
 
-def _units(case: _Case, entries: list[_Entry]) -> tuple[np.ndarray, np.ndarray]:
-    "What is resampled: clusters, distinct rows, samples or batches of samples; and how many of each."
-    if case.clusters is not None:
-        _, unit = np.unique(case.clusters, return_inverse=True)
-        return unit, np.ones(unit.max() + 1, np.int64)
-    if case.own is None and (case.weight is None or case.repeated):
-        unit = _distinct_rows(np.column_stack([case.y, *[e.decisions for e in entries]]))
-        size = np.bincount(unit, case.weight).astype(np.int64)
-        if len(size) <= 2 * _UNITS:
-            return unit, size
-    n = len(case.y)
-    unit = np.arange(n) if n <= 2 * _UNITS else case.rng.permutation(n) % _UNITS
-    return unit, np.ones(unit.max() + 1, np.int64)
-
-
-def _distinct_rows(rows: np.ndarray) -> np.ndarray:
-    "Which distinct row each row of small codes is."
-    key, size = np.zeros(len(rows), np.int64), 1
-    for column in rows.T:
-        high = int(column.max()) + 1
-        if size * high >= 2**62:
-            _, key = np.unique(key, return_inverse=True)
-            size = int(key.max()) + 1
-        key = key * high + column
-        size *= high
-    return np.unique(key, return_inverse=True)[1]
+def _probability_best(case: _Case, entries: list[_Entry], n_resamples: int = 2000) -> np.ndarray:
+    "Share of bootstrap replicates in which each entry is the cheapest."
+    sample, unit = _units(case, entries)
+    values = _means(case, unit, [case.losses(e.decisions) for e in entries])
+    return _share_best(np.concatenate([w @ values for _, w in sample.replicates(n_resamples, case.rng)]))
 
 # %% ../nbs/60_report.ipynb #a9f3c509
 def _group_tables(case: _Case, entries: list[_Entry]):
@@ -618,6 +619,8 @@ class Robustness(Result):
     cost : ndarray
         (models + 2, R, P) expected cost per case, in units of a false positive; the last two are the
         constant decisions
+    standard_error : ndarray
+        (models + 2, R, P) of the cost, each class's sample as large as it is
     cost_ratios : ndarray
         (R,) C_FN / C_FP
     prevalences : ndarray
@@ -633,6 +636,7 @@ class Robustness(Result):
     winner: np.ndarray
     sure: np.ndarray
     cost: np.ndarray
+    standard_error: np.ndarray
     cost_ratios: np.ndarray
     prevalences: np.ndarray
     models: tuple
@@ -685,12 +689,18 @@ def _robustness_words(found: Robustness) -> str:
     ends = found.cost_ratios[list(along_r)], found.prevalences[list(along_p)]
     r_words = _ends(*ends[0], found.cost_ratios, "{:.3g}")
     p_words = _ends(*(100 * ends[1]), 100 * found.prevalences, "{:.3g} %")
+    product = np.multiply.outer(found.cost_ratios, found.prevalences / (1 - found.prevalences))
+    order = np.argsort(product, axis=None)
+    line, own = product.ravel()[order], int(np.flatnonzero(order == i * len(found.prevalences) + j)[0])
+    k_words = _ends(*line[list(_run(found.winner.ravel()[order] == best, own))], line, "{:.3g}")
     return (
         f"With calibrated posteriors, at cost ratio {ratio:.3g} and prevalence {100 * prevalence:.3g} "
         f"% {name} is the cheapest; "
         f"its lead is {lead} the noise. "
         f"At this prevalence that holds for cost ratios {r_words}, at this cost ratio for prevalences "
         f"{p_words}. "
+        f"What decides is cost ratio times odds, here {ratio * prevalence / (1 - prevalence):.3g}: "
+        f"{name} is the cheapest for products {k_words}. "
         f"Over the whole map the winner is sure on {100 * found.sure.mean():.0f} % of the plane."
     )
 
@@ -731,16 +741,17 @@ def _levels(case: _Case, entry: _Entry, logs: np.ndarray | None, odds: np.ndarra
     return np.searchsorted(np.log(odds), -posterior_odds, side="left")
 
 
-def _error_rates(case: _Case, level: np.ndarray, other: np.ndarray, L: int) -> np.ndarray:
-    "(2, L) share of each class that both models decide wrong at each level."
-    weight = np.ones(len(level)) if case.weight is None else case.weight
-    sizes = case.class_sizes
-    rates = np.empty((2, L))
-    negative, positive = case.y == 0, case.y == 1
-    turn = np.maximum(level, other)  # both false alarms from here on
-    rates[0] = np.cumsum(np.bincount(turn[negative], weight[negative], L + 1))[:L] / sizes[0]
-    turn = np.minimum(level, other)  # both misses before this
-    rates[1] = 1 - np.cumsum(np.bincount(turn[positive], weight[positive], L + 1))[:L] / sizes[1]
+def _joint_rates(case: _Case, levels: list, L: int) -> np.ndarray:
+    "(S, S, 2, L) share of each class that two sets of decisions both get wrong, at each level."
+    S, rates = len(levels), np.empty((len(levels), len(levels), 2, L))
+    weight = np.ones(len(case.y)) if case.weight is None else case.weight
+    for c, both in ((0, np.maximum), (1, np.minimum)):  # alarms from the later on, misses before the earlier
+        own, mass = [level[case.y == c] for level in levels], weight[case.y == c]
+        for a in range(S):
+            for b in range(a, S):
+                turned = np.bincount(both(own[a], own[b]), mass, L + 1)
+                share = np.cumsum(turned)[:L] / case.class_sizes[c]
+                rates[a, b, c] = rates[b, a, c] = 1 - share if c else share
     return rates
 
 
@@ -749,44 +760,32 @@ def _map(
 ) -> Robustness:
     "The map from the levels: counts along one line of odds serve the whole plane."
     S, (r, p) = len(models), np.meshgrid(cost_ratios, prevalences, indexing="ij")
-    odds = np.geomspace((r * p / (1 - p)).min(), (r * p / (1 - p)).max(), 801)
-    place = np.clip(np.searchsorted(odds, r * p / (1 - p) * (1 - 1e-12)), 0, len(odds) - 1)
-    levels = [_levels(case, entry, logs, odds) for entry, logs in models]
-    both = np.empty((S, S, 2, len(odds)))
-    for a in range(S):
-        for b in range(a, S):
-            both[a, b] = both[b, a] = _error_rates(case, levels[a], levels[b], len(odds))
-    own = both[np.arange(S), np.arange(S)]
+    k = r * p / (1 - p)
+    odds = np.geomspace(k.min(), k.max(), 801)
+    place = np.clip(np.searchsorted(odds, k * (1 - 1e-12)), 0, len(odds) - 1)
+    constant = [np.full(len(case.y), level) for level in (len(odds), 0)]  # never positive, always positive
+    levels = [*(_levels(case, entry, logs, odds) for entry, logs, _ in models), *constant]
+    both = _joint_rates(case, levels, len(odds))
+    own = both[np.arange(S + 2), np.arange(S + 2)][:, :, place]
     weights = np.stack([1 - p, p * r])  # what an error of each class costs per case
-    cost = np.einsum("scrp,crp->srp", own[:, :, place], weights)
-    cost = np.concatenate([cost, (p * r)[None], (1 - p)[None]])
+    cost = np.einsum("scrp,crp->srp", own, weights)
+    sizes = case.effective_sizes[:, None, None]
+    error = np.sqrt(np.einsum("scrp,crp->srp", own * (1 - own), weights**2 / sizes))
     place_first = np.concatenate([cost[S:], cost[:S]]).argmin(0)  # a tie goes to the constant decision
     winner = np.where(place_first < 2, S + place_first, place_first - 2)
-    sure = _sure(case, both, cost, winner, place, weights)
-    return Robustness(
-        winner, sure, cost, cost_ratios, prevalences, tuple(e.model for e, _ in models), at, case.confidence
-    )
+    sure = _sure(case, both, cost, place, weights, sizes)
+    names = tuple(entry.model for entry, _, _ in models)
+    return Robustness(winner, sure, cost, error, cost_ratios, prevalences, names, at, case.confidence)
 
 
-def _sure(case: _Case, both, cost, winner, place, weights) -> np.ndarray:
+def _sure(case: _Case, both, cost, place, weights, sizes) -> np.ndarray:
     "Is the lead of the cheapest over the next larger than z standard errors of the paired difference?"
-    S, n = len(both), np.maximum(case.class_sizes, 1)
-    ordered = np.argsort(cost, axis=0, kind="stable")
-    first, second = ordered[0], ordered[1]
-    rates = np.zeros(
-        (S + 2, S + 2, 2, both.shape[-1])
-    )  # shares of each class both decide wrong, constants included
-    rates[:S, :S] = both
-    rates[S, S, 1] = rates[S + 1, S + 1, 0] = 1  # always negative misses all, always positive alarms all
-    for a in range(S):
-        rates[a, S, 1] = rates[S, a, 1] = both[a, a, 1]
-        rates[a, S + 1, 0] = rates[S + 1, a, 0] = both[a, a, 0]
+    first, second = np.argsort(cost, axis=0, kind="stable")[:2]
     variance = 0.0
     for c in range(2):
-        one, two = rates[first, first, c, place], rates[second, second, c, place]
-        shared = rates[first, second, c, place]
-        mean = one - two
-        variance = variance + weights[c] ** 2 * (one + two - 2 * shared - mean**2) / n[c]
+        one, two = both[first, first, c, place], both[second, second, c, place]
+        shared = both[first, second, c, place]
+        variance = variance + weights[c] ** 2 * (one + two - 2 * shared - (one - two) ** 2) / sizes[c]
     lead = np.take_along_axis(cost, second[None], 0)[0] - np.take_along_axis(cost, first[None], 0)[0]
     z = stats.norm.isf((1 - case.confidence) / 2)
     return lead > z * np.sqrt(np.maximum(variance, 0)) + 1e-15
@@ -810,7 +809,8 @@ def _plot_robustness(found: Robustness, ax):
     ax.contourf(x, y, ~found.sure, levels=[0.5, 1.5], colors="none", hatches=["////"])
     ax.contour(x, y, found.winner, levels=np.arange(0.5, len(shades)), colors="black", linewidths=0.6)
     ax.plot(found.at[1], found.at[0], "o", ms=9, mfc="white", mec="black", zorder=5)
-    for k in np.unique(found.winner):
+    share = np.bincount(found.winner.ravel()) / found.winner.size
+    for k in np.flatnonzero(share > 0.01):
         i, j = _label_place(found.winner == k)
         box = {"fc": "white", "ec": "none", "alpha": 0.85, "pad": 1.5}
         above = 2.2 if abs(np.log(x[j] / found.at[1])) < 2 and abs(np.log(y[i] / found.at[0])) < 0.7 else 1
@@ -938,22 +938,31 @@ class Report(Result):
         """
         return _uncertain(self, cost_sampler, n_draws, rng)
 
-    def plot(self, ax=None):
-        """The ladder as a picture: cost of every rung with its interval, between the best constant
-        decision and the oracle.
+    def plot(self, ax=None, *, panel=None):
+        """The report as a picture: all panels, or one.
 
         Parameters
         ----------
         ax : Axes, optional
-            where to draw the ladder; None: a figure of six panels with curves, ROC, precision-recall,
-            reliability and the map where the problem is binary
+            where to draw one panel
+        panel : str, optional
+            "ladder" (the default with `ax`), "differences" where there are several models, and for two
+            classes with one cost matrix "map", "cost curve", "decision curve", "roc",
+            "precision-recall", "reliability"; None without `ax`: all there are
 
         Returns
         -------
         Axes or Figure
-            the Axes given, or the new Figure
+            the Axes of the panel, or the new Figure
+
+        Raises
+        ------
+        ValueError
+            For a panel that there is none of.
         """
-        return _plot_ladder(self, ax) if ax is not None else _plot_report(self)
+        if ax is None and panel is None:
+            return _plot_report(self)
+        return _draw(self, "ladder" if panel is None else panel, ax)
 
     def to_dict(self) -> dict:
         "Everything as plain lists, numbers and strings, fit for JSON; undefined numbers are None."
@@ -1057,7 +1066,8 @@ def evaluate(
     fold, notes = _folds_or_note(case)
     entries, logs, thresholds = [], {}, {}
     for name, (kind, values) in read.items():
-        found, logs[name] = _entries(case, name, kind, values, fold)
+        found, calibrated = _entries(case, name, kind, values, fold)
+        logs[name] = calibrated, values if kind == "posteriors" else None
         entries += found
         thresholds |= _flat_range(case, name, kind, values)
     return _finish(case, entries, logs, thresholds, notes)
@@ -1084,7 +1094,7 @@ def _finish(case: _Case, entries: list[_Entry], logs: dict, thresholds: dict, no
         case.n,
         case.confidence,
         case,
-        tuple((e, logs[e.model]) for e in mains),
+        tuple((e, *logs[e.model]) for e in mains),
     )
 
 
@@ -1149,7 +1159,7 @@ def evaluate_counted(
         seen.add(name)
     if not entries:
         raise ValueError("decisions: at least one model is needed, a mapping from names to arrays")
-    return _finish(case, entries, dict.fromkeys(e.model for e in entries), {}, [])
+    return _finish(case, entries, dict.fromkeys((e.model for e in entries), (None, None)), {}, [])
 
 
 def _folds_or_note(case: _Case) -> tuple[np.ndarray | None, list[str]]:
@@ -1221,6 +1231,12 @@ def _caveats(case: _Case, mains: list[_Entry], ladder) -> list[str]:
     return notes
 
 
+def _said(value: float) -> str:
+    "Four digits, without an exponent as long as a sum of money is meant."
+    text = f"{value:.4g}"
+    return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e12 else text
+
+
 def _summary(report: Report) -> list[str]:
     "Sentences."
     ladder, best = report.ladder, report.best
@@ -1232,10 +1248,9 @@ def _summary(report: Report) -> list[str]:
     priors = ", ".join(f"{label} {100 * p:.3g} %" for label, p in zip(report.classes, report.priors))
     lines = [
         f"{report.n} samples; classes {priors}.",
-        f"{top['model']} is the cheapest: {row['cost']:.4g} per case ({level} interval "
-        f"{row['low']:.4g} to {row['high']:.4g}), "
-        f"{row['per_1000']:.4g} per 1,000 cases.",
-        f"{naive['model']} would cost {naive['cost']:.4g}; {top['model']} closes "
+        f"{top['model']} is the cheapest: {_said(row['cost'])} per case ({level} interval "
+        f"{_said(row['low'])} to {_said(row['high'])}), {_said(row['per_1000'])} per 1,000 cases.",
+        f"{naive['model']} would cost {_said(naive['cost'])}; {top['model']} closes "
         f"{100 * row['gap_closed']:.3g} % of the gap to an oracle.",
     ]
     if len(best) > 1:
@@ -1261,8 +1276,8 @@ def _lead_words(report: Report, top: str, level: str) -> str:
     sure = "That is outside the noise" if low > 0 else "That is inside the noise"
     chance = best.iloc[0]["probability_best"]
     return (
-        f"It saves {sign * pair['difference']:.4g} per case against {second} ({level} interval "
-        f"{low:.4g} to {high:.4g}, p = {pair['p_value']:.2g}, "
+        f"It saves {_said(sign * pair['difference'])} per case against {second} ({level} interval "
+        f"{_said(low)} to {_said(high)}, p = {pair['p_value']:.2g}, "
         f"adjusted {pair['adjusted']:.2g}). {sure}; resampled, {top} is the cheapest in "
         f"{100 * chance:.0f} % of the replicates."
     )
@@ -1275,26 +1290,14 @@ def _short_ladder(report: Report):
 
 
 def _tidy(ladder):
-    "One row a statistic."
-    pd = optional_import("pandas", extra="book")
-    ends = {"cost": ("low", "high"), "ops": ("ops_low", "ops_high")}
-    skip = {"model", "rule", "main", "low", "high", "ops_low", "ops_high"}
-    parts = []
-    for name in [c for c in ladder.columns if c not in skip]:
-        low, high = (ladder[c] if name in ends else np.nan for c in ends.get(name, ("", "")))
-        parts.append(
-            pd.DataFrame(
-                {
-                    "model": ladder["model"],
-                    "rule": ladder["rule"],
-                    "statistic": name,
-                    "value": ladder[name],
-                    "low": low,
-                    "high": high,
-                }
-            )
-        )
-    return pd.concat(parts, ignore_index=True)
+    "One row a statistic; cost and outperformance score with their intervals."
+    drop = ["main", "low", "high", "ops_low", "ops_high"]
+    tidy = ladder.drop(columns=drop, errors="ignore").melt(["model", "rule"], var_name="statistic")
+    for end in ("low", "high"):
+        known = {"cost": ladder[end], "ops": ladder.get("ops_" + end)}
+        parts = [known.get(name) for name in tidy["statistic"].drop_duplicates()]
+        tidy[end] = np.concatenate([np.full(len(ladder), np.nan) if p is None else p for p in parts])
+    return tidy
 
 # %% ../nbs/60_report.ipynb #ff2ccd40
 def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
@@ -1332,102 +1335,105 @@ def _uncertain(report: Report, cost_sampler, n_draws: int, rng):
     K, M = case.costs.shape
     if drawn.shape != (n_draws, K, M):
         raise ValueError(f"cost_sampler: returned shape {drawn.shape}, but {(n_draws, K, M)} is needed")
-    entries = [entry for entry, _ in report._models]
-    unit, size = _units(case, entries)
-    weight = case.case_weight()
-    share = np.stack(
-        [
-            np.stack([_share(unit, case.y, e.decisions, weight, len(size), k, K, M) for k in range(K)])
-            for e in entries
-        ]
-    )
-    draws = rng.multinomial(size.sum(), size / size.sum(), n_draws) / size
-    rates = np.einsum("bu,skmu->bskm", draws, share, optimize=True)
-    rates /= rates.sum((2, 3), keepdims=True)
-    cost = np.einsum("bskm,bkm->bs", rates, drawn)
-    best = np.isclose(cost, cost.min(1, keepdims=True), rtol=1e-12, atol=0)
+    entries = [entry for entry, _, _ in report._models]
+    sample, unit = _units(case, entries)
+    cells = np.stack([_means(case, unit, _in_cells(case, e)) for e in entries])  # (S, G, K M)
+    weights = np.concatenate([w for _, w in sample.replicates(n_draws, rng)])
+    cost = np.einsum("bg,sgc,bc->bs", weights, cells, drawn.reshape(n_draws, -1), optimize=True)
     tail = (1 - case.confidence) / 2
     low, high = np.quantile(cost, [tail, 1 - tail], axis=0)
-    columns = {
-        "model": [e.model for e in entries],
-        "probability_best": (best / best.sum(1, keepdims=True)).mean(0),
-    }
+    columns = {"model": [e.model for e in entries], "probability_best": _share_best(cost)}
     return pd.DataFrame({**columns, "cost": cost.mean(0), "low": low, "high": high})
 
 
-def _share(unit, y, decisions, weight, U: int, k: int, K: int, M: int) -> np.ndarray:
-    "(M, U) weight of the samples of class k by decision and unit."
-    of_class = y == k
-    mass = None if weight is None else weight[of_class]
-    return np.bincount(decisions[of_class] * U + unit[of_class], mass, M * U).reshape(M, U)
+def _in_cells(case: _Case, entry: _Entry):
+    "One after the other, which samples (N,) lie in each cell of the confusion matrix."
+    cell = case.y * case.costs.shape[1] + entry.decisions
+    return (cell == k for k in range(case.costs.array.size))
 
 # %% ../nbs/60_report.ipynb #3a8ad67f
+_MOST_MODELS = 6  # that a panel of curves shows
+
+
 def _plot_ladder(report: Report, ax):
     "Cost of every rung with its interval."
-    rungs = _short_ladder(report).reset_index(drop=True)
-    mains = set(
-        zip(report.ladder["model"][report.ladder["main"]], report.ladder["rule"][report.ladder["main"]])
-    )
+    rungs = _short_ladder(report)
+    main = report.ladder["main"][rungs.index]
+    known = rungs["rule"].isin(["constant", "knows the class"])
     if len(rungs) > 30:
-        rungs = rungs[
-            [
-                (m, r) in mains or r in ("constant", "knows the class")
-                for m, r in zip(rungs["model"], rungs["rule"])
-            ]
-        ]
-        rungs = rungs.reset_index(drop=True)
-    shown = rungs[
-        rungs["cost"] <= max(4 * rungs["cost"][rungs["rule"] == "constant"].min(), 1e-12)
-    ].reset_index(drop=True)
-    for k, row in shown.iterrows():
-        color = COLORS[0] if (row["model"], row["rule"]) in mains else COLORS[3]
-        ax.plot(
-            [row["low"], row["high"]], [k, k], color=color, ls="-", lw=5, alpha=0.6, solid_capstyle="butt"
-        )
+        rungs = rungs[main | known]
+    most = 4 * rungs["cost"][rungs["rule"] == "constant"].min()
+    rungs = rungs[rungs["cost"] <= max(most, 1e-12)]
+    for k, (place, row) in enumerate(rungs.iterrows()):
+        color = COLORS[0] if main[place] else COLORS[3]
+        ends = [row["low"], row["high"]]
+        ax.plot(ends, [k, k], color=color, ls="-", lw=5, alpha=0.6, solid_capstyle="butt")
         ax.plot(row["cost"], k, "o", color="black", ms=4)
     names = [
-        m if r in ("constant", "as given") else f"{m}: {r}" for m, r in zip(shown["model"], shown["rule"])
+        m if r in ("constant", "as given") else f"{m}: {r}" for m, r in zip(rungs["model"], rungs["rule"])
     ]
-    ax.set(yticks=range(len(shown)), yticklabels=names, xlabel="cost per case")
+    ax.set(yticks=range(len(names)), yticklabels=names, xlabel="cost per case")
     ax.set_title(f"the ladder, {100 * report.confidence:g} % intervals", fontsize=10)
     return ax
 
 
-def _scores_of(report: Report) -> list:
-    "(name, log odds) of the models that have calibrated posteriors."
-    return [(entry.model, logs[:, 1] - logs[:, 0]) for entry, logs in report._models if logs is not None]
+def _plot_differences(report: Report, ax):
+    "Each pair of models, or each against the cheapest where there are many: difference and interval."
+    pairs = report.differences
+    if len(pairs) > 12:
+        top = report.best.loc[report.best["cost"].idxmin(), "model"]
+        pairs = pairs[(pairs["first"] == top) | (pairs["second"] == top)]
+        pairs = pairs.loc[pairs["difference"].abs().sort_values().index[:12]]
+    for k, row in enumerate(pairs.to_dict("records")):
+        ax.plot(
+            [row["low"], row["high"]], [k, k], color=COLORS[0], ls="-", lw=5, alpha=0.6, solid_capstyle="butt"
+        )
+        ax.plot(row["difference"], k, "o", color="black", ms=4)
+    ax.axvline(0, color="0.4", ls="--", lw=1)
+    names = [f"{a}\nminus {b}" for a, b in zip(pairs["first"], pairs["second"])]
+    ax.set(yticks=range(len(names)), yticklabels=names, ylim=(-0.7, len(names) - 0.3), xlabel="cost per case")
+    ax.locator_params(axis="x", nbins=5)
+    ax.set_title("differences, paired", fontsize=10)
+    return ax
 
 
 def _curves(report: Report) -> dict:
-    "Counts at all thresholds of each model, as shares of the deployment."
+    "Counts at all thresholds of each model, as shares of the deployment, as fine as a figure shows."
     case, found = report._case, {}
-    for name, score in _scores_of(report)[:6]:
+    for entry, logs, _ in _scored(report):
+        score = logs[:, 1] - logs[:, 0]
         counts = threshold_counts(case.y == 1, score, sample_weight=case.case_weight()).counts
         along = np.cumsum(np.r_[0, np.hypot(np.diff(counts.fpr), np.diff(counts.tpr))])
-        seen = np.unique(np.searchsorted(along, np.linspace(0, along[-1], 800)))  # as fine as a figure shows
-        found[name] = counts[np.minimum(seen, len(along) - 1)]
+        seen = np.unique(np.searchsorted(along, np.linspace(0, along[-1], 800)))
+        found[entry.model] = counts[np.minimum(seen, len(along) - 1)]
     return found
 
 
-def _plot_roc(report: Report, curves: dict, ax):
+def _scored(report: Report) -> list:
+    "The models that have calibrated posteriors, the first few."
+    return [model for model in report._models if model[1] is not None][:_MOST_MODELS]
+
+
+def _plot_roc(report: Report, ax):
     "ROC curves with the cheapest isocost line of each."
     slope = (1 - report.priors[1]) / (report.priors[1] * report.costs.cost_ratio)
-    for k, (name, c) in enumerate(curves.items()):
+    for k, (name, c) in enumerate(_curves(report).items()):
         ax.plot(c.fpr, c.tpr, color=COLORS[k], ls="-", lw=1.5, label=name)
         best = int(np.argmax(c.tpr - slope * c.fpr))
         ax.plot(c.fpr[best], c.tpr[best], "o", color=COLORS[k], ms=6)
         x = np.array([0, 1])
         ax.plot(x, c.tpr[best] + slope * (x - c.fpr[best]), color=COLORS[k], ls=":", lw=1)
     ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="false positive rate", ylabel="true positive rate")
+    ax.legend(loc="lower right", fontsize=8)
     ax.set_title("ROC; dotted: equal cost", fontsize=10)
     return ax
 
 
-def _plot_precision_recall(report: Report, curves: dict, ax):
+def _plot_precision_recall(report: Report, ax):
     "Precision against recall, with the isocost contour through each model's cheapest point."
     ratio = report.costs.cost_ratio
     recall = np.linspace(1e-3, 1, 300)
-    for k, (name, c) in enumerate(curves.items()):
+    for k, (name, c) in enumerate(_curves(report).items()):
         ax.plot(c.tpr[1:], c.precision[1:], color=COLORS[k], ls="-", lw=1.5, label=name)
         score = (c.fp + ratio * c.fn) / c.p
         best = int(np.argmin(score))
@@ -1437,84 +1443,123 @@ def _plot_precision_recall(report: Report, curves: dict, ax):
             contour = np.where(alarms >= 0, recall / (recall + alarms), np.nan)
         ax.plot(recall, contour, color=COLORS[k], ls=":", lw=1)
     ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
+    ax.legend(loc="lower left", fontsize=8)
     ax.set_title("precision and recall; dotted: equal cost", fontsize=10)
     return ax
 
 
-def _plot_cost_curves(report: Report, ax):
-    "Expected cost against the prevalence, with bands; the constant decisions as thin lines."
-    found = report.robustness(cost_ratios=report.costs.cost_ratio * np.array([1, 1.0001]))
-    at, unit = found.prevalences, report.costs.error_costs[0]
-    sizes = report._case.class_sizes
-    for k, name in enumerate(found.models[:6]):
-        cost = unit * found.cost[k, 0]
-        share = np.clip(cost / (unit * np.maximum((1 - at), at * report.costs.cost_ratio)), 0, 1)
-        error = (
-            unit
-            * np.maximum(1 - at, at * report.costs.cost_ratio)
-            * np.sqrt(share * (1 - share) / sizes.sum())
-        )
-        ax.plot(at, cost, color=COLORS[k], ls="-", lw=1.5, label=name)
-        ax.fill_between(at, cost - 2 * error, cost + 2 * error, color=COLORS[k], alpha=0.2, lw=0)
-    for k, name in ((-2, "always negative"), (-1, "always positive")):
-        ax.plot(at, unit * found.cost[k, 0], color="0.5", ls="--", lw=0.8)
-    ax.axvline(report.priors[1], color="0.3", ls=":", lw=1)
-    top = 2.5 * unit * found.cost[: len(found.models), 0].max()
-    ax.set(xscale="logit", xlabel="prevalence", ylabel="cost per case", ylim=(0, top))
-    ax.set_title("cost curve; dashed: constant decisions", fontsize=10)
-    return label_lines(ax)
-
-
-def _plot_calibration(report: Report, ax):
-    "Reliability of the models' posteriors after calibration."
-    ax.plot([0, 1], [0, 1], color="0.6", ls=":", lw=1)
-    case = report._case
-    for k, (name, score) in enumerate(_scores_of(report)[:6]):
-        p = 1 / (1 + np.exp(-score))
-        edges = np.unique(np.quantile(p, np.linspace(0, 1, 11)[1:-1]))
-        group = np.searchsorted(edges, p)
-        size = np.bincount(group)
-        used = size > 0
-        mean, share = (
-            np.bincount(group, p)[used] / size[used],
-            np.bincount(group, case.y == 1)[used] / size[used],
-        )
-        ax.plot(mean, share, "o-", color=COLORS[k], ms=4, lw=1, label=name)
-    ax.set(
-        xlim=(-0.02, 1.02),
-        ylim=(-0.02, 1.02),
-        xlabel="mean posterior, calibrated",
-        ylabel="share of positives",
+def _line_of_map(report: Report, cost_ratios, prevalences) -> Robustness:
+    "One row or one column of the map."
+    at = report.costs.cost_ratio, float(report.priors[1])
+    return _map(
+        report._case, list(report._models), np.atleast_1d(cost_ratios), np.atleast_1d(prevalences), at
     )
-    ax.set_title("reliability", fontsize=10)
+
+
+def _plot_lines(ax, x, values, errors, names, z: float):
+    "A line and a band for each of the first models; the two constant decisions, dashed."
+    for k, name in enumerate(names[:_MOST_MODELS]):
+        ax.plot(x, values[k], color=COLORS[k], ls="-", lw=1.5, label=name)
+        ax.fill_between(
+            x, values[k] - z * errors[k], values[k] + z * errors[k], color=COLORS[k], alpha=0.2, lw=0
+        )
+    for constant in values[-2:]:
+        ax.plot(x, constant, color="0.5", ls="--", lw=0.8)
+
+
+def _plot_cost_curves(report: Report, ax):
+    "Cost, as a share of the better constant decision's, against the prevalence: a row of the map."
+    odds = np.geomspace(1e-2, 1e2, 200) * report.priors[1] / (1 - report.priors[1])
+    found = _line_of_map(report, report.costs.cost_ratio, odds / (1 + odds))
+    cost, z = found.cost[:, 0], stats.norm.isf((1 - report.confidence) / 2)
+    least = cost[-2:].min(0)
+    _plot_lines(ax, found.prevalences, cost / least, found.standard_error[:, 0] / least, found.models, z)
+    ax.axvline(report.priors[1], color="0.3", ls=":", lw=1)
+    ax.set(xscale="logit", xlabel="prevalence", ylabel="cost (1: no model)", ylim=(0, 1.6))
+    ax.legend(fontsize=8)
+    ax.set_title("cost curve; dashed: constant decisions", fontsize=10)
+    ax.minorticks_off()
     return ax
 
 
-def _is_binary(report: Report) -> bool:
-    return report._case.costs.shape == (2, 2) and report._case.own is None and _has_ratio(report.costs)
+def _plot_decision_curves(report: Report, ax):
+    "Net benefit against the threshold probability 1/(1 + cost ratio): a column of the map."
+    prevalence, own = report.priors[1], 1 / (1 + report.costs.cost_ratio)
+    threshold = np.linspace(min(1, 4 * max(own, prevalence)), 0, 201)[1:-1]
+    found = _line_of_map(report, 1 / threshold - 1, prevalence)
+    unit, z = threshold / (1 - threshold), stats.norm.isf((1 - report.confidence) / 2)
+    benefit, error = prevalence - unit * found.cost[..., 0], unit * found.standard_error[..., 0]
+    _plot_lines(ax, threshold, benefit, error, found.models, z)
+    ax.axvline(own, color="0.3", ls=":", lw=1)
+    ax.set(xlabel="threshold probability", ylabel="net benefit", ylim=(-0.15 * prevalence, 1.05 * prevalence))
+    ax.set_title("decision curve; dashed: all, none", fontsize=10)
+    ax.legend(fontsize=8)
+    return ax
+
+
+def _plot_calibration(report: Report, ax):
+    "Reliability of the posteriors as they were handed over, and after calibration (dotted)."
+    ax.plot([0, 1], [0, 1], color="0.6", ls="-", lw=0.8)
+    positive = report._case.y == 1
+    for k, (entry, logs, raw) in enumerate(_scored(report)):
+        calibrated = 1 / (1 + np.exp(logs[:, 0] - logs[:, 1]))
+        for p, style in ((None if raw is None else raw[:, 1], "o-"), (calibrated, ".:")):
+            if p is not None:
+                found = reliability(positive, p, bins=10)
+                label = entry.model if style == "o-" or raw is None else None
+                ax.plot(found.predicted, found.observed, style, color=COLORS[k], ms=4, lw=1, label=label)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="mean posterior", ylabel="share of positives")
+    ax.legend(fontsize=8)
+    ax.set_title("reliability; dotted: calibrated", fontsize=10)
+    return ax
+
+
+_PANELS = {
+    "ladder": (_plot_ladder, "cost of every constant decision, model and rule with intervals"),
+    "map": (
+        lambda report, ax: report.robustness().plot(ax),
+        "the cheapest model by prevalence and cost ratio",
+    ),
+    "differences": (_plot_differences, "differences in cost of pairs of models with intervals"),
+    "cost curve": (_plot_cost_curves, "cost of each model by prevalence with bands"),
+    "decision curve": (_plot_decision_curves, "net benefit of each model by threshold with bands"),
+    "roc": (_plot_roc, "true against false positive rates with lines of equal cost"),
+    "precision-recall": (_plot_precision_recall, "precision against recall with contours of equal cost"),
+    "reliability": (_plot_calibration, "share of positives by mean posterior"),
+}
+
+
+def _panels(report: Report) -> list[str]:
+    "Which panels there is something to see on."
+    case, shown = report._case, ["ladder"]
+    if case.costs.shape == (2, 2) and case.own is None and _has_ratio(case.costs):
+        shown.append("map")
+    shown += ["differences"] if len(report.differences) else []
+    if "map" in shown:
+        shown += ["cost curve", "decision curve"]
+        shown += ["roc", "precision-recall", "reliability"] if _scored(report) else []
+    return shown
+
+
+def _draw(report: Report, panel: str, ax=None):
+    "One panel, on new axes if there are none."
+    check_choice(panel, tuple(_PANELS), "panel")
+    if panel not in _panels(report):
+        raise ValueError(f"panel: this report has no {panel!r}; it has {', '.join(_panels(report))}")
+    return _PANELS[panel][0](report, ensure_axes(ax, figsize=(6.2, 4.2)))
 
 
 def _plot_report(report: Report):
-    "The whole figure."
+    "All panels, three in a row, the ladder as wide as two."
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
-    if not _is_binary(report):
-        figure = figure_class(figsize=(8, 1.2 + 0.32 * min(len(report.ladder), 30)), layout="constrained")
-        _plot_ladder(report, figure.subplots())
-        return figure
-    figure = figure_class(figsize=(13, 8), layout="constrained")
-    axes = figure.subplots(2, 3)
-    _plot_ladder(report, axes[0, 0])
-    _plot_cost_curves(report, axes[0, 1])
-    report.robustness().plot(axes[0, 2])
-    curves = _curves(report)
-    if curves:
-        _plot_roc(report, curves, axes[1, 0])
-        _plot_precision_recall(report, curves, axes[1, 1])
-        _plot_calibration(report, axes[1, 2])
-        label_lines(axes[1, 1])
-    else:
-        for ax in axes[1]:
-            ax.set_axis_off()
+    shown = _panels(report)
+    places = ["ladder", *shown]
+    rows = [places[i : i + 3] + ["."] * (3 - len(places[i : i + 3])) for i in range(0, len(places), 3)]
+    first = max(3.8, 1 + 0.26 * min(len(report.ladder), 30))
+    heights = [first, *[3.8] * (len(rows) - 1)]
+    figure = figure_class(figsize=(13, sum(heights)), layout="constrained")
+    for panel, ax in figure.subplot_mosaic(rows, height_ratios=heights, width_ratios=[1, 1, 1.3]).items():
+        _draw(report, panel, ax)
     return figure
 
 # %% ../nbs/60_report.ipynb #e855fc85
@@ -1524,12 +1569,19 @@ def _frame_html(frame) -> str:
     return text + (f"<p>{len(frame) - 200} more rows.</p>" if len(frame) > 200 else "")
 
 
-def _figure_html(figure, alt: str) -> str:
-    "A figure as an image inside the page."
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
-    data = base64.b64encode(buffer.getvalue()).decode()
-    return f'<img alt="{escape(alt)}" src="data:image/png;base64,{data}">'
+def _panels_html(report: Report, dpi: int = 100) -> str:
+    "Each panel as an image inside the page, as many beside each other as there is room for."
+    figure_class = optional_import("matplotlib.figure", extra="book").Figure
+    found = []
+    for panel in _panels(report):
+        rungs = min(len(report.ladder), 30) if panel == "ladder" else 0
+        figure = figure_class(figsize=(6.2, max(4.2, 1 + 0.24 * rungs)))
+        _draw(report, panel, figure.subplots())
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight", metadata={"Software": None})
+        data = base64.b64encode(buffer.getvalue()).decode()
+        found.append(f'<img alt="{_PANELS[panel][1]}" src="data:image/png;base64,{data}">')
+    return f'<div class="panels">{"".join(found)}</div>'
 
 
 _PAGE_STYLE = """
@@ -1538,17 +1590,18 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 74rem; margin: 2rem auto
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 td, th { padding: .2rem .6rem; border-bottom: 1px solid #8885; text-align: right; }
 td:first-child, th:first-child { text-align: left; }
-.wide { overflow-x: auto; } img { max-width: 100%; background: white; }
+.wide { overflow-x: auto; }
+.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(30rem, 100%), 1fr)); gap: 1rem; }
+img { width: 100%; background: white; }
 """
 
 
 def _page(report: Report) -> str:
     "The whole page."
     parts = ["<h1>What the predictions cost</h1>", *(f"<p>{escape(line)}</p>" for line in _summary(report))]
-    if _is_binary(report):
+    if "map" in _panels(report):
         parts.append(f"<p>{escape(report.robustness().words())}</p>")
-    alt = "Ladder of costs; for two classes also cost curves, map of the cheapest model, ROC, reliability."
-    parts.append(_figure_html(_plot_report(report), alt))
+    parts.append(_panels_html(report))
     tables = {
         "The costs": report.costs.to_frame().reset_index(),
         "The ladder": report.ladder.drop(columns="main"),

@@ -182,7 +182,7 @@ def test_the_map_knows_what_is_noise(case):
     y1, y0 = y == "ill", y == "well"
     sample = np.random.default_rng(0)
     cost = []
-    entry, logs = z._models[0]
+    _, logs, _ = z._models[0]
     decided = logs[:, 1] - logs[:, 0] + np.log(8) > 0
     wrong = {"good": np.where(y1, ~decided, decided), "rule": np.where(y1, models["rule"] == "home", models["rule"] == "treat")}
     for _ in range(600):
@@ -243,7 +243,7 @@ def test_identities():
 Y, P = [0, 1, 0, 1], [.1, .9, .2, .8]
 BAD = {
     "lengths": (lambda: evaluate(Y, {"a": P[:3]}, COSTS.array), r"models\['a'\]: 3 values"),
-    "no distribution": (lambda: evaluate(Y, {"a": np.ones((4, 2))}, COSTS.array), "row 0 is no distribution"),
+    "no distribution": (lambda: evaluate(Y, {"a": np.ones((4, 2))}, COSTS.array), "row 0 sums to 2"),
     "labels": (lambda: evaluate(Y, {"a": P}, COSTS), "y_true: label 0 is not in the costs' classes"),
     "decisions": (lambda: evaluate(Y, {"a": ["x"] * 4}, COSTS.array), "label 'x' is not in the costs' decisions"),
     "missing": (lambda: evaluate(Y, {"a": [.1, np.nan, .2, .3]}, COSTS.array), "NaN at position 1"),
