@@ -45,7 +45,7 @@ COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, a
            ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 BINARY = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult,
           ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.MatMult: ast.Mult, ast.BitXor: ast.BitAnd}
-DRAWING = ("plot", "explore", "draw", "_plot", "_draw", "_explore", "_repr_", "__repr__", "to_html")  # judged by eye, not by tests
+DRAWING = ("plot", "explore", "draw", "_plot", "_draw", "_explore", "_move", "_start", "_repr_", "__repr__", "to_html")  # judged by eye, not by tests
 
 
 # ---- the changes

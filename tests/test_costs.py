@@ -121,6 +121,8 @@ BAD = {
     "transposed array": (lambda: check_costs(FRAME.to_numpy().T, K=2), "2 classes"),
     "priors that do not sum to 1": (lambda: check_priors([.3, .3]), "sum to 0.6, not 1"),
     "negative prior": (lambda: check_priors([-.5, 1.5]), "not negative"),
+    "a single prior": (lambda: check_priors(.5, 2), "2 priors, one per class"),
+    "a single prior, K unknown": (lambda: check_priors(.5), "one prior per class"),
     "too few priors": (lambda: check_priors([.5, .5], 3), "3 priors"),
     "NaN prior": (lambda: check_priors([np.nan, 1]), "finite"),
 }
