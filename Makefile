@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 MAKE_PY = @$(PYTHON) .ci/make.py
-export STACK FULL
+export STACK FULL EDIT
 
 .PHONY: help book test mutants lab site bench notebooks clean
 
@@ -20,7 +20,7 @@ mutants:  ## install, change the numeric modules at random and see whether a tes
 	$(MAKE_PY) env test
 	$(MAKE_PY) run python .ci/mutants.py $(if $(N),-n $(N)) $(if $(SEED),--seed $(SEED)) $(MODULES)
 
-lab:  ## install, open the notebooks in JupyterLab
+lab:  ## install, open a working copy of the notebooks in JupyterLab; EDIT=1 opens the notebooks themselves
 	$(MAKE_PY) env book
 	$(MAKE_PY) lab
 

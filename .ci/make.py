@@ -221,6 +221,48 @@ def site(*options):
     return "_docs/index.html"
 
 
+# ---- make lab
+
+LAB = ROOT / "build" / "lab"
+
+
+def lab(*arguments):
+    """JupyterLab on a working copy of the notebooks, so that reading and running them changes nothing that git watches."""
+    folder = ROOT / "nbs"
+    if os.environ.get("EDIT", "0") in ("", "0"):
+        folder = LAB / "notebooks"
+        for line in working_copy(ROOT / "nbs", folder):
+            say(line)
+        say("you read a copy, in %s; to edit the notebooks themselves: make lab EDIT=1" % folder.relative_to(ROOT))
+    config = {"LabApp": {"news_url": None, "check_for_updates_class": "jupyterlab.NeverCheckForUpdate"}}  # nothing pops up
+    config["ServerApp"] = {"allow_root": True, "root_dir": str(folder)}
+    (LAB / "config").mkdir(parents=True, exist_ok=True)
+    (LAB / "config" / "jupyter_lab_config.json").write_text(json.dumps(config))
+    env = surroundings()
+    env["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(LAB / "config"), *filter(None, [env.get("JUPYTER_CONFIG_PATH")])])
+    return subprocess.run([str(BIN / "jupyter"), "lab", "index.ipynb", *arguments], cwd=str(folder), env=env).returncode
+
+
+def working_copy(source, target):
+    """Bring the copy up to date: what the reader changed is kept, under another name once the original has changed as well."""
+    record = target.parent / "copied.json"
+    copied, lines = json.loads(record.read_text()) if record.exists() else {}, []
+    target.mkdir(parents=True, exist_ok=True)
+    for file in sorted(source.glob("[!_.]*")):
+        mine, digest = target / file.name, hashlib.sha256(file.read_bytes()).hexdigest()
+        touched = mine.exists() and hashlib.sha256(mine.read_bytes()).hexdigest() != copied.get(file.name)
+        if touched and copied.get(file.name) == digest:
+            continue
+        if touched:
+            kept = mine.with_name("my_" + mine.name)
+            mine.replace(kept)
+            lines.append("%s has changed; yours is %s" % (mine.name, kept.name))
+        shutil.copyfile(str(file), str(mine))
+        copied[file.name] = digest
+    record.write_text(json.dumps(copied))
+    return lines
+
+
 # ---- make test
 
 LEFT_OUT = []  # lines on what a run did not do, for the end of the summary
@@ -340,8 +382,7 @@ def main(command, *arguments):
     if command == "run":  # a program of the virtual environment, in the same surroundings as the steps
         return subprocess.run([str(BIN / arguments[0]), *arguments[1:]], cwd=str(ROOT), env=surroundings()).returncode
     if command == "lab":
-        root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # JupyterLab refuses root otherwise
-        return main("run", "jupyter", "lab", "nbs/index.ipynb", *root, *arguments)
+        return lab(*arguments)
     return perform(command, arguments)
 
 

@@ -16,12 +16,14 @@ import warnings
 from configparser import ConfigParser
 from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urljoin
 
 HERE = Path(__file__).resolve().parent / "site"
 sys.path[0] = str(HERE)
 MATHJAX, WIDGETS = "sphinx-mathjax-offline", "widgetsnbextension"
 STEPS = ["Processing the notebooks", "Translating them", "Building the pages", "Writing _docs"]
+GENERATED = ("scoreboard", "reference")  # pages that no notebook makes: reading.py writes them
 
 
 class Failure(SystemExit):
@@ -41,7 +43,7 @@ class Project:
         config.read(self.root / "settings.ini", encoding="utf-8")
         self.cfg = config["DEFAULT"]
         self.nbs, self.docs, self.build = self.root / self.cfg["nbs_path"], self.root / self.cfg["doc_path"], self.root / "build/site"
-        self.reproduced = self.root / "_reproduced"
+        self.reproduced, self.processed = self.root / "_reproduced", self.root / "_proc"
         self.site_url = urljoin(self.cfg["doc_host"] + "/", self.cfg["doc_baseurl"])
         self.blob_url = f"{self.cfg['git_url']}/blob/{self.cfg['branch']}/"
         self.quarto = yaml.safe_load((self.root / "_quarto.yml").read_text(encoding="utf-8"))
@@ -49,14 +51,23 @@ class Project:
             raise Failure("nbs/_quarto.yml is missing; it holds one line: metadata-files: [nbdev.yml, ../_quarto.yml]")
 
     def sidebar(self):
-        "[(section, [(notebook stem, text or None)])] from _quarto.yml."
+        "[(section, entries)] from _quarto.yml; an entry is a page that may hold further ones."
         out = [("", [])]
         for item in self.quarto["website"]["sidebar"]["contents"]:
-            if isinstance(item, dict) and "section" in item:
+            if isinstance(item, dict) and "section" in item and "href" not in item:
                 out.append((item["section"], [sidebar_entry(e) for e in item["contents"]]))
             else:
-                out[-1 if not out[-1][0] else 0][1].append(sidebar_entry(item))
+                out[0][1].append(sidebar_entry(item))
         return out
+
+    def stems(self):
+        "Every page of the sidebar, in reading order."
+        return [stem for _, entries in self.sidebar() for entry in entries for stem in (entry.stem, *(e.stem for e in entry.entries))]
+
+    def board(self):
+        "The board that `cost-eval reproduce` wrote on this machine, if it has run."
+        file = self.reproduced / "scoreboard.csv"
+        return file if file.is_file() and (self.reproduced / "scoreboard.html").is_file() else None
 
     def notebooks(self):
         "Stems of the notebooks, in order."
@@ -82,11 +93,19 @@ def installed(name):
         return None
 
 
+class Entry(NamedTuple):
+    "A line of the sidebar, and the lines below it."
+    stem: str
+    text: str | None
+    entries: list
+
+
 def sidebar_entry(item):
     item = {"href": item} if isinstance(item, str) else item
-    if not str(item.get("href", "")).endswith(".ipynb"):
-        raise Failure(f"_quarto.yml: the sidebar holds notebooks and one level of sections, not {item}")
-    return item["href"].removesuffix(".ipynb"), item.get("text")
+    stem, _, suffix = str(item.get("href", "")).rpartition(".")
+    if suffix != "ipynb" and (suffix != "qmd" or stem not in GENERATED):
+        raise Failure(f"_quarto.yml: the sidebar holds notebooks and {', '.join(GENERATED)}, not {item}")
+    return Entry(stem, item.get("text") or item.get("section"), [sidebar_entry(e) for e in item.get("contents", [])])
 
 
 def page_name(stem):
@@ -96,9 +115,9 @@ def page_name(stem):
 
 def check_sidebar(project):
     "Every notebook in the sidebar and every entry a notebook: the complaints."
-    listed, there = [s for _, entries in project.sidebar() for s, _ in entries], project.notebooks()
+    listed, there = project.stems(), project.notebooks()
     names = [page_name(s) for s in there]
-    return [f"_quarto.yml lists {s}.ipynb, which does not exist" for s in listed if s not in there] \
+    return [f"_quarto.yml lists {s}.ipynb, which does not exist" for s in listed if s not in [*there, *GENERATED]] \
         + [f"{s}.ipynb is not in the sidebar of _quarto.yml" for s in there if s not in listed] \
         + [f"{s}.ipynb is in the sidebar twice" for s in sorted(set(listed)) if listed.count(s) > 1] \
         + [f"two notebooks make {n}.html" for n in sorted(set(names)) if names.count(n) > 1]
@@ -123,10 +142,10 @@ class ModuleIndex:
 
 
 def finish(project, pages):
-    "What both builds put beside the pages: llms.txt, the scoreboard, and nothing for Jekyll to do."
+    "What both builds put beside the pages: llms.txt, the board of this machine's run, and nothing for Jekyll to do."
     (project.docs / ".nojekyll").touch()
     (project.docs / "llms.txt").write_text(llms(project, pages), encoding="utf-8")
-    if scoreboard_page(project):
+    if project.board():
         shutil.copytree(project.reproduced, project.docs / "reproduced")
 
 
@@ -136,7 +155,8 @@ def llms(project, pages):
     lines = [f"# {project.cfg['title']}", "", f"> {project.cfg['description']}"]
     for section, entries in project.sidebar():
         lines += ["", f"## {section or 'Start'}", ""]
-        lines += [f"- [{p.title}]({project.site_url}/{p.name}.html): {p.description}" for s, _ in entries if (p := by_stem.get(s))]
+        lines += [f"- [{p.title}]({project.site_url}/{p.name}.html): {p.description}"
+                  for entry in entries for s in (entry.stem, *(e.stem for e in entry.entries)) if (p := by_stem.get(s))]
     return "\n".join(lines) + "\n"
 
 
@@ -144,20 +164,19 @@ def read_pages(project, folder):
     "The processed notebooks, in the order of the sidebar."
     import translate
     pages = []
-    for _, entries in project.sidebar():
-        for stem, _ in entries:
-            if (folder / f"{stem}.ipynb").exists():
-                nb = json.loads((folder / f"{stem}.ipynb").read_text(encoding="utf-8"))
-                pages.append(translate.Page(stem=stem, name=page_name(stem), nb=nb))
+    for stem in project.stems():
+        if (folder / f"{stem}.ipynb").exists():
+            pages.append(translate.Page(stem=stem, name=page_name(stem), nb=json.loads((folder / f"{stem}.ipynb").read_text(encoding="utf-8"))))
+        elif (folder / f"{stem}.qmd").exists():
+            _, front, text = (folder / f"{stem}.qmd").read_text(encoding="utf-8").split("---\n", 2)
+            cells = [{**translate.markdown_cell(f"---\n{front}---"), "cell_type": "raw"}, translate.markdown_cell(text)]
+            pages.append(translate.Page(stem=stem, name=page_name(stem), nb=dict(cells=cells, metadata={})))
     return pages
 
 
 def translated(project, pages):
     "{page name: notebook in MyST}; Failure with everything that cannot be shown."
     import translate
-    for page in pages:  # the state of widgets as it was saved, not as nbdev merges it with what its own run made
-        saved = json.loads((project.nbs / f"{page.stem}.ipynb").read_text(encoding="utf-8"))
-        page.nb["metadata"]["widgets"] = saved["metadata"].get("widgets", {})
     try:
         return translate.translate(pages, site_url=project.site_url, blob_url=project.blob_url,
                                    is_file=lambda path: (project.nbs / path).is_file())
@@ -167,27 +186,35 @@ def translated(project, pages):
 
 # With Quarto -------------------------------------------------------------------------------------
 
-NBDEV_DOCS = "import api, nbdev.quarto; api.install(); nbdev.quarto.nbdev_docs.__wrapped__(n_workers=0)"
-
-
 def build_with_quarto(project):
-    "nbdev_docs, and then the checks that Quarto's exit code does not make."
-    (project.root / "README.md").touch()  # newer than index.ipynb, or nbdev renders it again
-    with ModuleIndex(project):
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(project.root), os.environ.get("PYTHONPATH", "")])}
-        process = subprocess.Popen([sys.executable, "-c", NBDEV_DOCS], cwd=project.root, env=env, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        log = []
-        for line in process.stdout:
-            log.append(line)
-            print(line, end="", flush=True)
-    if process.wait():
-        raise Failure(f"nbdev_docs stopped with exit code {process.returncode}")
-    pages = read_pages(project, project.root / "_proc")
+    "The processed notebooks through `quarto render`, and then the checks that Quarto's exit code does not make."
+    import nbdev.quarto
+    import translate
+    nbdev.quarto.refresh_quarto_yml()  # nbs/nbdev.yml, from settings.ini
+    process_notebooks(project)
+    pages = read_pages(project, project.processed)
     translated(project, pages)  # thrown away: it finds dead links between notebooks
-    complaints = [line.strip() for line in log if "WARN" in line] + quarto_complaints(project, pages)
+    process = subprocess.Popen(["quarto", "render", "--no-cache"], cwd=project.processed, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    log = []
+    for line in process.stdout:
+        log.append(line)
+        print(line, end="", flush=True)
+    if process.wait():
+        raise Failure(f"quarto stopped with exit code {process.returncode}")
+    shutil.rmtree(project.docs, ignore_errors=True)
+    shutil.move(project.processed / project.docs.name, project.docs)
+    add_to_search(project, translate.keywords(pages))
     finish(project, pages)
-    return pages, complaints
+    return pages, [line.strip() for line in log if "WARN" in line] + quarto_complaints(project, pages)
+
+
+def add_to_search(project, words):
+    "Quarto's index of the search knows titles and text; terms and functions are added as titles of their own."
+    index = project.docs / "search.json"
+    if index.exists():
+        entries = json.loads(index.read_text(encoding="utf-8"))
+        added = [dict(objectID=href, href=href, title=word, section="", text=text) for word, href, text in words]
+        index.write_text(json.dumps([*added, *entries], ensure_ascii=False), encoding="utf-8")
 
 
 def quarto_complaints(project, pages):
@@ -203,17 +230,19 @@ def quarto_complaints(project, pages):
 
 def build_with_sphinx(project):
     "Process, translate, build, copy."
+    import sphinx_site
     say = Progress()
     say(STEPS[0])
     process_notebooks(project)
     say(STEPS[1])
-    pages = read_pages(project, project.root / "_proc")
+    pages = read_pages(project, project.processed)
     write_sources(project, pages)
     say(STEPS[2])
     complaints = run_sphinx(project, pages)
     say(STEPS[3])
     shutil.rmtree(project.docs, ignore_errors=True)
     shutil.copytree(project.build / "html", project.docs, ignore=shutil.ignore_patterns(".buildinfo*", "objects.inv"))
+    sphinx_site.lighten(project.docs)
     finish(project, pages)
     say()
     return pages, complaints
@@ -234,10 +263,11 @@ class Progress:
 
 
 def process_notebooks(project):
-    "nbdev's processing into _proc/: API entries, links, hidden cells; no Quarto needed."
+    "nbdev's processing into _proc/ (API entries, links, hidden cells; no Quarto needed), and the reading view of it."
     import api
     import nbdev.doclinks
     import nbdev.serve
+    import reading
     api.install()
     with ModuleIndex(project), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Found cells containing imports")  # they are run; imports inside functions count too
@@ -246,6 +276,7 @@ def process_notebooks(project):
             nbdev.serve.proc_nbs(n_workers=0, force=True)
         except Exception as error:  # from a cell that nbdev runs: an import or an export
             raise Failure(f"{error}\n{type(error.__cause__ or error).__name__}: {error.__cause__ or error}") from error
+    reading.prepare(project)
 
 
 def write_sources(project, pages):
@@ -256,13 +287,12 @@ def write_sources(project, pages):
     notebooks = translated(project, pages)
     if "index" not in notebooks:
         raise Failure("index.ipynb is missing or not in the sidebar")
-    notebooks["index"]["cells"].append(translate.markdown_cell(toctrees(project, pages)))
+    for name, tree in toctrees(project, pages).items():
+        notebooks[name]["cells"].append(translate.markdown_cell(tree))
     wanted = {f"{name}.ipynb": json.dumps(nb, indent=1, sort_keys=True).encode() for name, nb in notebooks.items()}
     for path in project.nbs.glob("*"):
         if path.suffix in (".svg", ".png", ".jpg", ".jpeg", ".gif"):
             wanted[path.name] = path.read_bytes()
-    if (board := scoreboard_page(project)):
-        wanted["scoreboard.md"] = board.encode()
     for path in source.iterdir():
         if path.name not in wanted:
             path.unlink()
@@ -272,28 +302,19 @@ def write_sources(project, pages):
 
 
 def toctrees(project, pages):
-    "The sidebar, hidden at the end of the first page."
-    names, parts = {p.stem: p.name for p in pages}, []
-    sections = [(section, [(names[s], text) for s, text in entries if s in names and names[s] != "index"])
-                for section, entries in project.sidebar()]
-    if scoreboard_page(project):
-        sections.append(("Results", [("scoreboard", None)]))
-    for section, entries in sections:
-        lines = [f"{text} <{name}>" if text else name for name, text in entries]
-        if lines:
-            caption = f":caption: {section}\n" if section else ""
-            parts.append("```{toctree}\n:hidden:\n" + caption + "\n" + "\n".join(lines) + "\n```")
-    return "\n\n".join(parts)
+    "{page: the pages below it}, hidden at its end; the first page holds the sidebar."
+    names, trees = {p.stem: p.name for p in pages}, {}
 
+    def tree(entries, caption=""):
+        lines = [f"{e.text} <{names[e.stem]}>" if e.text else names[e.stem] for e in entries if e.stem in names and names[e.stem] != "index"]
+        head = f":caption: {caption}\n" if caption else ""
+        return ["```{toctree}\n:hidden:\n" + head + "\n" + "\n".join(lines) + "\n```"] if lines else []
 
-def scoreboard_page(project):
-    "The scoreboard of `cost-eval reproduce` and a link to the page with every cell, when it has run."
-    board = project.reproduced / "scoreboard.md"
-    if not board.is_file() or not (project.reproduced / "scoreboard.html").is_file():
-        return ""
-    text = board.read_text(encoding="utf-8")
-    title = "" if text.startswith("# ") else "# Scoreboard\n\n"
-    return f'{title}{text}\n<p><a href="reproduced/scoreboard.html">Every figure, and every cell beside the published one</a></p>\n'
+    for section, entries in project.sidebar():
+        trees.setdefault("index", []).extend(tree(entries, section))
+        for entry in entries:
+            trees.setdefault(names[entry.stem], []).extend(tree(entry.entries))
+    return {name: "\n\n".join(parts) for name, parts in trees.items() if parts}
 
 
 def run_sphinx(project, pages):
@@ -305,7 +326,7 @@ def run_sphinx(project, pages):
     from sphinx.application import Sphinx
     build, stream = project.build, io.StringIO()
     asset_files(project)
-    names = {p.name for p in pages} | {"scoreboard", "404", "search", "genindex"}
+    names = {p.name for p in pages} | {"404", "search", "genindex"}
     for path in (build / "html").glob("*.html"):
         if path.stem not in names:
             path.unlink()
@@ -325,10 +346,11 @@ def asset_files(project):
     "MathJax and the widget library, out of the Python packages that carry them, into build/site/static."
     static = project.build / "static"
     copies = {static / "mathjax" / path: source for path, source in package_files(MATHJAX, "static/mathjax/", (
-        "tex-chtml.js", "input/tex/extensions/", "output/chtml/fonts/woff-v2/"))}
+        "startup.js", "core.js", "input/tex.js", "input/tex/extensions/", "output/chtml.js", "output/chtml/fonts/tex.js",
+        "output/chtml/fonts/woff-v2/", "a11y/assistive-mml.js"))}
     copies |= {static / "jupyter-widgets" / path: source for path, source in package_files(
         WIDGETS, "nbextensions/jupyter-js-widgets/", ("extension.js",)) if not path.endswith((".map", ".txt"))}
-    for name in ("site.css", "widgets.js"):
+    for name in ("site.css", "site.js", "widgets.js"):
         copies[static / name] = HERE / "static" / name
     for target, source in copies.items():
         if not target.exists() or target.stat().st_size != source.stat().st_size or target.stat().st_mtime < source.stat().st_mtime:
@@ -352,17 +374,18 @@ def package_files(package, folder, wanted):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--strict", action="store_true", help="fail on any warning")
+    parser.add_argument("--strict", action="store_true", help="check the finished pages and fail on any warning")
+    parser.add_argument("--unseen", action="store_true", help="do not look at the pages in a browser (they are when --strict)")
     parser.add_argument("--force", action="store_true", help="build even if nothing changed")
     parser.add_argument("--root", default=Path(__file__).resolve().parents[1], help="the project (default: the one this script is in)")
     arguments = parser.parse_args(argv)
     project = Project(arguments.root)
     os.chdir(project.root)
     sys.path.insert(1, str(project.root))
-    stamp, state = project.build / "stamp.json", dict(digest=project.digest(), complaints=[])
-    old = json.loads(stamp.read_text()) if stamp.exists() else {}
-    if not arguments.force and (project.docs / "index.html").exists() and old.get("digest") == state["digest"] \
-            and not (arguments.strict and old["complaints"]):
+    stamp, state = project.build / "stamp.json", dict(digest=project.digest(), complaints=[], checked=False)
+    old = json.loads(stamp.read_text()) if stamp.exists() and not arguments.force else {}
+    built = (project.docs / "index.html").exists() and old.get("digest") == state["digest"] and not (arguments.strict and old["complaints"])
+    if built and (old["checked"] or not arguments.strict):
         print(f"The site is up to date: {project.docs}/index.html")
         return 0
     complaints = check_sidebar(project)
@@ -370,9 +393,14 @@ def main(argv=None):
         raise Failure("\n".join(complaints))
     if arguments.force:
         shutil.rmtree(project.build, ignore_errors=True)
-    how = build_with_quarto if shutil.which("quarto") else build_with_sphinx
-    pages, more = how(project)
-    state["complaints"] = complaints = complaints + [text for page in pages for text in page.complaints] + more
+    if built:
+        pages = read_pages(project, project.processed)
+    else:
+        pages, more = (build_with_quarto if shutil.which("quarto") else build_with_sphinx)(project)
+        complaints += [text for page in pages for text in page.complaints] + more
+    if arguments.strict:
+        complaints += checked(project, pages, look=not arguments.unseen)
+    state |= dict(complaints=complaints, checked=arguments.strict)
     if arguments.strict and complaints:
         raise Failure("\n".join([*complaints, "These are warnings; without --strict they would only be printed."]))
     project.build.mkdir(parents=True, exist_ok=True)
@@ -381,6 +409,25 @@ def main(argv=None):
         print("warning:", line, file=sys.stderr)
     print(f"{len(pages)} pages: {project.docs}/index.html")
     return 0
+
+
+def checked(project, pages, look):
+    "Everything that is wrong with the finished pages; prints their weights and what the browser took."
+    import check
+    start, names = time.perf_counter(), [page.name for page in pages]
+    complaints, weights = check.read(project.docs, names)
+    seen = check.look(project.docs, names) if look else {}
+    for page in pages:
+        if page.name in seen:
+            complaints += check.judged(page.name, seen[page.name], page.nb)
+    heaviest = max(weights, key=weights.get)
+    print(f"checked {len(names)} pages{', ' + str(len(seen)) + ' of them in the browser,' if look else ''} in {time.perf_counter() - start:.0f} s; the median weighs "
+          f"{sorted(weights.values())[len(weights) // 2] / 1e6:.1f} MB, {heaviest}.html {weights[heaviest] / 1e6:.1f} MB")
+    if look and not seen:
+        print("left out: the pages were not looked at: Chromium or Playwright is missing")
+    elif look and not check.axe():
+        print('left out: accessibility was not looked at: pip install "cost_eval[dev]" brings axe-core')
+    return complaints
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def tracked():
 
 def test_nothing_unexpected_at_the_top():
     expected = {"nbs", "cost_eval", "tests", "settings.ini", "setup.py", "_quarto.yml", "README.md", "Makefile", "LICENSE",
-                "CITATION.cff", "CONTRIBUTING.md", "CHANGELOG.md", ".ci", ".github", ".gitignore"}
+                "CITATION.cff", "CONTRIBUTING.md", "CHANGELOG.md", ".ci", ".github", ".binder", ".gitignore"}
     assert {Path(name).parts[0] for name in tracked()} == expected
 
 

@@ -38,6 +38,7 @@ def fold_private(cell):
     if not public and not all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in nodes):
         for flag in ("export", "exporti"):
             cell.directives_.pop(flag, None)
+        cell.metadata["private"] = True  # for reading.gathered
         cell.source = f'#| code-fold: true\n#| code-summary: "Code: {", ".join(names(nodes)) or "helpers"}"\n{cell.source}'
 
 

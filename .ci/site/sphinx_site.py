@@ -1,5 +1,10 @@
 """What Sphinx needs to know: configuration, and the few things the theme gets wrong for notebooks named 10_expected_cost.ipynb."""
+import re
 import shutil
+from functools import lru_cache
+from pathlib import Path
+
+import reading
 
 SUPPRESSED = ["myst.header"]  # an API entry may be an H3 right under the H1
 
@@ -11,7 +16,7 @@ def config(project, pages):
         project=cfg["title"], author=cfg["author"], copyright=cfg["copyright"], release=cfg["version"], language="en",
         extensions=["sphinx.ext.mathjax", "myst_nb", "sphinx_site"],
         html_theme="sphinx_book_theme", html_title=cfg["title"],
-        html_static_path=[str(project.build / "static")], html_css_files=["site.css"],
+        html_static_path=[str(project.build / "static")], html_css_files=["site.css"], html_js_files=[("site.js", {"defer": "defer"})],
         html_favicon=str(project.nbs / "logo.svg"),
         html_baseurl=project.site_url + "/", html_copy_source=True, html_show_sphinx=False, html_show_sourcelink=False,
         html_context={"default_mode": "auto"}, html_use_index=False, html_domain_indices=False, html_permalinks_icon="#",
@@ -20,14 +25,13 @@ def config(project, pages):
             use_repository_button=True, use_source_button=True, use_edit_page_button=True, use_issues_button=True,
             home_page_in_toc=True, show_navbar_depth=1, show_toc_level=2, navigation_with_keys=False, navbar_persistent=[], toc_title="On this page",
             logo=dict(text=cfg["title"], image_light=str(project.nbs / "logo.svg"), image_dark=str(project.nbs / "logo.svg")),
-            launch_buttons=dict(notebook_interface="jupyterlab", binderhub_url="https://mybinder.org",
-                                colab_url="https://colab.research.google.com"),
         ),
         nb_execution_mode="off", nb_ipywidgets_js={"widgets.js": {"defer": "defer"}}, nb_merge_streams=True, nb_render_markdown_format="myst",
         nb_code_prompt_show="Show code", nb_code_prompt_hide="Hide code", nb_render_image_options={"align": "center"},
         myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline", "strikethrough", "tasklist"],
         myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,
-        mathjax_path="mathjax/tex-chtml.js", mathjax3_config={"options": {"enableMenu": False}, "tex": {"macros": {}}},
+        mathjax_path="mathjax/startup.js", mathjax3_config={
+            "loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]}, "options": {"enableMenu": False}},
         suppress_warnings=SUPPRESSED,
         site_stems={p.name: p.stem for p in pages}, site_notebooks=str(project.nbs),
     )
@@ -58,13 +62,56 @@ def rename_urls(buttons, old, new):
 
 def page_not_found(app):
     "404.html, for hosts that show it."
-    body = "<h1>No such page</h1><p>The page may have moved: try the search, or begin at the <a href='index.html'>first page</a>.</p>"
+    text = re.sub(r"\[(.*?)\]\((\w+)\.ipynb\)", rf'<a href="{app.config.html_baseurl}\2.html">\1</a>', reading.NOT_FOUND)
+    body = f"<h1>No such page</h1><p>{text}</p>"
     yield "404", {"title": "No such page", "body": body}, "page.html"
 
 
 def real_notebooks(app, exception):
     "The download button gives the notebook one can run, not its translation."
     for name, stem in app.config.site_stems.items():
-        target = app.outdir / "_sources" / f"{name}.ipynb"
-        if exception is None and target.parent.exists():
-            shutil.copyfile(f"{app.config.site_notebooks}/{stem}.ipynb", target)
+        notebook, target = Path(app.config.site_notebooks) / f"{stem}.ipynb", app.outdir / "_sources" / f"{name}.ipynb"
+        if exception is None and target.parent.exists() and notebook.exists():
+            shutil.copyfile(notebook, target)
+
+
+SCRIPT = re.compile(r'<script[^>]* src="(_static/scripts/)fontawesome\.js[^"]*"[^>]*></script>')
+RULE = """[class*="fa-"]::before { content: ""; display: inline-block; width: 1em; height: 1em; vertical-align: -.125em; background: currentColor;
+  mask: var(--icon) center / contain no-repeat; }
+.fa-lg { font-size: 1.25em; } .fa-fw { display: inline-block; width: 1.25em; text-align: center; }
+"""
+
+
+def lighten(docs):
+    "The theme carries all of Font Awesome, 1.6 MB of script a page: the pages get the icons that they show, as a style sheet."
+    script = docs / "_static/scripts/fontawesome.js"
+    if not script.exists():
+        return
+    pages = {path: path.read_text(encoding="utf-8") for path in docs.glob("*.html")}
+    themes = "".join(path.read_text(encoding="utf-8") for path in script.parent.glob("*theme.js"))
+    used = sorted({name for text in [*pages.values(), themes] for name in re.findall(r"\bfa-([a-z][a-z-]+)", text)})
+    rules = [f'.fa-{name} {{ --icon: url("data:image/svg+xml,{icon}"); }}' for name in used if (icon := drawing(script, name))]
+    (docs / "_static/icons.css").write_text("\n".join([RULE, *rules]), encoding="utf-8")
+    for path, text in pages.items():
+        text = re.sub(r"<link[^>]*/webfonts/[^>]*>", "", text)
+        text = SCRIPT.sub('<link rel="stylesheet" href="_static/icons.css">', text)
+        text = text.replace('<summary><span class="toctree-toggle"', '<summary aria-label="further pages"><span class="toctree-toggle"')
+        path.write_text(text, encoding="utf-8")
+    for path in [script, *docs.glob("_static/**/*.map"), *docs.glob("_static/vendor/fontawesome/webfonts/*")]:
+        path.unlink()
+
+
+def drawing(script, name):
+    "An icon as SVG for a style sheet; of several styles the solid one, which the script holds last."
+    key = rf'[{{,]"?(?:{name}"?:\[(\d+),(\d+),\[[^\]]*\]|[a-z-]+"?:\[(\d+),(\d+),\[[^\]]*"{name}"[^\]]*\]),"[0-9a-f]+","([^"]+)"\]'
+    found = re.findall(key, text_of(script))
+    if not found:
+        return ""
+    *sizes, path = found[-1]
+    width, height = [size for size in sizes if size]
+    return f"%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}'%3E%3Cpath d='{path}'/%3E%3C/svg%3E"
+
+
+@lru_cache(None)
+def text_of(path):
+    return path.read_text(encoding="utf-8")

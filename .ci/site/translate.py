@@ -40,16 +40,17 @@ class Page:
     numbers: dict = field(default_factory=dict)  # fig-line -> Figure 1
     problems: list = field(default_factory=list)    # the page cannot be made
     complaints: list = field(default_factory=list)  # the page could be better
+    cell: str = ""                               # where the translation is
 
     def label(self, id):
         "The site-wide name of a target on this page."
         return f"{self.name}--{id}"
 
     def problem(self, text):
-        self.problems.append(f"{self.stem}.ipynb: {text}")
+        self.problems.append(f"{self.stem}.ipynb{self.cell}: {text}")
 
     def complaint(self, text):
-        self.complaints.append(f"{self.stem}.ipynb: {text}")
+        self.complaints.append(f"{self.stem}.ipynb{self.cell}: {text}")
 
 
 def source(cell):
@@ -113,7 +114,7 @@ def outside_fences(text):
 def collect(page):
     "Read title, ids and numbers of a page."
     for cell in page.nb["cells"]:
-        text = source(cell)
+        text, page.cell = source(cell), f", cell {cell['id']}" if "id" in cell else ""
         if cell["cell_type"] == "raw" and text.startswith("---"):
             front = yaml.safe_load(text.strip().strip("-")) or {}
             page.title, page.description = str(front.get("title", page.stem)), str(front.get("description") or "")
@@ -170,7 +171,8 @@ def add_number(page, kind, id):
 class Translator:
     "Translates the cells of one page, knowing all pages."
 
-    def __init__(self, page, pages, site_url, blob_url, is_file):
+    def __init__(self, page, pages, site_url, blob_url, is_file, words):
+        self.words = words
         self.page, self.site_url, self.blob_url, self.is_file = page, site_url.rstrip("/"), blob_url, is_file
         self.by_stem = {p.stem: p for p in pages}
         self.by_name = {p.name: p for p in pages}
@@ -182,12 +184,15 @@ class Translator:
         top = f"# {page.title}\n"
         if page.description:
             top += f'\n<div class="subtitle">\n\n{self.markdown(page.description)}\n\n</div>\n'
+        top += index_entries(self.words)
         out.append(markdown_cell(top))
         for cell in page.nb["cells"]:
+            page.cell = f", cell {cell['id']}" if "id" in cell else ""
             if cell["cell_type"] == "markdown" and not source(cell).startswith("<!-- WARNING: THIS FILE WAS AUTO"):
                 out.append(markdown_cell(self.markdown(source(cell))))
             elif cell["cell_type"] == "code":
                 out += self.code(cell)
+        page.cell = ""
         if self.open:
             page.problem(f"never closed: {self.open[-1][1]}")
         return out
@@ -405,10 +410,12 @@ class Translator:
         "Captions and alternative text of a labelled cell: (cells before, cells after)."
         label, caption = str(options.get("label", "")), options.get("fig-cap")
         if alt := options.get("fig-alt"):
-            config["image"] = {"alt": str(alt)}
+            config["image"] = {"alt": str(alt), **({"class": options["classes"]} if "classes" in options else {})}
         elif options.get("output") is not False and any(k.startswith("image/") for o in outputs for k in o.get("data", {})):
             self.page.complaint(f"a figure without #| fig-alt, in {first_line(code)!r}")
         number = self.page.numbers.get(label)
+        if caption and not label:
+            self.page.complaint(f"a figure with a caption and no label, in {first_line(code)!r}")
         text = ": ".join(filter(None, [number, self.inline(str(caption or options.get("tbl-cap") or ""))]))
         if not text:
             return [], []
@@ -445,8 +452,28 @@ class Translator:
         at = next((i for i, line in enumerate(lines) if HEADING.match(line)), None)
         if at is None:
             return "\n".join(lines)
-        href = f'<a class="api-source" href="{html.escape(link.group(1))}">source</a>\n' if link else ""
-        return "\n".join([*lines[:at + 1], "", f'<div class="api">\n{href}', *lines[at + 1:], "", "</div>"])
+        name = HEADING.match(lines[at]).group(2)
+        href = f'<a class="api-source" href="{html.escape(link.group(1))}" aria-label="source of {name}">source</a>\n' if link else ""
+        return "\n".join([*lines[:at + 1], index_entries([name]), f'<div class="api">\n{href}', *lines[at + 1:], "", "</div>"])
+
+
+def index_entries(words):
+    "Words under which the search finds this place first."
+    return "".join(f"\n```{{index}} single: ! {word}\n```\n" for word in words)
+
+
+def keywords(pages):
+    "[(word, address, explanation)] for the search: the glossary's terms lead to their pages, names of the code to their entries."
+    found, by_stem = [], {page.stem: page for page in pages}
+    for page in pages:
+        text = "\n".join(source(cell) for cell in page.nb["cells"] if cell["cell_type"] == "markdown")
+        if page.name == "glossary":
+            for term, meaning, stem in re.findall(r"^\| ([^|]+?) \| ([^|]+?) \| \[[^\]]*\]\(([^)#]+)\.ipynb[^)]*\) \|$", text, re.M):
+                if stem in by_stem:
+                    found += [(word, f"{by_stem[stem].name}.html", meaning) for word in re.split(r"\s*[(),]\s*", term) if word]
+        for name in re.findall(r"^show_doc\(([\w.]+)", "\n".join(source(c) for c in page.nb["cells"] if c["cell_type"] == "code"), re.M):
+            found.append((name, f"{page.name}.html#{slug(name)}", ""))
+    return found
 
 
 def table_above(prose):
@@ -489,8 +516,10 @@ def translate(pages, *, site_url, blob_url, is_file):
     for page in pages:
         collect(page)
     out = {}
+    terms = [(word, href) for word, href, _ in keywords(pages) if "#" not in href]
     for page in pages:
-        cells = Translator(page, pages, site_url, blob_url, is_file).cells()
+        words = [word for word, href in terms if href == f"{page.name}.html"]
+        cells = Translator(page, pages, site_url, blob_url, is_file, words).cells()
         cells[0]["source"] = f"({page.label('top')})=\n" + cells[0]["source"]
         for n, cell in enumerate(cells):
             cell["id"] = f"c{n}"

@@ -1,0 +1,254 @@
+"""What a strict build looks for on the finished pages, whoever built them.
+
+Read as text: links, anchors, alternative texts, left-over markup, weights. In Chromium, where it is to be had: errors, widths at three
+sizes of screen, formulas against their column, and axe-core's serious faults, light and dark.
+"""
+import http.server
+import os
+import re
+import shutil
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache, partial
+from html.parser import HTMLParser
+from pathlib import Path
+from statistics import median
+from urllib.parse import unquote, urlparse
+
+LOADS, QUIET = ("script", "img", "iframe", "source", "video", "audio", "embed"), ("script", "style", "pre", "code", "svg")
+HEAVIEST, USUAL = 4e6, 2e6  # bytes: no page more, half of the pages less
+LEFT_OVER = (":::", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#| ", "{target=")
+RAW = re.compile(r"(?<!\w)\$[^$\s][^$\n]{0,80}?[^$\s]?\$(?![\w$])|`[^`\n]+`|\b(Figure|Table) \d+: \1\b")
+WIDTHS = (1440, 820, 390)
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
+
+
+class Parsed(HTMLParser):
+    "Ids, links, loaded files, images, and the text outside code."
+
+    def __init__(self, path):
+        super().__init__()
+        self.ids, self.links, self.loaded, self.images, self.text, self.classes = [], [], [], [], [], []
+        self.skip = 0
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        a = dict(attrs)
+        self.ids += [a["id"]] if a.get("id") else []
+        self.classes += (a.get("class") or "").split()
+        self.links += [a["href"]] if tag == "a" and a.get("href") else []
+        self.loaded += [a[k] for k in ("src", "srcset") if a.get(k)] if tag in LOADS else []
+        self.loaded += [a["href"]] if tag == "link" and a.get("rel") != "canonical" and "href" in a else []
+        self.images += [a] if tag == "img" and "logo__image" not in (a.get("class") or "") else []
+        self.skip += tag in QUIET or "math" in (a.get("class") or "").split() and tag in ("span", "div") and 1000
+        if self.skip >= 1000 and tag in ("span", "div") and "math" not in (a.get("class") or "").split():
+            self.skip += 1000
+
+    def handle_endtag(self, tag):
+        if self.skip >= 1000 and tag in ("span", "div"):
+            self.skip -= 1000
+        self.skip -= tag in QUIET
+
+    def handle_data(self, data):
+        if not self.skip:
+            self.text.append(data)
+
+
+@lru_cache(None)
+def parsed(path):
+    return Parsed(path)
+
+
+def read(docs, names):
+    "Complaints about the pages as text."
+    found, weights = [], {}
+    for name in names:
+        path = docs / f"{name}.html"
+        page, said = parsed(path), partial("{}.html: {}".format, name)
+        found += [said(f"the link {link} leads nowhere") for link in dead_links(docs, path)]
+        found += [said(f"an image without alternative text: {image.get('src', '')[:60]}") for image in page.images if not described(image)]
+        text = "".join(page.text)
+        found += [said(f"left-over markup {mark!r} in {around(text, text.index(mark))!r}") for mark in LEFT_OVER if mark in text]
+        found += [said(f"raw markup in {around(text, m.start())!r}") for m in RAW.finditer(text)]
+        weights[name] = weight(docs, path)
+    found += [f"{name}.html weighs {w / 1e6:.1f} MB, more than {HEAVIEST / 1e6:g}" for name, w in weights.items() if w > HEAVIEST]
+    if weights and median(weights.values()) > USUAL:
+        found.append(f"half of the pages weigh more than {median(weights.values()) / 1e6:.1f} MB")
+    return found, weights
+
+
+def dead_links(docs, path):
+    dead = []
+    for link in parsed(path).links:
+        url = urlparse(link)
+        if url.scheme or url.netloc:
+            continue
+        target = docs / unquote(url.path) if url.path else path
+        if not target.exists() or url.fragment and target.suffix == ".html" and unquote(url.fragment) not in parsed(target).ids:
+            dead.append(link)
+    return dead
+
+
+def described(image):
+    alt = image.get("alt")
+    return alt == "" and image.get("role") == "presentation" or len(alt or "") > 3 and not alt.startswith(("_images", "../"))
+
+
+def around(text, at):
+    return " ".join(text[max(0, at - 30):at + 60].split())
+
+
+def weight(docs, path):
+    "Bytes of a page with the files of ours that it names."
+    files = {docs / unquote(urlparse(url).path) for url in parsed(path).loaded if not urlparse(url).netloc and urlparse(url).scheme != "data"}
+    return path.stat().st_size + sum(file.stat().st_size for file in files if file.is_file())
+
+
+# In the browser ----------------------------------------------------------------------------------
+
+def axe():
+    "axe-core's script, from the package that carries it, or nothing."
+    try:
+        from importlib.resources import files
+        return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+    except (ImportError, OSError):
+        return ""
+
+
+def chromium():
+    return next(filter(None, map(shutil.which, CHROMIUM)), None)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def look(docs, names, jobs=2):
+    "{name: what the browser measured}; nothing without Chromium and Playwright."
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ImportError:
+        return {}
+    if not chromium():
+        return {}
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=docs))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    site, shares = f"http://127.0.0.1:{server.server_port}", [list(names)[i::jobs] for i in range(jobs)]
+    try:
+        with ProcessPoolExecutor(jobs) as pool:
+            return {name: seen for part in pool.map(partial(look_at, site), shares) for name, seen in part.items()}
+    finally:
+        server.shutdown()
+
+
+def look_at(site, names):
+    from playwright.sync_api import sync_playwright
+    script, out = axe(), {}
+    with sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=chromium(), args=FLAGS)
+        for name in names:
+            page = browser.new_page(viewport={"width": WIDTHS[0], "height": 900})
+            page.set_default_timeout(60_000)
+            out[name] = measured(page, f"{site}/{name}.html", script)
+            page.close()
+        browser.close()
+    return out
+
+
+def measured(page, url, script):
+    "Errors, overflow by width, formulas wider than their column, the height of the first figure, bytes, and axe's faults by scheme."
+    errors, size = [], []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda m: errors.append(m.text) if m.type == "error" and "Failed to load" not in m.text else None)
+    page.on("response", lambda r: size.append(int(r.headers.get("content-length") or 0)) if r.ok else errors.append(f"{r.status} {r.url}"))
+    page.goto(url)
+    page.wait_for_load_state("networkidle")
+    page.evaluate("window.MathJax?.startup?.promise")
+    seen = dict(errors=errors, overflow={}, hidden={}, faults={})
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        seen["overflow"][width] = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        seen["hidden"][width] = page.evaluate(CUT)
+        if width == WIDTHS[0]:
+            seen |= page.evaluate(MEASURE)
+    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    if script:
+        page.evaluate(script)
+        page.add_style_tag(content="* { transition: none !important; }")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_timeout(300)
+            seen["faults"][scheme] = page.evaluate(AXE)
+    seen["bytes"] = sum(size)
+    return seen
+
+
+# elements that stick out of the page to the right and cannot be scrolled to
+CUT = """() => [...document.querySelectorAll('main *')].filter(e => {
+    const box = e.getBoundingClientRect();
+    if (!box.width || box.right <= innerWidth + 1 || getComputedStyle(e).position === 'fixed') return false;
+    for (let p = e.parentElement; p; p = p.parentElement)
+        if (['auto', 'scroll', 'hidden'].includes(getComputedStyle(p).overflowX) && p !== document.body && p !== document.documentElement) return false;
+    return true;
+}).slice(0, 5).map(e => e.tagName + '.' + e.className + ' ' + e.textContent.trim().slice(0, 40))"""
+
+MEASURE = """() => {
+    const main = document.querySelector('article, main'), top = main.getBoundingClientRect().top;
+    const screen = e => e ? +((e.getBoundingClientRect().top + scrollY) / innerHeight).toFixed(1) : null;
+    const figure = [...main.querySelectorAll('img, .cell_output svg')].find(e => e.getBoundingClientRect().height > 60);
+    const wide = [...(window.MathJax?.startup?.document?.math ?? [])].filter(m => m.display).filter(m => {
+        const box = m.typesetRoot, column = box?.parentElement?.closest('section, .bd-article, main, div.math, p');
+        return box && box.scrollWidth > box.clientWidth + 1 || box?.parentElement && box.parentElement.scrollWidth > box.parentElement.clientWidth + 1;
+    }).map(m => m.math);
+    return { figure: screen(figure), wide, screens: +(document.documentElement.scrollHeight / innerHeight).toFixed(1),
+             raw: main.innerText.match(/\\$[^$\\n]{1,60}\\$/g) ?? [], merror: document.querySelectorAll('mjx-merror').length };
+}"""
+
+AXE = """async () => {
+    const found = await axe.run({ exclude: [['mjx-container']] }, { resultTypes: ['violations'], preload: false,
+        runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] } });
+    return found.violations.filter(v => ['serious', 'critical'].includes(v.impact))
+        .map(v => ({ id: v.id, impact: v.impact, count: v.nodes.length, where: v.nodes.slice(0, 4).map(n => n.target.join(' ') + ': ' + n.html.slice(0, 90)
+            + ' ' + (n.any[0]?.message ?? '').slice(0, 110)) }));
+}"""
+
+
+def judged(name, seen, nb=None):
+    "Complaints about what the browser measured."
+    said = partial("{}: {}".format, f"{name}.html")
+    found = [said(f"an error in the browser: {error[:200]}") for error in seen["errors"]]
+    found += [said(f"{over} px too wide at {width} px") for width, over in seen["overflow"].items() if over > 0]
+    found += [said(f"sticks out at {width} px: {what}") for width, all in seen["hidden"].items() for what in all]
+    found += [said(f"a formula wider than its column at {WIDTHS[0]} px{place(nb, tex)}: {' '.join(tex.split())[:80]}") for tex in seen["wide"]]
+    found += [said(f"raw dollars: {text}") for text in seen["raw"]]
+    found += [said(f"{seen['merror']} formulas that MathJax refuses")] if seen["merror"] else []
+    found += [said(f"{fault['impact']} fault of accessibility, {scheme}: {fault['id']} ({fault['count']}), as in {fault['where'][0]}")
+              for scheme, faults in seen["faults"].items() for fault in faults]
+    return found
+
+
+def place(nb, tex):
+    "The cell a formula stands in."
+    bare = re.sub(r"\\begin\{(?:split|aligned|equation\*?)\}|\\end\{\w+\*?\}|\s", "", tex)[:60]
+    for cell in (nb or {}).get("cells", []):
+        text = cell.get("source") or ""
+        if bare in re.sub(r"\s", "", text if isinstance(text, str) else "".join(text)):
+            return f", cell {cell.get('id')}"
+    return ""
+
+
+if __name__ == "__main__":  # python .ci/site/check.py DOCS [PAGE ...]: the measurements of a built site, as a table
+    import sys
+    folder = Path(sys.argv[1]).resolve()
+    stems = sys.argv[2:] or sorted(path.stem for path in folder.glob("*.html") if path.stem not in ("search", "genindex"))
+    complaints, weights = read(folder, stems)
+    seen = look(folder, stems, jobs=int(os.environ.get("JOBS", "2")))
+    for stem in stems:
+        page = seen.get(stem, {})
+        faults = {scheme: sum(fault["count"] for fault in found) for scheme, found in page.get("faults", {}).items()}
+        print(f"{stem:32} {weights[stem] / 1e6:5.2f} MB; first figure on screen {page.get('figure')} of {page.get('screens')}; overflow {page.get('overflow')}; "
+              f"wide formulas {len(page.get('wide', ()))}; faults {faults}", flush=True)
+        complaints += judged(stem, page) if page else []
+    print("\n".join(complaints))

@@ -1,0 +1,248 @@
+"""The reading view, for Quarto and for Sphinx alike: what a reader sees of the notebooks that nbdev has processed.
+
+Imports, tests and helpers fold to a line; API entries come together after the story, under "Reference"; where they stood, a line says
+what the code defines. The pages that no notebook makes are written here, too: the scoreboard, the reference by module, 404.
+"""
+import ast
+import json
+import re
+import shutil
+from pathlib import Path
+
+import translate
+from translate import markdown_cell, slug, source, split_options
+
+STATIC = Path(__file__).resolve().parent / "static"
+TEST = re.compile(r"(?:np|numpy)\.testing\.|testing\.|test_|assert_|check_that")
+SHADES = re.compile(r"\b(?:dark|light|bright|pale|white|black)(?:er|est)?\b", re.I)  # a figure that must not be turned over in the dark
+EXPECTS = re.compile(r"ExceptionExpected|pytest\.raises|.*assertRaises")
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+IMPORTS = (ast.Import, ast.ImportFrom)
+
+
+def reading_view(nb, module=None, source_url=""):
+    "The notebook as it is read."
+    cells = [piece for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
+    nb["cells"] = gathered(cells, module, source_url)
+    return nb
+
+
+# Folds -------------------------------------------------------------------------------------------
+
+def folded(cell, later):
+    "A code cell in the pieces it is shown in: what tells the story, and its tests, folded to a line."
+    if cell["cell_type"] != "code":
+        return [cell]
+    if any(SHADES.search(line) for line in source(cell).splitlines() if line.startswith(("#| fig-cap:", "#| fig-alt:"))):
+        cell = {**cell, "source": "#| classes: as-drawn\n" + source(cell)}
+    try:
+        options, code = split_options(source(cell))
+        parts = statements(code)
+    except (SyntaxError, translate.Problem):  # magics; or reported where the page is translated
+        return [cell]
+    if not parts or options.get("echo") is False or options.get("include") is False or "code-summary" in options:
+        return [cell]
+    outputs = cell.get("outputs") or options.get("label")
+    nodes = [node for node, _ in parts]
+    tests = [node for node in nodes if is_test(node)]
+    if all(isinstance(node, IMPORTS) for node in nodes):
+        return [fold(cell, "Imports")]
+    if not tests:
+        names = [node.name for node in nodes if isinstance(node, DEFINITIONS)]
+        helpers = names and len(names) + sum(isinstance(node, IMPORTS) for node in nodes) == len(nodes)
+        return [fold(cell, f"Code: {', '.join(names)}")] if helpers and not outputs else [cell]
+    summary = "checked: " + plural(sum(map(count_tests, tests)), "assertion")
+    rest = [node for node in nodes if node not in tests]
+    if not outputs and (not rest or not any(bound(rest) & loaded(c) for c in later)):
+        return [fold(cell, summary)]
+    if options.get("code-fold"):
+        return [cell]
+    options_text = "".join(line + "\n" for line in source(cell).splitlines() if line.startswith("#|"))
+    story = {**cell, "source": options_text + "\n".join(text for node, text in parts if node not in tests).strip("\n")}
+    check = {**cell, "id": f"{cell.get('id', 'cell')}-checks", "outputs": [], "metadata": {},
+             "source": "\n".join(text for node, text in parts if node in tests).strip("\n")}
+    return [story, fold(check, summary)]
+
+
+def fold(cell, summary):
+    "The cell behind one line."
+    lines = [line for line in source(cell).splitlines() if not re.match(r"#\|\s*code-(fold|summary):", line)]
+    return {**cell, "source": "\n".join(["#| code-fold: true", f'#| code-summary: "{summary}"', *lines])}
+
+
+def statements(code):
+    "[(statement, its lines with the comments above it)] of a cell."
+    lines, parts, start = code.splitlines(), [], 0
+    for node in ast.parse(code).body:
+        parts.append((node, "\n".join(lines[start:node.end_lineno])))
+        start = node.end_lineno
+    if parts and start < len(lines):
+        parts[-1] = (parts[-1][0], parts[-1][1] + "\n" + "\n".join(lines[start:]))
+    return parts
+
+
+def is_test(node):
+    "A statement that only checks: assert, test_eq(...), or a block of nothing else."
+    if isinstance(node, ast.Assert):
+        return True
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Call) and bool(TEST.match(ast.unparse(node.value.func)))
+    if isinstance(node, ast.With) and any(EXPECTS.match(ast.unparse(item.context_expr)) for item in node.items):
+        return True
+    if isinstance(node, (ast.For, ast.With, ast.If)):
+        inside = [*node.body, *getattr(node, "orelse", [])]
+        return is_test(inside[-1]) and all(is_test(child) or isinstance(child, ast.Assign) for child in inside)
+    return False
+
+
+def count_tests(node):
+    found = sum(isinstance(n, ast.Assert) or isinstance(n, ast.Expr) and is_test(n) for n in ast.walk(node))
+    return max(found, 1)
+
+
+def bound(nodes):
+    "Names that statements define."
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} \
+        | {n.name for n in nodes if isinstance(n, DEFINITIONS)}
+
+
+def loaded(cell):
+    "Names that a visible code cell uses."
+    if cell["cell_type"] != "code":
+        return set()
+    try:
+        parts = statements(split_options(source(cell))[1])
+    except (SyntaxError, translate.Problem):
+        return set()
+    return {n.id for node, _ in parts if not is_test(node) for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def plural(n, word):
+    return f"{n} {word}{'' if n == 1 else 's'}"
+
+
+# API entries -------------------------------------------------------------------------------------
+
+def entry_name(cell):
+    "The name that an API entry documents, or None."
+    m = cell["cell_type"] == "code" and re.search(r"^show_doc\(([\w.]+)", source(cell), re.M)
+    return m and m.group(1)
+
+
+def is_private(cell):
+    "Exported code that has no entry (api.fold_private marks it)."
+    return cell["cell_type"] == "code" and bool(cell["metadata"].get("private"))
+
+
+def gathered(cells, module, source_url):
+    "The story, with a line where code was defined, and then the reference."
+    story, reference, run = [], [], []
+
+    def close():
+        names = [name for name in map(entry_name, run) if name]
+        if names:
+            links = ", ".join(f"[`{name}`](#{slug(name)})" for name in names)
+            story.append(markdown_cell(f"::: {{.defined}}\nDefined here: {links}\n:::"))
+        reference.extend(run)
+        run.clear()
+
+    for cell in cells:
+        if entry_name(cell) or is_private(cell):
+            run.append(cell)
+        else:
+            if not is_blank(cell):
+                close()
+            story.append(cell)
+    close()
+    if not any(map(entry_name, reference)):
+        return cells
+    where = f"[the module's code]({source_url})" if source_url else "the module"
+    head = f"## Reference {{#reference}}\n\nWhat `{module}` exports, in the order of this page; {where}."
+    return [*story, markdown_cell(head), *reference]
+
+
+def is_blank(cell):
+    return not source(cell).strip() or source(cell).startswith("<!--")
+
+
+# All pages ---------------------------------------------------------------------------------------
+
+def prepare(project):
+    "Turn _proc/ into the reading view and add the pages that no notebook makes."
+    entries = {}
+    for path in sorted(project.processed.glob("*.ipynb")):
+        nb = json.loads(path.read_text(encoding="utf-8"))
+        saved = json.loads((project.nbs / path.name).read_text(encoding="utf-8"))
+        module = default_module(saved)
+        file = module and project.cfg["lib_path"] + "/" + module.replace(".", "/") + ".py"
+        name = module and f"{project.cfg['lib_name']}.{module}"
+        reading_view(nb, name, project.blob_url + file if module else "")
+        if "widgets" in nb["metadata"]:  # as saved, not as nbdev merges it with what its own run made
+            nb["metadata"]["widgets"] = saved["metadata"].get("widgets", {})
+        path.write_text(json.dumps(nb, indent=1), encoding="utf-8")
+        if names := [found for found in map(described, nb["cells"]) if found]:
+            entries[path.name] = name, names
+    listed = project.stems()
+    pages = dict(scoreboard=scoreboard, reference=lambda project: reference(project, entries))
+    for stem, write in pages.items():
+        if stem in listed:
+            (project.processed / f"{stem}.qmd").write_text(write(project), encoding="utf-8")
+    for name in ("quarto.css", "site.js"):
+        shutil.copyfile(STATIC / name, project.processed / name)
+    (project.processed / "404.qmd").write_text(f"---\ntitle: No such page\n---\n\n{NOT_FOUND}\n", encoding="utf-8")
+
+
+NOT_FOUND = "The page may have moved: try the search, or begin at the [first page](index.ipynb)."
+
+
+def default_module(nb):
+    "The module that a notebook makes, or None."
+    found = re.search(r"^#\|\s*default_exp\s+(\S+)", "\n".join(map(source, nb["cells"])), re.M)
+    return found and found.group(1)
+
+
+def described(cell):
+    "(name, first line of its documentation) of an API entry."
+    name = entry_name(cell)
+    if not name:
+        return None
+    text = "".join("".join(o["data"].get("text/markdown", "")) for o in cell.get("outputs", []) if "data" in o)
+    text = re.sub(r"(?ms)^(---|#+ .*?|\[source\].*?)$|^```.*?^```$|^<details.*?^</details>$", "", text)
+    lines = [line for line in re.split(r"\n\s*\n", text) if line.strip() and not line.lstrip().startswith("|")]
+    return name, " ".join(lines[0].split()) if lines else ""
+
+
+def reference(project, entries):
+    "Every module with what it exports."
+    parts = ["---\ntitle: Reference by module\ndescription: What each module exports, in the order of the book; a name leads to its entry.\n---\n"]
+    for stem in project.stems():
+        module, names = entries.get(f"{stem}.ipynb", (None, ()))
+        if names:
+            rows = [f"| [`{name}`]({stem}.ipynb#{slug(name)}) | {text.replace('|', chr(92) + '|')} |" for name, text in names]
+            parts.append("\n".join([f"## {module}\n", "| name | what it is |", "| --- | --- |", *rows, ""]))
+    return "\n".join(parts)
+
+
+def scoreboard(project):
+    "The committed board, item by item, and the run of this machine if there was one."
+    from cost_eval.reproduce import OUTCOMES, scoreboard, stored_board
+    board = stored_board()
+    parts = ["---\ntitle: Scoreboard\ndescription: Every table and figure of the five papers, recomputed, and what came out.\n---\n",
+             "This is the committed board: the full budget, with all the data. The rules are in [Reproductions](91_reproduce.ipynb), what the "
+             "papers' own inputs refute in the [errata](93_errata.ipynb).\n", scoreboard(board, "markdown")]
+    if project.board():
+        import pandas as pd
+        mine = pd.read_csv(project.board(), keep_default_na=False)
+        counts = [f"{len(b)} items, {int((~b['heat_map'].astype(bool) * b[list(OUTCOMES)].sum(axis=1)).sum())} rows" for b in (mine, board)]
+        parts.append("## The run of this machine\n\nBefore this site was built, `cost-eval reproduce` ran here, with the "
+                     f"{' and the '.join(sorted(set(mine['budget'])))} budget and the data at hand: {counts[0]} where the committed board has {counts[1]}. "
+                     "An item without its data, or left to the full budget, has no rows.\n\n"
+                     '<p><a href="reproduced/scoreboard.html">Its figures, and every cell beside the published one</a></p>\n')
+    for paper, items in board.groupby(board["item"].str.partition("/")[0], sort=False):
+        stem = next((s for s in project.stems() if s.endswith(f"9_{paper}_reproduced")), None)
+        link = f"[Recomputed here]({stem}.ipynb).\n\n" if stem else ""
+        rows = [f"| {row['title']} | {row['verdict']} | "
+                + ", ".join(f"{row[o]} {o}" for o in OUTCOMES if row[o]) + f" | {row['note'].replace('|', chr(92) + '|')} |"
+                for row in items.to_dict("records")]
+        parts.append(f"## {paper.replace('_', ' ').capitalize()}\n\n{link}| item | verdict | rows | remark |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)

@@ -1,0 +1,24 @@
+// What scrolls by itself can be reached with the keyboard; what need not scroll is no stop on the way. A formula a little wider than
+// its column is set a little smaller. Pictures of several panels get a name, for narrow screens.
+(() => {
+  "use strict";
+  const WIDE = ":is(article, main) :is(table, pre, .math, mjx-container, .cell_output, .cell-output-display, .pst-scrollable-table-container, .widget-static)";
+  const mark = () => document.querySelectorAll(WIDE).forEach((e) => {
+    const wide = e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1;
+    const scrolls = wide && ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
+    if (scrolls) e.tabIndex = 0;
+    else if (e.tabIndex === 0 && e.tagName !== "MJX-CONTAINER") e.removeAttribute("tabindex");
+  });
+  const shrink = () => document.querySelectorAll('mjx-container[display="true"]').forEach((e) => {
+    e.style.fontSize = "";
+    const box = [e, e.parentElement].find((b) => b.scrollWidth > b.clientWidth + 1);
+    if (box && innerWidth > 600) e.style.fontSize = Math.max(75, Math.floor(98 * box.clientWidth / box.scrollWidth)) + "%";
+  });
+  const panels = () => document.querySelectorAll(":is(article, main) img").forEach((e) => {
+    if (e.naturalWidth > 1.9 * e.naturalHeight && e.naturalWidth > 800) e.classList.add("panels");
+  });
+  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { panels(); shrink(); mark(); });
+  addEventListener("load", after);
+  addEventListener("resize", () => { shrink(); mark(); });
+  document.addEventListener("toggle", mark, true);  // a fold that opens
+})();
