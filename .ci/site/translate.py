@@ -192,9 +192,10 @@ class Translator:
                 out.append(markdown_cell(self.markdown(source(cell))))
             elif cell["cell_type"] == "code":
                 out += self.code(cell)
-        page.cell = ""
         if self.open:
-            page.problem(f"never closed: {self.open[-1][1]}")
+            _, line, page.cell = self.open[-1]
+            page.problem(f"never closed: {line}")
+        page.cell = ""
         return out
 
     # Markdown, line by line
@@ -274,7 +275,7 @@ class Translator:
         if "panel-tabset" in classes:
             self.page.problem("tabsets need Quarto; use headings")
         if kind is None:
-            self.open.append(("</div>", lines[i]))
+            self.open.append(("</div>", lines[i], self.page.cell))
             return ["", f'<div class="{html.escape(" ".join(classes))}">', ""], 1
         if kind not in CALLOUTS:
             self.page.problem(f"unknown callout {kind!r}, there are {', '.join(CALLOUTS)}")
@@ -286,7 +287,7 @@ class Translator:
         folds = "collapse" in values
         tag, head = ("details", "summary") if folds else ("div", "div")
         shown = " open" if folds and values["collapse"] != "true" else ""
-        self.open.append((f"</{tag}>", lines[i]))
+        self.open.append((f"</{tag}>", lines[i], self.page.cell))
         role = "" if folds else ' role="note"'
         return ["", f'<{tag} class="admonition {kind}"{shown}{role}>', f'<{head} class="admonition-title">', "",
                 self.inline(title or kind.capitalize()), "", f"</{head}>", ""], used
