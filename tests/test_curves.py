@@ -172,6 +172,14 @@ def test_one_point_has_one_score(t, u, pi):
         assert cv.outperformance_curve_point(curve, x, y, pi) == pytest.approx(expected, abs=1e-5)
 
 
+@given(st.floats(0.01, 0.99), prevalences)
+def test_points_below_the_worst_precision_are_refused(x, pi):
+    worst = pi * x / (pi * x + 1 - pi)  # the precision when every negative is alarmed
+    assert cv.outperformance_curve_point("pr", x, min(1.0, worst * (1 + 1e-6)), pi) <= 1
+    with pytest.raises(ValueError, match="y"):
+        cv.outperformance_curve_point("pr", x, worst * (1 - 1e-3), pi)
+
+
 def test_ends_of_the_square():
     got = cv._point_share([0.3, 0, 1, 0.3, 0.3], [0.3, 0.5, 0.5, 0, 1])
     np.testing.assert_allclose(got, [0.5, 0, 1, 1, 0], atol=1e-6)

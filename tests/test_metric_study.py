@@ -125,6 +125,32 @@ def test_standardised_coefficients_of_all_permutations_have_mean_0(n, n0):
     assert_allclose(study.standardize_spearman([-1, 1], moments, slip=True), [-1, 1], atol=1e-12)
 
 
+def increasing_forms(moments):
+    "By brute force: the values at the mean with which a curve of two parabolas with mean 0 and ends -1, 1 increases."
+    below, above = 1 + moments.mean, 1 - moments.mean
+    g0 = np.linspace(-1, 1, 4001)
+    mean = g0 + moments.upper * (1 - g0) / above**2 - moments.lower * (1 + g0) / below**2  # = g1 times what follows
+    with np.errstate(divide="ignore", invalid="ignore"):
+        g1 = mean / (moments.upper / above - moments.lower / below)
+    ends = 2 * (1 + g0) / below - g1, 2 * (1 - g0) / above - g1  # slopes at -1 and 1
+    return g0[(g1 > 1e-3) & (ends[0] > 1e-3) & (ends[1] > 1e-3)]
+
+
+@given(st.lists(st.floats(-1, 1), min_size=3, max_size=8))
+def test_the_standardised_form_increases_where_any_does(values):
+    gamma = np.array(values)
+    d = gamma - gamma.mean()
+    assume(gamma.std() > .05 and abs(gamma.mean()) < .9)
+    moments = study.SpearmanMoments(float(gamma.mean()), float((np.minimum(d, 0)**2).mean()), float((np.maximum(d, 0)**2).mean()), 0.)
+    curve = study.standardize_spearman(np.linspace(-1, 1, 501), moments)
+    assert_allclose(curve[[0, -1]], [-1, 1], atol=1e-9)
+    assert study.standardize_spearman(gamma, moments).mean() == pytest.approx(0, abs=1e-6)
+    at_mean = increasing_forms(moments)
+    if len(at_mean):
+        assert (np.diff(curve) > -1e-9).all()
+        assert abs(study.standardize_spearman(moments.mean, moments)) <= np.abs(at_mean).min() + 1e-6, "the one nearest 0"
+
+
 @pytest.mark.parametrize("n", range(4, 9))
 def test_with_the_slip_the_mean_is_not_0(n):
     assert abs(study.standardize_spearman(all_coefficients(n, 2.), study.spearman_moments(n), slip=True).mean()) > 1e-3
