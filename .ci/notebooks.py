@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -27,7 +26,7 @@ from nbdev.config import get_config
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
-WIDGETS, VIEW = "application/vnd.jupyter.widget-state+json", "application/vnd.jupyter.widget-view+json"
+VIEW = "application/vnd.jupyter.widget-view+json"
 TIMEOUT = 1200  # seconds for one cell
 
 
@@ -59,21 +58,21 @@ class Client(NotebookClient):
 
 
 def execute(nb, folder, slow=False):
-    "Run the cells of `nb` in `folder`; the state of widgets that cells not run have shown is kept."
-    kept = nb.metadata.pop("widgets", {}).get(WIDGETS, {}).get("state", {})
+    "Run the cells of `nb` in `folder`."
+    nb.metadata.pop("widgets", None)
     resources = {"metadata": {"path": str(folder)}}
-    options = dict(kernel_name="python3", extra_arguments=["--log-level=ERROR"], store_widget_state=True)
+    options = dict(kernel_name="python3", extra_arguments=["--log-level=ERROR"], store_widget_state=False)
     client = Client(nb, timeout=TIMEOUT, resources=resources, **options)
     client.slow = slow
     with tempfile.TemporaryDirectory() as scratch:
         client.execute(env=kernel_environment(scratch))
-    state = kept | nb.metadata.get("widgets", {}).get(WIDGETS, {}).get("state", {})
-    if state:
-        nb.metadata["widgets"] = {WIDGETS: {"state": state, "version_major": 2, "version_minor": 0}}
     for number, cell in enumerate(nb.cells):
         for output in cell.get("outputs", []):
             if output.get("name") == "stderr" and "Warning: " in output["text"]:
                 raise RuntimeError(f"cell {number} ({cell.id}) warns:\n{output['text']}")
+            if VIEW in output.get("data", {}) and "text/html" not in output.data:
+                raise RuntimeError(f"cell {number} ({cell.id}) shows a widget without a form for pages: see plotting.for_page")
+            output.get("data", {}).pop(VIEW, None)  # it leads to a kernel that is gone
 
 
 def kernel_environment(scratch):
@@ -112,32 +111,6 @@ def steady(value):
     return re.sub(r"(<[^<>]*?) at 0x[0-9a-fA-F]+>", r"\1>", value)
 
 
-def referred(text):
-    "Ids of the widget models that a JSON text refers to, in order."
-    return re.findall(r'(?:IPY_MODEL_|"model_id": ")([0-9a-f]{32})', text)
-
-
-def number_widgets(nb):
-    "Widgets get numbers for random ids, in the order in which outputs lead to them; models no output leads to are dropped."
-    state = nb.metadata.get("widgets", {}).get(WIDGETS, {}).get("state", {})
-    outputs = [cell.get("outputs", []) for cell in nb.cells]
-    order, waiting = [], referred(json.dumps(outputs))
-    while waiting:
-        model = waiting.pop(0)
-        if model in state and model not in order:
-            order.append(model)
-            waiting = referred(json.dumps(state[model], sort_keys=True)) + waiting
-    new = {old: f"{number:032x}" for number, old in enumerate(order)}
-    rename = partial(re.sub, r"\b(IPY_MODEL_)?([0-9a-f]{32})\b", lambda found: (found[1] or "") + new.get(found[2], found[2]))
-    for cell, old in zip(nb.cells, outputs):
-        if old:
-            cell["outputs"] = nbformat.from_dict(json.loads(rename(json.dumps(old))))
-    nb.metadata.pop("widgets", None)
-    if order:
-        models = json.loads(rename(json.dumps({model: state[model] for model in order})))
-        nb.metadata["widgets"] = {WIDGETS: {"state": models, "version_major": 2, "version_minor": 0}}
-
-
 def name_tables(nb):
     "Styled tables of pandas are named after their cells."
     for cell in nb.cells:
@@ -154,10 +127,7 @@ def to_text(nb) -> str:
     for cell in nb.cells:
         if "outputs" in cell:
             cell["outputs"] = nbformat.from_dict(steady(cell.outputs))
-    number_widgets(nb)
     name_tables(nb)
-    if "widgets" in nb.metadata:
-        nb.metadata["widgets"] = steady(nb.metadata["widgets"])
     plain, config = json.loads(nbformat.writes(nb)), get_config(path=ROOT)
     clean_nb(plain, False, config.allowed_metadata_keys.split(), config.allowed_cell_metadata_keys.split(), config.clean_ids)
     return nb2str(plain)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from .core import check_range
 from .costs import CostMatrix
+from .plotting import for_page
 from .report import evaluate
 
 # %% ../nbs/62_app.ipynb #2030581e
@@ -141,7 +142,8 @@ class App:
             widgets.VBox([self.fp, self.fn, self.prevalence]),
         ]
         controls = widgets.Box(columns, layout=widgets.Layout(display="flex", flex_flow="row wrap"))
-        self.box = widgets.VBox([controls, self.says, self.image, self.ladder, self.prepare, self.link])
+        box = widgets.VBox([controls, self.says, self.image, self.ladder, self.prepare, self.link])
+        self.box = for_page(box, alt="The figures of the report.")
         self.load(example_frame() if frame is None else frame)
 
     def load(self, frame):

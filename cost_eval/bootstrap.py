@@ -1712,4 +1712,5 @@ def explore_interval():
         "method": widgets.Dropdown(options=names, value=start["method"], description="method"),
     }
     image, show = live_figure(_draw_coverage, _move_coverage, (7.5, 4), columns=1)
-    return explorer(controls, image, show)
+    alt = "Forty intervals around a vertical line at the true cost; those that miss it carry a cross."
+    return explorer(controls, image, show, moves="costly", alt=alt)

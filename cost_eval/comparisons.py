@@ -9,6 +9,7 @@ __all__ = ['SimultaneousDifferences', 'simultaneous_differences', 'ProbabilityBe
 
 # %% ../nbs/21_comparisons.ipynb #171d5cd2
 import warnings
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -1016,17 +1017,25 @@ def _draw_power(axes):
     return lines
 
 
+@lru_cache(maxsize=64)
+def _power_by_ratio(costly, saved, added):
+    "Cost ratios, and the power at 1,000 samples for each; it does not move with the ratio."
+    ratios = np.logspace(0, 4, 50)
+    return ratios, np.array([paired_power(*_trade(costly, r, saved, added), 1000) for r in ratios])
+
+
 def _move_power(axes, lines, costly, ratio, saved, added):
     "Draw the power for these values."
-    sizes, ratios = np.unique(np.logspace(1.3, 4.7, 60).astype(int)), np.logspace(0, 4, 50)
+    sizes = np.unique(np.logspace(1.3, 4, 40).astype(int))
     costly, added = costly / 1000, added / 1000
     here = paired_power(*_trade(costly, ratio, saved, added), 1000)
     lines[0].set_data(sizes, paired_power(*_trade(costly, ratio, saved, added), sizes))
-    lines[1].set_data(ratios, [paired_power(*_trade(costly, r, saved, added), 1000) for r in ratios])
+    lines[1].set_data(*_power_by_ratio(costly, saved, added))
     lines[2].set_data([ratio], [here])
     lines[3].set_data([1000], [here])
     axes[0].set_xlim(sizes[0], sizes[-1])
     axes[1].set_xlim(1, 1e4)
+    axes[1].set_title(f"power {here:.3f} at 1,000 samples")
 
 # %% ../nbs/21_comparisons.ipynb #c21pow05
 def explore_power():
@@ -1048,4 +1057,5 @@ def explore_power():
         "saved": slider("share of them avoided", 0.5, 0, 1, 0.05),
         "added": slider("cheap errors added in 1,000", 20, 0, 100, 1),
     }
-    return explorer(sliders, image, show)
+    alt = "Left: power against the size of the test set; right: against the cost ratio."
+    return explorer(sliders, image, show, moves="ratio", alt=alt)

@@ -1030,13 +1030,14 @@ def explore_isocost():
     table = optional_import("ipywidgets", extra="book").HTML()
     image, draw = live_figure(_draw_isocost, _move_isocost, (9.6, 3.9))
 
-    def show(**values):
-        draw(**values)
-        table.value = _isocost_table(**values)
+    def show(cost_ratio, **values):
+        draw(log_ratio=np.log10(cost_ratio), **values)
+        table.value = _isocost_table(log_ratio=np.log10(cost_ratio), **values)
 
     sliders = {
-        "log_ratio": slider("log10 of the cost ratio", _START["log_ratio"], -2, 2, 0.05),
+        "cost_ratio": slider("cost ratio", 10 ** _START["log_ratio"], -2, 2, 0.05, log=True),
         "prevalence": slider("prevalence", _START["prevalence"], 0.01, 0.9, 0.01),
         "separation": slider("separation of the classes", _START["separation"], 0.3, 4, 0.1),
     }
-    return explorer(sliders, image, show, table)
+    alt = "Precision against recall, and recall against false positive rate, with the contour that touches."
+    return explorer(sliders, image, show, table, moves="cost_ratio", alt=alt)

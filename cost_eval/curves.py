@@ -807,22 +807,13 @@ def _move_tree(axes, artists, curve, separation, skew, prevalence):
     axes[1].set(xlabel=_AXES[curve][0])
 
 # %% ../nbs/51_curves.ipynb #c8710085
-def explore_tree_curves(*, still=False):
+def explore_tree_curves():
     """Widget: a curve of your own over curves of the Directed Binary Tree, with its percentiles.
-
-    Parameters
-    ----------
-    still : bool, default False
-        a matplotlib Figure of the first state instead of the widget
 
     Returns
     -------
-    VBox or Figure
+    ipywidgets.VBox
     """
-    if still:
-        fig, axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9.6, 4))
-        _move_tree(axes, _draw_tree(axes), **_START)
-        return fig
     widgets = optional_import("ipywidgets", extra="book")
     image, show = live_figure(_draw_tree, _move_tree, (9.6, 4))
     kind = widgets.Dropdown(
@@ -834,7 +825,8 @@ def explore_tree_curves(*, still=False):
         "skew": slider("spread of the positives", _START["skew"], 0.4, 2.5, 0.05),
         "prevalence": slider("prevalence", _START["prevalence"], 0.02, 0.9, 0.02),
     }
-    return explorer(controls, image, show)
+    alt = "Left: a thick curve over sixty thin ones; right: the score of each of its points."
+    return explorer(controls, image, show, moves="separation", alt=alt)
 
 # %% ../nbs/51_curves.ipynb #7a617c80
 def plot_monitoring(counts, metrics=("f_beta", "informedness"), *, labels=None, axes=None):

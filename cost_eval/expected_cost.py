@@ -201,7 +201,6 @@ def _draw_loan(axes):
     drawn = [lines.plot([0, 1], [0, 0], color=COLORS[j], label=names[j])[0] for j in range(3)]
     here = lines.axvline(0, color="black", linestyle=":", linewidth=1)
     lines.set(xlim=(0, 1), ylim=(0, 30), xlabel="probability of default", ylabel="expected cost per 100 lent")
-    lines.legend(handles=drawn, loc="upper center", fontsize=8)
     policies = [*(f"always {name}" for name in names), *_APPLICATIONS]
     bars.set(yticks=range(5), yticklabels=policies, xlim=(0, 20), xlabel="expected cost per 100 lent")
     bars.invert_yaxis()
@@ -211,6 +210,7 @@ def _draw_loan(axes):
 def _move_loan(axes, artists, acceptance, recovered, defaulters):
     "Put the artists of the loan figure where these values want them."
     areas, drawn, here, bars = artists
+    lines_axes = axes[0]
     costs = CostMatrix(
         100 * loan_costs(acceptance=acceptance, recovered=recovered).array, classes=("repays", "defaults")
     )
@@ -220,13 +220,18 @@ def _move_loan(axes, artists, acceptance, recovered, defaulters):
         area.set_x(low)
         area.set_width(high - low)
         line.set_ydata(costs.array[:, j])
+    for text in list(lines_axes.texts):
+        text.remove()
+    label_lines(lines_axes, drawn)
+    lines_axes.set_title(", ".join(f"{lines_axes.texts[j].get_text()} to {spans[j][1]:.2f}" for j in spans))
     here.set_xdata([defaulters, defaulters])
     priors = np.array([1 - defaulters, defaulters])
     models = [expected_cost(counts, costs.array, priors=priors) for counts in _APPLICATIONS.values()]
     values = [*(priors @ costs.array), *models]
     for bar, value in zip(bars, values):
         bar.set(width=value, alpha=0.95 if value == min(values) else 0.45)
-    axes[1].set_title(f"cheapest: {axes[1].get_yticklabels()[int(np.argmin(values))].get_text()}")
+    name = axes[1].get_yticklabels()[int(np.argmin(values))].get_text()
+    axes[1].set_title(f"cheapest: {name}, {min(values):.2f}")
 
 
 def plot_loan(acceptance=0.4, recovered=0.75, defaulters=0.1, *, axes=None):
@@ -266,7 +271,8 @@ def explore_loan():
         "recovered": slider("recovered from defaulters", 0.75, 0.4, 0.95, 0.01),
         "defaulters": slider("share of defaulters", 0.1, 0.01, 0.5, 0.01),
     }
-    return explorer(sliders, image, show)
+    alt = "Left: three straight lines, the costs of the decisions; right: bars, the costs of five policies."
+    return explorer(sliders, image, show, moves="acceptance", alt=alt)
 
 # %% ../nbs/10_expected_cost.ipynb #fd7cd0ca
 _CORNERS = np.array([[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])  # of the triangle in the plane, one per class
@@ -538,9 +544,6 @@ def _draw_operating_point(axes):
     metrics.set(
         xlim=(-4, 8), ylim=(0, 1.5), xlabel="threshold on the score", ylabel="metric, lower is better"
     )
-    metrics.legend(
-        handles=[*lines, yours[1], bayes[1]], loc="lower center", bbox_to_anchor=(0.5, 1), ncol=3, fontsize=8
-    )
     return curves, areas, notes, lines, dots, best, yours, bayes
 
 # %% ../nbs/10_expected_cost.ipynb #3e9312ab
@@ -561,12 +564,23 @@ def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separatio
     everywhere = _gaussian_counts(_X, separation, prevalence)
     for line, dot, low, value in zip(lines, dots, best, _SHOWN.values()):
         y = value(everywhere, costs)
-        line.set_ydata(y)
+        line.set_ydata(np.where(y <= 1.5, y, np.nan))
         dot.set_data([threshold], [value(counts, costs)])
         low.set_data([_X[np.nanargmin(y)]], [np.nanmin(y)])
-    for at, pair in ((threshold, yours), (_gaussian_bayes(separation, prevalence, fn_cost / fp_cost), bayes)):
+    for text in list(axes[1].texts):
+        text.remove()
+    optimum = _gaussian_bayes(separation, prevalence, fn_cost / fp_cost)
+    for at, pair, name in ((threshold, yours, "your threshold"), (optimum, bayes, "Bayes threshold")):
         for line in pair:
             line.set_xdata([at, at])
+        side = "left" if (at >= optimum) == (name == "your threshold") else "right"
+        axes[1].text(at, 1.49, f" {name} ", fontsize=8, ha=side, va="top", clip_on=True)
+    label_lines(axes[1], lines, fontsize=8)
+    found = [
+        normalized_expected_cost(_gaussian_counts(t, separation, prevalence), costs)
+        for t in (threshold, optimum)
+    ]
+    axes[1].set_title("NEC {:.3f} at your threshold, {:.3f} at Bayes'".format(*found))
 
 # %% ../nbs/10_expected_cost.ipynb #c1a28a28
 def plot_expected_cost(fp_cost=1.0, fn_cost=4.0, prevalence=0.2, separation=2.2, threshold=2.0, *, axes=None):
@@ -649,7 +663,8 @@ def explore_expected_cost():
         "separation": slider("separation", 2.2, 0.2, 4, 0.1),
         "threshold": slider("your threshold", 2, -4, 8, 0.05),
     }
-    return explorer(sliders, image, show, table)
+    alt = "Left: two bell curves and two thresholds; right: NEC, 1 - F1 and 1 - MCC at every threshold."
+    return explorer(sliders, image, show, table, moves="fn_cost", alt=alt)
 
 # %% ../nbs/10_expected_cost.ipynb #8e7abcae
 def roc_auc(y_true, scores, *, sample_weight=None) -> float:

@@ -833,16 +833,20 @@ def explore_metric_study(revenues=None):
     """
     widgets = optional_import("ipywidgets", extra="book")
     ends = {"all ranks alike": None, "weight on the best": "best", "weight on the worst": "worst"}
-    wide = {"style": {"description_width": "7em"}, "layout": widgets.Layout(width="24em")}
+    wide = {"style": {"description_width": "13em"}, "layout": widgets.Layout(width="40em", max_width="100%")}
     controls = {
         "metric": widgets.Dropdown(options=STUDY_METRICS, value="mcc", description="metric", **wide),
         "weighted": widgets.Dropdown(options=list(ends), description="coefficient", **wide),
         "skill": slider("skill", 0.0, 0.0, 3.0, 0.5),
-        "prevalence": slider("prevalence", 0.3, 0.01, 0.99, 0.01),
-        "weight": slider("weight", 0.5, 0.01, 0.99, 0.01),
+        "prevalence": widgets.SelectionSlider(
+            options=STUDY_GRID, value=0.3, description="prevalence", **wide
+        ),
+        "weight": widgets.SelectionSlider(options=STUDY_GRID, value=0.5, description="weight", **wide),
     }
 
     def move(axes, artists, weighted, **values):
         plot_metric_study(weighted=ends[weighted], revenues=revenues, axes=axes, **values)
 
-    return explorer(controls, *live_figure(lambda axes: None, move, (10, 4.4)))
+    alt = "Left: a heat map of correlations with one cell framed; right: the ranks of one sample in it."
+    image, show = live_figure(lambda axes: None, move, (10, 4.4))
+    return explorer(controls, image, show, moves="weight", alt=alt)

@@ -863,7 +863,7 @@ def _worse(metric, value, prevalence, arguments):
 def _shade(ax, metric, value, prevalence, arguments):
     "Shade what is worse; the two constant classifiers as points. Returns the image."
     look = dict(extent=(0, 1, 0, 1), origin="lower", vmin=0, vmax=3.2, cmap="Blues", aspect="auto")
-    image = ax.imshow(_worse(metric, value, prevalence, arguments), **look)
+    image = ax.imshow(_worse(metric, value, prevalence, arguments), interpolation="none", **look)
     ax.plot([1, 0], [0, 1], "o", color=COLORS[2], markersize=7, clip_on=False)
     for xy, text, offset in (((1, 0), "all positive", (-8, 8)), ((0, 1), "all negative", (8, -12))):
         side = "right" if xy[0] else "left"
@@ -901,24 +901,15 @@ def _move_square(axes, artists, metric, position, prevalence, cost_ratio):
     axes[0].set_title(f"{name} = {value:.3f} at prevalence {prevalence:.2f}: beats {score:.1%}")
 
 # %% ../nbs/50_outperformance.ipynb #c3f6ff15
-def explore_outperformance(*, still=False):
+def explore_outperformance():
     """Widget: choose a metric, a value and a prevalence; the region that is beaten and the score follow.
 
     The slider of the costs is shown for metrics that take costs.
 
-    Parameters
-    ----------
-    still : bool, default False
-        a matplotlib Figure of the first state instead of the widget
-
     Returns
     -------
-    VBox or Figure
+    ipywidgets.VBox
     """
-    if still:
-        fig, axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9.6, 4.2))
-        _move_square(axes, _draw_square(axes), **_START)
-        return fig
     widgets = optional_import("ipywidgets", extra="book")
     image, show = live_figure(_draw_square, _move_square, (9.6, 4.2))
     chosen = widgets.Dropdown(
@@ -939,4 +930,5 @@ def explore_outperformance(*, still=False):
 
     chosen.observe(shown, names="value")
     shown()
-    return explorer(controls, image, show)
+    alt = "Left: the unit square, shaded where classifiers are beaten; right: the score at every value."
+    return explorer(controls, image, show, moves="position", alt=alt)

@@ -39,7 +39,7 @@ from cost_eval.metrics import (
     h_measure,
     weighted_accuracy,
 )
-from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, for_page, live_figure, slider
 
 # %% ../nbs/40_weighted_accuracy.ipynb #0b9212ec
 _all_ = ["weighted_accuracy", "expected_weighted_accuracy", "h_measure"]
@@ -227,13 +227,13 @@ def plot_model_choice(models, weight, prevalence, target_prevalence, *, axes=Non
     plane.plot(1 - specificity, recall, "o", color="0.5", ms=4)
     for k, (name, i) in enumerate(picked.items()):
         style = {"marker": "s^o"[k], "ms": 17 - 4 * k, "mfc": "none", "mew": 2, "color": COLORS[k], "ls": ""}
-        plane.plot(1 - specificity[i], recall[i], label=name, **style)
+        plane.plot(1 - specificity[i], recall[i], **style)
         bars.barh(2 - k, cost[i], color=COLORS[k], height=0.6)
-        bars.text(0, 2.38 - k, f"{name}: {list(models)[i]}, {cost[i]:.0f}", fontsize=9, va="bottom")
+        words = f"{name} {'□△○'[k]}: {list(models)[i]}, {cost[i]:.0f}"
+        bars.text(0, 2.38 - k, words, fontsize=9, va="bottom")
     bars.axvline(cost[cheapest], color="0.4", ls=":", lw=1)
     plane.set(xlim=(0, 1), ylim=(0, 1.03), xlabel="false positive rate", ylabel="recall")
     plane.set_title("which model is chosen", fontsize=10)
-    plane.legend(loc="lower right", fontsize=8, markerscale=0.6)
     bars.set(yticks=[], ylim=(-0.5, 3), xlabel="cost of 1,000 cases of the target, in $C_{FN} + C_{FP}$")
     bars.set_title(
         f"w = {weight:.2f}, π = {prevalence:.2f}, π of the target = {target_prevalence:.2f}", fontsize=10
@@ -264,7 +264,9 @@ def explore_model_choice(models=None, *, weight=0.95, prevalence=0.27, target_pr
     def move(axes, artists, **values):
         plot_model_choice(models, axes=axes, **values)
 
-    return explorer(sliders, *live_figure(lambda axes: None, move, (9.4, 3.8)))
+    alt = "Left: models in the ROC plane, three of them marked; right: bars, the cost of the three choices."
+    image, show = live_figure(lambda axes: None, move, (9.4, 3.8))
+    return explorer(sliders, image, show, moves="target_prevalence", alt=alt)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #69eea52f
 def expected_positive_share(prevalence, a: float, b: float):
@@ -933,4 +935,5 @@ def explore_ranking():
     worse.on_click(lambda _: shift(-1))
     better.on_click(lambda _: shift(1))
     choice = widgets.HBox([order, widgets.VBox([worse, better])])
-    return widgets.VBox([choice, explorer(sliders, image, show)])
+    alt = "The range of weights that agree with the ranking, and the bounds that each pair of models sets."
+    return for_page(widgets.VBox([choice, explorer(sliders, image, show)]), sliders["prevalence"], alt=alt)
