@@ -59,13 +59,13 @@ class Client(NotebookClient):
 
 def execute(nb, folder, slow=False):
     "Run the cells of `nb` in `folder`."
-    nb.metadata.pop("widgets", None)
     resources = {"metadata": {"path": str(folder)}}
-    options = dict(kernel_name="python3", extra_arguments=["--log-level=ERROR"], store_widget_state=False)
+    options = dict(kernel_name="python3", extra_arguments=["--log-level=ERROR"])
     client = Client(nb, timeout=TIMEOUT, resources=resources, **options)
     client.slow = slow
     with tempfile.TemporaryDirectory() as scratch:
         client.execute(env=kernel_environment(scratch))
+    nb.metadata.pop("widgets", None)  # no page needs the state of widgets
     for number, cell in enumerate(nb.cells):
         for output in cell.get("outputs", []):
             if output.get("name") == "stderr" and "Warning: " in output["text"]:

@@ -552,11 +552,9 @@ def test_every_control_of_the_widget_moves_the_picture_it_shows():
     assert ratio.layout.display != "none"
 
 
-def test_the_still_is_the_first_state():
-    pytest.importorskip("matplotlib").use("Agg")
-    figure = op.explore_outperformance(still=True)
+def test_the_widget_says_what_it_shows():
+    pytest.importorskip("ipywidgets")
     box = op.explore_outperformance()
     metric, position, prevalence, ratio = (c.value for c in box.children[0].children)
-    expected = dict(metric=metric, position=position, prevalence=prevalence, cost_ratio=ratio)
-    assert expected == op._START
-    assert metric.replace("_", " ") in figure.axes[0].get_title(loc="left") + figure.axes[0].get_title()
+    assert dict(metric=metric, position=position, prevalence=prevalence, cost_ratio=ratio) == op._START
+    assert box.children[1].tooltip.startswith("expected cost = 0.700 at prevalence 0.10: beats 50.0%")
