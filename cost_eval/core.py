@@ -10,9 +10,8 @@ import difflib
 import importlib
 import operator
 from dataclasses import dataclass, fields
-from functools import partial
 from html import escape
-from typing import NamedTuple
+from typing import NamedTuple, dataclass_transform
 
 import numpy as np
 
@@ -351,6 +350,9 @@ class LabelledTable:
     "A read-only array whose last axes are classes and decisions, with their labels (0..n-1 by default)."
 
     __slots__ = ("array", "classes", "decisions")
+    array: np.ndarray
+    classes: tuple
+    decisions: tuple
     decision_axes = 1
 
     def __init__(self, array, *, classes=None, decisions=None):
@@ -761,7 +763,10 @@ def descending(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray | No
     return np.append(np.inf, scores[order] + 0.0), *(np.append(np.zeros(1, s.dtype), s) for s in sums)
 
 # %% ../nbs/00_core.ipynb #2a31a927
-result = partial(dataclass, frozen=True, eq=False, repr=False)
+@dataclass_transform(frozen_default=True, eq_default=False)
+def result(cls):
+    "Make a class a result record: a frozen dataclass that leaves comparison and print to its base."
+    return dataclass(frozen=True, eq=False, repr=False)(cls)
 
 
 def short(value) -> str:
