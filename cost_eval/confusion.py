@@ -404,10 +404,10 @@ class BinaryCounts:
     (0.8, 0.1, 0.296)
     """
 
-    tp: np.ndarray
-    fp: np.ndarray
-    fn: np.ndarray
-    tn: np.ndarray
+    tp: float | np.ndarray
+    fp: float | np.ndarray
+    fn: float | np.ndarray
+    tn: float | np.ndarray
 
     def __post_init__(self):
         arrays = [_cell_array(getattr(self, name), name) for name in _CELLS]
