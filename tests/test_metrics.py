@@ -717,9 +717,10 @@ def test_cost_matrices_of_another_shape_are_refused(name):
 
 
 @pytest.mark.parametrize("name", ["weighted_accuracy", "cost_score", "net_benefit"])
-def test_costs_with_their_columns_swapped_are_refused(name):
+@pytest.mark.parametrize("costs", [[[1, 0], [0, 1]], [[1, 0], [5, 0]], [[0, 1], [0, 5]]], ids=["both rows", "the first", "the second"])
+def test_costs_with_their_columns_swapped_are_refused(name, costs):
     with pytest.raises(ValueError, match="columns swapped"):
-        METRICS[name](GOOD, [[1, 0], [0, 1]])
+        METRICS[name](GOOD, costs)
 
 
 def test_evaluate_metrics_takes_one_cost_matrix():

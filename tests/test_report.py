@@ -53,6 +53,16 @@ def test_the_ladder_is_the_expected_cost(case, priors):
     assert (report.ladder["low"] <= report.ladder["cost"] + 1e-12).all() and (report.ladder["high"] >= report.ladder["cost"] - 1e-12).all()
 
 
+@pytest.mark.parametrize("order", [("good", "bad", "rule"), ("rule", "bad", "good"), ("bad", "good", "rule"), ("rule", "good", "bad")])
+def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
+    y, models = case
+    report = evaluate(y, {name: models[name] for name in order}, COSTS, rng=0)
+    best = report.best.sort_values("cost")
+    (first, second), cost = best["model"][:2], best["cost"].to_numpy()
+    told = [line for line in report.summary().splitlines() if f"against {second}" in line]
+    assert len(told) == 1 and f"It saves {cost[1] - cost[0]:.3g} per case" in told[0] and f"{first} is the cheapest" in told[0]
+
+
 def test_metrics_are_scikit_learns(case):
     y, models = case
     report = evaluate(y, models, COSTS, rng=0)
