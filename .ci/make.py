@@ -1,4 +1,4 @@
-"""The work behind the Makefile: `python3 .ci/make.py env|book|test|lab|mutants`, in numbered steps, each with its time.
+"""The work behind the Makefile: `python3 .ci/make.py env|peers|book|test|lab|mutants`, in numbered steps, each with its time.
 
 STACK=oldest works in .venv-oldest, with exactly the lower bounds of settings.ini; FULL=1 runs also what is marked slow.
 Needs nothing but a Python (any Python 3 can read this file, so that an old one gets a message and not a SyntaxError).
@@ -125,7 +125,7 @@ def install(*what):
 def uv_environment():
     """uv does not read pip's settings: hand over the index and the certificates that the environment names for pip."""
     env = dict(os.environ)
-    names = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_EXTRA_INDEX_URL": "UV_INDEX", "PIP_CERT": "SSL_CERT_FILE"}
+    names = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_EXTRA_INDEX_URL": "UV_INDEX", "PIP_CERT": "SSL_CERT_FILE", "PIP_FIND_LINKS": "UV_FIND_LINKS"}
     for ours, theirs in names.items():
         if env.get(ours):
             env.setdefault(theirs, env[ours])
@@ -153,6 +153,32 @@ def pip_install(*what):
         sys.stdout.writelines(lines[-30:])
         raise Failed("pip failed (above are its last lines): is the package registry reachable?")
     return count
+
+
+def peers():
+    """Install the libraries of the benchmark one by one, without touching what is there; peers.json tells the notebook which do not fit, and why."""
+    config = ConfigParser(delimiters=["="])
+    config.read_string(read("settings.ini"))
+    wanted, notes = config["DEFAULT"]["bench_requirements"].split(), VENV / "peers.json"
+    known = json.loads(notes.read_text()) if notes.exists() else {}
+    if set(known) != set(wanted):
+        uv = BIN / "uv"
+        pip = [str(uv), "pip"] if uv.exists() else [str(PYTHON), "-m", "pip"]
+        here = ["--python", str(PYTHON)] if uv.exists() else []
+        listed = subprocess.run(pip + ["freeze"] + here, stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()
+        frozen = VENV / "frozen.txt"
+        kept = [line for line in listed if re.match(r"[\w.-]+==", line) and not re.match(r"(pip|uv|setuptools|wheel)==", line)]
+        frozen.write_text("\n".join(kept) + "\n")
+        known = {}
+        for peer in wanted:
+            command = pip + ["install"] + here + ["-c", str(frozen), peer]
+            done = subprocess.run(command, env=uv_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            known[peer] = done.stdout.decode(errors="replace")[-600:] if done.returncode else ""
+        notes.write_text(json.dumps(known))
+    failed = {peer: text for peer, text in known.items() if text}
+    for peer, text in failed.items():
+        say("%s does not install beside the rest: %s" % (peer, text))
+    return "%d of %d libraries to compare with" % (len(known) - len(failed), len(known))
 
 
 # ---- running things
@@ -378,6 +404,9 @@ def main(command, *arguments):
         sys.exit("STACK=%s: there are %s" % (STACK, ", ".join(sorted(STACKS))))
     if command == "env":
         print("%s: %s" % (VENV.name, environment(EXTRAS[arguments[0]])))
+        return 0
+    if command == "peers":
+        print("%s: %s" % (VENV.name, peers()))
         return 0
     if command == "run":  # a program of the virtual environment, in the same surroundings as the steps
         return subprocess.run([str(BIN / arguments[0]), *arguments[1:]], cwd=str(ROOT), env=surroundings()).returncode

@@ -47,6 +47,8 @@ from .report import evaluate as evaluate_in_memory
 from .report import evaluate_counted
 
 # %% ../nbs/70_scale.ipynb #24737c47
+#| code-fold: true
+#| code-summary: "Blocks of rows"
 class _Blocks(list):
     "Delayed dictionaries of arrays, one a block of rows; and how many rows, where that is known beforehand."
 
@@ -117,6 +119,8 @@ def _labels_of(costs) -> CostMatrix:
     return costs if isinstance(costs, LabelledTable) else CostMatrix(check_costs(costs))
 
 # %% ../nbs/70_scale.ipynb #0fecd52a
+#| code-fold: true
+#| code-summary: "Named columns"
 _BLOCK_ROWS = 2_000_000  # rows of a block of parquet, where the files' row groups allow
 
 
@@ -159,6 +163,8 @@ def _columns_of(part: pd.DataFrame, given: dict, where: str) -> dict:
     }
 
 # %% ../nbs/70_scale.ipynb #parquet1
+#| code-fold: true
+#| code-summary: "Parquet by row groups"
 def _parquet_blocks(data, given: dict) -> _Blocks:
     "Row groups of parquet files, in blocks; the footer of every file is read before any work starts."
     system, files = _files(data)
@@ -258,6 +264,8 @@ def _read_groups(system, file: str, groups: list, given: dict, fixed: dict) -> d
     return _columns_of(part, given, file)
 
 # %% ../nbs/70_scale.ipynb #f3c9caa6
+#| code-fold: true
+#| code-summary: "Where the work is done"
 @contextlib.contextmanager
 def cluster(scheduler=None):
     """Where the work is done: a local cluster of two processes, or what the caller names.
@@ -363,6 +371,8 @@ def _sum_terms(parts: list) -> list:
     return [sum(terms[1:], terms[0]) for terms in zip(*parts)]
 
 # %% ../nbs/70_scale.ipynb #5853f4e3
+#| code-fold: true
+#| code-summary: "Counts"
 def _counted(block: dict, names: list, classes, decision_labels):
     "Group -> (labels of classes, labels of decisions, counts) of one block."
     if not len(block["y_true"]):
@@ -541,6 +551,8 @@ def joint_counts(
     return _count(y_true, both, classes, decision_labels, sample_weight, None, data, scheduler, JointCounts)
 
 # %% ../nbs/70_scale.ipynb #intervals1
+#| code-fold: true
+#| code-summary: "Intervals and differences"
 def interval(y_true, decisions, costs, *, groups=None, data=None, scheduler=None, **options):
     """Expected cost with an interval from Dask collections: counts in one pass, and
     `cost_eval.bootstrap.interval` on them.
@@ -615,6 +627,8 @@ def difference(y_true, decisions_a, decisions_b, costs, *, data=None, scheduler=
     return intervals.difference(joint, costs, **options)
 
 # %% ../nbs/70_scale.ipynb #eb94f7d4
+#| code-fold: true
+#| code-summary: "Thresholds"
 def _curve(block: dict, classes) -> ThresholdCounts:
     "All thresholds of one block."
     y = _positive(block["y_true"], classes)
@@ -735,6 +749,8 @@ def _edges(blocks: list, bins, compute) -> np.ndarray:
     )
 
 # %% ../nbs/70_scale.ipynb #be59c36a
+#| code-fold: true
+#| code-summary: "The bound, and the exact threshold"
 @result
 class SketchError(Result):
     """What the best edge of a sketch costs, and what the best threshold could cost at least.
@@ -914,6 +930,8 @@ def _middle(low: float, high: float, kind) -> float:
     return middle if np.isfinite(middle) and middle > low else high
 
 # %% ../nbs/70_scale.ipynb #calib1
+#| code-fold: true
+#| code-summary: "Calibration"
 def _log_posteriors(values: np.ndarray, log: bool) -> np.ndarray:
     "(N, K) log-posteriors; one column is that of class 1."
     values = np.asarray(values, float)
@@ -1047,6 +1065,8 @@ def _slivers(block: dict) -> np.ndarray:
     return np.stack([np.bincount(place, v, _FINE) for v in (None, p, y)])
 
 # %% ../nbs/70_scale.ipynb #f83697f5
+#| code-fold: true
+#| code-summary: "Losses"
 _CELLS = ("fp", "fn", "tp", "tn")
 
 
@@ -1116,6 +1136,8 @@ def _losses_of(block: dict, costs) -> np.ndarray:
     return losses_in_memory(block["y_true"], block["decisions"], _block_costs(block, costs))
 
 # %% ../nbs/70_scale.ipynb #losses2
+#| code-fold: true
+#| code-summary: "Intervals of losses"
 _UNITS = 5000  # random batches of rows that are resampled where rows are too many to be gathered
 
 
@@ -1138,10 +1160,28 @@ def _batches_of(block: dict, seed: int) -> np.ndarray:
     return np.stack([np.bincount(unit, w * x, _UNITS), np.bincount(unit, w, _UNITS)])
 
 
-def _of_losses(function, columns: dict, clusters, sample_weight, gather, rng, scheduler, options):
+def _loss_blocks(columns: dict, given: dict, data) -> _Blocks:
+    "Blocks of losses, beside columns of the data that they were computed from."
+    if data is None:
+        return _blocks(None, columns | given)
+    blocks, named = _blocks(None, columns), _blocks(data, given)
+    if len(blocks) != len(named):
+        raise ValueError(
+            f"data: {len(named)} blocks, but the losses have {len(blocks)}; compute these from data"
+        )
+    both = _Blocks(dask.delayed(_side_by_side)(*pair, k) for k, pair in enumerate(zip(blocks, named)))
+    both.rows = named.rows
+    return both
+
+
+def _side_by_side(one: dict, two: dict, k: int) -> dict:
+    return _checked_block(one | two, k)
+
+
+def _of_losses(function, columns: dict, clusters, sample_weight, gather, rng, data, scheduler, options):
     "An interval function of losses on what it needs of the rows."
     given = {"sample_weight": sample_weight, "clusters": clusters}
-    blocks = _blocks(None, columns | given)
+    blocks = _loss_blocks(columns, given, data)
     with cluster(scheduler) as compute:
         if _row_count(blocks, compute) <= gather:
             rows = compute(_add_up(blocks, _gather))
@@ -1172,7 +1212,15 @@ def _one_loss(block: dict, names: list) -> dict:
 
 
 def loss_interval(
-    losses, *, sample_weight=None, clusters=None, gather=1_000_000, rng=None, scheduler=None, **options
+    losses,
+    *,
+    sample_weight=None,
+    clusters=None,
+    gather=1_000_000,
+    rng=None,
+    data=None,
+    scheduler=None,
+    **options,
 ) -> intervals.Interval:
     """Interval of the mean of what each row cost: `cost_eval.bootstrap.loss_interval`.
 
@@ -1183,14 +1231,16 @@ def loss_interval(
     ----------
     losses : Dask array
         (N,) from `losses`
-    sample_weight : Dask array, optional
-        (N,) weights
-    clusters : Dask array or series, optional
+    sample_weight : Dask array or series, or str, optional
+        (N,) weights, or a column of `data`
+    clusters : Dask array or series, or str, optional
         (N,) label of the group (customer, patient) of each row; whole groups are resampled
     gather : int, default 1,000,000
         so many rows are gathered, and the result is that of the in-memory function
     rng : Generator or int, optional
         for the methods that draw
+    data : Dask DataFrame or path, optional
+        what the losses were computed from, where columns are named
     scheduler : str or Client, optional
         see `cluster`
     **options
@@ -1210,7 +1260,7 @@ def loss_interval(
     """
     columns = {"losses": losses}
     return _of_losses(
-        intervals.loss_interval, columns, clusters, sample_weight, gather, rng, scheduler, options
+        intervals.loss_interval, columns, clusters, sample_weight, gather, rng, data, scheduler, options
     )
 
 
@@ -1222,6 +1272,7 @@ def loss_difference(
     clusters=None,
     gather=1_000_000,
     rng=None,
+    data=None,
     scheduler=None,
     **options,
 ) -> intervals.Difference:
@@ -1232,7 +1283,7 @@ def loss_difference(
     ----------
     losses_a, losses_b : Dask array
         (N,) from `losses`
-    sample_weight, clusters, gather, rng, scheduler, **options
+    sample_weight, clusters, gather, rng, data, scheduler, **options
         as for `loss_interval`
 
     Returns
@@ -1249,10 +1300,12 @@ def loss_difference(
     """
     columns = {"losses_a": losses_a, "losses_b": losses_b}
     return _of_losses(
-        intervals.loss_difference, columns, clusters, sample_weight, gather, rng, scheduler, options
+        intervals.loss_difference, columns, clusters, sample_weight, gather, rng, data, scheduler, options
     )
 
 # %% ../nbs/70_scale.ipynb #f9e505de
+#| code-fold: true
+#| code-summary: "evaluate"
 _SAMPLED = 200_000  # rows that calibration maps are fitted on, where not all are gathered
 _EDGES = 4096  # thresholds among which the best is looked for, where rows are not gathered
 
@@ -1365,6 +1418,8 @@ def _check_widths(models, costs: CostMatrix):
             )
 
 # %% ../nbs/70_scale.ipynb #395ca2fa
+#| code-fold: true
+#| code-summary: "Rules fitted on one half, judged on the other"
 class _Judged:
     "A report on more rows than fit: rules fitted on one half of the rows judge the other half."
 
@@ -1471,6 +1526,8 @@ def _added(a: BinaryCounts, b: BinaryCounts) -> BinaryCounts:
     return BinaryCounts(*(getattr(a, cell) + getattr(b, cell) for cell in ("tp", "fp", "fn", "tn")))
 
 # %% ../nbs/70_scale.ipynb #judged2
+#| code-fold: true
+#| code-summary: "Halves, edges, logarithms"
 def _half(block: dict, seed: int) -> np.ndarray:
     "(N,) to which half each row belongs, at random, the same each time it is asked."
     return np.random.default_rng([seed, 0]).integers(0, 2, _length(block), dtype=np.int8)
@@ -1555,6 +1612,8 @@ def _both(values: np.ndarray) -> np.ndarray:
     return np.column_stack([1 - p, p]) if p.ndim == 1 else p
 
 # %% ../nbs/70_scale.ipynb #judged3
+#| code-fold: true
+#| code-summary: "Decisions, and their distinct rows"
 def _as_given(values, decisions):
     return encode(values, decisions, "models", "the costs' decisions")
 

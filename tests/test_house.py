@@ -109,10 +109,11 @@ def test_base_install_is_numpy_and_scipy(monkeypatch):
 
 def test_extras(monkeypatch):
     extras = setup_arguments(monkeypatch)["extras_require"]
-    assert set(extras) == {"book", "data", "site", "scale", "app", "dev"}
+    assert set(extras) == {"book", "data", "site", "scale", "app", "dev", "bench"}
     assert set(extras["data"]) <= set(extras["book"])
     for name, requirements in extras.items():
-        assert set(requirements) <= set(extras["dev"]), name
+        assert set(requirements) <= set(extras["dev"]) or name == "bench", name
+    assert "torch" not in project_names(extras["dev"]), "what only `make bench` needs must not slow `make test`"
     assert {"jupyterlab", "ipywidgets", "matplotlib", "pandas", "scikit-learn"} <= project_names(extras["book"])
     assert {"nbdev==2.4.14", "execnb<0.2", "fastcore<2"} <= set(extras["site"]) & set(extras["book"]), "hidden cells of the notebooks import them"
     assert "voila" in project_names(extras["app"]) and "dask" in project_names(extras["scale"])

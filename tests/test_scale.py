@@ -422,6 +422,12 @@ def study(n_jobs):
     return ce.cost_correlation(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
 
 
+def samples(n_jobs):
+    "Its correlations one by one."
+    found = ce.correlation_samples(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
+    return pd.DataFrame({name: np.ravel(values) for name, values in found.items()}) if isinstance(found, dict) else pd.DataFrame(np.ravel(found))
+
+
 def reproductions(n_jobs):
     "Two items of the scoreboard that need no data."
     return pd.concat([r.table.assign(name=r.name, verdict=r.verdict) for r in reproduce.run(["bootstrap/table1", "expected_cost/section3.1"], jobs=n_jobs)])
@@ -433,7 +439,7 @@ def classifier(n_jobs):
     return pd.DataFrame(ce.CostSensitiveClassifier(GaussianNB(), 1 - np.eye(3), n_jobs=n_jobs).fit(X, y).predict_proba(X))
 
 
-SIMULATIONS = {"metric_study.cost_correlation": study, "reproduce.run": reproductions, "estimators.CostSensitiveClassifier": classifier}
+SIMULATIONS = {"metric_study.cost_correlation": study, "metric_study.correlation_samples": samples, "reproduce.run": reproductions, "estimators.CostSensitiveClassifier": classifier}
 
 
 def with_workers():
