@@ -261,12 +261,14 @@ def lab(*arguments):
             say(line)
         say("you read a copy, in %s; to edit the notebooks themselves: make lab EDIT=1" % folder.relative_to(ROOT))
     config = {"LabApp": {"news_url": None, "check_for_updates_class": "jupyterlab.NeverCheckForUpdate"}}  # nothing pops up
+    config["LabApp"]["default_url"] = "/lab/tree/index.ipynb"
     config["ServerApp"] = {"allow_root": True, "root_dir": str(folder)}
     (LAB / "config").mkdir(parents=True, exist_ok=True)
     (LAB / "config" / "jupyter_lab_config.json").write_text(json.dumps(config))
     env = surroundings()
     env["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(LAB / "config"), *filter(None, [env.get("JUPYTER_CONFIG_PATH")])])
-    return subprocess.run([str(BIN / "jupyter"), "lab", "index.ipynb", *arguments], cwd=str(folder), env=env).returncode
+    env["JUPYTERLAB_WORKSPACES_DIR"] = str(LAB / "workspaces")
+    return subprocess.run([str(BIN / "jupyter"), "lab", *arguments], cwd=str(folder), env=env).returncode
 
 
 def working_copy(source, target):

@@ -592,3 +592,43 @@ def test_the_install_is_not_repeated(tmp_path, monkeypatch):
     monkeypatch.setattr(make, "read", lambda name: "changed")
     make.environment({"book", "site"})
     assert calls == ["book,site]", "book,dev,site]", "book,site]"]
+
+
+def test_the_lab_opens_a_copy_that_keeps_what_the_reader_did(tmp_path, monkeypatch):
+    make, source, target = script("make"), tmp_path / "nbs", tmp_path / "lab" / "notebooks"
+    source.mkdir()
+    for name in ("index.ipynb", "10_a.ipynb", "_quarto.yml", "logo.svg"):
+        (source / name).write_text(f"first {name}")
+    assert make.working_copy(source, target) == []
+    assert {p.name for p in target.iterdir()} == {"index.ipynb", "10_a.ipynb", "logo.svg"}
+    (target / "index.ipynb").write_text("run by the reader")
+    (source / "10_a.ipynb").write_text("second")
+    assert make.working_copy(source, target) == []
+    assert (target / "index.ipynb").read_text() == "run by the reader" and (target / "10_a.ipynb").read_text() == "second"
+    (source / "index.ipynb").write_text("second")
+    assert make.working_copy(source, target) == ["index.ipynb has changed; yours is my_index.ipynb"]
+    assert (target / "index.ipynb").read_text() == "second" and (target / "my_index.ipynb").read_text() == "run by the reader"
+
+
+@pytest.mark.parametrize("edit", ["", "1"])
+def test_the_lab_opens_the_index_and_nothing_pops_up(tmp_path, monkeypatch, capsys, edit):
+    make, calls = script("make"), []
+    monkeypatch.setattr(make, "LAB", tmp_path / "build" / "lab")
+    monkeypatch.setattr(make, "ROOT", tmp_path)
+    (tmp_path / "nbs").mkdir()
+    (tmp_path / "nbs" / "index.ipynb").write_text("{}")
+    monkeypatch.setenv("EDIT", edit)
+    monkeypatch.setattr(make.subprocess, "run", lambda words, **options: calls.append((words, options)) or subprocess.CompletedProcess(words, 0))
+    assert make.lab("--no-browser") == 0
+    (words, options), = calls
+    config = json.loads((tmp_path / "build/lab/config/jupyter_lab_config.json").read_text())
+    opened = tmp_path / ("nbs" if edit else "build/lab/notebooks")
+    assert words[1:] == ["lab", "--no-browser"] and config["LabApp"]["default_url"] == "/lab/tree/index.ipynb" and options["cwd"] == str(opened) == config["ServerApp"]["root_dir"]
+    assert config["LabApp"]["news_url"] is None and config["ServerApp"]["allow_root"]
+    assert options["env"]["JUPYTER_CONFIG_PATH"].startswith(str(tmp_path / "build/lab/config"))
+    assert ("make lab EDIT=1" in capsys.readouterr().out) == (not edit)
+
+
+def test_binder_installs_what_the_book_needs():
+    assert (ROOT / ".binder/requirements.txt").read_text().split() == [".[book]"]
+    assert (ROOT / ".binder/runtime.txt").read_text().strip() == f"python-{settings()['min_python']}"
