@@ -260,11 +260,11 @@ def lab(*arguments):
         for line in working_copy(ROOT / "nbs", folder):
             say(line)
         say("you read a copy, in %s; to edit the notebooks themselves: make lab EDIT=1" % folder.relative_to(ROOT))
-    config = {"LabApp": {"news_url": None, "check_for_updates_class": "jupyterlab.NeverCheckForUpdate"}}  # nothing pops up
-    config["LabApp"]["default_url"] = "/lab/tree/index.ipynb"
-    config["ServerApp"] = {"allow_root": True, "root_dir": str(folder)}
-    (LAB / "config").mkdir(parents=True, exist_ok=True)
-    (LAB / "config" / "jupyter_lab_config.json").write_text(json.dumps(config))
+    config = {"LabApp.default_url": "/lab/tree/index.ipynb", "ServerApp.root_dir": str(folder), "ServerApp.allow_root": True}
+    quiet = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}  # it asks about news
+    (LAB / "config" / "labconfig").mkdir(parents=True, exist_ok=True)
+    (LAB / "config" / "labconfig" / "page_config.json").write_text(json.dumps(quiet))
+    (LAB / "config" / "jupyter_lab_config.py").write_text("".join("c.%s = %r\n" % item for item in config.items()))
     env = surroundings()
     env["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(LAB / "config"), *filter(None, [env.get("JUPYTER_CONFIG_PATH")])])
     env["JUPYTERLAB_WORKSPACES_DIR"] = str(LAB / "workspaces")

@@ -621,10 +621,11 @@ def test_the_lab_opens_the_index_and_nothing_pops_up(tmp_path, monkeypatch, caps
     monkeypatch.setattr(make.subprocess, "run", lambda words, **options: calls.append((words, options)) or subprocess.CompletedProcess(words, 0))
     assert make.lab("--no-browser") == 0
     (words, options), = calls
-    config = json.loads((tmp_path / "build/lab/config/jupyter_lab_config.json").read_text())
+    config = (tmp_path / "build/lab/config/jupyter_lab_config.py").read_text()
     opened = tmp_path / ("nbs" if edit else "build/lab/notebooks")
-    assert words[1:] == ["lab", "--no-browser"] and config["LabApp"]["default_url"] == "/lab/tree/index.ipynb" and options["cwd"] == str(opened) == config["ServerApp"]["root_dir"]
-    assert config["LabApp"]["news_url"] is None and config["ServerApp"]["allow_root"]
+    assert words[1:] == ["lab", "--no-browser"] and options["cwd"] == str(opened) and f"c.ServerApp.root_dir = {str(opened)!r}\n" in config
+    assert "announcements" in (tmp_path / "build/lab/config/labconfig/page_config.json").read_text()
+    assert "allow_root = True" in config and "default_url = '/lab/tree/index.ipynb'" in config
     assert options["env"]["JUPYTER_CONFIG_PATH"].startswith(str(tmp_path / "build/lab/config"))
     assert ("make lab EDIT=1" in capsys.readouterr().out) == (not edit)
 
