@@ -8,10 +8,12 @@ __all__ = ['example_frame', 'read_upload', 'App']
 # %% ../nbs/62_app.ipynb #870b636d
 import base64
 import io
+from html import escape
 
 import ipywidgets as widgets
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from .core import check_range
 from .costs import CostMatrix
@@ -20,6 +22,8 @@ from .report import evaluate
 
 # %% ../nbs/62_app.ipynb #2030581e
 _LABELS = ("label", "y_true", "y", "target", "truth", "class")
+_OTHER = ("id", "index", "group", "weight", "fold", "date", "time", "unnamed: 0")
+_LATER = ("roc", "precision-recall", "reliability")
 _MAX_ROWS = 2_000_000
 
 
@@ -75,6 +79,9 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
     except Exception as error:
         reason = str(error).partition("\n")[0]
         raise ValueError(f"{name} cannot be read as a table: {reason}") from None
+    twice = [] if parquet else _twice(content)
+    if twice:
+        raise ValueError(f"{name}: column {twice[0]!r} stands twice")
     if frame.shape[1] < 2 or not len(frame):
         raise ValueError(
             f"{name} has {len(frame)} rows and {frame.shape[1]} columns; a label and a model are needed"
@@ -86,7 +93,16 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
         )
     return frame
 
+# %% ../nbs/62_app.ipynb #739696df
+def _twice(content: bytes) -> list[str]:
+    "Names that stand twice in the first line of a CSV, where pandas would number them."
+    header = content.split(b"\n", 1)[0].decode("utf-8-sig", "replace").strip().split(",")
+    return [column for column in header if header.count(column) > 1]
+
 # %% ../nbs/62_app.ipynb #ba8ad2c1
+_FIRST = ("ladder", "map", "differences", "cost curve", "decision curve")  # the other pictures on request
+
+
 class App:
     """The page: widgets in `.box`, the current `Report` in `.report` (None while something is missing).
 
@@ -101,8 +117,10 @@ class App:
         the page
     report : Report or None
         what it shows
-    upload, label, models, positive, fp, fn, prevalence : Widget
+    upload, label, models, positive, fp, fn, prevalence, more : Widget
         its controls
+    images : dict
+        panel -> Image
 
     Examples
     --------
@@ -111,40 +129,52 @@ class App:
     """
 
     def __init__(self, frame=None):
-        wide = widgets.Layout(width="22em")
-        self.report, self.frame, self._quiet = None, None, True
+        self.report, self.frame, self._base, self._quiet = None, None, None, True
+        self._make_controls()
+        self.says, self.ladder, self.link = widgets.HTML(), widgets.HTML(), widgets.HTML()
+        self.images = {panel: widgets.Image(format="png") for panel in (*_FIRST, *_LATER)}
+        for image in self.images.values():
+            image.layout = widgets.Layout(width="100%", display="none")
+        self.prepare = widgets.Button(description="Prepare the report")
+        self.prepare.on_click(self._prepare)
+        grid = {"grid_template_columns": "repeat(auto-fit, minmax(min(28em, 100%), 1fr))", "width": "100%"}
+        pictures = widgets.GridBox(list(self.images.values()), layout=widgets.Layout(**grid))
+        parts = [self._controls, self.says, pictures, self.more, self.ladder, self.prepare, self.link]
+        self.box = for_page(widgets.VBox(parts), alt="The figures of the report.")
+        self.load(example_frame() if frame is None else frame)
+
+    def _make_controls(self):
+        "The widgets that are typed into, and what they call."
+        wide, style = widgets.Layout(width="21em", max_width="100%"), {"description_width": "9.5em"}
+        options = {"layout": wide, "style": style}
         self.upload = widgets.FileUpload(
             accept=".csv,.parquet,.pq", multiple=False, description="CSV or parquet"
         )
-        self.label = widgets.Dropdown(description="true label", layout=wide)
-        self.positive = widgets.Dropdown(description="positive is", layout=wide)
-        self.models = widgets.SelectMultiple(description="models", layout=wide, rows=5)
-        self.fp = widgets.FloatText(
-            value=1.0, description="false alarm costs", layout=wide, style={"description_width": "9em"}
+        self.label = widgets.Dropdown(description="true label", **options)
+        self.positive = widgets.Dropdown(description="positive is", **options)
+        self.models = widgets.SelectMultiple(description="models", rows=5, **options)
+        self.fp = widgets.FloatText(value=1.0, description="false alarm costs", **options)
+        self.fn = widgets.FloatText(value=10.0, description="a miss costs", **options)
+        drag = {"base": 10, "readout": False, "continuous_update": False, **options}
+        self.drag_fn = widgets.FloatLogSlider(value=10, min=-1, max=4, step=0.02, description="drag", **drag)
+        self.prevalence = widgets.Text(placeholder="as in the file", description="prevalence", **options)
+        self.drag_prevalence = widgets.FloatLogSlider(
+            value=0.1, min=-4, max=np.log10(0.9), step=0.02, description="drag", **drag
         )
-        self.fn = widgets.FloatText(
-            value=10.0, description="a miss costs", layout=wide, style={"description_width": "9em"}
-        )
-        self.prevalence = widgets.Text(
-            value="", placeholder="as in the file", description="prevalence", layout=wide
-        )
-        self.says, self.image, self.link = widgets.HTML(), widgets.Image(format="png"), widgets.HTML()
-        self.image.layout = widgets.Layout(max_width="100%")
-        self.ladder = widgets.HTML()
-        self.prepare = widgets.Button(description="Prepare the report")
-        self.prepare.on_click(self._prepare)
-        for control in (self.label, self.positive, self.models, self.fp, self.fn, self.prevalence):
+        self.more = widgets.Checkbox(description="all pictures", indent=False)
+        for control in (self.label, self.positive, self.models, self.fp, self.fn, self.prevalence, self.more):
             control.observe(self._changed, names="value")
+        self.drag_fn.observe(lambda change: self._dragged(self.fn, float(f"{change['new']:.3g}")), "value")
+        self.drag_prevalence.observe(
+            lambda change: self._dragged(self.prevalence, f"{change['new']:.3g}"), "value"
+        )
         self.upload.observe(self._uploaded, names="value")
         columns = [
             widgets.VBox([self.upload, self.label, self.positive]),
             self.models,
-            widgets.VBox([self.fp, self.fn, self.prevalence]),
+            widgets.VBox([self.fp, self.fn, self.drag_fn, self.prevalence, self.drag_prevalence]),
         ]
-        controls = widgets.Box(columns, layout=widgets.Layout(display="flex", flex_flow="row wrap"))
-        box = widgets.VBox([controls, self.says, self.image, self.ladder, self.prepare, self.link])
-        self.box = for_page(box, alt="The figures of the report.")
-        self.load(example_frame() if frame is None else frame)
+        self._controls = widgets.Box(columns, layout=widgets.Layout(display="flex", flex_flow="row wrap"))
 
     def load(self, frame):
         """Show another table.
@@ -154,30 +184,41 @@ class App:
         frame : DataFrame
             a row per sample
         """
-        self._quiet, self.frame = True, frame
-        names = [str(c) for c in frame.columns]
-        self.frame.columns = names
-        guess = (
-            [c for c in names if c.lower() in _LABELS]
-            or [c for c in names if frame[c].nunique() == 2]
-            or names
-        )
-        self.label.options, self.label.value = names, guess[0]
+        self._quiet, self.frame, self._base = True, frame.rename(columns=str), None
+        names = list(self.frame.columns)
+        two = [c for c in names if self.frame[c].nunique() == 2]
+        self.label.options = names
+        self.label.value = ([c for c in names if c.lower() in _LABELS] or two or names)[0]
         self._offer()
         self._quiet = False
         self._compute()
 
+    def lines(self) -> list[str]:
+        """What the page says, sentence by sentence.
+
+        Returns
+        -------
+        list of str
+            the summary, and what the map says
+        """
+        report = self.report
+        return [
+            *report.summary().split("\n"),
+            *([report.robustness().words()] if "map" in report.panels else []),
+        ]
+
     def _offer(self):
         "What may be a model, and which class may be positive, given the label."
+        labels = self.frame[self.label.value]
         numeric = [
             c for c in self.frame.columns if c != self.label.value and self.frame[c].dtype.kind in "fbiu"
         ]
         self.models.options = numeric
-        self.models.value = tuple(numeric[:6])
-        classes = sorted(self.frame[self.label.value].dropna().unique().tolist(), key=str)[:50]
+        self.models.value = tuple(c for c in numeric if c.lower() not in _OTHER)[:6]
+        classes = sorted(labels.dropna().unique().tolist(), key=str)[:50]
         self.positive.options = [(str(c), c) for c in classes]
         if classes:
-            self.positive.value = min(classes, key=(self.frame[self.label.value].value_counts()).get)
+            self.positive.value = min(classes, key=(labels.value_counts()).get)
 
     def _uploaded(self, change):
         "A file has come."
@@ -189,6 +230,11 @@ class App:
         except ValueError as error:
             self._say(str(error))
 
+    def _dragged(self, number, value):
+        "A slider has moved its number."
+        if not self._quiet:
+            number.value = value
+
     def _changed(self, change):
         "A control has moved."
         if self._quiet:
@@ -197,43 +243,52 @@ class App:
             self._quiet = True
             self._offer()
             self._quiet = False
+        if change["owner"] in (self.label, self.positive, self.models):
+            self._base = None
         self._compute()
 
     def _compute(self):
         "The report for what the controls say, or a sentence why there is none."
         try:
-            self.report = self._evaluate()
+            costs, priors = self._costs(), self._priors()
+            if self._base is None:
+                self._base = evaluate(*self._columns(), costs, priors=priors, rng=0)
+                self.report = self._base
+            else:
+                self.report = self._base.with_costs(costs, priors=priors, rng=0)
         except ValueError as error:
             self.report = None
             self._say(str(error))
             return
         self._show()
 
-    def _evaluate(self):
-        "Call `evaluate` with what the controls say."
+    def _costs(self) -> CostMatrix:
+        "Costs of the two classes, the positive one last."
         classes = [value for _, value in self.positive.options]
         if len(classes) != 2:
+            many = "50 or more" if len(classes) == 50 else len(classes)
             raise ValueError(
-                f"{self.label.value!r} has {len(classes)} different values; this page is for two classes."
+                f"{self.label.value!r} has {many} different values; this page is for two classes."
             )
-        if not self.models.value:
-            raise ValueError("Choose at least one model.")
-        labels = self.frame[self.label.value]
-        columns = [self.label.value, *self.models.value]
-        missing = self.frame[columns].isna().any(axis=1)
-        if missing.any():
-            raise ValueError(
-                f"{missing.sum()} rows have missing values, "
-                f"the first is row {int(missing.to_numpy().argmax()) + 1}; remove them."
-            )
-        negative = [c for c in classes if c != self.positive.value]
-        costs = CostMatrix.binary(
+        return CostMatrix.binary(
             fp=check_range(self.fp.value, "false alarm costs", 0, shape=()),
             fn=check_range(self.fn.value, "a miss costs", 0, shape=()),
-            classes=[*negative, self.positive.value],
+            classes=[*(c for c in classes if c != self.positive.value), self.positive.value],
         )
+
+    def _columns(self) -> tuple:
+        "Labels and models, without gaps."
+        if not self.models.value:
+            raise ValueError("Choose at least one model: a column of numbers beside the label.")
+        columns = [self.label.value, *self.models.value]
+        missing = self.frame[columns].isna().any(axis=1).to_numpy()
+        if missing.any():
+            raise ValueError(
+                f"{missing.sum()} rows have missing values, the first is row {int(missing.argmax()) + 1}; "
+                "remove them."
+            )
         models = {name: self.frame[name].to_numpy() for name in self.models.value}
-        return evaluate(labels.to_numpy(), models, costs, priors=self._priors(), rng=0)
+        return self.frame[self.label.value].to_numpy(), models
 
     def _priors(self):
         "Priors from the prevalence that was typed, if any."
@@ -251,22 +306,33 @@ class App:
 
     def _say(self, text: str):
         "One sentence, and nothing else on the page."
-        self.says.value = f"<p role='alert'><b>{_escaped(text)}</b></p>"
-        self.image.value, self.ladder.value, self.link.value = b"", "", ""
-        self.image.layout.display = "none"
+        self.says.value = f"<p role='alert'><b>{escape(text, quote=False)}</b></p>"
+        self.ladder.value, self.link.value = "", ""
+        for image in self.images.values():
+            image.layout.display = "none"
 
     def _show(self):
-        "Sentences, figure, ladder, and the link to the whole page."
-        lines = [*self.report.summary().split("\n"), self.report.robustness().words()]
-        self.says.value = "".join(f"<p>{_escaped(line)}</p>" for line in lines)
-        buffer = io.BytesIO()
-        self.report.plot().savefig(buffer, format="png", dpi=80)
-        self.image.layout.display = None
-        self.image.value, self.link.value = buffer.getvalue(), ""
+        "Sentences and table first, for they are quick, then the pictures."
+        self.says.value = "".join(f"<p>{escape(line, quote=False)}</p>" for line in self.lines())
         columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
-        self.ladder.value = self.report.ladder[columns].to_html(
-            index=False, float_format=lambda v: f"{v:.4g}", border=0
-        )
+        rungs = self.report.ladder[columns].sort_values("cost", ascending=False, kind="stable")
+        table = rungs.to_html(index=False, float_format=lambda v: f"{v:.4g}", border=0)
+        self.ladder.value, self.link.value = f"<div style='overflow-x:auto'>{table}</div>", ""
+        for panel, image in self.images.items():
+            shown = panel in self.report.panels and (panel in _FIRST or self.more.value)
+            if shown:
+                image.value = self._picture(panel)
+            image.layout.display = None if shown else "none"
+
+    def _picture(self, panel: str) -> bytes:
+        "A panel as PNG."
+        figure = Figure(figsize=(6.2, 4.2), layout="none")
+        left = 0.42 if panel in ("ladder", "differences") else 0.13
+        axes = figure.add_axes([left, 0.13, 0.96 - left, 0.78])
+        self.report.plot(axes, panel=panel)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=90)
+        return buffer.getvalue()
 
     def _prepare(self, _):
         "The whole page as a link."
@@ -275,8 +341,3 @@ class App:
         data = base64.b64encode(self.report.to_html().encode()).decode()
         place = f'download="report.html" href="data:text/html;base64,{data}"'
         self.link.value = f"<a {place}>Save the report (one HTML page)</a>"
-
-
-def _escaped(text: str) -> str:
-    "Text for HTML."
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

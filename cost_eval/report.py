@@ -143,42 +143,53 @@ def _check_case(y_true, costs, priors, groups, clusters, sample_weight, confiden
     "Everything but the models."
     y_labels = check_1d(y_true, "y_true")
     n = len(y_labels)
-    if isinstance(costs, ExampleCosts):
-        if len(costs) != n:
-            raise ValueError(
-                f"costs: of {len(costs)} samples, but y_true has {n}; one matrix per sample is needed"
-            )
-        own, matrix = costs.array, costs.mean(sample_weight)
-    else:
-        own, matrix = None, costs if isinstance(costs, CostMatrix) else CostMatrix(check_costs(costs))
+    matrix, own = _bills(costs, n, sample_weight)
     y = encode(y_labels, list(matrix.classes), "y_true", "the costs' classes").astype(np.intp)
     weight = check_weights(sample_weight, n)
-    sizes = np.bincount(y, weight, matrix.shape[0])
-    if not sizes.sum():
+    if not (n if weight is None else weight.sum()):
         raise ValueError("y_true: no samples (of positive weight), so there is nothing to evaluate")
-    shifted = priors is not None
-    target = check_priors(priors, len(sizes), classes=matrix.classes) if shifted else sizes / sizes.sum()
-    if target.ndim != 1:
-        raise ValueError(f"priors: one set of {len(sizes)} priors is needed, got shape {target.shape}")
-    missing = [str(matrix.classes[i]) for i in np.flatnonzero((sizes == 0) & (target > 0))]
-    if missing:
-        raise ValueError(
-            f"y_true: no sample of {', '.join(missing)} although the priors give weight to it; add samples"
-        )
     labels = {"groups": groups, "clusters": clusters}
     labels = {name: None if v is None else check_1d(v, name, n) for name, v in labels.items()}
-    return _Case(
+    case = _Case(
         y,
         matrix,
         own,
-        target,
-        shifted,
+        None,
+        False,
         weight,
         labels["clusters"],
         labels["groups"],
         check_confidence(confidence),
         np.random.default_rng(rng),
     )
+    return _at_priors(case, priors)
+
+
+def _bills(costs, n: int, sample_weight) -> tuple[CostMatrix, np.ndarray | None]:
+    "The costs of an average sample, and those of single samples if they are given."
+    if not isinstance(costs, ExampleCosts):
+        return costs if isinstance(costs, CostMatrix) else CostMatrix(check_costs(costs)), None
+    if len(costs) != n:
+        raise ValueError(
+            f"costs: of {len(costs)} samples, but y_true has {n}; one matrix per sample is needed"
+        )
+    return costs.mean(sample_weight), costs.array
+
+
+def _at_priors(case: _Case, priors) -> _Case:
+    "The case at the deployment's priors, or at the sample's."
+    sizes = case.class_sizes
+    target = sizes / sizes.sum()
+    if priors is not None:
+        target = check_priors(priors, len(sizes), classes=case.costs.classes)
+    if target.ndim != 1:
+        raise ValueError(f"priors: one set of {len(sizes)} priors is needed, got shape {target.shape}")
+    missing = [str(case.costs.classes[i]) for i in np.flatnonzero((sizes == 0) & (target > 0))]
+    if missing:
+        raise ValueError(
+            f"y_true: no sample of {', '.join(missing)} although the priors give weight to it; add samples"
+        )
+    return replace(case, priors=target, shifted=priors is not None)
 
 # %% ../nbs/60_report.ipynb #ccea081e
 def _read_model(case: _Case, name: str, given) -> tuple[str, np.ndarray]:
@@ -260,37 +271,32 @@ def _tuned(case: _Case, scores: np.ndarray, fold: np.ndarray) -> np.ndarray:
     return decisions
 
 
-def _entries(
-    case: _Case, name: str, kind: str, values: np.ndarray, fold: np.ndarray
-) -> tuple[list, np.ndarray | None]:
-    "The decisions of one model under each rule, and its calibrated log-posteriors."
+def _logs(kind: str, values: np.ndarray) -> np.ndarray | None:
+    "(N, K) log-posteriors of posteriors, log odds of scores; None for decisions."
     if kind == "decisions":
-        return [_Entry(name, _RULES["decisions"], values, main=True)], None
-    costs = case.costs if case.own is None else ExampleCosts.from_array(case.own)
-    options = {}
+        return None
+    if kind == "scores":
+        return np.column_stack([np.zeros(len(values)), values])
+    return np.log(np.maximum(values, 0.5 / len(values)))
+
+
+def _entries(case: _Case, name: str, kind: str, values: np.ndarray, logs, fold) -> list[_Entry]:
+    "The decisions of one model under each rule; `logs` are its calibrated log-posteriors, if it has any."
+    if kind == "decisions":
+        return [_Entry(name, _RULES["decisions"], values, main=True)]
+    costs = case.costs.array if case.own is None else ExampleCosts.from_array(case.own)
+    options, found = {}, []
     if case.shifted:
         options = {"priors": case.priors, "train_priors": case.class_sizes / case.class_sizes.sum()}
-    found = []
     if kind == "posteriors":
-        found.append(
-            _Entry(name, _RULES["bayes"], bayes_decisions(values, _plain(costs), **options), main=True)
-        )
-        logs = np.log(np.maximum(values, 0.5 / len(values)))
-    else:
-        logs = np.column_stack([np.zeros(len(values)), values])
-    logs = _calibrated(case, logs, fold)
-    found.append(
-        _Entry(name, _RULES["calibrated"], bayes_decisions(logs, _plain(costs), log=True, **options))
-    )
+        found.append(_Entry(name, _RULES["bayes"], bayes_decisions(values, costs, **options), main=True))
+    if fold is None:
+        return found
+    found.append(_Entry(name, _RULES["calibrated"], bayes_decisions(logs, costs, log=True, **options)))
     if case.costs.shape == (2, 2):
         scores = values[:, 1] if values.ndim == 2 else values
         found.append(_Entry(name, _RULES["tuned"], _tuned(case, scores, fold), main=kind == "scores"))
-    return found, logs
-
-
-def _plain(costs):
-    "The costs by position."
-    return costs.array if isinstance(costs, CostMatrix) else costs
+    return found
 
 # %% ../nbs/60_report.ipynb #5f85f6ca
 def _constant_entries(case: _Case) -> list[_Entry]:
@@ -816,9 +822,25 @@ def _plot_robustness(found: Robustness, ax):
         above = 2.2 if abs(np.log(x[j] / found.at[1])) < 2 and abs(np.log(y[i] / found.at[0])) < 0.7 else 1
         ax.text(x[j], y[i] * above, found.names[k], ha="center", va="center", fontsize=9, bbox=box)
     ax.set(xscale="logit", yscale="log", xlabel="prevalence", ylabel="cost ratio (miss / false alarm)")
+    _plain_ticks(ax.xaxis, x, _PREVALENCES, _as_percent)
+    _plain_ticks(ax.yaxis, y, 10.0 ** np.arange(-9, 10), lambda v: f"{v:,.10g}")
     ax.set_title("who is cheapest (hatched: inside the noise)", fontsize=10)
     ax.grid(False)
     return ax
+
+
+_PREVALENCES = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
+
+
+def _as_percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _plain_ticks(axis, shown, places, said):
+    "Ticks at those places that lie among the values shown, in plain words."
+    places = [v for v in places if shown[0] <= v <= shown[-1]]
+    axis.set_ticks(places, [said(v) for v in places])
+    axis.set_ticks([], minor=True)
 
 
 def _label_place(mask: np.ndarray) -> tuple[int, int]:
@@ -877,6 +899,8 @@ class Report(Result):
     confidence: float
     _case: object = field(repr=False, compare=False, default=None)
     _models: tuple = field(repr=False, compare=False, default=())
+    _inputs: tuple = field(repr=False, compare=False, default=None)
+    _maps: dict = field(repr=False, compare=False, default_factory=dict)
 
     @property
     def table(self):
@@ -895,6 +919,35 @@ class Report(Result):
     def summary(self) -> str:
         "The report in plain sentences, every number computed."
         return "\n".join(_summary(self))
+
+    @property
+    def panels(self) -> tuple:
+        "The panels that `plot` has for this report."
+        return tuple(_panels(self))
+
+    def with_costs(self, costs, *, priors=None, rng=None) -> "Report":
+        """The same models under other costs or priors; nothing is read or calibrated again.
+
+        Parameters
+        ----------
+        costs : CostMatrix, array_like or ExampleCosts
+            (K, M) of the report's classes and decisions, or a matrix per sample
+        priors : array_like or mapping, optional
+            (K,) class priors of the deployment; default: those of the samples
+        rng : optional
+            seed or Generator for the methods that resample
+
+        Returns
+        -------
+        Report
+            that of `evaluate` with these costs and priors
+
+        Raises
+        ------
+        ValueError
+            For costs of other classes or decisions, and for a report made from counts.
+        """
+        return _with_costs(self, costs, priors, rng)
 
     def robustness(self, cost_ratios=None, prevalences=None) -> Robustness:
         """Which model wins over the plane of cost ratio and prevalence (two classes, two decisions, no
@@ -917,7 +970,11 @@ class Report(Result):
         ValueError
             For a problem that is not binary, or values out of range.
         """
-        return _robustness(self, cost_ratios, prevalences)
+        if cost_ratios is not None or prevalences is not None:
+            return _robustness(self, cost_ratios, prevalences)
+        if None not in self._maps:
+            self._maps[None] = _robustness(self, None, None)
+        return self._maps[None]
 
     def uncertain_costs(self, cost_sampler, *, n_draws: int = 1000, rng=None):
         """Probability that each model is the cheapest when costs and samples are both uncertain.
@@ -1064,16 +1121,29 @@ def evaluate(
         raise ValueError("models: at least one is needed, a mapping from names to arrays")
     read = {str(name): _read_model(case, str(name), given) for name, given in models.items()}
     fold, notes = _folds_or_note(case)
-    entries, logs, thresholds = [], {}, {}
+    if fold is None and any(kind == "scores" for kind, _ in read.values()):
+        raise ValueError(
+            "models: scores need a threshold, and that two samples of each class; give decisions"
+        )
+    logs = {name: _logs(kind, values) for name, (kind, values) in read.items()}
+    if fold is not None:
+        logs = {name: None if x is None else _calibrated(case, x, fold) for name, x in logs.items()}
+    return _judge(case, read, logs, fold, notes)
+
+
+def _judge(case: _Case, read: dict, logs: dict, fold, notes: list) -> Report:
+    "The report of models that are read and calibrated."
+    entries, thresholds = [], {}
     for name, (kind, values) in read.items():
-        found, calibrated = _entries(case, name, kind, values, fold)
-        logs[name] = calibrated, values if kind == "posteriors" else None
-        entries += found
+        entries += _entries(case, name, kind, values, logs[name], fold)
         thresholds |= _flat_range(case, name, kind, values)
-    return _finish(case, entries, logs, thresholds, notes)
+    known = {
+        name: (logs[name], values if kind == "posteriors" else None) for name, (kind, values) in read.items()
+    }
+    return _finish(case, entries, known, thresholds, notes, (read, logs, fold, notes))
 
 
-def _finish(case: _Case, entries: list[_Entry], logs: dict, thresholds: dict, notes: list) -> Report:
+def _finish(case: _Case, entries, logs: dict, thresholds: dict, notes: list, inputs=None) -> Report:
     "The report of decisions that are taken."
     mains = [e for e in entries if e.main]
     ladder, said = _ladder(case, [*_constant_entries(case), *entries, _oracle(case)], thresholds)
@@ -1095,7 +1165,24 @@ def _finish(case: _Case, entries: list[_Entry], logs: dict, thresholds: dict, no
         case.confidence,
         case,
         tuple((e, *logs[e.model]) for e in mains),
+        inputs,
     )
+
+
+def _with_costs(report: Report, costs, priors, rng) -> Report:
+    "Judge again."
+    if report._inputs is None:
+        raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
+    if not isinstance(costs, (CostMatrix, ExampleCosts)):
+        costs = CostMatrix(check_costs(costs), classes=report.classes, decisions=report.decisions)
+    case = report._case
+    matrix, own = _bills(costs, len(case.y), case.weight)
+    for name in ("classes", "decisions"):
+        given, wanted = list(getattr(matrix, name)), list(getattr(report, name))
+        if given != wanted:
+            raise ValueError(f"costs: {name} {given}, but the report's are {wanted}, in this order")
+    case = replace(case, costs=matrix, own=own, rng=np.random.default_rng(rng))
+    return _judge(_at_priors(case, priors), *report._inputs)
 
 
 def evaluate_counted(
@@ -1476,9 +1563,9 @@ def _plot_cost_curves(report: Report, ax):
     _plot_lines(ax, found.prevalences, cost / least, found.standard_error[:, 0] / least, found.models, z)
     ax.axvline(report.priors[1], color="0.3", ls=":", lw=1)
     ax.set(xscale="logit", xlabel="prevalence", ylabel="cost (1: no model)", ylim=(0, 1.6))
-    ax.legend(fontsize=8)
+    _plain_ticks(ax.xaxis, found.prevalences, _PREVALENCES, _as_percent)
+    ax.legend(loc="upper left", fontsize=8)
     ax.set_title("cost curve; dashed: constant decisions", fontsize=10)
-    ax.minorticks_off()
     return ax
 
 
@@ -1493,7 +1580,7 @@ def _plot_decision_curves(report: Report, ax):
     ax.axvline(own, color="0.3", ls=":", lw=1)
     ax.set(xlabel="threshold probability", ylabel="net benefit", ylim=(-0.15 * prevalence, 1.05 * prevalence))
     ax.set_title("decision curve; dashed: all, none", fontsize=10)
-    ax.legend(fontsize=8)
+    ax.legend(loc="lower left", fontsize=8)
     return ax
 
 
@@ -1509,7 +1596,7 @@ def _plot_calibration(report: Report, ax):
                 label = entry.model if style == "o-" or raw is None else None
                 ax.plot(found.predicted, found.observed, style, color=COLORS[k], ms=4, lw=1, label=label)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="mean posterior", ylabel="share of positives")
-    ax.legend(fontsize=8)
+    ax.legend(loc="upper left", fontsize=8)
     ax.set_title("reliability; dotted: calibrated", fontsize=10)
     return ax
 
@@ -1569,16 +1656,16 @@ def _frame_html(frame) -> str:
     return text + (f"<p>{len(frame) - 200} more rows.</p>" if len(frame) > 200 else "")
 
 
-def _panels_html(report: Report, dpi: int = 100) -> str:
+def _panels_html(report: Report) -> str:
     "Each panel as an image inside the page, as many beside each other as there is room for."
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
     found = []
     for panel in _panels(report):
         rungs = min(len(report.ladder), 30) if panel == "ladder" else 0
-        figure = figure_class(figsize=(6.2, max(4.2, 1 + 0.24 * rungs)))
+        figure = figure_class(figsize=(6.2, max(4.2, 1 + 0.24 * rungs)), layout="none")
         _draw(report, panel, figure.subplots())
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight", metadata={"Software": None})
+        figure.savefig(buffer, format="png", dpi=100, bbox_inches="tight", metadata={"Software": None})
         data = base64.b64encode(buffer.getvalue()).decode()
         found.append(f'<img alt="{_PANELS[panel][1]}" src="data:image/png;base64,{data}">')
     return f'<div class="panels">{"".join(found)}</div>'

@@ -38,7 +38,26 @@ def test_the_page_shows_the_librarys_numbers():
     for line in direct.summary().splitlines():
         assert line.replace("<", "&lt;") in app.says.value
     app._prepare(None)
-    assert "base64," in app.link.value and app.image.value[1:4] == b"PNG"
+    assert "base64," in app.link.value and app.images["map"].value[1:4] == b"PNG" and not app.images["roc"].value
+    app.more.value = True
+    assert app.images["roc"].value[1:4] == b"PNG" and app.images["roc"].layout.display is None
+
+
+def test_sliders_are_the_numbers():
+    app = App()
+    app.drag_fn.value, app.drag_prevalence.value = 40., .03
+    assert app.fn.value == 40 and app.prevalence.value == "0.03"
+    assert app.report.ladder.equals(library(example_frame(), 40, [.97, .03]).ladder)
+
+
+def test_new_columns_are_read_anew():
+    app = App()
+    app.models.value = ("model_b",)
+    assert app.report.best["model"].tolist() == ["model_b"]
+    app.positive.value = "well"
+    costs = CostMatrix.binary(fp=1, fn=10, classes=["ill", "well"])
+    frame = example_frame()
+    assert app.report.ladder.equals(evaluate(frame["label"].to_numpy(), {"model_b": frame["model_b"].to_numpy()}, costs, rng=0).ladder)
 
 
 def test_what_cannot_be_gets_a_sentence():
@@ -59,7 +78,8 @@ def test_files():
     frame = example_frame()
     assert read_upload("x.csv", frame.to_csv(index=False).encode()).shape == frame.shape
     for name, content, says in (("x.csv", b"", "cannot be read"), ("x.parquet", b"PAR1", "cannot be read"), ("x.csv", b"a\n1\n", "1 columns"),
-                                ("x.csv", b"a,b\n", "0 rows")):
+                                ("x.csv", b"a,b\n", "0 rows"), ("x.csv", b"label,m\n1,.5\n0,.1,7,8\n", "cannot be read"), ("x.csv", b"label,m,m\n1,.5,.2\n", "stands twice"),
+                                ("x.csv", b"\xff\xfe\x00\x01", "cannot be read"), ("x.csv", b"%PDF-1.7 \x80\x81\n1 0 obj", "x.csv")):
         with pytest.raises(ValueError, match=says):
             read_upload(name, content)
     app = App()
@@ -67,6 +87,12 @@ def test_files():
     assert "1 rows have missing values, the first is row 2" in app.says.value
     app.load(pd.DataFrame({"<b>": [0, 1, 2, 1], "m": [.1, .2, .2, .9]}))
     assert "'<b>'" not in app.says.value
+    for frame, says in ((pd.DataFrame({"label": [0, 1] * 5, "m": ["a", "b"] * 5}), "at least one model"),
+                        (pd.DataFrame({"label": [1] * 9, "m": range(9)}), "1 different values"),
+                        (pd.DataFrame({"label": range(80), "m": range(80)}), "50 or more different values"),
+                        (pd.DataFrame({"label": [0, 0, 0, 1], "m": [3., -2., 5., 7.]}), "two samples of each class")):
+        app.load(frame)
+        assert app.report is None and says in app.says.value and "Traceback" not in app.says.value, says
 
 
 @contextlib.contextmanager

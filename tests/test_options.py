@@ -373,6 +373,7 @@ CASES = {
                                  priors=given(PRIORS, rng=0), groups=given([1, 2, 1, 2, 2], rng=0), confidence=given(.8, rng=0),
                                  rng=given(1, first=0)),
         "Report.robustness": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3]),
+        "Report.with_costs": Case(lambda: reported(), [[0, 1], [7, 0]], via=tabled_best, priors=given(PRIORS, rng=0), rng=given(1, first=0)),
         "Report.uncertain_costs": Case(lambda: reported(), lambda rng, size: np.array(MANY)[rng.integers(3, size=size)], n_draws=given(20, rng=0),
                                        rng=given(1, first=0, n_draws=50)),
         "translation_table": Case(COUNTS, COSTS, priors=PRIORS),

@@ -203,6 +203,92 @@ def test_the_map_knows_what_is_noise(case):
     assert found.sure[0, 0] == (abs(gap.mean()) > 1.96 * gap.std()), "stratified bootstrap says the same"
 
 
+def test_rows_and_columns_of_the_map(case):
+    "Standard errors are those of two binomials; a column of the map is the net benefit; all of it depends on one product."
+    y, models = case
+    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
+    found = report.robustness(cost_ratios=[1, 4, 8], prevalences=[.1, .3, .5])
+    counts = confusion_counts(y, models["rule"], classes=COSTS).array
+    n0, n1 = counts.sum(1)
+    alarm, miss = counts[0, 1] / n0, counts[1, 0] / n1
+    assert found.standard_error[1, 2, 1] == pytest.approx(np.sqrt(.49 * alarm * (1 - alarm) / n0 + (.3 * 8) ** 2 * miss * (1 - miss) / n1))
+    assert (found.standard_error[2:] == 0).all()
+    threshold = 1 / (1 + found.cost_ratios)
+    benefit = .3 * (1 - miss) - .7 * alarm * threshold / (1 - threshold)
+    assert .3 - found.cost[1, :, 1] / found.cost_ratios == pytest.approx(benefit)
+    odds = found.prevalences / (1 - found.prevalences)
+    line = report.robustness(cost_ratios=np.unique(np.multiply.outer(found.cost_ratios, odds)), prevalences=[.5, .6])
+    for i, r in enumerate(found.cost_ratios):
+        for j, o in enumerate(odds):
+            k = int(np.abs(line.cost_ratios - r * o).argmin())
+            assert found.cost[1, i, j] * (1 + o) == pytest.approx(2 * line.cost[1, k, 0]) and found.winner[i, j] == line.winner[k, 0]
+
+
+def test_other_costs_without_reading_again(case):
+    y, models = case
+    group = np.random.default_rng(3).choice(["a", "b"], 400)
+    first = evaluate(y, models, COSTS, groups=group, rng=0)
+    other = CostMatrix.binary(fp=2, fn=5, classes=COSTS.classes, decisions=COSTS.decisions)
+    own = ExampleCosts(fp=1, fn=np.linspace(1, 20, 400), classes=COSTS.classes, decisions=COSTS.decisions)
+    for costs, priors in ((other, None), (other, [.9, .1]), (own, None), ([[0, 3], [4, 0]], {"ill": .2, "well": .8})):
+        wanted = costs if not isinstance(costs, list) else CostMatrix(costs, classes=COSTS.classes, decisions=COSTS.decisions)
+        assert first.with_costs(costs, priors=priors, rng=0) == evaluate(y, models, wanted, priors=priors, groups=group, rng=0)
+    for costs, says in ((CostMatrix([[0, 1], [2, 0]], classes=["ill", "well"], decisions=["treat", "home"]), "costs: classes"),
+                        (CostMatrix([[0, 1, 1], [2, 0, 1]], classes=["well", "ill"], decisions=["home", "treat", "ask"]), "costs: decisions"),
+                        (ExampleCosts(fp=1, fn=[1., 2.], classes=COSTS.classes, decisions=COSTS.decisions), "of 2 samples")):
+        with pytest.raises(ValueError, match=says):
+            first.with_costs(costs)
+
+
+def test_panels(case):
+    y, models = case
+    every = evaluate(y, models, COSTS, rng=0)
+    assert every.panels == ("ladder", "map", "differences", "cost curve", "decision curve", "roc", "precision-recall", "reliability")
+    drawn = [ax for ax in every.plot().axes]
+    assert len(drawn) == 8 and all(ax.get_title(loc="left") or ax.get_title() for ax in drawn)
+    curve = every.plot(panel="decision curve")
+    assert len(curve.collections) == 4, "a band for each model"
+    assert evaluate(y, {"rule": models["rule"]}, COSTS, rng=0).panels == ("ladder", "map", "cost curve", "decision curve")
+    own = evaluate(y, {"good": models["good"], "rule": models["rule"]}, ExampleCosts(fp=1, fn=np.full(400, 3.), classes=COSTS.classes, decisions=COSTS.decisions), rng=0)
+    assert own.panels == ("ladder", "differences") and own.to_html().count("<img") == 2
+    with pytest.raises(ValueError, match="this report has no 'map'"):
+        own.plot(panel="map")
+    with pytest.raises(ValueError, match="did you mean 'roc'"):
+        every.plot(panel="rok")
+
+
+def test_words_name_the_product(case):
+    y, models = case
+    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, priors=[.8, .2], rng=0)
+    assert "cost ratio times odds, here 2:" in report.robustness().words()
+    dollars = CostMatrix.binary(fp=12_345, fn=98_765, classes=COSTS.classes, decisions=COSTS.decisions)
+    assert "e+0" not in evaluate(y, {"rule": models["rule"]}, dollars, rng=0).summary()
+
+
+def test_probability_best_is_the_comparisons(case):
+    "With and without priors the report resamples as `probability_best` does; clusters widen."
+    from cost_eval.comparisons import probability_best
+    y, models = case
+    given = {"rule": models["rule"], "bold": np.where(models["good"] > .25, "treat", "home")}
+    for priors in (None, [.6, .4]):
+        there = probability_best(y, given, COSTS, priors=priors, n_resamples=20_000, rng=0).probability
+        here = evaluate(y, given, COSTS, priors=priors, rng=0).best["probability_best"]
+        assert here.to_numpy() == pytest.approx(there, abs=.05)
+    ten = {k: np.repeat(v, 10) for k, v in given.items()}
+    clustered = evaluate(np.repeat(y, 10), ten, COSTS, clusters=np.repeat(np.arange(400), 10), rng=0).best["probability_best"]
+    once = evaluate(y, given, COSTS, rng=0).best["probability_best"]
+    assert clustered.to_numpy() == pytest.approx(once.to_numpy(), abs=.05)
+
+
+def test_a_class_too_small_to_calibrate():
+    y, p = [0] * 30 + [1], np.linspace(.1, .9, 31)
+    report = evaluate(y, {"a": p}, [[0, 1], [5, 0]], rng=0)
+    assert set(report.ladder["rule"]) == {"constant", "Bayes", "knows the class"} and "nothing could be calibrated" in report.summary()
+    assert report.plot() is not None and "<img" in report.to_html()
+    with pytest.raises(ValueError, match="two samples of each class"):
+        evaluate(y, {"a": 10 * p}, [[0, 1], [5, 0]])
+
+
 def test_uncertain_costs(case):
     y, models = case
     report = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0)
