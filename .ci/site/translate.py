@@ -171,8 +171,8 @@ def add_number(page, kind, id):
 class Translator:
     "Translates the cells of one page, knowing all pages."
 
-    def __init__(self, page, pages, site_url, blob_url, is_file, words):
-        self.words = words
+    def __init__(self, page, pages, site_url, blob_url, is_file, words, owners):
+        self.words, self.owners = words, owners
         self.page, self.site_url, self.blob_url, self.is_file = page, site_url.rstrip("/"), blob_url, is_file
         self.by_stem = {p.stem: p for p in pages}
         self.by_name = {p.name: p for p in pages}
@@ -443,6 +443,10 @@ class Translator:
             return {**output, "data": data}
         return output
 
+    def own(self, name):
+        "Whether this page is the first that defines the name (`scale` has names of other modules, too)."
+        return self.owners.get(name) == self.page.name
+
     def asis(self, text):
         "An API entry: its heading stays a heading, the rest goes in a card."
         text = re.sub(r"^---\s*\n", "", text.lstrip())
@@ -455,12 +459,12 @@ class Translator:
             return "\n".join(lines)
         name = HEADING.match(lines[at]).group(2)
         href = f'<a class="api-source" href="{html.escape(link.group(1))}" aria-label="source of {name}">source</a>\n' if link else ""
-        return "\n".join([*lines[:at + 1], index_entries([name]), f'<div class="api">\n{href}', *lines[at + 1:], "", "</div>"])
+        return "\n".join([*lines[:at + 1], index_entries([name] if self.own(name) else []), f'<div class="api">\n{href}', *lines[at + 1:], "", "</div>"])
 
 
 def index_entries(words):
     "Words under which the search finds this place first."
-    return "".join(f"\n```{{index}} single: ! {word}\n```\n" for word in words)
+    return "".join(f"\n```{{index}} ! {word}\n```\n" for word in words)
 
 
 def keywords(pages):
@@ -517,10 +521,12 @@ def translate(pages, *, site_url, blob_url, is_file):
     for page in pages:
         collect(page)
     out = {}
-    terms = [(word, href) for word, href, _ in keywords(pages) if "#" not in href]
+    found = keywords(pages)
+    terms = [(word, href) for word, href, _ in found if "#" not in href]
+    owners = {word: href.partition(".html")[0] for word, href, _ in reversed(found) if "#" in href}
     for page in pages:
         words = [word for word, href in terms if href == f"{page.name}.html"]
-        cells = Translator(page, pages, site_url, blob_url, is_file, words).cells()
+        cells = Translator(page, pages, site_url, blob_url, is_file, words, owners).cells()
         cells[0]["source"] = f"({page.label('top')})=\n" + cells[0]["source"]
         for n, cell in enumerate(cells):
             cell["id"] = f"c{n}"
