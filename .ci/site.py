@@ -21,7 +21,7 @@ from urllib.parse import urljoin
 
 HERE = Path(__file__).resolve().parent / "site"
 sys.path[0] = str(HERE)
-MATHJAX, WIDGETS = "sphinx-mathjax-offline", "widgetsnbextension"
+MATHJAX = "sphinx-mathjax-offline"
 STEPS = ["Processing the notebooks", "Translating them", "Building the pages", "Writing _docs"]
 GENERATED = ("scoreboard", "reference")  # pages that no notebook makes: reading.py writes them
 
@@ -81,7 +81,7 @@ class Project:
                   self.root / "settings.ini", self.root / "_quarto.yml"]
         for path in sorted(p for p in inputs if p.is_file() and p.suffix != ".pyc"):
             digest.update(f"{path}\0".encode() + path.read_bytes())
-        for name in ("nbdev", "sphinx", "myst-nb", "sphinx-book-theme", MATHJAX, WIDGETS):
+        for name in ("nbdev", "sphinx", "myst-nb", "sphinx-book-theme", MATHJAX):
             digest.update(f"{name} {installed(name)}".encode())
         return digest.hexdigest()
 
@@ -343,14 +343,12 @@ def run_sphinx(project, pages):
 
 
 def asset_files(project):
-    "MathJax and the widget library, out of the Python packages that carry them, into build/site/static."
+    "MathJax, out of the Python package that carries it, and our own files into build/site/static."
     static = project.build / "static"
     copies = {static / "mathjax" / path: source for path, source in package_files(MATHJAX, "static/mathjax/", (
         "startup.js", "core.js", "input/tex.js", "input/tex/extensions/", "output/chtml.js", "output/chtml/fonts/tex.js",
         "output/chtml/fonts/woff-v2/", "a11y/assistive-mml.js"))}
-    copies |= {static / "jupyter-widgets" / path: source for path, source in package_files(
-        WIDGETS, "nbextensions/jupyter-js-widgets/", ("extension.js",)) if not path.endswith((".map", ".txt"))}
-    for name in ("site.css", "site.js", "widgets.js"):
+    for name in ("site.css", "site.js"):
         copies[static / name] = HERE / "static" / name
     for target, source in copies.items():
         if not target.exists() or target.stat().st_size != source.stat().st_size or target.stat().st_mtime < source.stat().st_mtime:

@@ -317,7 +317,7 @@ def slider(label, value, low, high, step, *, log=False):
         max=high,
         step=step,
         description=label,
-        readout_format=".2f" if log else f".{len(f'{step:g}'.partition('.')[2])}f",
+        readout_format=".3g" if log else f".{len(f'{step:g}'.partition('.')[2])}f",
         style={"description_width": "13em"},
         layout=widgets.Layout(width="40em", max_width="100%"),
     )
@@ -501,7 +501,7 @@ _LOOK = """<style>
 .ce-widget {margin: 1rem 0}
 .ce-widget label {display: flex; flex-wrap: wrap; align-items: center; gap: .1rem .8rem}
 .ce-widget label {margin: .3rem 0; color: inherit}
-.ce-widget label > span {flex: 0 1 13em}
+.ce-widget label > span {flex: 0 1 15em}
 .ce-widget input[type=range] {flex: 1 1 250px; max-width: 34rem; height: 1.6rem; accent-color: #3f90da}
 .ce-widget :is(select, button, input:not([type=range])) {font: inherit}
 .ce-widget output {min-width: 4em; font-variant-numeric: tabular-nums}
@@ -511,7 +511,10 @@ _LOOK = """<style>
 .ce-widget legend {float: none; width: auto; margin: 0; padding: 0 .7em; font-size: .85em}
 .ce-widget legend {border: 1px solid; border-radius: 1em}
 .ce-widget fieldset:disabled :is(input, select, button) {cursor: not-allowed; opacity: .55}
+.ce-widget figure {margin: .4rem 0; overflow-x: auto}
 .ce-widget img {max-width: 100%; height: auto; background: white}
+@media (max-width: 600px) {.ce-widget label > span {flex-basis: 100%}}
+@media (max-width: 600px) {.ce-widget input[type=range] {flex-basis: 8rem}}
 @media print {.ce-widget :is(label, fieldset) {display: none}}
 </style>"""
 _SCRIPT = """<script>
@@ -586,7 +589,7 @@ def _still(value, words) -> str:
     quoted = (
         value if value.startswith("data:") else "data:image/svg+xml," + quote(value, safe=" /:=,;()!*+@$?-.'")
     )
-    return f'<img class="ce-shown" alt="{html.escape(words)}" src="{quoted}">'
+    return f'<figure><img class="ce-shown" alt="{html.escape(words)}" src="{quoted}"></figure>'
 
 
 def _data(frames) -> str:

@@ -531,6 +531,25 @@ def test_notebooks_are_stored_byte_for_byte_alike(tmp_path):
     assert all(cell.get("execution_count") is None for cell in done["cells"])
 
 
+def widget_frames(path):
+    "Of each widget stored in a notebook: its length, and how many frames it has."
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    outputs = ["".join(o.get("data", {}).get("text/html", "")) for c in cells for o in c.get("outputs", [])]
+    pages = [text for text in outputs if 'class="ce-widget"' in text]
+    found = [re.search(r'(?s)<script type="application/json">(.*?)</script>', page) for page in pages]
+    return [(len(page), len(json.loads(data[1])["frames"]) if data else 1) for page, data in zip(pages, found)]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_widgets_are_stored_as_frames(path):
+    "No saved state of widgets, under 600 kB each; every chapter of the book has one whose slider moves on the page."
+    assert "application/vnd.jupyter.widget" not in path.read_text(encoding="utf-8"), "run make notebooks"
+    found = widget_frames(path)
+    assert all(size < 600_000 for size, _ in found)
+    if re.match(r"0[1-5]|[1-5]0|51", path.stem):
+        assert max((frames for _, frames in found), default=0) >= 25
+
+
 BARE = "import ipywidgets\nipywidgets.FloatSlider()"
 
 

@@ -177,8 +177,7 @@ def prepare(project):
         file = module and project.cfg["lib_path"] + "/" + module.replace(".", "/") + ".py"
         name = module and f"{project.cfg['lib_name']}.{module}"
         reading_view(nb, name, project.blob_url + file if module else "")
-        if "widgets" in nb["metadata"]:  # as saved, not as nbdev merges it with what its own run made
-            nb["metadata"]["widgets"] = saved["metadata"].get("widgets", {})
+        nb["metadata"].pop("widgets", None)  # nbdev's own run made it; our widgets are HTML
         path.write_text(json.dumps(nb, indent=1), encoding="utf-8")
         if names := [found for found in map(described, nb["cells"]) if found]:
             entries[path.name] = name, names

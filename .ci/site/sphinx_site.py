@@ -26,7 +26,7 @@ def config(project, pages):
             home_page_in_toc=True, show_navbar_depth=1, show_toc_level=2, navigation_with_keys=False, navbar_persistent=[], toc_title="On this page",
             logo=dict(text=cfg["title"], image_light=str(project.nbs / "logo.svg"), image_dark=str(project.nbs / "logo.svg")),
         ),
-        nb_execution_mode="off", nb_ipywidgets_js={"widgets.js": {"defer": "defer"}}, nb_merge_streams=True, nb_render_markdown_format="myst",
+        nb_execution_mode="off", nb_merge_streams=True, nb_render_markdown_format="myst",
         nb_code_prompt_show="Show code", nb_code_prompt_hide="Hide code", nb_render_image_options={"align": "center"},
         myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline", "strikethrough", "tasklist"],
         myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,

@@ -20,7 +20,7 @@ REFERENCE = re.compile(r"\[?(?<![\w@\\/.])-?@((?:fig|tbl|eq|sec|lst)-[\w-]*\w)\]
 TARGET = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)(\{[^{}]*\})?", re.S)
 BADGE = re.compile(r"\[!\[[^\]]*\]\(https?://[^)\s]*\)\]\([^)\s]*\)[ \t]*\n?")
 SHORTCODE = re.compile(r"\{\{<.*?>\}\}")
-VIEW, STATE = "application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json"
+VIEW = "application/vnd.jupyter.widget-view+json"
 HIDDEN = "\x00{}\x00"
 
 
@@ -432,12 +432,11 @@ class Translator:
         return [], [markdown_cell(f'<div class="figure-caption">\n\n{target}{text}\n\n</div>')]
 
     def output(self, output):
-        "An output whose markdown is translated too; a widget that was not saved says so."
+        "An output whose markdown is translated too; of a widget its form for pages."
         data = output.get("data", {})
-        if VIEW in data and data[VIEW]["model_id"] not in self.page.nb["metadata"].get("widgets", {}).get(STATE, {}).get("state", {}):
-            self.page.complaint("the state of a widget is not saved in the notebook (make notebooks saves it)")
-            data = {"text/markdown": "*This widget was not saved with the notebook: open the notebook to see it.*"}
-            return {**output, "data": data}
+        if VIEW in data:
+            self.page.complaint("a widget without its form for pages (make notebooks stores it)")
+            return {**output, "data": {"text/markdown": "*Open the notebook to see this widget.*"}}
         if "text/markdown" in data:
             data = {**data, "text/markdown": self.markdown(joined(data["text/markdown"]))}
             return {**output, "data": data}
@@ -531,7 +530,7 @@ def translate(pages, *, site_url, blob_url, is_file):
         for n, cell in enumerate(cells):
             cell["id"] = f"c{n}"
         out[page.name] = dict(cells=cells, nbformat=4, nbformat_minor=5, metadata={
-            k: v for k, v in page.nb["metadata"].items() if k in ("kernelspec", "language_info", "widgets")})
+            k: v for k, v in page.nb["metadata"].items() if k in ("kernelspec", "language_info")})
     if problems := [text for page in pages for text in page.problems]:
         raise Problem("\n".join(problems))
     return out

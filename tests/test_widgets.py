@@ -1,0 +1,261 @@
+"""Widgets where readers meet them: on the pages, which have no Python, and in JupyterLab. What they show is compared with the library."""
+import json
+import re
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from test_browser import CHROMIUM, PATIENCE, ROOT, browser, lab, opened, playwright, site, wait_for  # noqa: F401 (fixtures)
+
+pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium"),
+              pytest.mark.filterwarnings("ignore")]
+BADGE = "snapshot: open in JupyterLab to move it"
+
+
+# What the library says --------------------------------------------------------------------------------
+# {notebook: function(readout) -> words that the figure must carry}; the other controls stand where the chapter puts them.
+
+def confusion(threshold):
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    data = load_breast_cancer()
+    ill = data.target == 0
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=1))
+    p = cross_val_predict(model, data.data[:, :3], np.where(ill, "malignant", "benign"), cv=10, method="predict_proba")[:, 1]
+    alarm = p >= threshold
+    tn, fp, fn, tp = (int((a & b).sum()) for a, b in ((~ill, ~alarm), (~ill, alarm), (ill, ~alarm), (ill, alarm)))
+    return [f"TN = {tn}; FP = {fp}; FN = {fn}; TP = {tp}"]
+
+
+def costs(price):
+    rng = np.random.default_rng(0)
+    p = rng.beta(.5, 5, 4000)
+    default = rng.random(4000) < p
+    table = np.array([[-1000, price - 1000, 0], [5000, price + 500, 0]])
+    choose = np.column_stack([1 - p, p]) @ table
+    bill = [table[default.astype(int), decided].mean() for decided in (choose[:, [0, 2]].argmin(1) * 2, choose.argmin(1))]
+    return [f"the review saves {bill[0] - bill[1]:.1f} €"]
+
+
+def decisions(ratio):
+    from sklearn.datasets import load_breast_cancer
+
+    cancer = load_breast_cancer()
+    ill, texture = cancer.target == 0, cancer.data[:, 1]
+    at = np.unique(texture)
+    tpr, fpr = (np.array([(texture[kind] >= t).mean() for t in at]) for kind in (ill, ~ill))
+    cost = .63 * fpr + .37 * ratio * (1 - tpr)
+    k = cost.argmin()
+    return [f"tpr {tpr[k]:.2f}, fpr {fpr[k]:.2f}", f"{cost[k] / min(.63, .37 * ratio):.2f} of the naive"]
+
+
+def expected_cost(fn_cost):
+    best = 1.1 + (np.log(4) - np.log(fn_cost)) / 2.2
+    cost = [.8 * norm.sf(t) + .2 * fn_cost * norm.cdf(t - 2.2) for t in (2, best)]
+    return ["NEC {:.3f} at your threshold, {:.3f} at Bayes'".format(*np.array(cost) / min(.8, .2 * fn_cost))]
+
+
+def bootstrap(costly):
+    from cost_eval.bootstrap import interval
+
+    p = np.array([.94 - costly / 1e4, .06, costly / 1e4])
+    sets = np.random.default_rng(0).multinomial(1000, p, 400)[:, None]
+    found, true = interval(sets, [[0, 1, 1000]], method="bcost", n_resamples=400, rng=1), p @ [0, 1, 1000]
+    covers = (found.low <= true) & (true <= found.high)
+    return [f"{covers[:40].sum()} of 40 shown cover, {covers.mean():.1%} of 400 drawn"]
+
+
+def comparisons(ratio):
+    from cost_eval.comparisons import paired_power
+
+    joint = np.array([[[.43, .02], [0, .05]], [[.01, .01], [0, .48]]])
+    return [f"power {paired_power(joint, [[0, 1], [ratio, 0]], 1000):.3f}"]
+
+
+def cost_score(ratio):
+    t = np.linspace(-6, 8, 100_001)
+    lowest = (9 * norm.sf(t) + ratio * norm.cdf(t - 2)).min()
+    return [f"cheapest {lowest:.3g}, no alarms {ratio:.3g}; slope {9 / ratio:.3g}"]
+
+
+def weighted_accuracy(prevalence):
+    from cost_eval.weighted_accuracy import weight_range_from_ranking
+
+    found = weight_range_from_ranking("M+ < Mbad < M- < Mbad- < Mbad+", prevalence, .6)
+    return [f"{found.low:.3f} ≤ w ≤ {found.high:.3f}"]
+
+
+def outperformance(position):
+    from cost_eval.outperformance import outperformance as ops
+
+    value = 1.4 * position
+    return [f"{value:.3f} at prevalence 0.10: beats {ops('expected_cost', value, .1, costs=[[0, 1], [5, 0]]):.1%}"]
+
+
+def curves(separation):
+    from cost_eval.curves import outperformance_curve_auc
+
+    t = np.linspace(9, -9, 200_001)
+    recall, fpr = norm.sf(t - separation), norm.sf(t)
+    area = np.trapezoid(.1 * recall / (.1 * recall + .9 * fpr), recall)
+    score = outperformance_curve_auc("pr", area, .1, n_curves=1 << 12)
+    return [f"area {area:.3f} beats {score:.1%}"]
+
+
+def plotting(recall):
+    return [f"F1 = {1.4 * recall / (.7 + recall):.3f}"]
+
+
+# {notebook: (what the library says, which of its widgets, how to make the widget in a few lines; None: by the chapter's cells)}
+WIDGETS = {
+    "01_confusion": (confusion, 0, None),
+    "02_costs": (costs, 0, None),
+    "03_metrics": (None, 0, None),
+    "04_decisions": (decisions, 0, None),
+    "05_plotting": (plotting, 0, None),
+    "10_expected_cost": (expected_cost, 1, "from cost_eval.expected_cost import explore_expected_cost as explore"),
+    "20_bootstrap": (bootstrap, 0, "from cost_eval.bootstrap import explore_interval as explore"),
+    "21_comparisons": (comparisons, 0, "from cost_eval.comparisons import explore_power as explore"),
+    "30_cost_score": (cost_score, 0, "from cost_eval.cost_score import explore_isocost as explore"),
+    "40_weighted_accuracy": (weighted_accuracy, 1, "from cost_eval.weighted_accuracy import explore_ranking as explore"),
+    "41_metric_study": (None, 0, "from cost_eval.metric_study import explore_metric_study as explore"),
+    "50_outperformance": (outperformance, 0, "from cost_eval.outperformance import explore_outperformance as explore"),
+    "51_curves": (curves, 0, "from cost_eval.curves import explore_tree_curves as explore"),
+}
+
+
+def check_words(says, readout, words):
+    "The figure's words hold the library's."
+    missing = [part for part in (says(float(readout)) if says else []) if part not in words]
+    assert not missing, f"at {readout} the library says {missing}, the figure {words!r}"
+
+
+# On the page ------------------------------------------------------------------------------------------
+
+def test_every_notebook_with_a_widget_is_looked_at():
+    there = {p.stem for p in (ROOT / "nbs").glob("*.ipynb") if 'class=\\"ce-widget\\"' in p.read_text(encoding="utf-8")}
+    assert there - set(WIDGETS) == {"62_app"}, "the app has no slider that moves on the page"
+
+
+def state(widget):
+    "What a reader sees of a widget: its slider's readout, its picture, the picture's words."
+    image = widget.locator("img.ce-shown").first
+    image.evaluate("image => image.decode()")
+    return widget.locator("output").first.text_content(), image.get_attribute("src"), image.get_attribute("alt")
+
+
+@pytest.mark.parametrize("stem", WIDGETS)
+def test_a_slider_moves_the_page(browser, site, stem):  # noqa: F811
+    "By mouse and by keyboard; readout, picture and words follow; all other controls are disabled under a badge."
+    says, which, _ = WIDGETS[stem]
+    with opened(browser, f"{site}/{re.sub(r'^[0-9]+_', '', stem)}.html") as page:
+        widgets = page.locator(".ce-widget")
+        for k in range(widgets.count()):
+            widget, slider = widgets.nth(k), widgets.nth(k).locator("> label input")
+            assert widget.evaluate("e => e.outerHTML.length") < 600_000
+            assert widget.locator(":is(input, select, button):enabled").count() == slider.count() == 1
+            others = widget.locator("fieldset :is(input, select, button)")
+            assert all(others.nth(i).is_disabled() for i in range(others.count()))
+            assert widget.get_by_text(BADGE).count() == (1 if others.count() else 0)
+            assert slider.evaluate("e => e.labels[0].innerText").strip() and slider.bounding_box()["width"] >= 250
+            check = says if k == which else None
+            seen = [state(widget)]
+            check_words(check, seen[0][0], seen[0][2])
+            slider.focus()
+            for key in ("Home", "ArrowRight", "End"):
+                slider.press(key)
+                seen.append(state(widget))
+            box = slider.bounding_box()
+            page.mouse.click(box["x"] + .4 * box["width"], box["y"] + box["height"] / 2)
+            seen.append(state(widget))
+            assert len({at for at, _, _ in seen}) == 5 and len({src for _, src, _ in seen}) == 5, stem
+            for at, _, words in seen:
+                check_words(check, at, words)
+            assert slider.get_attribute("aria-valuetext") == seen[-1][0]
+
+
+def test_without_scripts_the_page_shows_the_first_state(browser, site):  # noqa: F811
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(f"{site}/plotting.html")
+    widget = page.locator(".ce-widget")
+    assert widget.locator("input:enabled").count() == 0 and widget.locator("output").first.text_content() == "0.40"
+    box = widget.locator("img").bounding_box()
+    assert box["width"] > 300 and box["height"] > 100 and "F1 = 0.509" in widget.locator("img").get_attribute("alt")
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_widget_fits_a_phone_and_shows_its_focus(browser, site, scheme):  # noqa: F811
+    with opened(browser, f"{site}/decisions.html", width=390, height=844, scheme=scheme) as page:
+        widget = page.locator(".ce-widget")
+        slider = widget.locator("> label input")
+        box = slider.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390 and box["width"] > 200
+        slider.focus()
+        slider.press("ArrowRight")
+        assert slider.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
+        text, ground = (widget.locator("legend").evaluate(f"e => getComputedStyle({of}).{what}") for of, what in
+                        (("e", "color"), ("document.body", "backgroundColor")))
+        light, dark = sorted(sum(map(int, re.findall(r"\d+", color)[:3])) for color in (text, ground))
+        assert dark - light > 300, "the badge stands out from the page"
+
+
+# In JupyterLab ----------------------------------------------------------------------------------------
+
+def shortened(stem):
+    "A notebook with the chapter's widget: made in two lines, or the chapter's cells as far as the widget."
+    _, _, made = WIDGETS[stem]
+    notebook = json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    if made:
+        code = [{**code[0], "id": "only", "source": f"{made}\nfrom cost_eval.plotting import use_style\n\nuse_style()\nexplore()"}]
+    else:
+        shows = ['class="ce-widget"' in "".join("".join(o.get("data", {}).get("text/html", "")) for o in cell["outputs"]) for cell in code]
+        code = code[:shows.index(True) + 1]
+    cells = [{**cell, "outputs": [], "execution_count": None} for cell in code]
+    return {**notebook, "cells": cells}
+
+
+@pytest.mark.parametrize("stem", WIDGETS)
+def test_a_slider_moves_the_widget_in_jupyterlab(browser, lab, stem):  # noqa: F811
+    "Run the cells, move the chapter's slider by keyboard: picture and words follow, and say what the library says."
+    url, folder = lab
+    says, _, made = WIDGETS[stem]
+    (folder / f"short_{stem}.ipynb").write_text(json.dumps(shortened(stem)), encoding="utf-8")
+    page, complaints = browser.new_page(viewport={"width": 1500, "height": 1000}), []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.set_default_timeout(PATIENCE * 1000)
+    page.goto(f"{url}/lab/tree/short_{stem}.ipynb?reset")
+    idle = page.locator("#jp-main-statusbar").get_by_text(re.compile(r"\| Idle"))
+    idle.wait_for()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    image = page.locator(".jp-OutputArea-output img.widget-image").last
+    image.wait_for()
+    rows = page.locator(".jp-OutputArea-output .widget-inline-hbox:has(.noUi-target)")
+    name = json.loads(json.dumps(MOVED[stem]))
+    row = rows.filter(has_text=name).last
+    assert row.locator(".noUi-target").bounding_box()["width"] >= 250
+    readout = row.locator(".widget-readout")
+    check_words(says, readout.text_content(), image.get_attribute("title"))
+    before = image.get_attribute("src"), readout.text_content()
+    row.locator(".noUi-handle").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    wait_for(lambda: image.get_attribute("src") != before[0] and readout.text_content() != before[1], "the widget does not move")
+
+    def agrees():
+        try:
+            check_words(says, readout.text_content(), image.get_attribute("title"))
+        except AssertionError:
+            return False
+        return True
+    wait_for(agrees, "the widget does not say what the library says",
+             lambda: (readout.text_content(), image.get_attribute("title"), says and says(float(readout.text_content()))))
+    page.close()
+    assert not complaints
