@@ -1,15 +1,24 @@
 """Widgets where readers meet them: on the pages, which have no Python, and in JupyterLab. What they show is compared with the library."""
+import contextlib
 import json
+import os
 import re
+import socket
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from test_browser import CHROMIUM, PATIENCE, ROOT, browser, lab, opened, playwright, site, wait_for  # noqa: F401 (fixtures)
+from test_browser import CHROMIUM, ROOT, browser, opened, site  # noqa: F401 (fixtures)
 
-pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium"),
-              pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
 BADGE = "snapshot: open in JupyterLab to move it"
 
 
@@ -111,28 +120,42 @@ def plotting(recall):
     return [f"F1 = {1.4 * recall / (.7 + recall):.3f}"]
 
 
-# {notebook: (what the library says, which of its widgets, how to make the widget in a few lines; None: by the chapter's cells)}
+class Widget(NamedTuple):
+    "A chapter's widget: the slider that moves, what the library says, which on its page it is, how to make it (None: by the chapter's cells)."
+    slider: str
+    says: Callable | None = None
+    which: int = 0
+    made: str | None = None
+    tolerance: float = 0  # of numbers, where the readout is rounded
+
+
 WIDGETS = {
-    "01_confusion": (confusion, 0, None),
-    "02_costs": (costs, 0, None),
-    "03_metrics": (None, 0, None),
-    "04_decisions": (decisions, 0, None),
-    "05_plotting": (plotting, 0, None),
-    "10_expected_cost": (expected_cost, 1, "from cost_eval.expected_cost import explore_expected_cost as explore"),
-    "20_bootstrap": (bootstrap, 0, "from cost_eval.bootstrap import explore_interval as explore"),
-    "21_comparisons": (comparisons, 0, "from cost_eval.comparisons import explore_power as explore"),
-    "30_cost_score": (cost_score, 0, "from cost_eval.cost_score import explore_isocost as explore"),
-    "40_weighted_accuracy": (weighted_accuracy, 1, "from cost_eval.weighted_accuracy import explore_ranking as explore"),
-    "41_metric_study": (None, 0, "from cost_eval.metric_study import explore_metric_study as explore"),
-    "50_outperformance": (outperformance, 0, "from cost_eval.outperformance import explore_outperformance as explore"),
-    "51_curves": (curves, 0, "from cost_eval.curves import explore_tree_curves as explore"),
+    "01_confusion": Widget("threshold", confusion),
+    "02_costs": Widget("price of a review, euro", costs),
+    "03_metrics": Widget("share of frauds"),
+    "04_decisions": Widget("a miss costs ... false alarms", decisions),
+    "05_plotting": Widget("recall", plotting),
+    "10_expected_cost": Widget("cost of a miss", expected_cost, 1, "from cost_eval.expected_cost import explore_expected_cost as explore"),
+    "20_bootstrap": Widget("costly errors in 10,000", bootstrap, 0, "from cost_eval.bootstrap import explore_interval as explore"),
+    "21_comparisons": Widget("cost ratio", comparisons, 0, "from cost_eval.comparisons import explore_power as explore"),
+    "30_cost_score": Widget("cost ratio", cost_score, 0, "from cost_eval.cost_score import explore_isocost as explore", .01),
+    "40_weighted_accuracy": Widget("prevalence", weighted_accuracy, 1, "from cost_eval.weighted_accuracy import explore_ranking as explore"),
+    "41_metric_study": Widget("weight", None, 0, "from cost_eval.metric_study import explore_metric_study as explore"),
+    "50_outperformance": Widget("value, in its range", outperformance, 0, "from cost_eval.outperformance import explore_outperformance as explore"),
+    "51_curves": Widget("separation", curves, 0, "from cost_eval.curves import explore_tree_curves as explore"),
+    "63_hand_over": Widget("price of the large model"),
 }
+NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?"
 
 
-def check_words(says, readout, words):
+def check_words(widget, readout, words):
     "The figure's words hold the library's."
-    missing = [part for part in (says(float(readout)) if says else []) if part not in words]
-    assert not missing, f"at {readout} the library says {missing}, the figure {words!r}"
+    for part in widget.says(float(readout)) if widget.says else []:
+        found = re.search(re.sub(NUMBER, lambda _: f"({NUMBER})", re.escape(part).replace(r"\-", "-").replace(r"\.", ".")), words)
+        said = f"at {readout} the library says {part!r}, the figure {words!r}"
+        assert found, said
+        numbers = [[float(n) for n in re.findall(NUMBER, text)] for text in (part, found[0])]
+        assert numbers[0] == pytest.approx(numbers[1], rel=widget.tolerance, abs=0), said
 
 
 # On the page ------------------------------------------------------------------------------------------
@@ -152,7 +175,6 @@ def state(widget):
 @pytest.mark.parametrize("stem", WIDGETS)
 def test_a_slider_moves_the_page(browser, site, stem):  # noqa: F811
     "By mouse and by keyboard; readout, picture and words follow; all other controls are disabled under a badge."
-    says, which, _ = WIDGETS[stem]
     with opened(browser, f"{site}/{re.sub(r'^[0-9]+_', '', stem)}.html") as page:
         widgets = page.locator(".ce-widget")
         for k in range(widgets.count()):
@@ -163,9 +185,7 @@ def test_a_slider_moves_the_page(browser, site, stem):  # noqa: F811
             assert all(others.nth(i).is_disabled() for i in range(others.count()))
             assert widget.get_by_text(BADGE).count() == (1 if others.count() else 0)
             assert slider.evaluate("e => e.labels[0].innerText").strip() and slider.bounding_box()["width"] >= 250
-            check = says if k == which else None
             seen = [state(widget)]
-            check_words(check, seen[0][0], seen[0][2])
             slider.focus()
             for key in ("Home", "ArrowRight", "End"):
                 slider.press(key)
@@ -174,8 +194,8 @@ def test_a_slider_moves_the_page(browser, site, stem):  # noqa: F811
             page.mouse.click(box["x"] + .4 * box["width"], box["y"] + box["height"] / 2)
             seen.append(state(widget))
             assert len({at for at, _, _ in seen}) == 5 and len({src for _, src, _ in seen}) == 5, stem
-            for at, _, words in seen:
-                check_words(check, at, words)
+            for at, _, words in seen if k == WIDGETS[stem].which else []:
+                check_words(WIDGETS[stem], at, words)
             assert slider.get_attribute("aria-valuetext") == seen[-1][0]
 
 
@@ -207,55 +227,126 @@ def test_a_widget_fits_a_phone_and_shows_its_focus(browser, site, scheme):  # no
 
 # In JupyterLab ----------------------------------------------------------------------------------------
 
-def shortened(stem):
-    "A notebook with the chapter's widget: made in two lines, or the chapter's cells as far as the widget."
-    _, _, made = WIDGETS[stem]
-    notebook = json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))
-    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    if made:
-        code = [{**code[0], "id": "only", "source": f"{made}\nfrom cost_eval.plotting import use_style\n\nuse_style()\nexplore()"}]
-    else:
-        shows = ['class="ce-widget"' in "".join("".join(o.get("data", {}).get("text/html", "")) for o in cell["outputs"]) for cell in code]
-        code = code[:shows.index(True) + 1]
-    cells = [{**cell, "outputs": [], "execution_count": None} for cell in code]
-    return {**notebook, "cells": cells}
+PATIENCE = 120  # seconds; a loaded machine with two cores needs them
 
 
-@pytest.mark.parametrize("stem", WIDGETS)
-def test_a_slider_moves_the_widget_in_jupyterlab(browser, lab, stem):  # noqa: F811
-    "Run the cells, move the chapter's slider by keyboard: picture and words follow, and say what the library says."
-    url, folder = lab
-    says, _, made = WIDGETS[stem]
-    (folder / f"short_{stem}.ipynb").write_text(json.dumps(shortened(stem)), encoding="utf-8")
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    "Address and folder of a JupyterLab with settings of its own."
+    pytest.importorskip("jupyterlab", reason='needs pip install "cost_eval[dev]"')
+    tmp_path = tmp_path_factory.mktemp("lab")
+    (tmp_path / "nbs").mkdir()
+    shutil.copyfile(ROOT / "settings.ini", tmp_path / "settings.ini")
+    settings = tmp_path / "settings/@jupyterlab/notebook-extension/tracker.jupyterlab-settings"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"windowingMode": "none"}')  # else cells that are out of sight are out of the page
+    (tmp_path / "CONFIG").mkdir()
+    (tmp_path / "CONFIG/jupyter_lab_config.json").write_text('{"LabApp": {"news_url": null}}')  # no question about news over the page
+    port = free_port()
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **{f"JUPYTER_{d}_DIR": str(tmp_path / d) for d in ("CONFIG", "DATA", "RUNTIME")},
+           "IPYTHONDIR": str(tmp_path / "ipython"), "JUPYTERLAB_SETTINGS_DIR": str(tmp_path / "settings"),
+           "JUPYTERLAB_WORKSPACES_DIR": str(tmp_path / "workspaces")}
+    log = (tmp_path / "lab.log").open("w")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}", "--IdentityProvider.token=", f"--ServerApp.root_dir={tmp_path / 'nbs'}",
+         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"],
+        env=env, cwd=tmp_path, stdout=log, stderr=subprocess.STDOUT)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        wait_for(lambda: answers(f"{url}/api"), "JupyterLab does not start", lambda: (tmp_path / "lab.log").read_text()[-3000:])
+        yield url, tmp_path / "nbs"
+    finally:
+        process.terminate()
+        process.wait(30)
+        log.close()
+
+
+def answers(url):
+    with contextlib.suppress(OSError):
+        return urllib.request.urlopen(url, timeout=5).status == 200
+
+
+def wait_for(condition, complaint, detail=lambda: "", patience=PATIENCE):
+    "Poll until it is true."
+    end = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < end, f"{complaint} in {patience} s: {detail()}"
+        time.sleep(.5)
+
+
+def notebook(*sources):
+    "A notebook of these code cells."
+    cells = [{"cell_type": "code", "id": f"c{k}", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
+             for k, text in enumerate(sources)]
+    kernel = {"display_name": "python3", "language": "python", "name": "python3"}
+    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def as_far_as_the_widget(stem):
+    "The code cells of a chapter, as far as its first widget."
+    cells = json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    last = next(k for k, cell in enumerate(code) if 'class=\\"ce-widget\\"' in json.dumps(cell["outputs"]))
+    return ["".join(cell["source"]) for cell in code[:last + 1]]
+
+
+MADE = [stem for stem, widget in WIDGETS.items() if widget.made]
+NOTEBOOKS = {stem: [stem] for stem, widget in WIDGETS.items() if not widget.made} | {"chapters": MADE}
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_sliders_move_the_widgets_in_jupyterlab(browser, lab, name):  # noqa: F811
+    "Run the cells, move the slider by keyboard or mouse: picture and words follow, and say what the library says."
+    (url, folder), stems = lab, NOTEBOOKS[name]
+    made = [f"{WIDGETS[stem].made}\nexplore()" for stem in stems if WIDGETS[stem].made]
+    sources = ["from cost_eval.plotting import use_style\n\nuse_style()", *made] if made else as_far_as_the_widget(name)
+    (folder / f"{name}.ipynb").write_text(json.dumps(notebook(*sources)), encoding="utf-8")
     page, complaints = browser.new_page(viewport={"width": 1500, "height": 1000}), []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.set_default_timeout(PATIENCE * 1000)
-    page.goto(f"{url}/lab/tree/short_{stem}.ipynb?reset")
+    page.goto(f"{url}/lab/tree/{name}.ipynb?reset")
     idle = page.locator("#jp-main-statusbar").get_by_text(re.compile(r"\| Idle"))
     idle.wait_for()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    image = page.locator(".jp-OutputArea-output img.widget-image").last
-    image.wait_for()
-    rows = page.locator(".jp-OutputArea-output .widget-inline-hbox:has(.noUi-target)")
-    name = json.loads(json.dumps(MOVED[stem]))
-    row = rows.filter(has_text=name).last
-    assert row.locator(".noUi-target").bounding_box()["width"] >= 250
-    readout = row.locator(".widget-readout")
-    check_words(says, readout.text_content(), image.get_attribute("title"))
-    before = image.get_attribute("src"), readout.text_content()
-    row.locator(".noUi-handle").focus()
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
-    wait_for(lambda: image.get_attribute("src") != before[0] and readout.text_content() != before[1], "the widget does not move")
-
-    def agrees():
-        try:
-            check_words(says, readout.text_content(), image.get_attribute("title"))
-        except AssertionError:
-            return False
-        return True
-    wait_for(agrees, "the widget does not say what the library says",
-             lambda: (readout.text_content(), image.get_attribute("title"), says and says(float(readout.text_content()))))
+    outputs = page.locator(".jp-OutputArea-output:has(img.widget-image)")
+    wait_for(lambda: outputs.count() == len(stems) and idle.count(), "not all widgets are shown", outputs.count)
+    for k, stem in enumerate(stems):
+        move_in_lab(page, outputs.nth(k), WIDGETS[stem], by_mouse=k % 2)
     page.close()
     assert not complaints
+
+
+def move_in_lab(page, output, widget, by_mouse):
+    "Move the slider of one widget; wait until it agrees with the library."
+    image, row = output.locator("img.widget-image"), output.locator(".widget-inline-hbox:has(.noUi-target)").filter(has_text=widget.slider).last
+    readout, handle = row.locator(".widget-readout"), row.locator(".noUi-handle")
+    row.scroll_into_view_if_needed()
+    assert row.locator(".noUi-target").bounding_box()["width"] >= 250
+    before = image.get_attribute("src"), readout.text_content()
+    if by_mouse:
+        box = handle.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + 30, y, steps=6)
+        page.mouse.up()
+    else:
+        handle.focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+
+    def agrees():
+        if image.get_attribute("src") == before[0] or readout.text_content() == before[1]:
+            return False
+        with contextlib.suppress(AssertionError):
+            check_words(widget, readout.text_content(), image.get_attribute("title"))
+            return True
+    wait_for(agrees, "the widget does not move to what the library says",
+             lambda: (readout.text_content(), image.get_attribute("title"), widget.says and widget.says(float(readout.text_content()))))
