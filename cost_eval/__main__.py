@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from . import datasets, reproduce
-from .core import check_choice, check_range, optional_import, unknown_name
+from .core import check_choice, check_range, csv_options, optional_import, unknown_name
 from .costs import CostMatrix
 from .report import evaluate
 
@@ -205,7 +205,7 @@ def _evaluate(arguments):
     _need("pandas", "matplotlib")
     for path in (arguments.html, arguments.json):
         _writable_file(path)
-    frame = _read_columns(arguments)
+    frame = _read_columns(arguments, _needed(arguments))
     label = arguments.label or _guess_label(frame)
     models = _models_of(frame, label, arguments)
     classes = sorted(frame[label].unique().tolist(), key=str)
@@ -225,10 +225,26 @@ def _evaluate(arguments):
     report = evaluate(frame[label].to_numpy(), models, costs, **options)
     _print_report(report)
     if arguments.json:
-        Path(arguments.json).write_text(json.dumps(report.to_dict(), indent=1), encoding="utf-8")
+        _write(arguments.json, json.dumps(report.to_dict(), indent=1))
     if arguments.html:
-        report.to_html(arguments.html)
+        _write(arguments.html, report.to_html())
     return 0
+
+
+def _write(path, text: str):
+    "A whole file or none."
+    part = Path(f"{path}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+    print(f"written: {path}")
+
+
+def _needed(arguments) -> set | None:
+    "The columns that are named, if all are."
+    if not arguments.label or not arguments.scores or arguments.posteriors:
+        return None
+    more = (arguments.group, arguments.cluster, arguments.weight)
+    return {arguments.label, *arguments.scores.split(","), *filter(None, more)}
 
 
 def _writable_file(path):
@@ -244,8 +260,11 @@ def _writable_file(path):
         raise ValueError(f"{path}: cannot be written; name a file in a directory of yours")
 
 # %% ../nbs/95_command_line.ipynb #48c96dfa
-def _read_columns(arguments):
-    "The columns that are needed, of all files."
+_LARGE = 2e8  # bytes of a CSV file that is read in parts, with a line of progress for each
+
+
+def _read_columns(arguments, needed):
+    "The columns that are needed (all for None), of all files."
     pd = optional_import("pandas", extra="data")
     frames = []
     for name in arguments.files:
@@ -253,13 +272,11 @@ def _read_columns(arguments):
         if not path.is_file():
             raise ValueError(f"{name}: no such file")
         try:
-            frames.append(
-                pd.read_parquet(path) if path.suffix in (".parquet", ".pq") else _read_csv(pd, path)
-            )
+            parquet = path.suffix in (".parquet", ".pq")
+            frames.append(pd.read_parquet(path) if parquet else _read_csv(pd, path, needed))
         except (ValueError, OSError, UnicodeDecodeError) as error:
             raise ValueError(
-                f"{name}: cannot be read as "
-                f"{'parquet' if path.suffix in ('.parquet', '.pq') else 'CSV'}: {error}"
+                f"{name}: cannot be read as {'parquet' if parquet else 'CSV'}: {str(error).strip()}"
             ) from None
         if set(frames[-1].columns) != set(frames[0].columns):
             raise ValueError(
@@ -276,17 +293,22 @@ def _read_columns(arguments):
     return frame
 
 
-def _read_csv(pd, path):
+def _read_csv(pd, path, needed):
     "A CSV file, with a line of progress for each million rows of a large one."
     with path.open(encoding="utf-8-sig") as file:
-        header = file.readline().rstrip("\r\n").split(",")
-    twice = [name for name in header if header.count(name) > 1]
-    if twice:
-        raise ValueError(f"column {twice[0]!r} stands twice")
-    if path.stat().st_size < 2e8:
-        return pd.read_csv(path, encoding="utf-8-sig")
+        header, row = file.readline(), file.readline()
+    options = csv_options(header, row) | {"encoding": "utf-8-sig"}
+    if needed is not None:
+        names = pd.read_csv(path, nrows=0, **options).columns
+        for name in needed - set(names):
+            raise ValueError(unknown_name(name, names, "column"))
+        options["usecols"] = list(needed)
+    if options["sep"] != ",":
+        print(f"{path}: columns separated by {options['sep']!r}, decimal mark {options['decimal']!r}")
+    if path.stat().st_size < _LARGE:
+        return pd.read_csv(path, **options)
     parts = []
-    for part in pd.read_csv(path, encoding="utf-8-sig", chunksize=1_000_000):
+    for part in pd.read_csv(path, chunksize=1_000_000, **options):
         parts.append(part)
         print(f"{path}: {sum(map(len, parts)):,} rows", file=sys.stderr)
     return pd.concat(parts, ignore_index=True)
@@ -306,15 +328,35 @@ def _column(frame, name: str) -> str:
 
 
 def _guess_label(frame) -> str:
-    "The column that is called like a label, said aloud."
+    "The column that is called like a label, or the only one with two values; said aloud."
     lower = {str(c).lower(): c for c in frame.columns}
     found = [lower[name] for name in _LABELS if name in lower]
-    if not found:
+    found = found or [c for c in frame.columns if frame[c].nunique() == 2]
+    if len(found) != 1 and not any(name in lower for name in _LABELS):
         raise ValueError(
-            f"--label: none of the columns {list(frame.columns)} is called like a label; name it"
+            f"--label: none of the columns {list(frame.columns)} is called like a label, and "
+            f"{'none has' if not found else 'several have'} two values; name it"
         )
     print(f"true labels: column {found[0]!r} (guessed; --label names another)")
     return found[0]
+
+
+def _may_be_model(frame, column, label) -> bool:
+    "Numbers, but no counter of the rows and no date or group by its name."
+    values, name = frame[column], str(column).lower()
+    if values.dtype.kind not in "fbiu" or name in _OTHER or name.endswith("_id"):
+        return False
+    counter = values.dtype.kind in "iu" and len(values) > 20 and values.is_unique
+    if counter:
+        print(f"left out: column {column!r}, a different whole number in each row (--scores names it)")
+    return not counter
+
+
+def _is_number(value) -> bool:
+    try:
+        return float(value) == float(value)
+    except (TypeError, ValueError):
+        return False
 
 
 def _models_of(frame, label, arguments) -> dict:
@@ -337,19 +379,19 @@ def _models_of(frame, label, arguments) -> dict:
         models |= {name: frame[_column(frame, name)].to_numpy() for name in arguments.scores.split(",")}
     if not models:
         taken = {label, arguments.group, arguments.cluster, arguments.weight}
-        numeric = [
-            c
-            for c in frame.columns
-            if c not in taken and frame[c].dtype.kind in "fbiu" and str(c).lower() not in _OTHER
-        ]
+        numeric = [c for c in frame.columns if c not in taken and _may_be_model(frame, c, label)]
         if not numeric:
             raise ValueError(f"--scores: no column of numbers beside {label!r}; name the models' columns")
         models = {c: frame[_column(frame, c)].to_numpy() for c in numeric}
         print(f"models: columns {', '.join(map(repr, numeric))} (guessed; --scores names others)")
+    known = set(frame[label]) | set(map(str, frame[label].unique()))
     for name, values in models.items():
-        if getattr(values, "dtype", None) == object and not set(values) <= set(frame[label]):
+        text = getattr(values, "dtype", None) == object and not arguments.costs
+        if text and not set(values) <= known:
+            row = next((k for k, v in enumerate(values) if not _is_number(v)), 0)
             raise ValueError(
-                f"column {name!r}: holds text such as {values[0]!r}; scores are numbers, decisions are labels"
+                f"column {name!r}: holds text, {values[row]!r} in row {row + 1}; scores are numbers, "
+                "decisions are labels"
             )
     return models
 
@@ -358,7 +400,7 @@ def _costs_of(arguments, classes) -> CostMatrix:
     "The costs of the file, or of --fp, --fn, --tp, --tn."
     pd = optional_import("pandas", extra="data")
     if arguments.costs:
-        table = pd.read_csv(arguments.costs, index_col=0)
+        table = _cost_file(pd, Path(arguments.costs))
         names = {str(c): c for c in classes}
         table = table.rename(index=lambda v: names.get(str(v), v), columns=lambda v: names.get(str(v), v))
         return CostMatrix.from_frame(table, classes=classes)
@@ -366,6 +408,13 @@ def _costs_of(arguments, classes) -> CostMatrix:
         raise ValueError(
             "--costs FILE, or --fp and --fn, say what errors cost; without costs there is nothing to evaluate"
         )
+    for error, right in (("fp", "tn"), ("fn", "tp")):
+        least = getattr(arguments, right) or 0
+        if not getattr(arguments, error) > least:
+            raise ValueError(
+                f"--{error}: {getattr(arguments, error):g} is no more than the right decision costs "
+                f"(--{right}: {least:g}); give what an error costs, as a positive number"
+            )
     if len(classes) != 2:
         raise ValueError(f"--fp, --fn: two classes are needed, the labels are {classes}; give --costs FILE")
     if arguments.positive is not None:
@@ -378,6 +427,25 @@ def _costs_of(arguments, classes) -> CostMatrix:
     return CostMatrix.binary(
         fp=arguments.fp, fn=arguments.fn, tp=arguments.tp or 0, tn=arguments.tn or 0, classes=classes
     )
+
+
+def _cost_file(pd, path):
+    "A table of costs with labels in its first row and column; numbers only."
+    if not path.is_file():
+        raise ValueError(f"--costs: {path}: no such file")
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            options = csv_options(file.readline(), file.readline())
+        table = pd.read_csv(path, index_col=0, encoding="utf-8-sig", **options)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"--costs: {path}: cannot be read as CSV: {str(error).strip()}") from None
+    for column in table.columns:
+        for row, value in table[column].items():
+            if not _is_number(value):
+                raise ValueError(
+                    f"--costs: {path}: {value!r} in row {row!r}, column {column!r}; want a number"
+                )
+    return table.astype(float)
 
 
 def _priors_of(arguments, costs):

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from .core import check_range
+from .core import check_range, csv_options
 from .costs import CostMatrix
 from .plotting import for_page
 from .report import evaluate
@@ -75,13 +75,14 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
     """
     try:
         parquet = name.endswith((".parquet", ".pq"))
-        frame = pd.read_parquet(io.BytesIO(content)) if parquet else pd.read_csv(io.BytesIO(content))
+        if parquet:
+            frame = pd.read_parquet(io.BytesIO(content))
+        else:
+            header, row, *_ = [*content[:100_000].decode("utf-8-sig", "replace").splitlines()[:2], "", ""]
+            frame = pd.read_csv(io.BytesIO(content), encoding="utf-8-sig", **csv_options(header, row))
     except Exception as error:
         reason = str(error).partition("\n")[0]
         raise ValueError(f"{name} cannot be read as a table: {reason}") from None
-    twice = [] if parquet else _twice(content)
-    if twice:
-        raise ValueError(f"{name}: column {twice[0]!r} stands twice")
     if frame.shape[1] < 2 or not len(frame):
         raise ValueError(
             f"{name} has {len(frame)} rows and {frame.shape[1]} columns; a label and a model are needed"
@@ -92,12 +93,6 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
             "the command cost-eval evaluate any number"
         )
     return frame
-
-# %% ../nbs/62_app.ipynb #739696df
-def _twice(content: bytes) -> list[str]:
-    "Names that stand twice in the first line of a CSV, where pandas would number them."
-    header = content.split(b"\n", 1)[0].decode("utf-8-sig", "replace").strip().split(",")
-    return [column for column in header if header.count(column) > 1]
 
 # %% ../nbs/62_app.ipynb #ba8ad2c1
 _FIRST = ("ladder", "map", "differences", "cost curve", "decision curve")  # the other pictures on request

@@ -588,6 +588,18 @@ def blocks(n: int, bytes_per_row: int):
         yield slice(start, min(start + step, n))
 
 
+def csv_options(header: str, row: str = "") -> dict:
+    """Separator and decimal mark of a CSV file, by its first two lines; `ValueError` where a column of the
+    header stands twice.
+    """
+    mark = max(",;\t", key=header.count)
+    names = [name.strip().strip('"') for name in header.rstrip("\r\n").split(mark)]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"column {twice[0]!r} stands twice")
+    return {"sep": mark, "decimal": "," if mark != "," and "," in row and "." not in row else "."}
+
+
 def holm(p: np.ndarray) -> np.ndarray:
     "Holm's adjusted p-values."
     order = np.argsort(p)

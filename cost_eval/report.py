@@ -207,6 +207,8 @@ def _read_model(case: _Case, name: str, given) -> tuple[str, np.ndarray]:
     if array.ndim == 2:
         return "posteriors", check_posteriors(array, K, name=argument)
     known = set(case.costs.decisions)
+    if array.dtype.kind in "iu" and K == 2 and len(np.unique(array)) > 20:
+        array = array.astype(float)  # points, such as 300 to 850
     if array.dtype.kind not in "f" or set(np.unique(array[:1000]).tolist()) <= known:
         if array.dtype.kind != "f" or set(np.unique(array).tolist()) <= known:
             return "decisions", encode(
@@ -217,10 +219,11 @@ def _read_model(case: _Case, name: str, given) -> tuple[str, np.ndarray]:
             f"{argument}: one score per sample decides between two classes, there are {K}; give (N, "
             f"{K}) posteriors"
         )
-    if np.isnan(array).any():
-        raise ValueError(
-            f"{argument}: NaN at position {int(np.isnan(array).argmax())}; drop these samples for all models"
-        )
+    off = ~np.isfinite(array)
+    if off.any():
+        row = int(off.argmax())
+        found = "NaN" if np.isnan(array[row]) else array[row]
+        raise ValueError(f"{argument}: {found} at position {row}; drop these samples for all models")
     if array.min() >= 0 and array.max() <= 1:
         p = array.astype(float)
         return "posteriors", np.column_stack([1 - p, p])
@@ -1337,8 +1340,12 @@ def _summary(report: Report) -> list[str]:
         f"{report.n} samples; classes {priors}.",
         f"{top['model']} is the cheapest: {_said(row['cost'])} per case ({level} interval "
         f"{_said(row['low'])} to {_said(row['high'])}), {_said(row['per_1000'])} per 1,000 cases.",
-        f"{naive['model']} would cost {_said(naive['cost'])}; {top['model']} closes "
-        f"{100 * row['gap_closed']:.3g} % of the gap to an oracle.",
+        f"{naive['model']} would cost {_said(naive['cost'])}; "
+        + (
+            f"{top['model']} closes {100 * row['gap_closed']:.3g} % of the gap to an oracle."
+            if np.isfinite(row["gap_closed"])
+            else "nothing can cost less, for it is right for every class."
+        ),
     ]
     if len(best) > 1:
         lines.append(_lead_words(report, top["model"], level))

@@ -67,7 +67,16 @@ def test_columns_are_guessed_and_said(scores, capsys):
     (None, ["--fp", 1, "--fn", 2, "--scores", "site"], "holds text"),
     (None, ["--fp", 1, "--fn", 2, "--priors", "ill"], "--priors"),
     (lambda f: f.assign(one=f["one"].where(f["id"] > 3)), ["--fp", 1, "--fn", 2], "missing values, the first in row 1"),
-    (lambda f: f.drop(columns="label"), ["--fp", 1, "--fn", 2], "--label: none of the columns"),
+    (lambda f: f.drop(columns="label").assign(site="a"), ["--fp", 1, "--fn", 2], "--label: none of the columns"),
+    (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ["--fp", 1, "--fn", 2], "several have two values"),
+    (lambda f: f.assign(one=f["one"].astype(object).where(f["id"] != 4, "n/k")), ["--fp", 1, "--fn", 2, "--scores", "one"], "holds text, 'n/k' in row 5"),
+    (lambda f: f.assign(one=np.inf), ["--fp", 1, "--fn", 2, "--scores", "one"], "models['one']: inf at position 0"),
+    (lambda f: f.assign(label="ill"), ["--fp", 1, "--fn", 2], "two classes are needed"),
+    (None, ["--fp", -1, "--fn", 2], "--fp: -1 is no more than the right decision costs"),
+    (None, ["--fp", 1, "--fn", 2, "--tp", 3], "--fn: 2 is no more than the right decision costs (--tp: 3)"),
+    (None, ["--costs", "none.csv"], "--costs: none.csv: no such file"),
+    (None, ["--fp", 1, "--fn", 2, "--label", "label", "--scores", "tow"], "did you mean 'two'"),
+    (None, ["--fp", 1, "--fn", 2, "--confidence", 95], "95 % is .95"),
     (lambda f: f[:0], ["--fp", 1, "--fn", 2], "no rows"),
     (lambda f: f[["label"]], ["--fp", 1, "--fn", 2], "--scores: no column of numbers"),
     (lambda f: f.rename(columns={"two": "one"}), ["--fp", 1, "--fn", 2], "stands twice")])
@@ -89,3 +98,33 @@ def test_other_files(tmp_path, capsys, scores):
     table = pd.DataFrame([[0, 1, .2], [9, 0, .2]], ["well", "ill"], ["well", "ill", "ask"])
     table.T.to_csv(tmp_path / "turned.csv")
     assert "rows must be" in call(capsys, path, "--costs", tmp_path / "turned.csv")[2]
+
+
+@pytest.mark.parametrize("text, says", [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"), (",well,ill\nwell,0,\nill,9,0\n", "want a number"),
+                                        (",well,well\nwell,0,1\nill,9,0\n", "stands twice"), (",no,yes\nno,0,1\nyes,9,0\n", "rows must be the classes"), ("", "cannot be read")])
+def test_cost_files(tmp_path, capsys, scores, text, says):
+    (tmp_path / "costs.csv").write_text(text)
+    code, _, err = call(capsys, scores[0], "--costs", tmp_path / "costs.csv")
+    assert code == 2 and says in err and len(err.strip().splitlines()) == 1
+
+
+def test_other_separators_counters_and_large_files(tmp_path, capsys, scores, monkeypatch):
+    path, frame = scores
+    plain = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two")[1]
+    for mark, decimal in ((";", ","), ("\t", "."), (";", ".")):
+        frame.to_csv(tmp_path / "t.csv", index=False, sep=mark, decimal=decimal)
+        code, out, _ = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two")
+        assert code == 0 and plain in out and f"separated by {mark!r}, decimal mark {decimal!r}" in out
+    frame.rename(columns={"id": "txn", "label": "state"}).drop(columns="site").to_csv(tmp_path / "t.csv", index=False)
+    out = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9)[1]
+    assert "true labels: column 'state'" in out and "left out: column 'txn'" in out and "models: columns 'one', 'two'" in out
+    monkeypatch.setattr("cost_eval.__main__._LARGE", 10)
+    code, out, err = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two", "--label", "label")
+    assert code == 0 and "300 rows" in err and plain.split("positive class", 1)[1] in out
+
+
+def test_nothing_half_written(tmp_path, capsys, scores, monkeypatch):
+    monkeypatch.setattr("cost_eval.report.Report.to_html", lambda self: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        call(capsys, scores[0], "--fp", 1, "--fn", 9, "--html", tmp_path / "r.html")
+    assert [p.name for p in tmp_path.iterdir()] == ["s.csv"]

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
 import cost_eval.api as ce
+from cost_eval.__main__ import main
 
 
 @pytest.fixture(scope="module")
@@ -21,21 +22,14 @@ def churn():
 
 def test_churn_with_two_models(churn):
     y, a, b = churn
-    # job
-    costs = ce.CostMatrix.from_ratio(5)
-    report = ce.evaluate(y, {"small": a, "large": b}, costs, priors=[.95, .05], rng=0)
-    # done
-    assert set(report.best["model"]) == {"small", "large"} and "per case" in report.summary()
-
-
-def test_churn_with_costs_per_customer(churn):
-    y, a, b = churn
     fees = np.random.default_rng(0).uniform(20, 120, len(y))
     # job
-    costs = ce.ExampleCosts(fp=10, fn=fees)
-    report = ce.evaluate(y, {"small": a, "large": b}, costs, rng=0)
+    models, next_year = {"small": a, "large": b}, [.95, .05]
+    report = ce.evaluate(y, models, ce.CostMatrix.from_ratio(5), priors=next_year, rng=0)
+    by_customer = report.with_costs(ce.ExampleCosts(fp=10, fn=fees), priors=next_year, rng=0)
     # done
-    assert len(report.differences) == 1
+    assert set(report.best["model"]) == {"small", "large"} and "per case" in report.summary()
+    assert by_customer == ce.evaluate(y, models, ce.ExampleCosts(fp=10, fn=fees), priors=next_year, rng=0) and len(by_customer.differences) == 1
 
 
 def test_triage_with_abstention():
@@ -117,6 +111,17 @@ def test_the_plots_and_the_page(churn, tmp_path):
     report.to_html(tmp_path / "report.html")
     # done
     assert (tmp_path / "report.png").stat().st_size > 20_000 and (tmp_path / "report.html").stat().st_size > 50_000
+
+
+def test_a_csv_from_the_command_line(churn, tmp_path, capsys):
+    y, a, b = churn
+    pd.DataFrame({"left": y, "small": a, "large": b}).to_csv(tmp_path / "scores.csv", index=False)
+    shell = [str(tmp_path / "scores.csv"), "--html", str(tmp_path / "report.html")]
+    # job
+    code = main(["evaluate", *shell, "--fp", "1", "--fn", "5", "--prevalence", ".05"])  # cost-eval evaluate ...
+    # done
+    report = ce.evaluate(y, {"small": a, "large": b}, ce.CostMatrix.from_ratio(5), priors=[.95, .05], rng=0)
+    assert code == 0 and report.summary() in capsys.readouterr().out and "<img" in (tmp_path / "report.html").read_text()
 
 
 def test_no_job_takes_more_than_five_lines():

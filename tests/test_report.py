@@ -289,6 +289,18 @@ def test_a_class_too_small_to_calibrate():
         evaluate(y, {"a": 10 * p}, [[0, 1], [5, 0]])
 
 
+def test_points_are_scores():
+    rng = np.random.default_rng(0)
+    y = (rng.random(500) < .3) * 1
+    points = (600 + 60 * rng.normal(size=500) + 80 * y).astype(int)
+    a, b = (evaluate(y, {"card": given}, [[0, 1], [5, 0]], rng=0) for given in (points, points.astype(float)))
+    assert a == b and "tuned threshold" in set(a.ladder["rule"])
+
+
+def test_costs_without_a_choice():
+    assert "nothing can cost less" in evaluate([0, 1] * 20, {"a": [0, 1] * 20}, [[0, 1], [0, 1]], rng=0).summary()
+
+
 def test_uncertain_costs(case):
     y, models = case
     report = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0)
@@ -342,6 +354,9 @@ BAD = {
     "no distribution": (lambda: evaluate(Y, {"a": np.ones((4, 2))}, COSTS.array), "row 0 sums to 2"),
     "labels": (lambda: evaluate(Y, {"a": P}, COSTS), "y_true: label 0 is not in the costs' classes"),
     "decisions": (lambda: evaluate(Y, {"a": ["x"] * 4}, COSTS.array), "label 'x' is not in the costs' decisions"),
+    "infinite": (lambda: evaluate(Y, {"a": [.1, np.inf, .2, .3]}, COSTS.array), "inf at position 1"),
+    "twice": (lambda: evaluate(Y, {"a": pd.DataFrame(np.ones((4, 2)) / 2, columns=[0, 0])}, COSTS.array), r"\[0, 0\]"),
+    "scores of one sample": (lambda: evaluate([0, 0, 0, 1], {"a": [3., 2., -1., 4.]}, COSTS.array), "two samples of each class"),
     "missing": (lambda: evaluate(Y, {"a": [.1, np.nan, .2, .3]}, COSTS.array), "NaN at position 1"),
     "no models": (lambda: evaluate(Y, {}, COSTS.array), "at least one"),
     "one class": (lambda: evaluate([0, 0], {"a": [.1, .2]}, COSTS.array, priors=[.5, .5]), "no sample of 1"),
