@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['OUTCOMES', 'STATES', 'MARKS', 'BUDGETS', 'COLUMNS', 'ITEMS', 'published', 'Margin', 'compare', 'verdict', 'unlisted',
            'Reproduction', 'Item', 'reproduces', 'ItemResult', 'run_item', 'discover', 'select', 'run', 'writable',
-           'board', 'stored_board', 'rows', 'stored_rows', 'by_paper', 'scoreboard', 'write']
+           'board', 'stored_board', 'rows', 'stored_rows', 'places', 'by_paper', 'scoreboard', 'write']
 
 # %% ../nbs/91_reproduce.ipynb #d6773151
 import csv
@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from html import escape
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,6 +54,7 @@ BUDGETS = ("quick", "full")
 
 # %% ../nbs/91_reproduce.ipynb #1777cf72
 _BOARD, _ROWS = "scoreboard.csv", "scoreboard_rows.csv"  # the committed board, beside the published numbers
+_PLACES = "papers.csv"  # what each paper prints, place by place
 
 
 def published(paper: str, item: str | None = None):
@@ -81,7 +83,7 @@ def published(paper: str, item: str | None = None):
     papers = sorted(
         f.name.removesuffix(".csv")
         for f in folder.iterdir()
-        if f.name.endswith(".csv") and f.name not in (_BOARD, _ROWS)
+        if f.name.endswith(".csv") and f.name not in (_BOARD, _ROWS, _PLACES)
     )
     check_choice(paper, papers, "paper")
     with (folder / f"{paper}.csv").open(encoding="utf-8", newline="") as file:
@@ -376,6 +378,8 @@ class Item:
         wrong computations the function can be asked for
     heat_map : bool
         are its rows cells of heat maps, counted apart?
+    shares : str
+        a computation that it has in common with other items of its paper
     """
 
     paper: str
@@ -385,6 +389,7 @@ class Item:
     budget: str = "quick"
     mutants: tuple[str, ...] = ()
     heat_map: bool = False
+    shares: str = ""
 
     @property
     def name(self) -> str:
@@ -398,14 +403,23 @@ class Item:
 
     @property
     def link(self) -> str:
-        "The page of the site on which it is computed."
-        return f"{self.function.__module__.rpartition('.')[2]}_reproduced.html"
+        "The place on the site where it is computed."
+        return f"{self.function.__module__.rpartition('.')[2]}_reproduced.html#{self.function.__name__}"
 
 
 ITEMS: dict[str, Item] = {}
 
 
-def reproduces(paper: str, item: str, *, needs=(), budget: str = "quick", mutants=(), heat_map: bool = False):
+def reproduces(
+    paper: str,
+    item: str,
+    *,
+    needs=(),
+    budget: str = "quick",
+    mutants=(),
+    heat_map: bool = False,
+    shares: str = "",
+):
     """Decorator: register a function that recomputes a table or figure.
 
     Parameters
@@ -420,6 +434,9 @@ def reproduces(paper: str, item: str, *, needs=(), budget: str = "quick", mutant
         wrong computations that the function knows by its argument `mutant`
     heat_map : bool, default False
         count its rows apart
+    shares : str, default ""
+        name of a computation that items of this paper have in common: one worker runs them all, so that
+        it is done once
 
     Returns
     -------
@@ -439,7 +456,7 @@ def reproduces(paper: str, item: str, *, needs=(), budget: str = "quick", mutant
     check_choice(budget, BUDGETS, "budget")
 
     def register(function):
-        new = Item(paper, item, function, needs, budget, tuple(mutants), heat_map)
+        new = Item(paper, item, function, needs, budget, tuple(mutants), heat_map, shares)
         taken = inspect.signature(function).parameters
         for argument, wanted in (("data_dir", needs), ("mutant", mutants)):
             if wanted and argument not in taken:
@@ -475,6 +492,10 @@ class ItemResult:
         quick or full
     heat_map : bool
         are its rows counted apart?
+    needs : tuple of str
+        data sets
+    link : str
+        the place on the site where it is computed
     """
 
     name: str
@@ -486,6 +507,8 @@ class ItemResult:
     seconds: float = 0.0
     budget: str = "quick"
     heat_map: bool = False
+    needs: tuple[str, ...] = ()
+    link: str = ""
 
     @property
     def counts(self) -> dict:
@@ -532,7 +555,8 @@ def run_item(item: Item, *, budget: str = "quick", data_dir=None, mutant: str = 
     ItemResult
         with the verdict
     """
-    result = ItemResult(item.name, item.title, "not run", budget=budget, heat_map=item.heat_map)
+    kept = {"heat_map": item.heat_map, "needs": item.needs, "link": item.link}
+    result = ItemResult(item.name, item.title, "not run", budget=budget, **kept)
     if mutant:
         check_choice(mutant, item.mutants, "mutant")
     if BUDGETS.index(item.budget) > BUDGETS.index(budget):
@@ -626,7 +650,8 @@ def run(
     data_dir : path, optional
         where to look for data first
     jobs : int, default 1
-        how many at a time, in joblib workers; the results do not depend on it
+        how many at a time, in joblib workers; items that share a computation go to one worker, and the
+        results do not depend on it
     out : path, optional
         a directory for their files
     progress : bool, default False
@@ -650,12 +675,26 @@ def run(
     chosen = select(items, broken)
     if out is not None:
         writable(out)
-    tasks = (joblib.delayed(run_item)(item, budget=budget, data_dir=data_dir) for item in chosen)
-    results = list(_watch(joblib.Parallel(n_jobs=jobs, return_as="generator")(tasks), len(chosen), progress))
-    results += [] if items else broken
+    tasks = (joblib.delayed(_run_group)(group, budget, data_dir) for group in _groups(chosen))
+    done = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)
+    found = {r.name: r for r in _watch(chain.from_iterable(done), len(chosen), progress)}
+    results = [found[item.name] for item in chosen] + ([] if items else broken)
     if out is not None:
         write(results, out)
     return results
+
+
+def _groups(chosen) -> list:
+    "Items that share a computation together, the largest group first."
+    groups = {}
+    for item in chosen:
+        groups.setdefault((item.paper, item.shares or item.name), []).append(item)
+    return sorted(groups.values(), key=len, reverse=True)
+
+
+def _run_group(group, budget, data_dir) -> list:
+    "The results of a group, one after the other."
+    return [run_item(item, budget=budget, data_dir=data_dir) for item in group]
 
 
 def writable(out) -> Path:
@@ -779,23 +818,82 @@ def stored_rows():
         return pd.read_csv(file, dtype={"note": str, "outcome": str}).fillna({"note": "", "outcome": ""})
 
 
-def by_paper(table):
-    """A board by paper: rows of each outcome, and cells of heat maps that agree, apart.
+def places(table=None, compared=None):
+    """What each paper prints in its tables, figures and sentences, and how much of it is compared.
+
+    A number that a place gives twice counts once. Not counted: numbers of sections, references and classes,
+    years, constants in formulas, and what is told of other people's work.
+
+    Parameters
+    ----------
+    table : DataFrame, optional
+        a board; default the stored one
+    compared : DataFrame, optional
+        its `rows`; default the stored ones
+
+    Returns
+    -------
+    DataFrame
+        columns paper, place, kind (table, figure, heat map, sentence), printed, settings (of them, what a
+        recomputation starts from), repeats (of them, what another place prints too), compared, statements
+        (sentences turned into rows), items (that compare it), again (that compare the same cells another
+        way), why (what is left is not compared)
+    """
+    pd = optional_import("pandas", extra="book")
+    table, compared = _board_and_rows(table, compared)
+    with (files("cost_eval") / "published" / _PLACES).open(encoding="utf-8") as file:
+        listed = pd.read_csv(file, keep_default_na=False)
+    counted = compared[compared["outcome"].isin(list(OUTCOMES))]
+    maps = table[table["heat_map"].astype(bool)].set_index("item")[list(OUTCOMES)].sum(axis=1)
+    names = [_members(paper, items) for paper, items in zip(listed["paper"], listed["items"])]
+    mine = [counted[counted["item"].isin(each)] for each in names]
+    numbers = [own[own["kind"] == "number"]["cell"].nunique() for own in mine]
+    in_maps = [int(maps[maps.index.isin(each)].sum()) for each in names]
+    listed.insert(6, "compared", np.add(numbers, in_maps))
+    listed.insert(7, "statements", [int((own["kind"] == "statement").sum()) for own in mine])
+    return listed
+
+
+def _members(paper, items) -> list:
+    "paper/item names of a place."
+    return [f"{paper}/{item}" for item in items.split(";") if item]
+
+
+def _board_and_rows(table, compared) -> tuple:
+    "What is not given is taken from the stored board, as far as it has the items."
+    table = stored_board() if table is None else table
+    if compared is None:
+        compared = stored_rows()
+        compared = compared[compared["item"].isin(table["item"])]
+    return table, compared
+
+
+def by_paper(table, compared=None):
+    """A board by paper: numbers printed and compared, rows of each outcome, and cells of heat maps apart.
 
     Parameters
     ----------
     table : DataFrame
         from `board` or `stored_board`
+    compared : DataFrame, optional
+        its `rows`; default the stored ones
 
     Returns
     -------
     DataFrame
-        a row per paper
+        a row per paper: items, numbers printed, those of set-ups or repeated, compared ones (see `places`;
+        without heat maps), outcomes, heat maps
     """
     paper = table["item"].str.partition("/")[0]
     plain = table[~table["heat_map"].astype(bool)]
     counted = plain.groupby(paper, sort=False)[list(OUTCOMES)].sum()
     counted.insert(0, "items", table.groupby(paper, sort=False).size())
+    listed = places(table, compared)
+    listed.insert(6, "set-up or repeats", listed["settings"] + listed["repeats"])
+    columns = ["printed", "set-up or repeats", "compared"]
+    sums = listed[listed["kind"] != "heat map"].groupby("paper")[columns].sum()
+    for place, column in enumerate(sums, start=1):
+        counted.insert(place, column, sums[column].reindex(counted.index).fillna(0).astype(int))
     counted["heat-map cells"] = [_heat_maps(table[paper == name]) for name in counted.index]
     return counted.rename_axis("paper")
 
@@ -837,10 +935,14 @@ def _text(table) -> str:
     return "\n".join([*lines, _summary(table)])
 
 
-def _markdown(table) -> str:
+def _markdown(table, compared=None) -> str:
     "One line a paper, for a README."
-    papers = by_paper(table)
-    columns = ["items", *[outcome for outcome in OUTCOMES if papers[outcome].any()], "heat-map cells"]
+    papers = by_paper(table, compared)
+    columns = [
+        *("items", "printed", "set-up or repeats", "compared"),
+        *[outcome for outcome in OUTCOMES if papers[outcome].any()],
+        "heat-map cells",
+    ]
     head = ["| paper | " + " | ".join(columns) + " |", "| --- |" + " --- |" * len(columns)]
     body = [
         f"| {paper.replace('_', ' ')} | " + " | ".join(str(row[c]) for c in columns) + " |"
@@ -858,31 +960,47 @@ _COLORS = {
     "undecided": "#ffa90e",
     "open": "#bd1f01",
 }
+_TITLES = {
+    "expected_cost": "Ferrer (2025), the expected cost",
+    "bootstrap": "Margineantu & Dietterich (2000), bootstrap methods",
+    "cost_score": "Marwah et al. (2024), the cost score",
+    "weighted_accuracy": "Lombardo et al. (2025), weighted accuracy",
+    "outperformance": "Zhao et al. (2025), the outperformance score",
+}
+_PAGE_STYLE = """
+:root { color-scheme: light dark; } body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem;
+margin: 2rem auto; padding: 0 1rem; }
+"""
 _STYLE = """
-:root { color-scheme: light dark; --line: #8885; --soft: #8881; --bad: #b3261e; --quiet: #595959; }
-@media (prefers-color-scheme: dark) { :root { --bad: #ff9d92; --quiet: #b5b5b5; } } body { font:
-16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; } h2 { margin-top:
-2.5rem; border-bottom: 1px solid var(--line); } .bar { display: flex; height: 1.6rem; border-radius:
-.3rem; overflow: hidden; } .bar span { min-width: 2px; } .key { display: flex; flex-wrap: wrap; gap:
-.2rem 1.2rem; font-size: .9rem; margin: .4rem 0 1rem; } .key i { display: inline-block; width: .8em;
-height: .8em; margin-right: .35em; border: 1px solid var(--line); } details { border: 1px solid
-var(--line); border-radius: .5rem; margin: .6rem 0; overflow: hidden; } summary { display: grid;
-grid-template-columns: 1rem 8rem 1fr 8.5rem; gap: .2rem 1rem; padding: .6rem .9rem; cursor: pointer;
-align-items: center; } summary::before { content: "\\25B8"; } [open] > summary::before { content:
-"\\25BE"; } [open] > summary { background: var(--soft); } summary:hover, summary:focus-visible {
-background: var(--soft); } img { background: #fff; border-radius: .3rem; } .verdict { font-weight: 600;
-white-space: nowrap; } .open, .failed { color: var(--bad); } .counts { grid-column: 3 / 5; color:
-var(--quiet); } .body { padding: .3rem .9rem .9rem; } .note { overflow-wrap: anywhere; } pre { overflow:
-auto; font-size: .85rem; } .figures { display: flex; flex-wrap: wrap; gap: .8rem; margin: .6rem 0; }
-.figures img { max-height: 14rem; max-width: 100%; } .table { overflow: auto; max-height: 34rem; } table
-{ border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; } .table table {
-width: 100%; } td, th { padding: .2rem .6rem; border-bottom: 1px solid var(--line); text-align: left; }
-.n { text-align: right; } tr.open td { color: var(--bad); } @media (max-width: 50rem) { summary {
-grid-template-columns: 1rem 1fr; } summary > * { grid-column: 2; } }
+.board { --line: #8885; --soft: #8881; --bad: #b3261e; --quiet: #595959; } @media
+(prefers-color-scheme: dark) { .board { --bad: #ff9d92; --quiet: #b5b5b5; } } html[data-theme="light"]
+.board { --bad: #b3261e; --quiet: #595959; } html[data-theme="dark"] .board { --bad: #ff9d92; --quiet:
+#b5b5b5; } .board h2 { margin: 2.5rem 0 .3rem; border-bottom: 1px solid var(--line); } .board p { margin:
+.4rem 0; } .board .bar { display: flex; height: 1.6rem; border-radius: .3rem; overflow: hidden; } .board
+.bar.here { height: .7rem; } .board .bar span { min-width: 3px; } .board .bar span + span { border-left:
+1px solid #fff; } .board
+.key { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; font-size: .9rem; margin: .4rem 0 .6rem; }
+.board .key i { display: inline-block; width: .8em; height: .8em; margin-right: .35em; border: 1px solid
+var(--line); } .board details { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0;
+overflow: hidden; } .board summary { display: grid; grid-template-columns: 1rem 9rem 1fr 9rem; gap: .1rem
+1rem; padding: .5rem .9rem; cursor: pointer; align-items: baseline; list-style: none; } .board
+summary::-webkit-details-marker { display: none; } .board summary::before { content: "\\25B8"; } .board
+[open] > summary::before { content: "\\25BE"; } .board [open] > summary, .board summary:hover, .board
+summary:focus-visible { background: var(--soft); } .board code { overflow-wrap: anywhere; } .board img {
+background: #fff; border-radius: .3rem; } .board .verdict { font-weight: 600; white-space: nowrap; }
+.board .bad { color: var(--bad); } .board .counts { grid-column: 3 / 5; color: var(--quiet); font-size:
+.9rem; } .board .body { padding: .3rem .9rem .9rem; } .board .note { overflow-wrap: anywhere; } .board pre
+{ overflow: auto; font-size: .85rem; } .board .figures { display: flex; flex-wrap: wrap; gap: .8rem;
+margin: .6rem 0; } .board .figures img { max-height: 14rem; max-width: 100%; } .board .table { overflow:
+auto; max-height: 34rem; } .board table { border-collapse: collapse; font-size: .88rem;
+font-variant-numeric: tabular-nums; } .board td, .board th { padding: .2rem .6rem; border-bottom: 1px
+solid var(--line); text-align: left; vertical-align: top; } .board .n { text-align: right; } @media
+(max-width: 50rem) { .board summary { grid-template-columns: 1rem 1fr; } .board summary > *, .board
+summary > .counts { grid-column: 2; } }
 """
 
 
-def _bar(counts: dict) -> str:
+def _bar(counts: dict, kind="") -> str:
     "A stacked bar, and its key in words."
     used = {outcome: n for outcome, n in counts.items() if n}
     parts = "".join(
@@ -890,80 +1008,139 @@ def _bar(counts: dict) -> str:
     )
     key = "".join(f'<span><i style="background:{_COLORS[o]}"></i>{n} {o}</span>' for o, n in used.items())
     words = _words(used) or "nothing compared"
-    return (
-        f'<div class="bar" role="img" aria-label="{words}">{parts}</div><div class="key">{key or words}</div>'
-    )
+    bar = f'<div class="bar {kind}" role="img" aria-label="{words}">{parts}</div>'
+    return f'{bar}<div class="key">{key or words}</div>'
 
 
 def _html(results) -> str:
-    "The page, grouped by paper."
-    table = board(results)
-    papers = by_paper(table) if len(table) else table
-    groups = []
-    for paper in dict.fromkeys(r.name.partition("/")[0] for r in results):
-        counts = {o: int(papers.loc[paper, o]) if paper in papers.index else 0 for o in OUTCOMES}
-        cells = papers.loc[paper, "heat-map cells"] if paper in papers.index else ""
-        apart = f"<p>Heat-map cells that agree: {cells}.</p>" if cells else ""
-        items = "\n".join(_html_item(r) for r in results if r.name.partition("/")[0] == paper)
-        groups.append(
-            f"<h2>{escape(paper.replace('_', ' ').capitalize())}</h2>\n{_bar(counts)}{apart}\n{items}"
-        )
+    "The page, grouped by paper: the committed board, and what was recomputed here beside it."
+    lead = (
+        f"Recomputed here: {escape(_summary(board(results)))}. Budget: {_budget(results)}. The committed "
+        "board is that of the full budget with all the data at hand. Open an item to compare row by row."
+    )
     legend = "".join(
         f"<tr><th>{MARKS[v]} {v}</th><td>{escape(meaning)}</td></tr>"
         for v, meaning in {**OUTCOMES, **STATES}.items()
     )
-    budget = "full" if any(r.budget == "full" for r in results) else "quick"
-    head = (
+    asked = dict.fromkeys(r.name.partition("/")[0] for r in results)
+    papers = [*(paper for paper in _TITLES if paper in asked), *(p for p in asked if p not in _TITLES)]
+    parts = [
+        f"<p>{lead}</p>",
+        *(_html_paper(paper, results) for paper in papers),
+        f'<h2>Outcomes</h2>\n<div class="table"><table>{legend}</table></div>',
+    ]
+    return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         "<title>Scoreboard: published and recomputed numbers</title>\n"
-        f"<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n<h1>Published and recomputed numbers</h1>\n"
+        f'<!-- board -->\n<style>{_STYLE}</style>\n<div class="board">\n'
+        + "\n".join(parts)
+        + "\n</div>\n<!-- /board -->\n</body>\n</html>\n"
     )
-    lead = f"{escape(_summary(table))}. Budget: {budget}. Open an item to compare row by row."
-    top = f"<h1>Published and recomputed numbers</h1>\n<p>{lead}</p>"
-    return head + "\n".join(
-        [top, *groups, f"<h2>Outcomes</h2>\n<table>{legend}</table>", "</body>", "</html>", ""]
-    )
+
+
+def _budget(results) -> str:
+    return "full" if any(r.budget == "full" for r in results) else "quick"
+
+
+def _html_paper(paper, results) -> str:
+    "One paper: what it prints, its bar on the committed board, its bar here, its items."
+    mine = [r for r in results if r.name.partition("/")[0] == paper]
+    here, committed = by_paper(board(mine), rows(mine)), by_paper(stored_board())
+    bars = []
+    for name, papers, kind in (("Committed board", committed, ""), (f"Here, {_budget(mine)}", here, "here")):
+        if paper in papers.index:
+            row = papers.loc[paper]
+            maps = f"; heat maps: {row['heat-map cells']}" if row["heat-map cells"] else ""
+            counts = [row[c] for c in ("printed", "set-up or repeats", "compared")]
+            said = "{:,} numbers printed, {:,} of them set-up or repeats; {:,} compared".format(*counts)
+            head = f"{name}: {said if any(counts) else 'rows'}{maps}."
+            bars.append(f"<p>{head}</p>{_bar(row[list(OUTCOMES)].to_dict(), kind)}")
+    title = escape(_TITLES.get(paper, paper.replace("_", " ").capitalize()))
+    return "\n".join([f"<h2>{title}</h2>", *bars, *(_html_item(r) for r in mine)])
 
 
 def _html_item(r: ItemResult) -> str:
-    "One item: its line, and behind it note, figures and comparison."
-    images = [(f"{r.name}{suffix}", f"{r.title}{suffix.replace('-', ': ', 1)}") for suffix in r.figures]
-    figures = "".join(
-        f'<a href="{escape(f)}.svg"><img src="{escape(f)}.png" alt="{escape(t)}"></a>' for f, t in images
-    )
-    message, _, details = r.note.partition("\nTraceback")
-    body = [
-        f'<p class="note">{escape(message)}</p>' if message else "",
-        f"<pre>Traceback{escape(details)}</pre>" if details else "",
-        f'<div class="figures">{figures}</div>' if figures else "",
-        _html_table(r.table),
+    "One item: its line, and behind it data, note, the cell that computes it, figures and comparison."
+    stored, table = stored_board().set_index("item"), r.table
+    known = stored.loc[r.name].to_dict() if r.name in stored.index else None
+    if table is None and known:
+        table = stored_rows().query("item == @r.name")
+    verdict = known["verdict"] if known else r.verdict
+    said = [
+        _words(known or r.counts),
+        _coarsest(table),
+        f"{r.seconds:.1f} s here" if r.seconds >= 0.1 else "",
     ]
-    seconds = f" ({r.seconds:.0f} s)" if r.seconds >= 1 else ""
+    if known and r.verdict != verdict:
+        said.insert(1, f"here, {r.budget}: {r.verdict}{' ' if r.counts else ''}{_bracketed(r.counts)}")
+    bad = " bad" if verdict in ("open", "failed") else ""
     line = (
         f"<summary><code>{escape(r.name.partition('/')[2])}</code>"
         f'<span class="title">{escape(r.title)}</span>'
-        f'<span class="verdict {r.verdict.partition(" ")[0]}">{MARKS[r.verdict]} {r.verdict}</span>'
-        f'<span class="counts">{_words(r.counts)}{seconds}</span></summary>'
+        f'<span class="verdict{bad}">{MARKS[verdict]} {verdict}</span>'
+        f'<span class="counts">{"; ".join(filter(None, said))}</span></summary>'
     )
-    return f'<details>{line}<div class="body">{"".join(body)}</div></details>'
+    return f'<details>{line}<div class="body">{"".join(_item_body(r, table, known))}</div></details>'
 
 
-def _html_table(table) -> str:
-    "The comparison, open rows marked by colour and by the word."
+def _bracketed(counts) -> str:
+    return f"({_words(counts)})" if counts else ""
+
+
+def _coarsest(table) -> str:
+    "The largest resolution of the rows that agree, are consistent or caused: numbers, statements."
+    if table is None:
+        return ""
+    kept = table[table["outcome"].isin(["agrees", "consistent", "caused"])].dropna(subset="resolution")
+    largest = [(kind, kept["resolution"][kept["kind"] == kind].max()) for kind in ("number", "statement")]
+    found = [f"{value:.2g} ({kind}s)" for kind, value in largest if value > 0]
+    return f"resolution at most {', '.join(found)}" if found else ""
+
+
+def _item_body(r: ItemResult, table, known) -> list:
+    "What an item shows when it is opened."
+    images = [(f"{r.name}{suffix}", f"{r.title}{suffix.replace('-', ': ', 1)}") for suffix in r.figures]
+    figures = "".join(
+        f'<a href="{escape(f)}.svg"><img src="{escape(f)}.png" alt="{escape(t)}" loading="lazy"></a>'
+        for f, t in images
+    )
+    message, _, details = (r.note or (known or {}).get("note", "")).partition("\nTraceback")
+    facts = [f"data: {', '.join(r.needs)}" if r.needs else "no data needed"]
+    if r.link:
+        facts.append(f'<a href="../{escape(r.link)}">the cell that computes it</a>')
+    if r.table is None and known:
+        facts.append("the rows are those of the committed board")
+    return [
+        f'<p class="note">{escape(message)}</p>' if message else "",
+        f"<p>{'; '.join(facts)}</p>",
+        f"<pre>Traceback{escape(details)}</pre>" if details else "",
+        f'<div class="figures">{figures}</div>' if figures else "",
+        _html_table(table, r.name if r.heat_map else ""),
+    ]
+
+
+def _html_table(table, heat_map="") -> str:
+    "The comparison, open rows marked by colour and by the word; of a heat map what does not agree."
     if table is None or table.empty:
         return ""
-    rows = []
+    left_out = ""
+    if heat_map:
+        every, table = table, table[~table["outcome"].isin(["", "agrees"])]
+        left_out = f"<p>{len(every) - len(table)} cells that agree or have no number: see {heat_map}.csv</p>"
+    lines = []
     for row in table[COLUMNS].to_dict("records"):
         numbers = [row[c] for c in ("published", "ours", "tolerance", "resolution")]
         cells = "".join(f'<td class="n">{_number(v)}</td>' for v in numbers)
         rest = f'<td>{row["outcome"]}</td><td class="n">{_number(row["with_cause"])}</td>'
         rest += f"<td>{escape(row['note'])}</td>"
         first = f"<td>{escape(str(row['cell']))}</td><td>{row['kind']}</td>"
-        rows.append(f'<tr class="{row["outcome"].partition(" ")[0]}">{first}{cells}{rest}</tr>')
+        mark = ' class="bad"' if row["outcome"] == "open" else ""
+        lines.append(f"<tr{mark}>{first}{cells}{rest}</tr>")
     head = "".join(f"<th>{c.replace('_', ' ')}</th>" for c in COLUMNS)
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    return f'<div class="table" tabindex="0">{table}</div>'
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    return f'{left_out}<div class="table" tabindex="0">{table}</div>'
 
 
 def _number(value) -> str:
@@ -995,8 +1172,11 @@ def scoreboard(results, form: str = "table"):
     check_choice(form, ("table", "markdown", "text", "html"), "form")
     if form == "html":
         return _html(results)
-    table = results if hasattr(results, "columns") else board(results)
-    return table if form == "table" else {"markdown": _markdown, "text": _text}[form](table)
+    stored = hasattr(results, "columns")
+    table = results if stored else board(results)
+    if form == "markdown":
+        return _markdown(table, None if stored else rows(results))
+    return table if form == "table" else _text(table)
 
 
 def write(results, out) -> None:

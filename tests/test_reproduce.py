@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cost_eval import reproduce
 from cost_eval.__main__ import main
 from cost_eval.reproduce import (COLUMNS, ITEMS, ItemResult, Margin, Reproduction, by_paper, board, compare, published, reproduces, run, run_item,
-                                 scoreboard, select, unlisted, verdict, write)
+                                 scoreboard, select, stored_board, stored_rows, unlisted, verdict, write)
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("joblib")
@@ -145,7 +145,7 @@ def test_published_reads_text_and_digits():
 
 def test_every_published_file_is_well_formed():
     for file in (files("cost_eval") / "published").iterdir():
-        if file.name.endswith(".csv") and not file.name.startswith("scoreboard"):
+        if file.name.endswith(".csv") and not file.name.startswith("scoreboard") and file.name != "papers.csv":
             rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
             assert rows and set(rows[0]) >= {"item", "cell", "published", "unit", "source"}, file.name
             keys = [(row["item"], row["cell"]) for row in rows]
@@ -318,6 +318,8 @@ def test_scoreboard_forms():
     assert len({line.count("|") for line in markdown.splitlines()[:4]}) == 1 and "| toy |" in markdown
     page = Balanced(scoreboard(results, "html"))
     assert page.open == [] and [tag for tag, _ in page.seen].count("details") == 4
+    cells = [a["href"] for tag, a in page.seen if tag == "a" and a["href"].startswith("../")]
+    assert len(cells) == 4 and all(href.partition("#")[0].endswith("_reproduced.html") for href in cells)
     images = [(a["src"], a["alt"]) for tag, a in page.seen if tag == "img"]
     assert images == [("toy/table1-left.png", "A table and a figure: left"), ("toy/table1-right.png", "A table and a figure: right")]
     assert not any(tag in ("script", "link", "b") for tag, _ in page.seen)
@@ -433,6 +435,56 @@ def test_heat_maps_are_counted_apart():
     results = [ItemResult("p/map", "t", "agrees", table, heat_map=True), ItemResult("p/i", "t", "agrees", table[:1])]
     counted = by_paper(board(results)).loc["p"]
     assert counted["agrees"] == 1 and counted["heat-map cells"] == "map: 2 of 2 agree"
+
+
+PAPERS = ("expected_cost", "bootstrap", "cost_score", "weighted_accuracy", "outperformance")
+
+
+def test_what_a_paper_prints_and_what_is_compared_fit_together():
+    """papers.csv, counted by hand, against the committed board: each item once, and never more compared than printed."""
+    listed = reproduce.places()
+    items = [f"{p}/{i}" for p, a, b in zip(listed["paper"], listed["items"], listed["again"]) for i in (*a.split(";"), *b.split(";")) if i]
+    assert sorted(items) == sorted(stored_board()["item"]) and len(set(items)) == len(items)
+    assert tuple(dict.fromkeys(listed["paper"])) == PAPERS and not listed.duplicated(["paper", "place"]).any()
+    for row in listed.itertuples():
+        assert row.settings + row.repeats <= row.printed and row.compared <= row.printed, row
+        assert row.why or row.printed - row.settings - row.repeats <= row.compared, f"{row.place}: why is the rest not compared?"
+    of_items = stored_rows().groupby("item")["kind"].apply(lambda kinds: (kinds == "statement").sum())
+    assert listed["statements"].sum() <= of_items.sum()
+
+
+def test_the_papers_tables_by_their_shape():
+    "Cells counted from rows and columns, not from the list."
+    printed = reproduce.places().set_index(["paper", "place"])["printed"]
+    shapes = {("expected_cost", "Table 1"): 3 * (3 * 2 + 2 * 3), ("expected_cost", "Table 2"): 2 * (10 * 9 + 10 * 6),
+              ("expected_cost", "Table 3"): 15 * 2 + 9 * 2 + 4 * 4 + 2, ("bootstrap", "Table 3"): 5, ("bootstrap", "Table 5"): 9,
+              ("bootstrap", "Table 6"): 9, ("cost_score", "Table 6"): 5 * (3 * 6 + 3), ("weighted_accuracy", "Figure 1"): 23 * 11 * 11,
+              ("outperformance", "Table 4"): 12, ("outperformance", "Table 6"): 4 * 3, ("outperformance", "Table 9"): 6 * 3}
+    assert {place: printed[place] for place in shapes} == shapes
+
+
+def test_a_number_compared_twice_counts_once():
+    rows = stored_rows()
+    twice = pd.concat([rows, rows[rows["item"] == "outperformance/table5"]])
+    assert reproduce.places(None, twice)["compared"].tolist() == reproduce.places()["compared"].tolist()
+    none = reproduce.places(stored_board()[:0], rows[:0])
+    assert (none["compared"] == 0).all() and (none["statements"] == 0).all()
+
+
+def test_items_that_share_a_computation_run_in_one_process():
+    import os as system
+
+    for name in ("a", "b", "c", "d"):
+        def item():
+            """Title"""
+            return Reproduction(compare(numbers(a="1"), {"a": 1}), note=str(system.getpid()))
+
+        item.__qualname__ = name
+        reproduces("toy", name, shares="" if name == "c" else "draws")(item)
+    assert [[i.item for i in group] for group in reproduce._groups(list(ITEMS.values()))] == [["a", "b", "d"], ["c"]]
+    results = run(jobs=2)
+    assert [r.name for r in results] == ["toy/a", "toy/b", "toy/c", "toy/d"], "in the order asked for"
+    assert len({r.note for r in results if r.name != "toy/c"}) == 1
 
 
 def test_mutants_are_asked_for_by_name():

@@ -382,8 +382,12 @@ def example_weights(
     result
         (n_resamples, n + n_cells), float32
     """
-    p = np.r_[np.ones(n), np.full(n_cells, float(laplace))]
-    return np.random.default_rng(rng).multinomial(n, p / p.sum(), n_resamples).astype(np.float32)
+    drawn = np.random.default_rng(rng).random((n_resamples, n)) * (n + n_cells * laplace)
+    if laplace:
+        drawn = np.where(drawn < n, drawn, np.minimum(n + (drawn - n) / laplace, n + n_cells - 0.5))
+    flat = drawn.astype(np.intp) + (n + n_cells) * np.arange(n_resamples)[:, None]
+    counts = np.bincount(flat.ravel(), minlength=n_resamples * (n + n_cells))
+    return counts.reshape(n_resamples, n + n_cells).astype(np.float32)
 
 
 def replicate_sums(weights, examples, pseudo):
@@ -512,7 +516,7 @@ def bdelta_accepts(
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #bfed3732
 LAPLACES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0)
 SIZES = {
-    "quick": {"seeds": 4, "n_sets": 50, "n_swept": 10},
+    "quick": {"seeds": 4, "n_sets": 25, "n_swept": 10},
     "full": {"seeds": 4, "n_sets": 1000, "n_swept": 40},
 }
 
@@ -604,7 +608,7 @@ def spread(runs) -> np.ndarray:
     return np.array([runs.mean(axis=0), runs.std(axis=0, ddof=1) / np.sqrt(len(runs))])
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #6bbd9284
-@reproduces("bootstrap", "table5", mutants=("lambda 1",))
+@reproduces("bootstrap", "table5", mutants=("lambda 1",), shares="studies")
 def table_5(budget="quick", mutant=""):
     "Table 5: coverage of BCOST, lambda 0.1"
     done = studies(budget)
@@ -699,7 +703,7 @@ def ends_by_laplace(n_sets, laplaces=(0.1, 1.0, 3.0), n=1000):
     return {name: v.reshape(len(DOMAINS), len(laplaces), -1).mean(axis=0) for name, v in means.items()}
 
 
-@reproduces("bootstrap", "figure2", mutants=("lambda reversed",))
+@reproduces("bootstrap", "figure2", mutants=("lambda reversed",), shares="studies")
 def figure_2(budget="quick", mutant=""):
     "Figure 2: coverage of BCOST against lambda"
     laplaces, curves = swept(studies(budget))
@@ -746,7 +750,7 @@ def plot_sweep(laplaces, curves):
     return fig
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #2dc2d649
-@reproduces("bootstrap", "table6", mutants=("lambda 0.5",))
+@reproduces("bootstrap", "table6", mutants=("lambda 0.5",), shares="studies")
 def table_6(budget="quick", mutant=""):
     "Table 6: BDELTACOST on classifiers of equal cost, lambda 0"
     done = studies(budget)
@@ -756,7 +760,7 @@ def table_6(budget="quick", mutant=""):
     return Reproduction(against_runs("table6", each), figure, note)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #8db440fd
-@reproduces("bootstrap", "laplace", mutants=("lambda 0",))
+@reproduces("bootstrap", "laplace", mutants=("lambda 0",), shares="studies")
 def laplace_test(budget="quick", mutant=""):
     "Section 4.2: what a positive lambda does to BDELTACOST"
     laplaces, accepted = swept(studies(budget), "sweep_delta")
@@ -946,7 +950,7 @@ def half_powers(done):
     return np.array([half_power(p.shares, p.curves(p.bootstrap).mean(axis=0)) for p in done])
 
 
-@reproduces("bootstrap", "figure4", mutants=("acceptance",))
+@reproduces("bootstrap", "figure4", mutants=("acceptance",), shares="studies")
 def figure_4(budget="quick", mutant=""):
     "Figure 4: power of BDELTACOST against the number of changed labels"
     done, rows = powers(budget), published("bootstrap", "figure4")
@@ -999,7 +1003,7 @@ def plot_power(done, against="q"):
     return fig
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #e7269db2
-@reproduces("bootstrap", "figure3", mutants=("ratio forgotten",))
+@reproduces("bootstrap", "figure3", mutants=("ratio forgotten",), shares="studies")
 def figure_3(budget="quick", mutant=""):
     "Figure 3: power of BDELTACOST against the cost ratio"
     done, rows = powers(budget), published("bootstrap", "figure3")
@@ -1011,7 +1015,7 @@ def figure_3(budget="quick", mutant=""):
     return Reproduction(compare(rows, ours), plot_power(done, "ratio"))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #c1d11629
-@reproduces("bootstrap", "figure5", mutants=("at q = 0",))
+@reproduces("bootstrap", "figure5", mutants=("at q = 0",), shares="studies")
 def figure_5(budget="quick", mutant=""):
     "Figure 5: range of the power within a cost model"
     done, rows = powers(budget), published("bootstrap", "figure5")
@@ -1064,7 +1068,7 @@ def paired_table(done):
     return pd.DataFrame(rows, index=MODELS).T
 
 
-@reproduces("bootstrap", "normal", mutants=("an interval without end",))
+@reproduces("bootstrap", "normal", mutants=("an interval without end",), shares="studies")
 def normal_theory(budget="quick", mutant=""):
     "Section 4: normal intervals cover 100 %, the paired test never rejects; the cause tried: no root of n"
     covered, rejected = normal_table(studies(budget)), paired_table(powers(budget))

@@ -925,7 +925,7 @@ def _compared(
     return Reproduction(table, figure, note)
 
 
-@reproduces("cost_score", "table6-study", needs=("kdd",), mutants=_MUTANTS[:2])
+@reproduces("cost_score", "table6-study", needs=("kdd",), mutants=_MUTANTS[:2], shares="forests")
 def table_6_study(budget="quick", data_dir=None, mutant=""):
     "Table 6, the study again: random forests, thresholds by F1 and by the cost score"
     ours = {}
@@ -1042,7 +1042,9 @@ def _figure_3_rows(done, mutant="") -> dict:
     return {name: _mean_margin(values) for name, values in found.items()}
 
 
-@reproduces("cost_score", "figure3", needs=("kdd",), mutants=("scores reversed", "scores shuffled"))
+@reproduces(
+    "cost_score", "figure3", needs=("kdd",), mutants=("scores reversed", "scores shuffled"), shares="forests"
+)
 def figure_3(budget="quick", data_dir=None, mutant=""):
     "Figure 3: F1 against the threshold"
     use_style()
@@ -1108,7 +1110,9 @@ def _figure_4_rows(done, mutant="") -> dict:
     return margins | {"falls": min(steps, key=lambda m: m.value / max(m.error, 1e-12))}
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #219cc927
-@reproduces("cost_score", "figure4", needs=("kdd",), mutants=("costs swapped", "scores negated"))
+@reproduces(
+    "cost_score", "figure4", needs=("kdd",), mutants=("costs swapped", "scores negated"), shares="forests"
+)
 def figure_4(budget="quick", data_dir=None, mutant=""):
     "Figure 4: the cost score against the threshold, for three cost ratios"
     use_style()
@@ -1154,7 +1158,7 @@ def _plot_figure_5(first):
     return fig
 
 
-@reproduces("cost_score", "figure5", needs=("kdd",), mutants=_MUTANTS[:2])
+@reproduces("cost_score", "figure5", needs=("kdd",), mutants=_MUTANTS[:2], shares="forests")
 def figure_5(budget="quick", data_dir=None, mutant=""):
     "Figure 5: precision-recall curves with the chosen points"
     use_style()
@@ -1205,7 +1209,9 @@ def _plot_figure_6(run):
     return fig
 
 
-@reproduces("cost_score", "figure6", needs=("unsw",), mutants=("costs swapped", "F1 threshold"))
+@reproduces(
+    "cost_score", "figure6", needs=("unsw",), mutants=("costs swapped", "F1 threshold"), shares="forests"
+)
 def figure_6(budget="quick", data_dir=None, mutant=""):
     "Figure 6: contours with the precision-recall curve of UNSW-NB15"
     use_style()
@@ -1267,7 +1273,9 @@ def _statements_7(curves) -> dict:
     return ours
 
 
-@reproduces("cost_score", "figure7", needs=("kdd",), mutants=("savings negated", "costs swapped"))
+@reproduces(
+    "cost_score", "figure7", needs=("kdd",), mutants=("savings negated", "costs swapped"), shares="forests"
+)
 def figure_7(budget="quick", data_dir=None, mutant=""):
     "Figure 7: savings over log10 of the cost ratio"
     use_style()

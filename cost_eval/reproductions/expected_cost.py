@@ -851,7 +851,7 @@ def _trivial_2(paper) -> dict:
 _TABLE_2_MUTANTS = ("costs transposed", "labels permuted", "not calibrated")
 
 
-@reproduces("expected_cost", "table2", needs=_SOURCES, mutants=_TABLE_2_MUTANTS)
+@reproduces("expected_cost", "table2", needs=_SOURCES, mutants=_TABLE_2_MUTANTS, shares="table 2")
 def table_2_compared(data_dir=None, mutant=""):
     "Table 2: nine metrics of real systems, raw and calibrated"
     paper = published("expected_cost", "table2")
@@ -995,7 +995,13 @@ def _cimb_error(system, data_dir) -> float:
     )
 
 
-@reproduces("expected_cost", "section4.2", needs=_SOURCES, mutants=("labels permuted", "not calibrated"))
+@reproduces(
+    "expected_cost",
+    "section4.2",
+    needs=_SOURCES,
+    mutants=("labels permuted", "not calibrated"),
+    shares="table 2",
+)
 def section_4_2(data_dir=None, mutant=""):
     "Section 4.2: what is said of Table 2"
     frame = table_2(data_dir=data_dir, mutant=mutant)

@@ -402,7 +402,7 @@ def rule_scores(rule, depth, n_curves=8192) -> tuple:
     return exact + change.mean(1), np.hypot(error, change.std(1) / np.sqrt(n_curves))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #fefc4df2
-@reproduces("outperformance", "section3.3", mutants=("steps to the right",))
+@reproduces("outperformance", "section3.3", mutants=("steps to the right",), shares="trees")
 def section_3_3(mutant=""):
     "Section 3.3: areas of linearly connected points"
     rule, target = "step" if mutant else "trapezoid", np.array(list(published_areas().values()))
@@ -531,25 +531,25 @@ def _interchanged(ours, paper) -> dict:
     }
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #f1f73604
-@reproduces("outperformance", "table6", mutants=MUTANTS)
+@reproduces("outperformance", "table6", mutants=MUTANTS, shares="trees")
 def table_6(mutant=""):
     "Table 6: scores of the precision-recall curve, heart"
     return _score_item("table6", mutant)
 
 
-@reproduces("outperformance", "table7", mutants=MUTANTS)
+@reproduces("outperformance", "table7", mutants=MUTANTS, shares="trees")
 def table_7(mutant=""):
     "Table 7: scores of the precision-recall curve, loan"
     return _score_item("table7", mutant)
 
 
-@reproduces("outperformance", "table8", mutants=MUTANTS)
+@reproduces("outperformance", "table8", mutants=MUTANTS, shares="trees")
 def table_8(mutant=""):
     "Table 8: scores, areas and lifts of the lift curve, heart"
     return _score_item("table8", mutant)
 
 
-@reproduces("outperformance", "table9", mutants=MUTANTS)
+@reproduces("outperformance", "table9", mutants=MUTANTS, shares="trees")
 def table_9(mutant=""):
     "Table 9: scores, areas and lifts of the lift curve, loan"
     return _score_item("table9", mutant)
@@ -883,19 +883,19 @@ def trained_table(item, data, data_dir=None, budget="quick", mutant="") -> Repro
     return Reproduction(table, note=note + (f"; {trained.task.scale:.0%} of the rows" if smaller else ""))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #7afeb777
-@reproduces("outperformance", "table5-heart", needs="heart", mutants=WORSE)
+@reproduces("outperformance", "table5-heart", needs="heart", mutants=WORSE, shares="heart")
 def table_5_heart(data_dir=None, budget="quick", mutant=""):
     "Table 5 from classifiers trained anew: heart"
     return trained_table("table5", "heart", data_dir, budget, mutant)
 
 
-@reproduces("outperformance", "table6-heart", needs="heart", mutants=WORSE)
+@reproduces("outperformance", "table6-heart", needs="heart", mutants=WORSE, shares="heart")
 def table_6_heart(data_dir=None, budget="quick", mutant=""):
     "Table 6 from classifiers trained anew: heart"
     return trained_table("table6", "heart", data_dir, budget, mutant)
 
 
-@reproduces("outperformance", "table8-heart", needs="heart", mutants=WORSE)
+@reproduces("outperformance", "table8-heart", needs="heart", mutants=WORSE, shares="heart")
 def table_8_heart(data_dir=None, budget="quick", mutant=""):
     "Table 8 from classifiers trained anew: heart"
     return trained_table("table8", "heart", data_dir, budget, mutant)
@@ -959,32 +959,32 @@ def _exchanged(trained):
     return trained._replace(values=values, heights=trained.heights[:, order], scores=trained.scores[:, order])
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #bbd7cf0f
-@reproduces("outperformance", "conclusions-heart", needs="heart", mutants=("sets exchanged",))
+@reproduces("outperformance", "conclusions-heart", needs="heart", mutants=("sets exchanged",), shares="heart")
 def conclusions_heart(data_dir=None, budget="quick", mutant=""):
     "Sections 4.1 to 4.3, heart: Elder is poorer, General and Hospital are similar"
     turn = (lambda t: _heart_statements(_exchanged(t))) if mutant else _heart_statements
     return _conclude("heart", turn, "conclusions-heart", data_dir, budget, "")[0]
 
 
-@reproduces("outperformance", "conclusions-loan", needs="loan")
+@reproduces("outperformance", "conclusions-loan", needs="loan", shares="loan")
 def conclusions_loan(data_dir=None, budget="quick"):
     "Sections 4.1 to 4.3, loan: similar on the three test sets"
     return _conclude("loan", _loan_statements, "conclusions-loan", data_dir, budget, "")[0]
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #e6330f29
-@reproduces("outperformance", "table5-loan", needs="loan")
+@reproduces("outperformance", "table5-loan", needs="loan", shares="loan")
 def table_5_loan(data_dir=None, budget="quick"):
     "Table 5 from classifiers trained anew: loan"
     return trained_table("table5", "loan", data_dir, budget)
 
 
-@reproduces("outperformance", "table7-loan", needs="loan")
+@reproduces("outperformance", "table7-loan", needs="loan", shares="loan")
 def table_7_loan(data_dir=None, budget="quick"):
     "Table 7 from classifiers trained anew: loan"
     return trained_table("table7", "loan", data_dir, budget)
 
 
-@reproduces("outperformance", "table9-loan", needs="loan")
+@reproduces("outperformance", "table9-loan", needs="loan", shares="loan")
 def table_9_loan(data_dir=None, budget="quick"):
     "Table 9 from classifiers trained anew: loan"
     return trained_table("table9", "loan", data_dir, budget)
@@ -1085,25 +1085,25 @@ def _curve_item(item, data, kind, data_dir, budget, mutant=""):
     return done if trained is None else Reproduction(done.table, _plot_curves(data, kind, trained), done.note)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #4b8beaa3
-@reproduces("outperformance", "figure4", needs="heart", mutants=("sets exchanged",))
+@reproduces("outperformance", "figure4", needs="heart", mutants=("sets exchanged",), shares="heart")
 def figure_4(data_dir=None, budget="quick", mutant=""):
     "Figure 4: precision-recall curves and their scores, heart"
     return _curve_item("figure4", "heart", "pr", data_dir, budget, mutant)
 
 
-@reproduces("outperformance", "figure5", needs="loan")
+@reproduces("outperformance", "figure5", needs="loan", shares="loan")
 def figure_5(data_dir=None, budget="quick"):
     "Figure 5: precision-recall curves and their scores, loan"
     return _curve_item("figure5", "loan", "pr", data_dir, budget)
 
 
-@reproduces("outperformance", "figure6", needs="heart", mutants=("sets exchanged",))
+@reproduces("outperformance", "figure6", needs="heart", mutants=("sets exchanged",), shares="heart")
 def figure_6(data_dir=None, budget="quick", mutant=""):
     "Figure 6: lift curves and their scores, heart"
     return _curve_item("figure6", "heart", "lift", data_dir, budget, mutant)
 
 
-@reproduces("outperformance", "figure7", needs="loan")
+@reproduces("outperformance", "figure7", needs="loan", shares="loan")
 def figure_7(data_dir=None, budget="quick"):
     "Figure 7: lift curves and their scores, loan"
     return _curve_item("figure7", "loan", "lift", data_dir, budget)

@@ -492,6 +492,7 @@ _MISSING = "missing: the authors' repository has every other cell, the figure ha
     needs=("telco", "weighted_accuracy_published"),
     mutants=_MUTANTS,
     heat_map=True,
+    shares="study",
 )
 def figure_1(data_dir=None, mutant=""):
     "Figure 1: Spearman correlation of 23 metrics with the total cost, 121 cells"
@@ -505,6 +506,7 @@ def figure_1(data_dir=None, mutant=""):
     needs=("telco", "weighted_accuracy_published"),
     mutants=(*_MUTANTS, "the best end weighted"),
     heat_map=True,
+    shares="study",
 )
 def figure_2(data_dir=None, mutant=""):
     "Figure 2: weighted Spearman correlation of 23 metrics with the total cost, 121 cells"
@@ -637,6 +639,7 @@ def _replay(data_dir) -> dict:
     budget="full",
     mutants=("costs swapped", "figures swapped"),
     heat_map=True,
+    shares="study",
 )
 def figures_replayed(data_dir=None, mutant=""):
     "Figures 1 and 2 with the authors' own random numbers, to the sixth digit"
@@ -676,6 +679,7 @@ def figures_replayed(data_dir=None, mutant=""):
     "constants",
     needs=("telco", "weighted_accuracy_published"),
     mutants=("400 customers", "unweighted"),
+    shares="study",
 )
 def constants(data_dir=None, mutant=""):
     "Sample size, mean revenue, and moments of the weighted coefficient behind the figures"
@@ -885,6 +889,7 @@ def _beta_variance_ratio(weight: float, data_dir=None) -> float:
     "claims",
     needs=("telco", "weighted_accuracy_published"),
     mutants=("costs swapped", "classes swapped", "a constant map"),
+    shares="study",
 )
 def claims(data_dir=None, mutant=""):
     "Section 6 in sentences: where each metric follows the bill, and which can be trusted"
