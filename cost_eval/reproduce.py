@@ -993,7 +993,8 @@ background: #fff; border-radius: .3rem; } .board .verdict { font-weight: 600; wh
 { overflow: auto; font-size: .85rem; } .board .figures { display: flex; flex-wrap: wrap; gap: .8rem;
 margin: .6rem 0; } .board .figures img { max-height: 14rem; max-width: 100%; } .board .table { overflow:
 auto; max-height: 34rem; } .board table { border-collapse: collapse; font-size: .88rem;
-font-variant-numeric: tabular-nums; } .board td, .board th { padding: .2rem .6rem; border-bottom: 1px
+font-variant-numeric: tabular-nums; } .board .table td:first-child, .board .table td:last-child {
+min-width: 12rem; } .board td, .board th { padding: .2rem .6rem; border-bottom: 1px
 solid var(--line); text-align: left; vertical-align: top; } .board .n { text-align: right; } @media
 (max-width: 50rem) { .board summary { grid-template-columns: 1rem 1fr; } .board summary > *, .board
 summary > .counts { grid-column: 2; } }

@@ -398,29 +398,47 @@ def test_command_reproduce(tmp_path):
         assert (tmp_path / "there" / "toy" / name).read_bytes() == (tmp_path / "_reproduced" / "toy" / name).read_bytes()
 
 
-def test_command_mistakes(tmp_path):
-    for arguments, says in ((["reproduce", "toy/god"], "toy/good"), (["reproduce", "--data", "nowhere"], "'nowhere' is not a directory"),
+def inside(capsys, *arguments):
+    """The command in this process: no registry but the toys, no data, an empty cache."""
+    try:
+        code = main(list(arguments))
+    except SystemExit as stop:
+        code = stop.code
+    said = capsys.readouterr()
+    return subprocess.CompletedProcess(arguments, code, said.out, said.err)
+
+
+def test_command_mistakes(tmp_path, monkeypatch, capsys):
+    register_some()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    for arguments, says in ((["reproduce", "toy/tabel1"], "toy/table1"), (["reproduce", "--data", "nowhere"], "'nowhere' is not a directory"),
                             (["reproduce", "--jobs", "0"], "jobs: got 0"), (["reproduce", "--budget", "huge"], "invalid choice"),
+                            (["reproduce", "--out", "file"], "out: cannot write to 'file'"),
                             (["data", "fetch", "telcoo"], "did you mean 'telco'"), (["data", "fetch", "--timeout", "0"], "--timeout"), ([], "COMMAND")):
-        done = command(tmp_path, *arguments, script=SCRIPT)
+        done = inside(capsys, *arguments)
         assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr, arguments
     assert not (tmp_path / "_reproduced").exists()
 
 
-def test_command_data_without_network(tmp_path):
-    done = command(tmp_path, "data", "fetch", "--small", "--timeout", "2")
+def test_command_data_without_network(tmp_path, monkeypatch, capsys):
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "")
+    done = inside(capsys, "data", "fetch", "--small", "--timeout", "2")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 17 and all("not fetched:" in line for line in lines[:16]) and lines[-1].startswith("0 of 16 data sets")
-    done = command(tmp_path, "data", "fetch", "telco", "--timeout", "2")
+    done = inside(capsys, "data", "fetch", "telco", "--timeout", "2")
     assert done.returncode == 1 and "could not be reached" in done.stdout
-    done = command(tmp_path, "data", "list")
+    done = inside(capsys, "data", "list")
     assert done.returncode == 0 and "creditcard" in done.stdout and str(tmp_path / "cache") in done.stdout
 
 
-def test_command_list_and_version(tmp_path):
-    done = command(tmp_path, "list", script=SCRIPT)
-    assert done.returncode == 0 and [line.split()[0] for line in done.stdout.splitlines()] == ["toy/good", "toy/bad", "toy/data"]
+def test_command_list_and_version(tmp_path, capsys):
+    register_some()
+    done = inside(capsys, "list")
+    assert done.returncode == 0 and [line.split()[0] for line in done.stdout.splitlines()] == list(ITEMS)
     done = command(tmp_path, "--version")
     assert done.returncode == 0 and done.stdout.startswith("cost-eval ")
 

@@ -187,7 +187,7 @@ def test_bdelta_is_the_pseudo_code_on_joint_counts(small):
 def test_normal_readings():
     moments = np.array([[[1., 1.]], [[2., 2.]]])  # mean 1, s 2
     z = stats.norm.ppf(.975)
-    for reading, se in zip(paper.READINGS, (2 / 1000**.5, 2 / 1000**.25, 4 / 1000**.5, 2.)):
+    for reading, se in zip(paper.READINGS, (2 / 1000**.5, 2 / 1000**.25, 4 / 1000**.5, 2., 4.), strict=True):
         value = np.array([1 + .999 * z * se, 1 + 1.001 * z * se])
         assert paper.normal_holds(moments, value, reading).tolist() == [[True, False]]
 

@@ -58,10 +58,11 @@ def small_data(monkeypatch):
 
     monkeypatch.setattr(paper.datasets, "load", table)
     monkeypatch.setitem(paper.PAPER_SIZES, "heart", 253_680 // 2)
-    for cached in (paper._load_task, paper.train):
+    kept = (paper._load_task, paper.train, paper._fit_split)
+    for cached in kept:
         cached.cache_clear()
     yield
-    for cached in (paper._load_task, paper.train):
+    for cached in kept:
         cached.cache_clear()
 
 

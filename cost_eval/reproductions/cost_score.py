@@ -809,13 +809,13 @@ def _run(name, data_dir, paths, seed, most):
     return _train(_loaded(name, data_dir, paths), [seed, list(_SOURCES).index(name)], most=most)
 
 
-def _runs(name, budget="quick", data_dir=None) -> list:
-    "Repetitions of the study on one data set: `_Run`s, or [] if the data are not at hand."
+def _runs(name, budget="quick", data_dir=None, most=10**9) -> list:
+    "Repetitions of the study on one data set, at `most` so many: `_Run`s, or [] if the data are not at hand."
     tqdm, found = optional_import("tqdm", extra="book"), datasets.find(_SOURCES[name], data_dir)
     if found is None:
         return []
     key = name, data_dir, tuple(map(str, found[1]))
-    seeds = tqdm.tqdm(range(_SEEDS[budget]), name, leave=False, disable=None)
+    seeds = tqdm.tqdm(range(min(most, _SEEDS[budget])), name, leave=False, disable=None)
     return [_run(*key, seed, _MOST[budget]) for seed in seeds]
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #80a42c44
@@ -1020,7 +1020,7 @@ def _plot_figure_3(first):
 
 def _first_runs(budget, data_dir=None) -> dict:
     "Name -> the first run, of the data sets at hand."
-    return {name: done[0] for name in _SOURCES if (done := _runs(name, budget, data_dir))}
+    return {name: done[0] for name in _SOURCES if (done := _runs(name, budget, data_dir, most=1))}
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #ebd3c763
 def _figure_3_rows(done, mutant="") -> dict:
@@ -1215,7 +1215,7 @@ def _plot_figure_6(run):
 def figure_6(budget="quick", data_dir=None, mutant=""):
     "Figure 6: contours with the precision-recall curve of UNSW-NB15"
     use_style()
-    run = _runs("UNSW-NB15", budget, data_dir)[0]
+    (run,) = _runs("UNSW-NB15", budget, data_dir, most=1)
     curve = run.validation.curve
     ratios = 1 / np.array(_RATIOS) if mutant == "costs swapped" else _RATIOS
     f1, chosen = _chosen_thresholds(curve, ratios)

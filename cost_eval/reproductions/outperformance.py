@@ -378,6 +378,13 @@ def published_areas() -> dict:
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #e90c6044
 @lru_cache(32)
+def _below(rule, depth, n_curves) -> np.ndarray:
+    "Which sampled curves have less than the published areas; each rule sees the same curves."
+    keys = list(published_areas())
+    return tree_scores(keys, depth, (rule,), n_curves=n_curves, rng=depth)[rule]
+
+
+@lru_cache(32)
 def rule_scores(rule, depth, n_curves=8192) -> tuple:
     """Scores of the twelve published areas under a rule at a depth: accurate score plus paired difference.
 
@@ -397,8 +404,7 @@ def rule_scores(rule, depth, n_curves=8192) -> tuple:
     """
     keys = list(published_areas())
     exact, error = np.array([outperformance_curve_auc(*key, return_error=True) for key in keys]).T
-    drawn = tree_scores(keys, depth, tuple({rule, "exact"}), n_curves=n_curves, rng=depth)
-    change = drawn[rule].astype(float) - drawn["exact"]
+    change = _below(rule, depth, n_curves).astype(float) - _below("exact", depth, n_curves)
     return exact + change.mean(1), np.hypot(error, change.std(1) / np.sqrt(n_curves))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #fefc4df2
@@ -754,8 +760,11 @@ class Trained(NamedTuple):
     first: list
 
 
-def _fit_split(xgboost, task, sizes, prevalences, seed, part, settings) -> tuple:
-    "Train on a part of the training rows, choose the threshold, measure: one split."
+@lru_cache(maxsize=None)
+def _fit_split(data, data_dir, seed, part, settings) -> tuple:
+    "Train on a part of the training rows, choose the threshold, measure: one split, once a run."
+    xgboost, task = optional_import("xgboost", extra="book"), _load_task(data, data_dir)
+    sizes, prevalences = _set_sizes(data, task.scale), _table_4_row(data, "Prevalence")
     parts = _make_split(task, sizes, prevalences, seed)
     rows = parts["train"][: round(part * len(parts["train"]))]
     model = xgboost.XGBClassifier(**SETTINGS[settings], n_jobs=1, tree_method="hist", random_state=seed)
@@ -792,12 +801,11 @@ def train(data, data_dir=None, budget="quick", part=1.0, settings="small steps")
     ImportError
         without xgboost
     """
-    xgboost, tqdm = optional_import("xgboost", extra="book"), optional_import("tqdm", extra="book")
-    task = _load_task(data, data_dir)
-    sizes, prevalences = _set_sizes(data, task.scale), _table_4_row(data, "Prevalence")
+    tqdm, task = optional_import("tqdm", extra="book"), _load_task(data, data_dir)
+    sizes = _set_sizes(data, task.scale)
     thresholds, values, curves = [], [], []
     for seed in tqdm.trange(SPLITS[data][budget], desc=f"training on {data}", leave=False, disable=None):
-        threshold, measured = _fit_split(xgboost, task, sizes, prevalences, seed, part, settings)
+        threshold, measured = _fit_split(data, data_dir, seed, part, settings)
         thresholds.append(threshold)
         values.append([numbers for numbers, _ in measured])
         curves.append([pair for _, pair in measured])
