@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['OUTCOMES', 'STATES', 'MARKS', 'BUDGETS', 'COLUMNS', 'ITEMS', 'published', 'Margin', 'compare', 'verdict', 'unlisted',
            'Reproduction', 'Item', 'reproduces', 'ItemResult', 'run_item', 'discover', 'select', 'run', 'writable',
-           'board', 'stored_board', 'rows', 'stored_rows', 'places', 'by_paper', 'scoreboard', 'write']
+           'board', 'stored_board', 'rows', 'stored_rows', 'places', 'by_paper', 'overview', 'bar', 'scoreboard',
+           'write']
 
 # %% ../nbs/91_reproduce.ipynb #d6773151
 import csv
@@ -898,6 +899,42 @@ def by_paper(table, compared=None):
     return counted.rename_axis("paper")
 
 
+def overview(table=None, compared=None):
+    """A board item by item, with what stands behind it.
+
+    Parameters
+    ----------
+    table : DataFrame, optional
+        a board; default the stored one
+    compared : DataFrame, optional
+        its `rows`; default the stored ones
+
+    Returns
+    -------
+    DataFrame
+        columns item, title, verdict, rows (outcomes in words), resolution (the largest of rows that agree,
+        are consistent or caused), data (sets needed), function (that computes it), seconds, note
+    """
+    discover()
+    table, compared = _board_and_rows(table, compared)
+    found = table[["item", "title", "verdict"]].copy()
+    found["rows"] = [_words(row) for row in table.to_dict("records")]
+    found["resolution"] = [_coarsest(compared[compared["item"] == item]) for item in table["item"]]
+    known = [ITEMS.get(item) for item in table["item"]]
+    found["data"] = [", ".join(item.needs) if item else "" for item in known]
+    found["function"] = [item.function.__name__ if item else "" for item in known]
+    return found.assign(seconds=table["seconds"], note=table["note"])
+
+
+def _coarsest(table) -> str:
+    "The largest resolution of the rows that agree, are consistent or caused: numbers, statements."
+    if table is None:
+        return ""
+    kept = table[table["outcome"].isin(["agrees", "consistent", "caused"])].dropna(subset="resolution")
+    largest = [(kind, kept["resolution"][kept["kind"] == kind].max()) for kind in ("number", "statement")]
+    return ", ".join(f"{value:.2g} ({kind}s)" for kind, value in largest if value > 0)
+
+
 def _heat_maps(table) -> str:
     "The heat maps of a board one by one, as two of them may show the same cells."
     if not table["heat_map"].astype(bool).any():
@@ -972,45 +1009,61 @@ _PAGE_STYLE = """
 margin: 2rem auto; padding: 0 1rem; }
 """
 _STYLE = """
-.board { --line: #8885; --soft: #8881; --bad: #b3261e; --quiet: #595959; } @media
-(prefers-color-scheme: dark) { .board { --bad: #ff9d92; --quiet: #b5b5b5; } } html[data-theme="light"]
-.board { --bad: #b3261e; --quiet: #595959; } html[data-theme="dark"] .board { --bad: #ff9d92; --quiet:
-#b5b5b5; } .board h2 { margin: 2.5rem 0 .3rem; border-bottom: 1px solid var(--line); } .board p { margin:
-.4rem 0; } .board .bar { display: flex; height: 1.6rem; border-radius: .3rem; overflow: hidden; } .board
-.bar.here { height: .7rem; } .board .bar span { min-width: 3px; } .board .bar span + span { border-left:
-1px solid #fff; } .board
-.key { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; font-size: .9rem; margin: .4rem 0 .6rem; }
-.board .key i { display: inline-block; width: .8em; height: .8em; margin-right: .35em; border: 1px solid
-var(--line); } .board details { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0;
-overflow: hidden; } .board summary { display: grid; grid-template-columns: 1rem 9rem 1fr 9rem; gap: .1rem
-1rem; padding: .5rem .9rem; cursor: pointer; align-items: baseline; list-style: none; } .board
+.board { --line: #8885; --soft: #8881; --bad: #b3261e; --quiet: #595959; } @media (prefers-color-scheme:
+dark) { .board { --bad: #ff9d92; --quiet: #b5b5b5; } } html[data-theme="light"] .board { --bad: #b3261e;
+--quiet: #595959; } html[data-theme="dark"] .board { --bad: #ff9d92; --quiet: #b5b5b5; } .board h2 {
+margin: 2.5rem 0 .3rem; border-bottom: 1px solid var(--line); } .board p { margin: .4rem 0; } .board
+details { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0; overflow: hidden; }
+.board summary { display: grid; grid-template-columns: 1rem 9rem 1fr 9rem; gap: .1rem 1rem; padding:
+.5rem .9rem; cursor: pointer; align-items: baseline; list-style: none; } .board
 summary::-webkit-details-marker { display: none; } .board summary::before { content: "\\25B8"; } .board
 [open] > summary::before { content: "\\25BE"; } .board [open] > summary, .board summary:hover, .board
 summary:focus-visible { background: var(--soft); } .board code { overflow-wrap: anywhere; } .board img {
 background: #fff; border-radius: .3rem; } .board .verdict { font-weight: 600; white-space: nowrap; }
 .board .bad { color: var(--bad); } .board .counts { grid-column: 3 / 5; color: var(--quiet); font-size:
-.9rem; } .board .body { padding: .3rem .9rem .9rem; } .board .note { overflow-wrap: anywhere; } .board pre
-{ overflow: auto; font-size: .85rem; } .board .figures { display: flex; flex-wrap: wrap; gap: .8rem;
+.9rem; } .board .body { padding: .3rem .9rem .9rem; } .board .note { overflow-wrap: anywhere; } .board
+pre { overflow: auto; font-size: .85rem; } .board .figures { display: flex; flex-wrap: wrap; gap: .8rem;
 margin: .6rem 0; } .board .figures img { max-height: 14rem; max-width: 100%; } .board .table { overflow:
 auto; max-height: 34rem; } .board table { border-collapse: collapse; font-size: .88rem;
 font-variant-numeric: tabular-nums; } .board .table td:first-child, .board .table td:last-child {
-min-width: 12rem; } .board td, .board th { padding: .2rem .6rem; border-bottom: 1px
-solid var(--line); text-align: left; vertical-align: top; } .board .n { text-align: right; } @media
-(max-width: 50rem) { .board summary { grid-template-columns: 1rem 1fr; } .board summary > *, .board
-summary > .counts { grid-column: 2; } }
+min-width: 12rem; } .board td, .board th { padding: .2rem .6rem; border-bottom: 1px solid var(--line);
+text-align: left; vertical-align: top; } .board .n { text-align: right; } @media (max-width: 50rem) {
+.board summary { grid-template-columns: 1rem 1fr; } .board summary > *, .board summary > .counts {
+grid-column: 2; } }
 """
 
 
-def _bar(counts: dict, kind="") -> str:
-    "A stacked bar, and its key in words."
-    used = {outcome: n for outcome, n in counts.items() if n}
-    parts = "".join(
-        f'<span style="flex:{n};background:{_COLORS[o]}" title="{n} {o}"></span>' for o, n in used.items()
-    )
-    key = "".join(f'<span><i style="background:{_COLORS[o]}"></i>{n} {o}</span>' for o, n in used.items())
+def bar(counts, height: float = 1.6) -> str:
+    """A stacked bar of outcomes, with its key in words, as HTML that needs no style sheet.
+
+    Parameters
+    ----------
+    counts : mapping
+        outcome -> number of rows
+    height : float, default 1.6
+        of the bar, em
+
+    Returns
+    -------
+    str
+        two `div`s on one line
+    """
+    used = {outcome: counts[outcome] for outcome in OUTCOMES if counts.get(outcome)}
+    line, square = "border-left:1px solid #fff;", "display:inline-block;width:.8em;height:.8em"
+    parts, key = [], []
+    for outcome, n in used.items():
+        color, edge = _COLORS[outcome], line if parts else ""
+        style = f"{edge}min-width:3px;flex:{n};background:{color}"
+        parts.append(f'<span style="{style}" title="{n} {outcome}"></span>')
+        style = f"{square};margin-right:.35em;border:1px solid #8885;background:{color}"
+        key.append(f'<span><i style="{style}"></i>{n} {outcome}</span>')
     words = _words(used) or "nothing compared"
-    bar = f'<div class="bar {kind}" role="img" aria-label="{words}">{parts}</div>'
-    return f'{bar}<div class="key">{key or words}</div>'
+    flex = f"display:flex;height:{height}em;border-radius:.3em;overflow:hidden"
+    wrap = "display:flex;flex-wrap:wrap;gap:.2em 1.2em;font-size:.9em;margin:.4em 0 .6em"
+    return (
+        f'<div role="img" aria-label="{words}" style="{flex}">{"".join(parts)}</div>'
+        f'<div style="{wrap}">{"".join(key) or words}</div>'
+    )
 
 
 def _html(results) -> str:
@@ -1050,14 +1103,14 @@ def _html_paper(paper, results) -> str:
     mine = [r for r in results if r.name.partition("/")[0] == paper]
     here, committed = by_paper(board(mine), rows(mine)), by_paper(stored_board())
     bars = []
-    for name, papers, kind in (("Committed board", committed, ""), (f"Here, {_budget(mine)}", here, "here")):
+    for name, papers, height in (("Committed board", committed, 1.6), (f"Here, {_budget(mine)}", here, 0.7)):
         if paper in papers.index:
             row = papers.loc[paper]
             maps = f"; heat maps: {row['heat-map cells']}" if row["heat-map cells"] else ""
             counts = [row[c] for c in ("printed", "set-up or repeats", "compared")]
             said = "{:,} numbers printed, {:,} of them set-up or repeats; {:,} compared".format(*counts)
             head = f"{name}: {said if any(counts) else 'rows'}{maps}."
-            bars.append(f"<p>{head}</p>{_bar(row[list(OUTCOMES)].to_dict(), kind)}")
+            bars.append(f"<p>{head}</p>{bar(row[list(OUTCOMES)].to_dict(), height)}")
     title = escape(_TITLES.get(paper, paper.replace("_", " ").capitalize()))
     return "\n".join([f"<h2>{title}</h2>", *bars, *(_html_item(r) for r in mine)])
 
@@ -1069,9 +1122,10 @@ def _html_item(r: ItemResult) -> str:
     if table is None and known:
         table = stored_rows().query("item == @r.name")
     verdict = known["verdict"] if known else r.verdict
+    coarsest = _coarsest(table)
     said = [
         _words(known or r.counts),
-        _coarsest(table),
+        f"resolution at most {coarsest}" if coarsest else "",
         f"{r.seconds:.1f} s here" if r.seconds >= 0.1 else "",
     ]
     if known and r.verdict != verdict:
@@ -1088,16 +1142,6 @@ def _html_item(r: ItemResult) -> str:
 
 def _bracketed(counts) -> str:
     return f"({_words(counts)})" if counts else ""
-
-
-def _coarsest(table) -> str:
-    "The largest resolution of the rows that agree, are consistent or caused: numbers, statements."
-    if table is None:
-        return ""
-    kept = table[table["outcome"].isin(["agrees", "consistent", "caused"])].dropna(subset="resolution")
-    largest = [(kind, kept["resolution"][kept["kind"] == kind].max()) for kind in ("number", "statement")]
-    found = [f"{value:.2g} ({kind}s)" for kind, value in largest if value > 0]
-    return f"resolution at most {', '.join(found)}" if found else ""
 
 
 def _item_body(r: ItemResult, table, known) -> list:

@@ -481,6 +481,17 @@ def test_the_papers_tables_by_their_shape():
     assert {place: printed[place] for place in shapes} == shapes
 
 
+def test_overview_and_bars():
+    table = reproduce.overview()
+    assert table["item"].tolist() == stored_board()["item"].tolist()
+    rows = stored_rows()
+    mine = rows[(rows["item"] == "expected_cost/table1") & (rows["outcome"] == "agrees")]
+    assert table.set_index("item").loc["expected_cost/table1", "resolution"] == f"{mine['resolution'].max():.2g} (numbers)"
+    page = Balanced(reproduce.bar({"agrees": 3, "consistent": 0, "open": 1}))
+    assert page.open == [] and [a["title"] for _, a in page.seen if "title" in a] == ["3 agrees", "1 open"]
+    assert "3 agrees, 1 open" in reproduce.bar({"open": 1, "agrees": 3}) and "nothing compared" in reproduce.bar({})
+
+
 def test_a_number_compared_twice_counts_once():
     rows = stored_rows()
     twice = pd.concat([rows, rows[rows["item"] == "outperformance/table5"]])

@@ -224,7 +224,7 @@ def reference(project, entries):
 
 def scoreboard(project):
     "The committed board, item by item, and the run of this machine if there was one."
-    from cost_eval.reproduce import OUTCOMES, scoreboard, stored_board
+    from cost_eval.reproduce import OUTCOMES, bar, by_paper, overview, scoreboard, stored_board
     board = stored_board()
     parts = ["---\ntitle: Scoreboard\ndescription: Every table and figure of the five papers, recomputed, and what came out.\n---\n",
              "This is the committed board: the full budget, with all the data. The rules are in [Reproductions](91_reproduce.ipynb), what the "
@@ -237,11 +237,17 @@ def scoreboard(project):
                      f"{' and the '.join(sorted(set(mine['budget'])))} budget and the data at hand: {counts[0]} where the committed board has {counts[1]}. "
                      "An item without its data, or left to the full budget, has no rows.\n\n"
                      '<p><a href="reproduced/scoreboard.html">Its figures, and every cell beside the published one</a></p>\n')
-    for paper, items in board.groupby(board["item"].str.partition("/")[0], sort=False):
+    items, papers = overview(board), by_paper(board)
+    cell = lambda text: str(text).replace("|", chr(92) + "|")
+    for paper, rows in items.groupby(items["item"].str.partition("/")[0], sort=False):
         stem = next((s for s in project.stems() if s.endswith(f"9_{paper}_reproduced")), None)
-        link = f"[Recomputed here]({stem}.ipynb).\n\n" if stem else ""
-        rows = [f"| {row['title']} | {row['verdict']} | "
-                + ", ".join(f"{row[o]} {o}" for o in OUTCOMES if row[o]) + f" | {row['note'].replace('|', chr(92) + '|')} |"
-                for row in items.to_dict("records")]
-        parts.append(f"## {paper.replace('_', ' ').capitalize()}\n\n{link}| item | verdict | rows | remark |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n")
+        title = lambda row: f"[{cell(row.title)}]({stem}.ipynb#{slug(row.function)})" if stem and row.function else cell(row.title)
+        lines = ["| " + " | ".join([title(row), row.verdict, row.rows, row.resolution, row.data, f"{row.seconds:.0f} s" if row.seconds >= .5 else "",
+                                    cell(row.note)]) + " |" for row in rows.itertuples()]
+        counts = papers.loc[paper]
+        said = f"{counts['printed']} numbers printed, {counts['set-up or repeats']} of them set-up or repeats; {counts['compared']} compared"
+        maps = f"; heat maps apart: {counts['heat-map cells']}" if counts["heat-map cells"] else ""
+        parts.append(f"## {paper.replace('_', ' ').capitalize()}\n\n{said}{maps}. An item's title leads to the cell that computes it.\n\n"
+                     f"{bar(counts[list(OUTCOMES)].to_dict())}\n\n| item | verdict | rows | resolution | data | time | remark |\n"
+                     "| --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)
