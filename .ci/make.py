@@ -336,7 +336,8 @@ def test_package():
 
 
 def test_site():
-    return site("--strict")
+    watched(PYTHON, ".ci/site.py", "--strict", *([] if FULL else ["--sample"]))
+    return "_docs/index.html"
 
 
 def test_tree(before):
