@@ -330,7 +330,7 @@ def test_bad_input_is_refused(scored, tmp_path):
         (lambda: scale.confusion_counts(lazy["y"], frame["rule"], **HERE), "decisions: a Series beside Dask collections"),
         (lambda: scale.confusion_counts(lazy["y"], lazy["rule"].repartition(npartitions=2), **HERE), "differ in number"),
         (lambda: scale.confusion_counts(da.ones(4, chunks=2), da.ones(5, chunks=3), **HERE), "5 rows, but the first argument has 4"),
-        (lambda: scale.confusion_counts(chunked(np.ones(4), (2, 2), True), chunked(np.ones(4), (1, 3), True), **HERE), "block 0: .*cut alike"),
+        (lambda: scale.confusion_counts(chunked(np.ones(4), (2, 2), True), chunked(np.ones(4), (1, 3), True), **HERE), r"block \d: .*cut alike"),
         (lambda: scale.confusion_counts(mixed["y"], mixed["d"], **HERE), "text and numbers"),
         (lambda: scale.confusion_counts("y", "rule", classes=["no"], data=lazy, **HERE), "label 'yes' is not in"),
         (lambda: scale.interval("y", "rule", [[0, 1], [1, 0]], data=lazy, **HERE), "label 'no' is not in"),
@@ -466,6 +466,15 @@ def test_simulations_run_on_dask_unchanged(name, client):
     with joblib.parallel_config("dask"):
         found = SIMULATIONS[name](2)
     pd.testing.assert_frame_equal(found, want, check_exact=True)
+
+
+@pytest.mark.xdist_group("dask")
+def test_two_local_processes_by_default(capsys, monkeypatch):
+    monkeypatch.setattr(scale, "_active", lambda distributed: None)
+    y = np.arange(40) % 2
+    assert scale.confusion_counts(da.from_array(y, chunks=10), da.from_array(y, chunks=10)) == ce.confusion_counts(y, y)
+    said = capsys.readouterr().out
+    assert said.startswith("two local processes; dashboard: http://127.0.0.1:") and "100% Completed" in said
 
 
 @pytest.mark.xdist_group("dask")
