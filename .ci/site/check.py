@@ -3,6 +3,7 @@
 Read as text: links, anchors, alternative texts, left-over markup, weights. In Chromium, where it is to be had: errors, widths at three
 sizes of screen, formulas against their column, and axe-core's serious faults, light and dark.
 """
+import contextlib
 import http.server
 import os
 import re
@@ -166,10 +167,12 @@ def measured(page, url, script):
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda m: errors.append(m.text) if m.type == "error" and "Failed to load" not in m.text else None)
     page.on("response", lambda r: size.append(int(r.headers.get("content-length") or 0)) if r.ok else errors.append(f"{r.status} {r.url}"))
+    if not shutil.which("quarto"):  # whose pages load MathJax from elsewhere
+        page.on("request", lambda r: errors.append(f"loads {r.url}") if r.url.startswith("http") and r.url.split("/")[2] != url.split("/")[2] else None)
     page.goto(url)
     page.wait_for_load_state("networkidle")
     page.evaluate("window.MathJax?.startup?.promise")
-    seen = dict(errors=errors, overflow={}, hidden={}, faults={})
+    seen = dict(errors=errors, overflow={}, hidden={}, faults={}, lightness={})
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         seen["overflow"][width] = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
@@ -177,13 +180,16 @@ def measured(page, url, script):
         if width == WIDTHS[0]:
             seen |= page.evaluate(MEASURE)
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    page.add_style_tag(content="* { transition: none !important; }")
+    page.evaluate(TRIM)
     if script:
-        page.evaluate(TRIM)
         page.evaluate(script)
-        page.add_style_tag(content="* { transition: none !important; }")
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            page.wait_for_timeout(300)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        with contextlib.suppress(Exception):
+            page.wait_for_function(f"{LIGHTNESS} {'>' if scheme == 'light' else '<'} .5", timeout=5000)
+        seen["lightness"][scheme] = page.evaluate(LIGHTNESS)
+        if script:
             seen["faults"][scheme] = page.evaluate(AXE, scheme)
     seen["bytes"] = sum(size)
     return seen
@@ -198,6 +204,8 @@ CUT = """() => [...document.querySelectorAll('main *')].filter(e => {
     return true;
 }).slice(0, 5).map(e => e.tagName + '.' + e.className + ' ' + e.textContent.trim().slice(0, 40))"""
 
+LIGHTNESS = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).reduce((all, one) => all + +one, 0) / 765"
+
 MEASURE = """() => {
     const main = document.querySelector('article, main'), top = main.getBoundingClientRect().top;
     const screen = e => e ? +((e.getBoundingClientRect().top + scrollY) / innerHeight).toFixed(1) : null;
@@ -207,7 +215,8 @@ MEASURE = """() => {
         return box && box.scrollWidth > box.clientWidth + 1 || box?.parentElement && box.parentElement.scrollWidth > box.parentElement.clientWidth + 1;
     }).map(m => m.math);
     return { figure: screen(figure), wide, screens: +(document.documentElement.scrollHeight / innerHeight).toFixed(1),
-             raw: main.innerText.match(/\\$[^$\\n]{1,60}\\$/g) ?? [], merror: document.querySelectorAll('mjx-merror').length };
+             raw: main.innerText.match(/\\$[^$\\n]{1,60}\\$/g) ?? [], merror: document.querySelectorAll('mjx-merror').length,
+             unset: document.querySelectorAll('article .math').length - document.querySelectorAll('article mjx-container').length };
 }"""
 
 # much of the same tells axe-core nothing new, and takes it a minute: rows, listings and set formulas after the first ones
@@ -235,8 +244,10 @@ def judged(name, seen, nb=None):
     found += [said(f"{over} px too wide at {width} px") for width, over in seen["overflow"].items() if over > 0]
     found += [said(f"sticks out at {width} px: {what}") for width, all in seen["hidden"].items() for what in all]
     found += [said(f"a formula wider than its column at {WIDTHS[0]} px{place(nb, tex)}: {' '.join(tex.split())[:80]}") for tex in seen["wide"]]
+    found += [said(f"not {scheme} where it should be") for scheme, value in seen["lightness"].items() if (value > .5) != (scheme == "light")]
     found += [said(f"raw dollars: {text}") for text in seen["raw"]]
     found += [said(f"{seen['merror']} formulas that MathJax refuses")] if seen["merror"] else []
+    found += [said(f"{seen['unset']} formulas are not typeset")] if seen["unset"] > 0 else []
     found += [said(f"{fault['impact']} fault of accessibility, {scheme}: {fault['id']} ({fault['count']}), as in {fault['where'][0]}")
               for scheme, faults in seen["faults"].items() for fault in faults]
     return found

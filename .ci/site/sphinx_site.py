@@ -93,11 +93,11 @@ def lighten(docs):
     rules = [f'.fa-{name} {{ --icon: url("data:image/svg+xml,{icon}"); }}' for name in used if (icon := drawing(script, name))]
     (docs / "_static/icons.css").write_text("\n".join([RULE, *rules]), encoding="utf-8")
     for path, text in pages.items():
-        text = re.sub(r"<link[^>]*/webfonts/[^>]*>", "", text)
+        text = re.sub(r"<link[^>]*/webfonts/[^>]*>", "", text)  # fetched early on every page, needed on few
         text = SCRIPT.sub('<link rel="stylesheet" href="_static/icons.css">', text)
         text = text.replace('<summary><span class="toctree-toggle"', '<summary aria-label="further pages"><span class="toctree-toggle"')
         path.write_text(text, encoding="utf-8")
-    for path in [script, *docs.glob("_static/**/*.map"), *docs.glob("_static/vendor/fontawesome/webfonts/*")]:
+    for path in [script, *docs.glob("_static/**/*.map")]:
         path.unlink()
 
 
