@@ -212,7 +212,7 @@ def save_figure(fig, path) -> list[Path]:
 def live_figure(draw, move, size, columns=2):
     """A figure as an image widget, and the function that redraws it for new values.
 
-    The titles and texts of the figure are the image's tooltip, which readers of screens speak.
+    The titles and texts of the figure are the title of the SVG.
 
     Parameters
     ----------
@@ -235,8 +235,8 @@ def live_figure(draw, move, size, columns=2):
     >>> image, show = live_figure(lambda ax: ax.plot([0], [0], "o"),
     ...                           lambda ax, artists, x: ax.set_title(f"x = {x}"), (3, 2), columns=1)
     >>> show(x=1)
-    >>> bytes(image.value[:4]), image.tooltip
-    (b'<svg', 'x = 1')
+    >>> image.value.startswith(b"<svg"), b"<title>x = 1</title>" in image.value
+    (True, True)
     """
     columns = check_integer(columns, "columns", 1)
     widgets = optional_import("ipywidgets", extra="book")
@@ -254,7 +254,7 @@ def live_figure(draw, move, size, columns=2):
             figure.draw_without_rendering()
             figure.set_layout_engine("none")  # solved once: the layout takes longer than the drawing
             move(axes, artists, **values)  # labels that were placed before it was solved
-        image.value, image.tooltip = _svg(figure).encode(), _words(figure)
+        image.value = _svg(figure).encode()
 
     return image, show
 
@@ -285,7 +285,8 @@ def _svg(figure) -> str:
         r'\1 x="\2"',
         svg.replace("xlink:href", "href"),
     )
-    return re.sub(r"\s+", " ", svg.replace('"', "'"))
+    title = f"><title>{html.escape(_words(figure), quote=False)}</title>"
+    return re.sub(r"\s+", " ", svg.replace('"', "'")).replace(">", title, 1)
 
 # %% ../nbs/05_plotting.ipynb #3eaf5152
 def slider(label, value, low, high, step, *, log=False):
@@ -461,10 +462,11 @@ def _frames(box, moves, alt) -> tuple[list, int]:
 
 
 def _state(box, alt) -> tuple[list, list]:
-    "Images and texts of a widget, and the words of each."
-    shown = _shown(box)
-    values = [each.value if isinstance(each.value, str) else _image(each) for each in shown]
-    return values, [f"{alt} {getattr(each, 'tooltip', None) or ''}".strip() for each in shown]
+    "Images and texts of a widget, and the words of each: `alt`, and the title of an SVG, which is taken out."
+    values = [each.value if isinstance(each.value, str) else _image(each) for each in _shown(box)]
+    titles = [re.findall(r"^<svg[^>]*><title>(.*?)</title>", value) for value in values]
+    words = [f"{alt} {html.unescape(''.join(title))}".strip() for title in titles]
+    return [re.sub(r"(?<=>)<title>.*?</title>", "", value, count=1) for value in values], words
 
 
 def _image(widget) -> str:

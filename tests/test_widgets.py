@@ -1,5 +1,6 @@
 """Widgets where readers meet them: on the pages, which have no Python, and in JupyterLab. What they show is compared with the library."""
 import contextlib
+import html
 import json
 import os
 import re
@@ -142,7 +143,7 @@ WIDGETS = {
     "40_weighted_accuracy": Widget("prevalence", weighted_accuracy, 1, "from cost_eval.weighted_accuracy import explore_ranking as explore"),
     "41_metric_study": Widget("weight", None, 0, "from cost_eval.metric_study import explore_metric_study as explore"),
     "50_outperformance": Widget("value, in its range", outperformance, 0, "from cost_eval.outperformance import explore_outperformance as explore"),
-    "51_curves": Widget("separation", curves, 0, "from cost_eval.curves import explore_tree_curves as explore"),
+    "51_curves": Widget("separation", curves, 0, "from cost_eval.curves import explore_tree_curves as explore", .003),
     "63_hand_over": Widget("price of the large model"),
 }
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?"
@@ -342,11 +343,15 @@ def move_in_lab(page, output, widget, by_mouse):
         for _ in range(3):
             page.keyboard.press("ArrowRight")
 
+    def words():
+        text = image.evaluate("async image => (await fetch(image.src)).text()")
+        return html.unescape(re.search("<title>(.*?)</title>", text)[1])
+
     def agrees():
         if image.get_attribute("src") == before[0] or readout.text_content() == before[1]:
             return False
         with contextlib.suppress(AssertionError):
-            check_words(widget, readout.text_content(), image.get_attribute("title"))
+            check_words(widget, readout.text_content(), words())
             return True
     wait_for(agrees, "the widget does not move to what the library says",
-             lambda: (readout.text_content(), image.get_attribute("title"), widget.says and widget.says(float(readout.text_content()))))
+             lambda: (readout.text_content(), words(), widget.says and widget.says(float(readout.text_content()))))
