@@ -592,7 +592,9 @@ def interval(y_true, decisions, costs, *, groups=None, data=None, scheduler=None
     return {group: intervals.interval(counts, costs, **options) for group, counts in found.items()}
 
 
-def difference(y_true, decisions_a, decisions_b, costs, *, data=None, scheduler=None, **options):
+def difference(
+    y_true, decisions_a, decisions_b, costs, *, data=None, scheduler=None, **options
+) -> intervals.Difference:
     """Difference of two expected costs on the same rows: joint counts in one pass, and
     `cost_eval.bootstrap.difference` on them.
 

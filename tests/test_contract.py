@@ -102,6 +102,10 @@ CONTRACT = {
     """,
     "scale": """
         confusion_counts joint_counts best_threshold losses evaluate
+        interval(y_true, decisions, costs, ...)
+        difference(y_true, decisions_a, decisions_b, costs, ...) -> Difference
+        fit_calibrator(posteriors, y_true, ...)
+        reliability sketch_error loss_interval loss_difference cluster
         threshold_counts(y_true, scores, *, bins=None, ...)
     """,
     "datasets": "load available describe DataNotAvailable",

@@ -119,6 +119,20 @@ def test_extras(monkeypatch):
     assert "voila" in project_names(extras["app"]) and "dask" in project_names(extras["scale"])
 
 
+def test_peers_that_do_not_install_are_named_and_stop_nothing(tmp_path, monkeypatch, capsys):
+    make = script("make")
+    uv = tmp_path / "uv"
+    uv.write_text("#!/bin/sh\ncase \"$*\" in *freeze*) echo numpy==9.9; echo setuptools==1;; *pycm*) echo no such version; exit 1;; esac\n")
+    uv.chmod(0o755)
+    monkeypatch.setattr(make, "BIN", tmp_path)
+    monkeypatch.setattr(make, "VENV", tmp_path)
+    wanted = settings()["bench_requirements"].split()
+    assert make.peers() == f"{len(wanted) - 1} of {len(wanted)} libraries to compare with"
+    assert "no such version" in capsys.readouterr().out and (tmp_path / "frozen.txt").read_text() == "numpy==9.9\n"
+    told = json.loads((tmp_path / "peers.json").read_text())
+    assert set(told) == set(wanted) and [peer[:4] for peer, text in told.items() if text] == ["pycm"]
+
+
 def test_every_requirement_has_a_lower_bound_and_the_oldest_stack_has_exactly_these():
     make = script("make")
     minima = make.minima()  # raises where one project has two bounds
