@@ -63,6 +63,31 @@ def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
     assert len(told) == 1 and f"It saves {cost[1] - cost[0]:.3g} per case" in told[0] and f"{first} is the cheapest" in told[0]
 
 
+def test_the_region_in_words_is_read_from_the_map(case):
+    y, models = case
+    found = evaluate(y, {name: models[name] for name in ("good", "bad")}, COSTS, rng=0).robustness()
+    ratio, prevalence = found.at
+    table = found.to_frame()
+    r = min(found.cost_ratios, key=lambda v: abs(np.log(v / ratio)))
+    p = min(found.prevalences, key=lambda v: abs(np.log(v / (1 - v)) - np.log(prevalence / (1 - prevalence))))
+    name = table[(table.cost_ratio == r) & (table.prevalence == p)].winner.item()
+    for column, other, at, own, times, unit in (("cost_ratio", "prevalence", p, r, 1, ""), ("prevalence", "cost_ratio", r, p, 100, " %")):
+        line = table[table[other] == at].sort_values(column)
+        here, wins = line[column].to_numpy(), (line.winner == name).to_numpy()
+        runs = np.split(np.arange(len(here)), np.flatnonzero(np.diff(wins)) + 1)
+        run = here[next(run for run in runs if own in here[run])]
+        for end, beyond in ((run[0], here[0]), (run[-1], here[-1])):
+            assert f"{times * end:.3g}{unit}" in found.words() and (end == beyond or wins.sum() < len(here))
+    assert f"{name} is the cheapest" in found.words()
+
+
+def test_a_costliest_error_never_seen_is_said_of_the_model_that_has_none():
+    y = np.repeat(["well", "ill"], 50)
+    models = {"never misses": np.full(100, "treat"), "misses one": np.where(np.arange(100) == 99, "home", "treat"), "overlooks": np.full(100, "home")}
+    said = [line for line in evaluate(y, models, COSTS, rng=0).notes if "never seen" in line]
+    assert len(said) == 1 and "(ill decided home)" in said[0] and "for never misses" in said[0]
+
+
 def test_metrics_are_scikit_learns(case):
     y, models = case
     report = evaluate(y, models, COSTS, rng=0)
