@@ -1,6 +1,7 @@
 """Change the numeric modules at random, one small slip at a time, and see whether a test notices.
 
-    python .ci/mutants.py [-n 300] [--seed 0] [--jobs 2] [MODULE ...]        default: all numeric modules
+    python .ci/mutants.py [-n 300] [--seed 0] [--jobs 2] [--out FILE] [MODULE ...]        default: all numeric modules
+    python .ci/mutants.py --again FILE        only what survived in the run that wrote FILE, against the tests as they are now
 
 A mutant is one change in the syntax tree of one module: another comparison, operator, number, constant or argument, a negated
 condition, a result thrown away. Each runs in a copy of the project against the tests of its module (-x: until one fails). What no test
@@ -26,7 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Module -> the files that test it, the likeliest first; doctests count, as they are tests.
 TESTS = {
-    "core": ["test_core", "test_confusion", "test_costs", "test_labels", "test_decisions", "test_metrics", "test_intervals"],
+    "core": ["test_core", "test_confusion", "test_costs", "test_labels", "test_decisions", "test_metrics", "test_intervals", "test_comparisons",
+             "test_report"],
     "confusion": ["test_confusion", "test_labels", "test_options"],
     "costs": ["test_costs", "test_labels", "test_decisions", "test_options"],
     "metrics": ["test_metrics", "test_labels", "test_options", "test_expected_cost"],
@@ -66,7 +68,7 @@ def changes(node):
         yield "sign", lambda: node.operand
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         yield "boolean", lambda: ast.Constant(not node.value)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not 0 < abs(node.value) <= 1e-6:
         yield "number", lambda: ast.Constant(node.value + 1)
         yield "number", lambda: ast.Constant(node.value * 2 if node.value else -1)
     elif isinstance(node, (ast.If, ast.While, ast.IfExp)) and not isinstance(node.test, ast.Constant):
@@ -84,11 +86,18 @@ def replaced(node, **fields):
     return new
 
 
+def takes_axes(node):
+    return isinstance(node, ast.FunctionDef) and bool({"ax", "axes"} & {argument.arg for argument in node.args.args})
+
+
 def places(tree):
-    "Every node that can be changed, by its number in the walk; docstrings, annotations, messages of errors and drawing are left out."
+    """Every node that can be changed, by its number in the walk.
+
+    Docstrings, annotations, messages of errors and drawing (what takes Axes) are left out, as are tolerances (numbers up to 1e-6).
+    """
     skipped = set()
     for node in ast.walk(tree):
-        drawing = isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name.startswith(DRAWING)
+        drawing = isinstance(node, (ast.FunctionDef, ast.ClassDef)) and (node.name.startswith(DRAWING) or takes_axes(node))
         parts = [node] if drawing or isinstance(node, (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom)) else []
         if isinstance(node, ast.FunctionDef):
             parts += [*filter(None, [node.returns]), *(a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg) and a.annotation)]
@@ -113,9 +122,29 @@ def mutated(source, number, way):
     tree = ast.parse(source)
     node = list(ast.walk(tree))[number]
     new = list(changes(node))[way][1]()
+    told = in_words(node, new)
+    return ast.unparse(ast.fix_missing_locations(Change(node, new).visit(tree))), told
+
+
+def in_words(node, new):
     before = ast.unparse(node).partition("\n")[0]
     after = ast.unparse(ast.fix_missing_locations(ast.copy_location(new, node))).partition("\n")[0]
-    return ast.unparse(ast.fix_missing_locations(Change(node, new).visit(tree))), f"{before}  ->  {after}"
+    return f"{before}  ->  {after}"
+
+
+def survivors(file):
+    "The mutants of an earlier run that survived, where they stand now: the same change, nearest to the line it was on."
+    found = []
+    for old in (result for result in json.loads(file.read_text()) if result["outcome"] == "survived"):
+        tree = ast.parse(source(old["module"]))
+        nodes = list(ast.walk(tree))
+        same = [(number, way, what, line) for number, way, what, line in places(tree) if what == old["kind"]
+                and in_words(nodes[number], list(changes(nodes[number]))[way][1]()) == old["change"]]
+        if same:
+            found.append((old["module"], *min(same, key=lambda place: abs(place[3] - old["line"]))))
+        else:
+            print(f"no longer there, or no longer asked: {describe(old)}", flush=True)
+    return found
 
 
 def sample(modules, n, seed):
@@ -228,13 +257,18 @@ def main(argv=None):
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="only the survivors of the run that wrote FILE")
     parser.add_argument("--out", type=Path, help="a JSON file for the results")
     options = parser.parse_args(argv)
     modules = [m for m in options.modules or TESTS if (ROOT / "cost_eval" / f"{m}.py").exists()]
     if unknown := set(options.modules) - set(TESTS):
         parser.error(f"no tests are known for {', '.join(sorted(unknown))}; there are {', '.join(TESTS)}")
-    mutants, n_places = sample(modules, options.n, options.seed)
-    print(f"{len(mutants)} of {n_places} possible changes in {', '.join(modules)}", flush=True)
+    if options.again:
+        mutants = survivors(options.again)
+        print(f"{len(mutants)} survivors of {options.again}", flush=True)
+    else:
+        mutants, n_places = sample(modules, options.n, options.seed)
+        print(f"{len(mutants)} of {n_places} possible changes in {', '.join(modules)}", flush=True)
     for name in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{name}_NUM_THREADS"] = "1"
     os.environ["MPLBACKEND"] = "Agg"
