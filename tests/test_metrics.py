@@ -907,6 +907,16 @@ def test_closed_distribution_is_that_of_uniform_error_rates(metric, prevalence):
     same(metric.uniform_cdf(np.array([low, high]), prevalence), [0, 1], atol=1e-9)
 
 
+@pytest.mark.parametrize("s", [1e-9, 1e-3, 0.02, 0.0499, 0.0501, 0.3, -0.02, -2.0])
+def test_the_odds_ratio_near_1_to_the_last_digits(s):
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(60):
+        e = mpmath.exp(-abs(mpmath.mpf(s)))
+        half = (1 - e * e - 2 * abs(mpmath.mpf(s)) * e) / (2 * (1 - e) ** 2)
+        wanted = float(half) if s > 0 else -float(half)
+    same(METRICS["diagnostic_odds_ratio"].uniform_cdf(np.exp(s), 0.3) - 0.5, wanted, atol=1e-12)
+
+
 def test_no_metric_has_both_forms_and_most_have_one():
     assert not {m.name for m in FRACTIONAL} & {m.name for m in CLOSED}
     rest = METRICS.keys() - {m.name for m in FRACTIONAL} - {m.name for m in CLOSED}
