@@ -180,6 +180,7 @@ def measured(page, url, script):
         if width == WIDTHS[0]:
             seen |= page.evaluate(MEASURE)
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    page.wait_for_timeout(500)  # site.js waits for the sidebars
     page.add_style_tag(content="* { transition: none !important; }")
     page.evaluate(TRIM)
     if script:

@@ -19,6 +19,10 @@
   });
   const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { panels(); shrink(); mark(); });
   addEventListener("load", after);
-  addEventListener("resize", () => { shrink(); mark(); });
+  let soon;
+  addEventListener("resize", () => {  // once the sidebars have come to rest
+    clearTimeout(soon);
+    soon = setTimeout(() => { shrink(); mark(); }, 200);
+  });
   document.addEventListener("toggle", mark, true);  // a fold that opens
 })();
