@@ -518,70 +518,38 @@ def _probability_best(case: _Case, entries: list[_Entry], n_resamples: int = 200
     return _share_best(np.concatenate([w @ values for _, w in sample.replicates(n_resamples, case.rng)]))
 
 # %% ../nbs/60_report.ipynb #a9f3c509
+_GROUP_COLUMNS = (
+    *("group", "n", "model", "cost", "low", "high"),
+    *("against_rest", "rest_low", "rest_high", "p_value", "adjusted"),
+)
+
+
 def _group_tables(case: _Case, entries: list[_Entry]):
     "Cost of each main model in each group with intervals, and against all other groups together."
     pd = optional_import("pandas", extra="book")
-    columns = [
-        "group",
-        "n",
-        "model",
-        "cost",
-        "low",
-        "high",
-        "against_rest",
-        "rest_low",
-        "rest_high",
-        "p_value",
-        "adjusted",
-    ]
     if case.groups is None:
-        return pd.DataFrame(columns=columns)
+        return pd.DataFrame(columns=_GROUP_COLUMNS)
     labels, code = np.unique(case.groups, return_inverse=True)
-    parts = [_group_of_model(case, e, code, labels, columns) for e in entries]
+    G, parts = len(labels), []
+    sizes = np.bincount(code, case.weight if case.repeated else None, G).astype(np.int64)
+    for entry in entries:
+        found = (_group_counts if case.counted else _group_losses)(case, entry, code, G)
+        adjusted = holm(np.asarray(found[-1], float)) if G > 1 else np.full(G, np.nan)
+        columns = labels, sizes, [entry.model] * G, *found, adjusted
+        parts.append(pd.DataFrame(dict(zip(_GROUP_COLUMNS, columns))))
     return pd.concat(parts, ignore_index=True)
 
 
-def _group_of_model(case: _Case, entry: _Entry, code, labels, columns):
-    "One model's rows of the group table."
-    pd = optional_import("pandas", extra="book")
-    G, (K, M) = len(labels), case.costs.shape
-    sizes = np.bincount(code, case.weight if case.repeated else None, G).astype(np.int64)
-    if case.counted:
-        stack = case.cells([code, case.y, entry.decisions], [G, K, M])
-        inside = interval(stack, case.costs.array, confidence=case.confidence, rng=case.rng)
-        mean = np.einsum("gij,ij->g", stack, case.costs.array) / sizes
-        low, high = inside.low, inside.high
-        rest = stack.sum(0) - stack
-        apart = (
-            independent_difference(stack, rest, case.costs.array, confidence=case.confidence, rng=case.rng)
-            if G > 1
-            else None
-        )
-        difference_, rest_low, rest_high, p = _or_nan(apart, G)
-    else:
-        mean, low, high, difference_, rest_low, rest_high, p = _group_losses(case, entry, code, G)
-    adjusted = holm(np.asarray(p, float)) if G > 1 else np.full(G, np.nan)
-    values = [
-        labels,
-        sizes,
-        [entry.model] * G,
-        mean,
-        low,
-        high,
-        difference_,
-        rest_low,
-        rest_high,
-        p,
-        adjusted,
-    ]
-    return pd.DataFrame(dict(zip(columns, values)))
-
-
-def _or_nan(found, G: int) -> tuple:
-    "Mean, low, high, p of a stack of differences; NaN without one."
-    if found is None:
-        return tuple(np.full(G, np.nan) for _ in range(4))
-    return found.mean, found.low, found.high, found.p_value
+def _group_counts(case: _Case, entry: _Entry, code, G: int) -> tuple:
+    "Means with intervals and two-sample differences from the confusion counts of the groups."
+    stack = case.cells([code, case.y, entry.decisions], [G, *case.costs.shape])
+    options = {"confidence": case.confidence, "rng": case.rng}
+    mean = np.einsum("gij,ij->g", stack, case.costs.array) / stack.sum((1, 2))
+    inside, apart = interval(stack, case.costs.array, **options), [np.full(G, np.nan)] * 4
+    if G > 1:
+        found = independent_difference(stack, stack.sum(0) - stack, case.costs.array, **options)
+        apart = found.mean, found.low, found.high, found.p_value
+    return mean, inside.low, inside.high, *apart
 
 
 def _group_losses(case: _Case, entry: _Entry, code, G: int) -> tuple:
@@ -1797,59 +1765,25 @@ def _translations(c: BinaryCounts, costs: CostMatrix) -> list[tuple]:
     def value(name, **given):
         return float(METRICS[name](c, **given))
 
+    nec, benefit = value("normalized_expected_cost", costs=costs), value("net_benefit", threshold=threshold)
+    score, accuracy = value("cost_score", cost_ratio=ratio_), value("weighted_accuracy", weight=w)
+    by_precision = float(cost_score_from_precision(c.precision, c.tpr, ratio_)) if c.tp else np.nan
+    h_fixed, per_case = (
+        value("h_measure", a=2 * (1 - w), b=2 * w),
+        (c.to_matrix() * costs.array).sum() / c.total,
+    )
     weighted = 1 - avoidable / (pi * c_fn + (1 - pi) * c_fp)
-    precision_form = float(cost_score_from_precision(c.precision, c.tpr, ratio_)) if c.tp else np.nan
+    per_alarm, in_words = avoidable / (c_fp * pi), "1 - EC* / (pi C_FN + (1 - pi) C_FP)"
+    ferrer, marwah, lombardo = "Ferrer 2025", "Marwah et al. 2024", "Lombardo et al. 2025"
     return [
-        ("Ferrer 2025", "expected cost", ec, "EC", ec),
-        (
-            "Ferrer 2025",
-            "normalised expected cost",
-            value("normalized_expected_cost", costs=costs),
-            "EC* / naive*",
-            avoidable / naive,
-        ),
-        (
-            "Ferrer 2025",
-            "net benefit",
-            value("net_benefit", threshold=threshold),
-            "pi - EC* / C_FN",
-            pi - avoidable / c_fn,
-        ),
-        (
-            "Marwah et al. 2024",
-            "cost score",
-            value("cost_score", cost_ratio=ratio_),
-            "EC* / (C_FP pi)",
-            avoidable / (c_fp * pi),
-        ),
-        (
-            "Marwah et al. 2024",
-            "cost score from precision and recall",
-            precision_form,
-            "EC* / (C_FP pi)",
-            avoidable / (c_fp * pi),
-        ),
-        (
-            "Lombardo et al. 2025",
-            "weighted accuracy",
-            value("weighted_accuracy", weight=w),
-            "1 - EC* / (pi C_FN + (1 - pi) C_FP)",
-            weighted,
-        ),
-        (
-            "Lombardo et al. 2025",
-            "H, costs fixed",
-            value("h_measure", a=2 * (1 - w), b=2 * w),
-            "the same, a / (a + b) = 1 - w",
-            weighted,
-        ),
-        (
-            "Margineantu & Dietterich 2000",
-            "cost per example",
-            float((c.to_matrix() * costs.array).sum() / c.total),
-            "EC",
-            ec,
-        ),
+        (ferrer, "expected cost", ec, "EC", ec),
+        (ferrer, "normalised expected cost", nec, "EC* / naive*", avoidable / naive),
+        (ferrer, "net benefit", benefit, "pi - EC* / C_FN", pi - avoidable / c_fn),
+        (marwah, "cost score", score, "EC* / (C_FP pi)", per_alarm),
+        (marwah, "cost score from precision and recall", by_precision, "EC* / (C_FP pi)", per_alarm),
+        (lombardo, "weighted accuracy", accuracy, in_words, weighted),
+        (lombardo, "H, costs fixed", h_fixed, "the same, a / (a + b) = 1 - w", weighted),
+        ("Margineantu & Dietterich 2000", "cost per example", float(per_case), "EC", ec),
         (
             "Zhao et al. 2025",
             "outperformance score of the cost",
