@@ -413,15 +413,15 @@ def main(argv=None):
 def checked(project, pages, look, sample):
     "Everything that is wrong with the finished pages; prints their weights and what the browser took."
     import check
-    start, names = time.perf_counter(), [page.name for page in pages]
+    start, names = time.perf_counter(), [page.name for page in pages if (project.docs / f"{page.name}.html").is_file()]
     complaints, weights = check.read(project.docs, names)
     seen = check.look(project.docs, names, sample=check.SAMPLE if sample else ()) if look else {}
     for page in pages:
         if page.name in seen:
             complaints += check.judged(page.name, seen[page.name], page.nb)
-    heaviest = max(weights, key=weights.get)
+    heaviest = max(weights, key=weights.get, default="none")
     print(f"checked {len(names)} pages{', ' + str(len(seen)) + ' of them in the browser,' if look else ''} in {time.perf_counter() - start:.0f} s; the median weighs "
-          f"{sorted(weights.values())[len(weights) // 2] / 1e6:.1f} MB, {heaviest}.html {weights[heaviest] / 1e6:.1f} MB")
+          f"{sorted(weights.values())[len(weights) // 2] / 1e6:.1f} MB, {heaviest}.html {weights[heaviest] / 1e6:.1f} MB" if weights else "no page is there")
     if look and not seen:
         print("left out: the pages were not looked at: Chromium or Playwright is missing")
     elif look and not check.axe():

@@ -154,7 +154,7 @@ def look_at(site, names, sample=()):
         browser = p.chromium.launch(executable_path=chromium(), args=FLAGS)
         for name in names:
             page = browser.new_page(viewport={"width": WIDTHS[0], "height": 900})
-            page.set_default_timeout(60_000)
+            page.set_default_timeout(180_000)
             out[name] = measured(page, f"{site}/{name}.html", script if not sample or name in sample else "")
             page.close()
         browser.close()
