@@ -978,7 +978,6 @@ def _markdown(table, compared=None) -> str:
     columns = [
         *("items", "printed", "set-up or repeats", "compared"),
         *[outcome for outcome in OUTCOMES if papers[outcome].any()],
-        "heat-map cells",
     ]
     head = ["| paper | " + " | ".join(columns) + " |", "| --- |" + " --- |" * len(columns)]
     body = [

@@ -242,12 +242,13 @@ def scoreboard(project):
     for paper, rows in items.groupby(items["item"].str.partition("/")[0], sort=False):
         stem = next((s for s in project.stems() if s.endswith(f"9_{paper}_reproduced")), None)
         title = lambda row: f"[{cell(row.title)}]({stem}.ipynb#{slug(row.function)})" if stem and row.function else cell(row.title)
-        lines = ["| " + " | ".join([title(row), row.verdict, row.rows, row.resolution, row.data, f"{row.seconds:.0f} s" if row.seconds >= .5 else "",
-                                    cell(row.note)]) + " |" for row in rows.itertuples()]
+        behind = lambda row: "; ".join(filter(None, [row.rows, row.resolution and f"resolution at most {row.resolution}", row.data and f"data: {row.data}",
+                                                     f"{row.seconds:.0f} s" if row.seconds >= .5 else "", cell(row.note)]))
+        lines = [f"| {title(row)} | {row.verdict} | {behind(row)} |" for row in rows.itertuples()]
         counts = papers.loc[paper]
         said = f"{counts['printed']} numbers printed, {counts['set-up or repeats']} of them set-up or repeats; {counts['compared']} compared"
         maps = f"; heat maps apart: {counts['heat-map cells']}" if counts["heat-map cells"] else ""
         parts.append(f"## {paper.replace('_', ' ').capitalize()}\n\n{said}{maps}. An item's title leads to the cell that computes it.\n\n"
-                     f"{bar(counts[list(OUTCOMES)].to_dict())}\n\n| item | verdict | rows | resolution | data | time | remark |\n"
-                     "| --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(lines) + "\n")
+                     f"{bar(counts[list(OUTCOMES)].to_dict())}\n\n| item | verdict | rows, and what stands behind them |\n| --- | --- | --- |\n"
+                     + "\n".join(lines) + "\n")
     return "\n".join(parts)
