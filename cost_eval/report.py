@@ -556,28 +556,46 @@ def _group_losses(case: _Case, entry: _Entry, code, G: int) -> tuple:
     "Means with normal intervals from sums of losses; for weights, clusters and costs of single samples."
     losses = case.losses(entry.decisions)
     weight = np.ones(len(losses)) if case.weight is None else case.weight
-    n = np.bincount(code, minlength=G)
-    mass, total = np.bincount(code, weight, G), np.bincount(code, weight * losses, G)
-    mean = total / mass
-    variance = _variance_of_means(weight * (losses - mean[code]), code, case.clusters, G) / mass**2
-    rest = (total.sum() - total) / (mass.sum() - mass)
-    spread = np.average((losses - np.average(losses, weights=weight)) ** 2, weights=weight) / np.maximum(
-        len(losses) - n, 1
+    centre = np.average(losses, weights=weight)
+    _, unit = np.unique(
+        np.arange(len(losses)) if case.clusters is None else case.clusters, return_inverse=True
     )
-    apart, error = mean - rest, np.sqrt(variance + spread)
+    pairs, at = np.unique(unit * G + code, return_inverse=True)
+    mean, rest, variance, spread, shared = _unit_moments(
+        *np.divmod(pairs, G), np.bincount(at, weight * (losses - centre)), np.bincount(at, weight), G
+    )
+    mean, apart, error = mean + centre, mean - rest, np.sqrt(variance + spread - 2 * shared)
     z = stats.norm.isf((1 - case.confidence) / 2)
     half = z * np.sqrt(variance)
     p = 2 * stats.norm.sf(np.abs(apart) / np.where(error > 0, error, np.inf))
     return mean, mean - half, mean + half, apart, apart - z * error, apart + z * error, p
 
 
-def _variance_of_means(deviation, code, clusters, G: int) -> np.ndarray:
-    "Sum of squared deviations per group, clusters taken as one."
-    if clusters is None:
-        return np.bincount(code, deviation**2, G)
-    _, cluster = np.unique(clusters, return_inverse=True)
-    both, inverse = np.unique(code * (cluster.max() + 1) + cluster, return_inverse=True)
-    return np.bincount(both // (cluster.max() + 1), np.bincount(inverse, deviation) ** 2, G)
+def _unit_moments(unit, group, a, b, G: int) -> tuple:
+    """Means of each group and of all others, their variances and their covariance.
+
+    Units (samples or clusters) are independent; `a` and `b` are the sums of weighted losses and of weights of
+    each unit in each group.
+    """
+    whole_a, whole_b = np.bincount(unit, a), np.bincount(unit, b)
+    beside_a, beside_b = whole_a[unit] - a, whole_b[unit] - b  # of the same unit, in other groups
+    mass, total = np.bincount(group, b, G), np.bincount(group, a, G)
+    with np.errstate(divide="ignore", invalid="ignore"):  # one group has no others
+        mean, rest = total / mass, (total.sum() - total) / (mass.sum() - mass)
+        own = (a - mean[group] * b) / mass[group]
+        other = (beside_a - rest[group] * beside_b) / (mass.sum() - mass)[group]
+
+        def outside(x, y, beside_x, beside_y):
+            "Sum over units of the products of what they have outside of each group."
+            return (x * y).sum() + np.bincount(group, beside_x * beside_y - (x * y)[unit], G)
+
+        squares = (
+            outside(whole_a, whole_a, beside_a, beside_a)
+            - 2 * rest * outside(whole_a, whole_b, beside_a, beside_b)
+            + rest**2 * outside(whole_b, whole_b, beside_b, beside_b)
+        )
+        spread = np.maximum(squares, 0) / (mass.sum() - mass) ** 2
+    return mean, rest, np.bincount(group, own**2, G), spread, np.bincount(group, own * other, G)
 
 # %% ../nbs/60_report.ipynb #3e5c0802
 @result

@@ -191,6 +191,27 @@ def test_groups(case):
     assert clustered["cost"].tolist() == pytest.approx(table["cost"].tolist())
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_groups_of_weighted_and_clustered_samples_against_a_regression(case, weighted):
+    "Loss on membership by weighted least squares, with the sandwich covariance of clusters."
+    y, models = case
+    rng = np.random.default_rng(4)
+    group, cluster = rng.choice(["a", "b", "c"], 400, p=[.6, .3, .1]), rng.integers(0, 90, 400)
+    weight = rng.uniform(.2, 3, 400) if weighted else np.ones(400)
+    options = {"clusters": cluster, "sample_weight": weight} if weighted else {"clusters": cluster}
+    table = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, rng=0, **options).groups.set_index("group")
+    loss = losses(y, models["rule"], COSTS)
+    for name in "abc":
+        x = np.column_stack([np.ones(400), group == name]).astype(float)
+        bread = np.linalg.inv(x.T @ (weight[:, None] * x))
+        beta = bread @ x.T @ (weight * loss)
+        score = np.zeros((90, 2))
+        np.add.at(score, cluster, (weight * (loss - x @ beta))[:, None] * x)
+        error = np.sqrt((bread @ score.T @ score @ bread)[1, 1])
+        assert table.loc[name, "against_rest"] == pytest.approx(beta[1])
+        assert table.loc[name, "rest_high"] == pytest.approx(beta[1] + 1.959964 * error, rel=1e-6)
+
+
 def test_the_map_is_the_expected_cost(case):
     y, models = case
     report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
