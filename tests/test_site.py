@@ -168,18 +168,24 @@ def test_code_is_folded_and_entries_come_after_the_story(docs):
 def test_faults_of_pages_are_found(tmp_path, monkeypatch):
     (tmp_path / "good.html").write_text('<h2 id="a">A</h2><a href="#a">a</a><img src="x.png" alt="A line that falls"><code>`x` $y$</code><span class="math">\\(x\\)</span>')
     (tmp_path / "x.png").write_bytes(bytes(1000))
-    (tmp_path / "big.js").write_bytes(bytes(1000))
-    bad = ('<script src="big.js"></script><a href="gone.html">x</a><a href="good.html#b">y</a><img src="x.png"><img src="x.png" alt="_images/x.png">'
+    (tmp_path / "big.png").write_bytes(bytes(1000))
+    bad = ('<img src="big.png" alt="A large one"><a href="gone.html">x</a><a href="good.html#b">y</a><img src="x.png"><img src="x.png" alt="_images/x.png">'
            "Costs $c_{ij}$ and `code`. Figure 1: Figure 1: twice. ::: {.callout-note}")
     (tmp_path / "bad.html").write_text(bad)
     monkeypatch.setattr(check, "HEAVIEST", 2000)
     found, weights = check.read(tmp_path, ["good"])
-    assert not found and 1100 < weights["good"] < 1200
+    assert not found and 1100 < weights["good"] < 1200, "a picture as it is, the page compressed"
     found, _ = check.read(tmp_path, ["good", "bad"])
     said = "\n".join(found)
     for fault in ("gone.html leads nowhere", "good.html#b leads nowhere", "raw markup in", "$c_{ij}$", "`code`", "Figure 1: Figure 1", "':::'", "bad.html weighs"):
         assert fault in said, said
     assert said.count("without alternative text") == 2 and "good.html:" not in said
+
+
+def test_outputs_are_made_light_and_tables_typeset():
+    assert reading.light('<?xml?>\n<!-- x --><svg>\n<metadata>y</metadata> <path d="M 1.23456 7.8"/>\n</svg>') == '<svg> <path d="M 1.23 7.8"/> </svg>'
+    assert reading.typeset("<p>$5 and $6</p><td>$a_1$ of `f`</td>") == \
+        '<p>$5 and $6</p><td><span class="math notranslate nohighlight">\\(a_1\\)</span> of <code>f</code></td>'
 
 
 def test_cells_are_shown_as_story_and_checks():

@@ -4,6 +4,7 @@ Read as text: links, anchors, alternative texts, left-over markup, weights. In C
 sizes of screen, formulas against their column, and axe-core's serious faults, light and dark.
 """
 import contextlib
+import gzip
 import http.server
 import os
 import re
@@ -101,9 +102,15 @@ def around(text, at):
 
 
 def weight(docs, path):
-    "Bytes of a page with the files of ours that it names."
+    "Bytes of a page with the files of ours that it names, as hosts send them: compressed."
     files = {docs / unquote(urlparse(url).path) for url in parsed(path).loaded if not urlparse(url).netloc and urlparse(url).scheme != "data"}
-    return path.stat().st_size + sum(file.stat().st_size for file in files if file.is_file())
+    return sent(path) + sum(sent(file) for file in files if file.is_file())
+
+
+@lru_cache(None)
+def sent(file):
+    "The size of a file on its way."
+    return len(gzip.compress(file.read_bytes(), 6)) if file.suffix in (".html", ".css", ".js", ".svg", ".json") else file.stat().st_size
 
 
 # In the browser ----------------------------------------------------------------------------------

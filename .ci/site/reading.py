@@ -178,6 +178,10 @@ def prepare(project):
         name = module and f"{project.cfg['lib_name']}.{module}"
         reading_view(nb, name, project.blob_url + file if module else "")
         nb["metadata"].pop("widgets", None)  # nbdev's own run made it; our widgets are HTML
+        for data in [output["data"] for cell in nb["cells"] for output in cell.get("outputs", []) if "data" in output]:
+            for kind, better in (("image/svg+xml", light), ("text/html", typeset)):
+                if kind in data:
+                    data[kind] = better(data[kind] if isinstance(data[kind], str) else "".join(data[kind]))
         path.write_text(json.dumps(nb, indent=1), encoding="utf-8")
         if names := [found for found in map(described, nb["cells"]) if found]:
             entries[path.name] = name, names
@@ -192,6 +196,22 @@ def prepare(project):
 
 
 NOT_FOUND = "The page may have moved: try the search, or begin at the [first page](index.ipynb)."
+
+
+def light(svg):
+    "A drawing of matplotlib's without what no eye sees: remarks, the origin, digits after the second, ends of lines."
+    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg[svg.index("<svg"):], flags=re.S)
+    numbers = r'(?<= d=")[^"]*|(?<= points=")[^"]*|(?<=translate\()[^)]*|(?<= [xy]=")[^"]*'
+    svg = re.sub(numbers, lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), svg)
+    return re.sub(r"\s*\n\s*", " ", svg)
+
+
+def typeset(page):
+    "The mathematics and the code that stand as text in the cells of a table."
+    def words(found):
+        text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", found[0])
+        return re.sub(r"\$(?=\S)([^$<]+)(?<=\S)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text)
+    return re.sub(r"(?<=<t[dh])[^<]*>[^<]*|(?<=<caption)[^<]*>[^<]*", words, page)
 
 
 def default_module(nb):
