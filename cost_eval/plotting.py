@@ -235,8 +235,8 @@ def live_figure(draw, move, size, columns=2):
     >>> image, show = live_figure(lambda ax: ax.plot([0], [0], "o"),
     ...                           lambda ax, artists, x: ax.set_title(f"x = {x}"), (3, 2), columns=1)
     >>> show(x=1)
-    >>> image.value.startswith(b"<svg"), b"<title>x = 1</title>" in image.value
-    (True, True)
+    >>> "<title>x = 1</title>" in bytes(image.value).decode()
+    True
     """
     columns = check_integer(columns, "columns", 1)
     widgets = optional_import("ipywidgets", extra="book")

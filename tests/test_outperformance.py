@@ -557,4 +557,4 @@ def test_the_widget_says_what_it_shows():
     box = op.explore_outperformance()
     metric, position, prevalence, ratio = (c.value for c in box.children[0].children)
     assert dict(metric=metric, position=position, prevalence=prevalence, cost_ratio=ratio) == op._START
-    assert "<title>expected cost = 0.700 at prevalence 0.10: beats 50.0%" in box.children[1].value.decode()
+    assert "<title>expected cost = 0.700 at prevalence 0.10: beats 50.0%" in bytes(box.children[1].value).decode()
