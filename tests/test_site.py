@@ -280,7 +280,7 @@ def toy(tmp_path):
 
 FINE = ("## A section {#sec-a}\n\nSee @eq-a and [this](#sec-a) and [that](index.ipynb).\n\n$$\na = b\n$$ {#eq-a}\n\n"
         "::: {.callout-tip collapse=\"true\" title=\"Solution with $x$\"}\nInside $y$.\n\n::: {.callout-note}\nnested\n:::\n:::\n\n"
-        "| a | b |\n|---|---|\n| 1 | 2 |\n\n: The caption {#tbl-a}\n\nIn @tbl-a.",
+        "| a | b |\n|---|---|\n| 1 | $c$ is 2 |\n\n: The caption {#tbl-a}\n\nIn @tbl-a.",
         ("code", '#| echo: false\n1 + 1'), ("code", '#| code-fold: true\n#| code-summary: "Look"\n2 + 2'))
 
 
@@ -297,6 +297,7 @@ def test_toy_site_is_built_and_leaves_the_tree_clean(toy):
     assert re.search(r'<details class="admonition tip">\s*<summary class="admonition-title">\s*<p>Solution with <span class="math', html)
     assert re.search(r'<div class="admonition note" role="note">\s*<div class="admonition-title">\s*<p>Note</p>', html)
     assert re.search(r'href="#first-tbl-a">Table 1</a>', html) and re.search(r'id="first-tbl-a">Table 1: The caption', html)
+    assert r"\(c\)</span> is 2" in html
     assert html.count("</details>") == html.count("<details") and "1 + 1" not in re.sub("<.*?>", "", html) and "Look" in html
 
 

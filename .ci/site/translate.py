@@ -21,6 +21,8 @@ TARGET = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)((?:\s+\"[^
 BADGE = re.compile(r"\[!\[[^\]]*\]\(https?://[^)\s]*\)\]\([^)\s]*\)[ \t]*\n?")
 SHORTCODE = re.compile(r"\{\{<.*?>\}\}")
 VIEW = "application/vnd.jupyter.widget-view+json"
+# mathematics that begins a text whose last character is a digit: the parser takes the last character for the one before
+FIRST = re.compile(r"(?:(?<=^)|(?<=\| ))(?=\$[^$|\n]+\$[^|\n]*\d[ \t]*(?:\||$))", re.M)
 HIDDEN = "\x00{}\x00"
 
 
@@ -319,7 +321,8 @@ class Translator:
             self.page.complaint(f"{word!r} reads as the word twice: the reference alone says it")
         text = TARGET.sub(self.link, text)
         text = REFERENCE.sub(self.reference, text)
-        return re.sub("\x00(\\d+)\x00", lambda m: kept[int(m.group(1))], text)
+        text = re.sub("\x00(\\d+)\x00", lambda m: kept[int(m.group(1))], text)
+        return FIRST.sub("&#8203;", text)
 
     def link(self, m):
         image, label, target, title, _ = m.groups()
