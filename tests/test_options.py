@@ -156,6 +156,17 @@ def on_dask(function, *args, **options):
     return found.compute() if hasattr(found, "compute") else found
 
 
+def losses_on_dask(function, *args, **options):
+    "Losses on Dask; with `data`, weights and clusters are its columns, and the losses are cut as it is."
+    import dask.array as da
+    import dask.dataframe as dd
+    if "data" not in options:
+        return on_dask(function, *args, **options)
+    data = dd.from_pandas(options.pop("data"), npartitions=2)
+    sizes = tuple(data.map_partitions(len).compute())
+    return function(*(da.from_array(a, chunks=(sizes,)) for a in args), data=data, scheduler="synchronous", **options)
+
+
 def fitted_on_dask(function, *args, **options):
     "Scale, offsets and labels of a map fitted on Dask arrays."
     found = on_dask(function, *args, **options)
@@ -317,10 +328,12 @@ CASES = {
         "fit_calibrator": Case(P2[:, 1], Y, via=fitted_on_dask, log=refused(True), classes=given([0, 1]), sample_weight=WEIGHT, priors=PRIORS,
                                data=FRAME.assign(a=.1 + .5 * E), scheduler=unchanged("threads")),
         "reliability": Case(Y, P2[:, 1], via=on_dask, bins=3, gather=given(0, bins=7), data=FRAME, scheduler=unchanged("threads")),
-        "loss_interval": Case(WEIGHT * Y, via=on_dask, sample_weight=given(WEIGHT, rng=0), clusters=given(GROUPS, rng=0), gather=given(0, rng=0),
-                              rng=given(1, first=0, clusters=GROUPS), data=FRAME, scheduler=unchanged("threads")),
-        "loss_difference": Case(WEIGHT * Y, WEIGHT * D, via=on_dask, sample_weight=given(WEIGHT, rng=0), clusters=given(GROUPS, rng=0),
-                                gather=given(0, rng=0), rng=given(1, first=0, clusters=GROUPS), data=FRAME, scheduler=unchanged("threads")),
+        "loss_interval": Case(WEIGHT * Y, via=losses_on_dask, sample_weight=given(WEIGHT, rng=0), clusters=given(GROUPS, rng=0), gather=given(0, rng=0),
+                              rng=given(1, first=0, clusters=GROUPS), data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.), sample_weight="w", rng=0),
+                              scheduler=unchanged("threads")),
+        "loss_difference": Case(WEIGHT * Y, WEIGHT * D, via=losses_on_dask, sample_weight=given(WEIGHT, rng=0), clusters=given(GROUPS, rng=0),
+                                gather=given(0, rng=0), rng=given(1, first=0, clusters=GROUPS), data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.), sample_weight="w", rng=0),
+                              scheduler=unchanged("threads")),
         "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), confidence=given(.8, rng=0),
                          clusters=given(GROUPS, rng=0), sample_weight=given(WEIGHT, rng=0), gather=refused(10, clusters=GROUPS, rng=0),
                          rng=unchanged(1), data=given(FRAME, rng=0), scheduler=unchanged("threads", rng=0)),
