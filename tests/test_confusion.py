@@ -213,3 +213,20 @@ def test_text_of_numpy_beside_numbers_stays_text():
 
 def test_missing_extra_is_named():
     with pytest.raises(ImportError, match=r'pip install "cost_eval\[book\]"'): optional_import("surely_not_installed")
+
+
+def test_only_tables_are_added_to_tables():
+    curve, table = threshold_counts([0, 1, 1], [.1, .4, .3]), confusion_counts([0, 1], [1, 1])
+    for one in (curve, table):
+        with pytest.raises(TypeError):
+            one + 5
+        with pytest.raises(TypeError):
+            one + 0.5
+    assert (sum([curve]).thresholds == curve.thresholds).all()
+
+
+def test_integer_scores_that_a_float_cannot_tell_apart_are_refused():
+    assert len(threshold_counts([0, 1], [2**53, -(2**53)]).thresholds) == 3
+    for score in (2**53 + 2, -(2**53) - 2):
+        with pytest.raises(ValueError, match="would be rounded and tie"):
+            threshold_counts([0, 1], np.array([0, score]))
