@@ -374,7 +374,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--strict", action="store_true", help="check the finished pages and fail on any warning")
     parser.add_argument("--unseen", action="store_true", help="do not look at the pages in a browser (they are when --strict)")
-    parser.add_argument("--sample", action="store_true", help="let axe-core look at a sample of the pages only")
+    parser.add_argument("--sample", action="store_true", help="look at a sample of the pages only in the browser")
     parser.add_argument("--force", action="store_true", help="build even if nothing changed")
     parser.add_argument("--root", default=Path(__file__).resolve().parents[1], help="the project (default: the one this script is in)")
     arguments = parser.parse_args(argv)
@@ -427,7 +427,7 @@ def checked(project, pages, look, sample):
     elif look and not check.axe():
         print('left out: accessibility was not looked at: pip install "cost_eval[dev]" brings axe-core')
     elif look and sample:
-        print(f"left out: axe-core looked at {len(check.SAMPLE)} of {len(names)} pages: make site STRICT=1 or make test FULL=1 lets it see all")
+        print(f"left out: {len(names) - len(seen)} of {len(names)} pages were not looked at in the browser: make site STRICT=1 or make test FULL=1 sees all")
     return complaints
 
 

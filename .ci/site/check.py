@@ -133,11 +133,11 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-SAMPLE = ("index", "scoreboard", "confusion", "expected_cost", "outperformance", "api")  # axe-core takes seconds a page
+SAMPLE = ("index", "scoreboard", "confusion", "expected_cost", "outperformance", "api", "bootstrap", "report", "scale", "glossary")
 
 
 def look(docs, names, jobs=2, sample=()):
-    "{name: what the browser measured}; nothing without Chromium and Playwright. axe-core looks at a sample of the pages, if one is given."
+    "{name: what the browser measured}, of a sample of the pages, if one is given; nothing without Chromium and Playwright."
     try:
         import playwright.sync_api  # noqa: F401
     except ImportError:
@@ -146,15 +146,15 @@ def look(docs, names, jobs=2, sample=()):
         return {}
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=docs))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    site, shares = f"http://127.0.0.1:{server.server_port}", [list(names)[i::jobs] for i in range(jobs)]
+    site, shares = f"http://127.0.0.1:{server.server_port}", [[n for n in names if not sample or n in sample][i::jobs] for i in range(jobs)]
     try:
         with ProcessPoolExecutor(jobs) as pool:
-            return {name: seen for part in pool.map(partial(look_at, site, sample=sample), shares) for name, seen in part.items()}
+            return {name: seen for part in pool.map(partial(look_at, site), shares) for name, seen in part.items()}
     finally:
         server.shutdown()
 
 
-def look_at(site, names, sample=()):
+def look_at(site, names):
     from playwright.sync_api import sync_playwright
     script, out = axe(), {}
     with sync_playwright() as p:
@@ -162,7 +162,7 @@ def look_at(site, names, sample=()):
         for name in names:
             page = browser.new_page(viewport={"width": WIDTHS[0], "height": 900})
             page.set_default_timeout(180_000)
-            out[name] = measured(page, f"{site}/{name}.html", script if not sample or name in sample else "")
+            out[name] = measured(page, f"{site}/{name}.html", script)
             page.close()
         browser.close()
     return out
@@ -222,8 +222,9 @@ MEASURE = """() => {
         const box = m.typesetRoot, column = box?.parentElement?.closest('section, .bd-article, main, div.math, p');
         return box && box.scrollWidth > box.clientWidth + 1 || box?.parentElement && box.parentElement.scrollWidth > box.parentElement.clientWidth + 1;
     }).map(m => m.math);
+    const prose = [...main.querySelectorAll('p, li, td, th, h1, h2, h3, h4, figcaption, caption, summary')].filter(e => !e.closest('pre, code'));
     return { figure: screen(figure), wide, screens: +(document.documentElement.scrollHeight / innerHeight).toFixed(1),
-             raw: main.innerText.match(/\\$[^$\\n]{1,60}\\$/g) ?? [], merror: document.querySelectorAll('mjx-merror').length,
+             raw: prose.flatMap(e => e.innerText.match(/\\$[^$\\n]{1,60}\\$/g) ?? []), merror: document.querySelectorAll('mjx-merror').length,
              unset: document.querySelectorAll('article .math').length - document.querySelectorAll('article mjx-container').length };
 }"""
 
