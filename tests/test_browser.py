@@ -55,12 +55,14 @@ def opened(browser, url, *, width=1400, height=900, scheme="light", allow=()):
     page.evaluate("window.MathJax?.startup?.promise")
     yield page
     page.close()
+    complaints = [complaint for complaint in complaints if not any(known in complaint for known in allow)]
     assert not complaints, complaints
 
 
 @pytest.mark.parametrize("words, page_name", [("NEC", "expected_cost"), ("isocost", "cost_score"), ("threshold_counts", "confusion"), ("Clopper", "bootstrap")])
 def test_search_finds_the_page_itself_first(browser, site, words, page_name):
-    with opened(browser, f"{site}/index.html") as page:
+    sphinx = "Anchored content block not found", "parameter 1 is not of type 'Node'"  # its summary of a result that is an empty anchor
+    with opened(browser, f"{site}/index.html", allow=sphinx) as page:
         page.keyboard.press("Control+k")
         field = page.locator("#pst-search-dialog input[type=search]")
         field.fill(words)

@@ -47,10 +47,18 @@ def setup(app):
 
 
 def real_notebook_names(app, pagename, templatename, context, doctree):
-    "Edit, source and launch buttons lead to nbs/10_expected_cost.ipynb, not to nbs/expected_cost.ipynb."
-    stem = app.config.site_stems.get(pagename)
-    if stem:
-        rename_urls(context.get("header_buttons", []), f"/{pagename}.ipynb", f"/{stem}.ipynb")
+    "Edit, source and launch buttons lead to nbs/10_expected_cost.ipynb, not to nbs/expected_cost.ipynb; generated pages have none."
+    stem, buttons = app.config.site_stems.get(pagename), context.get("header_buttons", [])
+    if stem and (Path(app.config.site_notebooks) / f"{stem}.ipynb").exists():
+        rename_urls(buttons, f"/{pagename}.ipynb", f"/{stem}.ipynb")
+    else:
+        without_urls(buttons, f"/{pagename}.ipynb")
+
+
+def without_urls(buttons, end):
+    buttons[:] = [button for button in buttons if "_sources/" in button.get("url", "") or not button.get("url", "").endswith(end)]
+    for button in buttons:
+        without_urls(button.get("buttons", []), end)
 
 
 def rename_urls(buttons, old, new):
