@@ -22,7 +22,11 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "xdist_group(name): tests that run one after the other, in one process")
 
 
+LONG = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale")  # begun first, so that both workers end together
+
+
 def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.stem not in LONG)
     owed = ROOT / "tests" / "owed.txt"  # what is being rebuilt and not there yet, one test a line
     names = set(owed.read_text(encoding="utf-8").splitlines()) if owed.exists() else set()
     for item in items:
