@@ -185,8 +185,7 @@ class Translator:
         page, out = self.page, []
         top = f"# {page.title}\n"
         if page.description:
-            top += f'\n<div class="subtitle">\n\n{self.markdown(page.description)}\n\n</div>\n'
-        top += index_entries(self.words)
+            top += f'\n<div class="subtitle">\n{index_entries(self.words)}\n{self.markdown(page.description)}\n\n</div>\n'
         out.append(markdown_cell(top))
         for cell in page.nb["cells"]:
             page.cell = f", cell {cell['id']}" if "id" in cell else ""
@@ -461,12 +460,15 @@ class Translator:
             return "\n".join(lines)
         name = HEADING.match(lines[at]).group(2)
         href = f'<a class="api-source" href="{html.escape(link.group(1))}" aria-label="source of {name}">source</a>\n' if link else ""
-        return "\n".join([*lines[:at + 1], index_entries([name] if self.own(name) else []), f'<div class="api">\n{href}', *lines[at + 1:], "", "</div>"])
+        card = lines[at + 1:]
+        call = next((i for i, line in enumerate(card) if line.startswith("```")), len(card))
+        card.insert(call, index_entries([name] if self.own(name) else []))
+        return "\n".join([*lines[:at + 1], f'<div class="api">\n{href}', *card, "", "</div>"])
 
 
 def index_entries(words):
-    "Words under which the search finds this place first."
-    return "".join(f"\n```{{index}} ! {word}\n```\n" for word in words)
+    "Words under which the search finds what follows first. One anchor for all, and before text: of an empty one Sphinx's search makes an error."
+    return f"\n```{{index}} {', '.join(f'! {word}' for word in words)}\n```\n" if words else ""
 
 
 def keywords(pages):
