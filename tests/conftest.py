@@ -9,6 +9,10 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / ".ci" / "site"))
+import check  # noqa: E402
+
+CHROMIUM, FLAGS = check.chromium(), check.FLAGS
 FULL = os.environ.get("FULL", "0") not in ("", "0")
 
 # The same examples in every run and no clock (a loaded machine is not a failure); new examples every night.

@@ -1,7 +1,6 @@
 """The app: its state against the library, bad input, and the page in a real browser under Voila."""
 import contextlib
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -11,14 +10,11 @@ import urllib.request
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import CHROMIUM, FLAGS
 
 from cost_eval.app import App, example_frame, read_upload
 from cost_eval.costs import CostMatrix
 from cost_eval.report import evaluate
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]
 
 
 def library(frame, fn, priors=None):

@@ -7,23 +7,19 @@ import re
 import shutil
 import stat
 import sys
-from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import pytest
-from conftest import build_site
+from conftest import ROOT, build_site, check
 
 yaml = pytest.importorskip("yaml", reason='needs pip install "cost_eval[dev]"')
 pytest.importorskip("myst_nb", reason='needs pip install "cost_eval[dev]"')
 
-ROOT = Path(__file__).resolve().parents[1]
 with_quarto = shutil.which("quarto") is not None
 sphinx_only = pytest.mark.skipif(with_quarto, reason="Quarto is on PATH and makes the pages itself")
 
 
-sys.path.insert(0, str(ROOT / ".ci" / "site"))
-import check  # noqa: E402
-import reading  # noqa: E402
+import reading  # noqa: E402 (conftest knows where)
 from check import parsed  # noqa: E402
 
 
@@ -148,6 +144,15 @@ def test_the_scoreboard_is_the_committed_one(docs):
     home = " ".join("".join(parsed(docs / "index.html").text).split())
     board = re.search(rf"{len(items)} items, \d+ rows: [^;.]*", text)
     assert board and board[0] in home, "home and scoreboard tell the same"
+
+
+@sphinx_only
+def test_the_search_leads_to_places_that_exist(docs):
+    text = (docs / "searchindex.js").read_text(encoding="utf-8")
+    found = json.loads(text[text.index("(") + 1:text.rindex(")")])
+    places = [(found["docnames"][number], anchor) for entries in found["indexentries"].values() for number, anchor, *_ in entries]
+    assert len(places) > 100
+    assert [(page, anchor) for page, anchor in places if anchor not in parsed(docs / f"{page}.html").ids] == []
 
 
 def test_the_reference_leads_to_every_entry(docs):

@@ -23,7 +23,8 @@ LEFT_OVER = (":::", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#|
 RAW = re.compile(r"(?<!\w)\$[^$\s][^$\n]{0,80}?[^$\s]?\$(?![\w$])|`[^`\n]+`|\b(Figure|Table) \d+: \1\b")
 WIDTHS = (1440, 820, 390)
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]
 
 
 class Parsed(HTMLParser):
@@ -133,6 +134,17 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+@contextlib.contextmanager
+def served(docs):
+    "The address of a folder of pages, as long as it is needed."
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=docs))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+
+
 SAMPLE = ("index", "scoreboard", "confusion", "expected_cost", "outperformance", "api", "bootstrap", "report", "scale", "glossary")
 
 
@@ -144,14 +156,9 @@ def look(docs, names, jobs=2, sample=()):
         return {}
     if not chromium():
         return {}
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=docs))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    site, shares = f"http://127.0.0.1:{server.server_port}", [[n for n in names if not sample or n in sample][i::jobs] for i in range(jobs)]
-    try:
-        with ProcessPoolExecutor(jobs) as pool:
-            return {name: seen for part in pool.map(partial(look_at, site), shares) for name, seen in part.items()}
-    finally:
-        server.shutdown()
+    wanted = [name for name in names if not sample or name in sample]
+    with served(docs) as site, ProcessPoolExecutor(jobs) as pool:
+        return {name: seen for part in pool.map(partial(look_at, site), (wanted[i::jobs] for i in range(jobs))) for name, seen in part.items()}
 
 
 def look_at(site, names):
