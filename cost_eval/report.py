@@ -532,8 +532,9 @@ def _group_tables(case: _Case, entries: list[_Entry]):
     labels, code = np.unique(case.groups, return_inverse=True)
     G, parts = len(labels), []
     sizes = np.bincount(code, case.weight if case.repeated else None, G).astype(np.int64)
+    parted = None if case.counted else _parts_of_units(case, code, G)
     for entry in entries:
-        found = (_group_counts if case.counted else _group_losses)(case, entry, code, G)
+        found = _group_losses(case, entry, *parted, G) if parted else _group_counts(case, entry, code, G)
         adjusted = holm(np.asarray(found[-1], float)) if G > 1 else np.full(G, np.nan)
         columns = labels, sizes, [entry.model] * G, *found, adjusted
         parts.append(pd.DataFrame(dict(zip(_GROUP_COLUMNS, columns))))
@@ -552,18 +553,23 @@ def _group_counts(case: _Case, entry: _Entry, code, G: int) -> tuple:
     return mean, inside.low, inside.high, *apart
 
 
-def _group_losses(case: _Case, entry: _Entry, code, G: int) -> tuple:
+def _parts_of_units(case: _Case, code, G: int) -> tuple:
+    "The part of a unit (sample or cluster) in a group: its unit, its group, and the part of each sample."
+    if case.clusters is None:
+        every = np.arange(len(code))
+        return every, code, every
+    unit = np.unique(case.clusters, return_inverse=True)[1]
+    parts, part = np.unique(unit * G + code, return_inverse=True)
+    return *np.divmod(parts, G), part
+
+
+def _group_losses(case: _Case, entry: _Entry, unit, group, part, G: int) -> tuple:
     "Means with normal intervals from sums of losses; for weights, clusters and costs of single samples."
     losses = case.losses(entry.decisions)
     weight = np.ones(len(losses)) if case.weight is None else case.weight
     centre = np.average(losses, weights=weight)
-    _, unit = np.unique(
-        np.arange(len(losses)) if case.clusters is None else case.clusters, return_inverse=True
-    )
-    pairs, at = np.unique(unit * G + code, return_inverse=True)
-    mean, rest, variance, spread, shared = _unit_moments(
-        *np.divmod(pairs, G), np.bincount(at, weight * (losses - centre)), np.bincount(at, weight), G
-    )
+    a, b = np.bincount(part, weight * (losses - centre)), np.bincount(part, weight)
+    mean, rest, variance, spread, shared = _unit_moments(unit, group, a, b, G)
     mean, apart, error = mean + centre, mean - rest, np.sqrt(variance + spread - 2 * shared)
     z = stats.norm.isf((1 - case.confidence) / 2)
     half = z * np.sqrt(variance)
