@@ -799,7 +799,7 @@ def _binary_costs(costs) -> np.ndarray:
 
 
 def sketch_error(curve: ThresholdCounts, costs, *, priors=None) -> SketchError:
-    """How far the best edge of a sketch can be from the best threshold, by (70.1).
+    """How far the best edge of a sketch can be from the best threshold, by (70.2).
 
     Parameters
     ----------
@@ -1331,7 +1331,7 @@ def evaluate(
 
     Up to `gather` rows are gathered, and the report is that of the in-memory function. Of more, every
     row is judged and counted, by rules that were fitted on the other half of the rows: calibration maps
-    on a random sample of it, thresholds among 4,096 on all of it, with the bound (70.1) in the notes.
+    on a random sample of it, thresholds among 4,096 on all of it, with the bound (70.2) in the notes.
 
     Parameters
     ----------
