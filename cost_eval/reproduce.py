@@ -1009,8 +1009,7 @@ margin: 2rem auto; padding: 0 1rem; }
 """
 _STYLE = """
 .board { --line: #8885; --soft: #8881; --bad: #b3261e; --quiet: #595959; } @media (prefers-color-scheme:
-dark) { .board { --bad: #ff9d92; --quiet: #b5b5b5; } } html[data-theme="light"] .board { --bad: #b3261e;
---quiet: #595959; } html[data-theme="dark"] .board { --bad: #ff9d92; --quiet: #b5b5b5; } .board h2 {
+dark) { .board { --bad: #ff9d92; --quiet: #b5b5b5; } } .board h2 {
 margin: 2.5rem 0 .3rem; border-bottom: 1px solid var(--line); } .board p { margin: .4rem 0; } .board
 details { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0; overflow: hidden; }
 .board summary { display: grid; grid-template-columns: 1rem 9rem 1fr 9rem; gap: .1rem 1rem; padding:
@@ -1075,11 +1074,14 @@ def _html(results) -> str:
         f"<tr><th>{MARKS[v]} {v}</th><td>{escape(meaning)}</td></tr>"
         for v, meaning in {**OUTCOMES, **STATES}.items()
     )
+    stored, kept = stored_board(), stored_rows()
+    committed, known = by_paper(stored, kept), stored.set_index("item").to_dict("index")
+    tables = dict(list(kept.groupby("item")))
     asked = dict.fromkeys(r.name.partition("/")[0] for r in results)
     papers = [*(paper for paper in _TITLES if paper in asked), *(p for p in asked if p not in _TITLES)]
     parts = [
         f"<p>{lead}</p>",
-        *(_html_paper(paper, results) for paper in papers),
+        *(_html_paper(paper, results, committed, known, tables) for paper in papers),
         f'<h2>Outcomes</h2>\n<div class="table"><table>{legend}</table></div>',
     ]
     return (
@@ -1087,9 +1089,7 @@ def _html(results) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         "<title>Scoreboard: published and recomputed numbers</title>\n"
         f"<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n<h1>Published and recomputed numbers</h1>\n"
-        f'<!-- board -->\n<style>{_STYLE}</style>\n<div class="board">\n'
-        + "\n".join(parts)
-        + "\n</div>\n<!-- /board -->\n</body>\n</html>\n"
+        f'<style>{_STYLE}</style>\n<div class="board">\n' + "\n".join(parts) + "\n</div>\n</body>\n</html>\n"
     )
 
 
@@ -1097,11 +1097,10 @@ def _budget(results) -> str:
     return "full" if any(r.budget == "full" for r in results) else "quick"
 
 
-def _html_paper(paper, results) -> str:
+def _html_paper(paper, results, committed, known, tables) -> str:
     "One paper: what it prints, its bar on the committed board, its bar here, its items."
     mine = [r for r in results if r.name.partition("/")[0] == paper]
-    here, committed = by_paper(board(mine), rows(mine)), by_paper(stored_board())
-    bars = []
+    here, bars = by_paper(board(mine), rows(mine)), []
     for name, papers, height in (("Committed board", committed, 1.6), (f"Here, {_budget(mine)}", here, 0.7)):
         if paper in papers.index:
             row = papers.loc[paper]
@@ -1111,15 +1110,16 @@ def _html_paper(paper, results) -> str:
             head = f"{name}: {said if any(counts) else 'rows'}{maps}."
             bars.append(f"<p>{head}</p>{bar(row[list(OUTCOMES)].to_dict(), height)}")
     title = escape(_TITLES.get(paper, paper.replace("_", " ").capitalize()))
-    return "\n".join([f"<h2>{title}</h2>", *bars, *(_html_item(r) for r in mine)])
+    items = [_html_item(r, known.get(r.name), tables.get(r.name)) for r in mine]
+    return "\n".join([f"<h2>{title}</h2>", *bars, *items])
 
 
-def _html_item(r: ItemResult) -> str:
-    "One item: its line, and behind it data, note, the cell that computes it, figures and comparison."
-    stored, table = stored_board().set_index("item"), r.table
-    known = stored.loc[r.name].to_dict() if r.name in stored.index else None
-    if table is None and known:
-        table = stored_rows().query("item == @r.name")
+def _html_item(r: ItemResult, known, stored) -> str:
+    """One item: its line, and behind it data, note, the cell that computes it, figures and comparison.
+
+    `known` and `stored` are its line and its rows on the committed board, if it has them.
+    """
+    table = stored if r.table is None and known else r.table
     verdict = known["verdict"] if known else r.verdict
     coarsest = _coarsest(table)
     said = [
