@@ -226,7 +226,7 @@ def _area(curve, fpr, recall, pi, rule="exact"):
 
 
 def _segment(curve, fpr0, recall0, fpr1, recall1, pi):
-    "(5.10): integral of lift or precision along a straight line between two ROC points."
+    "(51.1): integral of lift or precision along a straight line between two ROC points."
     q0, q1 = pi * recall0 + (1 - pi) * fpr0, pi * recall1 + (1 - pi) * fpr1
     rise, run = recall1 - recall0, q1 - q0
     with np.errstate(divide="ignore", invalid="ignore"):

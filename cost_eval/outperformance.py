@@ -290,7 +290,7 @@ _NODES, _WEIGHTS = _tanh_sinh()
 
 # %% ../nbs/50_outperformance.ipynb #575b91ca
 def _quadrature(metric: Metric, value, pi, arguments: dict, reference: Reference):
-    "P(metric worse than value) by (5.6), for arrays that broadcast, in blocks of bounded memory."
+    "P(metric worse than value) by (50.6), for arrays that broadcast, in blocks of bounded memory."
     shape = np.broadcast_shapes(np.shape(value), np.shape(pi), *(a.shape for a in _sizes(arguments)))
     value, pi = (np.broadcast_to(a, shape).ravel() for a in (value, pi))
     flat = {
@@ -593,7 +593,7 @@ def _spline_share(knots, z):
 
 
 def _fourier_share(knots, z, tolerance=1e-10, most=2**16):
-    "(5.9): the Fourier series of the density of the sum, integrated term by term."
+    "(50.9): the Fourier series of the density of the sum, integrated term by term."
     n = 256
     while True:
         transform = np.prod([_transform(row, n) for row in knots], axis=0)
@@ -609,7 +609,7 @@ def _fourier_share(knots, z, tolerance=1e-10, most=2**16):
 
 
 def _transform(knots, n):
-    "(5.8): the characteristic function of a B-spline at 2 pi, 4 pi, ..., 2 pi n."
+    "(50.8): the characteristic function of a B-spline at 2 pi, 4 pi, ..., 2 pi n."
     degree = len(knots) - 1
     power = expm(np.diag(2j * np.pi * knots) + np.eye(degree + 1, k=1))
     rows = power[:1]  # first rows of the powers 1, 2, ...

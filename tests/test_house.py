@@ -481,6 +481,18 @@ def test_code_is_one_statement_a_line_and_110_characters(notebook):
             assert not [lines[number - 1] for number in double]
 
 
+def test_equations_are_numbered_by_notebook():
+    "One number means one equation in the whole book: the notebook's, then 1, 2, 3 in the order of the page; none is referred to that is not there."
+    tagged, used = set(), []
+    for notebook in NOTEBOOKS:
+        text = "\n".join(source(cell) for cell in cells(notebook, "markdown"))
+        tags = re.findall(r"\\tag\{([^}]*)\}", text)
+        assert not tags or tags == [f"{int(notebook.name[:2])}.{n}" for n in range(1, len(tags) + 1)], (notebook.name, tags)
+        tagged |= set(tags)
+        used += [(number, notebook.name) for number in re.findall(r"\(([1-9]\d?\.[1-9]\d?)\)", text)]
+    assert tagged and not [pair for pair in used if pair[0] not in tagged]
+
+
 def leftovers():
     "Patterns, put together so that this file does not hold them."
     marks = "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "coming " + "soon", "lorem " + "ipsum", "break" + "point()"])
