@@ -4,8 +4,8 @@
     python .ci/mutants.py --again FILE        only what survived in the run that wrote FILE, against the tests as they are now
 
 A mutant is one change in the syntax tree of one module: another comparison, operator, number, constant or argument, a negated
-condition, a result thrown away. Each runs in a copy of the project against the tests of its module (-x: until one fails). What no test
-notices is printed with its line, for a human to judge. Nothing in the checkout is touched.
+condition, a result thrown away. Each runs in a copy of the project against those tests of its module that call the changed function, the
+quick ones first (-x: until one fails). What no test notices is printed with its line, for a human to judge. Nothing in the checkout is touched.
 """
 import argparse
 import ast
@@ -170,11 +170,69 @@ def workshop(folder):
 
 
 def test_files(module, folder):
-    return [f"tests/{name}.py" for name in TESTS[module] if (folder / "tests" / f"{name}.py").exists()]
+    return [f"cost_eval/{module}.py", *(f"tests/{name}.py" for name in [*TESTS[module], "test_contract"] if (folder / "tests" / f"{name}.py").exists())]
 
 
-def run_tests(folder, module, timeout):
-    "Whether the tests of a module pass in a workshop: pass, fail or time-out. In a fork, which has the libraries loaded already."
+class Calls:
+    "A plugin of pytest: notes which functions of the package each test calls, and how long each test takes."
+
+    def __init__(self, folder, told):
+        self.package, self.told = str(folder / "cost_eval") + os.sep, told
+        self.calls, self.seconds, self.now = {}, {}, set()
+        sys.settrace(self.trace)
+
+    def trace(self, frame, event, arg):
+        if frame.f_code.co_filename.startswith(self.package):
+            self.now.add(frame.f_code)
+
+    def note(self, name):
+        for code in self.now:
+            self.calls.setdefault(f"{Path(code.co_filename).stem}:{code.co_firstlineno}", []).append(name)
+        self.now.clear()
+
+    def pytest_collection_finish(self, session):
+        self.note("")  # called by an import: all tests depend on it
+
+    def pytest_runtest_setup(self, item):
+        for module in [module for name, module in sys.modules.items() if name.startswith("cost_eval.")]:
+            for value in [*vars(module).values()]:
+                getattr(value, "cache_clear", int)()
+
+    def pytest_runtest_logreport(self, report):
+        self.note(report.nodeid.partition("::")[0] if report.when == "setup" else report.nodeid)  # a fixture serves the whole file
+        if report.when == "call":
+            self.seconds[report.nodeid] = report.duration
+
+    def pytest_unconfigure(self):
+        sys.settrace(None)
+        self.told.write_text(json.dumps([self.calls, self.seconds]))
+
+
+class Only:
+    "A plugin of pytest: only these tests (or whole files), those that take long last."
+
+    def __init__(self, names, seconds):
+        self.names, self.seconds = set(names), seconds
+
+    def pytest_collection_modifyitems(self, items):
+        if "" not in self.names:
+            items[:] = [item for item in items if self.names & {item.nodeid, item.nodeid.partition("::")[0]}]
+        items.sort(key=lambda item: self.seconds.get(item.nodeid, 0) > .3)
+
+
+def calling(calls, module, number):
+    "The tests that call the function in whose body a node is; all, if it is in none."
+    tree = ast.parse(source(module))
+    node = list(ast.walk(tree))[number]
+    for function in (f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)):  # the outermost first
+        if any(node is inner for statement in function.body for inner in ast.walk(statement)):
+            first = min([function.lineno, *(d.lineno for d in function.decorator_list)])
+            return calls.get(f"{module}:{first}", [])
+    return [""]
+
+
+def run_tests(folder, files, timeout, plugin):
+    "Whether the tests of these files pass in a workshop: pass, fail or time-out. In a fork, which has the libraries loaded already."
     log = folder / "log.txt"
     child = os.fork()
     if not child:
@@ -182,30 +240,30 @@ def run_tests(folder, module, timeout):
         with open(log, "w") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
-        os._exit(pytest_here(folder, module))
+        os._exit(pytest_here(folder, files, plugin))
     end = time.time() + timeout
     while time.time() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            return ("pass" if os.waitstatus_to_exitcode(status) == 0 else "fail"), log.read_text(errors="replace")
+            return ("pass" if os.waitstatus_to_exitcode(status) in (0, 5) else "fail"), log.read_text(errors="replace")  # 5: no tests
         time.sleep(.05)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return "time-out", ""
 
 
-def pytest_here(folder, module):
+def pytest_here(folder, files, plugin):
     "Run the tests in this process."
     import pytest
 
     threading.Thread(target=watch, daemon=True).start()
     os.chdir(folder)
-    os.environ.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1", OPTIONS_OF=module)
+    os.environ.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1")
     sys.dont_write_bytecode = True
     sys.path[:0] = [str(folder), str(folder / "tests")]
-    words = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", "--doctest-modules", f"cost_eval/{module}.py", *test_files(module, folder)]
+    words = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", "--doctest-modules", *files]
     try:
-        return int(pytest.main(words))
+        return int(pytest.main(words, plugins=[plugin()]))
     except BaseException:  # a mutant that does not even import
         return 1
 
@@ -220,34 +278,34 @@ def watch():
 
 def judge(task):
     "One mutant: caught or survived. A worker has a workshop of its own."
-    (module, number, way, what, line), limit, end, folders = task
+    (module, number, way, what, line), known, end, folders = task
     if time.time() > end:
         return None
     folder = folders[multiprocessing.current_process()._identity[0] % len(folders)]
     file = folder / "cost_eval" / f"{module}.py"
     original = source(module)
     text, told = mutated(original, number, way)
+    calls, seconds = known
+    names = calling(calls, module, number)
     try:
         file.write_text(text, encoding="utf-8")
-        outcome, _ = run_tests(folder, module, limit)
+        outcome, log = run_tests(folder, test_files(module, folder), 60 + 5 * sum(seconds.values()), lambda: Only(names, seconds))
     finally:
         file.write_text(original, encoding="utf-8")
-    return {"module": module, "line": line, "kind": what, "change": told, "outcome": "survived" if outcome == "pass" else "caught", "how": outcome}
+    outcome = "pass" if not names else outcome
+    by = next((line for line in log.splitlines() if line.startswith(("FAILED", "ERROR"))), "")
+    return {"module": module, "line": line, "kind": what, "change": told, "outcome": "survived" if outcome == "pass" else "caught", "how": outcome, "by": by}
 
 
-def time_limits(modules, folder):
-    "Five times what the tests take unchanged, which must pass, and a minute."
-    limits = {}
-    for module in modules:
-        start = time.time()
-        outcome, text = run_tests(folder, module, 900)
-        seconds = time.time() - start
-        print(f"{module}: tests {outcome} unchanged, {seconds:.0f} s", flush=True)
-        if outcome == "pass":
-            limits[module] = 5 * seconds + 60
-        else:
-            print(text[-1500:], flush=True)
-    return limits
+def unchanged(modules, folder):
+    "Which functions each test calls, and its seconds, when nothing is changed: all tests must pass."
+    start, told = time.time(), folder / "calls.json"
+    files = dict.fromkeys(file for module in modules for file in test_files(module, folder))
+    outcome, text = run_tests(folder, files, 3600, lambda: Calls(folder, told))
+    if outcome != "pass":
+        sys.exit(f"{text[-1500:]}\nthe tests must pass while nothing is changed")
+    print(f"the tests pass unchanged, {time.time() - start:.0f} s", flush=True)
+    return json.loads(told.read_text())
 
 
 def main(argv=None):
@@ -276,18 +334,18 @@ def main(argv=None):
         importlib.import_module(library)
     with tempfile.TemporaryDirectory() as scratch:
         folders = [workshop(Path(scratch).resolve() / str(job)) for job in range(options.jobs)]
-        limits = time_limits(sorted({mutant[0] for mutant in mutants}), folders[0])
-        results = race([mutant for mutant in mutants if mutant[0] in limits], folders, limits, options.minutes)
+        known = unchanged(sorted({mutant[0] for mutant in mutants}), folders[0])
+        results = race(mutants, folders, known, options.minutes)
     report(results)
     if options.out:
         options.out.write_text(json.dumps(results, indent=1))
     return 0
 
 
-def race(mutants, folders, limits, minutes):
+def race(mutants, folders, known, minutes):
     "Judge them, two at a time; what survives is said at once."
     start, results = time.time(), []
-    tasks = [(mutant, limits[mutant[0]], start + 60 * minutes, folders) for mutant in mutants]
+    tasks = [(mutant, known, start + 60 * minutes, folders) for mutant in mutants]
     with multiprocessing.get_context("fork").Pool(len(folders)) as pool:
         for result in pool.imap_unordered(judge, tasks):
             if result is None:

@@ -2,7 +2,6 @@
 import dataclasses
 import importlib
 import inspect
-import os
 import pkgutil
 
 import numpy as np
@@ -417,8 +416,7 @@ FREE = {"ax", "axes", "style", "progress"}  # where to draw and whether to repor
 
 def modules():
     found = [m.name for m in pkgutil.iter_modules(cost_eval.__path__) if m.name[0] != "_" and not m.ispkg]
-    only = os.environ.get("OPTIONS_OF")  # .ci/mutants.py asks for the module it changed
-    return [name for name in found if name not in {"core", *EXEMPT} and only in (None, name)]
+    return [name for name in found if name not in {"core", *EXEMPT}]
 
 
 def options(function):
