@@ -16,7 +16,7 @@ from typing import NamedTuple, dataclass_transform
 import numpy as np
 
 # %% ../nbs/00_core.ipynb #a48b9852
-def optional_import(name: str, extra: str = "book"):
+def optional_import(name: str, extra: str):
     "Import a module that the base install does not need, or say which extra of the package brings it."
     try:
         return importlib.import_module(name)
@@ -144,8 +144,8 @@ def check_within(value, name: str, low, high, where: str):
         raise ValueError(
             f"{name}: NaN has no place in {where}; drop it, or say what an undefined value is worth"
         )
-    slack = 1e-9 * (1 + np.minimum(np.abs(value), 1e9))
-    good = (value >= low - slack) & (value <= high + slack)
+    passed = [np.isclose(value, end, rtol=1e-9, atol=1e-9) for end in (low, high)]
+    good = ((value >= low) | passed[0]) & ((value <= high) | passed[1])
     if not good.all():
         value, low, high, good = np.broadcast_arrays(value, low, high, good)
         i = np.unravel_index(np.argmin(good), good.shape)
@@ -365,7 +365,7 @@ class LabelledTable:
         for name, value in (("array", array), ("classes", classes), ("decisions", decisions)):
             object.__setattr__(self, name, value)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name, *value):
         raise AttributeError(f"{type(self).__name__} is read-only; make a new one")
 
     __delattr__ = __setattr__

@@ -419,7 +419,8 @@ _CURVES_DRAWN, _DEPTH, _GROUPS = 1 << 16, 6, 16
 @lru_cache(2)
 def _tree_draw(n_curves, depth):
     "Curves in 16 independent groups; the first 7 nodes of each group are a scrambled Sobol sequence."
-    qmc = optional_import("scipy.stats.qmc")
+    from scipy.stats import qmc  # slow to import
+
     groups = []
     for seed in np.random.SeedSequence(2025).spawn(_GROUPS):
         rng, m = np.random.default_rng(seed), n_curves // _GROUPS
