@@ -47,7 +47,7 @@ COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, a
            ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 BINARY = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult,
           ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.MatMult: ast.Mult, ast.BitXor: ast.BitAnd}
-DRAWING = ("plot", "explore", "draw", "_plot", "_draw", "_explore", "_move", "_start", "_repr_", "__repr__", "to_html")  # judged by eye, not by tests
+DRAWING = ("plot", "explore", "_repr_", "__repr__", "to_html")  # judged by eye, not by tests
 
 
 # ---- the changes
@@ -90,10 +90,18 @@ def takes_axes(node):
     return isinstance(node, ast.FunctionDef) and bool({"ax", "axes"} & {argument.arg for argument in node.args.args})
 
 
+def only_for_drawing(node, tree, skipped):
+    "Whether a private function or constant of a module is used in what is left out, and nowhere else."
+    names = {node.name} if isinstance(node, ast.FunctionDef) else {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    uses = [id(n) in skipped for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in names]
+    return bool(uses) and all(uses) and all(name[0] == "_" for name in names)
+
+
 def places(tree):
     """Every node that can be changed, by its number in the walk.
 
-    Docstrings, annotations, messages of errors and drawing (what takes Axes) are left out, as are tolerances (numbers up to 1e-6).
+    Docstrings, annotations, messages of errors and drawing (what takes Axes, and private helpers that nothing else uses) are left out, as
+    are tolerances (numbers up to 1e-6).
     """
     skipped = set()
     for node in ast.walk(tree):
@@ -104,6 +112,8 @@ def places(tree):
         elif isinstance(node, ast.AnnAssign):
             parts.append(node.annotation)
         skipped |= {id(inner) for part in parts for inner in ast.walk(part)}
+    while helpers := [node for node in tree.body if id(node) not in skipped and only_for_drawing(node, tree, skipped)]:
+        skipped |= {id(inner) for node in helpers for inner in ast.walk(node)}
     for number, node in enumerate(ast.walk(tree)):
         if id(node) not in skipped:
             yield from ((number, way, what, node.lineno) for way, (what, _) in enumerate(changes(node)) if hasattr(node, "lineno"))
@@ -316,6 +326,7 @@ def main(argv=None):
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--again", type=Path, metavar="FILE", help="only the survivors of the run that wrote FILE")
+    parser.add_argument("--calls", type=Path, help="keep here which functions each test calls, for another run on the same code")
     parser.add_argument("--out", type=Path, help="a JSON file for the results")
     options = parser.parse_args(argv)
     modules = [m for m in options.modules or TESTS if (ROOT / "cost_eval" / f"{m}.py").exists()]
@@ -334,7 +345,10 @@ def main(argv=None):
         importlib.import_module(library)
     with tempfile.TemporaryDirectory() as scratch:
         folders = [workshop(Path(scratch).resolve() / str(job)) for job in range(options.jobs)]
-        known = unchanged(sorted({mutant[0] for mutant in mutants}), folders[0])
+        kept = options.calls if options.calls and options.calls.exists() else None
+        known = json.loads(kept.read_text()) if kept else unchanged(sorted({mutant[0] for mutant in mutants}), folders[0])
+        if options.calls and not kept:
+            options.calls.write_text(json.dumps(known))
         results = race(mutants, folders, known, options.minutes)
     report(results)
     if options.out:
