@@ -410,7 +410,7 @@ class ExampleCosts(LabelledTable):
         return type(self).from_array(picked, classes=self.classes, decisions=self.decisions)
 
     def mean(self, sample_weight=None) -> CostMatrix:
-        "The cost matrix of an average sample of all classes; `costs[y_true == label].mean()` is that of one class."
+        "The cost matrix of an average sample (that of one class: `costs[y_true == label].mean()`)."
         average = np.average(self.array, axis=0, weights=sample_weight)
         return CostMatrix(average, classes=self.classes, decisions=self.decisions)
 
