@@ -27,8 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Module -> the files that test it, the likeliest first; doctests count, as they are tests.
 TESTS = {
-    "core": ["test_core", "test_confusion", "test_costs", "test_labels", "test_decisions", "test_metrics", "test_intervals", "test_comparisons",
-             "test_report"],
+    "core": ["test_core", "test_labels", "test_confusion", "test_costs"],
     "confusion": ["test_confusion", "test_labels", "test_options"],
     "costs": ["test_costs", "test_labels", "test_decisions", "test_options"],
     "metrics": ["test_metrics", "test_labels", "test_options", "test_expected_cost"],
@@ -197,7 +196,7 @@ class Calls:
 
     def note(self, name):
         for code in self.now:
-            self.calls.setdefault(f"{Path(code.co_filename).stem}:{code.co_firstlineno}", []).append(name)
+            self.calls.setdefault(f"{Path(code.co_filename).stem}.{code.co_qualname}", []).append(name)
         self.now.clear()
 
     def pytest_collection_finish(self, session):
@@ -219,25 +218,31 @@ class Calls:
 
 
 class Only:
-    "A plugin of pytest: only these tests (or whole files), those that take long last."
+    "A plugin of pytest: only these tests (or whole files) and new ones, those that take long last."
 
-    def __init__(self, names, seconds):
-        self.names, self.seconds = set(names), seconds
+    def __init__(self, names, seconds, changed):
+        self.names, self.seconds, self.changed = set(names), seconds, changed
+
+    def wanted(self, test):
+        home = test.partition("::")[0]
+        return bool(self.names & {"", test, home}) or (home in self.changed and test not in self.seconds)
+
+    def limit(self):
+        return 60 + 5 * sum(seconds for test, seconds in self.seconds.items() if self.wanted(test))
 
     def pytest_collection_modifyitems(self, items):
-        if "" not in self.names:
-            items[:] = [item for item in items if self.names & {item.nodeid, item.nodeid.partition("::")[0]}]
-        items.sort(key=lambda item: self.seconds.get(item.nodeid, 0) > .3)
+        items[:] = sorted((item for item in items if self.wanted(item.nodeid)), key=lambda item: self.seconds.get(item.nodeid, 0) > .3)
 
 
 def calling(calls, module, number):
     "The tests that call the function in whose body a node is; all, if it is in none."
     tree = ast.parse(source(module))
     node = list(ast.walk(tree))[number]
-    for function in (f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)):  # the outermost first
-        if any(node is inner for statement in function.body for inner in ast.walk(statement)):
-            first = min([function.lineno, *(d.lineno for d in function.decorator_list)])
-            return calls.get(f"{module}:{first}", [])
+    for part in tree.body:
+        for function in (f for f in getattr(part, "body", []) + [part] if isinstance(f, ast.FunctionDef)):
+            if any(node is inner for statement in function.body for inner in ast.walk(statement)):
+                method = "" if function is part else f"{part.name}."
+                return calls.get(f"{module}.{method}{function.name}", [])
     return [""]
 
 
@@ -288,21 +293,21 @@ def watch():
 
 def judge(task):
     "One mutant: caught or survived. A worker has a workshop of its own."
-    (module, number, way, what, line), known, end, folders = task
+    (module, number, way, what, line), (calls, seconds, changed), end, folders = task
     if time.time() > end:
         return None
     folder = folders[multiprocessing.current_process()._identity[0] % len(folders)]
     file = folder / "cost_eval" / f"{module}.py"
     original = source(module)
     text, told = mutated(original, number, way)
-    calls, seconds = known
-    names = calling(calls, module, number)
+    only = Only(calling(calls, module, number), seconds, changed)
+    homes = {*changed, *(name.partition("::")[0] for name in only.names)}
+    files = [name for name in test_files(module, folder) if name in homes or "" in only.names]
     try:
         file.write_text(text, encoding="utf-8")
-        outcome, log = run_tests(folder, test_files(module, folder), 60 + 5 * sum(seconds.values()), lambda: Only(names, seconds))
+        outcome, log = run_tests(folder, files, only.limit(), lambda: only) if files else ("pass", "")
     finally:
         file.write_text(original, encoding="utf-8")
-    outcome = "pass" if not names else outcome
     by = next((line for line in log.splitlines() if line.startswith(("FAILED", "ERROR"))), "")
     return {"module": module, "line": line, "kind": what, "change": told, "outcome": "survived" if outcome == "pass" else "caught", "how": outcome, "by": by}
 
@@ -318,6 +323,16 @@ def unchanged(modules, folder):
     return json.loads(told.read_text())
 
 
+def what_tests_call(modules, folder, kept):
+    "The same from the file where an earlier run kept it, if there is one, and the files of tests that are newer than it."
+    if kept and kept.exists():
+        return json.loads(kept.read_text()), {f"tests/{file.name}" for file in (ROOT / "tests").glob("*.py") if file.stat().st_mtime > kept.stat().st_mtime}
+    known = unchanged(modules, folder)
+    if kept:
+        kept.write_text(json.dumps(known))
+    return known, set()
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=f"default: {' '.join(TESTS)}")
@@ -326,7 +341,7 @@ def main(argv=None):
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--again", type=Path, metavar="FILE", help="only the survivors of the run that wrote FILE")
-    parser.add_argument("--calls", type=Path, help="keep here which functions each test calls, for another run on the same code")
+    parser.add_argument("--calls", type=Path, help="keep here which functions each test calls, for the next run")
     parser.add_argument("--out", type=Path, help="a JSON file for the results")
     options = parser.parse_args(argv)
     modules = [m for m in options.modules or TESTS if (ROOT / "cost_eval" / f"{m}.py").exists()]
@@ -345,11 +360,8 @@ def main(argv=None):
         importlib.import_module(library)
     with tempfile.TemporaryDirectory() as scratch:
         folders = [workshop(Path(scratch).resolve() / str(job)) for job in range(options.jobs)]
-        kept = options.calls if options.calls and options.calls.exists() else None
-        known = json.loads(kept.read_text()) if kept else unchanged(sorted({mutant[0] for mutant in mutants}), folders[0])
-        if options.calls and not kept:
-            options.calls.write_text(json.dumps(known))
-        results = race(mutants, folders, known, options.minutes)
+        known, changed = what_tests_call(sorted({mutant[0] for mutant in mutants}), folders[0], options.calls)
+        results = race(mutants, folders, (*known, changed), options.minutes)
     report(results)
     if options.out:
         options.out.write_text(json.dumps(results, indent=1))

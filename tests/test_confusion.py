@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import confusion_matrix, roc_curve
 
 from cost_eval.confusion import BinaryCounts, ThresholdCounts, confusion_counts, joint_counts, threshold_counts
-from cost_eval.core import check_counts, optional_import
+from cost_eval.core import check_counts
 
 labelled = st.integers(1, 40).flatmap(lambda n: st.tuples(*[st.lists(st.sampled_from("abcd"), min_size=n, max_size=n)] * 3))
 scored = st.integers(0, 40).flatmap(lambda n: st.tuples(
@@ -209,10 +209,6 @@ def test_small_integer_types_do_not_run_over():
 
 def test_text_of_numpy_beside_numbers_stays_text():
     np.testing.assert_array_equal(confusion_counts([np.str_("0"), 0], [0, 0], classes=[0, "0"]), [[1, 0], [1, 0]])
-
-
-def test_missing_extra_is_named():
-    with pytest.raises(ImportError, match=r'pip install "cost_eval\[book\]"'): optional_import("surely_not_installed")
 
 
 def test_only_tables_are_added_to_tables():

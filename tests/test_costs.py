@@ -132,3 +132,47 @@ BAD = {
 def test_bad_input(case):
     call, message = BAD[case]
     with pytest.raises(ValueError, match=message): call()
+
+
+def test_labels_go_through_every_constructor():
+    kept = {"classes": ["n", "p"], "decisions": ["no", "yes"]}
+    single = ExampleCosts(fp=[1, 4], fn=[2, 3.0], tn=.5, **kept)
+    for made in (CostMatrix.binary(1, 5, **kept), CostMatrix.from_ratio(5, **kept), CostMatrix.from_weight(.3, **kept), CostMatrix.from_utilities([[1, 0], [0, 9]], **kept),
+                 CostMatrix.binary(1, 5, **kept).standardized(), single, ExampleCosts.from_array(single.array, **kept), single[[1]], single[0], single.mean()):
+        assert (made.classes, made.decisions) == (("n", "p"), ("no", "yes"))
+    assert CostMatrix.zero_one(3, classes="abc").classes == CostMatrix.inverse_prior([.2, .3, .5], classes="abc").classes == tuple("abc")
+    assert CostMatrix.inverse_prior({"a": .2, "b": .8}).classes == ("a", "b")
+    assert CostMatrix.binary(1, 5, classes=["n", "p"]).with_abstain(2, "wait").decisions == ("n", "p", "wait")
+    frame = single.mean().to_frame()
+    assert (frame.index.name, frame.columns.name, frame.loc["p", "no"]) == ("class", "decision", 2.5)
+
+
+def test_costs_of_single_examples():
+    single = ExampleCosts(fp=[1, 4], fn=[2, 3.0], tn=.5)
+    assert single.array.tolist() == [[[.5, 1], [2, 0]], [[.5, 4], [3, 0]]] and len(single) == 2
+    assert single[1].array.tolist() == [[.5, 4], [3, 0]] and single[1:].array.tolist() == [[[.5, 4], [3, 0]]]
+    assert single.mean([3, 1]).array.tolist() == [[.5, 1.75], [2.25, 0]]
+    assert ExampleCosts(fp=1, fn=5).shape == (1, 2, 2)
+    assert repr(single) == "ExampleCosts(<2 samples, 2 x 2>, classes=[0, 1], decisions=[0, 1])"
+    for call, said in ((lambda: ExampleCosts(fp=[[1]], fn=2), r"of one length or one number"), (lambda: ExampleCosts.from_array(np.ones((2, 2, 1))), "at least two decisions"),
+                       (lambda: ExampleCosts(fp=[1, np.nan, np.inf], fn=1), "sample 1;"), (lambda: losses([0], [0], single), "of 2 samples, but y_true has 1")):
+        with pytest.raises(ValueError, match=said):
+            call()
+
+
+def test_which_way_round_a_frame_is():
+    table = [[0, 1], [9, 0]]
+    for index, columns in (("predicted", None), (None, "truth")):
+        with pytest.raises(ValueError, match="its axes are named .* pass frame.T"):
+            CostMatrix.from_frame(pd.DataFrame(table).rename_axis(index=index, columns=columns))
+    with pytest.raises(ValueError, match="pass frame.T"):
+        CostMatrix.from_frame(pd.DataFrame([[0, 1, 2], [9, 0, 3]], ["a", "b"], list("xyz")).T, classes=["a", "b"])
+    some = CostMatrix.from_frame(pd.DataFrame([[0, 1, 2], [9, 0, 3]], ["a", "b"], ["a", "b", "wait"]))
+    assert (some.classes, some.decisions) == (("a", "b"), ("a", "b", "wait"))
+    for costs, said in (([[0, 1], [1, 1]], "columns swapped"), ([[1, 1], [1, 0]], "columns swapped")):
+        with pytest.raises(ValueError, match=said):
+            CostMatrix(costs).error_costs
+    assert CostMatrix([[1, 3], [9, 2]]).error_costs == (2, 7)
+    for call in (lambda: losses([0], [0], np.zeros((1, 2, 2)) + np.eye(2)), lambda: CostMatrix.inverse_prior([1.0]), lambda: CostMatrix.inverse_prior([[.5, .5]])):
+        with pytest.raises(ValueError, match="costs: one|at least two classes"):
+            call()
