@@ -375,20 +375,20 @@ _BOOTSTRAP = "Margineantu & Dietterich 2000, Table 2"
 
 
 @add_method("bcost", guarantee="none", source=_BOOTSTRAP, paired=False, smoothing=True)
-def _bcost(m, c, *, laplace=0.1, n_resamples=1000, rng=None):
+def _bcost(m, c, *, laplace=0.1, n_resamples, rng):
     "Order statistics of the smoothed bootstrap, as the paper does it for one classifier."
     p = _smooth(m, laplace)
     return _from_replicates(*_smoothed_moments(m, p, c), _mean_costs(m, p, c, n_resamples, rng))
 
 
 @add_method("bdelta_cost", guarantee="none", source=_BOOTSTRAP + ", s. 3.2", single=False, smoothing=True)
-def _bdelta_cost(m, c, *, laplace=0.0, n_resamples=1000, rng=None):
+def _bdelta_cost(m, c, *, laplace=0.0, n_resamples, rng):
     "The same for differences, where the paper finds that smoothing should be 0."
     return _bcost(m, c, laplace=laplace, n_resamples=n_resamples, rng=rng)
 
 
 @add_method("percentile", guarantee="none", source="Efron 1979")
-def _percentile(m, c, *, n_resamples=1000, rng=None):
+def _percentile(m, c, *, n_resamples, rng):
     "Order statistics of the plain bootstrap."
     return _bcost(m, c, laplace=0.0, n_resamples=n_resamples, rng=rng)
 
@@ -417,7 +417,7 @@ def _bca_fit(mean, error, ordered, acceleration):
 
 
 @add_method("bca", guarantee="none", source="Efron 1987")
-def _bca(m, c, *, n_resamples=1000, rng=None):
+def _bca(m, c, *, n_resamples, rng):
     "Bias-corrected and accelerated bootstrap; the acceleration is the skewness of the influence values."
     mean, error = _moments(m, c)
     n = m.sum(-1, keepdims=True)
@@ -448,7 +448,7 @@ def _studentised_fit(mean, error, draws, spread, limits):
 
 
 @add_method("bootstrap_t", guarantee="none", source="Efron & Tibshirani 1993, chapter 12")
-def _bootstrap_t(m, c, *, n_resamples=1000, rng=None):
+def _bootstrap_t(m, c, *, n_resamples, rng):
     "Studentised bootstrap, cut at the smallest and largest cost that is possible."
     mean, error = _moments(m, c)
     n = m.sum(-1)
@@ -466,7 +466,7 @@ def _bootstrap_t(m, c, *, n_resamples=1000, rng=None):
 #| code-fold: true
 #| code-summary: "Dirichlet"
 @add_method("dirichlet", guarantee="none", source="conjugate posterior; Berger et al. 2015", smoothing=True)
-def _dirichlet(m, c, *, prior=None, n_resamples=1000, rng=None):
+def _dirichlet(m, c, *, prior=None, n_resamples, rng):
     "Equal-tailed credible interval; the prior is one example spread over the cells unless said otherwise."
     if prior is None:
         prior = 1 / m.shape[-1]

@@ -159,3 +159,9 @@ def test_losses_are_the_counts_in_another_order():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_one_table_is_not_indexed():
+    with pytest.raises(TypeError, match="one table is not indexed"):
+        confusion_counts(Y, D)[0]
+    assert (ConfusionCounts(np.ones((3, 2, 2, 2)))[1].array == np.ones((2, 2, 2))).all()
