@@ -3,14 +3,15 @@
     python .ci/check_notebooks.py [--slow] [--jobs N] [NOTEBOOK ...]        default: all of nbs/
 
 What `nbdev_test` runs, it runs, and stores nothing. `nbdev_test` itself runs several notebooks in one process, whose settings and
-seeds leak from one to the next, and then waits minutes for idle workers that a notebook started.
+seeds leak from one to the next, and then waits minutes for idle workers that a notebook started. Where the system can fork, the
+processes begin with the libraries of others already imported, which takes seconds, and nothing of ours.
 """
 import argparse
 import contextlib
 import json
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,28 +20,37 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
+SHARED = ["nbdev.test", "nbdev.showdoc", "scipy.stats", "scipy.optimize", "pandas", "matplotlib.pyplot", "ipywidgets", "sklearn.ensemble"]
+PROCESSES = multiprocessing.get_context("forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
 
 
-def run_cells(path, slow):
-    "Run one notebook here; True if all its cells did."
+def run_cells(path, slow, log):
+    "Run one notebook in this process, a leader of its group, with its output in the file `log`; ends the process."
+    with contextlib.suppress(AttributeError):  # Windows
+        os.setsid()
+    os.chdir(NBS)
+    for stream in (1, 2):
+        os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), stream)
     from nbdev.config import get_config
     from nbdev.test import test_nb
 
     flags = (get_config(path=ROOT).tst_flags or "").split()
-    return test_nb(path, skip_flags=[] if slow else flags, force_flags=flags if slow else [], basepath=NBS)[0]
+    success = test_nb(path, skip_flags=[] if slow else flags, force_flags=flags if slow else [], basepath=NBS)[0]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(not success)  # at once: idle workers of joblib would keep an ordinary exit waiting
 
 
 def process(path, slow):
     "Run one notebook in a new process: (its file, success, seconds, its output)."
     start = time.time()
-    command = [sys.executable, __file__, "--here", str(path), *(["--slow"] if slow else [])]
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:  # a pipe would stay open as long as a worker idles
-        child = subprocess.Popen(command, cwd=NBS, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-        code = child.wait()
+    with tempfile.NamedTemporaryFile() as log:
+        child = PROCESSES.Process(target=run_cells, args=(path, slow, log.name))
+        child.start()
+        child.join()
         with contextlib.suppress(OSError, AttributeError):
             os.killpg(child.pid, signal.SIGTERM)  # the idle workers
-        log.seek(0)
-        return path, not code, time.time() - start, log.read()
+        return path, child.exitcode == 0, time.time() - start, log.read().decode(errors="replace")
 
 
 def slow_cells(path):
@@ -55,16 +65,10 @@ def main(argv=None):
     parser.add_argument("notebooks", nargs="*", metavar="NOTEBOOK")
     parser.add_argument("--slow", action="store_true", help="run the cells marked slow, too")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="notebooks at a time (default: 2)")
-    parser.add_argument("--here", action="store_true", help="run the one notebook in this process")
     options = parser.parse_args(argv)
     paths = [path if path.exists() else NBS / path for path in map(Path, options.notebooks)] or sorted(NBS.glob("[!_]*.ipynb"))
     if absent := [str(path) for path in paths if not path.exists()]:
         parser.error(f"no such notebook: {', '.join(absent)}")
-    if options.here:
-        success = run_cells(paths[0], options.slow)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(not success)  # at once: idle workers of joblib would keep an ordinary exit waiting
     return run_all([path.resolve() for path in paths], options)
 
 
@@ -72,6 +76,8 @@ def run_all(paths, options):
     "The longest first (reproductions, then by size), so that both cores end together."
     order = sorted(paths, key=lambda path: ("_reproduced" not in path.name, -path.stat().st_size))
     failed = []
+    if PROCESSES.get_start_method() == "forkserver":
+        PROCESSES.set_forkserver_preload(SHARED)
     with ThreadPoolExecutor(options.jobs) as pool:
         running = [pool.submit(process, path, options.slow) for path in order]
         for number, future in enumerate(as_completed(running), 1):

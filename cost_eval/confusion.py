@@ -224,17 +224,19 @@ def _encode(y_true, decisions: dict, classes, decision_labels) -> tuple[list, tu
         classes = classes.classes
     y = check_1d(y_true, "y_true")
     arrays = {name: check_1d(values, name, len(y)) for name, values in decisions.items()}
-    if classes is None:
-        classes = seen_labels(y, *(arrays.values() if decision_labels is None else ()))
+    seen, shared = classes is None, decision_labels is None
+    if seen:
+        classes = seen_labels(y, *(arrays.values() if shared else ()))
     else:
         classes = label_list(classes, "classes")
     argument = "decision_labels"
-    if decision_labels is None:
+    if shared:
         argument = "classes (or name the decisions with decision_labels)"
         decision_labels = classes
     decision_labels = label_list(decision_labels, "decision_labels")
-    codes = [encode(y, classes, "y_true", "classes")]
-    codes += [encode(values, decision_labels, name, argument) for name, values in arrays.items()]
+    codes = [encode(y, classes, "y_true", "classes", seen=seen)]
+    for name, values in arrays.items():
+        codes.append(encode(values, decision_labels, name, argument, seen=seen and shared))
     return codes, (tuple(classes), tuple(decision_labels))
 
 

@@ -278,11 +278,13 @@ def offsets(values: np.ndarray, low: int) -> np.ndarray:
     return values.astype(np.int64) - low
 
 # %% ../nbs/00_core.ipynb #b25680fa
-def encode(values: np.ndarray, labels: list, name: str, argument: str) -> np.ndarray:
-    "Position of each value in `labels`; `ValueError` naming the first value that is not there."
+def encode(values: np.ndarray, labels: list, name: str, argument: str, *, seen: bool = False) -> np.ndarray:
+    """Position of each value in `labels`; `ValueError` naming the first value that is not there. `seen`
+    says that the labels are those that `seen_labels` found, so that none can be missing.
+    """
     integers = all(isinstance(label, (int, np.integer)) for label in labels)
     if values.dtype.kind in "biu" and values.size and integers:
-        codes = integer_codes(values, [int(label) for label in labels])
+        codes = integer_codes(values, [int(label) for label in labels], seen)
         if codes is not None:
             return codes
     position = {label: i for i, label in enumerate(labels)}
@@ -296,13 +298,13 @@ def encode(values: np.ndarray, labels: list, name: str, argument: str) -> np.nda
     return codes
 
 
-def integer_codes(values: np.ndarray, labels: list[int]) -> np.ndarray | None:
+def integer_codes(values: np.ndarray, labels: list[int], seen: bool = False) -> np.ndarray | None:
     """Positions of integers among integer labels by look-up; None where they do not fit a table or are
     unknown.
     """
     if values.dtype == bool:
         values = values.view(np.uint8)
-    low, high = int(values.min()), int(values.max())
+    low, high = (labels[0], labels[-1]) if seen else (int(values.min()), int(values.max()))
     if labels == list(range(len(labels))) and 0 <= low and high < len(labels):
         return values
     smallest, largest = min(labels), max(labels)
