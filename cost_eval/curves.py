@@ -494,8 +494,7 @@ def outperformance_curve_auc(
 
 # %% ../nbs/51_curves.ipynb #9301ffbf
 def _tail_integrals(z):
-    "Matrix of g -> t times the integral of g(s) / s^2 from s = t to 1, with t = expit(z), for values on"
-    "the grid."
+    "Matrix of g -> t times the integral of g(s) / s^2 from s = t = expit(z) to 1, for values on the grid."
     n, h = len(z), z[1] - z[0]
     s, weights = np.polynomial.legendre.leggauss(8)
     s, weights = (s + 1) / 2, weights / 2 * h
@@ -512,8 +511,7 @@ def _tail_integrals(z):
 
 
 def _solve_point_table(reach=16.0, step=0.25, refine=2, tolerance=1e-8, max_iterations=200) -> np.ndarray:
-    "G at log odds from -reach to reach (rows: FPR, columns: recall), solved on a grid `refine` times as"
-    "fine."
+    "G at log odds from -reach to reach (rows: FPR, columns: recall); the grid is `refine` times as fine."
     z = np.linspace(-reach, reach, 2 * round(reach / step) * refine + 1)
     t, to_the_end = expit(z), _tail_integrals(z)
     one_point = np.outer(t, 1 - t)

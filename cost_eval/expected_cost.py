@@ -193,8 +193,7 @@ _APPLICATIONS = {"model A": [[90, 210, 600], [60, 30, 10]], "model B": [[20, 180
 
 
 def _draw_loan(axes):
-    "Artists of the loan figure: three cost lines with their regions on the first of two Axes, bars on the"
-    "second."
+    "Artists of the loan figure: three cost lines with their regions on one of two Axes, bars on the other."
     lines, bars = axes
     names = loan_costs().decisions
     areas = [lines.axvspan(0, 0, color=COLORS[j], alpha=0.15, linewidth=0) for j in range(3)]

@@ -270,8 +270,7 @@ def _range(metric: Metric, pi, arguments: dict, line) -> tuple:
 
 # %% ../nbs/50_outperformance.ipynb #bb32a7ae
 def _solve(good, shape, steps=48):
-    "Where a monotone condition, true at 0, ends on [0, 1]: bisection for arrays of `shape`; 1 if it never"
-    "ends."
+    "Where a monotone condition, true at 0, ends on [0, 1], by bisection for arrays of `shape`; 1: nowhere."
     low, width = np.zeros(shape), 1.0
     for _ in range(steps):
         width /= 2

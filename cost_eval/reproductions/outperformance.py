@@ -524,8 +524,7 @@ def _score_item(item, mutant):
 
 
 def _interchanged(ours, paper) -> dict:
-    "The two cells of Table 7 whose numbers fit each other's place and not their own: cell -> other, its"
-    "score."
+    "The two cells of Table 7 whose numbers fit each other's place, not their own: cell -> other, its score."
     first, second = "Loan Low-income/OPS(Precision)", "Loan Risky/OPS(Precision)"
     value = dict(zip(paper["cell"], paper["published"]))
     fits = lambda a, b: abs(np.mean(ours[a]) - value[b]) < 0.005
