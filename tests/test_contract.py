@@ -3,7 +3,9 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
 
+import numpy as np
 import pytest
 
 import cost_eval
@@ -222,3 +224,23 @@ def test_what_is_exported_exists(module):
     names = load(module).__all__
     assert len(set(names)) == len(names) and all(hasattr(load(module), name) for name in names)
     assert not [name for name in names if inspect.ismodule(getattr(load(module), name))], "libraries are not ours to export"
+
+
+def documented_defaults(thing):
+    "(name, default as the signature has it, as the docstring has it) of the parameters whose default the docstring tells."
+    part = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", inspect.getdoc(thing) or "", re.M | re.S)
+    heads = re.findall(r"^(\S[^:\n]*) : .*?\bdefault:? (.*)$", part[1] if part else "", re.M)
+    said = {name.strip("*"): text for names, text in heads for name in names.split(", ")}
+    parameters = inspect.signature(thing).parameters.values()
+    return [(p.name, p.default, said[p.name]) for p in parameters if p.name in said and p.default is not None and " and " not in said[p.name]]
+
+
+@pytest.mark.parametrize("module", modules())
+def test_documented_defaults_are_those_of_the_signature(module):
+    found = [thing for name in load(module).__all__ if callable(thing := getattr(load(module), name)) and getattr(thing, "__module__", "") == f"cost_eval.{module}"]
+    found += [member for thing in found if inspect.isclass(thing) for name in vars(thing) if name[0] != "_" and inspect.isroutine(member := getattr(thing, name))]
+    for thing in found:
+        for name, given, said in documented_defaults(thing):
+            number = re.fullmatch(r"[\d,]*\.?\d*(e\d+)?", said)
+            wanted = np.nan if said == "nan" else ast.literal_eval(said.replace(",", "") if number else said)
+            assert given == wanted or given is wanted or (given != given and wanted != wanted), f"{thing.__qualname__}: {name}"
