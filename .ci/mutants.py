@@ -239,7 +239,7 @@ def calling(calls, module, number):
     tree = ast.parse(source(module))
     node = list(ast.walk(tree))[number]
     for part in tree.body:
-        for function in (f for f in getattr(part, "body", []) + [part] if isinstance(f, ast.FunctionDef)):
+        for function in (f for f in (part.body if isinstance(part, ast.ClassDef) else [part]) if isinstance(f, ast.FunctionDef)):
             if any(node is inner for statement in function.body for inner in ast.walk(statement)):
                 method = "" if function is part else f"{part.name}."
                 return calls.get(f"{module}.{method}{function.name}", [])

@@ -226,3 +226,20 @@ def test_integer_scores_that_a_float_cannot_tell_apart_are_refused():
     for score in (2**53 + 2, -(2**53) - 2):
         with pytest.raises(ValueError, match="would be rounded and tie"):
             threshold_counts([0, 1], np.array([0, score]))
+
+
+def test_counts_as_frames():
+    curve = threshold_counts([0, 1, 1], [.1, .4, .3])
+    frame = curve.to_frame()
+    assert list(frame.columns) == ["threshold", "tp", "fp", "fn", "tn"] and frame["threshold"].tolist() == [np.inf, .4, .3, .1]
+    np.testing.assert_array_equal(frame[["tn", "fp", "fn", "tp"]], [[1, 0, 2, 0], [1, 0, 1, 1], [1, 0, 0, 2], [0, 1, 0, 2]])
+    assert frame.drop(columns="threshold").equals(curve.counts.to_frame())
+    assert BinaryCounts(1, 2, 3, 4).to_frame().to_dict("records") == [{"tp": 1, "fp": 2, "fn": 3, "tn": 4}]
+
+
+def test_binary_counts_add_up_and_nothing_else():
+    one = BinaryCounts([1, 2], 3, 4, 5)
+    assert one + one == BinaryCounts([2, 4], 6, 8, 10) and sum([one, one]) == one + one
+    for other in (1, .5, np.eye(2)):
+        with pytest.raises(TypeError):
+            one + other

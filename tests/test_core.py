@@ -412,3 +412,10 @@ def test_extras_are_named():
     assert core.optional_import("math", extra="book").pi == np.pi
     with pytest.raises(ImportError, match=r'^nowhere is needed for this: pip install "cost_eval\[scale\]"$'):
         core.optional_import("nowhere.at.all", extra="scale")
+
+
+def test_confidence_is_a_share():
+    assert core.check_confidence(.9) == .9
+    for level in (0, 1, 95, [.9], np.nan):
+        with pytest.raises(ValueError, match="confidence: .*(95 % is .95|one number)"):
+            core.check_confidence(level)
