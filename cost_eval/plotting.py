@@ -268,17 +268,20 @@ def _words(figure) -> str:
     return "; ".join(parts)
 
 
+def _light(svg) -> str:
+    "A drawing of matplotlib's without what no eye needs: remarks, the origin, digits after the second, ends of lines."
+    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
+    places = r'(?<= d=")[^"]*|(?<= points=")[^"]*|(?<= [xy]=")[^"]*|translate\([^)]*'
+    svg = re.sub(places, lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), svg)
+    return re.sub(r"\s+", " ", svg)
+
+
 def _svg(figure) -> str:
-    "A figure as SVG text, without what no eye needs: names of groups, and digits after the second."
+    "A figure as SVG text, light, without the names of its groups."
     rc_context, buffer = optional_import("matplotlib", extra="book").rc_context, io.StringIO()
     with rc_context({"svg.hashsalt": "cost_eval", "svg.fonttype": "path"}):  # savefig would draw twice
         figure.canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
-    svg = buffer.getvalue()
-    svg = re.sub(
-        r'<!--.*?-->|<metadata>.*?</metadata>|(?<=<g) id="[^"]*"', "", svg[svg.index("<svg") :], flags=re.S
-    )
-    places = r'(?<= d=")[^"]*|(?<= [xy]=")[^"]*|translate\([^)]*'
-    svg = re.sub(places, lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), svg)
+    svg = re.sub(r'(?<=<g) id="[^"]*"', "", _light(buffer.getvalue()))
     svg = re.sub(r'((?:#|id=")[mp][0-9a-f]{4})[0-9a-f]{6}\b', r"\1", svg.replace("DejaVuSans", "D"))
     svg = re.sub(
         r'(<use href="[^"]*") transform="translate\(([-\d.]+) 0\)"',
@@ -286,7 +289,7 @@ def _svg(figure) -> str:
         svg.replace("xlink:href", "href"),
     )
     title = f"><title>{html.escape(_words(figure), quote=False)}</title>"
-    return re.sub(r"\s+", " ", svg.replace('"', "'")).replace(">", title, 1)
+    return svg.replace('"', "'").replace(">", title, 1)
 
 # %% ../nbs/05_plotting.ipynb #3eaf5152
 def slider(label, value, low, high, step, *, log=False):

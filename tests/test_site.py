@@ -188,7 +188,10 @@ def test_faults_of_pages_are_found(tmp_path, monkeypatch):
 
 
 def test_outputs_are_made_light_and_tables_typeset():
-    assert reading.light('<?xml?>\n<!-- x --><svg>\n<metadata>y</metadata> <path d="M 1.23456 7.8"/>\n</svg>') == '<svg> <path d="M 1.23 7.8"/> </svg>'
+    svg = '<?xml?>\n<!-- x --><svg>\n<metadata>y</metadata> <path d="M 1.23456 7.8"/>\n<g style="fill: #{}" transform=""/></svg>'
+    assert reading.drawn(svg.format("3f90da")) == '<svg> <path d="M 1.23 7.8"/> <g style="fill: #3478b6" transform=""/></svg>', "words beside lines are dark enough"
+    assert all(reading.dark_enough(colour) == colour for colour in ("ffffff", "000000", "832db6"))
+    assert reading.typeset("<td>a sentence that is longer than a number</td><td>12</td>").count("words") == 1
     assert reading.typeset("<p>$5 and $6</p><td>$a_1$ of `f`</td>") == \
         '<p>$5 and $6</p><td><span class="math notranslate nohighlight">\\(a_1\\)</span> of <code>f</code></td>'
 
@@ -206,6 +209,9 @@ def test_cells_are_shown_as_story_and_checks():
     assert seen(alone) == [line("checked: 1 assertion", alone["source"])]
     assert seen(alone, code("y + 1")) == ["y = f()", line("checked: 1 assertion", "for i in y:\n    assert i")]
     assert seen(code("def helper():\n    return 1")) == [line("Code: helper", "def helper():\n    return 1")]
+    folds = [code(line(word, text)) for word, text in (("Imports", "import a"), ("Imports", "import b"), ("checked: 1 assertion", "assert a"))]
+    assert [c["source"] for c in reading.one_line(folds)] == [line("Imports; checked: 1 assertion", "import a\n\nimport b\n\nassert a")]
+    assert reading.one_line([folds[0], code("a"), folds[1]]) == [folds[0], code("a"), folds[1]]
     for same in (code("plot()", "x"), code("%%time\nassert 1"), code("#| echo: false\nassert 1"), dict(cell_type="markdown", source="assert")):
         assert reading.folded(same, []) == [same]
 
@@ -341,7 +347,6 @@ def test_broken_references_fail_the_build(toy):
     assert done.stderr.count("10_first.ipynb, cell cell") == len(BROKEN)
 
 
-@sphinx_only
 @sphinx_only
 def test_a_cell_that_fails_is_named(toy):
     done = build_site(toy(("code", "#| default_exp first"), ("code", "#| export\ndef f():\n    return 1\n\n1 / 0")))

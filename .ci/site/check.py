@@ -245,7 +245,7 @@ TRIM = """() => {
 
 AXE = """async (scheme) => {
     const rules = scheme === 'dark' ? { type: 'rule', values: ['color-contrast', 'link-in-text-block'] }
-        : { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] };
+        : { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] };
     const found = await axe.run({ exclude: [['mjx-container']] }, { resultTypes: ['violations'], preload: false, runOnly: rules });
     return found.violations.filter(v => ['serious', 'critical'].includes(v.impact))
         .map(v => ({ id: v.id, impact: v.impact, count: v.nodes.length, where: v.nodes.slice(0, 4).map(n => n.target.join(' ') + ': ' + n.html.slice(0, 90)

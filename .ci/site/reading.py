@@ -23,7 +23,7 @@ IMPORTS = (ast.Import, ast.ImportFrom)
 def reading_view(nb, module=None, source_url=""):
     "The notebook as it is read."
     cells = [piece for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
-    nb["cells"] = gathered(cells, module, source_url)
+    nb["cells"] = one_line(gathered(cells, module, source_url))
     return nb
 
 
@@ -68,6 +68,32 @@ def fold(cell, summary):
     "The cell behind one line."
     lines = [line for line in source(cell).splitlines() if not re.match(r"#\|\s*code-(fold|summary):", line)]
     return {**cell, "source": "\n".join(["#| code-fold: true", f'#| code-summary: "{summary}"', *lines])}
+
+
+def one_line(cells):
+    "Folds that follow each other become one: a single line to pass over on the way to what they lead to."
+    out, before = [], None
+    for cell in cells:
+        summary = bare_fold(cell)
+        if summary and before and source(cell):
+            joined = "; ".join(dict.fromkeys(f"{before}; {summary}".split("; ")))
+            code = f"{split_options(source(out[-1]))[1]}\n\n{split_options(source(cell))[1]}"
+            out[-1], summary = fold({**out[-1], "source": code}, joined), joined
+        elif not is_blank(cell) or not before:
+            out.append(cell)
+        before = summary if not is_blank(cell) else before
+    return out
+
+
+def bare_fold(cell):
+    "The line of a folded cell that shows nothing, or None."
+    if cell["cell_type"] != "code" or cell.get("outputs") or is_private(cell):
+        return None
+    try:
+        options = split_options(source(cell))[0]
+    except translate.Problem:
+        return None
+    return (options.get("code-summary") or "Show code") if options.get("code-fold") and not {"label", "echo", "include"} & set(options) else None
 
 
 def statements(code):
@@ -179,7 +205,7 @@ def prepare(project):
         reading_view(nb, name, project.blob_url + file if module else "")
         nb["metadata"].pop("widgets", None)  # nbdev's own run made it; our widgets are HTML
         for data in [output["data"] for cell in nb["cells"] for output in cell.get("outputs", []) if "data" in output]:
-            for kind, better in (("image/svg+xml", light), ("text/html", typeset)):
+            for kind, better in (("image/svg+xml", drawn), ("text/html", typeset)):
                 if kind in data:
                     data[kind] = better(data[kind] if isinstance(data[kind], str) else "".join(data[kind]))
         path.write_text(json.dumps(nb, indent=1), encoding="utf-8")
@@ -198,19 +224,27 @@ def prepare(project):
 NOT_FOUND = "The page may have moved: try the search, or begin at the [first page](index.ipynb)."
 
 
-def light(svg):
-    "A drawing of matplotlib's without what no eye sees: remarks, the origin, digits after the second, ends of lines."
-    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg[svg.index("<svg"):], flags=re.S)
-    numbers = r'(?<= d=")[^"]*|(?<= points=")[^"]*|(?<=translate\()[^)]*|(?<= [xy]=")[^"]*'
-    svg = re.sub(numbers, lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), svg)
-    return re.sub(r"\s*\n\s*", " ", svg)
+def drawn(svg):
+    "A drawing as a page carries it: light, and with the words beside its lines dark enough to read on white (contrast 4.5)."
+    from cost_eval.plotting import _light
+    return re.sub(r'(?<=<g style="fill: #)[0-9a-f]{6}(?=[^"]*" transform)', lambda found: dark_enough(found[0]), _light(svg))
+
+
+def dark_enough(colour):
+    "The colour, darker if need be; white and nearly white words stand on dark ground and stay."
+    part = [int(colour[k:k + 2], 16) / 255 for k in (0, 2, 4)]
+    contrast = lambda: 1.05 / (.05 + sum(w * (c / 12.92 if c <= .04045 else ((c + .055) / 1.055) ** 2.4) for w, c in zip((.2126, .7152, .0722), part)))
+    while 1.5 < contrast() < 4.5:
+        part = [.97 * c for c in part]
+    return "".join(f"{round(255 * c):02x}" for c in part)
 
 
 def typeset(page):
-    "The mathematics and the code that stand as text in the cells of a table."
+    "The mathematics and the code that stand as text in the cells of a table; cells that hold a sentence are marked."
     def words(found):
         text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", found[0])
         return re.sub(r"\$(?=\S)([^$<]+)(?<=\S)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text)
+    page = re.sub(r"<td>(?=[^<]{28})(?=[^<]*[a-z] [^<]*[a-z])", '<td class="words">', page)
     return re.sub(r"(?<=<t[dh])[^<]*>[^<]*|(?<=<caption)[^<]*>[^<]*", words, page)
 
 
@@ -248,7 +282,8 @@ def scoreboard(project):
     board = stored_board()
     parts = ["---\ntitle: Scoreboard\ndescription: Every table and figure of the five papers, recomputed, and what came out.\n---\n",
              "This is the committed board: the full budget, with all the data. The rules are in [Reproductions](91_reproduce.ipynb), what the "
-             "papers' own inputs refute in the [errata](93_errata.ipynb).\n", scoreboard(board, "markdown")]
+             "papers' own inputs refute in the [errata](93_errata.ipynb).\n",
+             f"::: {{.compact}}\n\n{scoreboard(board, 'markdown')}\n\n:::\n"]
     if project.board():
         import pandas as pd
         mine = pd.read_csv(project.board(), keep_default_na=False)

@@ -2,7 +2,7 @@
 // its column is set a little smaller. Pictures of several panels get a name, for narrow screens.
 (() => {
   "use strict";
-  const WIDE = ":is(article, main) :is(table, pre, .math, mjx-container, .cell_output, .cell-output-display, .pst-scrollable-table-container, .ce-widget figure)";
+  const WIDE = ":is(article, main) :is(table, pre, figure, .math, mjx-container, .cell_output, .cell-output-display, .pst-scrollable-table-container)";
   const mark = () => document.querySelectorAll(WIDE).forEach((e) => {
     const wide = e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1;
     const scrolls = wide && ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
