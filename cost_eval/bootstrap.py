@@ -514,6 +514,15 @@ def _lattice(p, v, n):
 # %% ../nbs/20_bootstrap.ipynb #1c1156f7
 #| code-fold: true
 #| code-summary: "Exact bootstrap: the Fourier transform"
+def _characteristic(p, x, n):
+    "Fourier transform, by definition, of sums of n (L, S) draws of x (L, S, C), in steps, from p."
+    turn, power = -2j * np.pi * np.arange(_LATTICE // 2 + 1) / _LATTICE, 1.0
+    for s in range(p.shape[1]):
+        one = sum(p[:, s, cell, None] * np.exp(turn * x[:, s, cell, None]) for cell in range(p.shape[2]))
+        power = power * one ** n[:, s, None]
+    return power
+
+
 def _bootstrap_distribution(p, v, n):
     """Sums of n (L, S) draws of values v (L, S, C) from p (L, S, C): the smallest (L,), the step (L,) from
     one to the next, and their probabilities (L, points).
@@ -534,8 +543,13 @@ def _bootstrap_distribution(p, v, n):
             (rows * _LATTICE + (below + 1) % _LATTICE).ravel(), (weight * part[:, s]).ravel(), L * _LATTICE
         )
         power = power * np.fft.rfft(one.reshape(L, -1)) ** n[:, s, None]
+    mean = (p * (k + part)).sum(-1)
+    variance = (n * (p * (k + part - mean[..., None]) ** 2).sum(-1)).sum(-1)
+    blurred = (n * (p * part * (1 - part)).sum(-1)).sum(-1) > 1e-4 * variance  # by costs between two points
+    if blurred.any():
+        power[blurred] = _characteristic(p[blurred], (k + part)[blurred], n[blurred])
     mass = np.maximum(np.fft.irfft(power, _LATTICE), 0)
-    centre = (n * (p * (k + part)).sum(-1)).sum(-1)
+    centre = (n * mean).sum(-1)
     first = np.where(complete, 0, np.maximum(np.rint(centre).astype(np.int64) - _LATTICE // 2, 0))
     mass = np.take_along_axis(mass, (first[:, None] + np.arange(_LATTICE)) % _LATTICE, -1)
     return (n * least[..., 0]).sum(-1) + first * step, step, mass / mass.sum(-1, keepdims=True)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.optimize import brentq, minimize
 from scipy.special import logsumexp, xlogy
-from scipy.stats import beta, binom, chi2, dirichlet, fisher_exact, norm
+from scipy.stats import beta, binom, chi2, dirichlet, fisher_exact, multinomial, norm
 
 from cost_eval import bootstrap as bs
 
@@ -163,6 +163,32 @@ def test_exact_bootstrap_is_the_limit_of_bcost(laplace):
     drawn = bs.bcost(COUNTS, COSTS, laplace=laplace, n_resamples=40_000, rng=0)
     assert_allclose(ends(exact), ends(drawn), atol=.06 * exact.standard_error)
     assert_allclose([exact.mean, exact.standard_error], [drawn.mean, drawn.standard_error])
+
+
+@pytest.mark.parametrize("S", [1, 2])
+def test_a_large_lattice_spans_what_bernstein_allows(S):
+    "Beyond the reach R of the lattice there is no more than exp(-20) on either side: R^2 / 2 / (V + w R / 3) = 20."
+    n, p, v = 10**6 * np.arange(1, S + 1), np.array([[.9, .07, .03], [.5, .1, .4]])[:S], np.array([[0, np.pi, 50], [3, np.e, -40]])[:S]
+    step, complete = bs._lattice(p[None], v[None], n[None])
+    reach, variance = step[0] * (2**16 - 2) / 2, sum(w @ multinomial(k, q).cov() @ w for k, q, w in zip(n, p, v))
+    assert not complete[0] and reach**2 / 2 / (variance + np.ptp(v, 1).max() * reach / 3) == pytest.approx(20)
+
+
+@pytest.mark.parametrize("priors", [None, [.7, .3]])
+@pytest.mark.parametrize("size", [10**5, 10**6, 10**9])
+def test_exact_bootstrap_of_a_large_test_set_is_normal_with_a_bend(size, priors):
+    "Cornish and Fisher's quantiles, with the skewness of the sum. (A billion costs put on a lattice would add to its variance.)"
+    counts, costs = np.array([[60, 20], [3, 17]]) * (size // 100), np.array([[0, np.pi], [40, 1]])
+    n = np.array([counts.sum()]) if priors is None else counts.sum(1)
+    p, v = counts / n.sum() if priors is None else counts / n[:, None], costs if priors is None else costs * np.array(priors)[:, None]
+    p, v = (a.reshape(len(n), -1) for a in (p, v))
+    mean = (p * v).sum(1)
+    second, third = ((p * (v - mean[:, None])**k).sum(1) for k in (2, 3))
+    error, skew = np.sqrt((second / n).sum()), (third / n**2).sum() / (second / n).sum()**1.5
+    found = bs.interval(counts, costs, method="exact_bootstrap", priors=priors, confidence=.9)
+    z = norm.ppf([.05, .95])
+    assert_allclose((ends(found) - mean.sum()) / error, z + skew * (z**2 - 1) / 6, atol=5e-4)
+    assert (z**2 - 1)[0] * skew > (1e-3 if size < 10**8 else 1e-5)
 
 
 # ---- Dirichlet
