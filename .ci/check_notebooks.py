@@ -8,20 +8,19 @@ processes begin with the libraries of others already imported, which takes secon
 """
 import argparse
 import contextlib
+import importlib
 import json
-import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
 SHARED = ["nbdev.test", "nbdev.showdoc", "scipy.stats", "scipy.optimize", "pandas", "matplotlib.pyplot", "ipywidgets", "sklearn.ensemble"]
-PROCESSES = multiprocessing.get_context("forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
 
 
 def run_cells(path, slow, log):
@@ -41,16 +40,26 @@ def run_cells(path, slow, log):
     os._exit(not success)  # at once: idle workers of joblib would keep an ordinary exit waiting
 
 
-def process(path, slow):
-    "Run one notebook in a new process: (its file, success, seconds, its output)."
-    start = time.time()
-    with tempfile.NamedTemporaryFile() as log:
-        child = PROCESSES.Process(target=run_cells, args=(path, slow, log.name))
-        child.start()
-        child.join()
-        with contextlib.suppress(OSError, AttributeError):
-            os.killpg(child.pid, signal.SIGTERM)  # the idle workers
-        return path, child.exitcode == 0, time.time() - start, log.read().decode(errors="replace")
+def processes(paths, slow, jobs):
+    "Run each notebook in a new process, `jobs` at a time: (its file, success, seconds, its output) as they end."
+    context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
+    if context.get_start_method() == "fork":
+        for name in SHARED:
+            importlib.import_module(name)
+    waiting, running = list(paths), {}
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            log, path = tempfile.NamedTemporaryFile(), waiting.pop(0)
+            child = context.Process(target=run_cells, args=(path, slow, log.name))
+            child.start()
+            running[child.sentinel] = child, path, log, time.time()
+        for sentinel in multiprocessing.connection.wait(running):
+            child, path, log, start = running.pop(sentinel)
+            child.join()
+            with contextlib.suppress(OSError, AttributeError):
+                os.killpg(child.pid, signal.SIGTERM)  # the idle workers
+            with log:
+                yield path, child.exitcode == 0, time.time() - start, log.read().decode(errors="replace")
 
 
 def slow_cells(path):
@@ -76,16 +85,11 @@ def run_all(paths, options):
     "The longest first (reproductions, then by size), so that both cores end together."
     order = sorted(paths, key=lambda path: ("_reproduced" not in path.name, -path.stat().st_size))
     failed = []
-    if PROCESSES.get_start_method() == "forkserver":
-        PROCESSES.set_forkserver_preload(SHARED)
-    with ThreadPoolExecutor(options.jobs) as pool:
-        running = [pool.submit(process, path, options.slow) for path in order]
-        for number, future in enumerate(as_completed(running), 1):
-            path, success, seconds, text = future.result()
-            print(f"[{number}/{len(paths)}] {path.name}: {'ok' if success else 'FAILED'}, {seconds:.1f} s", flush=True)
-            if not success:
-                failed.append(path.name)
-                print(text, flush=True)
+    for number, (path, success, seconds, text) in enumerate(processes(order, options.slow, options.jobs), 1):
+        print(f"[{number}/{len(paths)}] {path.name}: {'ok' if success else 'FAILED'}, {seconds:.1f} s", flush=True)
+        if not success:
+            failed.append(path.name)
+            print(text, flush=True)
     if not options.slow:
         for path in paths:
             if count := slow_cells(path):

@@ -29,13 +29,12 @@ def pytest_configure(config):
 LONG = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale")  # begun first, so that both workers end together
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.stem not in LONG)
-    owed = ROOT / "tests" / "owed.txt"  # what is being rebuilt and not there yet, one test a line
-    names = set(owed.read_text(encoding="utf-8").splitlines()) if owed.exists() else set()
     for item in items:
-        if item.nodeid in names:
-            item.add_marker(pytest.mark.xfail(reason="owed"))
+        if "results" in item.fixturenames:  # a paper's items, run once a process: so in one process only
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     if not FULL:
         for item in items:
             if item.get_closest_marker("slow"):

@@ -299,7 +299,7 @@ def as_far_as_the_widget(stem):
 
 MADE = [stem for stem, widget in WIDGETS.items() if widget.made]
 NOTEBOOKS = {"chapters": MADE} | {stem: [stem] for stem, widget in WIDGETS.items() if not widget.made}
-SLOW = ("05_plotting", "63_hand_over")  # an example, and a chapter with much before its widget
+SLOW = ("01_confusion", "03_metrics", "05_plotting", "63_hand_over")  # each needs a kernel and a page of its own
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in NOTEBOOKS])
