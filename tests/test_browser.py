@@ -69,3 +69,17 @@ def test_folded_code_opens(browser, site):
         assert not fold.locator("pre").is_visible()
         fold.locator("summary").click()
         assert fold.locator("pre").is_visible()
+
+
+def test_a_chapter_prints_clean(browser, site):
+    "White paper also where the page is dark; the story and its solutions, without what one clicks on."
+    with opened(browser, f"{site}/confusion.html", scheme="dark") as page:
+        page.emulate_media(media="print", color_scheme="dark")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate("document.documentElement.dataset.theme") == "light"
+        for hidden in (".bd-sidebar-primary", ".bd-header-article", ".prev-next-footer", "article details.hide", ".defined"):
+            assert not page.locator(hidden).first.is_visible(), hidden
+        solution = page.locator("details.admonition").first
+        assert solution.get_attribute("open") is None and solution.locator("p").last.bounding_box()["height"] > 10
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"

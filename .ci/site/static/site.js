@@ -25,4 +25,8 @@
     soon = setTimeout(() => { shrink(); mark(); }, 200);
   });
   document.addEventListener("toggle", mark, true);  // a fold that opens
+  const page = document.documentElement.dataset;
+  let theme;
+  addEventListener("beforeprint", () => { theme = page.theme; if (theme) page.theme = "light"; });  // paper is white
+  addEventListener("afterprint", () => { if (theme) page.theme = theme; });
 })();
