@@ -1209,12 +1209,11 @@ def _inverted(fit, shape):
         ends = fit.ends(tail)
         return (ends[0] > 0) | (ends[1] < 0)
 
-    never, always = ~out(np.exp(high)), out(np.exp(low))
     for _ in range(50):
         half = (low + high) / 2
         rejected = out(np.exp(half))
         low, high = np.where(rejected, low, half), np.where(rejected, half, high)
-    return np.where(never, 1.0, np.where(always, 2 * least, np.minimum(2 * np.exp(high), 1)))
+    return np.minimum(2 * np.exp(high), 1)
 
 
 def _rejected_if_impossible(problem, confidence):
@@ -1661,9 +1660,9 @@ def _drawn_tables(table, weight, stratified, laplace, n_resamples, rng):
             raise ValueError("counts: all are 0, so there is no test set")
         p = _smooth(table.ravel(), laplace)
         return rng.multinomial(table.sum(), p, n_resamples).reshape(-1, *shape), table
-    needed = size > 0 if weight is None else weight > 0
-    if (needed & (size == 0)).any():
-        raise ValueError(f"counts: class {np.argmax(needed & (size == 0))} has no example, but a prior")
+    missing = np.zeros(len(size), bool) if weight is None else (weight > 0) & (size == 0)
+    if missing.any():
+        raise ValueError(f"counts: class {missing.argmax()} has no example, but a prior")
     p = np.where(size[:, None] + laplace > 0, table + _check_laplace(laplace), 1.0)
     p = p / p.sum(1, keepdims=True)
     drawn = rng.multinomial(size, p, (n_resamples, len(size)))

@@ -656,7 +656,7 @@ def _averaged(c: BinaryCounts, cost_ratios, average, weights, classes) -> np.nda
     if average != "harmonic":
         return plain((w * each).sum(-1) / w.sum(-1))
     inverse = np.where(each == 0, np.inf, np.asarray(ratio(1, each)))
-    return plain(w.sum(-1) / np.where(w > 0, w * np.where(w > 0, inverse, 1), 0).sum(-1))
+    return plain(w.sum(-1) / (w * np.where(w > 0, inverse, 1)).sum(-1))
 
 # %% ../nbs/30_cost_score.ipynb #3c292144
 def multiclass_cost_score(counts, cost_ratios, *, average: str | None = "macro", weights=None) -> np.ndarray:

@@ -141,9 +141,9 @@ def test_identical_models_get_a_point_and_a_note():
 
 def test_too_few_replicates_for_the_level():
     y, votes = a_set()
-    with pytest.warns(UserWarning, match="99 or more"):
+    with pytest.warns(UserWarning, match="99 or more") as caught:
         found = cp.simultaneous_differences(y, votes, BILL, confidence=.99, n_resamples=50, rng=0)
-    assert np.isinf(found.high).all() and not found.rejects.any() and "99 or more" in found.notes[0]
+    assert np.isinf(found.high).all() and not found.rejects.any() and "99 or more" in found.notes[0] and caught[0].filename == __file__
     y, votes = np.array([0, 1] * 20), np.array([[0, 1] * 20] * 2)
     with pytest.warns(UserWarning):
         assert cp.simultaneous_differences(y, votes, BILL, confidence=.99, n_resamples=50).low.tolist() == [0]

@@ -176,3 +176,9 @@ def test_which_way_round_a_frame_is():
     for call in (lambda: losses([0], [0], np.zeros((1, 2, 2)) + np.eye(2)), lambda: CostMatrix.inverse_prior([1.0]), lambda: CostMatrix.inverse_prior([[.5, .5]])):
         with pytest.raises(ValueError, match="costs: one|at least two classes"):
             call()
+
+
+def test_a_numbered_frame_with_one_more_decision_is_plain():
+    frame = pd.DataFrame([[0, 1, .5], [9, 0, .5]], [0, 1], [0, 1, "wait"])
+    assert CostMatrix.from_frame(frame).decisions == (0, 1, "wait")
+    assert CostMatrix.binary().array.tolist() == [[0, 1], [1, 0]] and CostMatrix.binary(tp=-3, tn=-1).array.tolist() == [[-1, 1], [1, -3]]

@@ -303,6 +303,8 @@ def test_smoothing_that_swamps_warns():
 
 def test_confidence_beyond_the_replicates_warns():
     with pytest.warns(UserWarning, match="n_resamples=2000 is the least, 40000 is better"): bs.bcost(COUNTS, COSTS, confidence=.999, rng=0)
+    with pytest.warns(UserWarning, match="n_resamples=2000 is the least") as found: bs.interval(COUNTS, COSTS, method="percentile", confidence=.999, rng=0)
+    assert found[0].filename == __file__, "the warning points at the caller's line"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bs.bcost(COUNTS, COSTS, confidence=.999, n_resamples=2000, rng=0)

@@ -441,3 +441,11 @@ def test_counted_rows_give_the_same_report(case):
         evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [1.5, 2])
     with pytest.raises(ValueError, match="at least one model"):
         evaluate_counted([0, 1], {}, COSTS.array, [1, 2])
+
+
+def test_certain_posteriors_are_posteriors(case):
+    y, models = case
+    p = models["good"].round(1)
+    assert p.max() == 1 and p.min() == 0
+    one, two = (evaluate(y, {"m": given}, COSTS, rng=0).ladder for given in (p, np.column_stack([1 - p, p])))
+    pd.testing.assert_frame_equal(one, two)

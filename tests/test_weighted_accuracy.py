@@ -311,6 +311,10 @@ def test_constraints_and_conflicts_are_named():
     assert clash.empty and [tuple(c.worse for c in pair) for pair in clash.conflicts] == [("M-", "M+")]
     never = weight_range_from_ranking("good < bad", .5, models={"good": (.9, .9), "bad": (.8, .9)})
     assert never.empty and [[c.kind for c in pair] for pair in never.conflicts] == [["never"]]
+    always = weight_range_from_ranking("bad < good", .5, models={"good": (.9, .9), "bad": (.9, .8)})
+    assert (always.low, always.high) == (0, 1) and always.constraints[0].kind == "always"
+    never = weight_range_from_ranking("good < bad", .5, models={"good": (.9, .9), "bad": (.9, .8)})
+    assert never.empty and never.constraints[0].kind == "never"
     always = weight_range_from_ranking("bad < good", .5, models={"good": (.9, .9), "bad": (.8, .9)})
     assert (always.low, always.high) == (0, 1) and always.constraints[0].kind == "always" and np.isnan(always.constraints[0].bound)
 
