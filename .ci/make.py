@@ -294,13 +294,18 @@ def working_copy(source, target):
 # ---- make test
 
 LEFT_OUT = []  # lines on what a run did not do, for the end of the summary
+STARTED = {}  # programs that run beside a step
+SITE = [PYTHON, ".ci/site.py", "--strict"] + ([] if FULL else ["--sample"])
 
 
 def test_in_sync():
     run(PYTHON, ".ci/in_sync.py")
 
 
-def test_notebooks():
+def test_notebooks(beside):
+    """The notebooks' cells; `beside` them the site is built, which leaves one core idle most of the time."""
+    if beside:
+        STARTED["site"] = started(*SITE)
     lines = watched(PYTHON, ".ci/check_notebooks.py", "--jobs", min(2, cores()), *(["--slow"] if FULL else []))
     return lines[-1]
 
@@ -312,13 +317,33 @@ def test_pytest():
     return lines[-1].strip("= ").partition(" in ")[0]
 
 
+def started(*command):
+    """A program that runs on its own until `finished`; its output is kept in a file."""
+    log = tempfile.TemporaryFile()
+    words = [str(word) for word in command]
+    return subprocess.Popen(words, cwd=str(ROOT), env=surroundings(), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT), log
+
+
+def finished(program):
+    """Wait for a program that was started, show what it wrote: its lines."""
+    process, log = program
+    process.wait()
+    log.seek(0)
+    return shown(log, process)
+
+
 def watched(*command):
-    """Run a program with its output shown as it comes; its lines, without colours. Those marked as left out are kept for the summary."""
+    """Run a program with its output shown as it comes: its lines."""
     words = [str(word) for word in command]
     say("$ " + " ".join(words).replace(str(ROOT) + os.sep, ""))
     process = subprocess.Popen(words, cwd=str(ROOT), env=surroundings(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    return shown(process.stdout, process)
+
+
+def shown(stream, process):
+    """Show the lines of a program's output; they come back without colours. Those marked as left out are kept for the summary."""
     lines = []
-    for line in process.stdout:
+    for line in stream:
         sys.stdout.buffer.write(line)
         sys.stdout.flush()
         text = re.sub(r"\x1b\[[0-9;]*m", "", line.decode(errors="replace")).rstrip()
@@ -336,7 +361,7 @@ def test_package():
 
 
 def test_site():
-    watched(PYTHON, ".ci/site.py", "--strict", *([] if FULL else ["--sample"]))
+    finished(STARTED.pop("site", None) or started(*SITE))
     return "_docs/index.html"
 
 
@@ -354,19 +379,20 @@ def test_tree(before):
 
 # ---- the steps
 
-def steps(command):
+def steps(command, only=()):
     first = ("install", lambda: environment(EXTRAS[command]))
     if command == "book":
         return [first, ("data", book_data), ("reproduce", book_reproduce), ("site", site)]
     before = tree_state()
-    checks = [("in-sync", test_in_sync), ("notebooks", test_notebooks), ("site", test_site), ("pytest", test_pytest),
+    beside = not only or "site" in only
+    checks = [("in-sync", test_in_sync), ("notebooks", lambda: test_notebooks(beside)), ("site", test_site), ("pytest", test_pytest),
               ("package", test_package), ("tree", lambda: test_tree(before))]
     return [first] + [(name, step) for name, step in checks if STACK == "newest" or name not in ("in-sync", "package")]
 
 
 def perform(command, only=()):
     """Run the steps in order, go on after a failure (except of the install), print the summary; the exit code."""
-    known = steps(command)
+    known = steps(command, only)
     unknown = set(only) - {name for name, _ in known}
     if unknown:
         sys.exit("no step is called %s; there are %s" % (", ".join(sorted(unknown)), ", ".join(name for name, _ in known)))
