@@ -269,7 +269,7 @@ def _words(figure) -> str:
 
 
 def _light(svg) -> str:
-    "A drawing of matplotlib's without what no eye needs: remarks, origin, digits after the second, line ends."
+    "A matplotlib drawing without what no eye needs: remarks, origin, digits after the second, line ends."
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
     places = r'(?<= d=")[^"]*|(?<= points=")[^"]*|(?<= [xy]=")[^"]*|translate\([^)]*'
     svg = re.sub(places, lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), svg)
