@@ -673,7 +673,7 @@ class Robustness(Result):
         Returns
         -------
         Axes
-            log scales on both axes
+            prevalence spaced by the logarithm of its odds, cost ratio by its logarithm
         """
         return _plot_robustness(self, ensure_axes(ax, figsize=(6.2, 4.4)))
 
@@ -686,23 +686,25 @@ def _robustness_words(found: Robustness) -> str:
     name = found.names[best]
     along_r = _run(found.winner[:, j] == best, i)
     along_p = _run(found.winner[i] == best, j)
-    lead = "outside" if found.sure[i, j] else "inside"
     ends = found.cost_ratios[list(along_r)], found.prevalences[list(along_p)]
-    r_words = _ends(*ends[0], found.cost_ratios, "{:.3g}")
-    p_words = _ends(*(100 * ends[1]), 100 * found.prevalences, "{:.3g} %")
+    r_words = _ends(*ends[0], found.cost_ratios, "")
+    p_words = _ends(*(100 * ends[1]), 100 * found.prevalences, " %")
     product = np.multiply.outer(found.cost_ratios, found.prevalences / (1 - found.prevalences))
     order = np.argsort(product, axis=None)
     line, own = product.ravel()[order], int(np.flatnonzero(order == i * len(found.prevalences) + j)[0])
-    k_words = _ends(*line[list(_run(found.winner.ravel()[order] == best, own))], line, "{:.3g}")
+    wins = found.winner.ravel()[order] == best
+    k_words = _ends(*line[list(_run(wins, own))], line, "")
+    sure, more = wins & found.sure.ravel()[order], ""
+    if sure[own]:
+        more = f", with a lead outside the noise for products {_ends(*line[list(_run(sure, own))], line, '')}"
     return (
-        f"With calibrated posteriors, at cost ratio {ratio:.3g} and prevalence {100 * prevalence:.3g} "
-        f"% {name} is the cheapest; "
-        f"its lead is {lead} the noise. "
-        f"At this prevalence that holds for cost ratios {r_words}, at this cost ratio for prevalences "
-        f"{p_words}. "
+        f"With calibrated posteriors, at cost ratio {ratio:.3g} and prevalence {100 * prevalence:.3g} %, "
+        f"{name} is the cheapest; its lead is {'outside' if sure[own] else 'inside'} the noise. "
+        f"At this prevalence it is the cheapest for cost ratios {r_words}, at this cost ratio for "
+        f"prevalences {p_words}. "
         f"What decides is cost ratio times odds, here {ratio * prevalence / (1 - prevalence):.3g}: "
-        f"{name} is the cheapest for products {k_words}. "
-        f"Over the whole map the winner is sure on {100 * found.sure.mean():.0f} % of the plane."
+        f"{name} is the cheapest for products {k_words}{more}. "
+        f"On {100 * found.sure.mean():.0f} % of the map the lead of the cheapest is outside the noise."
     )
 
 
@@ -717,9 +719,9 @@ def _run(flags: np.ndarray, at: int) -> tuple[int, int]:
     return int(before[-1] + 1) if len(before) else 0, int(after[0] - 1) if len(after) else len(flags) - 1
 
 
-def _ends(low, high, grid, form: str) -> str:
+def _ends(low, high, grid, unit: str) -> str:
     "A range in words; an end of the map is not an end of the range."
-    low_word, high_word = form.format(low), form.format(high)
+    low_word, high_word = (f"{float(f'{end:.3g}'):,.10g}{unit}" for end in (low, high))
     if low <= grid[0] and high >= grid[-1]:
         return f"everywhere on the map ({low_word} to {high_word})"
     if low <= grid[0]:
@@ -815,7 +817,8 @@ def _plot_robustness(found: Robustness, ax):
         i, j = _label_place(found.winner == k)
         box = {"fc": "white", "ec": "none", "alpha": 0.85, "pad": 1.5}
         above = 2.2 if abs(np.log(x[j] / found.at[1])) < 2 and abs(np.log(y[i] / found.at[0])) < 0.7 else 1
-        ax.text(x[j], y[i] * above, found.names[k], ha="center", va="center", fontsize=9, bbox=box)
+        side = "left" if j < 0.15 * len(x) else "right" if j > 0.85 * len(x) else "center"
+        ax.text(x[j], y[i] * above, found.names[k], ha=side, va="center", fontsize=9, bbox=box)
     ax.set(xscale="logit", yscale="log", xlabel="prevalence", ylabel="cost ratio (miss / false alarm)")
     _plain_ticks(ax.xaxis, x, _PREVALENCES, _as_percent)
     _plain_ticks(ax.yaxis, y, 10.0 ** np.arange(-9, 10), lambda v: f"{v:,.10g}")
@@ -1301,7 +1304,7 @@ def _caveats(case: _Case, mains: list[_Entry], ladder) -> list[str]:
     for row in ladder[ladder["calibration_loss"] > 0].to_dict("records"):
         if row["calibration_loss"] > 0.1 * abs(row["cost"]):
             notes.append(
-                f"{row['model']} is miscalibrated: calibrated, its decisions would cost "
+                f"{row['model']} looks miscalibrated: calibrated, its decisions would cost "
                 f"{row['calibration_loss']:.3g} less per case."
             )
     if case.shifted:
