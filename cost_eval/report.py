@@ -817,8 +817,10 @@ def _plot_robustness(found: Robustness, ax):
         i, j = _label_place(found.winner == k)
         box = {"fc": "white", "ec": "none", "alpha": 0.85, "pad": 1.5}
         above = 2.2 if abs(np.log(x[j] / found.at[1])) < 2 and abs(np.log(y[i] / found.at[0])) < 0.7 else 1
-        side = "left" if j < 0.15 * len(x) else "right" if j > 0.85 * len(x) else "center"
-        ax.text(x[j], y[i] * above, found.names[k], ha=side, va="center", fontsize=9, bbox=box)
+        side, at = "center", j  # beside an edge the word begins, or ends, at the edge
+        if min(j, len(x) - 1 - j) < 0.15 * len(x):
+            side, at = ("left", 1) if 2 * j < len(x) else ("right", -2)
+        ax.text(x[at], y[i] * above, found.names[k], ha=side, va="center", fontsize=9, bbox=box)
     ax.set(xscale="logit", yscale="log", xlabel="prevalence", ylabel="cost ratio (miss / false alarm)")
     _plain_ticks(ax.xaxis, x, _PREVALENCES, _as_percent)
     _plain_ticks(ax.yaxis, y, 10.0 ** np.arange(-9, 10), lambda v: f"{v:,.10g}")
