@@ -968,7 +968,8 @@ class Report(Result):
         Raises
         ------
         ValueError
-            For a problem that is not binary, or values out of range.
+            For a problem that is not binary, values out of range, and where a model would decide anew but the
+        report does not hold its scores, as one made from counts.
         """
         if cost_ratios is not None or prevalences is not None:
             return _robustness(self, cost_ratios, prevalences)
@@ -1191,8 +1192,9 @@ def evaluate_counted(
     """The report from distinct rows and how often each stands in the data: what a group-by hands over.
 
     One row for each combination of true class, every model's decision and group that occurs. The report
-    is that of `evaluate` on the rows repeated, without their memory; there are no curves and no map, as
-    there are no scores.
+    is that of `evaluate` on the rows repeated, without their memory. As there are no scores, there are no
+    curves over thresholds; the map takes decisions as fixed, and there is none if a model has another rule
+    than "as given", which would decide anew.
 
     Parameters
     ----------
@@ -1391,14 +1393,30 @@ def _tidy(ladder):
     return tidy
 
 # %% ../nbs/60_report.ipynb #ff2ccd40
+def _no_map(report: Report) -> str:
+    "Why there is no map of this report; nothing if there is one."
+    case = report._case
+    if case.costs.shape != (2, 2) or case.own is not None or not _has_ratio(case.costs):
+        return (
+            "the map needs two classes, two decisions and one cost matrix; for other costs use "
+            "uncertain_costs"
+        )
+    for entry, logs, _ in report._models:
+        if logs is None and entry.rule != _RULES["decisions"]:
+            return (
+                f"{entry.model} would decide anew at other costs ({entry.rule}), but this report does "
+                "not hold "
+                "its calibrated scores: it was made from counts, or a class is too small to calibrate. "
+                "Call evaluate on rows that fit into memory; a random sample is enough for a map"
+            )
+    return ""
+
+
 def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
     "Check the axes and draw up the map."
     case = report._case
-    if case.costs.shape != (2, 2) or case.own is not None or not _has_ratio(case.costs):
-        raise ValueError(
-            "robustness: the map needs two classes, two decisions and one cost matrix; for other costs "
-            "use uncertain_costs"
-        )
+    if why := _no_map(report):
+        raise ValueError(f"robustness: {why}")
     ratio, prevalence = case.costs.cost_ratio, float(case.priors[1])
     if cost_ratios is None:
         cost_ratios = np.geomspace(ratio / 100, ratio * 100, 100)
@@ -1622,9 +1640,7 @@ _PANELS = {
 
 def _panels(report: Report) -> list[str]:
     "Which panels there is something to see on."
-    case, shown = report._case, ["ladder"]
-    if case.costs.shape == (2, 2) and case.own is None and _has_ratio(case.costs):
-        shown.append("map")
+    shown = ["ladder"] if _no_map(report) else ["ladder", "map"]
     shown += ["differences"] if len(report.differences) else []
     if "map" in shown:
         shown += ["cost curve", "decision curve"]
@@ -1636,7 +1652,8 @@ def _draw(report: Report, panel: str, ax=None):
     "One panel, on new axes if there are none."
     check_choice(panel, tuple(_PANELS), "panel")
     if panel not in _panels(report):
-        raise ValueError(f"panel: this report has no {panel!r}; it has {', '.join(_panels(report))}")
+        why = f" ({_no_map(report)})" if panel == "map" else ""
+        raise ValueError(f"panel: this report has no {panel!r}{why}; it has {', '.join(_panels(report))}")
     return _PANELS[panel][0](report, ensure_axes(ax, figsize=(6.2, 4.2)))
 
 

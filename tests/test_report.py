@@ -437,6 +437,13 @@ def test_counted_rows_give_the_same_report(case):
     assert found.n == whole.n == 400 and found.notes == whole.notes
     for part in ("ladder", "differences", "best", "groups"):
         pd.testing.assert_frame_equal(getattr(found, part), getattr(whole, part), rtol=1e-12)
+    assert found.panels == whole.panels and found.robustness() == whole.robustness()
+    by_rule = evaluate_counted(rows["y"].to_numpy(), {("bold", "Bayes"): rows["bold"].to_numpy()}, COSTS, rows["count"].to_numpy())
+    assert by_rule.panels == ("ladder",), "posteriors would decide anew on a map, and they are not here"
+    with pytest.raises(ValueError, match=r"bold would decide anew at other costs \(Bayes\)"):
+        by_rule.robustness()
+    with pytest.raises(ValueError, match="no 'map' .bold would decide anew"):
+        by_rule.plot(panel="map")
     with pytest.raises(ValueError, match="repeats: whole numbers"):
         evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [1.5, 2])
     with pytest.raises(ValueError, match="at least one model"):

@@ -161,6 +161,9 @@ def test_the_report_beyond_memory_counts_every_row(scored, monkeypatch):
     assert 0 < bound < .01 and (y := frame["y"] == "yes").any()
     whole = (COSTS.array * ce.confusion_counts(y, frame["two"] >= tuned["threshold"]).array).sum() / len(y)
     assert 0 <= whole - best.cost <= bound + .01
+    assert found.panels == ("ladder", "differences") and "map" in here.panels
+    with pytest.raises(ValueError, match="one would decide anew.*a random sample is enough"):
+        found.robustness()
     again = scale.evaluate("y", {m: m for m in models}, COSTS, groups="group", data=str(folder), rng=0, gather=1000, scheduler="threads")
     assert again == found, "the halves do not depend on who computes them"
 
