@@ -346,8 +346,8 @@ def test_bad_input_is_refused(scored, tmp_path):
         (lambda: scale.evaluate(da.ones(6, chunks=3), {"m": p3}, COSTS, **HERE), "3 columns, but the costs have 2 classes"),
         (lambda: scale.evaluate("y", {}, COSTS, data=unread, **HERE), "at least one is needed"),
         (lambda: scale.evaluate("y", two, COSTS, data=unread, **HERE), "with data=, the name of a column|1 columns"),
-        (lambda: scale.evaluate("y", {"m": "one"}, COSTS, data=lazy, sample_weight="two", gather=10, **HERE), "sample_weight: 30000 rows are more"),
-        (lambda: scale.evaluate("y", {"m": "one"}, {"fp": 1, "fn": "two", "classes": ["no", "yes"]}, data=lazy, gather=10, **HERE), "cost fn: 30000 rows"),
+        (lambda: scale.evaluate("y", {"m": "one"}, COSTS, data=lazy, sample_weight="two", gather=10, **HERE), "sample_weight: taken for at most gather=10 rows.*loss_interval"),
+        (lambda: scale.evaluate("y", {"m": "one"}, {"fp": 1, "fn": "two", "classes": ["no", "yes"]}, data=lazy, gather=10, **HERE), "costs, fn of single rows: taken for at most gather=10 rows"),
         (lambda: scale.losses("y", "rule", {"fp": 1, "fm": "one"}, data=lazy), "did you mean"),
         (lambda: scale.fit_calibrator("one", "y", log=True, data=lazy, **HERE), "a column for each class"),
         (lambda: scale.loss_interval(da.from_array([1., np.inf], chunks=1), gather=0, **HERE), "NaN or infinite")]
