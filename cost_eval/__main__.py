@@ -386,7 +386,7 @@ def _models_of(frame, label, arguments) -> dict:
         print(f"models: columns {', '.join(map(repr, numeric))} (guessed; --scores names others)")
     known = set(frame[label]) | set(map(str, frame[label].unique()))
     for name, values in models.items():
-        text = getattr(values, "dtype", None) == object and not arguments.costs
+        text = getattr(values, "dtype", None) == "object" and not arguments.costs
         if text and not set(values) <= known:
             row = next((k for k, v in enumerate(values) if not _is_number(v)), 0)
             raise ValueError(

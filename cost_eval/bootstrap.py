@@ -527,7 +527,7 @@ def _bootstrap_distribution(p, v, n):
     """Sums of n (L, S) draws of values v (L, S, C) from p (L, S, C): the smallest (L,), the step (L,) from
     one to the next, and their probabilities (L, points).
     """
-    rows, (L, S, C) = np.arange(len(p))[:, None], p.shape
+    rows, (L, S, _) = np.arange(len(p))[:, None], p.shape
     step, complete = _lattice(p, v, n)
     least = np.where(p > 0, v, np.inf).min(-1, keepdims=True)
     k, part = np.divmod(np.where(p > 0, v - least, 0) / step[:, None, None], 1)

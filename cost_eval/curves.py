@@ -9,7 +9,6 @@ __all__ = ['CURVES', 'PerformanceCurve', 'performance_curve', 'curve_auc', 'idea
            'plot_monitoring']
 
 # %% ../nbs/51_curves.ipynb #d3420523
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 

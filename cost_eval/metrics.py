@@ -24,7 +24,7 @@ from scipy import special
 
 from .confusion import BinaryCounts
 from .core import LabelledTable, aligned, check_choice, check_costs, check_counts, check_priors
-from .core import check_range, labelled, numbers, order_of, plain, ratio, unknown_name
+from .core import check_range, labelled, order_of, plain, ratio, unknown_name
 
 # %% ../nbs/03_metrics.ipynb #c2b6a1ba
 class _Terms:

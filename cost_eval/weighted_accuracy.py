@@ -25,7 +25,6 @@ from cost_eval.core import (
     check_scores,
     encode,
     label_array,
-    numbers,
     optional_import,
     plain,
     result,

@@ -3,7 +3,7 @@ import contextlib
 import shutil
 
 import pytest
-from conftest import CHROMIUM, FLAGS, ROOT, check
+from conftest import CHROMIUM, FLAGS, check
 playwright = pytest.importorskip("playwright.sync_api", reason='SKIPPED BROWSER TESTS: pip install "cost_eval[dev]"')
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
 

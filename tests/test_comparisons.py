@@ -371,7 +371,7 @@ def test_costs_that_never_vary_give_clopper_pearson():
     exact = interval(COUNTS, COSTS, method="clopper_pearson", confidence=.9)
     assert (many.low, many.high) == pytest.approx((exact.low, exact.high), rel=.01)
     strata = cp.uncertain_cost_interval(COUNTS, COSTS[None], n_resamples=400_000, rng=0, priors=[.7, .2, .1])
-    rng, total, top = np.random.default_rng(5), 0, 0  # class by class, another way
+    rng, top = np.random.default_rng(5), 0  # class by class, another way
     for k, share in enumerate((.7, .2, .1)):
         more = np.array(COUNTS[k], float)
         more[COSTS[k].argmax()] += 1
@@ -527,10 +527,10 @@ def test_power_by_listing_every_test_set(n):
     joint[1, 0, 1], joint[0, 0, 1], joint[0, 0, 0], joint[1, 1, 1] = .3, .2, .4, .1
     costs, chance = np.array([[0, 1.], [3, 0]]), 0.
     values, p = np.array([3., -1, 0, 0]), np.array([.3, .2, .4, .1])
-    for kinds in product(range(4), repeat=n):
-        d = values[list(kinds)]
+    for drawn in product(range(4), repeat=n):
+        d = values[list(drawn)]
         s = d.std(ddof=1)
-        chance += prod(p[list(kinds)]) * (abs(d.mean()) > norm.isf(.025) * s / np.sqrt(n) * (1 + 1e-9))
+        chance += prod(p[list(drawn)]) * (abs(d.mean()) > norm.isf(.025) * s / np.sqrt(n) * (1 + 1e-9))
     assert cp.paired_power(joint, costs, n) == pytest.approx(chance, abs=1e-12)
 
 

@@ -337,18 +337,6 @@ CASES = {
                          clusters=given(GROUPS, rng=0), sample_weight=given(WEIGHT, rng=0), gather=refused(10, clusters=GROUPS, rng=0),
                          rng=unchanged(1), data=given(FRAME, rng=0), scheduler=unchanged("threads", rng=0)),
     },
-    "cost_score": {
-        "plot_isocost": Case(5, plane=given("rates", prevalence=.2), prevalence=.2, y_true=given(Y, scores=SCORES, first=1 - Y),
-                             scores=given(SCORES, y_true=Y, first=-SCORES), levels=[.5, 1.], sample_weight=given(WEIGHT, y_true=Y, scores=SCORES)),
-        "tune_threshold": Case(Y, SCORES, 5, prevalence=.1, sample_weight=WEIGHT),
-        "held_out_saving": Case(Y, SCORES, .2, .8, 5, prevalence=given(.1, rng=0), confidence=given(.8, rng=0), n_resamples=given(100, rng=0),
-                                sample_weight=given(WEIGHT, rng=0), rng=given(1, first=0)),
-        "paired_saving": Case(Y, D, E, 5, prevalence=given(.1, rng=0), confidence=given(.8, rng=0), n_resamples=given(100, rng=0),
-                              sample_weight=given(WEIGHT, rng=0), rng=given(1, first=0)),
-        "plot_threshold_cost": Case(Y, SCORES, cost_ratio=5, prevalence=.1, near=.3, sample_weight=WEIGHT),
-        "multiclass_cost_score": Case(np.diag([5, 6, 7]) + np.arange(9).reshape(3, 3), [1, 2, 5], average="weighted", weights=[1, 2, 3]),
-        "multilabel_cost_score": Case(np.stack([COUNTS, OTHER]), [2, 5], average=None, weights=[1, 3]),
-    },
     "outperformance": {
         "outperformance": Case("mcc", .4, .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
         "outperformance_value": Case("mcc", .4, .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),

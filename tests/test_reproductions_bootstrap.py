@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, optimize, stats
+from scipy import integrate, stats
 
 pd = pytest.importorskip("pandas")
 sk = pytest.importorskip("sklearn")
