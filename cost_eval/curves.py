@@ -597,7 +597,7 @@ def _point_range(curve, x, pi):
     if curve == "roc":
         return np.zeros_like(x), np.ones_like(x)
     if curve == "pr":
-        return np.where(x > 0, pi * x / (pi * x + 1 - pi), 0), np.ones_like(x * pi)
+        return pi * x / (pi * x + 1 - pi), np.ones_like(x * pi)
     least, most = np.clip((x - 1 + pi) / pi, 0, 1), np.clip(x / pi, 0, 1)  # recall
     if curve == "gain":
         return least, most

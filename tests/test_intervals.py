@@ -325,6 +325,10 @@ def test_notes_name_the_assumption_under_which_bdelta_cost_rejects():
     assert not found.rejects and naive.rejects
     assert "on the assumption that disagreements which were not seen do not occur, bdelta_cost rejects" in found.notes[-1]
     assert bs.difference(joint, [[0, 1], [1, 0]]).notes == ()
+    for few, many in ((30, 28), (28, 30)):  # neither rejects: something was not seen, but that is not why
+        joint[0, 1, 0], joint[0, 0, 1] = few, many
+        found, naive = (f(joint, [[0, 1], [1000, 0]], rng=0) for f in (bs.difference, bs.bdelta_cost))
+        assert not naive.rejects and found.notes and not any("bdelta_cost" in note for note in found.notes)
 
 
 # ---- the widget

@@ -151,6 +151,17 @@ def test_the_standardised_form_increases_where_any_does(values):
         assert abs(study.standardize_spearman(moments.mean, moments)) <= np.abs(at_mean).min() + 1e-6, "the one nearest 0"
 
 
+@pytest.mark.parametrize("mean, lower", [(.8, .05), (-.8, .05 * .2 / 1.8), (0, .2), (.3, .1)])
+def test_the_standardised_form_where_its_slope_is_free(mean, lower):
+    "Equal shares of both sides in the condition on the mean: any slope has mean 0; the curve must still rise from -1 to 1."
+    moments = study.SpearmanMoments(mean, lower, lower * (1 - mean) / (1 + mean), 0.)
+    curve = study.standardize_spearman(np.linspace(-1, 1, 501), moments)
+    assert_allclose(curve[[0, -1]], [-1, 1], atol=1e-9)
+    assert (np.diff(curve) > -1e-9).all()
+    g0, _, left, right = study._standard_form(moments)
+    assert g0 + left * moments.lower + right * moments.upper == pytest.approx(0, abs=1e-12)
+
+
 @pytest.mark.parametrize("n", range(4, 9))
 def test_with_the_slip_the_mean_is_not_0(n):
     assert abs(study.standardize_spearman(all_coefficients(n, 2.), study.spearman_moments(n), slip=True).mean()) > 1e-3

@@ -558,3 +558,23 @@ def test_the_widget_says_what_it_shows():
     metric, position, prevalence, ratio = (c.value for c in box.children[0].children)
     assert dict(metric=metric, position=position, prevalence=prevalence, cost_ratio=ratio) == op._START
     assert "<title>expected cost = 0.700 at prevalence 0.10: beats 50.0%" in bytes(box.children[1].value).decode()
+
+
+def test_neighbouring_ratios_are_no_ties():
+    "400 positives and negatives: hits over alarms as fractions, compared in whole numbers; neighbours differ by 6e-6."
+    n, own_hits, own_alarms = 400, 399, 400
+    hits, alarms = np.arange(n + 1)[:, None], np.arange(n + 1)
+    defined = (hits + alarms) > 0
+    less, same = (hits * own_alarms < own_hits * alarms)[defined], (hits * own_alarms == own_hits * alarms)[defined]
+    got = [op.outperformance_counts("likelihood_ratio_positive", [[0, 400], [1, 399]], ties=t) for t in ("below", "half", "above")]
+    assert got == pytest.approx([less.mean(), (less + same / 2).mean(), (less + same).mean()], abs=1e-12) and same.sum() == 1
+
+
+def test_shares_of_the_square_where_coefficients_vanish():
+    a, b, c = np.array([[0, 0, 1], [0, 0, 0], [0, 0, -1], [2, 0, 0.5], [0, -2, -0.5], [1, 1, 1], [1, -1, 0], [0, 3, 4]]).T
+    np.testing.assert_allclose(op._share_below(a, b, c), [1, 0, 0, 0.25, 0.75, 0.5, 0.5, 1])
+
+
+def test_weights_that_are_all_0_are_refused():
+    with pytest.raises(ValueError, match="weights: one weight for each of 2 labels is needed, not all 0"):
+        op.multilabel_outperformance("f_beta", [[[90, 5], [1, 4]], [[40, 10], [10, 40]]], weights=[0, 0])
