@@ -735,13 +735,14 @@ def _ends(low, high, grid, unit: str) -> str:
 # %% ../nbs/60_report.ipynb #4a401b8b
 def _levels(case: _Case, entry: _Entry, logs: np.ndarray | None, odds: np.ndarray) -> np.ndarray:
     """(N,) at which level each sample turns positive, as the odds k = r pi / (1 - pi) of the setting
-    grow: samples are positive at levels from this one on; `len(odds)` is never.
+    grow, whose logarithms are `odds`: samples are positive at levels from this one on; `len(odds)` is
+    never.
     """
     if logs is None:
         return np.where(entry.decisions == 1, 0, len(odds))
     sizes = case.class_sizes
     posterior_odds = logs[:, 1] - logs[:, 0] - np.log(sizes[1] / sizes[0])  # the likelihood ratio
-    return np.searchsorted(np.log(odds), -posterior_odds, side="left")
+    return np.searchsorted(odds, -posterior_odds, side="left")
 
 
 def _joint_rates(case: _Case, levels: list, L: int) -> np.ndarray:
@@ -753,7 +754,9 @@ def _joint_rates(case: _Case, levels: list, L: int) -> np.ndarray:
         for a in range(S):
             for b in range(a, S):
                 turned = np.bincount(both(own[a], own[b]), mass, L + 1)
-                share = np.cumsum(turned)[:L] / case.class_sizes[c]
+                share = np.minimum(
+                    np.cumsum(turned)[:L] / case.class_sizes[c], 1
+                )  # weights add up to 1 + 2e-16
                 rates[a, b, c] = rates[b, a, c] = 1 - share if c else share
     return rates
 
@@ -764,8 +767,8 @@ def _map(
     "The map from the levels: counts along one line of odds serve the whole plane."
     S, (r, p) = len(models), np.meshgrid(cost_ratios, prevalences, indexing="ij")
     k = r * p / (1 - p)
-    odds = np.geomspace(k.min(), k.max(), 801)
-    place = np.clip(np.searchsorted(odds, k * (1 - 1e-12)), 0, len(odds) - 1)
+    odds, place = np.unique(np.round(np.log(k), 12), return_inverse=True)  # equal products stand once
+    place = place.reshape(k.shape)
     constant = [np.full(len(case.y), level) for level in (len(odds), 0)]  # never positive, always positive
     levels = [*(_levels(case, entry, logs, odds) for entry, logs, _ in models), *constant]
     both = _joint_rates(case, levels, len(odds))

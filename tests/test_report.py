@@ -225,8 +225,18 @@ def test_the_map_is_the_expected_cost(case):
             assert found.cost[2, i, j] == pytest.approx(p * r) and found.cost[3, i, j] == pytest.approx(1 - p)
     here = report.robustness(cost_ratios=[7.9, 8, 8.1], prevalences=[.2, report.priors[1], .4])
     calibrated = row(report, "good", "Bayes, calibrated")["cost"]
-    assert here.cost[0, 1, 1] == pytest.approx(calibrated, rel=.02)  # the map's odds stand on a grid of 801
+    assert here.cost[0, 1, 1] == pytest.approx(calibrated)
     assert here.cost[0, 1, 1] >= 0 and "cheapest" in here.words()
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_map_of_weighted_samples_has_an_error_in_every_cell():
+    "Where all of a class are wrong the weights add up to 1 + 2e-16, whose variance is none."
+    for seed in range(4):
+        rng, y = np.random.default_rng(seed), np.arange(200) % 3 == 0
+        weight = rng.uniform(.2, 2, 200)
+        found = evaluate(y, {"a": rng.random(200) + y, "b": rng.random(200) + .5 * y}, [[0, 1], [5, 0]], sample_weight=weight, rng=0).robustness()
+        assert np.isfinite(found.standard_error).all() and (found.standard_error[-2:] == 0).all()
 
 
 def test_the_map_knows_what_is_noise(case):
