@@ -1,4 +1,4 @@
-"""What a type checker sees of the public names: a small program that uses them has no error, and a wrong one has."""
+"""What a type checker sees of the public names: a small program that uses them has no error, and a wrong one has; ruff finds nothing."""
 import os
 import subprocess
 import sys
@@ -65,3 +65,9 @@ def test_public_names_have_types(tmp_path):
 
 def test_the_package_says_that_it_has_types():
     assert (ROOT / "cost_eval" / "py.typed").is_file() and '"py.typed"' in (ROOT / "setup.py").read_text(encoding="utf-8")
+
+
+def test_ruff_finds_nothing():
+    pytest.importorskip("ruff", reason='needs pip install "cost_eval[dev]"')
+    done = subprocess.run([sys.executable, "-m", "ruff", "check", "--no-cache", "--config", ".ci/ruff.toml", "."], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
