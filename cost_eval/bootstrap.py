@@ -10,7 +10,8 @@ __all__ = ['METHODS', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', '
 #| code-fold: true
 import inspect
 import warnings
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logsumexp
@@ -168,7 +169,7 @@ class Method(Result):
     """
 
     name: str
-    function: object
+    function: Callable
     guarantee: str
     source: str
     single: bool = True
@@ -205,12 +206,12 @@ class Fit(NamedTuple):
 
     mean: np.ndarray
     standard_error: np.ndarray
-    ends: object
+    ends: Callable
     distribution: np.ndarray | None = None
-    p_value: object = None
+    p_value: Callable | None = None
 
 
-METHODS = {}
+METHODS: dict[str, Method] = {}
 
 
 def add_method(name, *, guarantee, source, **facts):
@@ -899,7 +900,7 @@ class _Problem(NamedTuple):
 
     m: np.ndarray
     c: np.ndarray
-    cells: object
+    cells: Any
 
 
 def _problem(counts, costs, *, priors=None, normalized=False, stratified=False, joint=False, factor=1.0):

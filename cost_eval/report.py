@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -888,10 +889,10 @@ class Report(Result):
         of all intervals
     """
 
-    ladder: object
-    differences: object
-    best: object
-    groups: object
+    ladder: Any
+    differences: Any
+    best: Any
+    groups: Any
     notes: tuple
     classes: tuple
     decisions: tuple
@@ -900,9 +901,9 @@ class Report(Result):
     cost_array: np.ndarray
     n: int
     confidence: float
-    _case: object = field(repr=False, compare=False, default=None)
+    _case: Any = field(repr=False, compare=False, default=None)
     _models: tuple = field(repr=False, compare=False, default=())
-    _inputs: tuple = field(repr=False, compare=False, default=None)
+    _inputs: Any = field(repr=False, compare=False, default=None)
     _maps: dict = field(repr=False, compare=False, default_factory=dict)
 
     @property

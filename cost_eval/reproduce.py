@@ -24,7 +24,7 @@ from html import escape
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -356,8 +356,8 @@ class Reproduction:
         a sentence for the scoreboard
     """
 
-    table: object
-    figure: object = None
+    table: Any
+    figure: Any = None
     note: str = ""
 
 
@@ -502,7 +502,7 @@ class ItemResult:
     name: str
     title: str
     verdict: str
-    table: object = None
+    table: Any = None
     figures: dict = field(default_factory=dict)
     note: str = ""
     seconds: float = 0.0

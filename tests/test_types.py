@@ -41,6 +41,8 @@ decided = bayes_decisions(np.array([[0.2, 0.8]]), costs)
 o = outperformance("f1", 0.5, 0.1), outperformance_of_cost(0.1, costs, [0.5, 0.5]), roc_auc(y, s), decision_intervals(costs)
 report: Report = evaluate(y, {"m": s}, costs, rng=0)
 text: str = report.summary()
+cheapest = report.ladder["cost"].min()
+which = report.differences.loc[0, "p_value"]
 """
 WRONG = """
 wrong: str = found.high
