@@ -100,7 +100,7 @@ def places(tree):
     """Every node that can be changed, by its number in the walk.
 
     Docstrings, annotations, messages of errors and drawing (what takes Axes, and private helpers that nothing else uses) are left out, as
-    are tolerances (numbers up to 1e-6).
+    are tolerances (numbers up to 1e-6) and the bytes a row of a block takes.
     """
     skipped = set()
     for node in ast.walk(tree):
@@ -110,6 +110,8 @@ def places(tree):
             parts += [*filter(None, [node.returns]), *(a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg) and a.annotation)]
         elif isinstance(node, ast.AnnAssign):
             parts.append(node.annotation)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "blocks":
+            parts += node.args[1:]
         skipped |= {id(inner) for part in parts for inner in ast.walk(part)}
     while helpers := [node for node in tree.body if id(node) not in skipped and only_for_drawing(node, tree, skipped)]:
         skipped |= {id(inner) for node in helpers for inner in ast.walk(node)}

@@ -165,3 +165,12 @@ def test_one_table_is_not_indexed():
     with pytest.raises(TypeError, match="one table is not indexed"):
         confusion_counts(Y, D)[0]
     assert (ConfusionCounts(np.ones((3, 2, 2, 2)))[1].array == np.ones((2, 2, 2))).all()
+
+
+def test_binary_view_of_decisions_with_names_of_their_own():
+    counts = ConfusionCounts([[5, 1], [2, 3]], classes=["well", "ill"], decisions=["home", "treat"])
+    assert counts.binary() == counts.binary("ill") == BinaryCounts(tp=3, fp=1, fn=2, tn=5)
+    assert counts.binary("well") == BinaryCounts(tp=5, fp=2, fn=1, tn=3)
+    for names in ({"decisions": ["a", "b", "c"]}, {"classes": ["x", "y"], "decisions": ["a", "b", "c"]}):
+        with pytest.raises(ValueError, match="are not the classes"):
+            ConfusionCounts(np.ones((2, 3)), **names).binary()

@@ -928,3 +928,16 @@ def test_no_metric_has_both_forms_and_most_have_one():
         "markedness",
         "accuracy_cost_distance",
     }
+
+
+@pytest.mark.parametrize("name, parameter, legal, illegal", [
+    ("weighted_accuracy", "weight", [0, 0.5, 1], [-1e-3, 1.001, np.nan]), ("net_benefit", "threshold", [0, 0.99], [-1e-3, 1, 1.5]),
+    ("cost_score", "cost_ratio", [0, 1e6], [-1e-3, np.inf]), ("f_beta", "beta", [0, 1e3], [-1e-3, np.inf]),
+    ("h_measure", "a", [0.01, 50], [0.0099, 0, np.inf]), ("h_measure", "b", [0.01, 50], [0.0099, 0, np.inf])])
+def test_parameters_are_legal_up_to_their_ends(name, parameter, legal, illegal):
+    counts = BinaryCounts(20, 5, 4, 71)
+    for value in legal:
+        assert np.isfinite(METRICS[name](counts, **{parameter: value}))
+    for value in illegal:
+        with pytest.raises(ValueError, match=f"{parameter}: must lie in"):
+            METRICS[name](counts, **{parameter: value})

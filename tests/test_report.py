@@ -466,3 +466,11 @@ def test_certain_posteriors_are_posteriors(case):
     assert p.max() == 1 and p.min() == 0
     one, two = (evaluate(y, {"m": given}, COSTS, rng=0).ladder for given in (p, np.column_stack([1 - p, p])))
     pd.testing.assert_frame_equal(one, two)
+
+
+def test_the_map_spans_two_decades_each_way(case):
+    y, models = case
+    found = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0).robustness()
+    ratio, prevalence = found.at
+    for values, own in ((found.cost_ratios, ratio), (found.prevalences / (1 - found.prevalences), prevalence / (1 - prevalence))):
+        np.testing.assert_allclose(values / own, 10 ** np.linspace(-2, 2, 100))
