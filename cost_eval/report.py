@@ -195,7 +195,7 @@ def _at_priors(case: _Case, priors) -> _Case:
 # %% ../nbs/60_report.ipynb #ccea081e
 def _read_model(case: _Case, name: str, given) -> tuple[str, np.ndarray]:
     "What a model's array holds: ('decisions', codes), ('posteriors', (N, K)) or ('scores', (N,))."
-    n, (K, M) = len(case.y), case.costs.shape
+    n, K = len(case.y), len(case.costs.classes)
     argument = f"models[{name!r}]"
     if hasattr(given, "columns"):
         columns = order_of(tuple(given.columns), case.costs.classes, argument, "the costs", "columns")
@@ -215,7 +215,7 @@ def _read_model(case: _Case, name: str, given) -> tuple[str, np.ndarray]:
             return "decisions", encode(
                 array, list(case.costs.decisions), argument, "the costs' decisions"
             ).astype(np.intp)
-    if (K, M) != (2, 2) and K != 2:
+    if K != 2:
         raise ValueError(
             f"{argument}: one score per sample decides between two classes, there are {K}; give (N, "
             f"{K}) posteriors"
