@@ -15,7 +15,7 @@ from cost_eval.bootstrap import METHODS, bcost, bdelta_cost, difference, interva
 from cost_eval.reproduce import ITEMS, compare, published, run_item
 from cost_eval.reproductions import bootstrap as paper
 
-SHARES = np.array([.2102, .4473, .2568, .0016, .0841])  # Table 3, typed here on purpose
+_SHARES = np.array([.2102, .4473, .2568, .0016, .0841])  # Table 3, typed here on purpose
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +53,12 @@ def test_least_chance_by_enumeration():
 def test_areas_are_table_3(domain):
     rng = np.random.default_rng(domain)
     counts = np.bincount(paper.DOMAINS[domain].classify(rng.random((400_000, 2))), minlength=5)
-    assert stats.chisquare(counts, SHARES * 400_000).pvalue > 1e-3
+    assert stats.chisquare(counts, _SHARES * 400_000).pvalue > 1e-3
 
 
 def test_area_of_a_bent_square_by_quadrature():
     "Along a horizontal line the first wave is a shift; integrate the width of class 3 over the lines."
-    domain = paper.Domain(((.1, 1, .2), (0., 1, .0)), hosts=(1, 1))
+    domain = paper._Domain(((.1, 1, .2), (0., 1, .0)), hosts=(1, 1))
     x = (np.arange(4000) + .5) / 4000
     def width(y): return np.mean(domain.classify(np.column_stack([x, np.full(len(x), y)])) == 3)
     left, right, bottom, top = domain.plan()[1][3]
@@ -81,7 +81,7 @@ def test_costs_follow_table_4(model):
     for true in range(5):
         for predicted in range(5):
             ratio = {"M6": 1, "M9": 1, "M7": -1}.get(model, 0)
-            top = on if true == predicted else off * (SHARES[predicted] / SHARES[true])**ratio
+            top = on if true == predicted else off * (_SHARES[predicted] / _SHARES[true])**ratio
             cell = costs[:, true, predicted]
             assert not cell.any() if top == 0 else stats.kstest(cell / top, "uniform").pvalue > 1e-4
 
@@ -140,7 +140,7 @@ def test_holds_is_sorting(seed):
 def test_replicates_have_the_moments_of_a_multinomial(small, laplace):
     "Mean and variance of n draws from (M + lambda)/(n + 25 lambda), in closed form."
     examples, pseudo = small.example_costs(0, 500)[:, :3], small.costs[:3].reshape(3, 25).T
-    sums = paper.replicate_sums(paper.example_weights(500, 25, laplace, n_resamples=20_000, rng=3), examples, pseudo)
+    sums = paper._replicate_sums(paper.example_weights(500, 25, laplace, n_resamples=20_000, rng=3), examples, pseudo)
     for i in range(3):
         counts = np.bincount(5 * small.labels[:500] + small.decisions[:500, i], minlength=25)
         p = (counts + laplace) / (500 + 25 * laplace)
@@ -187,13 +187,13 @@ def test_bdelta_is_the_pseudo_code_on_joint_counts(small):
 def test_normal_readings():
     moments = np.array([[[1., 1.]], [[2., 2.]]])  # mean 1, s 2
     z = stats.norm.ppf(.975)
-    for reading, se in zip(paper.READINGS, (2 / 1000**.5, 2 / 1000**.25, 4 / 1000**.5, 2., 4.), strict=True):
+    for reading, se in zip(paper._READINGS, (2 / 1000**.5, 2 / 1000**.25, 4 / 1000**.5, 2., 4.), strict=True):
         value = np.array([1 + .999 * z * se, 1 + 1.001 * z * se])
-        assert paper.normal_holds(moments, value, reading).tolist() == [[True, False]]
+        assert paper._normal_holds(moments, value, reading).tolist() == [[True, False]]
 
 
 def test_set_moments_are_numpys(small):
-    moments = paper.set_moments(small, None, 3)
+    moments = paper._set_moments(small, None, 3)
     costs = small.costs[7][small.labels[1000:2000], small.decisions[1000:2000, 7]]
     assert moments[0, 1, 7] == pytest.approx(costs.mean(), rel=1e-5) and moments[1, 1, 7] == pytest.approx(costs.std(ddof=1), rel=1e-4)
 
@@ -336,20 +336,20 @@ def test_defaults_keep_their_level_on_a_dense_grid():
 
 
 def test_pairs_are_what_their_names_say():
-    for name, (joint, ratio) in paper.SCENARIOS.items():
+    for name, (joint, ratio) in paper._SCENARIOS.items():
         assert joint.sum() == pytest.approx(1) and joint.min() >= 0, name
         costs = np.array([[0, 1], [ratio, 0]])
         true = (joint * (costs[:, :, None] - costs[:, None, :])).sum()
         assert (abs(true) < 1e-12) == ("equal models" in name or "identical" in name or "either way" in name or "offset" in name), name
         if "equal misses" in name:
             assert joint[1, 0, 1] == joint[1, 1, 0] == 0
-    alike = paper.SCENARIOS["identical decisions, 1:1000"][0]
+    alike = paper._SCENARIOS["identical decisions, 1:1000"][0]
     assert alike[:, 0, 1].sum() == alike[:, 1, 0].sum() == 0
 
 
 def test_paired_league_counts_rejections():
     table = paper.paired_league(("normal",), sizes=(200,), n_sets=50)
-    assert len(table) == len(paper.SCENARIOS) and table["covered"].between(0, 1).all()
+    assert len(table) == len(paper._SCENARIOS) and table["covered"].between(0, 1).all()
     equal = table["true"].abs() < 1e-9
     assert table[equal]["rejected"].to_numpy() == pytest.approx(1 - table[equal]["covered"].to_numpy())
 

@@ -57,7 +57,7 @@ def small_data(monkeypatch):
         return pd.DataFrame({"Income": incomes, "score": x, "noise": noise, "kind": kind, "Default": y})
 
     monkeypatch.setattr(paper.datasets, "load", table)
-    monkeypatch.setitem(paper.PAPER_SIZES, "heart", 253_680 // 2)
+    monkeypatch.setitem(paper._PAPER_SIZES, "heart", 253_680 // 2)
     kept = (paper._load_task, paper.train, paper._fit_split)
     for cached in kept:
         cached.cache_clear()
@@ -170,7 +170,7 @@ def test_rounding_holds_every_value():
 
 def test_step_sums_at_finite_depth_by_a_loop():
     values = [("pr", 0.354, 0.091), ("lift", 1.8, 0.3)]
-    found = paper.tree_scores(values, 3, ("step",), n_curves=200, rng=5)["step"]
+    found = paper._tree_scores(values, 3, ("step",), n_curves=200, rng=5)["step"]
     fpr, fnr = sample_directed_binary_tree(200, 3, np.random.default_rng(5))
     below = np.zeros((2, 200), bool)
     for g, (alpha, beta) in enumerate(zip(fpr, fnr)):
@@ -187,7 +187,7 @@ def test_published_scores_of_areas_are_off_as_step_sums_are():
     "Paired on one draw, the difference between step sums and exact areas has little noise."
     areas = paper.published_areas()
     assert len(areas) == 12
-    drawn = paper.tree_scores(list(areas), 9, ("step", "exact"), n_curves=4096, rng=8)
+    drawn = paper._tree_scores(list(areas), 9, ("step", "exact"), n_curves=4096, rng=8)
     off = np.array([score - outperformance_curve_auc(*key) for key, score in areas.items()])
     assert (off[:6] < 0).all() and (off[6:] > 0).all()
     change = drawn["step"].mean(1) - drawn["exact"].mean(1)
@@ -196,7 +196,7 @@ def test_published_scores_of_areas_are_off_as_step_sums_are():
 
 def test_repetitions_scatter_like_a_share_and_its_rounding():
     draws = paper._repetitions(lambda v: 0.8 + (v - 0.5), 0.5, shift=0.05, error=0.01, n=4000)
-    expected = np.sqrt(0.85 * 0.15 / paper.PAPER_CURVES + 0.0005**2 / 3 + 0.01**2)
+    expected = np.sqrt(0.85 * 0.15 / paper._PAPER_CURVES + 0.0005**2 / 3 + 0.01**2)
     assert draws.mean() == pytest.approx(0.85, abs=5e-4)
     assert draws.std() == pytest.approx(expected, rel=0.05)
 
@@ -262,7 +262,7 @@ def test_every_item_is_listed_here():
 
 def test_split_is_a_partition_with_the_given_sizes_and_prevalences():
     rng = np.random.default_rng(0)
-    task = paper.Task(
+    task = paper._Task(
         np.zeros((2000, 1)), (rng.random(2000) < 0.3).astype(int), rng.random(2000) < 0.4, 1.0, 2
     )
     parts = paper._make_split(task, [200, 150, 300], [0.1, 0.2, 0.3], 7)
@@ -328,7 +328,7 @@ def test_without_xgboost_trained_items_say_so(small_data, monkeypatch):
 def test_pipeline_on_stand_ins(small_data, monkeypatch):
     "Every trained item, without the real data: shapes, and one training for all tables and figures."
     pytest.importorskip("xgboost")
-    monkeypatch.setitem(paper.SPLITS, "heart", {"quick": 2})
+    monkeypatch.setitem(paper._SPLITS, "heart", {"quick": 2})
     fits, fit = [], paper._fit_split
     monkeypatch.setattr(paper, "_fit_split", lambda *a: fits.append(a[-1]) or fit(*a))
     for name in HEART:
