@@ -849,7 +849,7 @@ def weight_range_from_ranking(
 # %% ../nbs/40_weighted_accuracy.ipynb #71fc888c
 #| code-fold: true
 def plot_weight_range(found: WeightRange, ax=None):
-    """The constraints of a ranking on the weight axis (below) and the cost-ratio axis (above).
+    """The constraints of a ranking on the weight axis (below) and the cost-ratio axis (above), in log odds.
 
     Parameters
     ----------
@@ -865,10 +865,12 @@ def plot_weight_range(found: WeightRange, ax=None):
     ax = ensure_axes(ax, figsize=(6.4, 2.8))
     ax.clear()
     bounded = [c for c in found.constraints if c.kind != "always"]
+    window = _decades([c.bound for c in bounded if c.kind != "never"])
     for k, c in enumerate(bounded):
-        _draw_constraint(ax, c, k)
+        _draw_constraint(ax, c, k, window)
     if not found.empty:
-        ax.axvspan(found.low, max(found.high, found.low + 0.003), color="0.75", alpha=0.5, lw=0)
+        low, high = (float(np.clip(_decimal_odds(w), *window)) for w in (found.low, found.high))
+        ax.axvspan(low, max(high, low + 0.005 * (window[1] - window[0])), color="0.75", alpha=0.5, lw=0)
     pairs = [" and ".join(f"{c.worse}<{c.better}" for c in pair) for pair in found.conflicts[:2]]
     low, high = found.cost_ratio
     title = (
@@ -876,29 +878,55 @@ def plot_weight_range(found: WeightRange, ax=None):
         if found.empty
         else f"{found.low:.3f} ≤ w ≤ {found.high:.3f},  {low:.3g} ≤ $C_{{FN}}/C_{{FP}}$ ≤ {high:.3g}"
     )
-    ax.set(xlim=(0, 1), ylim=(-0.6, len(bounded)), yticks=[], xlabel="weight of a positive sample, $w$")
+    ax.set(xlim=window, ylim=(-0.6, len(bounded)), yticks=[], xlabel="weight of a positive sample, $w$")
     ax.set_title(title, fontsize=10)
-    ratios = np.array([1 / 9, 1 / 3, 1, 3, 9])
-    above = ax.secondary_xaxis(1.0)
-    above.set_xticks(ratios / (1 + ratios), ["1/9", "1/3", "1", "3", "9"], fontsize=8)
+    _mark_weights(ax, window)
     return ax
 
 
-def _draw_constraint(ax, c: WeightConstraint, k: int) -> None:
+def _decimal_odds(w):
+    "Logarithm to base 10 of the cost ratio w / (1 - w); infinite at 0 and 1."
+    with np.errstate(divide="ignore"):
+        return np.log10(w) - np.log10(1 - w)
+
+
+def _decades(bounds) -> tuple[int, int]:
+    "Whole powers of ten of the cost ratio, around some weights."
+    x = _decimal_odds(np.array(bounds or [0.5]))
+    x = x[np.isfinite(x)] if np.isfinite(x).any() else np.zeros(1)
+    low, high = int(np.floor(x.min() - 0.05)), int(np.ceil(x.max() + 0.05))
+    return low, max(high, low + 1)
+
+
+def _mark_weights(ax, window) -> None:
+    "Weights below, cost ratios above: 1, 2, 5, 10, ... while there is room."
+    steps = (1, 2, 5) if window[1] - window[0] < 3 else (1,)
+    ratios = [step * 10.0**power for power in range(window[0], window[1] + 1) for step in steps]
+    ratios = np.array([r for r in ratios if np.log10(r) <= window[1] + 1e-9])
+    weights = ratios / (1 + ratios)
+    places = np.maximum(np.rint(-np.log10(np.minimum(weights, 1 - weights))).astype(int) + 1, 2)
+    ax.set_xticks(np.log10(ratios), [f"{w:.{n}f}" for w, n in zip(weights, places)])
+    above = ax.secondary_xaxis(1.0)
+    above.set_xticks(np.log10(ratios), [f"{r:g}" if r >= 1 else f"1/{1 / r:g}" for r in ratios], fontsize=8)
+
+
+def _draw_constraint(ax, c: WeightConstraint, k: int, window) -> None:
     "One bar: the weights that a pair of models allows, at height k."
-    words = f"{c.worse} < {c.better}"
+    words, (first, last) = f"{c.worse} < {c.better}", window
     if c.kind == "never":
-        ax.text(0.5, k, f"{words}: impossible", ha="center", va="center", color=COLORS[2])
+        middle = (first + last) / 2
+        ax.text(middle, k, f"{words}: impossible", ha="center", va="center", color=COLORS[2])
         return
-    lower = c.kind == "lower"
-    ends, color = ((c.bound, 1), COLORS[0]) if lower else ((0, c.bound), COLORS[1])
+    lower, at = c.kind == "lower", float(np.clip(_decimal_odds(c.bound), first, last))
+    ends, color = ((at, last), COLORS[0]) if lower else ((first, at), COLORS[1])
     ax.plot(ends, [k, k], color=color, lw=6, ls="-", solid_capstyle="butt", alpha=0.6)
-    ax.plot(c.bound, k, ">" if lower else "<", color=color, ms=9)
-    if ends[1] - ends[0] > 0.3:
+    ax.plot(at, k, ">" if lower else "<", color=color, ms=9)
+    wide = last - first
+    if ends[1] - ends[0] > 0.3 * wide:
         ax.text(np.mean(ends), k + 0.22, words, ha="center", va="bottom", fontsize=9)
     else:
         side = "right" if lower else "left"
-        ax.text(c.bound + (-0.03 if lower else 0.03), k, words, ha=side, va="center", fontsize=9)
+        ax.text(at + (-0.03 if lower else 0.03) * wide, k, words, ha=side, va="center", fontsize=9)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #3f627272
 #| code-fold: true

@@ -340,6 +340,21 @@ def test_plot_of_a_weight_range(ranking):
     plt.close(ax.figure)
 
 
+@pytest.mark.parametrize("prevalence", [.01, .05, .5, .99])
+def test_a_narrow_range_can_be_seen(prevalence):
+    "The strip of the paper's ranking takes some 2 % of the axis or more; on a linear axis of weights it took less than 1."
+    import matplotlib.pyplot as plt
+    found = weight_range_from_ranking("M+ < Mbad < M- < Mbad- < Mbad+", prevalence)
+    ax = wa.plot_weight_range(found)
+    strip, (first, last) = ax.patches[0].get_extents().transformed(ax.transData.inverted()), ax.get_xlim()
+    assert [strip.x0, strip.x1] == pytest.approx(np.log10(found.cost_ratio))
+    assert (strip.x1 - strip.x0) / (last - first) > .02
+    for at, text in zip(ax.get_xticks(), ax.get_xticklabels()):  # labels say what stands there
+        written = text.get_text()
+        assert float(written) == round(1 / (1 + 10 ** -at), len(written.partition(".")[2])) > 0
+    plt.close(ax.figure)
+
+
 def test_plot_of_the_result_is_the_function(monkeypatch):
     found = weight_range_from_ranking("M+ < M-", .2)
     ax = found.plot()
