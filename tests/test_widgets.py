@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from test_browser import CHROMIUM, ROOT, browser, opened, site  # noqa: F401 (fixtures)
+from conftest import CHROMIUM, ROOT
+from test_browser import browser, opened, site  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
 BADGE = "snapshot: open in JupyterLab to move it"
