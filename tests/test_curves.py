@@ -352,3 +352,20 @@ def test_widget_moves_from_its_first_state():
         control.value = value
         assert image.value != before
     plt.close("all")
+
+
+def test_trees_of_one_level_have_a_triangular_area():
+    "One uniform point (t, u): the area is (1 + u - t) / 2."
+    for area in (0.2, 0.5, 0.7):
+        wanted = (2 * area) ** 2 / 2 if area <= 0.5 else 1 - (2 - 2 * area) ** 2 / 2
+        assert cv.outperformance_curve_auc("roc", area, 0.5, depth=1) == pytest.approx(wanted, abs=2e-3)
+
+
+def test_lift_at_its_left_end():
+    assert cv.outperformance_curve_point("lift", 0, [0, 5, 10], 0.1).shape == (3,)
+    for y in (10.1, -0.1):
+        with pytest.raises(ValueError, match=r"y: .* is outside \[0, 10\]"):
+            cv.outperformance_curve_point("lift", 0, y, 0.1)
+    for x, y, limits in ((0.95, 0.9, r"\[0.5, 1\]"), (0.05, 0.6, r"\[0, 0.5\]")):
+        with pytest.raises(ValueError, match="y: .* is outside " + limits):
+            cv.outperformance_curve_point("gain", x, y - (x > 0.5) * 0.41, 0.1)

@@ -713,3 +713,11 @@ zero_one = CostMatrix.zero_one(2)
 ])
 def test_bad_input_is_named(call, match):
     with pytest.raises(ValueError, match=match): call()
+
+
+def test_curvature_where_posteriors_are_nearly_certain():
+    "p (1 - p) must not be lost in 1 - p: the Hessian of two offsets is p (1 - p) [[1, -1], [-1, 1]]."
+    for p in (0.3, 1e-9, 1e-25):
+        x = np.log([[1 - p], [p]])
+        hessian = d._entropy_derivatives(np.array([1.0, 0, 0]), x, np.array([0]), np.ones(1))[2]
+        np.testing.assert_allclose(hessian[1:, 1:], p * (1 - p) * np.array([[1, -1], [-1, 1]]), rtol=1e-9)

@@ -430,3 +430,11 @@ def test_all_methods_refuse(f, name, counts, change, word):
 ])
 def test_bad_input(call, word):
     with pytest.raises(ValueError, match=word): call()
+
+
+@pytest.mark.parametrize("method", ["normal", "percentile", "bca", "bootstrap_t"])
+def test_the_unit_of_clustered_losses_does_not_matter(method):
+    rng = np.random.default_rng(3)
+    values, clusters = rng.exponential(size=200), rng.integers(0, 40, 200)
+    one, small = (bs.loss_interval(values * unit, clusters=clusters, method=method, rng=0) for unit in (1, 1e-4))
+    assert [small.low, small.mean, small.high] == pytest.approx([1e-4 * one.low, 1e-4 * one.mean, 1e-4 * one.high], rel=1e-9)

@@ -474,3 +474,18 @@ def test_the_map_spans_two_decades_each_way(case):
     ratio, prevalence = found.at
     for values, own in ((found.cost_ratios, ratio), (found.prevalences / (1 - found.prevalences), prevalence / (1 - prevalence))):
         np.testing.assert_allclose(values / own, 10 ** np.linspace(-2, 2, 100))
+
+
+def test_small_classes_are_noted_up_to_29():
+    for size, noted in ((29, True), (30, False)):
+        y = np.array(["ill"] * size + ["well"] * 200)
+        report = evaluate(y, {"m": np.where(np.arange(len(y)) % 7, np.where(y == "ill", "treat", "home"), "treat")}, COSTS, rng=0)
+        assert any(note == f"Class ill has only {size} samples." for note in report.notes) is noted
+
+
+@pytest.mark.parametrize("axes, said", [({"prevalences": [-.1, .5]}, "prevalences: must lie in"), ({"prevalences": [.5, 1]}, "prevalences: must lie in"), ({"cost_ratios": [0, 1]}, "cost_ratios: must lie"),
+                                        ({"cost_ratios": [2, 1]}, "cost_ratios: at least two ascending"), ({"prevalences": [.5]}, "prevalences: at least two"), ({"cost_ratios": [1, 1]}, "ascending")])
+def test_bad_axes_of_the_map(case, axes, said):
+    y, models = case
+    with pytest.raises(ValueError, match=said):
+        evaluate(y, {"rule": models["rule"]}, COSTS, rng=0).robustness(**axes)
