@@ -697,7 +697,8 @@ def _robustness_words(found: Robustness) -> str:
     k_words = _ends(*line[list(_run(wins, own))], line, "")
     sure, more = wins & found.sure.ravel()[order], ""
     if sure[own]:
-        more = f", with a lead outside the noise for products {_ends(*line[list(_run(sure, own))], line, '')}"
+        sure_words = _ends(*line[list(_run(sure, own))], line, "").partition(" (")[0]
+        more = f", with a lead outside the noise for products {sure_words}"
     return (
         f"With calibrated posteriors, at cost ratio {ratio:.3g} and prevalence {100 * prevalence:.3g} %, "
         f"{name} is the cheapest; its lead is {'outside' if sure[own] else 'inside'} the noise. "
