@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['CLASS_SHARES', 'DOMAINS', 'MODELS', 'SIZES', 'LEAGUE_METHODS', 'PAIRED_METHODS', 'LEAGUE_SIZES', 'example_costs',
-           'table_1', 'least_chance', 'interval_ranks', 'table_2', 'table_3', 'figure_1', 'cost_limits', 'draw_costs',
-           'table_4', 'Population', 'count_all', 'weighted_tree', 'tree_decisions', 'population', 'example_weights',
-           'holds', 'bcost_holds', 'permuted', 'bdelta_accepts', 'study', 'studies', 'by_model', 'per_thousand',
-           'against_runs', 'spread', 'table_5', 'main_error_missing', 'swept', 'ends_by_laplace', 'figure_2', 'table_6',
-           'laplace_test', 'normal_table', 'ratio_at_one', 'three_a_model', 'power', 'powers', 'half_power', 'figure_4',
-           'figure_3', 'figure_5', 'paired_table', 'normal_theory', 'made_by', 'holds_value', 'rare_curve', 'league',
-           'standing', 'plot_league', 'paired_league']
+           'table_1', 'least_chance', 'any_chance', 'interval_ranks', 'table_2', 'table_3', 'figure_1', 'cost_limits',
+           'draw_costs', 'table_4', 'Population', 'count_all', 'weighted_tree', 'tree_decisions', 'population',
+           'example_weights', 'holds', 'bcost_holds', 'permuted', 'bdelta_accepts', 'study', 'studies', 'by_model',
+           'per_thousand', 'against_runs', 'spread', 'table_5', 'main_error_missing', 'swept', 'ends_by_laplace',
+           'figure_2', 'table_6', 'laplace_test', 'variance_of_a_mean', 'normal_table', 'ratio_at_one', 'three_a_model',
+           'power', 'powers', 'half_power', 'figure_4', 'figure_3', 'figure_5', 'paired_table', 'normal_theory',
+           'made_by', 'holds_value', 'rare_curve', 'league', 'standing', 'plot_league', 'paired_league']
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #1a8ec266
 import warnings
@@ -72,7 +72,7 @@ def least_chance(
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #sec2chance
 @reproduces("bootstrap", "section2", mutants=("only class 2",))
-def _any_chance(mutant=""):
+def any_chance(mutant=""):
     "Section 2: should class 4 be predicted at any chance of it?"
     chances = [least_chance(example_costs(), 3, other) for other in ((1,) if mutant else (0, 1, 2))]
     rows = published("bootstrap", "section2")
@@ -777,7 +777,7 @@ def laplace_test(budget="quick", mutant=""):
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #secvar01
 @reproduces("bootstrap", "variance", mutants=("standard deviations",))
-def _variance_of_a_mean(mutant=""):
+def variance_of_a_mean(mutant=""):
     "Section 2: the variance of a mean cost"
     counts, costs = np.array([0.9, 0.07, 0.02, 0.01]), np.array([0.0, 1.0, 10.0, 100.0])
     means = np.random.default_rng(0).multinomial(1000, counts, 20_000) @ costs / 1000
