@@ -4,6 +4,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn.metrics import precision_score, recall_score
 
 from cost_eval.bootstrap import difference, interval
@@ -207,9 +208,13 @@ def test_groups_of_weighted_and_clustered_samples_against_a_regression(case, wei
         beta = bread @ x.T @ (weight * loss)
         score = np.zeros((90, 2))
         np.add.at(score, cluster, (weight * (loss - x @ beta))[:, None] * x)
-        error = np.sqrt((bread @ score.T @ score @ bread)[1, 1])
-        assert table.loc[name, "against_rest"] == pytest.approx(beta[1])
-        assert table.loc[name, "rest_high"] == pytest.approx(beta[1] + 1.959964 * error, rel=1e-6)
+        covariance = bread @ score.T @ score @ bread
+        error, own = np.sqrt(covariance[1, 1]), np.sqrt(covariance.sum())  # of beta[1], and of beta[0] + beta[1], the group's mean
+        found = table.loc[name]
+        assert [found["cost"], found["against_rest"]] == pytest.approx([beta.sum(), beta[1]])
+        wanted = [beta.sum() - 1.959964 * own, beta.sum() + 1.959964 * own, beta[1] - 1.959964 * error, beta[1] + 1.959964 * error]
+        assert found[["low", "high", "rest_low", "rest_high"]].tolist() == pytest.approx(wanted, rel=1e-6)
+        assert found["p_value"] == pytest.approx(2 * norm.sf(abs(beta[1]) / error))
 
 
 def test_the_map_is_the_expected_cost(case):
