@@ -494,3 +494,26 @@ def test_bad_axes_of_the_map(case, axes, said):
     y, models = case
     with pytest.raises(ValueError, match=said):
         evaluate(y, {"rule": models["rule"]}, COSTS, rng=0).robustness(**axes)
+
+
+def leaves(value):
+    "All that stands in nested lists and dictionaries."
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return [value] if inner is None else [leaf for part in inner for leaf in leaves(part)]
+
+
+def test_the_dictionary_holds_the_frames_in_plain_values(case):
+    y, models = case
+    report = evaluate(y, models, COSTS, priors={"ill": .1, "well": .9}, groups=np.arange(400) % 2, rng=0)
+    found = report.to_dict()
+    assert report.to_frame() is report.ladder
+    for name in ("ladder", "differences", "best", "groups"):
+        frame, table = getattr(report, name), pd.DataFrame(found[name])
+        assert list(table) == list(frame) and len(table) == len(frame) > 0
+        for column in frame:
+            plain = [None if v != v or v in (np.inf, -np.inf) else v for v in frame[column].tolist()]
+            assert [row[column] for row in found[name]] == plain
+    assert {type(leaf) for leaf in leaves(found)} <= {str, int, float, bool, type(None)} and None in leaves(found)
+    assert (found["n"], found["confidence"], found["classes"], found["decisions"]) == (400, .95, ["well", "ill"], ["home", "treat"])
+    assert found["costs"] == COSTS.array.tolist() and found["priors"] == [.9, .1] and found["summary"] == report.summary().split("\n")
+    assert found["sample_priors"][1] == pytest.approx(np.mean(y == "ill")) and found["notes"] == list(report.notes)
