@@ -418,7 +418,7 @@ def checked(project, pages, look, sample):
     seen = check.look(project.docs, names, sample=check.SAMPLE if sample else ()) if look else {}
     for page in pages:
         if page.name in seen:
-            complaints += check.judged(page.name, seen[page.name], page.nb)
+            complaints += check.judged(page.name, seen[page.name], page.nb, page.stem)
     heaviest = max(weights, key=weights.get, default="none")
     print(f"checked {len(names)} pages{', ' + str(len(seen)) + ' of them in the browser,' if look else ''} in {time.perf_counter() - start:.0f} s; the median weighs "
           f"{sorted(weights.values())[len(weights) // 2] / 1e6:.1f} MB, {heaviest}.html {weights[heaviest] / 1e6:.1f} MB" if weights else "no page is there")

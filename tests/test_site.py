@@ -136,6 +136,12 @@ def test_second_build_has_nothing_to_do(docs):
     assert done.returncode == 0 and "up to date" in done.stdout
 
 
+@sphinx_only
+def test_figures_whose_caption_speaks_of_shades_are_not_turned_over_in_the_dark(docs):
+    html = (docs / "confusion.html").read_text(encoding="utf-8")
+    assert re.search(r'<img alt="Table of two rows[^>]* class="[^"]*as-drawn', html) and not re.search(r'<img alt="Four step curves[^>]*as-drawn', html)
+
+
 def test_the_scoreboard_is_the_committed_one(docs):
     text = " ".join("".join(parsed(docs / "scoreboard.html").text).split()).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     with (ROOT / "cost_eval/published/scoreboard.csv").open(encoding="utf-8") as file:

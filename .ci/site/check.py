@@ -193,12 +193,14 @@ def measured(page, url, script):
         seen["hidden"][width] = page.evaluate(CUT)
         if width == WIDTHS[0]:
             seen |= page.evaluate(MEASURE)
+    if script:
+        page.wait_for_timeout(300)  # site.js waits until the sidebars have come to rest
+        page.evaluate(script)
+        seen["faults"]["phone"] = page.evaluate(AXE, "phone")
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
-    page.wait_for_timeout(500)  # site.js waits for the sidebars
+    page.wait_for_timeout(500)
     page.add_style_tag(content="* { transition: none !important; }")
     page.evaluate(TRIM)
-    if script:
-        page.evaluate(script)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         with contextlib.suppress(Exception):
@@ -223,7 +225,7 @@ LIGHTNESS = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slic
 
 MEASURE = """() => {
     const main = document.querySelector('article, main'), top = main.getBoundingClientRect().top;
-    const screen = e => e ? +((e.getBoundingClientRect().top + scrollY) / innerHeight).toFixed(1) : null;
+    const screen = e => e ? +((e.getBoundingClientRect().top + scrollY) / innerHeight).toFixed(2) : null;
     const figure = [...main.querySelectorAll('img, .cell_output svg')].find(e => e.getBoundingClientRect().height > 60);
     const wide = [...(window.MathJax?.startup?.document?.math ?? [])].filter(m => m.display).filter(m => {
         const box = m.typesetRoot, column = box?.parentElement?.closest('section, .bd-article, main, div.math, p');
@@ -244,7 +246,7 @@ TRIM = """() => {
 }"""
 
 AXE = """async (scheme) => {
-    const rules = scheme === 'dark' ? { type: 'rule', values: ['color-contrast', 'link-in-text-block'] }
+    const rules = scheme === 'phone' ? { type: 'rule', values: ['scrollable-region-focusable'] } : scheme === 'dark' ? { type: 'rule', values: ['color-contrast', 'link-in-text-block'] }
         : { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] };
     const found = await axe.run({ exclude: [['mjx-container']] }, { resultTypes: ['violations'], preload: false, runOnly: rules });
     return found.violations.filter(v => ['serious', 'critical'].includes(v.impact))
@@ -253,7 +255,10 @@ AXE = """async (scheme) => {
 }"""
 
 
-def judged(name, seen, nb=None):
+CHAPTER = re.compile(r"(0[1-4]|[1-6][0-3])_")
+
+
+def judged(name, seen, nb=None, stem=""):
     "Complaints about what the browser measured."
     said = partial("{}: {}".format, f"{name}.html")
     found = [said(f"an error in the browser: {error[:200]}") for error in seen["errors"]]
@@ -261,6 +266,7 @@ def judged(name, seen, nb=None):
     found += [said(f"sticks out at {width} px: {what}") for width, all in seen["hidden"].items() for what in all]
     found += [said(f"a formula wider than its column at {WIDTHS[0]} px{place(nb, tex)}: {' '.join(tex.split())[:80]}") for tex in seen["wide"]]
     found += [said(f"not {scheme} where it should be") for scheme, value in seen["lightness"].items() if (value > .5) != (scheme == "light")]
+    found += [said(f"the first figure begins on screen {1 + seen['figure']:.1f}")] if CHAPTER.match(stem) and (seen["figure"] or 9) >= 1 else []
     found += [said(f"raw dollars: {text}") for text in seen["raw"]]
     found += [said(f"{seen['merror']} formulas that MathJax refuses")] if seen["merror"] else []
     found += [said(f"{seen['unset']} formulas are not typeset")] if seen["unset"] > 0 else []
