@@ -609,3 +609,9 @@ def test_every_parameter_is_documented(name):
     function = getattr(cp, name)
     for parameter in inspect.signature(function).parameters:
         assert f"    {parameter} :" in function.__doc__ or f"**{parameter}" in function.__doc__, parameter
+
+
+def test_a_difference_that_every_sample_shows_leaves_out_0_at_every_level():
+    y = np.ones(30, int)
+    found = cp.simultaneous_differences(y, [y, 1 - y], BILL, rng=0)
+    assert found.low[0] == found.high[0] == found.difference[0] == -BILL[1][0] and found.p_value[0] == 0 and found.rejects[0]
