@@ -438,3 +438,9 @@ def test_the_unit_of_clustered_losses_does_not_matter(method):
     values, clusters = rng.exponential(size=200), rng.integers(0, 40, 200)
     one, small = (bs.loss_interval(values * unit, clusters=clusters, method=method, rng=0) for unit in (1, 1e-4))
     assert [small.low, small.mean, small.high] == pytest.approx([1e-4 * one.low, 1e-4 * one.mean, 1e-4 * one.high], rel=1e-9)
+
+
+def test_priors_by_name_in_a_metric_interval():
+    counts = confusion_counts(["ill", "well", "well", "ill", "ill"] * 8, ["ill", "ill", "well", "well", "ill"] * 8, classes=["well", "ill"])
+    named, listed = (bs.metric_interval(counts, "precision", priors=priors, rng=0) for priors in ({"ill": .2, "well": .8}, [.8, .2]))
+    assert named == listed != bs.metric_interval(counts, "precision", priors=[.2, .8], rng=0)

@@ -174,3 +174,9 @@ def test_binary_view_of_decisions_with_names_of_their_own():
     for names in ({"decisions": ["a", "b", "c"]}, {"classes": ["x", "y"], "decisions": ["a", "b", "c"]}):
         with pytest.raises(ValueError, match="are not the classes"):
             ConfusionCounts(np.ones((2, 3)), **names).binary()
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 3), (2, 3, 2), (3, 3), (2, 2, 2, 3)])
+def test_joint_counts_have_two_axes_of_decisions(shape):
+    with pytest.raises(ValueError, match=r"array: expected shape \(..., K, M, M\)"):
+        JointCounts(np.ones(shape))
