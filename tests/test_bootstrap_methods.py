@@ -394,3 +394,10 @@ def test_two_proportions_and_fisher():
     assert_allclose(found.p_value, chi2.sf(pooled, 1), rtol=1e-6)
     proved = bs.independent_difference(a, b, [[0, 1], [0, 1]])
     assert .1 < fisher_exact([[80, 20], [95, 5]])[1] / proved.p_value < 10
+
+
+@pytest.mark.parametrize("name", [n for n, record in bs.METHODS.items() if record.paired])
+def test_models_that_never_disagree_have_a_p_value_of_1(name):
+    found = bs.difference([[[80, 0], [0, 9]], [[4, 0], [0, 37]]], BILL, method=name, rng=0)
+    assert found.p_value == (pytest.approx(1, abs=.1) if name == "dirichlet" else 1)  # whose prior lets them disagree
+    assert not found.rejects and found.low <= 0 <= found.high
