@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlparse
 
 LOADS, QUIET = ("script", "img", "iframe", "source", "video", "audio", "embed"), ("script", "style", "pre", "code", "svg")
 HEAVIEST, USUAL = 4e6, 2e6  # bytes: no page more, half of the pages less
-LEFT_OVER = (":::", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#| ", "{target=")
+LEFT_OVER = (":::", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#| ", "{target=", "](#")
 RAW = re.compile(r"(?<!\w)\$[^$\s][^$\n]{0,80}?[^$\s]?\$(?![\w$])|`[^`\n]+`|\b(Figure|Table) \d+: \1\b")
 WIDTHS = (1440, 820, 390)
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")

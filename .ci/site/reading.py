@@ -22,9 +22,17 @@ IMPORTS = (ast.Import, ast.ImportFrom)
 
 def reading_view(nb, module=None, source_url=""):
     "The notebook as it is read."
+    for cell in nb["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = unnested(source(cell))
     cells = [piece for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
     nb["cells"] = one_line(gathered(cells, module, source_url))
     return nb
+
+
+def unnested(text):
+    "The author's link alone, where nbdev has put its own around the name that is the link's text."
+    return re.sub(r"\[\[(`[^`\n]+`)\]\([^()\n]*\)\]\(", r"[\1](", text)
 
 
 # Folds -------------------------------------------------------------------------------------------
