@@ -255,7 +255,15 @@ class App:
             self.report = None
             self._say(str(error))
             return
+        self._follow()
         self._show()
+
+    def _follow(self):
+        "The sliders stand where the numbers are."
+        self._quiet = True
+        for slider, value in ((self.drag_fn, self.fn.value), (self.drag_prevalence, self.report.priors[1])):
+            slider.value = float(np.clip(value, slider.base**slider.min, slider.base**slider.max))
+        self._quiet = False
 
     def _costs(self) -> CostMatrix:
         "Costs of the two classes, the positive one last."
