@@ -5,7 +5,7 @@ PYTHON ?= python3
 MAKE_PY = @$(PYTHON) .ci/make.py
 export STACK FULL EDIT
 
-.PHONY: help book test mutants lab site bench notebooks clean
+.PHONY: help book test coverage mutants lab site bench notebooks clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,6 +15,11 @@ book:  ## install, reproduce the papers with the data at hand, build the site in
 
 test:  ## install, run every check; STEPS="in-sync pytest" runs only some, STACK=oldest with the oldest versions, FULL=1 also what is slow
 	$(MAKE_PY) test $(STEPS)
+
+coverage:  ## install, run the tests, say which lines and branches of the package they reach; TESTS="tests/test_costs.py" runs only some
+	$(MAKE_PY) env test
+	@mkdir -p build
+	@COVERAGE_FILE=build/coverage $(PYTHON) .ci/make.py run pytest $(or $(TESTS),tests) -n 2 --dist loadgroup -p no:cacheprovider --cov cost_eval --cov-branch --cov-report term-missing:skip-covered
 
 mutants:  ## install, change the numeric modules at random and see whether a test notices; N=300, SEED=0, MODULES="costs metrics"
 	$(MAKE_PY) env test

@@ -180,3 +180,24 @@ def test_binary_view_of_decisions_with_names_of_their_own():
 def test_joint_counts_have_two_axes_of_decisions(shape):
     with pytest.raises(ValueError, match=r"array: expected shape \(..., K, M, M\)"):
         JointCounts(np.ones(shape))
+
+
+def test_tables_as_readers_see_them():
+    "One table is shown; a stack says that it is one. Joint counts add by label, and to the 0 that `sum` begins with."
+    table = ConfusionCounts([[5, 1], [2, 4]], classes=["well", "ill"], decisions=["wait", "act"])
+    joint = JointCounts(np.arange(8).reshape(2, 2, 2), classes=["well", "ill"], decisions=["wait", "act"])
+    assert "<td>4" in table._repr_html_().replace("<b>", "") and "second decision" in joint._repr_html_()
+    for several in (ConfusionCounts([table.array] * 2), JointCounts([joint.array] * 2)):
+        assert several._repr_html_() is None
+        with pytest.raises(ValueError, match="to_frame: one table .* a stack of shape"):
+            several.to_frame()
+    turned = JointCounts(joint.array[::-1, ::-1, ::-1], classes=["ill", "well"], decisions=["act", "wait"])
+    assert sum([joint, turned]) == JointCounts(2 * joint.array, classes=joint.classes, decisions=joint.decisions)
+    with pytest.raises(TypeError):
+        joint + 1
+    with pytest.raises(ValueError, match="true class x first x second decision"):
+        JointCounts(table.array)
+    cells = BinaryCounts(tp=[1, 2], fp=0, fn=0, tn=3)
+    assert repr(cells) == "BinaryCounts(<(2,) of int64>)" and cells._repr_html_() is None and BinaryCounts.from_matrix(cells) is cells
+    with pytest.raises(ValueError, match="beyond 2"):
+        BinaryCounts(tp=np.uint64(2**63), fp=0, fn=0, tn=0)
