@@ -239,3 +239,11 @@ def test_results_print_plot_and_compare(joint):
     (lambda: bs.metric_interval(ALARM + .5, "recall"), "whole"), (lambda: bs.metric_interval(0 * ALARM, "recall"), "all are 0")])
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message): call()
+
+
+def test_a_class_without_examples_may_have_the_prior_0_only():
+    table, costs = [[5, 3, 0], [1, 4, 0], [0, 0, 0]], 1 - np.eye(3)
+    found = bs.metric_interval(table, "expected_cost", costs=costs, priors=[.5, .5, 0], rng=0)
+    assert found.low < found.mean < found.high and found.mean == pytest.approx(.5 * 3 / 8 + .5 * 1 / 5, abs=.02)
+    with pytest.raises(ValueError, match="class 2 has no example, but a prior"):
+        bs.metric_interval(table, "expected_cost", costs=costs, priors=[.4, .4, .2], rng=0)

@@ -622,3 +622,10 @@ CLASSES = [
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_class_of_weight_0_is_left_out_of_every_mean():
+    counts = [[3, 0, 0], [0, 2, 1], [0, 1, 2]]  # the first class is perfect: its score is 0
+    for average in ("macro", "weighted", "harmonic"):
+        without = multiclass_cost_score(counts, 2.0, average=average, weights=[0, 1, 1])
+        assert without == pytest.approx(multiclass_cost_score(counts, 2.0, average=None)[1])  # the other two have equal scores
