@@ -213,7 +213,7 @@ def prepare(project):
         reading_view(nb, name, project.blob_url + file if module else "")
         nb["metadata"].pop("widgets", None)  # nbdev's own run made it; our widgets are HTML
         for data in [output["data"] for cell in nb["cells"] for output in cell.get("outputs", []) if "data" in output]:
-            for kind, better in (("image/svg+xml", drawn), ("text/html", typeset)):
+            for kind, better in (("image/svg+xml", drawn), ("text/html", typeset), ("text/markdown", unnested)):
                 if kind in data:
                     data[kind] = better(data[kind] if isinstance(data[kind], str) else "".join(data[kind]))
         path.write_text(json.dumps(nb, indent=1), encoding="utf-8")
