@@ -145,14 +145,16 @@ def in_words(node, new):
 
 def survivors(file):
     "The mutants of an earlier run that survived, where they stand now: the same change, nearest to the line it was on."
-    found = []
+    found, known = [], {}
     for old in (result for result in json.loads(file.read_text()) if result["outcome"] == "survived"):
-        tree = ast.parse(source(old["module"]))
-        nodes = list(ast.walk(tree))
-        same = [(number, way, what, line) for number, way, what, line in places(tree) if what == old["kind"]
-                and in_words(nodes[number], list(changes(nodes[number]))[way][1]()) == old["change"]]
+        module = old["module"]
+        if module not in known:
+            tree = ast.parse(source(module))
+            nodes = list(ast.walk(tree))
+            known[module] = [(place, in_words(node, list(changes(node))[place[1]][1]())) for place in places(tree) for node in [nodes[place[0]]]]
+        same = [place for place, change in known[module] if place[2] == old["kind"] and change == old["change"]]
         if same:
-            found.append((old["module"], *min(same, key=lambda place: abs(place[3] - old["line"]))))
+            found.append((module, *min(same, key=lambda place: abs(place[3] - old["line"]))))
         else:
             print(f"no longer there, or no longer asked: {describe(old)}", flush=True)
     return found
