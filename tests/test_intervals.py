@@ -438,6 +438,8 @@ def test_the_unit_of_clustered_losses_does_not_matter(method):
     values, clusters = rng.exponential(size=200), rng.integers(0, 40, 200)
     one, small = (bs.loss_interval(values * unit, clusters=clusters, method=method, rng=0) for unit in (1, 1e-4))
     assert [small.low, small.mean, small.high] == pytest.approx([1e-4 * one.low, 1e-4 * one.mean, 1e-4 * one.high], rel=1e-9)
+    light = bs.loss_interval(values, sample_weight=np.full(200, 1e-6), clusters=clusters, method=method, rng=0)
+    assert [light.low, light.mean, light.high] == pytest.approx([one.low, one.mean, one.high], rel=1e-9), "nor that of the weights"
 
 
 def test_priors_by_name_in_a_metric_interval():

@@ -941,3 +941,15 @@ def test_parameters_are_legal_up_to_their_ends(name, parameter, legal, illegal):
     for value in illegal:
         with pytest.raises(ValueError, match=f"{parameter}: must lie in"):
             METRICS[name](counts, **{parameter: value})
+
+
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_bounds_are_reached(name):
+    "By a table of extremes, or nearly."
+    cells = (0, 1, 3, 1000)
+    tables = np.array([[[a, b], [c, d]] for a in cells for b in cells for c in cells for d in cells if a + b and c + d], float)
+    metric, costs = METRICS[name], CostMatrix.binary(fp=1, fn=4)
+    values = np.asarray(metric(tables, **({"costs": costs} if metric.needs_costs else {})), float)
+    values = values[np.isfinite(values)]
+    for bound, reached in ((metric.lower, values.min()), (metric.upper, values.max())):
+        assert not np.isfinite(bound) or reached == pytest.approx(bound, abs=0.05)
