@@ -7,16 +7,12 @@ from dataclasses import dataclass, field
 import yaml
 
 CALLOUTS = ("note", "tip", "warning", "important", "caution")
-KINDS = {"fig": "Figure", "tbl": "Table", "eq": "Equation"}
 OPTION = re.compile(r"^#\|(.*)$")
 FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(.*)$")
 DIV = re.compile(r"^\s*:{3,}\s*(\{.*\}|[\w.-]+)?\s*$")
 HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*(\{[^{}]*\})?\s*#*\s*$")
-CAPTION = re.compile(r"^:\s+(.*?)\s*(?:\{#(tbl-[\w-]+)[^}]*\})?\s*$")
-FIGURE = re.compile(r"^!\[(.*)\]\(([^)\s]+)\)\{([^}]*#fig-[^}]*)\}\s*$")
 ASIDE = re.compile(r"(`+)(?!`)(?:(?!\n\s*\n).)*?(?<!`)\1(?!`)|<!--.*?-->"
                    r"|(?<![\\$])\$(?![\s$])(?:\\.|(?!\n\s*\n)[^$\\])+?(?<!\s)\$(?!\d)", re.S)
-REFERENCE = re.compile(r"\[?(?<![\w@\\/.])-?@((?:fig|tbl|eq|sec|lst)-[\w-]*\w)\]?")
 TARGET = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)(\{[^{}]*\})?", re.S)
 BADGE = re.compile(r"\[!\[[^\]]*\]\(https?://[^)\s]*\)\]\([^)\s]*\)[ \t]*\n?")
 SHORTCODE = re.compile(r"\{\{<.*?>\}\}")
@@ -127,14 +123,12 @@ def collect(page):
 
 
 def collect_markdown(page, text):
-    "Headings and labels, in reading order."
+    "Headings, in reading order."
     for _, line, fenced in outside_fences(text):
         if fenced:
             continue
         if m := HEADING.match(line):
             add_id(page, attributes(m.group(3))[0] or slug(m.group(2)))
-        for kind, rest in re.findall(r"\{[^{}`]*#(fig|tbl|eq)-([\w-]+)", re.sub(r"`[^`]*`", "", line)):
-            add_number(page, kind, f"{kind}-{rest}")
 
 
 def collect_code(page, cell):
@@ -144,8 +138,8 @@ def collect_code(page, cell):
     except Problem as problem:
         return page.problem(str(problem))
     label = str(options.get("label", ""))
-    if label.partition("-")[0] in KINDS:
-        add_number(page, label.partition("-")[0], label)
+    if label.startswith("fig-"):
+        add_number(page, label)
     if options.get("output") == "asis":
         for output in cell.get("outputs", []):
             collect_markdown(page, joined(output.get("data", {}).get("text/markdown", "")))
@@ -161,11 +155,11 @@ def add_id(page, id):
     return new
 
 
-def add_number(page, kind, id):
+def add_number(page, id):
     if id in page.numbers:
         page.problem(f"the label {id} is given twice")
     page.ids.add(id)
-    page.numbers[id] = f"{KINDS[kind]} {1 + sum(k.startswith(kind + '-') for k in page.numbers)}"
+    page.numbers[id] = f"Figure {1 + len(page.numbers)}"
 
 
 # Pass 2: the text --------------------------------------------------------------------------------
@@ -221,11 +215,6 @@ class Translator:
                 block, used = self.div(lines, i, m.group(1))
             elif m := HEADING.match(line):
                 block = self.heading(m)
-            elif m := FIGURE.match(line):
-                block = self.figure(m)
-            elif (m := CAPTION.match(line)) and (start := table_above(prose)) is not None:
-                block = self.table(prose[start:], m)
-                del prose[start:]
             if block is None:
                 prose.append(line)
             else:
@@ -246,23 +235,22 @@ class Translator:
         return ["", f"({self.page.label(new)})=", f"{m.group(1)} {self.inline(m.group(2))}", "", *anchor]
 
     def equation(self, lines, i):
-        "`$$ … $$ {#eq-x}`: the lines up to the closing dollars; the label goes in brackets."
+        "The lines up to the closing dollars."
         indent = re.match(r"\s*", lines[i]).group()
         for j in range(i, len(lines)):
             text = "\n".join(line.removeprefix(indent) for line in lines[i:j + 1])
-            m = re.match(r"^\$\$(.*?)\$\$\s*(?:\{#(eq-[\w-]+)[^}]*\})?\s*(.*)$", text, re.S)
+            m = re.match(r"^\$\$(.*?)\$\$\s*(.*)$", text, re.S)
             if m:
                 break
         else:
             self.page.problem(f"$$ is never closed: {lines[i]!r}")
             return ["", *lines[i:]], len(lines) - i
         body = "\n".join(line for line in m.group(1).strip().splitlines() if line.strip())
-        label = f" ({self.page.label(m.group(2))})" if m.group(2) else ""
-        after = [indent + self.inline(m.group(3))] if m.group(3) else []
+        after = [indent + self.inline(m.group(2))] if m.group(2) else []
         if "\\\\" in body and "\\tag" in body:  # a split environment, which Sphinx puts around lines, takes no tag
             text = f"\\begin{{equation*}}\n{body}\n\\end{{equation*}}"
             return ["", *(indent + line for line in text.splitlines()), "", *after], j - i + 1
-        return ["", *(indent + line for line in f"$$\n{body}\n$${label}".splitlines()), "", *after], j - i + 1
+        return ["", *(indent + line for line in f"$$\n{body}\n$$".splitlines()), "", *after], j - i + 1
 
     def div(self, lines, i, opening):
         "Callouts become admonitions, folded ones <details>, other blocks a plain div."
@@ -293,21 +281,7 @@ class Translator:
         return ["", f'<{tag} class="admonition {kind}"{shown}{role}>', f'<{head} class="admonition-title">', "",
                 self.inline(title or kind.capitalize()), "", f"</{head}>", ""], used
 
-    def figure(self, m):
-        id, classes, values = attributes(m.group(3))
-        alt = html.escape(values.get("fig-alt", m.group(1)))
-        number = self.page.numbers[id]
-        return ["", '<figure class="align-default">', "", f'<img src="{html.escape(m.group(2))}" alt="{alt}">', "", "<figcaption>", "",
-                f"({self.page.label(id)})=", f"{number}: {self.inline(m.group(1))}", "", "</figcaption>", "</figure>", ""]
-
-    def table(self, rows, m):
-        "A pipe table with its caption above."
-        head = [f"({self.page.label(m.group(2))})="] if m.group(2) else []
-        number = f"{self.page.numbers[m.group(2)]}: " if m.group(2) else ""
-        caption = ['<div class="table-caption">', "", *head, number + self.inline(m.group(1)), "", "</div>"]
-        return ["", *caption, "", self.inline("\n".join(rows)), ""]
-
-    # Inline: links and references, outside code and mathematics
+    # Inline: links, outside code and mathematics
     def inline(self, text):
         kept = []
 
@@ -316,10 +290,7 @@ class Translator:
             return HIDDEN.format(len(kept) - 1)
 
         text = BADGE.sub("", ASIDE.sub(hide, text))  # badges are for the README; here they would be fetched from elsewhere
-        for word in re.findall(r"\b(?:equation|figure|table)\s+\[?@(?:eq|fig|tbl)-[\w-]+", text, re.I):
-            self.page.complaint(f"{word!r} reads as the word twice: the reference alone says it")
         text = TARGET.sub(self.link, text)
-        text = REFERENCE.sub(self.reference, text)
         text = re.sub("\x00(\\d+)\x00", lambda m: kept[int(m.group(1))], text)
         return FIRST.sub("&#8203;", text)
 
@@ -369,21 +340,6 @@ class Translator:
     def to(self, page, id):
         return "#" + page.label(id or "top")
 
-    def reference(self, m):
-        "@fig-line: a link reading `Figure 1`."
-        id = m.group(1)
-        kind, number = id.partition("-")[0], self.page.numbers.get(id)
-        if kind == "sec":
-            self.page.problem(f"@{id}: sections have no numbers, write [the title](#{id})")
-        elif number is None:
-            self.page.problem(f"@{id} points at nothing in this notebook")
-        else:
-            text = number.split()[1] if m.group(0).lstrip("[").startswith("-") else number
-            if kind == "eq":
-                return f'<a class="reference internal" href="#equation-{node_id(self.page.label(id))}">{text}</a>'
-            return f"[{text}](#{self.page.label(id)})"
-        return m.group(0)
-
     # Code cells
     def code(self, cell):
         "A code cell with its options said as tags and metadata; an API entry becomes text."
@@ -419,12 +375,10 @@ class Translator:
         number = self.page.numbers.get(label)
         if caption and not label:
             self.page.complaint(f"a figure with a caption and no label, in {first_line(code)!r}")
-        text = ": ".join(filter(None, [number, self.inline(str(caption or options.get("tbl-cap") or ""))]))
+        text = ": ".join(filter(None, [number, self.inline(str(caption or ""))]))
         if not text:
             return [], []
         target = f"({self.page.label(label)})=\n" if number else ""
-        if label.startswith("tbl-") or "tbl-cap" in options:
-            return [markdown_cell(f'<div class="table-caption">\n\n{target}{text}\n\n</div>')], []
         rich = [o for o in outputs if o["output_type"] in ("display_data", "execute_result")]
         if len(rich) == 1 and any(k.startswith("image/") for k in rich[0]["data"]):
             config["figure"] = {"caption": text, **({"name": self.page.label(label)} if number else {})}
@@ -483,17 +437,6 @@ def keywords(pages):
         for name in re.findall(r"^show_doc\(([\w.]+)", "\n".join(source(c) for c in page.nb["cells"] if c["cell_type"] == "code"), re.M):
             found.append((name, f"{page.name}.html#{slug(name)}", ""))
     return found
-
-
-def table_above(prose):
-    "Index where a pipe table begins that these lines end with (blank lines may follow it)."
-    end = len(prose)
-    while end and not prose[end - 1].strip():
-        end -= 1
-    start = end
-    while start and prose[start - 1].lstrip().startswith("|"):
-        start -= 1
-    return start if start < end else None
 
 
 def is_muted(output, options):
