@@ -69,7 +69,12 @@ class _Case:
     groups: np.ndarray | None
     confidence: float
     rng: np.random.Generator
-    repeated: bool = False  # is the weight how often each row stands in the data?
+    repeats: np.ndarray | None = None  # (N,) how many samples each row stands for; None: one
+
+    @property
+    def repeated(self) -> bool:
+        "Is the weight how often each row stands in the data?"
+        return self.repeats is not None and self.weight is self.repeats
 
     @property
     def counted(self) -> bool:
@@ -79,14 +84,12 @@ class _Case:
     @property
     def n(self) -> int:
         "Samples."
-        return int(self.weight.sum()) if self.repeated else len(self.y)
+        return len(self.y) if self.repeats is None else int(self.repeats.sum())
 
     @property
     def samples_of_classes(self) -> np.ndarray:
         "(K,) samples of each class, without weights."
-        return np.bincount(self.y, self.weight if self.repeated else None, self.costs.shape[0]).astype(
-            np.int64
-        )
+        return np.bincount(self.y, self.repeats, self.costs.shape[0]).astype(np.int64)
 
     @property
     def effective_sizes(self) -> np.ndarray:
@@ -489,7 +492,7 @@ def _units(case: _Case, entries: list[_Entry]) -> tuple[Kinds, np.ndarray]:
         paid = [e.decisions if case.own is None else case.losses(e.decisions) for e in entries]
         unit, first = kinds([case.y, *paid, *([] if weight.min() == weight.max() else [weight])])
         if len(first) <= 2 * _UNITS:
-            count = np.bincount(unit, case.weight if case.repeated else None).astype(np.int64)
+            count = np.bincount(unit, case.repeats).astype(np.int64)
             stratum, shares = (case.y[first], case.priors) if case.shifted else (0 * first, np.ones(1))
             return Kinds(count, weight[first], stratum, shares), unit
         unit = case.rng.permutation(n) % _UNITS
@@ -532,7 +535,7 @@ def _group_tables(case: _Case, entries: list[_Entry]):
         return pd.DataFrame(columns=_GROUP_COLUMNS)
     labels, code = np.unique(case.groups, return_inverse=True)
     G, parts = len(labels), []
-    sizes = np.bincount(code, case.weight if case.repeated else None, G).astype(np.int64)
+    sizes = np.bincount(code, case.repeats, G).astype(np.int64)
     parted = None if case.counted else _parts_of_units(case, code, G)
     for entry in entries:
         found = _group_losses(case, entry, *parted, G) if parted else _group_counts(case, entry, code, G)
@@ -1192,7 +1195,17 @@ def _with_costs(report: Report, costs, priors, rng) -> Report:
 
 
 def evaluate_counted(
-    y_true, decisions, costs, repeats, *, priors=None, groups=None, confidence=0.95, rng=None
+    y_true,
+    decisions,
+    costs,
+    repeats,
+    *,
+    priors=None,
+    groups=None,
+    clusters=None,
+    sample_weight=None,
+    confidence=0.95,
+    rng=None,
 ) -> Report:
     """The report from distinct rows and how often each stands in the data: what a group-by hands over.
 
@@ -1200,6 +1213,11 @@ def evaluate_counted(
     is that of `evaluate` on the rows repeated, without their memory. As there are no scores, there are no
     curves over thresholds; the map takes decisions as fixed, and there is none if a model has another rule
     than "as given", which would decide anew.
+
+    Where samples belong together, one row for each combination of cluster, class, decisions and group is
+    needed: an interval over clusters needs no more than the sums of each. Weighted samples are given by the
+    sum of the weights in each row, and by clusters too, since the rows do not tell how the weights of single
+    samples spread: put the samples into some thousand random batches, and take these for the clusters.
 
     Parameters
     ----------
@@ -1210,11 +1228,15 @@ def evaluate_counted(
     costs : CostMatrix or array_like
         (K, M), lower is better
     repeats : array_like
-        (R,) whole numbers, how often each row stands in the data
+        (R,) whole numbers, how often each row stands in the data; with clusters at least 1
     priors : array_like or mapping, optional
         (K,) class priors of the deployment; default: those of the data
     groups : array_like, optional
         (R,) labels of groups to compare
+    clusters : array_like, optional
+        (R,) labels of samples that belong together and are resampled together
+    sample_weight : array_like, optional
+        (R,) finite, non-negative total weight of the samples that each row stands for; needs clusters
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -1223,12 +1245,13 @@ def evaluate_counted(
     Returns
     -------
     Report
-        as from `evaluate`
+        as from `evaluate`; no map where weights are given
 
     Raises
     ------
     ValueError
-        For repeats that are not whole, labels that the costs do not have, arrays of different lengths.
+        For repeats that are not whole, labels that the costs do not have, arrays of different lengths,
+        weights without clusters.
 
     Examples
     --------
@@ -1237,13 +1260,20 @@ def evaluate_counted(
     >>> report.n, float(report.best["cost"][0])
     (100, 0.15)
     """
-    weight = numbers(repeats, "repeats")
-    if (weight != np.rint(weight)).any() or (weight < 0).any():
-        raise ValueError(f"repeats: whole numbers of at least 0 are needed, got {weight[:5]}")
+    repeats = check_1d(numbers(repeats, "repeats"), "repeats", len(check_1d(y_true, "y_true")))
+    least = 0 if clusters is None else 1
+    if (repeats != np.rint(repeats)).any() or (repeats < least).any():
+        raise ValueError(f"repeats: whole numbers of at least {least} are needed, got {repeats[:5]}")
+    if sample_weight is not None and clusters is None:
+        raise ValueError(
+            "sample_weight: totals of rows do not tell how single weights spread; give clusters= too, or "
+            "random batches of the samples as clusters"
+        )
     if isinstance(costs, ExampleCosts):
         raise ValueError("costs: costs of single samples are not told by distinct rows; use evaluate")
-    case = _check_case(y_true, costs, priors, groups, None, weight, confidence, rng)
-    case = replace(case, repeated=True)
+    weight = repeats if sample_weight is None else sample_weight
+    case = _check_case(y_true, costs, priors, groups, clusters, weight, confidence, rng)
+    case = replace(case, repeats=case.weight if sample_weight is None else repeats)
     entries, seen = [], set()
     for key, given in decisions.items():
         name, rule = key if isinstance(key, tuple) else (str(key), _RULES["decisions"])
@@ -1406,6 +1436,8 @@ def _no_map(report: Report) -> str:
             "the map needs two classes, two decisions and one cost matrix; for other costs use "
             "uncertain_costs"
         )
+    if case.repeats is not None and not case.repeated:
+        return "the errors on the map need the weight of each sample, and this report was made from totals"
     for entry, logs, _ in report._models:
         if logs is None and entry.rule != _RULES["decisions"]:
             return (

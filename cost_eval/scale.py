@@ -31,8 +31,9 @@ from cost_eval.core import (
     check_integer,
     check_priors,
     check_range,
-    count_cells,
+    check_weights,
     encode,
+    kinds,
     label_list,
     optional_import,
     result,
@@ -1347,14 +1348,15 @@ def evaluate(
     groups : Dask series or array, or str, optional
         (N,) labels of groups
     clusters, sample_weight : Dask series or array, or str, optional
-        (N,) as for the in-memory function; for at most `gather` rows (for more: `loss_interval`)
+        (N,) as for the in-memory function; of more than `gather` rows, weighted ones are put into 5,000
+        random batches, and clusters, if there are more than that, into as many, for the intervals
     confidence : float, default 0.95
         of all intervals
     rng : optional
         seed or Generator
     gather : int, default 1,000,000
-        so many rows are brought together in memory; of more, weights, clusters and costs of single rows are
-        refused, and the report has no curves and, unless all models are given as decisions, no map
+        so many rows are brought together in memory; of more, costs of single rows are refused, and the
+        report has no curves and, unless all models are given as decisions without weights, no map
     data : Dask DataFrame or path, optional
         where the columns are
     scheduler : str or Client, optional
@@ -1368,8 +1370,8 @@ def evaluate(
     Raises
     ------
     ValueError
-        For unknown columns, missing values, labels that the costs do not have, and weights, clusters or
-        costs of single rows for more rows than are gathered.
+        For unknown columns, missing values, labels that the costs do not have, and costs of single rows
+        for more rows than are gathered.
 
     Examples
     --------
@@ -1399,14 +1401,13 @@ def evaluate(
                 rows, {k: v for k, v in costs.items() if f"cost {k}" not in own} if own else costs
             )
             return evaluate_in_memory(rows["y_true"], given, costs, rng=rng, **options)
-        for name in ("clusters", "sample_weight", *own):
-            if extra.get(name) is not None:
-                what = f"{name.replace('cost ', 'costs, ')} of single rows" if name in own else name
-                raise ValueError(
-                    f"{what}: taken for at most gather={gather} rows, but there are {n}, of which only the "
-                    "distinct ones are counted. Use losses with loss_interval (one model) or "
-                    f"loss_difference (two), for any number of rows; or gather={n} if they fit into memory"
-                )
+        if own:
+            raise ValueError(
+                f"{next(iter(own)).replace('cost ', 'costs, ')} of single rows: taken for at most "
+                f"gather={gather} rows, but there are {n}, of which only the distinct ones are counted. Use "
+                "losses with loss_interval (one model) or loss_difference (two), for any number of rows; or "
+                f"gather={n} if they fit into memory"
+            )
         return _Judged(blocks, names, costs, n, options, np.random.default_rng(rng)).report(compute)
 
 
@@ -1441,20 +1442,25 @@ class _Judged:
     def report(self, compute):
         "Sample, fit, judge, count, report."
         sample = self.over_blocks(compute, _sampled, _gather, self.share)
+        self.clusters = np.unique(sample.pop("clusters"))[: _UNITS + 1] if "clusters" in sample else None
+        if not sample.get("sample_weight", np.ones(1)).any():
+            raise ValueError("sample_weight: 0 for all rows of a sample; leave rows that weigh nothing out")
         sample["y_true"] = encode(
             sample["y_true"], list(self.costs.classes), "y_true", "the costs' classes"
         ).astype(np.intp)
         kinds = {k: _kind_of(sample[f"model {k}"], self.costs) for k in range(len(self.names))}
         edges, curves = self.curves(compute, sample, kinds)
         rules = [self.rules(sample, kinds, curves, half) for half in (0, 1)]
-        table = self.over_blocks(compute, _decided, _merge_rows, rules, self.costs)
-        return self.counted(table, list(rules[0]), curves)
+        rows = self.over_blocks(compute, _decided, _merge_rows, rules, self.costs, self.clusters)
+        return self.counted(rows, list(rules[0]), curves)
 
     def curves(self, compute, sample, kinds):
         "Counts at edges of equal cost in each half, for the models that a threshold can serve."
         if self.costs.shape != (2, 2):
             return {}, {}
-        weight = _class_weight(sample["y_true"], self.costs, self.options["priors"])
+        weight = _class_weight(
+            sample["y_true"], sample.get("sample_weight"), self.costs, self.options["priors"]
+        )
         edges = {
             k: _equal_cost_edges(_score(sample[f"model {k}"]), weight)
             for k, kind in kinds.items()
@@ -1468,22 +1474,20 @@ class _Judged:
     def rules(self, sample, kinds, curves, half: int) -> dict:
         "(position of the model, rule) -> function of its values, fitted on the other half of the rows."
         inside = sample["half"] != half
-        y = sample["y_true"][inside]
+        y, weight = sample["y_true"], sample.get("sample_weight")
         K, priors = len(self.costs.classes), self.options["priors"]
         shift = {}
         if priors is not None:
-            target = check_priors(priors, K, classes=self.costs.classes)
-            shift = {
-                "priors": target,
-                "train_priors": np.bincount(sample["y_true"], minlength=K) / len(sample["y_true"]),
-            }
+            target, sizes = check_priors(priors, K, classes=self.costs.classes), np.bincount(y, weight, K)
+            shift = {"priors": target, "train_priors": sizes / sizes.sum()}
+        known = y[inside], None if weight is None else weight[inside]
         found = {}
         for k, kind in kinds.items():
             if kind == "decisions":
                 found[k, "as given"] = partial(_as_given, decisions=list(self.costs.decisions))
                 continue
             bayes = partial(_by_bayes, costs=self.costs.array, shift=shift)
-            fitted = _fitted(_logs(sample[f"model {k}"][inside], kind), y, K)
+            fitted = _fitted(_logs(sample[f"model {k}"][inside], kind), *known, K)
             calibrated = partial(_calibrated, kind=kind, fitted=fitted, costs=self.costs.array, shift=shift)
             rules = {"Bayes": bayes} if kind == "posteriors" else {}
             rules |= {"Bayes, calibrated": calibrated} if fitted else {}
@@ -1500,20 +1504,16 @@ class _Judged:
         cost, _ = _bounds(curve, self.costs.array, priors)
         return float(curve.thresholds[cost.argmin()])
 
-    def counted(self, table, keys, curves):
+    def counted(self, rows, keys, curves):
         "The report from distinct rows; with the thresholds, and how far from the best they can be."
-        values = list(zip(*table))
         labels = np.array(self.costs.decisions, object)
-        decisions = {
-            (self.names[k], rule): labels[np.array(values[1 + i])] for i, (k, rule) in enumerate(keys)
-        }
-        groups = {"groups": np.array(values[-1])} if len(values) > 1 + len(keys) else {}
-        y_true = np.array(self.costs.classes, object)[np.array(values[0])]
-        repeats = np.array(list(table.values()))
+        decisions = {(self.names[k], rule): labels[rows[1 + i]] for i, (k, rule) in enumerate(keys)}
+        y_true = np.array(self.costs.classes, object)[rows[0]]
+        given = {name: rows[name].to_numpy() for name in _OF_ROWS if name in rows}
         found = evaluate_counted(
-            y_true, decisions, self.costs, repeats, rng=self.rng, **groups, **self.options
+            y_true, decisions, self.costs, rows["repeats"], rng=self.rng, **given, **self.options
         )
-        ladder, notes = found.ladder.copy(), list(found.notes)
+        ladder, notes = found.ladder.copy(), [*found.notes, *self.note_on_units(rows)]
         for k, (one, two) in curves.items():
             error = max(sketch_error(c, self.costs, priors=self.options["priors"]).error for c in (one, two))
             row = (ladder["model"] == str(self.names[k])) & (ladder["rule"] == "tuned threshold")
@@ -1524,6 +1524,17 @@ class _Judged:
                 f"would cost at most {error:.2g} less per case on the rows that chose them."
             )
         return replace(found, ladder=ladder, notes=tuple(notes))
+
+    def note_on_units(self, rows) -> list:
+        "Which batches stand in for rows or clusters."
+        if "clusters" not in rows or self.clusters is not None and len(self.clusters) <= _UNITS:
+            return []
+        what = "The rows were put at random"
+        if self.clusters is not None:  # the last is the 5,001st smallest of as many numbers as clusters
+            about = _UNITS * 2**64 / float(self.clusters[-1])
+            what = f"The clusters, about {float(f'{about:.2g}'):,.0f}, were put whole"
+        count = rows["clusters"].nunique()
+        return [f"{what} into {count:,} batches, which the intervals take as independent."]
 
 
 def _added(a: BinaryCounts, b: BinaryCounts) -> BinaryCounts:
@@ -1539,9 +1550,13 @@ def _half(block: dict, seed: int) -> np.ndarray:
 
 
 def _sampled(block: dict, seed: int, share: float) -> dict:
-    "A random part of a block, with the half of each row."
+    "A random part of a block, with the half of each row; and the smallest hashes of its clusters."
+    check_weights(block.get("sample_weight"), _length(block))
     keep = np.random.default_rng([seed, 1]).random(_length(block), "float32") < share
-    return {name: value[keep] for name, value in (block | {"half": _half(block, seed)}).items()}
+    found = {name: value[keep] for name, value in (block | {"half": _half(block, seed)}).items()}
+    if "clusters" in block:
+        found["clusters"] = np.unique(_hashed(block["clusters"]))[: _UNITS + 1]
+    return found
 
 
 def _kind_of(values: np.ndarray, costs: CostMatrix) -> str:
@@ -1562,13 +1577,14 @@ def _score(values: np.ndarray) -> np.ndarray:
     return values[:, 1] if values.ndim == 2 else values
 
 
-def _class_weight(y: np.ndarray, costs: CostMatrix, priors) -> np.ndarray:
+def _class_weight(y: np.ndarray, weight, costs: CostMatrix, priors) -> np.ndarray:
     "(N,) what an error about each row costs, at the deployment's priors."
-    size = np.bincount(y, minlength=2)
-    share = size / len(y) if priors is None else check_priors(priors, 2, classes=costs.classes)
-    return (costs.array.max(1) - costs.array.min(1))[y] * np.divide(
+    size = np.bincount(y, weight, 2)
+    share = size / size.sum() if priors is None else check_priors(priors, 2, classes=costs.classes)
+    error = (costs.array.max(1) - costs.array.min(1)) * np.divide(
         share, size, out=np.zeros(2), where=size > 0
-    )[y]
+    )
+    return error[y] if weight is None else error[y] * weight
 
 
 def _equal_cost_edges(scores: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -1584,10 +1600,12 @@ def _halves_at_edges(block: dict, seed: int, edges: dict, classes) -> dict:
     "Model -> (2, 2, B + 1) counts of both halves in bins."
     half = _half(block, seed)
     y = encode(block["y_true"], list(classes), "y_true", "the costs' classes") == 1 if len(half) else half > 0
-    found = {}
+    weight, found = block.get("sample_weight"), {}
     for k, own in edges.items():
-        scores = _score(block[f"model {k}"])
-        found[k] = np.stack([_in_bins(y[half == h], scores[half == h], None, own) for h in (0, 1)])
+        values = y, _score(block[f"model {k}"]), weight
+        found[k] = np.stack(
+            [_in_bins(*(None if v is None else v[half == h] for v in values), own) for h in (0, 1)]
+        )
     return found
 
 
@@ -1595,13 +1613,13 @@ def _sum_curves(parts: list) -> dict:
     return {k: sum(part[k] for part in parts) for k in parts[0]}
 
 
-def _fitted(logs: np.ndarray, y: np.ndarray, K: int):
-    "A calibration map, or None where a class has too few sampled rows."
-    if np.bincount(y, minlength=K).min() < 2:
+def _fitted(logs: np.ndarray, y: np.ndarray, weight, K: int):
+    "A calibration map, or None where a class has too few sampled rows (of positive weight)."
+    if np.bincount(y if weight is None else y[weight > 0], minlength=K).min() < 2:
         return None
     with warnings.catch_warnings():  # separable classes
         warnings.simplefilter("ignore", RuntimeWarning)
-        return AffineCalibrator().fit(logs, y)
+        return AffineCalibrator().fit(logs, y, weight)
 
 
 def _logs(values: np.ndarray, kind: str) -> np.ndarray:
@@ -1635,44 +1653,79 @@ def _above(values, threshold):
     return _score(values) >= threshold
 
 
-def _decided(block: dict, seed: int, rules: list, costs: CostMatrix) -> dict:
-    "How often each combination of class, decisions and group occurs in a block."
+_OF_ROWS = ("groups", "clusters", "sample_weight")
+
+
+def _decided(block: dict, seed: int, rules: list, costs: CostMatrix, clusters) -> pd.DataFrame:
+    "How often each combination of class, decisions, group and batch occurs in a block, and with what weight."
     if not _length(block):
-        return {}
+        return pd.DataFrame()
     y = encode(block["y_true"], list(costs.classes), "y_true", "the costs' classes")
-    half, codes = _half(block, seed), [y]
-    for k, rule in rules[0]:
+    half, codes = _half(block, seed), {0: y}
+    for i, (k, rule) in enumerate(rules[0]):
         code = np.empty(len(y), np.int8 if len(costs.decisions) < 128 else np.intp)
         for h in (0, 1):
             code[half == h] = rules[h][k, rule](block[f"model {k}"][half == h])
-        codes.append(code)
+        codes[1 + i] = code
     sizes = [len(costs.classes)] + [len(costs.decisions)] * (len(codes) - 1)
-    labels = None
     if "groups" in block:
-        code, labels = pd.factorize(block["groups"])
-        codes.append(code)
+        codes["groups"], labels = pd.factorize(block["groups"], use_na_sentinel=False)
         sizes.append(len(labels))
-    return _distinct(codes, sizes, labels)
+    if "clusters" in block or "sample_weight" in block:
+        codes["clusters"] = _batch(block, seed, clusters)
+        sizes.append(_UNITS)
+    rows = _distinct(codes, sizes, block.get("sample_weight"))
+    return rows.assign(groups=labels[rows["groups"]]) if "groups" in block else rows
 
 
-def _distinct(codes: list, sizes: list, labels) -> dict:
-    "Row of codes (the last as its label) -> how often it occurs."
-    if np.prod(sizes, dtype=float) <= 2**20:
-        counted = count_cells(codes, sizes, None)
-        rows = np.argwhere(counted)
-        counts = counted[tuple(rows.T)]
+def _batch(block: dict, seed: int, clusters) -> np.ndarray:
+    "(N,) which of the batches each row is in: that of its cluster, or a random one."
+    if clusters is None:
+        return np.random.default_rng([seed, 2]).integers(0, _UNITS, _length(block), dtype=np.int16)
+    hashed = _hashed(block["clusters"])
+    return np.searchsorted(clusters, hashed) if len(clusters) <= _UNITS else (hashed % _UNITS).astype(np.intp)
+
+
+def _hashed(labels: np.ndarray) -> np.ndarray:
+    "(N,) 64 random bits of each label, the same in every block: 3, 3.0 and an object 3 are one label."
+    if labels.dtype.kind == "O":
+        labels = pd.Series(labels).infer_objects().to_numpy()
+        kind = pd.api.types.infer_dtype(labels) if labels.dtype.kind == "O" else "numbers"
+        if kind not in ("numbers", "string", "empty"):
+            raise ValueError(
+                f"clusters: labels must be all text or all numbers, got {kind}; write them alike"
+            )
+    if labels.dtype.kind == "f":
+        if np.isnan(labels).any():
+            raise ValueError("clusters: NaN; drop these rows or give each of them a label of its own")
+        whole = (labels == np.rint(labels)) & (np.abs(labels) < 2**63)
+        numbers = np.where(whole, labels, 0).astype(np.int64)
+        return np.where(whole, _hashed(numbers), pd.util.hash_array(labels.astype(float)))
+    return pd.util.hash_array(labels.astype(np.int64 if labels.dtype.kind in "biu" else object))
+
+
+def _distinct(codes: dict, sizes: list, weight) -> pd.DataFrame:
+    "Distinct rows of codes: how often each occurs, and with what weight."
+    if np.prod(sizes, dtype=float) <= 2**23:
+        row = np.zeros(len(codes[0]), np.intp)
+        for code, size in zip(codes.values(), sizes):
+            row *= size
+            row += code.astype(np.intp, copy=False)
+        repeats = np.bincount(row)
+        used = np.flatnonzero(repeats)
+        found = dict(zip(codes, np.unravel_index(used, sizes)))
     else:
-        rows, counts = np.unique(np.column_stack(codes), axis=0, return_counts=True)
-    rows = [tuple(row) for row in rows.tolist()]
-    if labels is not None:
-        rows = [(*row[:-1], labels[row[-1]]) for row in rows]
-    return dict(zip(rows, counts.tolist()))
+        row, first = kinds(list(codes.values()))
+        repeats, used = np.bincount(row), slice(None)
+        found = {name: code[first] for name, code in codes.items()}
+    found["repeats"] = repeats[used]
+    if weight is not None:
+        found["sample_weight"] = np.bincount(row, weight)[used]
+    return pd.DataFrame(found)
 
 
-def _merge_rows(parts: list) -> dict:
-    "Numbers of distinct rows added."
-    total = {}
-    for part in parts:
-        for row, count in part.items():
-            total[row] = total.get(row, 0) + count
-    return total
+def _merge_rows(parts: list) -> pd.DataFrame:
+    "Numbers and weights of distinct rows added."
+    rows = pd.concat([part for part in parts if len(part)] or parts)
+    keys = [name for name in rows if name not in ("repeats", "sample_weight")]
+    return rows.groupby(keys, sort=False, as_index=False, dropna=False).sum() if keys else rows

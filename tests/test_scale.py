@@ -188,6 +188,108 @@ def test_the_report_of_many_classes_and_of_scores_beyond_memory():
     assert sorted(found.ladder["rule"]) == sorted(here.ladder["rule"]) and found.ladder["main"].sum() == 1
 
 
+TABLES = ("ladder", "differences", "best", "groups")
+
+
+def weighed(rng, n, clusters):
+    "Rows of two rules, a group, a cluster and a weight."
+    y = rng.random(n) < .4
+    columns = {"y": y, "a": y ^ (rng.random(n) < .2), "b": y ^ (rng.random(n) < .3)}
+    frame = pd.DataFrame({name: np.where(v, "yes", "no") for name, v in columns.items()})
+    return frame.assign(g=rng.choice(["u", "v", "w"], n), who=rng.integers(0, clusters, n), w=rng.exponential(1, n))
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.booleans())
+@settings(max_examples=8, deadline=None)
+def test_the_sums_of_a_cluster_are_all_that_its_rows_tell(seed, weighted, shifted):
+    rng = np.random.default_rng(seed)
+    frame = weighed(rng, 300, 20)
+    named = ["y", "a", "b", "g", "who"]
+    rows = frame.groupby(named).agg(w=("w", "sum"), repeats=("w", "size")).reset_index().sample(frac=1, random_state=seed)
+
+    def given(table, **more):
+        extra = {"sample_weight": table["w"]} if weighted else {}
+        priors = [.8, .2] if shifted and weighted else None  # of equal clusters rounding decides which is drawn first
+        return {"groups": table["g"], "clusters": table["who"], "priors": priors, "rng": 0} | extra | more
+    models = {k: frame[k] for k in "ab"}
+    whole = ce.evaluate(frame["y"], models, COSTS, **given(frame))
+    found = ce.evaluate_counted(rows["y"], {k: rows[k] for k in "ab"}, COSTS, rows["repeats"], **given(rows))
+    for part in TABLES:
+        pd.testing.assert_frame_equal(getattr(found, part), getattr(whole, part), rtol=1e-12, atol=1e-12)
+    assert (found.n, found.notes) == (300, whole.notes) and found.sample_priors == pytest.approx(whole.sample_priors, rel=1e-12)
+    if not weighted:
+        assert found.panels == whole.panels and found.robustness() == whole.robustness()
+        return
+    assert "map" not in found.panels
+    with pytest.raises(ValueError, match="need the weight of each sample"):
+        found.robustness()
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans(), st.sampled_from(["int", "text", "mixed"]))
+@settings(max_examples=8, deadline=None)
+def test_weights_and_clusters_over_random_partitions(seed, weighted, few, unknown, kind):
+    rng = np.random.default_rng(seed)
+    frame = weighed(rng, 400, 40)
+    chunks = cut(rng, 400)
+    lazy = {name: chunked(frame[name].to_numpy(object if name in "yabg" else None), chunks, unknown) for name in frame}
+    labels = frame["who"].to_numpy()
+    if kind == "text":
+        lazy["who"] = chunked(labels.astype(str), chunks, unknown)
+    if kind == "mixed":  # the types of a customer's number differ between blocks
+        types, at = ["int8", "float32", "int64", "object", "float64", "uint16"], np.cumsum([0, *chunks])
+        lazy["who"] = da.concatenate([chunked(labels[i:j].astype(t), (j - i,), unknown) for i, j, t in zip(at, at[1:], types)])
+    extra, memory = ({"sample_weight": lazy["w"]}, {"sample_weight": frame["w"]}) if weighted else ({}, {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scale, "_UNITS", 40 if few else 15)
+        found = scale.evaluate(lazy["y"], {k: lazy[k] for k in "ab"}, COSTS, groups=lazy["g"], clusters=lazy["who"], gather=0, rng=0, **extra, **HERE)
+    # more clusters than batches: a batch is a function of the label, wherever its rows are
+    batch = labels if few else scale._hashed(labels.astype(str if kind == "text" else int)) % 15
+    here = ce.evaluate(frame["y"], {k: frame[k] for k in "ab"}, COSTS, groups=frame["g"], clusters=batch, rng=0, **memory)
+    pd.testing.assert_frame_equal(found.groups, here.groups, rtol=1e-9, atol=1e-12)  # normal intervals: nothing is drawn
+    a, b = (r.ladder.drop(columns=["low", "high", "ops_low", "ops_high"]) for r in (found, here))
+    pd.testing.assert_frame_equal(a, b, rtol=1e-9, atol=1e-12)
+    assert found.n == 400 and found.differences["difference"].tolist() == pytest.approx(here.differences["difference"].tolist(), rel=1e-9)
+    said = [note for note in found.notes if "batches" in note]
+    assert here.notes[0] in found.notes and len(said) == (not few)
+    assert few or 15 <= float(said[0].split("about ")[1].split(",")[0]) < 120 and "put whole into" in said[0]
+
+
+def test_weights_and_clusters_beyond_memory(monkeypatch):
+    "Intervals beside those in memory, and rules that are fitted with the weights."
+    monkeypatch.setattr(scale, "_SAMPLED", 4000)
+    monkeypatch.setattr(scale, "_UNITS", 1000)
+    rng = np.random.default_rng(0)
+    n = 3000
+    who = rng.integers(0, 400, n)
+    y = rng.random(n) < .15
+    hard = rng.random(400)[who] < .2  # customers whom the model gets wrong
+    p = 1 / (1 + np.exp(2.3 - 2 * (rng.normal(size=n) + 1.3 * (y ^ hard))))
+    w = np.where(y, 4., .5) * rng.exponential(1, n)  # weights that the posteriors do not know
+    values = {"y": y, "p": p, "rule": p > .4, "who": who, "w": w, "g": rng.integers(0, 2, n)}
+    lazy = {name: da.from_array(v, chunks=700) for name, v in values.items()}
+    costs = ce.CostMatrix.binary(fp=1, fn=3, classes=[False, True])
+    names = {"sample_weight": "w", "clusters": "who"}
+    for taken in (["sample_weight"], ["sample_weight", "clusters"]):
+        found, here = (f(x["y"], {k: x[k] for k in ("p", "rule")}, costs, groups=x["g"], rng=0, **{k: x[names[k]] for k in taken}, **more)
+                       for f, x, more in (
+            (scale.evaluate, lazy, {"gather": 0} | HERE), (ce.evaluate, values, {})))
+        a, b = (r.ladder.set_index(["model", "rule"]) for r in (found, here))
+        for key in (("p", "Bayes"), ("rule", "as given"), ("always False", "constant")):
+            assert a.loc[key, "cost"] == pytest.approx(b.loc[key, "cost"], rel=1e-12)
+            assert np.ptp(a.loc[key, ["low", "high"]]) == pytest.approx(np.ptp(b.loc[key, ["low", "high"]]), rel=.15)  # 1,000 draws each: 5 %
+        assert found.groups["cost"].tolist() == pytest.approx(here.groups["cost"].tolist(), rel=1e-12)
+        wide = [r.groups["rest_high"] - r.groups["rest_low"] for r in (found, here)]  # no draws: 1 / sqrt(2 * 1,000), and 0 of clusters
+        assert wide[0].tolist() == pytest.approx(wide[1].tolist(), rel=.07 if len(taken) == 1 else 1e-9)
+        pair, other = found.differences.iloc[0], here.differences.iloc[0]
+        assert pair["difference"] == pytest.approx(other["difference"], rel=1e-12)
+        assert pair["high"] - pair["low"] == pytest.approx(other["high"] - other["low"], rel=.15)
+        assert any(" batches, which" in note and "at random into 9" in note for note in found.notes) == (len(taken) == 1)
+        for rule in ("Bayes, calibrated", "tuned threshold"):
+            assert a.loc[("p", rule), "cost"] == pytest.approx(b.loc[("p", rule), "cost"], rel=.05)
+        assert a.loc[("p", "tuned threshold"), "threshold"] == pytest.approx(ce.best_threshold(y, p, costs, sample_weight=w).threshold, abs=.02)
+        assert a.loc[("p", "Bayes, calibrated"), "cost"] < .9 * a.loc[("p", "Bayes"), "cost"]
+
+
 @given(st.integers(0, 10**6), st.booleans())
 @settings(max_examples=15, deadline=None)
 def test_intervals_and_differences_over_random_partitions(seed, unknown):
@@ -323,6 +425,8 @@ def test_bad_input_is_refused(scored, tmp_path):
                        dd.from_pandas(pd.DataFrame({"y": ["0", "1"], "d": ["1", "1"]}), npartitions=1)])
     p3 = da.ones((6, 3), chunks=3) / 3
     two = {"one": [["one", "two", "one"]]}
+    labels = da.from_array(np.array(["no", "yes"] * 3, object), chunks=3)
+    two_blocks = labels, {"m": labels}
     cases = [
         (lambda: scale.confusion_counts("y", "rul", data=unread, **HERE), "did you mean .*'rule'"),
         (lambda: scale.confusion_counts("y", "rul", data=str(folder), **HERE), "did you mean .*'rule'"),
@@ -346,8 +450,13 @@ def test_bad_input_is_refused(scored, tmp_path):
         (lambda: scale.evaluate(da.ones(6, chunks=3), {"m": p3}, COSTS, **HERE), "3 columns, but the costs have 2 classes"),
         (lambda: scale.evaluate("y", {}, COSTS, data=unread, **HERE), "at least one is needed"),
         (lambda: scale.evaluate("y", two, COSTS, data=unread, **HERE), "with data=, the name of a column|1 columns"),
-        (lambda: scale.evaluate("y", {"m": "one"}, COSTS, data=lazy, sample_weight="two", gather=10, **HERE), "sample_weight: taken for at most gather=10 rows.*loss_interval"),
-        (lambda: scale.evaluate("y", {"m": "one"}, {"fp": 1, "fn": "two", "classes": ["no", "yes"]}, data=lazy, gather=10, **HERE), "costs, fn of single rows: taken for at most gather=10 rows"),
+        (lambda: scale.evaluate("y", {"m": "one"}, COSTS, data=lazy.assign(two=-1.), sample_weight="two", gather=10, **HERE), "sample_weight: -1 at position 0"),
+        (lambda: scale.evaluate("y", {"m": "one"}, COSTS, data=lazy.assign(two=0.), sample_weight="two", gather=10, **HERE), "sample_weight: 0 for all rows"),
+        (lambda: scale.evaluate(*two_blocks, COSTS, clusters=da.from_array(np.array([1, "a"] * 3, object), chunks=3), gather=0, **HERE), "clusters: labels must be all text or all numbers, got mixed"),
+        (lambda: scale.evaluate(*two_blocks, COSTS, clusters=da.from_array([1, 2, np.nan] * 2, chunks=3), gather=0, **HERE), "clusters: NaN"),
+        (lambda: ce.evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [5, 2], sample_weight=[1.5, 2]), "sample_weight: totals of rows .* give clusters="),
+        (lambda: ce.evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [5, 0], clusters=[1, 2]), "repeats: whole numbers of at least 1"),
+        (lambda: scale.evaluate("y", {"m": "one"}, {"fp": 1, "fn": "two", "classes": ["no", "yes"]}, data=lazy, gather=10, **HERE), "costs, fn of single rows: taken for at most gather=10 rows.*loss_interval"),
         (lambda: scale.losses("y", "rule", {"fp": 1, "fm": "one"}, data=lazy), "did you mean"),
         (lambda: scale.fit_calibrator("one", "y", log=True, data=lazy, **HERE), "a column for each class"),
         (lambda: scale.loss_interval(da.from_array([1., np.inf], chunks=1), gather=0, **HERE), "NaN or infinite")]
