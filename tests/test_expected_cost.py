@@ -448,3 +448,10 @@ def test_importing_needs_numpy_and_scipy_only():
         ).stdout.strip()
         == "[]"
     )
+
+
+def test_of_equal_decisions_the_first_has_the_region():
+    assert ec.decision_intervals([[0, 1, 1], [3, 0, 0]]) == [(0, 0.0, 0.25), (1, 0.25, 1.0)]
+    assert ec.decision_intervals([[0, 0, 1], [3, 3, 0]]) == [(0, 0.0, 0.25), (2, 0.25, 1.0)]
+    for twin in ec._bayes_regions(np.array([[0, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 1]]))[3:]:
+        assert not len(twin)
