@@ -296,9 +296,9 @@ def test_uninformative_scores_give_the_priors():
 
 
 def test_separable_classes_warn_and_stay_finite():
-    with pytest.warns(RuntimeWarning, match="separate the classes"):
+    with pytest.warns(RuntimeWarning, match="separate the classes") as found:
         fitted = d.AffineCalibrator().fit(np.log([[.9, .1], [.6, .4], [.3, .7]]), [0, 0, 1])
-    assert np.isfinite([fitted.alpha_, *fitted.beta_]).all()
+    assert np.isfinite([fitted.alpha_, *fitted.beta_]).all() and found[0].filename == __file__
 
 
 def test_inseparable_classes_do_not_warn(overconfident):

@@ -292,7 +292,8 @@ def test_smoothing_that_swamps_warns():
     y = RNG.integers(K, size=3000)
     d = np.where(RNG.random(3000) < .9, y, np.clip(y + RNG.choice([-1, 1], 3000), 0, K - 1))
     counts = confusion_counts(y, d, classes=range(K))
-    with pytest.warns(UserWarning, match="more than the interval's half width.*smaller laplace"): bs.bcost(counts, costs, rng=0)
+    with pytest.warns(UserWarning, match="more than the interval's half width.*smaller laplace") as found: bs.bcost(counts, costs, rng=0)
+    assert found[0].filename == __file__, "the warning points at the caller's line"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fine = [bs.interval(counts, costs, method=name, rng=0) for name in ("auto", "likelihood_ratio", "dirichlet", "percentile")]
