@@ -503,3 +503,8 @@ def test_bad_input(call, message):
 def test_a_ranking_that_is_no_text_and_no_list():
     with pytest.raises(TypeError, match="^ranking"):
         weight_range_from_ranking(7, .5)
+
+
+@pytest.mark.parametrize("a, b, prevalence", [(1.63632739, 172.309079, 1 - 2.6888e-5), (176.191607, 1.28494587, 1.47242593e-06), (0.200826057, 177.589902, 0.999768865)])
+def test_positive_share_where_the_hypergeometric_function_overflows(a, b, prevalence):
+    assert_allclose(wa.expected_positive_share(prevalence, a, b), share_by_mpmath(prevalence, a, b), rtol=1e-6)
