@@ -269,8 +269,8 @@ def test_weights_and_clusters_beyond_memory(monkeypatch):
     lazy = {name: da.from_array(v, chunks=700) for name, v in values.items()}
     costs = ce.CostMatrix.binary(fp=1, fn=3, classes=[False, True])
     names = {"sample_weight": "w", "clusters": "who"}
-    for taken in (["sample_weight"], ["sample_weight", "clusters"]):
-        found, here = (f(x["y"], {k: x[k] for k in ("p", "rule")}, costs, groups=x["g"], rng=0, **{k: x[names[k]] for k in taken}, **more)
+    for taken, priors in ((["sample_weight"], None), (["sample_weight", "clusters"], [.8, .2])):
+        found, here = (f(x["y"], {k: x[k] for k in ("p", "rule")}, costs, priors=priors, groups=x["g"], rng=0, **{k: x[names[k]] for k in taken}, **more)
                        for f, x, more in (
             (scale.evaluate, lazy, {"gather": 0} | HERE), (ce.evaluate, values, {})))
         a, b = (r.ladder.set_index(["model", "rule"]) for r in (found, here))
@@ -286,8 +286,9 @@ def test_weights_and_clusters_beyond_memory(monkeypatch):
         assert any(" batches, which" in note and "at random into 9" in note for note in found.notes) == (len(taken) == 1)
         for rule in ("Bayes, calibrated", "tuned threshold"):
             assert a.loc[("p", rule), "cost"] == pytest.approx(b.loc[("p", rule), "cost"], rel=.05)
-        assert a.loc[("p", "tuned threshold"), "threshold"] == pytest.approx(ce.best_threshold(y, p, costs, sample_weight=w).threshold, abs=.02)
-        assert a.loc[("p", "Bayes, calibrated"), "cost"] < .9 * a.loc[("p", "Bayes"), "cost"]
+        assert a.loc[("p", "tuned threshold"), "threshold"] == pytest.approx(ce.best_threshold(y, p, costs, priors=priors, sample_weight=w).threshold, abs=.02)
+        assert priors or a.loc[("p", "Bayes, calibrated"), "cost"] < .9 * a.loc[("p", "Bayes"), "cost"]
+    assert scale._class_weight(y.astype(int), w, costs, None) == pytest.approx(w * np.where(y, 3, 1) / w.sum()), "what edges of equal cost share out"
 
 
 @given(st.integers(0, 10**6), st.booleans())
