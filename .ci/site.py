@@ -333,7 +333,7 @@ def run_sphinx(project, pages):
     with contextlib.chdir(project.root):
         app = Sphinx(build / "source", None, build / "html", build / "doctrees", "html", confoverrides=sphinx_site.config(project, pages),
                      status=None, warning=stream, verbosity=0)
-        app.build()
+        app.build(force_all=True)  # what has not changed is not read again, but the search keeps the index entries of written pages only
     complaints = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines() if line.strip()]
     if app.statuscode:
         complaints.append(f"Sphinx stopped with exit code {app.statuscode}")
