@@ -517,3 +517,8 @@ def test_the_dictionary_holds_the_frames_in_plain_values(case):
     assert (found["n"], found["confidence"], found["classes"], found["decisions"]) == (400, .95, ["well", "ill"], ["home", "treat"])
     assert found["costs"] == COSTS.array.tolist() and found["priors"] == [.9, .1] and found["summary"] == report.summary().split("\n")
     assert found["sample_priors"][1] == pytest.approx(np.mean(y == "ill")) and found["notes"] == list(report.notes)
+
+
+def test_named_priors_of_the_translation():
+    named, listed = (translation_table([[80, 10], [3, 7]], COSTS, priors=priors) for priors in ({"ill": .3, "well": .7}, [.7, .3]))
+    pd.testing.assert_frame_equal(named, listed)
