@@ -29,6 +29,7 @@ from cost_eval.core import (
     check_priors,
     check_range,
     check_weights,
+    is_missing,
     label_array,
     labelled,
     numbers,
@@ -1394,6 +1395,10 @@ def _units(losses, sample_weight, clusters, name="losses"):
         if group.shape != x.shape:
             raise ValueError(f"clusters: {group.shape}, but one label per example, {x.shape}, is needed")
         codes = {label: i for i, label in enumerate(dict.fromkeys(group.tolist()))}
+        if any(is_missing(label) for label in codes):
+            raise ValueError(
+                "clusters: missing values; give these examples clusters of their own or drop them"
+            )
         code = np.fromiter((codes[label] for label in group.tolist()), np.intp, len(x))
         w = np.ones(len(x)) if w is None else w
         rows = np.stack([np.bincount(code, w * x), np.bincount(code, w)])

@@ -10,6 +10,7 @@ import scipy.stats
 from numpy.testing import assert_allclose
 
 from cost_eval import bootstrap as bs
+from cost_eval import report
 from cost_eval.confusion import BinaryCounts, ConfusionCounts, JointCounts, confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, losses
 from cost_eval.metrics import expected_cost, naive_cost, normalized_expected_cost
@@ -273,6 +274,14 @@ def test_clusters_of_one_are_examples():
     plain = bs.loss_interval(X, method="bootstrap_t", rng=1, n_resamples=20_000)
     assert_allclose(ends(alone), ends(plain), atol=.05 * plain.standard_error)
     assert alone.notes == ("120 units were resampled.",)
+
+
+@pytest.mark.parametrize("clusters", [[1., np.nan, 2., np.nan], ["a", None, "b", "b"]])
+def test_missing_clusters_are_refused(clusters):
+    with pytest.raises(ValueError, match="clusters: missing values"):
+        bs.loss_interval([1., 2., 3., 4.], clusters=clusters)
+    with pytest.raises(ValueError, match="clusters: missing values"):
+        report.evaluate([0, 0, 1, 1], {"a": [0, 1, 1, 0]}, [[0, 1], [1, 0]], clusters=clusters)
 
 
 def test_loss_difference_with_clusters():
