@@ -266,7 +266,8 @@ def judged(name, seen, nb=None, stem=""):
     found += [said(f"sticks out at {width} px: {what}") for width, all in seen["hidden"].items() for what in all]
     found += [said(f"a formula wider than its column at {WIDTHS[0]} px{place(nb, tex)}: {' '.join(tex.split())[:80]}") for tex in seen["wide"]]
     found += [said(f"not {scheme} where it should be") for scheme, value in seen["lightness"].items() if (value > .5) != (scheme == "light")]
-    found += [said(f"the first figure begins on screen {1 + seen['figure']:.1f}")] if CHAPTER.match(stem) and (seen["figure"] or 9) >= 1 else []
+    if CHAPTER.match(stem) and (seen["figure"] is None or seen["figure"] >= 1):
+        found.append(said("there is no figure" if seen["figure"] is None else f"the first figure begins on screen {1 + seen['figure']:.1f}"))
     found += [said(f"raw dollars: {text}") for text in seen["raw"]]
     found += [said(f"{seen['merror']} formulas that MathJax refuses")] if seen["merror"] else []
     found += [said(f"{seen['unset']} formulas are not typeset")] if seen["unset"] > 0 else []
