@@ -23,6 +23,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbdev.clean import clean_nb
 from nbdev.config import get_config
+from traitlets.config import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
@@ -61,9 +62,9 @@ def execute(nb, folder, slow=False):
     "Run the cells of `nb` in `folder`."
     resources = {"metadata": {"path": str(folder)}}
     options = dict(kernel_name="python3", extra_arguments=["--log-level=ERROR"])
-    client = Client(nb, timeout=TIMEOUT, resources=resources, **options)
-    client.slow = slow
     with tempfile.TemporaryDirectory() as scratch:
+        client = Client(nb, timeout=TIMEOUT, resources=resources, config=sockets(scratch), **options)
+        client.slow = slow
         client.execute(env=kernel_environment(scratch))
     nb.metadata.pop("widgets", None)  # no page needs the state of widgets
     for number, cell in enumerate(nb.cells):
@@ -73,6 +74,11 @@ def execute(nb, folder, slow=False):
             if VIEW in output.get("data", {}) and "text/html" not in output.data:
                 raise RuntimeError(f"cell {number} ({cell.id}) shows a widget without a form for pages: see plotting.for_page")
             output.get("data", {}).pop(VIEW, None)  # it leads to a kernel that is gone
+
+
+def sockets(scratch):
+    "Files as sockets: of two kernels that start at once, one may lose the port that it was promised."
+    return Config({} if os.name == "nt" else {"KernelManager": {"transport": "ipc", "ip": f"{scratch}/kernel"}})
 
 
 def kernel_environment(scratch):
