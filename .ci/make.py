@@ -294,7 +294,7 @@ def working_copy(source, target):
 # ---- make test
 
 LEFT_OUT = []  # lines on what a run did not do, for the end of the summary
-STARTED = {}  # programs that run beside a step
+BESIDE = {}  # programs that run beside a step, and the files that keep what they say
 SITE = [PYTHON, ".ci/site.py", "--strict"] + ([] if FULL else ["--sample"])
 
 
@@ -305,7 +305,8 @@ def test_in_sync():
 def test_notebooks(beside):
     """The notebooks' cells; `beside` them the site is built, which leaves one core idle most of the time."""
     if beside:
-        STARTED["site"] = started(*SITE)
+        log = tempfile.TemporaryFile()
+        BESIDE["site"] = started(*SITE, stdout=log, stderr=subprocess.STDOUT), log
     lines = watched(PYTHON, ".ci/check_notebooks.py", "--jobs", min(2, cores()), *(["--slow"] if FULL else []))
     return lines[-1]
 
@@ -317,26 +318,16 @@ def test_pytest():
     return lines[-1].strip("= ").partition(" in ")[0]
 
 
-def started(*command):
-    """A program that runs on its own until `finished`; its output is kept in a file."""
-    log = tempfile.TemporaryFile()
+def started(*command, **output):
+    """A program that was begun, and does not wait; `output` says where its lines go."""
     words = [str(word) for word in command]
-    return subprocess.Popen(words, cwd=str(ROOT), env=surroundings(), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT), log
-
-
-def finished(program):
-    """Wait for a program that was started, show what it wrote: its lines."""
-    process, log = program
-    process.wait()
-    log.seek(0)
-    return shown(log, process)
+    say("$ " + " ".join(words).replace(str(ROOT) + os.sep, ""))
+    return subprocess.Popen(words, cwd=str(ROOT), env=surroundings(), stdin=subprocess.DEVNULL, **output)
 
 
 def watched(*command):
     """Run a program with its output shown as it comes: its lines."""
-    words = [str(word) for word in command]
-    say("$ " + " ".join(words).replace(str(ROOT) + os.sep, ""))
-    process = subprocess.Popen(words, cwd=str(ROOT), env=surroundings(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    process = started(*command, stdout=subprocess.PIPE)
     return shown(process.stdout, process)
 
 
@@ -361,7 +352,13 @@ def test_package():
 
 
 def test_site():
-    finished(STARTED.pop("site", None) or started(*SITE))
+    if "site" in BESIDE:
+        process, log = BESIDE.pop("site")
+        process.wait()
+        log.seek(0)
+        shown(log, process)
+    else:
+        watched(*SITE)
     return "_docs/index.html"
 
 
