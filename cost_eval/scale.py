@@ -1707,10 +1707,7 @@ def _hashed(labels: np.ndarray) -> np.ndarray:
 def _distinct(codes: dict, sizes: list, weight) -> pd.DataFrame:
     "Distinct rows of codes: how often each occurs, and with what weight."
     if np.prod(sizes, dtype=float) <= 2**23:
-        row = np.zeros(len(codes[0]), np.intp)
-        for code, size in zip(codes.values(), sizes):
-            row *= size
-            row += code.astype(np.intp, copy=False)
+        row = np.ravel_multi_index(tuple(codes.values()), sizes)
         repeats = np.bincount(row)
         used = np.flatnonzero(repeats)
         found = dict(zip(codes, np.unravel_index(used, sizes)))
