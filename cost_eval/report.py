@@ -753,15 +753,13 @@ def _levels(case: _Case, entry: _Entry, logs: np.ndarray | None, odds: np.ndarra
 def _joint_rates(case: _Case, levels: list, L: int) -> np.ndarray:
     "(S, S, 2, L) share of each class that two sets of decisions both get wrong, at each level."
     S, rates = len(levels), np.empty((len(levels), len(levels), 2, L))
-    weight = np.ones(len(case.y)) if case.weight is None else case.weight
+    weight, sizes = np.ones(len(case.y)) if case.weight is None else case.weight, case.class_sizes
     for c, both in ((0, np.maximum), (1, np.minimum)):  # alarms from the later on, misses before the earlier
         own, mass = [level[case.y == c] for level in levels], weight[case.y == c]
         for a in range(S):
             for b in range(a, S):
                 turned = np.bincount(both(own[a], own[b]), mass, L + 1)
-                share = np.minimum(
-                    np.cumsum(turned)[:L] / case.class_sizes[c], 1
-                )  # weights add up to 1 + 2e-16
+                share = np.minimum(np.cumsum(turned)[:L] / sizes[c], 1)  # all weights may add up to 1 + 2e-16
                 rates[a, b, c] = rates[b, a, c] = 1 - share if c else share
     return rates
 
@@ -976,8 +974,8 @@ class Report(Result):
         Raises
         ------
         ValueError
-            For a problem that is not binary, values out of range, and where a model would decide anew but the
-        report does not hold its scores, as one made from counts.
+            For a problem that is not binary, values out of range, and where a model would decide anew but
+            the report does not hold its scores, as one made from counts.
         """
         if cost_ratios is not None or prevalences is not None:
             return _robustness(self, cost_ratios, prevalences)
@@ -1441,9 +1439,8 @@ def _no_map(report: Report) -> str:
     for entry, logs, _ in report._models:
         if logs is None and entry.rule != _RULES["decisions"]:
             return (
-                f"{entry.model} would decide anew at other costs ({entry.rule}), but this report does "
-                "not hold "
-                "its calibrated scores: it was made from counts, or a class is too small to calibrate. "
+                f"{entry.model} would decide anew at other costs ({entry.rule}), but this report does not "
+                "hold its calibrated scores: it was made from counts, or a class is too small to calibrate. "
                 "Call evaluate on rows that fit into memory; a random sample is enough for a map"
             )
     return ""
