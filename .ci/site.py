@@ -23,6 +23,7 @@ HERE = Path(__file__).resolve().parent / "site"
 sys.path[0] = str(HERE)
 MATHJAX = "sphinx-mathjax-offline"
 STEPS = ["Processing the notebooks", "Translating them", "Building the pages", "Writing _docs"]
+LEVELS = ["built", "read", "sampled", "seen"]  # how closely the finished pages were looked at: not, as text, some or all in the browser
 GENERATED = ("scoreboard", "reference")  # pages that no notebook makes: reading.py writes them
 
 
@@ -381,10 +382,11 @@ def main(argv=None):
     project = Project(arguments.root)
     os.chdir(project.root)
     sys.path.insert(1, str(project.root))
-    stamp, state = project.build / "stamp.json", dict(digest=project.digest(), complaints=[], checked=False)
+    level = LEVELS[0 if not arguments.strict else 1 if arguments.unseen else 2 if arguments.sample else 3]
+    stamp, state = project.build / "stamp.json", dict(digest=project.digest(), complaints=[], level=level)
     old = json.loads(stamp.read_text()) if stamp.exists() and not arguments.force else {}
     built = (project.docs / "index.html").exists() and old.get("digest") == state["digest"] and not (arguments.strict and old["complaints"])
-    if built and (old["checked"] or not arguments.strict):
+    if built and LEVELS.index(old["level"]) >= LEVELS.index(level):
         print(f"The site is up to date: {project.docs}/index.html")
         return 0
     complaints = check_sidebar(project)
@@ -399,7 +401,7 @@ def main(argv=None):
         complaints += [text for page in pages for text in page.complaints] + more
     if arguments.strict:
         complaints += checked(project, pages, look=not arguments.unseen, sample=arguments.sample)
-    state |= dict(complaints=complaints, checked=arguments.strict)
+    state |= dict(complaints=complaints)
     if arguments.strict and complaints:
         raise Failure("\n".join([*complaints, "These are warnings; without --strict they would only be printed."]))
     project.build.mkdir(parents=True, exist_ok=True)

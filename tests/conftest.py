@@ -80,6 +80,6 @@ def docs():
     "The site; built here only if nobody has (`make test` has), or if something changed since."
     pytest.importorskip("myst_nb", reason='needs pip install "cost_eval[dev]"')
     with alone("site"):
-        done = build_site(ROOT, "--strict")
+        done = build_site(ROOT, "--strict", "--sample")
     assert done.returncode == 0, done.stdout + done.stderr
     return ROOT / "_docs"

@@ -132,7 +132,7 @@ def test_llms_txt_lists_every_page(docs):
 
 def test_second_build_has_nothing_to_do(docs):
     "`docs` has seen to the first one."
-    done = build_site(ROOT, "--strict")
+    done = build_site(ROOT, "--strict", "--sample")
     assert done.returncode == 0 and "up to date" in done.stdout
 
 
@@ -377,6 +377,18 @@ def test_imperfect_pages_fail_only_a_strict_build(toy):
         assert bool(done.returncode) == bool(options)
         wanted = [said for said in IMPERFECT if options or "markup" not in said]  # of the finished pages, which only strict builds look at
         assert all(said in done.stderr.lower().replace("`", "") for said in wanted), done.stderr
+
+
+@sphinx_only
+def test_a_closer_look_is_not_skipped(toy):
+    "A strict build of a site that was looked at less closely looks again: the chapter has no figure, which only a look at every page finds."
+    if not check.chromium():
+        pytest.skip("no Chromium")
+    root = toy(*FINE)
+    first, again, sampled, whole = (build_site(root, "--strict", *option) for option in (["--unseen"], ["--unseen"], ["--sample"], []))
+    assert "[3/4]" in first.stdout and "up to date" in again.stdout
+    assert sampled.returncode == 0 and "1 of them in the browser" in sampled.stdout and "[3/4]" not in sampled.stdout
+    assert whole.returncode and "there is no figure" in whole.stderr and "[3/4]" not in whole.stdout
 
 
 @pytest.mark.parametrize("change, said", [
