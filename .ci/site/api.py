@@ -172,10 +172,9 @@ def parameter_texts(sig):
 
 
 def signature_text(sym, name, sig, annotations):
-    "The call on one line when it fits, else one parameter a line."
-    parameters = [p.replace(annotation=annotations.get(p.name, p.annotation)) for p in sig.parameters.values()]
-    if parameters and parameters[0].name in ("self", "cls"):
-        del parameters[0]
+    "The call on one line when it fits, else one parameter a line; without self and the private fields of a record."
+    parameters = [p.replace(annotation=annotations.get(p.name, p.annotation)) for p in sig.parameters.values()
+                  if p.name not in ("self", "cls") and not p.name.startswith("_")]
     texts = parameter_texts(inspect.Signature(parameters))
     returned = annotations.get("return", sig.return_annotation)
     returns = "" if inspect.isclass(sym) or returned in (EMPTY, None, "None") else f" -> {annotation_text(returned)}"
