@@ -12,9 +12,9 @@ import shutil
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
-from html.parser import HTMLParser
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
 LOADS, QUIET = ("script", "img", "iframe", "source", "video", "audio", "embed"), ("script", "style", "pre", "code", "svg")
@@ -27,40 +27,27 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--disable-component-update", "--disable-sync"]
 
 
-class Parsed(HTMLParser):
-    "Ids, links, loaded files, images, and the text outside code."
-
-    def __init__(self, path):
-        super().__init__()
-        self.ids, self.links, self.loaded, self.images, self.text, self.classes = [], [], [], [], [], []
-        self.skip = 0
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attrs):
-        a = dict(attrs)
-        self.ids += [a["id"]] if a.get("id") else []
-        self.classes += (a.get("class") or "").split()
-        self.links += [a["href"]] if tag == "a" and a.get("href") else []
-        self.loaded += [a[k] for k in ("src", "srcset") if a.get(k)] if tag in LOADS else []
-        self.loaded += [a["href"]] if tag == "link" and a.get("rel") != "canonical" and "href" in a else []
-        self.images += [a] if tag == "img" and "logo__image" not in (a.get("class") or "") else []
-        self.skip += tag in QUIET or "math" in (a.get("class") or "").split() and tag in ("span", "div") and 1000
-        if self.skip >= 1000 and tag in ("span", "div") and "math" not in (a.get("class") or "").split():
-            self.skip += 1000
-
-    def handle_endtag(self, tag):
-        if self.skip >= 1000 and tag in ("span", "div"):
-            self.skip -= 1000
-        self.skip -= tag in QUIET
-
-    def handle_data(self, data):
-        if not self.skip:
-            self.text.append(data)
+class Parsed(NamedTuple):
+    "Ids, links, loaded files, images (their attributes), how many formulas, and the text outside code and mathematics."
+    ids: list
+    links: list
+    loaded: list
+    images: list
+    formulas: int
+    text: str
 
 
 @lru_cache(None)
 def parsed(path):
-    return Parsed(path)
+    import lxml.html
+    tree = lxml.html.parse(path, parser=lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)).getroot()
+    loads = "|".join(f"//{tag}/@src|//{tag}/@srcset" for tag in LOADS) + "|//link[not(@rel='canonical')]/@href"
+    images = [dict(image.attrib) for image in tree.iter("img") if "logo__image" not in image.classes]
+    found = [[str(value) for value in tree.xpath(path)] for path in ("//@id", "//a/@href", loads)]
+    formulas = [e for e in tree.iter("span", "div") if "math" in e.classes]
+    for quiet in [*formulas, *tree.xpath("|".join(f"//{tag}" for tag in (*QUIET, "comment()")))]:
+        quiet.drop_tree()
+    return Parsed(*found, images, len(formulas), tree.text_content())
 
 
 def read(docs, names):
@@ -71,9 +58,8 @@ def read(docs, names):
         page, said = parsed(path), partial("{}.html: {}".format, name)
         found += [said(f"the link {link} leads nowhere") for link in dead_links(docs, path)]
         found += [said(f"an image without alternative text: {image.get('src', '')[:60]}") for image in page.images if not described(image)]
-        text = "".join(page.text)
-        found += [said(f"left-over markup {mark!r} in {around(text, text.index(mark))!r}") for mark in LEFT_OVER if mark in text]
-        found += [said(f"raw markup in {around(text, m.start())!r}") for m in RAW.finditer(text)]
+        found += [said(f"left-over markup {mark!r} in {around(page.text, page.text.index(mark))!r}") for mark in LEFT_OVER if mark in page.text]
+        found += [said(f"raw markup in {around(page.text, m.start())!r}") for m in RAW.finditer(page.text)]
         weights[name] = weight(docs, path)
     found += [f"{name}.html weighs {w / 1e6:.1f} MB, more than {HEAVIEST / 1e6:g}" for name, w in weights.items() if w > HEAVIEST]
     if weights and median(weights.values()) > USUAL:
