@@ -16,10 +16,9 @@ book:  ## install, reproduce the papers with the data at hand, build the site in
 test:  ## install, run every check; STEPS="in-sync pytest" runs only some, STACK=oldest with the oldest versions, FULL=1 also what is slow
 	$(MAKE_PY) test $(STEPS)
 
-coverage:  ## install, run the tests, say which lines and branches of the package they reach; TESTS="tests/test_costs.py" runs only some
+coverage:  ## install, run tests and notebooks, say which lines and branches of the package they reach; TESTS="tests/test_costs.py" runs only some tests
 	$(MAKE_PY) env test
-	@mkdir -p build
-	@COVERAGE_FILE=build/coverage $(PYTHON) .ci/make.py run pytest $(or $(TESTS),tests) -n 2 --dist loadgroup -p no:cacheprovider --cov cost_eval --cov-branch --cov-report term-missing:skip-covered
+	$(MAKE_PY) run python .ci/cover.py $(TESTS)
 
 mutants:  ## install, change the numeric modules at random and see whether a test notices; N=300, SEED=0, MODULES="costs metrics"
 	$(MAKE_PY) env test
