@@ -733,11 +733,13 @@ def pack(positive: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, int] | N
     if max((high for _, high in ranges), default=0) - offset >= 2**62:
         return None
     for b in parts:
-        key, sign = np.bitwise_and(bits[b], MAGNITUDE, out=keys[b]), bits[b] >> 63  # sign: 0 or -1
+        key = np.bitwise_and(bits[b], MAGNITUDE, out=keys[b])
         key -= offset
         np.maximum(key, 0, out=key)  # zeros stay zeros
-        key ^= sign
-        key -= sign  # negated where the sign is -1
+        if bits[b].min() < 0:
+            sign = bits[b] >> 63  # 0 or -1
+            key ^= sign
+            key -= sign  # negated where the sign is -1
         key <<= 1
         key |= positive[b]
     return keys, offset
@@ -749,18 +751,25 @@ def nonzero_range(magnitude: np.ndarray) -> tuple[int, int]:
     return int(low or magnitude[magnitude > 0].min(initial=MAGNITUDE)), int(magnitude.max())
 
 
-def unpack(packed: np.ndarray, offset: int) -> tuple[np.ndarray, np.ndarray]:
-    "Scores and the number of positives so far, after a leading +inf and 0."
-    scores, tp = np.full(len(packed) + 1, np.inf), np.zeros(len(packed) + 1, np.int64)
+def unpack(packed: np.ndarray, offset: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    "Of keys from the highest down the scores, and the positives and negatives so far, after +inf, 0, 0."
+    size = len(packed) + 1
+    scores, tp, fp = np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)
+    scores[0], tp[0], fp[0] = np.inf, 0, 0
     for start in range(0, len(packed), BLOCK):
         block = packed[start : start + BLOCK]
-        out = slice(start + 1, start + 1 + len(block))
+        end = start + 1 + len(block)
+        out = slice(start + 1, end)
         np.cumsum(block & 1, out=tp[out])
         tp[out] += tp[start]
+        np.subtract(np.arange(start + 1, end), tp[out], out=fp[out])
         key = block >> 1
-        np.copysign((np.abs(key) + offset).view(float), key, out=scores[out])
-        scores[out][key == 0] = 0
-    return scores, tp
+        if key[-1] > 0:  # and so all of them
+            np.add(key, offset, out=scores[out].view(np.int64))
+        else:
+            np.copysign((np.abs(key) + offset).view(float), key, out=scores[out])
+            scores[out][key == 0] = 0
+    return scores, tp, fp
 
 
 def descending(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> tuple:
@@ -769,8 +778,7 @@ def descending(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray | No
     if packed is not None:
         keys, offset = packed
         keys.sort()
-        scores, tp = unpack(keys[::-1], offset)
-        return scores, tp, np.arange(len(tp)) - tp
+        return unpack(keys[::-1], offset)
     order = np.argsort(scores, kind="stable")[::-1]
     weight = np.ones(len(order), int) if weight is None else weight[order]
     sums = (np.cumsum(weight * side[order]) for side in (positive, ~positive))

@@ -360,8 +360,10 @@ def test_scores_that_cannot_be_packed_are_sorted_all_the_same():
 def test_packed_scores_are_unpacked(samples):
     y, scores = np.array([a for a, _ in samples], bool), np.array([b for _, b in samples], float)
     keys, offset = core.pack(y, scores)
-    back, tp = core.unpack(keys, offset)
-    assert back.tolist() == [np.inf, *scores] and tp.tolist() == [0, *np.cumsum(y)] and not np.signbit(back[back == 0]).any()
+    down = np.argsort(keys)[::-1]
+    back, tp, fp = core.unpack(keys[down], offset)
+    assert back.tolist() == [np.inf, *scores[down]] and not np.signbit(back[back == 0]).any()
+    assert tp.tolist() == [0, *np.cumsum(y[down])] and fp.tolist() == [0, *np.cumsum(~y[down])]
     assert np.array_equal(scores[np.argsort(keys, kind="stable")], np.sort(scores))
 
 
