@@ -18,7 +18,7 @@ class SdistWithSettings(sdist):
         super().make_release_tree(base_dir, [*files, "settings.ini"])
 
 
-extras = {name: cfg[f"{name}_requirements"].split() for name in ("data", "book", "site", "scale", "app")}
+extras = {name: cfg[f"{name}_requirements"].split() for name in ("data", "book", "colab", "site", "scale", "app")}
 extras["dev"] = sorted({r for requirements in extras.values() for r in requirements} | set(cfg["dev_requirements"].split()))
 extras["bench"] = cfg["bench_requirements"].split()  # on top of dev, for `make bench` alone
 

@@ -2,7 +2,7 @@
 
     python .ci/notebooks.py [--slow] [--print] [NOTEBOOK ...]        default: all of nbs/
 
-Cells with `#| eval: false`, `nbdev_export()` and, without --slow, `#| slow` are not run and keep their outputs. A cell that raises or warns fails its
+Cells with `#| eval: false` and, without --slow, `#| slow` are not run and keep their outputs. A cell that raises or warns fails its
 notebook, which is then left as it was. --print shows the outputs of the slow cells and stores nothing.
 """
 import argparse
@@ -44,7 +44,7 @@ def is_slow(cell):
 
 def is_run(cell, slow):
     flags = directives(cell)
-    return not ("eval:false" in flags or "nbdev_export(" in cell.source or ("slow" in flags and not slow))
+    return not ("eval:false" in flags or ("slow" in flags and not slow))
 
 
 class Client(NotebookClient):
