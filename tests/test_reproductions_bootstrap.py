@@ -398,6 +398,233 @@ def test_a_wrong_digit_is_noticed():
         assert (again["outcome"] == "open").all(), item
 
 
+# Items on made-up experiments, whose numbers are known
+
+@pytest.fixture
+def ours(monkeypatch):
+    "What an item hands to the comparison with the paper: cell -> value."
+    given = {}
+    monkeypatch.setattr(paper, "compare", lambda rows, mine, **more: given.update(mine) or compare(rows, mine, **more))
+    return given
+
+
+def a_study(share, sweep=None, **fields):
+    "A study in which each model's tests hold in these shares of the test sets, (9,); `sweep` takes lambda to shares."
+    each = np.tile(np.repeat(share, 10), (4, 1))
+    sweeps = {v: np.repeat(sweep(v) if sweep else share, 10) for v in (2., 0., .2, .5, 1., .1)}
+    empty = dict.fromkeys(("moments", "differences", "true_cost"))
+    return paper._Study(each, each, sweeps, sweeps, **{**empty, **fields})
+
+
+def a_power(half, ratio=1., width=0., last=1.):
+    "Power that rises along a line to one half at `half` (9,), in the mean of matrices that are `width` apart, and is `last` at q = 1."
+    shares = np.array([0, .05, .2, .4, 1.])
+    rates = np.minimum(shares[:, None] / (2 * half), 1)
+    rates[-1] = last
+    spread = np.array([-.5, 0, .5]) * np.reshape(width, (-1, 1)) * (shares[:, None, None] == .4)
+    each = np.reshape(rates[:, :, None] + spread, (1, len(shares), 27))
+    return paper._Power(shares, each, {}, np.repeat(np.broadcast_to(ratio, 9), 3))
+
+
+@pytest.mark.parametrize("item, function, mutant", [("table5", paper.table_5, "lambda 1"), ("table6", paper.table_6, "lambda 0.5")])
+def test_tables_of_shares_hold_every_run(monkeypatch, ours, item, function, mutant):
+    noise = np.random.default_rng(0).normal(0, .002, (20, 9))
+    monkeypatch.setattr(paper, "studies", lambda budget: [a_study(.95 + each, lambda v: .5 + .1 * v + each) for each in noise])
+    done = function()
+    values, shown = published("bootstrap", item)["published"].to_numpy(), done.figure.axes[0]
+    for k, model in enumerate(paper.MODELS):
+        assert ours[model] == pytest.approx(950 + 1000 * noise[:, k])
+    inside = np.abs(values - 950 - 1000 * noise.mean(axis=0)) <= done.table["tolerance"]
+    assert (done.table["outcome"] == np.where(inside, "consistent", "open")).all() and not inside[8]
+    dots = np.array([line.get_xydata() for line in shown.lines[:20]])
+    assert dots[..., 1] == pytest.approx(950 + 1000 * noise) and np.abs(dots[..., 0] - np.arange(9)).max() < .36
+    bars = np.array(shown.collections[0].get_segments())
+    assert bars[:, 0, 1] == pytest.approx(values) and bars.mean(axis=1)[:, 0] == pytest.approx(np.arange(9))
+    assert shown.lines[20].get_ydata()[0] == 950 and [tick.get_text() for tick in shown.get_xticklabels()] == [*paper.MODELS]
+    names = [text.get_text() for text in shown.get_legend().get_texts()]
+    assert names == [*(f"domain {k}" for k in range(5)), "published"]
+    function(mutant=mutant)
+    assert ours["M4"] == pytest.approx((600 if item == "table5" else 550) + 1000 * noise[:, 3])
+
+
+def test_figure_2_finds_the_best_lambda(monkeypatch, ours):
+    "Coverage .96 at lambda .2, falling on both sides: .94 at 0, .93 at .5 (M9: .98), .88 at 1; the runs are .001 apart."
+    at = {0.: .94, .1: .95, .2: .96, .5: .93, 1.: .88, 2.: .7}
+    runs = [a_study(np.zeros(9), lambda v, i=i: at[v] + .001 * i + .05 * (v == .5) * (np.arange(9) == 8)) for i in range(3)]
+    ends = {"above": np.tile([[.02], [.4], [.5]], 9), "below": np.tile([[.02], [.1], [.0]], 9),
+            "width": np.tile([[2.], [2.5], [3.]], 9), "covered": np.tile([[.96], [.5], [.5]], 9)}
+    monkeypatch.setattr(paper, "studies", lambda budget: runs)
+    monkeypatch.setattr(paper, "ends_by_laplace", lambda n_sets: ends)
+    done = paper.figure_2()
+    best, none = (ours[f"M3/{what}"] for what in ("highest coverage at a lambda in (0, 0.5]", "covers less than 95 % at lambda 0"))
+    assert ours["M9/highest coverage at a lambda in (0, 0.5]"].value == pytest.approx(.98 - .94)
+    assert best == pytest.approx((.02, 0)) and none == pytest.approx((.009, .001 / 3**.5))
+    above = [ours[f"lambda above 0.5: intervals are {what}"] for what in (
+        "biased too high in every model", "wider than at 0.1 in every model", "too wide (cover more than 95 %) in every model")]
+    assert [each.value for each in above] == pytest.approx([.3, .25, -.45]) and above[0].error == pytest.approx(.5 / 50**.5)
+    wide = done.table[done.table["cell"].str.contains("too wide")].iloc[0]
+    assert wide["outcome"] == "contradicted" and "0.50 at lambda 1, 0.50 at 3" in wide["note"]
+    assert set(done.table["outcome"]) == {"agrees", "contradicted"}
+    laplaces, curves = paper.swept(runs)
+    assert laplaces.tolist() == [0, .1, .2, .5, 1, 2] and curves[2, 3, 4] == pytest.approx(.932) and curves.shape == (3, 6, 9)
+    for k, ax in enumerate(done.figure.axes):
+        mean = [at[v] + .001 + .05 * (v == .5) * (k == 8) for v in laplaces]
+        assert ax.lines[0].get_xydata() == pytest.approx(np.column_stack([laplaces, mean])), k
+        edge = ax.collections[0].get_paths()[0].vertices
+        assert edge[:, 1].max() == pytest.approx(max(mean) + .001) and edge[:, 1].min() == pytest.approx(.7) and ax.get_title("left") == paper.MODELS[k]
+    paper.figure_2(mutant="lambda reversed")
+    assert ours["M3/covers less than 95 % at lambda 0"].value == pytest.approx(.95 - .701)
+
+
+def test_lambda_and_the_paired_test(monkeypatch, ours):
+    accepts = lambda v: np.r_[np.full(5, .96), .997, .96, .96, .99] - (.02 if v == 0 else .004 * (v == .5))
+    monkeypatch.setattr(paper, "studies", lambda budget: [a_study(np.zeros(9), accepts) for _ in range(2)])
+    paper.laplace_test()
+    assert ours["M1/too wide at every lambda >= 0.1"].value == pytest.approx(.956 - .95)
+    never = {m: ours[f"{m}/rejects in less than 0.5 % at every lambda > 0"].value for m in ("M6", "M7", "M9")}
+    assert never == pytest.approx({"M6": .993 - .995, "M7": .956 - .995, "M9": .986 - .995})
+    paper.laplace_test(mutant="lambda 0")
+    assert ours["M1/too wide at every lambda >= 0.1"].value == pytest.approx(.94 - .95)
+
+
+def test_ends_by_laplace_are_the_normal_ones(monkeypatch, small):
+    "Width and place of the intervals from the moments of (M + lambda)/(n + 25 lambda); at lambda .1 they hold what `bcost_holds` says."
+    monkeypatch.setattr(paper, "population", lambda domain, seed, n_points: small)
+    monkeypatch.setattr(paper, "DOMAINS", paper.DOMAINS[:2])
+    ends, n = paper.ends_by_laplace(3, laplaces=(.1, 3.)), 1000
+    assert ends["covered"] + ends["above"] + ends["below"] == pytest.approx(np.ones((2, 9)))
+    assert ends["covered"][0] == pytest.approx(paper.by_model(paper.bcost_holds(small, .1, 3, rng=1).mean(axis=0)).mean(axis=1))
+    width = np.zeros((2, 90))
+    for i in range(3):
+        for j in range(90):
+            counts = np.bincount(5 * small.labels[n * i:n * i + n] + small.decisions[n * i:n * i + n, j], minlength=25)
+            p = (counts + np.array([[.1], [3.]])) / (n + 25 * np.array([[.1], [3.]]))
+            c = small.costs[j].ravel()
+            width[:, j] += 2 * stats.norm.isf(.025) * np.sqrt((p @ c**2 - (p @ c)**2) / n) / small.true_cost[j] / 3
+    assert ends["width"][:, :4] == pytest.approx(paper.by_model(width).mean(axis=-1)[:, :4], rel=.04)
+    assert (ends["above"][1] > ends["above"][0]).all() and (ends["width"][1] > ends["width"][0]).all()
+
+
+def test_figures_3_and_4_at_half_power(monkeypatch, ours):
+    "Half power is where the lines were laid through it; a cost ratio is that share times the ratio at q = 1."
+    half, ratio, last = np.linspace(.12, .17, 9), np.linspace(1, 9, 9), np.ones(9)
+    half[6], ratio[6] = .115, 20.
+    last[[5, 8]] = .9, .6
+    domains = [a_power(half * scale, ratio, last=last) for scale in (.9, 1., 1.1)]
+    monkeypatch.setattr(paper, "powers", lambda budget: domains)
+    assert paper._half_powers(domains) == pytest.approx(np.outer([.9, 1., 1.1], half))
+    done = paper.figure_4()
+    assert ours["M6/H0 not rejected at q = 1000000"] == pytest.approx([.1] * 3) and ours["M9/H0 not rejected at q = 1000000"] == pytest.approx([.4] * 3)
+    assert ours["M1/H0 always rejected at q = 1000000"] == 1 and ours["share of changed labels at half power"] == pytest.approx(100 * half[3] * np.array([.9, 1, 1.1]))
+    error = .1 * (.12 - .115) / 3**.5
+    assert ours["M7 needs the smallest q for half power"] == pytest.approx((.12 - .115, error))
+    q = 1e6 * domains[0].shares
+    for k in range(9):
+        curve, first = done.figure.axes[k // 3].lines[2 * (k % 3):][:2]
+        assert curve.get_label() == paper.MODELS[k] and curve.get_xdata() == pytest.approx(q[1:])
+        assert curve.get_ydata() == pytest.approx(np.mean([d.curves(d.bootstrap)[0, 1:, k] for d in domains], axis=0))
+        assert (first.get_xdata(), first.get_ydata()) == (0, 0) and first.get_color() == curve.get_color()
+    paper.figure_4(mutant="acceptance")
+    assert ours["M6/H0 not rejected at q = 1000000"] == pytest.approx([.9] * 3) and ours["M1/H0 always rejected at q = 1000000"] == 0
+    drawn = paper.figure_3().figure.axes
+    assert [ours[f"{m}/cost ratio at half power"] for m in paper.MODELS] == pytest.approx(half * ratio)
+    assert ours["M7 needs the largest cost ratio for half power"].value == pytest.approx(.115 * 20 - .17 * 9)
+    assert drawn[2].lines[0].get_xdata() == pytest.approx(20 * domains[0].shares[1:]) and drawn[2].get_xscale() == "log"
+    paper.figure_3(mutant="ratio forgotten")
+    assert ours["M2/cost ratio at half power"] == pytest.approx(half[1])
+
+
+def test_figure_5_measures_ranges(monkeypatch, ours):
+    width = np.full(9, .1)
+    width[[5, 8]] = .3, .25
+    domains = [a_power(np.full(9, .8), width=width * scale) for scale in (1., 2.)]
+    monkeypatch.setattr(paper, "powers", lambda budget: domains)
+    done = paper.figure_5()
+    assert [ours[f"{m}/widest range"] for m in ("M1", "M6", "M9")] == pytest.approx([.15, .45, .375])
+    lead = ours["at q >= 100000 the two widest ranges are those of M6 and M9"]
+    assert lead == pytest.approx((.225, .075))  # .15 and .3: mean, and half their distance
+    left = done.figure.axes[0]
+    assert [c.get_label() for c in left.containers] == ["M1", "M6"] and left.containers[1].lines[0].get_xdata() == pytest.approx(1e6 * domains[0].shares)
+    low, high = np.array(left.containers[1].lines[2][0].get_segments())[3, :, 1]
+    assert (low, high) == pytest.approx((.25 - .15, .25 + .15))  # at q = .4, where half of one half is reached
+    paper.figure_5(mutant="at q = 0")
+    assert ours["M6/widest range"] == 0
+
+
+def test_normal_theory_and_its_cause(monkeypatch, ours):
+    "s = .1 at n = 1000: the interval reaches .0062, with the variance .0196; true costs of .005, .01 and .03 from the mean."
+    true = np.repeat([.005, .01, .03], 30)
+    moments = np.stack([np.zeros((4, 90)), np.full((4, 90), .1)])
+    never = np.zeros((1, 5, 27))
+    rejects = never + np.repeat([0, 1, 1], 9)
+    paired = {reading: never for reading in paper._READINGS} | {"s/√n, correct": rejects * [[0], [.2], [.8], [.4], [.1]]}
+    monkeypatch.setattr(paper, "studies", lambda budget: [a_study(np.zeros(9), moments=moments, differences=moments + [[[1]], [[0]]], true_cost=true)])
+    monkeypatch.setattr(paper, "powers", lambda budget: [a_power(np.ones(9))._replace(paired=paired)])
+    done = paper.normal_theory()
+    outcomes = done.table["outcome"].tolist()
+    assert outcomes == ["agrees"] * 3 + ["caused"] * 3 + ["open"] * 3 + ["agrees"] * 3 + ["caused"] * 6
+    assert done.note.endswith("9 of 18 rows come out as printed")
+    notes = dict(zip(done.table["cell"], done.table["note"]))
+    assert notes["M4/paired test never rejects"] == "up to 80.0% reject; with the variance 0.00%"
+    assert notes["M4/normal interval holds the true cost in all test sets"] == "0.0% hold it; with the variance 100.00%"
+    assert paper.paired_table(paper.powers("quick")).loc["s/√n, correct"].tolist() == pytest.approx([0] * 3 + [.8] * 6)
+    table = paper.normal_table(paper.studies("quick"), "accepted")
+    assert (table.loc["s: no √n"] == 0).all()  # 1 is ten standard deviations from 0
+    assert set(paper.normal_theory(mutant="an interval without end").table["ours"]) == {1.}
+
+
+def test_a_study_is_its_parts(monkeypatch, small):
+    monkeypatch.setattr(paper, "population", lambda domain, seed, n_points: small)
+    found, other = paper.study.__wrapped__(2, 1, 3, 2, laplaces=(1., 0.)), paper.permuted(small, rng=[2, 1, 1])
+    rng = np.random.default_rng([2, 1, 2])
+    np.testing.assert_array_equal(found.covered, paper.bcost_holds(small, .1, 3, rng=rng))
+    np.testing.assert_array_equal(found.accepted, paper.bdelta_accepts(small, other, 0., 3, rng=rng))
+    assert [*found.sweep] == [0, 1] and found.sweep[0] == pytest.approx(paper.bcost_holds(small, 0., 2, rng=rng).mean(axis=0))
+    assert [*found.sweep_delta] == [0, .02, .1, .5] and set(found.sweep_delta[.5]) <= {0, .5, 1}
+    points, j = slice(1000, 2000), 33
+    d = small.costs[j][small.labels[points], small.decisions[points, j]] - small.costs[j][small.labels[points], other.decisions[points, j]]
+    assert found.differences[:, 1, j] == pytest.approx([d.mean(), d.std(ddof=1)], rel=1e-4) and found.moments.shape == (2, 3, 90)
+    np.testing.assert_array_equal(found.true_cost, small.true_cost)
+
+
+def test_budgets_are_kept(monkeypatch):
+    "Every domain with every training set, domain by domain; power has its repeats in the first domain only."
+    monkeypatch.setattr(paper, "study", lambda *at, **size: (at, size))
+    monkeypatch.setattr(paper, "power", lambda *at, **size: (at, size))
+    done = paper.studies("quick")
+    assert [at for at, _ in done] == [(d, s) for d in range(5) for s in range(4)]
+    assert all(size == {"n_sets": 25, "n_swept": 10} for _, size in done)
+    first, *others = paper.powers("full")
+    assert first == ((0, 0), {"n_sets": 500, "repeats": 5, "shares": paper._SHARES}) and [at for at, _ in others] == [(d, 0) for d in range(1, 5)]
+    assert all(size == {"n_sets": 125, "repeats": 1, "shares": paper._SHARES} for _, size in others)
+    assert {size["n_sets"] for _, size in paper.powers("quick")} == {100}
+
+
+def test_main_error_is_looked_for_in_each_test_set(small):
+    "By a loop: the cell that costs most over all points, and whether a test set has it."
+    found = paper.main_error_missing(small, 4, n=250)
+    for j in (0, 60, 85):
+        true, predicted = divmod(int((small.counts[j] * small.costs[j]).argmax()), 5)
+        for i in range(4):
+            points = slice(250 * i, 250 * i + 250)
+            there = any((t, d) == (true, predicted) for t, d in zip(small.labels[points], small.decisions[points, j]))
+            assert found[i, j] == (not there)
+    assert found.shape == (4, 90) and found.any() and not found.all()
+
+
+def test_the_league_is_drawn_as_it_stands():
+    rows = [(method, n, 0, model, 0, .5 + .1 * k + .04 * (model == "M6") + .0001 * n, 1.)
+            for k, method in enumerate(("normal", "bcost")) for n in (50, 200) for model in ("M1", "M6")]
+    table = pd.DataFrame(rows, columns=["method", "n", "domain", "model", "matrix", "covered", "width"])
+    left, right = paper.plot_league(table).axes
+    assert [text.get_text() for text in left.get_yticklabels()] == ["normal", "bcost"] and right.get_title("left") == "n = 200"
+    drawn = [[line.get_xydata().tolist() for line in ax.lines[:6]] for ax in (left, right)]
+    expected = [[[[at + k, i]] for i, at in ((0, .5), (1, .6)) for k in (0, .04, 0)] for _ in range(2)]
+    assert np.array(drawn) == pytest.approx(np.array(expected) + [[[[.005, 0]]], [[[.02, 0]]]])
+    assert [text.get_text() for text in left.get_legend().get_texts()] == ["M1 to M5, M8", "M6, M7, M9", "worst matrix"]
+    assert left.lines[-1].get_xdata()[0] == .95
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("item", sorted({name.partition("/")[2] for name in ITEMS if name.startswith("bootstrap/")} - set(CHEAP)))
 def test_simulated_items_stand_and_their_mutants_fall(item):
