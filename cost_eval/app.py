@@ -5,6 +5,13 @@
 # %% auto #0
 __all__ = ['example_frame', 'read_upload', 'App']
 
+# %% ../nbs/62_app.ipynb #needs1
+from .core import optional_import
+
+# %% ../nbs/62_app.ipynb #needs2
+for _library in ("ipywidgets", "matplotlib", "pandas"):
+    optional_import(_library, extra="app")
+
 # %% ../nbs/62_app.ipynb #870b636d
 import base64
 import io

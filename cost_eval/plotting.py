@@ -393,6 +393,8 @@ def for_page(box, moves=None, *, alt=""):
     >>> print(box._repr_mimebundle_()["text/plain"])
     threshold 2
     """
+    if not hasattr(box, "_repr_mimebundle_"):  # ipywidgets 7, as on Colab, has the live form only
+        return box
     live = box._repr_mimebundle_
 
     def bundle(**kwargs):

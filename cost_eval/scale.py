@@ -7,6 +7,13 @@ __all__ = ['cluster', 'confusion_counts', 'joint_counts', 'interval', 'differenc
            'sketch_error', 'best_threshold', 'fit_calibrator', 'reliability', 'losses', 'loss_interval',
            'loss_difference', 'evaluate']
 
+# %% ../nbs/70_scale.ipynb #needs1
+from .core import optional_import
+
+# %% ../nbs/70_scale.ipynb #needs2
+for _library in ("dask", "pandas"):
+    optional_import(_library, extra="scale")
+
 # %% ../nbs/70_scale.ipynb #0a8b6e3c
 import contextlib
 import os

@@ -204,6 +204,15 @@ def test_a_notebook_alone_is_enough(notebook):
     exec(without_magics(install).replace("pass", "raise AssertionError('runs here')"), {})
 
 
+@pytest.mark.slow
+def test_without_data_every_notebook_runs(tmp_path):
+    "Those that ask whether data are at hand, with none at hand and nowhere to fetch any."
+    asking = [notebook for notebook in NOTEBOOKS if any("available(" in source(cell) for cell in cells(notebook, "code"))]
+    nowhere = {"COST_EVAL_DATA": "", "XDG_CACHE_HOME": str(tmp_path), "HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
+    done = subprocess.run([sys.executable, ".ci/check_notebooks.py", *map(str, asking)], cwd=ROOT, env=os.environ | nowhere, capture_output=True, text=True)
+    assert len(asking) > 5 and done.returncode == 0, done.stdout
+
+
 def test_one_version():
     ours = settings()["version"]
     assert importlib.import_module("cost_eval").__version__ == ours
@@ -237,6 +246,13 @@ for name in {names!r}:
     loaded = {name: set(rest) for name, *rest in (line.split(",") for line in lines)}
     assert len(loaded) == len(names)
     assert {name: found for name, found in loaded.items() if found - (set() if name == "cost_eval" else {"numpy"})} == {}
+
+
+@pytest.mark.parametrize("module, library, extra", [("app", "ipywidgets", "app"), ("scale", "dask", "scale"), ("estimators", "sklearn", "book")])
+def test_what_a_module_lacks_is_named_with_the_extra_that_brings_it(module, library, extra):
+    code = f"import sys; sys.modules[{library!r}] = None; import cost_eval.{module}"
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert f'ImportError: {library} is needed for this: pip install "cost_eval[{extra}]"' in result.stderr
 
 
 def absolute(file, node):
