@@ -1,6 +1,7 @@
 """Tables and figures of Zhao et al.: blocks against independent sources, mutants, life without data."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -336,6 +337,199 @@ def test_pipeline_on_stand_ins(small_data, monkeypatch):
         assert done.table["ours"].notna().all() and (done.table["outcome"] == "other data").all()
     assert fits == ["small steps"] * 2
     assert paper.figure_4().figure.axes[0].get_xlabel() == "recall"
+
+
+# ---- trained items on made-up splits, whose numbers are known
+
+
+@pytest.fixture
+def ours(monkeypatch):
+    "What an item hands to the comparison with the paper: cell -> value."
+    given = {}
+    monkeypatch.setattr(
+        paper, "compare", lambda rows, mine, **more: given.update(mine) or compare(rows, mine, **more)
+    )
+    return given
+
+
+@pytest.fixture
+def populations(monkeypatch):
+    "Two data sets of 40,000: heart 10 % positive, 20 % among the 10,000 elder; loan, at 0.4, 5 % and 15 %."
+
+    def task(data, data_dir=None):
+        n, positives, special = (40_000, 2000, 2000) if data == "heart" else (20_000, 250, 750)
+        y, member = np.zeros(n, int), np.arange(n) >= 3 * n // 4
+        y[:positives] = 1
+        y[n - special :] = 1
+        return paper._Task(np.zeros((n, 1)), y, member, 1.0 if data == "heart" else 0.4, 22)
+
+    monkeypatch.setattr(paper, "_load_task", task)
+    return task
+
+
+def test_sets_are_drawn_as_the_hypergeometric_law_says(populations):
+    "Drawing 9,000 of 40,000 without return; at a scale of 0.4 a population counts 2.5 times."
+    for data, number, p, n in (
+        ("heart", 0, 0.1, 40_000),
+        ("heart", 1, 0.2, 10_000),
+        ("loan", 1, 0.15, 12_500),
+    ):
+        drawn = paper._drawn_prevalences(populations(data), number, 4000, n=3000)
+        sd = np.sqrt(p * (1 - p) / 4000 * (n - 4000) / (n - 1))
+        assert drawn.mean() == pytest.approx(p, abs=5 * sd / np.sqrt(3000)), (data, number)
+        assert drawn.std() == pytest.approx(sd, rel=0.06)
+
+
+def test_table_4_and_section_4_describe_the_populations(populations, ours):
+    done = paper.table_4()
+    middle = {cell: np.mean(value) for cell, value in ours.items()}
+    expected = {"Heart General": 0.1, "Heart Elder": 0.2, "Heart Hospital": 0.3, "Loan General": 0.05}
+    expected |= {"Loan Low-income": 0.15, "Loan Risky": 0.3}
+    assert {name: middle[f"{name}/Prevalence"] for name in expected} == pytest.approx(expected, rel=0.02)
+    assert [middle[f"Loan {n}/Sample Size"] for n in ("General", "Low-income", "Risky")] == [
+        10_000,
+        10_108,
+        10_063,
+    ]
+    outcome = done.table.set_index("cell")["outcome"]
+    assert (
+        outcome["Loan General/Prevalence"] == "other data" and outcome["Heart General/Prevalence"] == "open"
+    )
+    paper.table_4(mutant="sets exchanged")
+    assert np.mean(ours["Heart Elder/Prevalence"]) == pytest.approx(0.1, rel=0.02)
+    done = paper.section_4()
+    for cell, percent in (("Heart Elder", 20), ("Heart General", 10), ("Loan Low-income", 15)):
+        assert np.mean(ours[f"{cell}/positive, per cent"]) == pytest.approx(percent, rel=0.02)
+    assert [ours[f"Heart/{what}"] for what in ("records", "features")] == [40_000, 21] and ours[
+        "Loan/records"
+    ] == 20_000
+    outcome = done.table.set_index("cell")["outcome"]
+    assert outcome["Loan/records"] == "other data" and outcome["Heart/records"] == "open"
+    assert done.table.set_index("cell").loc["Loan/features", "with_cause"] == 22
+    paper.section_4(mutant="sets exchanged")
+    assert np.mean(ours["Heart Elder/positive, per cent"]) == pytest.approx(10, rel=0.02)
+
+
+def splits(n=5, seed=0, tilt=0):
+    "Made-up results of n splits; what sets the curves apart grows along them with `tilt`, so that the worst place is at an end."
+    rng = np.random.default_rng(seed)
+    keys = {key for columns in paper._COLUMN_KEYS.values() for key in columns.values()} | {*paper._SCORES}
+    values = [[{key: rng.uniform(0.7, 0.8) for key in sorted(keys)} for _ in range(3)] for _ in range(n)]
+    heights, scores = 0.8 + rng.uniform(-0.1, 0.1, (2, n, 3, 2, 1)) * (1 + tilt * (paper._GRID - 0.5))
+    line = lambda: SimpleNamespace(x=np.linspace(0, 1, 401), y=rng.uniform(0.2, 1, 401))
+    first = [(line(), line()) for _ in range(3)]
+    task = SimpleNamespace(scale=1.0)
+    return paper._Trained(task, [], rng.uniform(0, 1, n).tolist(), values, heights, scores, first)
+
+
+@pytest.mark.parametrize(
+    "item, function", [("table5", "table_5_loan"), ("table7", "table_7_loan"), ("table9", "table_9_loan")]
+)
+def test_trained_tables_hold_every_split(monkeypatch, ours, item, function):
+    made = splits()
+    asked = []
+    monkeypatch.setattr(paper, "train", lambda *which, **how: asked.append((which, how)) or made)
+    done = getattr(paper, function)()
+    assert asked == [(("loan", None, "quick"), {"part": 1.0})] and done.note.startswith("5 splits")
+    numbers = [cell for cell in ours if cell != "threshold"]
+    assert len(numbers) == 3 * len(paper._COLUMN_KEYS[item]) and (item == "table5") == ("threshold" in ours)
+    assert item != "table5" or ours["threshold"].tolist() == made.thresholds
+    for cell in numbers:
+        (name, column) = cell.removeprefix("Loan ").split("/")
+        i, key = ("General", "Low-income", "Risky").index(name), paper._COLUMN_KEYS[item][column]
+        assert ours[cell].tolist() == [split[i][key] for split in made.values], cell
+    paper._trained("loan", None, "full", "25 stumps")
+    paper._trained("loan", None, "full", "a fiftieth of the rows")
+    assert asked[1:] == [
+        (("loan", None, "full"), {"settings": "25 stumps"}),
+        (("loan", None, "full"), {"part": 0.02}),
+    ]
+
+
+def test_statements_about_the_loan_by_loops(monkeypatch, ours):
+    made = splits()
+    monkeypatch.setattr(paper, "train", lambda *which, **how: made)
+    paper.conclusions_loan()
+    for s in paper._SCORES:
+        margins = []
+        for general, low, risky in ([each[s] for each in split] for split in made.values):
+            spread = max(general, low, risky) - min(general, low, risky)
+            margins.append(min(general, low) - risky if s in ("OPS(f1)", "OPS(MCC)") else 0.05 - spread)
+        cell = f"Risky lowest by {s}" if s in ("OPS(f1)", "OPS(MCC)") else f"three sets within .05 by {s}"
+        expected = np.mean(margins), np.std(margins, ddof=1) * np.sqrt(6 / 5)
+        assert tuple(ours[cell]) == pytest.approx(expected), cell
+
+
+def test_statements_about_the_heart_by_loops(monkeypatch, ours):
+    made = splits(seed=1)
+    monkeypatch.setattr(paper, "train", lambda *which, **how: made)
+    paper.conclusions_heart()
+    straight = dict(ours)
+    means = {s: [np.mean([split[i][s] for split in made.values]) for i in range(3)] for s in paper._SCORES}
+    for s, (general, elder, hospital) in means.items():
+        assert straight[f"Elder below General by {s}"].value == pytest.approx(general - elder)
+        assert straight[f"Elder below Hospital by {s}"].value == pytest.approx(hospital - elder)
+    s = "OPS(AUC) of PRC"
+    closer = [min(a[s], c[s]) - b[s] - abs(a[s] - c[s]) for a, b, c in made.values]
+    cell = f"General and Hospital closer to each other than to Elder by {s}"
+    assert straight[cell].value == pytest.approx(np.mean(closer))
+    general, _, hospital = means["OPS(MCC)"]
+    assert straight["General above Hospital by OPS(MCC)"].value == pytest.approx(general - hospital)
+    within = [0.01 - abs(a["OPS(Precision)"] - c["OPS(Precision)"]) for a, _, c in made.values]
+    assert straight["General and Hospital within .01 by OPS(Precision)"].value == pytest.approx(
+        np.mean(within)
+    )
+    paper.conclusions_heart(mutant="sets exchanged")
+    for s, (general, elder, hospital) in means.items():
+        assert ours[f"Elder below General by {s}"].value == pytest.approx(elder - general)
+        assert ours[f"Elder below Hospital by {s}"].value == pytest.approx(hospital - general)
+
+
+FIGURES = {  # function, panel, and for each cell: its positions, and its margin from heights h and scores s of the three sets
+    "figure_4": (0, {"precision: Hospital above Elder above General, recall 0.2 to 0.9": (0.2, 0.9, lambda h, s: min(h[2] - h[1], h[1] - h[0])),
+                     "score: Elder lowest, recall 0.5 to 0.9": (0.5, 0.9, lambda h, s: min(s[0], s[2]) - s[1])}),
+    "figure_5": (0, {"score: three sets within .05, recall 0.2 to 0.9": (0.2, 0.9, lambda h, s: 0.05 - max(s) + min(s))}),
+    "figure_6": (1, {"lift: General above Elder and Hospital, share 0.05 to 0.3": (0.05, 0.3, lambda h, s: h[0] - max(h[1], h[2])),
+                     "score: Elder lowest, share 0.1 to 0.5": (0.1, 0.5, lambda h, s: min(s[0], s[2]) - s[1])}),
+    "figure_7": (1, {"score: three sets within .05, share 0.05 to 0.5": (0.05, 0.5, lambda h, s: 0.05 - max(s) + min(s))}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tilt", [-1, 1])
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_are_judged_where_they_are_worst_and_drawn_as_given(monkeypatch, ours, name, tilt):
+    made, (which, cells) = splits(seed=2, tilt=tilt), FIGURES[name]
+    monkeypatch.setattr(paper, "train", lambda *which, **how: made)
+    done = getattr(paper, name)()
+    for cell, (low, high, margin) in cells.items():
+        means = []
+        for g in range(20):
+            if low - 1e-9 < 0.05 * (g + 1) < high + 1e-9:
+                each = zip(made.heights[:, :, which, g], made.scores[:, :, which, g])
+                means.append(np.mean([margin(h, s) for h, s in each]))
+        assert ours[cell].value == pytest.approx(min(means)), cell
+    left, right = done.figure.axes
+    data, title = (
+        ("Heart" if name in ("figure_4", "figure_6") else "Loan"),
+        ("recall", "share recommended")[which],
+    )
+    assert left.get_xlabel() == right.get_xlabel() == title and left.get_xlim() == (0, 1)
+    for i, label in enumerate(paper.SETS[data]):
+        curve, scores = left.lines[2 * i], right.lines[2 * i]
+        kept = made.first[i][which].x >= 0.005
+        assert curve.get_label() == label
+        assert curve.get_ydata().tolist() == made.first[i][which].y[kept].tolist()
+        assert scores.get_ydata().tolist() == made.scores[0, i, which, :19].tolist()
+        edge = right.collections[i].get_paths()[0].vertices[:, 1]
+        of_all = made.scores[:, i, which, :19]
+        assert (edge.min(), edge.max()) == pytest.approx((of_all.min(), of_all.max()))
+    table = {"figure_4": "table6", "figure_5": "table7", "figure_6": "table8", "figure_7": "table9"}[name]
+    values = published("outperformance", table).set_index("cell")["published"]
+    value, score = ("Precision", "OPS(Precision)") if which == 0 else ("Lift", "OPS(Lift)")
+    for ax, column in ((left, value), (right, score)):
+        assert ax.lines[1].get_ydata()[0] == values[f"{data} General/{column}"]
+    size = {"Heart": 9000, "Loan": 10_000}[data]
+    assert left.lines[1].get_xdata()[0] == pytest.approx(0.9 if which == 0 else 500 / size)
 
 
 @pytest.mark.skipif(not datasets.available("heart"), reason="needs the heart data")
