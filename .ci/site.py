@@ -70,6 +70,11 @@ class Project:
         file = self.reproduced / "scoreboard.csv"
         return file if file.is_file() and (self.reproduced / "scoreboard.html").is_file() else None
 
+    @staticmethod
+    def page_name(stem):
+        "The page of a notebook, as nbdev names it: 10_expected_cost is expected_cost.html."
+        return re.sub(r"^\d+[a-zA-Z0-9]*_", "", stem.lower())
+
     def notebooks(self):
         "Stems of the notebooks, in order."
         return sorted(p.stem for p in self.nbs.glob("*.ipynb") if p.name[0] not in "_.")
@@ -109,15 +114,10 @@ def sidebar_entry(item):
     return Entry(stem, item.get("text") or item.get("section"), [sidebar_entry(e) for e in item.get("contents", [])])
 
 
-def page_name(stem):
-    "The page of a notebook, as nbdev names it: 10_expected_cost is expected_cost.html."
-    return re.sub(r"^\d+[a-zA-Z0-9]*_", "", stem.lower())
-
-
 def check_sidebar(project):
     "Every notebook in the sidebar and every entry a notebook: the complaints."
     listed, there = project.stems(), project.notebooks()
-    names = [page_name(s) for s in there]
+    names = [project.page_name(s) for s in there]
     return [f"_quarto.yml lists {s}.ipynb, which does not exist" for s in listed if s not in [*there, *GENERATED]] \
         + [f"{s}.ipynb is not in the sidebar of _quarto.yml" for s in there if s not in listed] \
         + [f"{s}.ipynb is in the sidebar twice" for s in sorted(set(listed)) if listed.count(s) > 1] \
@@ -167,11 +167,11 @@ def read_pages(project, folder):
     pages = []
     for stem in project.stems():
         if (folder / f"{stem}.ipynb").exists():
-            pages.append(translate.Page(stem=stem, name=page_name(stem), nb=json.loads((folder / f"{stem}.ipynb").read_text(encoding="utf-8"))))
+            pages.append(translate.Page(stem=stem, name=project.page_name(stem), nb=json.loads((folder / f"{stem}.ipynb").read_text(encoding="utf-8"))))
         elif (folder / f"{stem}.qmd").exists():
             _, front, text = (folder / f"{stem}.qmd").read_text(encoding="utf-8").split("---\n", 2)
             cells = [{**translate.markdown_cell(f"---\n{front}---"), "cell_type": "raw"}, translate.markdown_cell(text)]
-            pages.append(translate.Page(stem=stem, name=page_name(stem), nb=dict(cells=cells, metadata={})))
+            pages.append(translate.Page(stem=stem, name=project.page_name(stem), nb=dict(cells=cells, metadata={})))
     return pages
 
 
@@ -179,8 +179,7 @@ def translated(project, pages):
     "{page name: notebook in MyST}; Failure with everything that cannot be shown."
     import translate
     try:
-        return translate.translate(pages, site_url=project.site_url, blob_url=project.blob_url,
-                                   is_file=lambda path: (project.nbs / path).is_file())
+        return translate.translate(pages, blob_url=project.blob_url, is_file=lambda path: (project.nbs / path).is_file())
     except translate.Problem as problem:
         raise Failure(str(problem)) from None
 

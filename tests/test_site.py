@@ -223,6 +223,41 @@ def test_cells_are_shown_as_story_and_checks():
         assert reading.folded(same, []) == [same]
 
 
+def texts(path):
+    "The markdown of a processed page, and the labels of its figures."
+    if path.suffix == ".qmd":
+        return path.read_text(encoding="utf-8").split("---\n", 2)[2], set()
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    labels = {label for cell in cells if cell["cell_type"] == "code" for label in re.findall(r"(?m)^#\| label: (\S+)", "".join(cell["source"]))}
+    shown = [output["data"]["text/markdown"] for cell in cells for output in cell.get("outputs", []) if "text/markdown" in output.get("data", {})]
+    return "\n\n".join("".join(text) for text in [*(cell["source"] for cell in cells if cell["cell_type"] == "markdown"), *shown]), labels
+
+
+def elements(tree):
+    "(kind, content) of every element in Pandoc's tree."
+    if isinstance(tree, dict) and "t" in tree:
+        yield tree["t"], tree.get("c")
+    for below in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from elements(below)
+
+
+def test_pandoc_finds_every_target(docs):
+    "Quarto reads the pages with Pandoc. By its parse, too, links between pages have their targets, and no notation is left as text."
+    pypandoc = pytest.importorskip("pypandoc", reason='needs pip install "cost_eval[dev]"')
+    targets, links, left = {}, [], []
+    for path in sorted(path for path in (ROOT / "_proc").iterdir() if path.suffix in (".ipynb", ".qmd")):
+        text, labels = texts(path)
+        found = list(elements(json.loads(pypandoc.convert_text(text, "json", format="markdown"))))
+        targets[path.name] = labels | {content[1][0] for kind, content in found if kind == "Header"} | {content[0][0] for kind, content in found if kind == "Div"}
+        links += [(path.name, content[2][0]) for kind, content in found if kind == "Link"]
+        left += [(path.name, content) for kind, content in found if kind == "Str" and re.search(r"[$`]|:::|\{[.#]|\]\(|@(fig|eq|sec)-", content)]
+    assert left == []
+    places = [(page, link.partition("#")[0] or page, link.partition("#")[2]) for page, link in links]
+    assert [place for place in places if place[1] in targets and place[2] and place[2] not in targets[place[1]]] == []
+    assert sum(to in targets for _, to, _ in places) > 1500
+    assert not [link for _, link in links if "github.io/cost_eval/" in link and ".html" in link]  # they would leave the reader's own copy
+
+
 # A small project of its own -------------------------------------------------------------------------
 
 SETTINGS = """[DEFAULT]

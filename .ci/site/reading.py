@@ -25,7 +25,8 @@ def reading_view(nb, module=None, source_url=""):
     for cell in nb["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = unnested(source(cell))
-    cells = [piece for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
+    shown = [cell for cell in nb["cells"] if not (entry_name(cell) or "").startswith("_")]  # nbdev takes __getattr__ for public
+    cells = [piece for at, cell in enumerate(shown) for piece in folded(cell, shown[at + 1:])]
     nb["cells"] = one_line(gathered(cells, module, source_url))
     return nb
 
@@ -203,22 +204,19 @@ def is_blank(cell):
 
 def prepare(project):
     "Turn _proc/ into the reading view and add the pages that no notebook makes."
-    entries = {}
+    notebooks, names, entries = {}, {}, {}
     for path in sorted(project.processed.glob("*.ipynb")):
-        nb = json.loads(path.read_text(encoding="utf-8"))
-        saved = json.loads((project.nbs / path.name).read_text(encoding="utf-8"))
-        module = default_module(saved)
+        nb, module = json.loads(path.read_text(encoding="utf-8")), default_module(json.loads((project.nbs / path.name).read_text(encoding="utf-8")))
         file = module and project.cfg["lib_path"] + "/" + module.replace(".", "/") + ".py"
-        name = module and f"{project.cfg['lib_name']}.{module}"
-        reading_view(nb, name, project.blob_url + file if module else "")
+        names[path.name] = module and f"{project.cfg['lib_name']}.{module}"
+        notebooks[path] = reading_view(nb, names[path.name], project.blob_url + file if module else "")
         nb["metadata"].pop("widgets", None)  # nbdev's own run made it; our widgets are HTML
-        for data in [output["data"] for cell in nb["cells"] for output in cell.get("outputs", []) if "data" in output]:
-            for kind, better in (("image/svg+xml", drawn), ("text/html", typeset), ("text/markdown", unnested)):
-                if kind in data:
-                    data[kind] = better(data[kind] if isinstance(data[kind], str) else "".join(data[kind]))
+    to_entries = entry_links(project, notebooks)
+    for path, nb in notebooks.items():
+        refine(nb, to_entries)
         path.write_text(json.dumps(nb, indent=1), encoding="utf-8")
-        if names := [found for found in map(described, nb["cells"]) if found]:
-            entries[path.name] = name, names
+        if there := [found for found in map(described, nb["cells"]) if found]:
+            entries[path.name] = names[path.name], there
     listed = project.stems()
     pages = dict(scoreboard=scoreboard, reference=lambda project: reference(project, entries))
     for stem, write in pages.items():
@@ -227,6 +225,31 @@ def prepare(project):
     for name in ("quarto.css", "site.js"):
         shutil.copyfile(STATIC / name, project.processed / name)
     (project.processed / "404.qmd").write_text(f"---\ntitle: No such page\n---\n\n{NOT_FOUND}\n", encoding="utf-8")
+
+
+def entry_links(project, notebooks):
+    "What turns nbdev's links to names, addresses of the public site, into links between notebooks that lead to an entry, or its class's, or the page."
+    stems = {project.page_name(path.stem): path.stem for path in notebooks}
+    entries = {path.stem: {slug(name) for name in map(entry_name, nb["cells"]) if name} for path, nb in notebooks.items()}
+    link = re.compile(rf"\]\({re.escape(project.site_url)}/(\w+)\.html#([\w.]+)\)")
+
+    def led(found):
+        stem, id = stems[found[1]], found[2]
+        while id and id not in entries[stem]:
+            id = id.rpartition(".")[0]
+        return f"]({stem}.ipynb{'#' * bool(id)}{id})"
+
+    return lambda text: link.sub(led, text)
+
+
+def refine(nb, to_entries):
+    "Texts with their links, drawings and tables as a page carries them."
+    better = {"image/svg+xml": drawn, "text/html": typeset, "text/markdown": lambda text: to_entries(unnested(text))}
+    for cell in nb["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = to_entries(source(cell))
+        for data in (output["data"] for output in cell.get("outputs", []) if "data" in output):
+            data.update({kind: better[kind](translate.joined(data[kind])) for kind in better if kind in data})
 
 
 NOT_FOUND = "The page may have moved: try the search, or begin at the [first page](index.ipynb)."

@@ -167,9 +167,9 @@ def add_number(page, id):
 class Translator:
     "Translates the cells of one page, knowing all pages."
 
-    def __init__(self, page, pages, site_url, blob_url, is_file, words, owners):
+    def __init__(self, page, pages, blob_url, is_file, words, owners):
         self.words, self.owners = words, owners
-        self.page, self.site_url, self.blob_url, self.is_file = page, site_url.rstrip("/"), blob_url, is_file
+        self.page, self.blob_url, self.is_file = page, blob_url, is_file
         self.by_stem = {p.stem: p for p in pages}
         self.by_name = {p.name: p for p in pages}
         self.used, self.open = set(), []
@@ -304,11 +304,6 @@ class Translator:
 
     def target(self, target):
         "Where a link leads: a label of ours, the repository, or the world."
-        if target.startswith(self.site_url):
-            rest = target[len(self.site_url):].lstrip("/")
-            path, _, id = rest.partition("#")
-            page = self.by_name.get(path.removesuffix(".html") or "index")
-            return self.to(page, self.known(page, id)) if page else target
         if re.match(r"[a-z][a-z0-9+.-]*:", target, re.I):
             return target
         path, _, id = target.partition("#")
@@ -324,12 +319,6 @@ class Translator:
             return target
         self.page.problem(f"the link {target} leads nowhere")
         return target
-
-    def known(self, page, id):
-        "An API link: the symbol's own entry, else its class's, else the page."
-        while id and id not in page.ids:
-            id = id.rpartition(".")[0]
-        return id
 
     def checked(self, page, id):
         if id and id not in page.ids:
@@ -460,7 +449,7 @@ def markdown_cell(text):
     return dict(cell_type="markdown", id="0", metadata={}, source=text)
 
 
-def translate(pages, *, site_url, blob_url, is_file):
+def translate(pages, *, blob_url, is_file):
     """{name: notebook in MyST} of all pages.
 
     Raises Problem, with every one found, for references and links that lead nowhere and for blocks that only Quarto knows.
@@ -473,7 +462,7 @@ def translate(pages, *, site_url, blob_url, is_file):
     owners = {word: href.partition(".html")[0] for word, href, _ in reversed(found) if "#" in href}
     for page in pages:
         words = [word for word, href in terms if href == f"{page.name}.html"]
-        cells = Translator(page, pages, site_url, blob_url, is_file, words, owners).cells()
+        cells = Translator(page, pages, blob_url, is_file, words, owners).cells()
         cells[0]["source"] = f"({page.label('top')})=\n" + cells[0]["source"]
         for n, cell in enumerate(cells):
             cell["id"] = f"c{n}"
