@@ -393,9 +393,7 @@ def for_page(box, moves=None, *, alt=""):
     >>> print(box._repr_mimebundle_()["text/plain"])
     threshold 2
     """
-    if not hasattr(box, "_repr_mimebundle_"):  # ipywidgets 7, as on Colab, has the live form only
-        return box
-    live = box._repr_mimebundle_
+    live = getattr(box, "_repr_mimebundle_", dict)  # ipywidgets 7, as on Colab, shows itself in another way
 
     def bundle(**kwargs):
         words = "; ".join(f"{each.description} {_readout(each)}" for each in _controls(box))
