@@ -25,10 +25,12 @@ from cost_eval.core import (
     check_choice,
     check_confidence,
     check_counts,
+    check_function,
     check_integer,
     check_priors,
     check_range,
     check_weights,
+    generator,
     is_missing,
     label_array,
     labelled,
@@ -284,8 +286,8 @@ def _replicates(draw, parameters, c, n_resamples):
 
 def _multinomial(rng):
     "Draws of n (..., S) examples from cells p (..., S, C)."
-    generator = np.random.default_rng(rng)
-    return lambda n, p, size: generator.multinomial(n, p, (*size, n.shape[-1]))
+    draw = generator(rng)
+    return lambda n, p, size: draw.multinomial(n, p, (*size, n.shape[-1]))
 
 
 def _mean_costs(m, p, c, n_resamples, rng):
@@ -473,14 +475,14 @@ def _dirichlet(m, c, *, prior=None, n_resamples, rng):
     if prior is None:
         prior = 1 / m.shape[-1]
     prior = check_range(prior, "prior", 0, np.inf, shape=(), hint="1 / number of cells is one example in all")
-    a, generator = m + prior, np.random.default_rng(rng)
+    a, rng = m + prior, generator(rng)
     total = a.sum(-1, keepdims=True)
     p = a / total
     means = (p * c).sum(-1, keepdims=True)
     error = np.sqrt((p * (c - means) ** 2 / (total + 1)).sum((-2, -1)))
 
     def draw(size_of, a, size):
-        gamma = generator.standard_gamma(a, (*size, *a.shape[-2:]))
+        gamma = rng.standard_gamma(a, (*size, *a.shape[-2:]))
         return gamma / gamma.sum(-1, keepdims=True)
 
     draws = _replicates(draw, (total[..., 0], a), c[..., None], n_resamples)[..., 0]
@@ -975,13 +977,13 @@ _DEFAULTS = {"single": "clopper_pearson", "paired": "clopper_pearson"}  # what t
 
 def _choose(method, options, use):
     "The record of a method that is fit for the use and knows the options."
+    check_choice(method, ["auto", *METHODS], "method")
     if method == "auto":
         method = _DEFAULTS[use]
     known = {name: record for name, record in METHODS.items() if getattr(record, use)}
-    if method in METHODS and method not in known:
+    if method not in known:
         what = "one classifier's cost" if use == "single" else "differences"
         raise ValueError(f"method: {method!r} is not for {what}; there are {', '.join(known)}")
-    check_choice(method, ["auto", *known], "method")
     for option in options:
         if option not in known[method].options:
             others = [name for name, record in known.items() if option in record.options]
@@ -1633,6 +1635,7 @@ def metric_interval(
         check_choice(metric, METRICS, "metric")
     label = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
     f = METRICS[metric] if isinstance(metric, str) else metric
+    check_function(f, "metric", "a name in METRICS, or a function of counts")
     table, classes = check_counts(counts, whole=True), labelled(counts, "counts")[1]
     if costs is not None:
         table, _ = aligned(counts, costs)
@@ -1659,7 +1662,7 @@ def metric_interval(
 
 def _drawn_tables(table, weight, stratified, laplace, n_resamples, rng):
     "Resampled tables (B, K, M), class by class if asked and then weighted, and the table itself likewise."
-    rng, shape = np.random.default_rng(rng), table.shape
+    rng, shape = generator(rng), table.shape
     size = table.sum(1)
     if weight is None and not stratified:
         if not table.sum():

@@ -32,6 +32,7 @@ from cost_eval.core import (
     check_range,
     check_weights,
     encode,
+    generator,
     holm,
     kinds,
     labelled,
@@ -50,6 +51,10 @@ def _named(decisions) -> dict:
     elif hasattr(decisions, "items"):
         named = dict(decisions.items())
     else:
+        if not hasattr(decisions, "__iter__"):
+            raise ValueError(
+                f"decisions: a mapping, a data frame or rows (S, N) are needed, got {decisions!r}"
+            )
         rows = decisions if hasattr(decisions, "__len__") else list(decisions)
         if isinstance(rows, np.ndarray) and rows.ndim != 2:
             raise ValueError(f"decisions: expected (S, N), a row for each model, got shape {rows.shape}")
@@ -251,16 +256,15 @@ def _labels(names) -> np.ndarray:
 # %% ../nbs/21_comparisons.ipynb #bbf745cc
 def _max_t(sample, d, mean, error, confidence, n_resamples, rng):
     "Standard errors to either side, adjusted p-values and notes, by the largest deviation of each replicate."
-    rng, largest = np.random.default_rng(rng), np.empty(n_resamples)
+    rng, largest = generator(rng), np.empty(n_resamples)
     scale = np.where(error > 0, error, np.inf)
     for block, weights in sample.replicates(n_resamples, rng):
         largest[block] = (np.abs(weights @ d - mean) / scale).max(axis=1)
     largest.sort()
     as_far = (largest[:, None] * error >= np.abs(mean)).sum(axis=0)
     p_value = np.where(error > 0, (1 + as_far) / (1 + n_resamples), np.where(mean == 0, 1.0, 0.0))
-    allowed = (
-        int(np.floor((1 - confidence) * (n_resamples + 1) + 1e-9)) - 1
-    )  # replicates that may be as large
+    as_large = int(np.floor((1 - confidence) * (n_resamples + 1) + 1e-9))  # that many replicates may be
+    allowed = min(as_large, n_resamples) - 1
     if allowed >= 0:
         return largest[-1 - allowed], p_value, ()
     needed = int(np.ceil(1 / (1 - confidence))) - 1
@@ -379,7 +383,7 @@ def probability_best(
     >>> best.probability.tolist(), best.regret[0].item()
     ([1.0, 0.0], 0.0)
     """
-    rng, n_resamples = np.random.default_rng(rng), check_integer(n_resamples, "n_resamples", 1)
+    rng, n_resamples = generator(rng), check_integer(n_resamples, "n_resamples", 1)
     if callable(costs) or (not isinstance(costs, LabelledTable) and np.ndim(costs) == 3):
         drawn = _drawn_costs(costs, n_resamples, rng)
         names, cost = _costs_with_drawn(y_true, decisions, drawn, priors, sample_weight, rng)
@@ -647,7 +651,7 @@ def uncertain_cost_interval(
     table = check_counts(table, whole=True)
     if table.ndim != 2:
         raise ValueError(f"counts: one (K, M) table is needed, got shape {table.shape}")
-    rng, n_resamples = np.random.default_rng(rng), check_integer(n_resamples, "n_resamples", 100)
+    rng, n_resamples = generator(rng), check_integer(n_resamples, "n_resamples", 100)
     drawn = _drawn_costs(costs, n_resamples, rng)
     check_costs(drawn, *table.shape)
     fields, _ = _with_costs(table, drawn, classes, method, confidence, priors, laplace, rng)
@@ -711,7 +715,7 @@ def uncertain_cost_difference(
     table = check_counts(table, np.shape(table)[-3:], "joint", whole=True)
     if table.ndim != 3:
         raise ValueError(f"joint: one (K, M, M) table is needed, got shape {table.shape}; see `joint_counts`")
-    rng, n_resamples = np.random.default_rng(rng), check_integer(n_resamples, "n_resamples", 100)
+    rng, n_resamples = generator(rng), check_integer(n_resamples, "n_resamples", 100)
     drawn = _drawn_costs(costs, n_resamples, rng)
     check_costs(drawn, *table.shape[:2])
     d = (drawn[..., :, None] - drawn[..., None, :]).reshape(n_resamples, len(table), -1)
@@ -850,7 +854,7 @@ def required_sample_size(
     if method == "z":
         return int(np.ceil(guess - 1e-9))
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
-    seed = np.random.default_rng(rng).integers(2**32)  # the same test sets, as it were, at every size
+    seed = generator(rng).integers(2**32)  # the same test sets, as it were, at every size
 
     def excess(log_n):
         draw = np.random.default_rng(seed)
@@ -952,7 +956,7 @@ def paired_power(
     d = (c[:, :, None] - c[:, None, :])[p > 0]
     values, cell = np.unique(d, return_inverse=True)
     shares = np.bincount(cell.ravel(), p[p > 0], len(values))
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
 
     def one(size):

@@ -153,7 +153,7 @@ def check_within(value, name: str, low, high, where: str):
     return np.clip(value, low, high)
 
 
-def check_integer(value, name: str, low: int = 0, high: float = np.inf, *, hint: str = "") -> int:
+def check_integer(value, name: str, low: int = 0, high: float = 2**63 - 1, *, hint: str = "") -> int:
     "`value` as an int if it is a whole number of the range (ends included)."
     try:
         whole = operator.index(value)
@@ -163,9 +163,32 @@ def check_integer(value, name: str, low: int = 0, high: float = np.inf, *, hint:
         if whole != number:
             raise ValueError(f"{name}: must be a whole number, got {value}{hint and '; ' + hint}") from None
     if not low <= whole <= high:
-        limits = f"at least {low}" if high == np.inf else f"from {low} to {high:g}"
+        limits = f"at least {low}" if whole < low and high == 2**63 - 1 else f"from {low} to {high:g}"
         raise ValueError(f"{name}: must be {limits}, got {whole}{hint and '; ' + hint}")
     return whole
+
+
+def generator(rng) -> np.random.Generator:
+    "NumPy's random generator of a seed, or the one that was given; `ValueError` for what is neither."
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"rng: a seed (at least 0), a NumPy Generator or None is needed, got {rng!r:.60} ({error})"
+        ) from None
+
+
+def check_function(value, name: str, hint: str = "a function"):
+    "`value` if it can be called."
+    if not callable(value):
+        raise ValueError(f"{name}: {hint} is needed, got {value!r:.60}")
+    return value
+
+
+def check_undefined(undefined) -> float:
+    "What an undefined value is worth: one finite number, or NaN."
+    value = numbers(undefined, "undefined")
+    return np.nan if value.shape == () and np.isnan(value) else check_range(value, "undefined", shape=())
 
 
 def check_confidence(confidence) -> float:
@@ -221,10 +244,10 @@ TABLE = 1 << 20  # integer labels within such a range are looked up in a table
 
 def label_list(given, name: str) -> list:
     "A list of distinct labels from what the caller gave."
-    labels = label_array(list(given) if isinstance(given, str) else given, name).tolist()
-    if not isinstance(labels, list) or not labels or len(set(labels)) < len(labels):
-        raise ValueError(f"{name}: {labels} must be at least one label and each only once")
-    return labels
+    labels = label_array(list(given) if isinstance(given, str) else given, name)
+    if labels.ndim != 1 or not len(labels) or len(set(labels.tolist())) < len(labels):
+        raise ValueError(f"{name}: {labels.tolist()} must be at least one label and each only once")
+    return labels.tolist()
 
 
 def is_missing(label) -> bool:
@@ -554,7 +577,7 @@ def check_priors(priors, K: int | None = None, *, classes=None, name: str = "pri
         values = numbers([priors[label] for label in given], name)
         priors = values[order_of(given, wanted, name, "the classes", "classes")]
     p = numbers(priors, name)
-    if p.ndim == 0 or (K is not None and p.shape[-1] != K):
+    if p.ndim == 0 or not p.size or (K is not None and p.shape[-1] != K):
         wanted = "one prior per class" if K is None else f"{K} priors, one per class"
         raise ValueError(f"{name}: expected {wanted}, got shape {p.shape}")
     rows = p.reshape(-1, p.shape[-1])

@@ -23,6 +23,7 @@ from cost_eval.core import (
     check_range,
     check_scores,
     check_weights,
+    generator,
     labelled,
     numbers,
     optional_import,
@@ -414,7 +415,7 @@ def _case_kinds(codes, n_codes, weight) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 def _draws(count, positive, n_resamples, by_class, rng):
     "Blocks of resampled counts of the kinds: of all cases, or of each class by itself."
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     groups = [positive, ~positive] if by_class else [np.ones(len(count), bool)]
     for block in blocks(n_resamples, 16 * len(count)):
         draw = np.zeros((block.stop - block.start, len(count)))

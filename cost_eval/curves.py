@@ -19,11 +19,14 @@ from scipy.special import expit, logit, ndtr
 from .confusion import threshold_counts
 from cost_eval.core import (
     Result,
+    check_1d,
     check_choice,
     check_confidence,
     check_integer,
     check_range,
     check_within,
+    generator,
+    numbers,
     optional_import,
     plain,
     result,
@@ -350,7 +353,7 @@ def sample_directed_binary_tree(n_samples, depth, rng=None) -> tuple:
     ((10, 9), 1.0, 0.0)
     """
     n_samples, depth = check_integer(n_samples, "n_samples", 1), check_integer(depth, "depth", 1)
-    fpr, recall = _grow(np.random.default_rng(rng), n_samples, depth)
+    fpr, recall = _grow(generator(rng), n_samples, depth)
     return fpr.T, 1 - recall.T
 
 
@@ -398,11 +401,12 @@ def sample_tree_aucs(curves, prevalence, n_curves, *, depth=6, rule="exact", rng
     >>> sample_tree_aucs(["roc", "pr"], .3, 5, rng=0).shape
     (2, 5)
     """
-    curves = [_check_curve(curve) for curve in ([curves] if isinstance(curves, str) else curves)]
+    names = [curves] if isinstance(curves, str) else check_1d(curves, "curves")
+    curves = [_check_curve(curve) for curve in names]
     prevalence = check_range(prevalence, "prevalence", 0, 1, shape=())
     n_curves, depth = check_integer(n_curves, "n_curves", 1), check_integer(depth, "depth", 1)
     check_choice(rule, ("exact", "trapezoid", "step"), "rule")
-    rng, block = np.random.default_rng(rng), max(64, (1 << 17) >> depth)
+    rng, block = generator(rng), max(64, (1 << 17) >> depth)
     out = np.empty((len(curves), n_curves))
     for start in range(0, n_curves, block):
         part = out[:, start : start + block]
@@ -629,7 +633,9 @@ def outperformance_curve(curve: PerformanceCurve, x=None) -> tuple:
     >>> outperformance_curve(curve, [.25])[1].round(2).tolist()
     [0.87]
     """
-    x = np.linspace(0.05, 1, 20) if x is None else np.asarray(x, float)
+    if not isinstance(curve, PerformanceCurve):
+        raise ValueError(f"curve: what performance_curve gives is needed, got {curve!r:.60}")
+    x = np.linspace(0.05, 1, 20) if x is None else numbers(x, "x")
     _, fpr, recall = curve.at(x)
     return x, plain(1 - _point_share(fpr, recall))
 
@@ -673,7 +679,7 @@ def outperformance_curve_interval(
     confidence = check_confidence(confidence)
     n_resamples = check_integer(n_resamples, "n_resamples", 2)
     x = x if x is None else check_range(x, "x", 0, 1, ends="[]", shape=())
-    found, rng = performance_curve(y_true, scores, _check_curve(curve)), np.random.default_rng(rng)
+    found, rng = performance_curve(y_true, scores, _check_curve(curve)), generator(rng)
     p, total = found.prevalence, len(np.asarray(y_true))
     positives, limits = round(p * total), (worst_auc(curve, p), ideal_auc(curve, p))
 

@@ -32,6 +32,7 @@ from cost_eval.core import (
     check_weights,
     dense,
     encode,
+    generator,
     label_array,
     label_list,
     optional_import,
@@ -39,6 +40,7 @@ from cost_eval.core import (
     plain,
     result,
     sample_by_class,
+    seen_labels,
 )
 from .costs import CostMatrix, ExampleCosts
 
@@ -55,6 +57,8 @@ def _columns(posteriors, classes, name: str = "posteriors") -> tuple:
         classes = tuple(label_list(classes, "classes"))
     names = tuple(posteriors.columns) if hasattr(posteriors, "columns") else None
     values = dense(posteriors, name)
+    if values.ndim == 0:
+        raise ValueError(f"{name}: a row of posteriors for each sample is needed, got {posteriors!r:.60}")
     numbered = names == tuple(range(len(names or ())))
     if names is None or (numbered and classes is not None and set(names) != set(classes)):
         return values, classes
@@ -505,7 +509,8 @@ def hull_vertices(counts) -> np.ndarray:
     >>> hull_vertices(curve.counts).tolist()
     [0, 1, 3, 4]
     """
-    tp, fp = counts.tp, counts.fp
+    binary = BinaryCounts.from_matrix(counts)
+    tp, fp = binary.tp, binary.fp
     if len(tp) == 1:
         return np.zeros(1, dtype=np.intp)  # one threshold only
     group = np.diff(tp + fp)
@@ -1007,10 +1012,11 @@ def stratified_folds(y_true, folds=5, *, rng=None) -> np.ndarray:
     ([3, 3], [1, 1])
     """
     y = check_1d(y_true, "y_true")
+    y = encode(y, seen_labels(y), "y_true", "the labels", seen=True)
     folds = check_integer(
         folds, "folds", 2, len(y), hint=f"at most one per sample, of which there are {len(y)}"
     )
-    shuffled = np.random.default_rng(rng).permutation(len(y))
+    shuffled = generator(rng).permutation(len(y))
     fold = np.empty(len(y), dtype=np.intp)
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
     fold[by_class] = np.arange(len(y)) % folds  # deal them out, class by class

@@ -13,8 +13,19 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from .confusion import BinaryCounts, threshold_counts
-from .core import check_1d, check_binary, check_choice, check_costs, check_priors, check_range
-from .core import optional_import, plain, ratio as quotient
+from cost_eval.core import (
+    check_1d,
+    check_binary,
+    check_choice,
+    check_costs,
+    check_function,
+    check_priors,
+    check_range,
+    optional_import,
+    plain,
+    ratio as quotient,
+)
+
 from .costs import CostMatrix
 from .decisions import hull_vertices
 from .metrics import METRICS, expected_cost, naive_cost, normalized_expected_cost
@@ -82,6 +93,9 @@ def loan_costs(standard=0.10, high=0.20, acceptance=0.40, recovered=0.75) -> Cos
     >>> (100 * loan_costs().array).round(1).tolist()
     [[10.0, 2.0, 0.0], [0.0, 10.0, 17.5]]
     """
+    standard, high = check_range(standard, "standard", shape=()), check_range(high, "high", shape=())
+    acceptance = check_range(acceptance, "acceptance", 0, 1, ends="[]", shape=())
+    recovered = check_range(recovered, "recovered", 0, 1, ends="[]", shape=())
     utilities = [
         [0, acceptance * high, standard],
         [0, recovered * (1 + high) - 1, recovered * (1 + standard) - 1],
@@ -363,6 +377,7 @@ def soft_expected_cost(posteriors, y_true, costs, threshold, slope, *, priors=No
     >>> soft_expected_cost([.2, .9], [0, 1], [[0, 1], [4, 0]], threshold=.5, slope=1e6)
     0.0
     """
+    threshold, slope = check_range(threshold, "threshold", shape=()), check_range(slope, "slope", shape=())
     p, base, step = _soft_terms(posteriors, y_true, costs, priors)
     return float((base + step * expit(slope * (p - threshold))).sum())
 
@@ -387,6 +402,7 @@ def soft_expected_cost_gradient(posteriors, y_true, costs, threshold, slope, *, 
     >>> soft_expected_cost_gradient([.5], [1], [[0, 1], [4, 0]], threshold=.5, slope=1)[1]
     1.0
     """
+    threshold, slope = check_range(threshold, "threshold", shape=()), check_range(slope, "slope", shape=())
     p, _, step = _soft_terms(posteriors, y_true, costs, priors)
     soft = expit(slope * (p - threshold))
     by_posterior = step * slope * soft * (1 - soft)
@@ -440,8 +456,8 @@ def implicit_cost_ratio(metric, counts, **parameters):
     """
     if isinstance(metric, str):
         metric = METRICS[check_choice(metric, METRICS, "metric")]
-    if not isinstance(counts, BinaryCounts):
-        counts = BinaryCounts.from_matrix(counts)
+    check_function(metric, "metric", "a name in METRICS, or a function of counts")
+    counts = BinaryCounts.from_matrix(counts)
     cells = (counts.tp, counts.fp, counts.fn, counts.tn)
     tp, fp, fn, tn = (np.asarray(quotient(cell, counts.total)) for cell in cells)
     h = 1e-3 * np.minimum(np.minimum(tp, fp), np.minimum(fn, tn))

@@ -17,9 +17,11 @@ import numpy as np
 from .confusion import BinaryCounts
 from cost_eval.core import (
     Result,
+    check_1d,
     check_choice,
     check_integer,
     check_range,
+    generator,
     numbers,
     optional_import,
     plain,
@@ -497,7 +499,9 @@ def _named(metrics) -> dict:
     "Name -> name of METRICS (or h_informed), or function."
     if metrics is None or isinstance(metrics, str):
         metrics = STUDY_METRICS if metrics is None else (metrics,)
-    given = dict(metrics) if hasattr(metrics, "keys") else {name: name for name in metrics}
+    if not isinstance(metrics, dict):
+        metrics = {name: name for name in check_1d(metrics, "metrics").tolist()}
+    given = dict(metrics)
     for value in given.values():
         if not callable(value) and value not in METRICS and value != "h_informed":
             raise ValueError(unknown_name(value, (*METRICS, "h_informed"), "metrics"))
@@ -540,7 +544,7 @@ def correlation_samples(
     [[[[1.0, 1.0]]]]
     """
     study, pi = _check_study(revenues, prevalences, weights, metrics, n_samples, weighted, skill, population)
-    seeds = np.random.default_rng(rng).bit_generator.seed_seq.spawn(len(pi))
+    seeds = generator(rng).bit_generator.seed_seq.spawn(len(pi))
     if check_integer(n_jobs, "n_jobs", -64) == 1:
         return np.array([study.row(*given) for given in zip(pi, seeds)])
     joblib = optional_import("joblib", extra="book")
@@ -684,8 +688,8 @@ def study_ranks(
         raise ValueError(f"metric: a name or a function of counts and costs is needed, got {metric!r}")
     study, _ = _check_study(revenues, prevalence, weight, {"it": metric}, 2, None, skill, population)
     p = round(len(study.revenues) * prevalence)
-    generator = np.random.default_rng(rng)
-    tp, lost = (v[0] for v in _draw_predictions(study.revenues, p, 1, study.skill, generator))
+    rng = generator(rng)
+    tp, lost = (v[0] for v in _draw_predictions(study.revenues, p, 1, study.skill, rng))
     values = study.table("it", p, weight)[tp, np.arange(len(tp)) - tp]
     bill = _dense_ranks(_bills(tp, lost, p, study.mean, weight))
     return PredictionRanks(_mean_ranks(values), _mean_ranks(-bill))

@@ -23,8 +23,22 @@ import numpy as np
 from scipy import special
 
 from .confusion import BinaryCounts
-from .core import LabelledTable, aligned, check_choice, check_costs, check_counts, check_priors
-from .core import check_range, labelled, order_of, plain, ratio, unknown_name
+from cost_eval.core import (
+    LabelledTable,
+    aligned,
+    check_1d,
+    check_choice,
+    check_costs,
+    check_counts,
+    check_priors,
+    check_range,
+    check_undefined,
+    labelled,
+    order_of,
+    plain,
+    ratio,
+    unknown_name,
+)
 
 # %% ../nbs/03_metrics.ipynb #c2b6a1ba
 class _Terms:
@@ -58,9 +72,12 @@ class _Terms:
 # %% ../nbs/03_metrics.ipynb #29645fb6
 def _not_labels(counts) -> None:
     "`ValueError` for one value per sample where a confusion matrix is wanted."
-    if not isinstance(counts, (_Terms, BinaryCounts, LabelledTable)) and np.ndim(counts) == 1:
+    if isinstance(counts, (_Terms, BinaryCounts)):
+        return
+    shape = labelled(counts, "counts")[0].shape
+    if len(shape) == 1:
         raise ValueError(
-            f"counts: expected a confusion matrix (..., K, M), got shape {np.shape(counts)}; make it with "
+            f"counts: expected a confusion matrix (..., K, M), got shape {shape}; make it with "
             "confusion_counts(y_true, decisions), for two classes BinaryCounts.from_labels(y_true, decisions)"
         )
 
@@ -284,7 +301,7 @@ def _chosen(names) -> list[Metric]:
     "The metrics called `names`; None: all."
     if names is None:
         return list(METRICS.values())
-    names = [names] if isinstance(names, str) else list(names)
+    names = [names] if isinstance(names, str) else check_1d(names, "names").tolist()
     return [METRICS[check_choice(name, METRICS, "names")] for name in names]
 
 # %% ../nbs/03_metrics.ipynb #b8bc1c92
@@ -293,8 +310,8 @@ _LEGAL = {
     "threshold": dict(low=0, high=1, ends="[)", hint="it is C_FP/(C_FN + C_FP)"),
     "cost_ratio": dict(low=0, ends="[)", hint="it is C_FN/C_FP"),
     "beta": dict(low=0, ends="[)"),
-    "a": dict(low=0.01, ends="[)"),
-    "b": dict(low=0.01, ends="[)"),
+    "a": dict(low=0.01, high=1e9, ends="[]"),
+    "b": dict(low=0.01, high=1e9, ends="[]"),
 }
 
 
@@ -305,7 +322,7 @@ def _check_parameter(name, value):
 # %% ../nbs/03_metrics.ipynb #d3614b9e
 def _filled(value, undefined):
     "A float or an array, with `undefined` for NaN."
-    undefined = check_range(undefined, "undefined", shape=()) if undefined == undefined else np.nan
+    undefined = check_undefined(undefined)
     return plain(value if np.isnan(undefined) else np.where(np.isnan(value), undefined, value))
 
 
@@ -1456,7 +1473,7 @@ def one_vs_rest(counts) -> BinaryCounts:
 def _class_mean(values, undefined):
     "Mean over the last axis, with nan replaced by `undefined` or, if that is 'omit', left out."
     if not isinstance(undefined, str):
-        return np.where(np.isnan(values), undefined, values).mean(axis=-1)
+        return np.where(np.isnan(values), check_undefined(undefined), values).mean(axis=-1)
     if undefined != "omit":
         raise ValueError(f"undefined: must be a number or 'omit', got {undefined!r}")
     defined = ~np.isnan(values)

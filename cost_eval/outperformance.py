@@ -29,7 +29,9 @@ from cost_eval.core import (
     check_integer,
     check_priors,
     check_range,
+    check_undefined,
     check_within,
+    generator,
     labelled,
     optional_import,
     plain,
@@ -120,6 +122,8 @@ def add_reference(reference: Reference) -> Reference:
     0.5
     >>> del REFERENCES["careful"]
     """
+    if not isinstance(reference, Reference):
+        raise ValueError(f"reference: a Reference is needed, got {reference!r:.60}")
     REFERENCES[_checked(reference).name] = reference
     return reference
 
@@ -385,7 +389,7 @@ def _draw(reference, n_samples, rng):
     if isinstance(reference, Reference):
         return None
     n_samples = check_integer(n_samples, "n_samples", 1)
-    rates = tuple(reference(n_samples, np.random.default_rng(rng)))
+    rates = tuple(reference(n_samples, generator(rng)))
     fpr, fnr = (np.asarray(r, float).ravel() for r in rates) if len(rates) == 2 else ([], [])
     if len(fpr) != len(fnr) or not len(fpr) or not all(((r >= 0) & (r <= 1)).all() for r in (fpr, fnr)):
         raise ValueError("reference: a sampler f(n, rng) must return two arrays of n rates between 0 and 1")
@@ -687,7 +691,7 @@ def outperformance_interval(
     (0.909, 0.83, 0.95)
     """
     metric, confidence = _find_metric(metric), check_confidence(confidence)
-    arguments, rng = _arguments(metric, metric_args), np.random.default_rng(rng)
+    arguments, rng = _arguments(metric, metric_args), generator(rng)
     tn, fp, fn, tp = _whole_cells(counts, metric_args.get("costs"))
     pi = (tp + fn) / (tp + fp + fn + tn) if prevalence is None else _check_prevalence(prevalence)
     shape = (check_integer(n_resamples, "n_resamples", 2), *np.broadcast_shapes(tp.shape, np.shape(pi)))
@@ -714,7 +718,7 @@ def _whole_cells(counts, costs=None) -> tuple:
 
 def _score_or_nan(metric, value, pi, undefined, **kwargs):
     "The score; where the value is NaN that of `undefined`, or NaN."
-    value = np.where(np.isnan(value), undefined, value)
+    value = np.where(np.isnan(value), check_undefined(undefined), value)
     unknown = np.isnan(value)
     if not unknown.any():
         return outperformance(metric, value, pi, **kwargs)
@@ -760,7 +764,9 @@ def outperformance_counts(metric, counts, *, ties="half", undefined=np.nan, **me
     hits, alarms = np.arange(tp + fn + 1)[:, None], np.arange(fp + tn + 1)
     rates = hits / (tp + fn), alarms / (fp + tn), (tp + fn) / (tp + fn + fp + tn)
     values = np.asarray(metric.at_rates(*rates, **arguments), float)
-    values = np.where(np.isnan(values), undefined, values) * (1 if metric.greater_is_better else -1)
+    values = np.where(np.isnan(values), check_undefined(undefined), values) * (
+        1 if metric.greater_is_better else -1
+    )
     own = values[int(tp), int(fp)]
     if np.isnan(own):
         return float("nan")

@@ -34,6 +34,7 @@ from cost_eval.core import (
     check_weights,
     count_cells,
     encode,
+    generator,
     holm,
     kinds,
     numbers,
@@ -164,7 +165,7 @@ def _check_case(y_true, costs, priors, groups, clusters, sample_weight, confiden
         labels["clusters"],
         labels["groups"],
         check_confidence(confidence),
-        np.random.default_rng(rng),
+        generator(rng),
     )
     return _at_priors(case, priors)
 
@@ -1188,7 +1189,7 @@ def _with_costs(report: Report, costs, priors, rng) -> Report:
         given, wanted = list(getattr(matrix, name)), list(getattr(report, name))
         if given != wanted:
             raise ValueError(f"costs: {name} {given}, but the report's are {wanted}, in this order")
-    case = replace(case, costs=matrix, own=own, rng=np.random.default_rng(rng))
+    case = replace(case, costs=matrix, own=own, rng=generator(rng))
     return _judge(_at_priors(case, priors), *report._inputs)
 
 
@@ -1272,6 +1273,8 @@ def evaluate_counted(
     weight = repeats if sample_weight is None else sample_weight
     case = _check_case(y_true, costs, priors, groups, clusters, weight, confidence, rng)
     case = replace(case, repeats=case.weight if sample_weight is None else repeats)
+    if not hasattr(decisions, "items"):
+        raise ValueError(f"decisions: a mapping from names to arrays is needed, got {decisions!r:.60}")
     entries, seen = [], set()
     for key, given in decisions.items():
         name, rule = key if isinstance(key, tuple) else (str(key), _RULES["decisions"])
@@ -1468,7 +1471,7 @@ def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
 def _uncertain(report: Report, cost_sampler, n_draws: int, rng):
     "Costs and samples resampled together."
     pd = optional_import("pandas", extra="book")
-    case, rng = report._case, np.random.default_rng(rng)
+    case, rng = report._case, generator(rng)
     if case.own is not None or case.clusters is not None:
         raise ValueError(
             "uncertain_costs: costs of single samples and clusters are not resampled jointly; use one "

@@ -8,7 +8,10 @@ __all__ = ['cluster', 'confusion_counts', 'joint_counts', 'interval', 'differenc
            'loss_difference', 'evaluate']
 
 # %% ../nbs/70_scale.ipynb #needs1
-from .core import optional_import
+from cost_eval.core import (
+    generator,
+    optional_import,
+)
 
 # %% ../nbs/70_scale.ipynb #needs2
 for _library in ("dask", "pandas"):
@@ -1202,7 +1205,7 @@ def _of_losses(function, columns: dict, clusters, sample_weight, gather, rng, da
             frame = compute(_add_up([dask.delayed(_clusters_of)(b) for b in made], _merge_clusters))
             total, weight = frame["loss"].to_numpy(), frame["weight"].to_numpy()
         else:
-            rng = np.random.default_rng(rng)
+            rng = generator(rng)
             seeds = rng.integers(0, 2**62, len(made)).tolist()
             parts = [dask.delayed(_batches_of)(block, seed) for block, seed in zip(made, seeds)]
             total, weight = compute(_add_up(parts, _sum))
@@ -1415,7 +1418,7 @@ def evaluate(
                 "losses with loss_interval (one model) or loss_difference (two), for any number of rows; or "
                 f"gather={n} if they fit into memory"
             )
-        return _Judged(blocks, names, costs, n, options, np.random.default_rng(rng)).report(compute)
+        return _Judged(blocks, names, costs, n, options, generator(rng)).report(compute)
 
 
 def _check_widths(models, costs: CostMatrix):

@@ -19,8 +19,10 @@ from scipy.special import betainc, expit, hyp2f1, logit
 from .confusion import BinaryCounts, threshold_counts
 from cost_eval.core import (
     Result,
+    check_1d,
     check_binary,
     check_choice,
+    check_function,
     check_range,
     check_scores,
     encode,
@@ -362,6 +364,7 @@ def expected_weighted_accuracy_over(counts, density: Callable, support: tuple = 
     low, high = check_range(support, "support", 0, 1, ends="[]", shape=(2,))
     if not low < high:
         raise ValueError(f"support: (low, high) with low < high is needed, got {support}")
+    check_function(density, "density", "a function of the weight")
     start, stop, points, scale = _log_odds_range(density, low, high)
 
     def integrand(s):
@@ -512,7 +515,7 @@ def cost_parts(y_true, decisions, costs: ExampleCosts) -> CostParts:
     CostParts(perfect=0, average=125, fn_fluctuation=-100, fp_fluctuation=0)
     """
     each = _two_by_two(costs)
-    y = encode(label_array(y_true, "y_true"), list(costs.classes), "y_true", "classes").astype(bool)
+    y = encode(check_1d(y_true, "y_true"), list(costs.classes), "y_true", "classes").astype(bool)
     given = label_array(decisions, "decisions") if np.ndim(decisions) < 2 else np.asarray(decisions)
     if len(each) != len(y) or given.shape[-1:] != y.shape:
         raise ValueError(
@@ -662,7 +665,7 @@ def _chains(ranking) -> list:
     if not isinstance(ranking, str):
         listed = isinstance(ranking, (list, tuple))
         if not listed or not all(isinstance(group, (str, list, tuple)) for group in ranking):
-            raise TypeError(
+            raise ValueError(
                 f"ranking: a text such as 'M+ < M-' or a list of names is needed, got {ranking!r}"
             )
         if not all(isinstance(group, str) and set("<=;") & set(group) for group in ranking):

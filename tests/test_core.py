@@ -53,8 +53,10 @@ def test_integers(value, wanted):
         core.check_integer(value, "n", 2, 9, hint="h")
 
 
-def test_integers_without_an_upper_end():
-    assert core.check_integer(10**30, "n") == 10**30 and core.check_integer(0, "n") == 0
+def test_integers_fit_an_array_of_numpy():
+    assert core.check_integer(2**63 - 1, "n") == 2**63 - 1 and core.check_integer(0, "n") == 0
+    with pytest.raises(ValueError, match="n: must be from 0 to 9.22337e[+]18, got 1000000"):
+        core.check_integer(10**30, "n")
     with pytest.raises(ValueError, match="n: must be at least 0, got -1$"):
         core.check_integer(-1, "n")
 
@@ -181,6 +183,14 @@ def test_labels_as_given():
     for labels in ([], ["a", "a"]):
         with pytest.raises(ValueError, match="at least one label and each only once"):
             core.label_list(labels, "x")
+
+
+@pytest.mark.parametrize("rng", ["x", -1, object(), 1.5])
+def test_what_is_no_seed_is_refused(rng):
+    with pytest.raises(ValueError, match="^rng: a seed"):
+        core.generator(rng)
+    given = np.random.default_rng(3)
+    assert core.generator(given) is given and core.generator(3).random() == given.random()
 
 
 @given(st.integers(0, 10**6))

@@ -501,7 +501,7 @@ def test_bad_input(call, message):
 
 
 def test_a_ranking_that_is_no_text_and_no_list():
-    with pytest.raises(TypeError, match="^ranking"):
+    with pytest.raises(ValueError, match="^ranking"):
         weight_range_from_ranking(7, .5)
 
 
