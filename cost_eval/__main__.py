@@ -125,7 +125,8 @@ def _data_list(arguments):
     for name, dataset in datasets.DATASETS.items():
         state = datasets.state(name, data_dir=arguments.data)
         print(f"{name:28} {state:7} {dataset.size:>13}  {dataset.title} ({dataset.licence})")
-    print("looked in: " + ", ".join(map(str, datasets.search_path(arguments.data))))
+    places = ", ".join(map(str, datasets.search_path(arguments.data)))
+    print(f"looked in: {places or 'no place; --data or COST_EVAL_DATA names one'}")
     return 0
 
 
@@ -142,9 +143,14 @@ def _data_fetch(arguments):
             print(f"{name:28} {', '.join(map(str, paths))}", flush=True)
         except datasets.DataNotAvailable as error:
             missing.append(name)
-            print(f"{name:28} not fetched: {error.reason}", flush=True)
+            page = datasets.data_set(name).page
+            print(f"{name:28} not fetched: {error.reason}; by hand: {page}", flush=True)
     if missing:
         print(f"{len(names) - len(missing)} of {len(names)} data sets at hand; what needs the others says so")
+        print(
+            "try again with a network (HTTPS_PROXY names a proxy), or let COST_EVAL_DATA name a folder "
+            "of files"
+        )
     return int(bool(missing) and not arguments.small)
 
 # %% ../nbs/95_command_line.ipynb #23bee29a

@@ -1086,7 +1086,13 @@ def _download(url, target, timeout, progress):
 # %% ../nbs/90_datasets.ipynb #4f5ee435
 def _problem(url, error):
     "One readable line on a failed download."
-    from requests.exceptions import ConnectionError, HTTPError, Timeout
+    from requests.exceptions import (
+        ChunkedEncodingError,
+        ConnectionError,
+        HTTPError,
+        RequestException,
+        Timeout,
+    )
 
     host = urlsplit(url).netloc
     if isinstance(error, HTTPError):
@@ -1095,7 +1101,18 @@ def _problem(url, error):
         return f"{host} did not answer in time"
     if isinstance(error, ConnectionError):
         return f"{host} could not be reached"
-    return f"{url}: {error}"
+    if isinstance(error, ChunkedEncodingError):
+        return f"{url} broke off in the middle"
+    if isinstance(error, OSError) and not isinstance(error, RequestException):
+        return _unwritable("the file", error)
+    return str(error) if url in str(error) else f"{url}: {error}"
+
+
+def _unwritable(place, error):
+    "One readable line on a disk that takes no file."
+    return (
+        f"{place} could not be written ({error.strerror}); COST_EVAL_CACHE names another place for downloads"
+    )
 
 # %% ../nbs/90_datasets.ipynb #46c526dc
 def _fetch_file(file, urls, directory, timeout, progress, unreachable):
@@ -1199,8 +1216,10 @@ def fetch(
             except DataNotAvailable as error:  # every address was tried
                 problems.append(str(error))
                 break
+            except OSError as error:
+                problems.append(_unwritable(directory, error))
             except Exception as error:  # an address served something else: start from the next
-                problems.append(f"{type(error).__name__}: {error}")
+                problems.append(f"not the published data ({type(error).__name__}: {error})")
     raise _not_available(dataset, problems, data_dir)
 
 # %% ../nbs/90_datasets.ipynb #4940a22f

@@ -119,7 +119,7 @@ def test_load_downloads_once_into_the_cache(server, toy, no_data):
 
 @pytest.mark.parametrize("path, sha256, says", [
     ("/missing.csv", "", "404"),
-    ("/partial", "", "/partial"),
+    ("/partial", "", "/partial broke off in the middle"),
     ("/toy.csv", "0" * 64, "not the expected file"),
 ])
 def test_a_failed_download_leaves_nothing_behind(server, toy, no_data, path, sha256, says):
@@ -209,6 +209,13 @@ def test_an_unwritable_cache_is_a_clear_error(server, toy, tmp_path, monkeypatch
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("COST_EVAL_CACHE", str(tmp_path / "file"))
     with pytest.raises(DataNotAvailable, match="file"):
+        fetch("toy")
+
+
+def test_a_full_disk_is_a_clear_error(server, toy, no_data, monkeypatch):
+    toy("/toy.csv")
+    monkeypatch.setattr(datasets, "_download", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(DataNotAvailable, match=r"could not be written \(No space left on device\); COST_EVAL_CACHE names another place"):
         fetch("toy")
 
 

@@ -430,7 +430,8 @@ def test_command_data_without_network(tmp_path, monkeypatch, capsys):
     done = inside(capsys, "data", "fetch", "--small", "--timeout", "2")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert len(lines) == 17 and all("not fetched:" in line for line in lines[:16]) and lines[-1].startswith("0 of 16 data sets")
+    assert len(lines) == 18 and all("not fetched:" in line and "; by hand: http" in line for line in lines[:16])
+    assert lines[16].startswith("0 of 16 data sets") and "COST_EVAL_DATA" in lines[17]
     done = inside(capsys, "data", "fetch", "telco", "--timeout", "2")
     assert done.returncode == 1 and "could not be reached" in done.stdout
     done = inside(capsys, "data", "list")

@@ -1,4 +1,5 @@
 """Widgets where readers meet them: on the pages, which have no Python, and in JupyterLab. What they show is compared with the library."""
+import ast
 import contextlib
 import html
 import json
@@ -297,6 +298,43 @@ def as_far_as_the_widget(stem):
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     last = next(k for k, cell in enumerate(code) if 'class=\\"ce-widget\\"' in json.dumps(cell["outputs"]))
     return ["".join(cell["source"]) for cell in code[:last + 1]]
+
+
+def stored(tree):
+    "Names that some code assigns or takes as arguments."
+    return {node.id if isinstance(node, ast.Name) else node.arg for node in ast.walk(tree)
+            if isinstance(node, ast.arg) or isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def leaned_on(trees):
+    "The notebook's names that its last cell leans on, through the functions that the cells define."
+    functions = {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
+    todo, found = [trees[-1]], set()
+    while todo:
+        code = todo.pop()
+        inside = stored(code) if isinstance(code, ast.FunctionDef) else set()
+        names = {node.id for node in ast.walk(code) if isinstance(node, ast.Name)} - inside - found
+        found |= names
+        todo += [functions[name] for name in names if name in functions]
+    return found
+
+
+def anew(tree, exported):
+    "Names that a cell gives another meaning; the functions and tables it exports mean the same as before."
+    return {name for node in tree.body for name in ({node.name} if isinstance(node, ast.ClassDef) else
+            stored(node) if not exported and not isinstance(node, ast.FunctionDef) else set())}
+
+
+@pytest.mark.parametrize("stem", WIDGETS)
+def test_a_widget_still_moves_when_all_cells_have_run(stem):
+    "What its functions lean on is not defined anew by a cell below it: not even a class by the cell that exports it."
+    cells = [cell for cell in json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    texts = ["".join(cell["source"]) for cell in cells]
+    trees = [ast.parse(re.sub(r"^( *)[%!].*", r"\1pass", text, flags=re.M)) for text in texts]
+    for k in (k for k, cell in enumerate(cells) if 'class=\\"ce-widget\\"' in json.dumps(cell["outputs"])):
+        lent = leaned_on(trees[:k + 1]) - stored(trees[k])
+        for tree, text in zip(trees[k + 1:], texts[k + 1:]):
+            assert not lent & anew(tree, text.startswith("#| export")), text[:80]
 
 
 MADE = [stem for stem, widget in WIDGETS.items() if widget.made]
