@@ -1,0 +1,259 @@
+"""Figures and widgets: the ink is the data, labels do not collide, and a page without Python shows what a kernel draws."""
+import json
+import re
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+widgets = pytest.importorskip("ipywidgets")
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+html, etree = pytest.importorskip("lxml.html"), pytest.importorskip("lxml.etree")
+import matplotlib.pyplot as plt
+
+from cost_eval import plotting
+from cost_eval.plotting import COLORS, DASHES, ensure_axes, explorer, for_page, label_lines, live_figure, save_figure, slider, use_style
+
+
+@pytest.fixture(autouse=True)
+def as_it_was():
+    with matplotlib.rc_context():
+        yield
+    plt.close("all")
+
+
+# Style
+
+def test_lines_differ_without_colour():
+    "The first ten lines have ten colours, and neighbours differ in their dashes, too."
+    use_style()
+    ax = ensure_axes(figsize=(4, 3))
+    lines = [ax.plot([0, 1], [k, k])[0] for k in range(10)]
+    assert [matplotlib.colors.to_hex(line.get_color()) for line in lines] == [*COLORS] and len({*COLORS}) == 10
+    kinds = matplotlib.rcParams["axes.prop_cycle"].by_key()["linestyle"]
+    assert kinds[:5] == kinds[5:] == [*DASHES] and len({*map(str, kinds)}) == 5
+    assert not ax.spines["top"].get_visible() and ax.figure.get_layout_engine() is not None and tuple(ax.figure.get_size_inches()) == (4, 3)
+    assert ensure_axes(ax) is ax and ensure_axes().figure is not ax.figure and tuple(ensure_axes().figure.get_size_inches()) == (6.4, 3.8)
+
+
+def test_svg_only_where_a_notebook_shows_it(monkeypatch):
+    asked = []
+    inline = SimpleNamespace(set_matplotlib_formats=lambda *kinds, **how: asked.append((kinds, how)))
+    monkeypatch.setitem(sys.modules, "matplotlib_inline.backend_inline", inline)
+    for shell, kernel in ((None, False), (SimpleNamespace(), False), (SimpleNamespace(kernel=1), True)):
+        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda shell=shell: shell))
+        asked.clear()
+        use_style()
+        assert asked == [(("svg",), {"metadata": {"Date": None, "Creator": None}, "bbox_inches": "tight"})] * kernel
+    monkeypatch.setitem(sys.modules, "IPython", None)  # not installed
+    use_style()
+
+
+# Labels at the ends of lines
+
+@given(st.lists(st.floats(-100, 100), max_size=12), st.floats(.1, 30))
+def test_spread_keeps_order_mean_and_distance(y, gap):
+    out = plotting._spread(y, gap)
+    order = np.argsort(y, kind="stable")
+    assert (np.diff(out[order]) >= gap - 1e-9).all()
+    assert not y or out.mean() == pytest.approx(np.mean(y), abs=1e-9)
+    apart = np.diff(np.sort(y))
+    if (apart >= gap).all():
+        assert out == pytest.approx(y, abs=1e-9)
+
+
+def test_labels_stand_at_the_last_finite_point_and_apart():
+    fig, ax = plt.subplots(figsize=(4, 3), dpi=120)
+    ends = {"low": .5, "high": .51, "far": .9}
+    for k, (name, end) in enumerate(ends.items()):
+        ax.plot([0, 1, 2, 3], [0, end / 2, end, np.nan], label=name, color=COLORS[k])
+    ax.plot([0, 1], [0, 1])  # no label: not named
+    assert label_lines(ax, fontsize=8) is ax and [text.get_text() for text in ax.texts] == [*ends]
+    assert [tuple(text.xy) for text in ax.texts] == [(2, end) for end in ends.values()]
+    assert [text.get_color() for text in ax.texts] == [*COLORS[:3]] and {text.get_fontsize() for text in ax.texts} == {8}
+    heights = np.array([ax.transData.transform(text.xy)[1] * 72 / 120 + text.xyann[1] for text in ax.texts])
+    assert np.diff(heights)[0] == pytest.approx(10) and np.diff(heights)[1] > 10
+    assert sum(text.xyann[1] for text in ax.texts) == pytest.approx(0) and {text.xyann[0] for text in ax.texts} == {4}
+    only = ensure_axes()
+    first, _ = only.plot([0, 1], label="one"), only.plot([1, 0], label="two")
+    assert [text.get_text() for text in label_lines(only, first).texts] == ["one"]
+    only.plot([np.nan, np.inf], label="nothing")
+    with pytest.raises(ValueError, match="lines: 'nothing' has no finite point"):
+        label_lines(only)
+
+
+# Files
+
+def test_the_ink_in_a_file_is_the_line_that_was_drawn(tmp_path):
+    "A line from corner to corner of the axes: its colour is on the diagonal and nowhere else; the same bytes each time."
+    def drawn(folder):
+        fig = plt.figure(figsize=(2, 2), dpi=100)
+        ax = fig.add_axes([0, 0, 1, 1])
+        ax.plot([0, 1], [0, 1], color=COLORS[2], lw=2)
+        ax.set(xlim=(0, 1), ylim=(0, 1), xticks=(), yticks=())
+        folder.mkdir()
+        return save_figure(fig, folder / "line")
+    first, second = (drawn(tmp_path / name) for name in "ab")
+    assert [file.name for file in first] == ["line.png", "line.svg"]
+    assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]
+    svg = first[1].read_text()
+    assert "<dc:date>" not in svg and "Matplotlib v" not in svg and b"Software" not in first[0].read_bytes()
+    pixels = plt.imread(first[0])[..., :3]
+    red = np.abs(pixels - matplotlib.colors.to_rgb(COLORS[2])).max(-1) < .05
+    row, column = np.nonzero(red)
+    height, width = red.shape
+    assert len(row) > .8 * height and np.abs(row / height + column / width - 1).max() < .03
+
+
+# Live figures
+
+def chapter(columns=1, kept=None):
+    "A line and a point that moves, as chapters make them; the Axes are kept in a list."
+    def draw(axes):
+        ax = axes if columns == 1 else axes[0]
+        [] if kept is None else kept.append(ax)
+        ax.plot([0, 9], [0, 81], label="line")
+        ax.set_title("$n$ = 5", loc="right")
+        return ax, ax.plot([2], [4], "o")[0]
+
+    def move(axes, artists, x):
+        ax, point = artists
+        point.set_data([x], [x * x])
+        ax.set_title(f"square of {x:.0f} & <root>: {x * x:.0f}")
+    return live_figure(draw, move, (3, 2), columns=columns)
+
+
+def test_a_live_figure_says_and_draws_its_values():
+    kept = []
+    image, show = chapter(kept=kept)
+    assert not image.value and image.layout.width == "288px"  # 3 inches of 96
+    seen = {}
+    for x in (1, 4, 9):
+        show(x=x)
+        svg = seen[x] = bytes(image.value).decode()
+        assert etree.fromstring(svg).findtext("{http://www.w3.org/2000/svg}title") == f"square of {x} & <root>: {x * x}; n = 5"
+        place = [float(v) for v in re.search(r"<use href='#m\w+' x='([\d.]+)' y='([\d.]+)' style='fill", svg).groups()]
+        at = kept[0].transData.transform((x, x * x))
+        assert place == pytest.approx([at[0], 144 - at[1]], abs=.011)  # points from the upper left corner
+    assert "viewBox='0 0 216 144'" in seen[1] and '"' not in seen[1] and "<!--" not in seen[1] and not re.search(r"\d\.\d{3,}", re.sub(r"<defs>.*?</defs>", "", seen[1].split("</style>")[1]))
+    show(x=1)
+    assert bytes(image.value).decode() == seen[1]
+    assert len(chapter(columns=3)[0].value) == 0
+    with pytest.raises(ValueError, match="columns"):
+        live_figure(print, print, (3, 2), columns=0)
+
+
+def test_words_are_titles_and_texts_with_letters():
+    fig, (a, b) = plt.subplots(1, 2)
+    a.set_title("cost\n of $c_1$", loc="left")
+    a.text(0, 0, "12.5")
+    a.text(0, 0, "break even")
+    b.set_title("NEC")
+    assert plotting._words(fig) == "cost of c_1; break even; NEC"
+
+
+@pytest.mark.parametrize("step, low, high, value, text", [(1, 0, 20, 5, "5"), (.05, 0, 1, .3, "0.30"), (.001, 0, 1, .25, "0.250"), (2.5, 0, 10, 5, "5.0")])
+def test_sliders_show_the_decimals_of_their_steps(step, low, high, value, text):
+    control = slider("share", value, low, high, step)
+    assert plotting._readout(control) == text and (control.min, control.max, control.step, control.value) == (low, high, step, value)
+    assert control.description == "share"
+
+
+def test_a_logarithmic_slider_has_powers_of_ten():
+    control = slider("ratio", 100, 0, 3, .5, log=True)
+    assert control.value == 100 and plotting._readout(control) == "100" and (control.min, control.max) == (0, 3)
+    assert plotting._positions(control) == pytest.approx(10 ** np.arange(0, 3.1, .5))
+
+
+def test_an_explorer_hands_over_all_values_at_every_change():
+    seen = []
+    sliders = {"a": slider("a", 1, 0, 9, 1), "b": slider("b", .5, 0, 1, .1)}
+    box = explorer(sliders, widgets.HTML("x"), lambda **values: seen.append(values), widgets.HTML("below"), moves="b")
+    sliders["b"].value = .7
+    sliders["a"].value = 4
+    assert seen == [{"a": 1, "b": .5}, {"a": 1, "b": .7}, {"a": 4, "b": .7}]
+    assert [*box.children[0].children] == [*sliders.values()] and [child.value for child in box.children[1:]] == ["x", "below"]
+    with pytest.raises(ValueError, match="moves.*'bb'"):
+        explorer(sliders, widgets.HTML(), lambda **values: None, moves="bb")
+
+
+# On a page without Python
+
+@pytest.mark.parametrize("value", [0, .37, 1])
+def test_positions_are_steps_and_hold_the_own_one(value):
+    found = plotting._positions(widgets.FloatSlider(value=value, min=0, max=1, step=.01))
+    assert value in found and {0, 1} <= {*found} and len(found) in (27, 28) and found == sorted(found)
+    assert np.array(found) * 100 == pytest.approx(np.rint(np.array(found) * 100))
+    assert max(np.diff(found)) <= .04 + 1e-9
+    assert plotting._positions(widgets.IntSlider(value=2, min=1, max=3)) == [1, 2, 3]
+    assert plotting._positions(widgets.SelectionSlider(options=[("low", .1), ("high", .9)])) == [.1, .9]
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=20))
+def test_ranges_are_read_as_the_page_reads_them(numbers):
+    read = [k for part in plotting._ranges(numbers).split(",") for a, *b in [part.split("-")] for k in range(int(a), int(b[0] if b else a) + 1)]
+    assert read == numbers
+
+
+def bundle(box):
+    page = box._repr_mimebundle_()
+    return html.fromstring(page["text/html"]), page
+
+
+def without(what, svg):
+    return re.sub(rf"<{what}>.*?</{what}>", "", svg)
+
+
+def test_every_frame_of_a_page_is_what_the_kernel_draws():
+    image, show = chapter()
+    sliders = {"x": slider("x <b>more", 2, 0, 9, 1)}
+    note = widgets.HTML()
+
+    def both(x):
+        show(x=x)
+        note.value = f"<table><tr><td>root {x:g}</td></tr></table>"
+    box = explorer(sliders, image, both, note, moves="x", alt="A parabola.")
+    page, shown = bundle(box)
+    assert sliders["x"].value == 2 and shown["text/plain"] == "x <b>more 2"
+    text = re.search(r'<script type="application/json">(.*?)</script>', shown["text/html"], re.S)[1]
+    assert "</" not in text and "<t" not in text  # nothing that ends the script or looks like a table
+    data = json.loads(text)
+    assert [at for at, _, _ in data["frames"]] == [str(k) for k in range(10)]
+    for k, (at, (ranges, words), told) in enumerate(data["frames"]):
+        sliders["x"].value = k
+        live = bytes(image.value).decode()
+        pieces = [data["pieces"][i] for part in ranges.split(",") for a, *b in [part.split("-")] for i in range(int(a), int(b[0] if b else a) + 1)]
+        still = "".join(pieces)
+        assert without("defs", still) == without("title", without("defs", live))
+        assert {*re.findall(r"href='#(\w+)'", still)} <= {*re.findall(r"id='(\w+)'", still)}
+        assert words == note.value and told == [f"A parabola. square of {k} & <root>: {k * k}; n = 5", "A parabola."]
+    field = page.find(".//input")
+    assert (field.get("max"), field.get("value"), field.get("aria-valuetext"), field.get("type")) == ("9", "2", "2", "range")
+    assert page.find(".//output").text == "2" and page.find(".//label/span").text == "x <b>more" and page.find(".//fieldset") is None
+    assert page.find(".//img").get("alt") == "A parabola. square of 2 & <root>: 4; n = 5"
+    assert page.find(".//td").text == "root 2" and page.find(".//img").get("src").startswith("data:image/svg+xml,<svg".replace("<", "%3C"))
+
+
+def test_what_cannot_move_is_disabled_under_a_badge():
+    "Every kind of control as it stands; what is hidden is left out."
+    png = widgets.Image(value=b"\x89PNG", format="png")
+    hidden = widgets.Text("secret", layout=widgets.Layout(display="none"))
+    kinds = [slider("share", .4, 0, 1, .1), widgets.Dropdown(options=["a", "<b>"], value="<b>", description="drop"),
+             widgets.SelectMultiple(options=["u", "v", "w"], value=("u", "w"), rows=2, description="many"), widgets.Button(description="Go & see"),
+             widgets.FileUpload(description="CSV"), widgets.Text('say "x"', description="field"), widgets.HTML("<b>words</b>"), png, hidden]
+    page, shown = bundle(for_page(widgets.VBox([widgets.HBox(kinds[:4]), *kinds[4:]]), alt="A dot."))
+    fields = page.find(".//fieldset")
+    assert fields.get("disabled") is not None and fields.find("legend").text == "snapshot: open in JupyterLab to move it"
+    ranged, field = fields.findall(".//input")
+    assert (ranged.get("max"), ranged.get("value"), fields.find(".//output").text) == ("10", "4", "0.4") and field.get("value") == 'say "x"'
+    drop, many = fields.findall(".//select")
+    assert [option.text for option in drop] == ["<b>"] and [(option.text, "selected" in option.attrib) for option in many] == [("u", True), ("v", False), ("w", True)]
+    assert many.get("size") == "2" and "multiple" in many.attrib and "multiple" not in drop.attrib
+    assert [button.text for button in fields.findall(".//button")] == ["Go & see", "CSV"]
+    assert [label.text for label in fields.findall(".//label/span")] == ["share", "drop", "many", "field"]
+    assert "secret" not in shown["text/html"] and "secret" not in shown["text/plain"] and page.find(".//script") is None
+    assert page.find(".//b").text == "words" and page.find(".//img").get("src") == "data:image/png;base64,iVBORw==" and page.find(".//img").get("alt") == "A dot."
