@@ -1,5 +1,8 @@
 """The app: its state against the library, bad input, and the page in a real browser under Voila."""
+import base64
 import contextlib
+import datetime
+import io
 import re
 import socket
 import subprocess
@@ -89,6 +92,68 @@ def test_files():
                         (pd.DataFrame({"label": [0, 0, 0, 1], "m": [3., -2., 5., 7.]}), "two samples of each class")):
         app.load(frame)
         assert app.report is None and says in app.says.value and "Traceback" not in app.says.value, says
+
+
+@pytest.fixture
+def unpainted(monkeypatch):
+    "Pictures that only say which panel they are."
+    monkeypatch.setattr(App, "_picture", lambda self, panel: f"{panel} of {self.report.n}".encode())
+
+
+def sent(name, content):
+    "What the browser hands over."
+    return ({"name": name, "type": "text/csv", "size": len(content), "content": memoryview(content), "last_modified": datetime.datetime(2026, 1, 1)},)
+
+
+def test_an_upload_is_shown_or_refused(unpainted):
+    frame = example_frame().iloc[:300].rename(columns={"label": "state"}).assign(id=range(300))
+    app = App()
+    app.upload.value = sent("half.csv", frame.to_csv(index=False).encode())
+    assert app.label.value == "state" and app.models.value == ("model_a", "model_b") and app.positive.value == "ill"
+    assert app.report.ladder.equals(library(pd.read_csv(io.StringIO(frame.to_csv(index=False))).rename(columns={"state": "label"}), 10).ladder)
+    shown = {panel for panel, image in app.images.items() if image.layout.display != "none"}
+    assert shown == {"ladder", "map", "differences", "cost curve", "decision curve"} == {panel for panel, image in app.images.items() if bytes(image.value).endswith(b" of 300")}
+    assert all(bytes(app.images[panel].value) == f"{panel} of 300".encode() for panel in shown)
+    app.more.value = True
+    assert {panel for panel, image in app.images.items() if image.layout.display != "none"} == {*app.report.panels} & {*app.images} > shown
+    app.models.value = ("model_b",)
+    assert app.images["differences"].layout.display == "none" and "differences" not in app.report.panels
+    app.upload.value = ()
+    assert app.report.n == 300
+    app.upload.value = sent("coded.csv", frame.assign(state=(frame["state"] == "ill") * 1).to_csv(index=False).encode())
+    assert app.models.options == ("model_a", "model_b", "id") and app.positive.value == 1
+    app.upload.value = sent("no.csv", b"a,b")
+    assert "no.csv has 0 rows" in app.says.value and not app.ladder.value and all(image.layout.display == "none" for image in app.images.values())
+
+
+def test_the_link_holds_the_report(unpainted):
+    app = App(example_frame().iloc[:200])
+    app.prepare.click()
+    found = re.search(r'download="report.html" href="data:text/html;base64,([^"]+)"', app.link.value)
+    assert base64.b64decode(found[1]).decode() == app.report.to_html()
+    app.fn.value = 20.  # another report: the old link goes
+    assert app.link.value == "" and f"{app.report.ladder['cost'].max():.4g}" in app.ladder.value
+    app.fn.value = -1.
+    app._prepare(None)  # as the button does, whose errors nobody would see
+    assert app.report is None and app.link.value == ""
+
+
+def test_sliders_stand_where_the_numbers_are(unpainted):
+    app = App(example_frame().iloc[:200])
+    share = (example_frame()["label"].iloc[:200] == "ill").mean()
+    assert app.drag_prevalence.value == pytest.approx(share) and app.drag_fn.value == 10
+    app.fn.value, app.prevalence.value = 1e6, "0.5 %"
+    assert app.drag_fn.value == 1e4 and app.drag_prevalence.value == pytest.approx(.005) and app.report.priors[1] == .005
+    assert app.fn.value == 1e6  # the slider ends before
+
+
+def test_too_many_rows_and_no_labels(unpainted, monkeypatch):
+    monkeypatch.setattr("cost_eval.app._MAX_ROWS", 3)
+    with pytest.raises(ValueError, match=r"x.csv has 4 rows; the page takes 3, the command"):
+        read_upload("x.csv", b"y,m\n" + 4 * b"1,.5\n")
+    assert len(read_upload("x.csv", b"y,m\n" + 3 * b"1,.5\n")) == 3
+    app = App(pd.DataFrame({"label": [None] * 4, "m": [.1, .2, .3, .4]}))
+    assert app.report is None and "has 0 different values" in app.says.value
 
 
 @contextlib.contextmanager

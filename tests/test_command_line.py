@@ -1,10 +1,15 @@
 """cost-eval evaluate: the report from files, and one line for each mistake."""
 import json
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from cost_eval import __main__ as command, datasets, reproduce
 from cost_eval.__main__ import main
 from cost_eval.costs import CostMatrix
 from cost_eval.report import evaluate
@@ -128,3 +133,88 @@ def test_nothing_half_written(tmp_path, capsys, scores, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         call(capsys, scores[0], "--fp", 1, "--fn", 9, "--html", tmp_path / "r.html")
     assert [p.name for p in tmp_path.iterdir()] == ["s.csv"]
+
+
+def test_priors_need_their_classes(scores, tmp_path, capsys):
+    path, frame = scores
+    frame.assign(label=np.resize(["a", "b", "c"], 300)).to_csv(tmp_path / "three.csv", index=False)
+    pd.DataFrame(1 - np.eye(3), [*"abc"], [*"abc"]).to_csv(tmp_path / "costs.csv")
+    three = tmp_path / "three.csv", "--costs", tmp_path / "costs.csv"
+    assert "--prevalence: for two classes; give --priors" in call(capsys, *three, "--prevalence", .1)[2]
+    assert "no column begins with 'q_'; there are ['id'" in call(capsys, *three, "--posteriors", "q")[2]
+
+
+def test_missing_libraries_are_named_at_once(monkeypatch, capsys):
+    there, absent = command.importlib.util.find_spec, []
+    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None if name in absent else there(name))
+    for absent, arguments, says in ((["voila", "matplotlib", "pandas"], ["app"], 'voila, matplotlib, pandas needed for this: pip install "cost_eval[app]"'),
+                                    (["voila", "matplotlib", "tqdm"], ["reproduce"], 'tqdm, matplotlib needed for this: pip install "cost_eval[book]"'),
+                                    (["pandas"], ["evaluate", "x.csv", "--fp", "1", "--fn", "2"], 'pandas needed for this: pip install "cost_eval[data]"')):
+        assert main(arguments) == 2 and says in capsys.readouterr().err
+
+
+def test_reproduce_hands_over_and_says_what_failed(monkeypatch, capsys):
+    asked = []
+    results = [SimpleNamespace(name="p/good", verdict="agrees", note="", fails=False), SimpleNamespace(name="p/bad", verdict="failed", note="1 / 0", fails=True)]
+    monkeypatch.setattr(reproduce, "run", lambda items, **options: asked.append((items, options)) or results[:1 + ("p" in items)])
+    monkeypatch.setattr(reproduce, "scoreboard", lambda found, form: f"{form}: {len(found)}")
+    assert main(["reproduce", "p", "--budget", "full", "--jobs", "2", "--data", "d", "--out", "o"]) == 1
+    said = capsys.readouterr()
+    assert "p/bad failed\n1 / 0" in said.err and "p/good" not in said.err and "text: 2" in said.out and "written to o/" in said.out
+    assert asked == [(["p"], {"budget": "full", "data_dir": "d", "jobs": 2, "out": "o", "progress": True})]
+    assert main(["reproduce"]) == 0 and asked[1][1] == {"budget": "quick", "data_dir": None, "jobs": 1, "out": "_reproduced", "progress": True}
+
+
+def test_fetch_says_a_line_each(monkeypatch, capsys):
+    def fetch(name, **options):
+        if name == "telco":
+            raise datasets.DataNotAvailable("telco", "nobody answers")
+        return [Path("a") / name]
+    monkeypatch.setattr(datasets, "names", lambda names, small: ["heart", "telco"][:1 if names else 2])
+    monkeypatch.setattr(datasets, "fetch", fetch)
+    assert main(["data", "fetch"]) == 1
+    first, second, last = capsys.readouterr().out.splitlines()
+    assert first.split() == ["heart", str(Path("a/heart"))] and second.split("not fetched: ")[1] == "nobody answers" and last.startswith("1 of 2 data sets")
+    assert main(["data", "fetch", "--small"]) == 0  # the small ones are a service, not a promise
+    capsys.readouterr()
+    assert main(["data", "fetch", "heart"]) == 0 and "data sets" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("with_file", [False, True])
+def test_app_serves_a_notebook_of_one_cell(monkeypatch, scores, with_file, capsys):
+    pytest.importorskip("voila")
+    seen = []
+
+    def serve(call):
+        cell, = json.loads(Path(call[3]).read_text())["cells"]
+        seen.append((call[:3], call[4:], cell["source"]))
+        return SimpleNamespace(returncode=7)
+    monkeypatch.setattr(command.subprocess, "run", serve)
+    monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
+    path, frame = scores
+    assert main(["app", *([str(path)] if with_file else []), "--port", "99", *["--no-browser"] * with_file]) == 7
+    (program, options, source), = seen
+    assert program == [sys.executable, "-m", "voila"] and options == ["--port=99", "--Voila.ip=127.0.0.1", *["--no-browser"] * with_file]
+    names = {}
+    exec(source, names)
+    assert names["app"].report.n == (300 if with_file else 2000) and source.endswith("app.box")
+    assert main(["app", str(path) + "x"]) == 2 and "s.csvx: no such file" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_and_one_that_interrupts(monkeypatch, capfd):
+    def stopped(error):
+        def run(arguments): raise error
+        return run
+    monkeypatch.setattr(command, "_list", stopped(KeyboardInterrupt()))
+    assert main(["list"]) == 130 and capfd.readouterr().err == "cost-eval: interrupted\n"
+    kept = os.dup(1)
+    monkeypatch.setattr(command, "_list", stopped(BrokenPipeError()))
+    try:
+        with open(1, "w", closefd=False) as out:
+            monkeypatch.setattr(sys, "stdout", out)
+            assert main(["list"]) == 0
+            os.write(1, b"more")  # goes nowhere
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+    assert capfd.readouterr() == ("", "")
