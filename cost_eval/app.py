@@ -338,7 +338,7 @@ class App:
         "A panel as PNG."
         figure = Figure(figsize=(6.2, 4.2), layout="none")
         left = 0.42 if panel in ("ladder", "differences") else 0.13
-        axes = figure.add_axes([left, 0.13, 0.96 - left, 0.78])
+        axes = figure.add_axes((left, 0.13, 0.96 - left, 0.78))
         self.report.plot(axes, panel=panel)
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=90)

@@ -402,7 +402,7 @@ class ExampleCosts(LabelledTable):
     def __len__(self) -> int:
         return len(self.array)
 
-    def __getitem__(self, index) -> "ExampleCosts":
+    def __getitem__(self, index) -> "ExampleCosts | CostMatrix":
         "The costs of some of the samples."
         picked = self.array[index]
         if picked.ndim == 2:

@@ -543,10 +543,10 @@ class ThresholdChoice(Result):
         of the decisions `scores >= threshold`
     """
 
-    threshold: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    cost: np.ndarray
+    threshold: float
+    low: float
+    high: float
+    cost: float
     counts: BinaryCounts
 
     def frame_columns(self) -> dict:

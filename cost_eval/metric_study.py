@@ -405,7 +405,7 @@ def _dense_ranks(values: np.ndarray, tolerance: float = 1e-12) -> np.ndarray:
 _UNCERTAIN = ("h_informed", "expected_weighted_accuracy")  # take the Beta density of the costs
 
 
-def _metric_table(metric, p: int, n: int, weight: float, beta: tuple[float, float]) -> np.ndarray:
+def _metric_table(metric, p: int, n: int, weight: float, beta: tuple) -> np.ndarray:
     """Dense ranks of a metric (a name or a function of counts and costs) over all confusion matrices
     with p positives and n negatives, (p + 1, n + 1) by TP and FP; larger is better, 0/0 counts as 0.
     """

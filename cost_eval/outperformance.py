@@ -635,9 +635,9 @@ class OutperformanceInterval(Result):
         level of the interval
     """
 
-    score: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    score: float
+    low: float
+    high: float
     confidence: float
 
 # %% ../nbs/50_outperformance.ipynb #39f213e9

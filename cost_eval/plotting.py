@@ -601,9 +601,9 @@ def _data(frames) -> str:
     "All frames as JSON, in which nothing looks like a table or the end of a script."
     moving = [k for k, value in enumerate(frames[0][1]) if value.startswith("<svg")]
     pieces, rows = _cut([values[k] for _, values, _ in frames for k in moving])
-    rows = iter(rows)
+    ranges = iter(rows)
     kept = [
-        (at, [next(rows) if k in moving else value for k, value in enumerate(values)], words)
+        (at, [next(ranges) if k in moving else value for k, value in enumerate(values)], words)
         for at, values, words in frames
     ]
     text = [",\n".join(json.dumps(each, ensure_ascii=False) for each in part) for part in (pieces, kept)]

@@ -63,7 +63,7 @@ from .report import evaluate_counted
 class _Blocks(list):
     "Delayed dictionaries of arrays, one a block of rows; and how many rows, where that is known beforehand."
 
-    rows = None
+    rows: int | None = None
 
 
 def _blocks(data, columns: dict) -> _Blocks:
@@ -125,7 +125,7 @@ def _array(value, name: str, where: str) -> np.ndarray:
     return value.to_numpy(dtype=object) if isinstance(value.dtype, pd.StringDtype) else value.to_numpy()
 
 
-def _labels_of(costs) -> CostMatrix:
+def _labels_of(costs) -> LabelledTable:
     "Costs with labels, 0..K-1 where they have none."
     return costs if isinstance(costs, LabelledTable) else CostMatrix(check_costs(costs))
 
@@ -1671,7 +1671,8 @@ def _decided(block: dict, seed: int, rules: list, costs: CostMatrix, clusters) -
     if not _length(block):
         return pd.DataFrame()
     y = encode(block["y_true"], list(costs.classes), "y_true", "the costs' classes")
-    half, codes = _half(block, seed), {0: y}
+    half = _half(block, seed)
+    codes: dict = {0: y}
     for i, (k, rule) in enumerate(rules[0]):
         code = np.empty(len(y), np.int8 if len(costs.decisions) < 128 else np.intp)
         for h in (0, 1):

@@ -79,7 +79,7 @@ def cost_weight(fn_cost, fp_cost):
         return plain(1 / (1 + fp / fn))
 
 
-def _broadcast(**arrays) -> list:
+def _broadcast(**arrays) -> tuple:
     "The arrays in one shape; `ValueError` naming them if they have none."
     try:
         return np.broadcast_arrays(*arrays.values())
@@ -777,7 +777,8 @@ class WeightRange(Result):
     def cost_ratio(self) -> tuple[float, float]:
         "The interval as cost ratios C_FN/C_FP."
         with np.errstate(divide="ignore"):
-            return tuple(float(np.divide(w, 1 - w)) for w in (self.low, self.high))
+            low, high = (float(np.divide(w, 1 - w)) for w in (self.low, self.high))
+        return low, high
 
     def __repr__(self):
         words = f"low={self.low:.4g}, high={self.high:.4g}, {len(self.constraints)} constraints"

@@ -80,7 +80,7 @@ class _NormalModel(NamedTuple):
         fpr, fnr = norm.sf(threshold), norm.cdf(threshold - self.distance)
         return BinaryCounts.from_rates(1, self.prevalence, fpr, fnr)
 
-    def best_threshold(self, cost_ratio) -> float:
+    def best_threshold(self, cost_ratio) -> np.ndarray:
         "Where one more alarm stops paying."
         odds = (1 - self.prevalence) / (self.prevalence * np.asarray(cost_ratio))
         return (self.distance / 2 + np.log(odds) / self.distance)[()]
