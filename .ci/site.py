@@ -143,7 +143,9 @@ class ModuleIndex:
 
 
 def finish(project, pages):
-    "What both builds put beside the pages: llms.txt, the board of this machine's run, and nothing for Jekyll to do."
+    "What both builds put beside the pages: llms.txt, the board of this machine's run, nothing for Jekyll to do; and the least width of each figure."
+    import figures
+    figures.sized(project.docs)
     (project.docs / ".nojekyll").touch()
     (project.docs / "llms.txt").write_text(llms(project, pages), encoding="utf-8")
     if project.board():

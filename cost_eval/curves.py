@@ -852,7 +852,7 @@ def plot_monitoring(counts, metrics=("f_beta", "informedness"), *, labels=None, 
     sequence of Axes
     """
     if axes is None:
-        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 3, figsize=(11, 3.4))[1]
+        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 3, figsize=(9.4, 3.2))[1]
     metrics = [check_choice(name, METRICS, "metrics") for name in metrics]
     periods = np.arange(len(counts.tp))
     titles = "prevalence", f"{metrics[0]}, nominal"
@@ -867,7 +867,7 @@ def plot_monitoring(counts, metrics=("f_beta", "informedness"), *, labels=None, 
         )
         axes[2].errorbar(periods + 0.12 * k, found.score, ends, label=name, **look)
     axes[2].set(title="outperformance score, 95 %", ylim=(None, 1))
-    axes[2].legend(fontsize=8, loc="lower left")
+    axes[2].legend(fontsize=9, loc="lower right")
     for ax in axes:
         ax.set_xticks(periods, [str(label)[:1] for label in labels] if labels is not None else periods)
     return axes

@@ -29,7 +29,7 @@ from cost_eval.core import (
     unknown_name,
 )
 from .metrics import METRICS
-from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, ink, live_figure, slider
 
 # %% ../nbs/41_metric_study.ipynb #86f05262
 #| code-fold: true
@@ -717,10 +717,9 @@ def plot_correlation_map(table, metric: str, *, ax=None):
     grid = part.pivot(index="weight", columns="prevalence", values="mean")
     ax = ensure_axes(ax, figsize=(4.4, 4))
     width = 72 * ax.get_window_extent().width / ax.figure.dpi  # in points
-    fontsize = np.clip(0.36 * width / grid.shape[1], 5, 8)
-    ax.imshow(grid.to_numpy(), origin="lower", cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
+    fontsize = np.clip(0.5 * width / grid.shape[1], 6.5, 8)
+    cells = ax.imshow(grid.to_numpy(), origin="lower", cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
     for (i, j), v in np.ndenumerate(grid.to_numpy()):
-        color = "white" if abs(v) > 0.75 else "black"
         ax.text(
             j,
             i,
@@ -728,15 +727,13 @@ def plot_correlation_map(table, metric: str, *, ax=None):
             ha="center",
             va="center",
             fontsize=fontsize,
-            color=color,
-            zorder=5,
+            color=ink(cells.to_rgba(np.nan_to_num(v))),
         )
     places = [np.unique(np.linspace(0, n - 1, min(n, 5)).round().astype(int)) for n in grid.shape]
     ax.set(xticks=places[1], xticklabels=[f"{grid.columns[k]:g}" for k in places[1]])
     ax.set(yticks=places[0], yticklabels=[f"{grid.index[k]:g}" for k in places[0]])
     ax.set(xlabel="prevalence", ylabel="weight")
     ax.grid(False)
-    ax.set_rasterization_zorder(10)
     return ax
 
 

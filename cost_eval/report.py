@@ -1639,7 +1639,7 @@ def _plot_decision_curves(report: Report, ax):
     ax.axvline(own, color="0.3", ls=":", lw=1)
     ax.set(xlabel="threshold probability", ylabel="net benefit", ylim=(-0.15 * prevalence, 1.05 * prevalence))
     ax.set_title("decision curve; dashed: all, none", fontsize=10)
-    ax.legend(loc="lower left", fontsize=8)
+    ax.legend(loc="best", fontsize=9)
     return ax
 
 
@@ -1695,17 +1695,30 @@ def _draw(report: Report, panel: str, ax=None):
 
 
 def _plot_report(report: Report):
-    "All panels, three in a row, the ladder as wide as two."
+    "All panels: the ladder, below it two in a row; and one legend."
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
-    shown = _panels(report)
-    places = ["ladder", *shown]
-    rows = [places[i : i + 3] + ["."] * (3 - len(places[i : i + 3])) for i in range(0, len(places), 3)]
-    first = max(3.8, 1 + 0.26 * min(len(report.ladder), 30))
-    heights = [first, *[3.8] * (len(rows) - 1)]
-    figure = figure_class(figsize=(13, sum(heights)), layout="constrained")
-    for panel, ax in figure.subplot_mosaic(rows, height_ratios=heights, width_ratios=[1, 1, 1.3]).items():
-        _draw(report, panel, ax)
+    ladder, *others = _panels(report)
+    rows = [[ladder], *([*others[i : i + 2], None][:2] for i in range(0, len(others), 2))]
+    heights = [max(2.6, 1 + 0.2 * min(len(report.ladder), 30)), *[3.3] * (len(rows) - 1)]
+    figure = figure_class(figsize=(8.4, sum(heights)), layout="constrained")
+    parts = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for row, part in zip(rows, parts):  # each row by itself: long names on one leave the others their width
+        for panel, ax in zip(row, part.subplots(1, len(row), squeeze=False)[0]):
+            if panel is None:
+                _share_legend(figure, ax)
+            else:
+                _draw(report, panel, ax)
     return figure
+
+
+def _share_legend(figure, place):
+    "One legend on free axes instead of one in each panel."
+    place.set_axis_off()
+    named = {}
+    for legend in [ax.get_legend() for ax in figure.axes if ax.get_legend()]:
+        named |= {text.get_text(): handle for text, handle in zip(legend.texts, legend.legend_handles)}
+        legend.remove()
+    place.legend(named.values(), named, loc="center left", fontsize=11)
 
 # %% ../nbs/60_report.ipynb #e855fc85
 def _frame_html(frame) -> str:

@@ -196,7 +196,7 @@ def test_faults_of_pages_are_found(tmp_path, monkeypatch):
 def test_outputs_are_made_light_and_tables_typeset():
     svg = '<?xml?>\n<!-- x --><svg>\n<metadata>y</metadata> <path d="M 1.23456 7.8"/>\n<g style="fill: #{}" transform=""/></svg>'
     assert reading.drawn(svg.format("3f90da")) == '<svg> <path d="M 1.23 7.8"/> <g style="fill: #3478b6" transform=""/></svg>', "words beside lines are dark enough"
-    assert all(reading.dark_enough(colour) == colour for colour in ("ffffff", "000000", "832db6"))
+    assert all(f"#{colour}" in reading.drawn(svg.format(colour)) for colour in ("ffffff", "000000", "832db6"))
     assert reading.unnested("see [[`f`](https://x.y/z.html#f)](60_report.ipynb), [`g`](u)") == "see [`f`](60_report.ipynb), [`g`](u)"
     assert reading.typeset("<td>a sentence that is longer than a number</td><td>12</td>").count("words") == 1
     assert reading.typeset("<p>$5 and $6</p><td>$a_1$ of `f`</td>") == \

@@ -256,18 +256,9 @@ NOT_FOUND = "The page may have moved: try the search, or begin at the [first pag
 
 
 def drawn(svg):
-    "A drawing as a page carries it: light, and with the words beside its lines dark enough to read on white (contrast 4.5)."
-    from cost_eval.plotting import _light
-    return re.sub(r'(?<=<g style="fill: #)[0-9a-f]{6}(?=[^"]*" transform)', lambda found: dark_enough(found[0]), _light(svg))
-
-
-def dark_enough(colour):
-    "The colour, darker if need be; white and nearly white words stand on dark ground and stay."
-    part = [int(colour[k:k + 2], 16) / 255 for k in (0, 2, 4)]
-    contrast = lambda: 1.05 / (.05 + sum(w * (c / 12.92 if c <= .04045 else ((c + .055) / 1.055) ** 2.4) for w, c in zip((.2126, .7152, .0722), part)))
-    while 1.5 < contrast() < 4.5:
-        part = [.97 * c for c in part]
-    return "".join(f"{round(255 * c):02x}" for c in part)
+    "A drawing as a page carries it: light, and its words dark enough to read on white."
+    from cost_eval.plotting import _legible, _light
+    return _legible(_light(svg))
 
 
 def typeset(page):

@@ -981,7 +981,7 @@ def _plot_power(done, against="q"):
     """
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    fig, axes = plt.subplots(1, 3, figsize=(10, 3), sharey=True)
+    fig, axes = plt.subplots(1, 3, figsize=(9.4, 3), sharey=True)
     shares = done[0].shares
     for k, model in enumerate(MODELS):
         ax, of = axes[k // 3], slice(3 * k, 3 * k + 3)
@@ -1259,7 +1259,7 @@ def plot_league(table):
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
     sizes, methods = sorted(table["n"].unique()), list(standing(table).index)
-    fig, axes = plt.subplots(1, len(sizes), figsize=(10, 3.4), sharex=True, sharey=True)
+    fig, axes = plt.subplots(1, len(sizes), figsize=(9, 3.8), sharex=True, sharey=True)
     for ax, n in zip(axes, sizes):
         for i, method in enumerate(methods):
             own = table[(table["n"] == n) & (table["method"] == method)]
@@ -1282,7 +1282,7 @@ def plot_league(table):
             yticklabels=names,
             xlim=(-0.02, 1.04),
         )
-    axes[0].legend(loc="upper left", fontsize="x-small")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
     return fig
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #lgpair01

@@ -92,7 +92,7 @@ class _NormalModel(NamedTuple):
 # %% ../../nbs/39_cost_score_reproduced.ipynb #7245f7db
 _LEVELS = {
     1.0: (0.1, 0.2, 0.4, 0.6, 0.8, 1.5, 2.5, 5, 10),
-    10.0: (0.5, 1, 2, 4, 6, 8, 20, 50),
+    10.0: (0.5, 1, 2, 4, 6, 8, 20),
     0.1: (0.02, 0.05, 0.2, 0.5, 1, 2, 5),
 }  # below and above the cost ratio
 
@@ -112,7 +112,7 @@ def _contours(ax, ratio, best):
         recall, precision = _contour_line(level, ratio)
         ax.plot(recall, precision, color=COLORS[0], ls="-", lw=2 if level == ratio else 0.9)
         at = int(0.85 * (len(recall) - 1))
-        text = {"ha": "center", "va": "center", "fontsize": "x-small", "bbox": box}
+        text = {"ha": "center", "va": "center", "fontsize": 7.5, "bbox": box}
         ax.text(recall[at], precision[at], f"{level:g}", **text)
     ax.plot(*_contour_line(best, ratio), color=COLORS[2], ls="--", lw=1.2)
     ax.set(xlabel="recall", xlim=(0, 1.02), ylim=(0, 1.02))
@@ -121,7 +121,7 @@ def _contours(ax, ratio, best):
 def _plot_figure_2(model=_NormalModel()):
     "Contours for three cost ratios with a precision-recall curve and its best point; returns the Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
-    fig, axes = plt.subplots(1, 3, figsize=(9.6, 3.5), sharey=True)
+    fig, axes = plt.subplots(1, 3, figsize=(8.4, 3.3), sharey=True)
     curve = model.counts(np.linspace(-6, 6, 1000))
     style = {"xytext": (5, 5), "textcoords": "offset points", "color": COLORS[2], "weight": "bold"}
     for ax, (ratio, name) in zip(axes, _POINTS.items()):
@@ -131,7 +131,7 @@ def _plot_figure_2(model=_NormalModel()):
         ax.plot(curve.tpr, curve.precision, color="black", ls=":")
         ax.plot(best.tpr, best.precision, "o", color=COLORS[2])
         ax.annotate(name, (best.tpr, best.precision), **style)
-        ax.set_title(f"$r_c$ = {ratio:g}: best {name}, score {level:.2f}")
+        ax.set_title(f"$r_c$ = {ratio:g}: best {name}, score {level:.2f}", fontsize=9)
     axes[0].set_ylabel("precision")
     return fig
 
@@ -1003,6 +1003,13 @@ def _data_axes(names, height=2.7):
     return fig, axes.flat
 
 
+def _legend_aside(axes, count, source):
+    "The legend of one panel's artists, in the free place beside the last of `count` panels if there is one."
+    free = count % 2 == 1
+    ax = axes[count] if free else axes[count - 1]
+    ax.legend(*source.get_legend_handles_labels(), loc="center" if free else "best", fontsize=9)
+
+
 def _plot_figure_3(first):
     "F1 over the threshold with the class histograms, one panel a data set; first: name -> `_Run`."
     fig, axes = _data_axes(first)
@@ -1014,7 +1021,7 @@ def _plot_figure_3(first):
         ax.axvline(best, color=COLORS[2], ls="--", lw=1.2)
         labels = {"title": f"{name}: best at {best:.2f}", "xlabel": "threshold", "ylabel": "$F_1$"}
         ax.set(xlim=(0, 1), ylim=(0, 1.02), **labels)
-    behind.legend(loc="center", fontsize="small")
+    _legend_aside(axes, len(first), behind)
     return fig
 
 
@@ -1154,7 +1161,7 @@ def _plot_figure_5(first):
             ax.plot(c.tpr, c.precision, "sv^o"[k], ls="none", label=label, **style)
         left, bottom = (max(0, 2 * v.min() - 1.05) for v in (low.tpr, low.precision))
         ax.set(title=name, xlabel="recall", ylabel="precision", xlim=(left, 1.005), ylim=(bottom, 1.01))
-        ax.legend(loc="lower left", fontsize="small")
+    _legend_aside(axes, len(first), ax)
     return fig
 
 
@@ -1196,7 +1203,7 @@ def _touches_from_below(curve, ratio, threshold) -> bool:
 def _plot_figure_6(run):
     "Contours of the cost score for three ratios with one precision-recall curve and its best points."
     plt = optional_import("matplotlib.pyplot", extra="book")
-    fig, axes = plt.subplots(1, 3, figsize=(9.6, 3.5), sharey=True)
+    fig, axes = plt.subplots(1, 3, figsize=(8.4, 3.3), sharey=True)
     curve = run.validation.curve
     for ax, ratio, t in zip(axes, _RATIOS, _chosen_thresholds(curve, _RATIOS)[1]):
         best, line = _counts_at(curve, t), _counts_at(curve, _THRESHOLDS)
@@ -1204,7 +1211,7 @@ def _plot_figure_6(run):
         _contours(ax, ratio, level)
         ax.plot(line.tpr, line.precision, color="black", ls=":")
         ax.plot(best.tpr, best.precision, "o", color=COLORS[2])
-        ax.set_title(f"$r_c$ = {ratio:g}: smallest score {level:.3f}")
+        ax.set_title(f"$r_c$ = {ratio:g}: smallest score {level:.3f}", fontsize=9)
     axes[0].set_ylabel("precision")
     return fig
 
@@ -1249,7 +1256,7 @@ def _plot_figure_7(curves):
         ax.axhline(0, color="0.4", lw=0.8)
         low = min(-5, np.quantile(test.mean(axis=0), 0.05))
         ax.set(title=name, xlabel=r"$\log_{10} r_c$", ylabel="saving, %", xlim=(-2, 2), ylim=(low, 100))
-    ax.legend(loc="upper center", fontsize="small")
+    _legend_aside(axes, len(curves), ax)
     return fig
 
 

@@ -181,7 +181,7 @@ def figure_1(mutant=""):
     "Figure 1: the score of an F1 as an area"
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    fig, axes = plt.subplots(1, 3, figsize=(11, 3.9))
+    fig, axes = plt.subplots(1, 3, figsize=(9.4, 3.5))
     ours, grid, blind = {}, np.linspace(0, 1, 201), (0, 1) if mutant == "always negative" else (1, 0)
     for ax, named in zip(axes, (0.1, 0.5)):
         pi = 0.6 - named if mutant == "prevalences exchanged" else named
@@ -1016,7 +1016,7 @@ def _plot_curves(data, kind, trained):
     "Three curves of the first split, their scores with the range over the splits, and the published points."
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    which, (fig, axes) = ("pr", "lift").index(kind), plt.subplots(1, 2, figsize=(10, 4))
+    which, (fig, axes) = ("pr", "lift").index(kind), plt.subplots(1, 2, figsize=(9.4, 4))
     for i, name in enumerate(SETS[data.capitalize()]):
         first, scores = trained.first[i][which], trained.scores[:, i, which, :-1]
         start = np.searchsorted(first.x, 0.005)  # the first few of the ranking are noise

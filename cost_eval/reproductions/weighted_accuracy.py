@@ -426,21 +426,24 @@ def _plot_heat_maps(table, title: str = ""):
     "All metrics of a study as annotated heat maps in the paper's order; returns the matplotlib Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
     names = [name for name in LABELS if name in set(table["metric"])]
-    rows, columns = -(-len(names) // 5), min(5, len(names))
+    rows, columns = -(-len(names) // 3), min(3, len(names))
     fig, axes = plt.subplots(
-        rows, columns, figsize=(11, 2.25 * rows), sharex=True, sharey=True, squeeze=False
+        rows, columns, figsize=(7.8, 2.1 * rows + 0.8), sharex=True, sharey=True, squeeze=False
     )
     for ax, name in zip(axes.flat, names):
         plot_correlation_map(table, name, ax=ax)
-        ax.tick_params(labelsize=7)
+        ax.tick_params(labelsize=8)
         ax.set(xlabel="", ylabel="")
         ax.set_title(LABELS[name], fontsize=9)
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
-    fig.supxlabel("prevalence $r_+$", fontsize=9)
+    for ax in axes.flat[max(0, len(names) - columns) : len(names)]:  # the lowest of each column
+        ax.set_xlabel("prevalence $r_+$", fontsize=9)
+        ax.tick_params(axis="x", labelbottom=True)
     fig.supylabel("weight $r_C$", fontsize=9)
     fig.suptitle(title, fontsize=10)
-    fig.colorbar(axes.flat[0].images[0], ax=axes, shrink=0.4, label=_BAR)
+    bar = {"location": "bottom", "shrink": 0.5, "aspect": 40, "ticks": [-1, -0.5, 0, 0.5, 1]}
+    fig.colorbar(axes.flat[0].images[0], ax=axes, label=_BAR, **bar)
     return fig
 
 

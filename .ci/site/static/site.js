@@ -14,10 +14,7 @@
     const box = [e, e.parentElement].find((b) => b.scrollWidth > b.clientWidth + 1);
     if (box && innerWidth > 600) e.style.fontSize = Math.max(75, Math.floor(98 * box.clientWidth / box.scrollWidth)) + "%";
   });
-  const panels = () => document.querySelectorAll(":is(article, main) img").forEach((e) => {
-    if (e.naturalWidth > 1.9 * e.naturalHeight && e.naturalWidth > 800) e.classList.add("panels");
-  });
-  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { panels(); shrink(); mark(); });
+  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { shrink(); mark(); });
   addEventListener("load", after);
   let soon;
   addEventListener("resize", () => {  // once the sidebars have come to rest
