@@ -796,7 +796,7 @@ def plot_metric_study(
         the two matplotlib Axes
     """
     if axes is None:
-        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(10, 4.4))[1]
+        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9.4, 4.2))[1]
     given = tuple(np.linspace(19.0, 110.0, 60) if revenues is None else revenues)
     table = _small_study(metric, weighted, float(skill), given)
     at = [int(np.abs(np.array(STUDY_GRID) - v).argmin()) for v in (prevalence, weight)]
@@ -849,5 +849,5 @@ def explore_metric_study(revenues=None):
         plot_metric_study(weighted=ends[weighted], revenues=revenues, axes=axes, **values)
 
     alt = "Left: a heat map of correlations with one cell framed; right: the ranks of one sample in it."
-    image, show = live_figure(lambda axes: None, move, (10, 4.4))
+    image, show = live_figure(lambda axes: None, move, (9.4, 4.2))
     return explorer(controls, image, show, moves="weight", alt=alt)

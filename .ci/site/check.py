@@ -1,7 +1,7 @@
 """What a strict build looks for on the finished pages, whoever built them.
 
 Read as text: links, anchors, alternative texts, left-over markup, weights. In Chromium, where it is to be had: errors, widths at three
-sizes of screen, formulas against their column, and axe-core's serious faults, light and dark.
+sizes of screen, the words in the figures there, formulas against their column, and axe-core's serious faults, light and dark.
 """
 import contextlib
 import gzip
@@ -22,6 +22,7 @@ HEAVIEST, USUAL = 4e6, 2e6  # bytes: no page more, half of the pages less
 LEFT_OVER = (":::", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#| ", "{target=", "](#")
 RAW = re.compile(r"(?<!\w)\$[^$\s][^$\n]{0,80}?[^$\s]?\$(?![\w$])|`[^`\n]+`|\b(Figure|Table) \d+: \1\b")
 WIDTHS = (1440, 820, 390)
+SMALLEST = 8.45  # pixels, the size of type in a figure: figures.py aims a little higher
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]
@@ -172,11 +173,12 @@ def measured(page, url, script):
     page.goto(url)
     page.wait_for_load_state("networkidle")
     page.evaluate("window.MathJax?.startup?.promise")
-    seen = dict(errors=errors, overflow={}, hidden={}, faults={}, lightness={})
+    seen = dict(errors=errors, overflow={}, hidden={}, figures={}, faults={}, lightness={}, bytes=sum(size))
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         seen["overflow"][width] = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         seen["hidden"][width] = page.evaluate(CUT)
+        seen["figures"][width] = page.evaluate(FIGURES)
         if width == WIDTHS[0]:
             seen |= page.evaluate(MEASURE)
     if script:
@@ -194,7 +196,6 @@ def measured(page, url, script):
         seen["lightness"][scheme] = page.evaluate(LIGHTNESS)
         if script:
             seen["faults"][scheme] = page.evaluate(AXE, scheme)
-    seen["bytes"] = sum(size)
     return seen
 
 
@@ -206,6 +207,20 @@ CUT = """() => [...document.querySelectorAll('main *')].filter(e => {
         if (['auto', 'scroll', 'hidden'].includes(getComputedStyle(p).overflowX) && p !== document.body && p !== document.documentElement) return false;
     return true;
 }).slice(0, 5).map(e => e.tagName + '.' + e.className + ' ' + e.textContent.trim().slice(0, 40))"""
+
+# of each drawing of matplotlib's, as it is shown: the smallest size of type in pixels, and whether it is wider than its frame
+FIGURES = """async () => {
+    const found = [];
+    for (const image of document.querySelectorAll(':is(article, main) img')) {
+        const width = image.getBoundingClientRect().width, frame = image.closest('figure') ?? image.parentElement;
+        if (!width || !/\\.svg$|^data:image\\/svg/.test(image.src)) continue;
+        const svg = await (await fetch(image.src)).text(), box = svg.match(/viewBox=["']0 0 ([\\d.]+)/);
+        const sizes = [...svg.matchAll(/scale\\(([\\d.]+) -/g)].map(glyphs => 100 * glyphs[1]);
+        if (box && sizes.length) found.push({ words: +(Math.min(...sizes) * width / box[1]).toFixed(2), wide: width > frame.clientWidth + 1,
+            name: (frame.id || 'a figure') + ' (' + image.alt.slice(0, 50) + ')' });
+    }
+    return found;
+}"""
 
 LIGHTNESS = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).reduce((all, one) => all + +one, 0) / 765"
 
@@ -250,6 +265,8 @@ def judged(name, seen, nb=None, stem=""):
     found = [said(f"an error in the browser: {error[:200]}") for error in seen["errors"]]
     found += [said(f"{over} px too wide at {width} px") for width, over in seen["overflow"].items() if over > 0]
     found += [said(f"sticks out at {width} px: {what}") for width, all in seen["hidden"].items() for what in all]
+    found += [said(f"words of {fig['words']} px at {width} px in {fig['name']}") for width, all in seen["figures"].items() for fig in all if fig["words"] < SMALLEST]
+    found += [said(f"wider than its column at {width} px: {fig['name']}") for width, all in seen["figures"].items() for fig in all if fig["wide"] and width > 600]
     found += [said(f"a formula wider than its column at {WIDTHS[0]} px{place(nb, tex)}: {' '.join(tex.split())[:80]}") for tex in seen["wide"]]
     found += [said(f"not {scheme} where it should be") for scheme, value in seen["lightness"].items() if (value > .5) != (scheme == "light")]
     if CHAPTER.match(stem) and (seen["figure"] is None or seen["figure"] >= 1):

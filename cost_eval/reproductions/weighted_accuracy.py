@@ -428,7 +428,7 @@ def _plot_heat_maps(table, title: str = ""):
     names = [name for name in LABELS if name in set(table["metric"])]
     rows, columns = -(-len(names) // 3), min(3, len(names))
     fig, axes = plt.subplots(
-        rows, columns, figsize=(7.8, 2.1 * rows + 0.8), sharex=True, sharey=True, squeeze=False
+        rows, columns, figsize=(7.4, 2 * rows + 0.8), sharex=True, sharey=True, squeeze=False
     )
     for ax, name in zip(axes.flat, names):
         plot_correlation_map(table, name, ax=ax)
