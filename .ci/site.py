@@ -124,6 +124,31 @@ def check_sidebar(project):
         + [f"two notebooks make {n}.html" for n in sorted(set(names)) if names.count(n) > 1]
 
 
+FAULTS = {
+    r"!\[\s*\]\(|<img(?![^>]*\balt=)": "an image without alternative text",
+    r"<(?:script|iframe|object|embed|link)\b": "a page holds no scripts or frames of its own",
+    r"<\w[^>]*\s(?:on\w+=|(?:href|src)=[\"']?\s*javascript:)|\]\(\s*javascript:": "a page holds no scripts or frames of its own",
+}
+LARGEST = 3e6  # bytes of one output; pages may have 4
+
+
+def check_notebooks(project):
+    "What a notebook itself says wrong: file, cell, words."
+    found = []
+    for path in (project.nbs / f"{stem}.ipynb" for stem in project.notebooks()):
+        try:
+            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        except (ValueError, KeyError) as error:
+            raise Failure(f"{path.name} is not a notebook ({type(error).__name__}: {error}); git checkout {path.name} brings the last one back") from None
+        for cell in cells:
+            said, text = f"{path.name}, cell {cell.get('id')}: ", "".join(cell["source"])
+            prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.S) if cell["cell_type"] == "markdown" else ""
+            found += [f"{said}{fault}: {prose[m.start():m.start() + 60]!r}" for mark, fault in FAULTS.items() if (m := re.search(mark, prose))]
+            sizes = [len(json.dumps(output)) for output in cell.get("outputs", ())]
+            found += [f"{said}an output of {size / 1e6:.1f} MB, more than {LARGEST / 1e6:g}" for size in sizes if size > LARGEST]
+    return found
+
+
 # Both ways ---------------------------------------------------------------------------------------
 
 class ModuleIndex:
@@ -390,7 +415,7 @@ def main(argv=None):
     if built and LEVELS.index(old["level"]) >= LEVELS.index(level):
         print(f"The site is up to date: {project.docs}/index.html")
         return 0
-    complaints = check_sidebar(project)
+    complaints = check_sidebar(project) + check_notebooks(project)
     if arguments.strict and complaints:
         raise Failure("\n".join(complaints))
     if arguments.force:

@@ -437,6 +437,32 @@ def test_sidebar_and_notebooks_must_agree(toy, change, said):
     assert done.returncode != 0 and said in done.stderr
 
 
+REFUSED = {
+    "an image without alternative text: '![](logo.svg)'": "![](logo.svg)",
+    "an image without alternative text: '<img ": '<img src="logo.svg">',
+    "a page holds no scripts or frames of its own: '<script ": 'x <script src="https://example.org/x.js"></script>',
+    "a page holds no scripts or frames of its own: '<iframe ": '<iframe src="https://example.org"></iframe>',
+    "a page holds no scripts or frames of its own: '<b on": '<b onclick="alert(1)">x</b>',
+    "a page holds no scripts or frames of its own: '](javascript": "[x](javascript:alert(1))",
+    "an output of 3.1 MB, more than 3": ("code", "draw()", {"image/png": "A" * 3_100_000}),
+}
+
+
+def test_what_no_page_may_hold_is_named_with_its_cell(toy):
+    done = build_site(toy("Fine: `<script>`, ![a line](logo.svg).", *REFUSED.values()), "--strict")
+    assert done.returncode != 0
+    missing = [said for k, said in enumerate(REFUSED, 2) if f"10_first.ipynb, cell cell{k}: {said}" not in done.stderr]
+    assert not missing and done.stderr.count("10_first.ipynb, cell") == len(REFUSED), done.stderr
+
+
+@pytest.mark.parametrize("text", ['{"cells": [', "{}"])
+def test_a_broken_notebook_is_named(toy, text):
+    root = toy(*FINE)
+    (root / "nbs/10_first.ipynb").write_text(text)
+    done = build_site(root)
+    assert done.returncode != 0 and "10_first.ipynb is not a notebook" in done.stderr and "Traceback" not in done.stderr
+
+
 @sphinx_only
 def test_a_strict_build_looks_at_the_pages(toy):
     "A formula wider than the page is found where it stands."
