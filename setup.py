@@ -11,11 +11,15 @@ config.read(here / "settings.ini", encoding="utf-8")
 cfg = config["DEFAULT"]
 
 
-class SdistWithSettings(sdist):
-    """The source distribution cannot be built without settings.ini, so it carries it."""
+class SdistWithSources(sdist):
+    """The source distribution carries what the package is made from, and what its tests need: all but the papers' data, which are not ours."""
+
+    sources = ("settings.ini", "Makefile", "_quarto.yml", "*.md", "*.cff", "nbs/[!.]*.*", "tests/*.py", ".ci/*", ".ci/site/**/*", ".binder/*")
 
     def make_release_tree(self, base_dir, files):
-        super().make_release_tree(base_dir, [*files, "settings.ini"])
+        """Add them to what setuptools finds."""
+        found = {str(path) for pattern in self.sources for path in Path().glob(pattern) if path.is_file() and path.suffix != ".pyc"}
+        super().make_release_tree(base_dir, sorted({*files, *found}))
 
 
 extras = {name: cfg[f"{name}_requirements"].split() for name in ("data", "book", "colab", "site", "scale", "app")}
@@ -26,19 +30,23 @@ setup(
     name=cfg["lib_name"],
     version=cfg["version"],
     description=cfg["description"],
-    long_description=(here / "README.md").read_text(encoding="utf-8"),
+    long_description=(here / "README.md").read_text(encoding="utf-8").replace("](nbs/", f"]({cfg['git_url']}/blob/{cfg['branch']}/nbs/"),
     long_description_content_type="text/markdown",
     author=cfg["author"],
     author_email=cfg["author_email"],
     url=cfg["git_url"],
+    project_urls={"Documentation": f"{cfg['doc_host']}{cfg['doc_baseurl']}/", "Changes": f"{cfg['git_url']}/blob/{cfg['branch']}/CHANGELOG.md"},
     license="Apache-2.0",
     keywords=cfg["keywords"].split(),
     classifiers=[
         "Development Status :: 3 - Alpha",
         "Intended Audience :: Science/Research",
         "Framework :: Jupyter",
+        "Operating System :: OS Independent",
         "Programming Language :: Python :: 3",
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in (11, 12, 13, 14)),
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
     ],
     python_requires=">=" + cfg["min_python"],
     packages=find_packages(include=["cost_eval", "cost_eval.*"]),
@@ -46,5 +54,5 @@ setup(
     install_requires=cfg["requirements"].split(),
     extras_require=extras,
     entry_points={"console_scripts": cfg["console_scripts"].split(), "nbdev": ["cost_eval=cost_eval._modidx:d"]},
-    cmdclass={"sdist": SdistWithSettings},
+    cmdclass={"sdist": SdistWithSources},
 )

@@ -73,6 +73,11 @@ def minima():
 def make_venv(folder):
     """An empty virtual environment with pip, also on systems that split pip off (Debian's python3 without python3-venv)."""
     say("making %s with Python %s" % (folder, sys.version.split()[0]))
+    try:
+        folder.mkdir(exist_ok=True)
+        tempfile.TemporaryFile(dir=str(folder)).close()
+    except OSError as error:
+        raise Failed("%s cannot be written (%s): copy the project to a folder of yours, and run make there" % (folder, error.strerror))
     if run_quietly(sys.executable, "-m", "venv", "--clear", folder):
         return
     say("`python3 -m venv` has no pip to put in (Debian: python3-venv is missing); getting it another way")
@@ -150,9 +155,23 @@ def pip_install(*what):
             elif seen % 25 == 0:
                 say("found %d packages" % seen)
     if process.wait():
-        sys.stdout.writelines(lines[-30:])
-        raise Failed("pip failed (above are its last lines): is the package registry reachable?")
+        sys.stdout.writelines([line for line in lines if not line.startswith("WARNING: Retrying")][-12:])
+        raise Failed("pip failed (above are its last lines): " + remedy("".join(lines)))
     return count
+
+
+REMEDIES = (
+    (r"No space left|Disk quota", "the disk is full; the environment needs 2 GB"),
+    (r"Permission denied|Read-only file system", "a folder cannot be written; copy the project to a folder of yours, and run make there"),
+    (r"CERTIFICATE_VERIFY_FAILED", "the registry's certificate is not trusted here; PIP_CERT=/path/to/certificates.pem names those of your network"),
+    (r"ProxyError", "the proxy does not answer; HTTPS_PROXY names it"),
+    (r"NewConnectionError|ConnectTimeout|timed out|name resolution", "the package registry cannot be reached; is there a network? HTTPS_PROXY names a proxy, PIP_INDEX_URL a mirror"),
+)
+
+
+def remedy(text):
+    """What to do about pip's complaints."""
+    return next((words for mark, words in REMEDIES if re.search(mark, text)), "is the package registry reachable?")
 
 
 def peers():

@@ -675,6 +675,20 @@ def test_an_old_python_is_told_so():
     assert "needs Python 3.11 or later" in result.stderr and "make PYTHON=" in result.stderr
 
 
+@pytest.mark.parametrize("said, told", [
+    ("OSError: [Errno 28] No space left on device", "the disk is full"), ("ProxyError('Cannot connect to proxy.')", "HTTPS_PROXY"),
+    ("NewConnectionError: [Errno -3] Temporary failure in name resolution", "cannot be reached"), ("SSL: CERTIFICATE_VERIFY_FAILED", "PIP_CERT"), ("?", "registry")])
+def test_what_stops_an_install_is_told_with_a_remedy(said, told):
+    assert told in script("make").remedy(said)
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    make = script("make")
+    (tmp_path / "file").touch()
+    with pytest.raises(make.Failed, match="cannot be written .* copy the project"):
+        make.make_venv(tmp_path / "file" / ".venv")
+
+
 def test_the_install_is_not_repeated(tmp_path, monkeypatch):
     make, calls = script("make"), []
     monkeypatch.setattr(make, "VENV", tmp_path)
