@@ -1,6 +1,7 @@
 """Does the package work away from its sources? Builds an sdist and from it a wheel, installs that into an empty environment, imports all."""
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import zipfile
@@ -63,6 +64,16 @@ def check_contents(wheel):
     print(f"      {wheel.name}: {len(packed)} files, {wheel.stat().st_size / 1024:.0f} kB")
 
 
+def check_sources(sdist):
+    "The sdist carries all that the package is made from and its tests need; GitHub's files stay there."
+    with tarfile.open(sdist) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {str(file.relative_to(ROOT)) for file in project_files() if file.relative_to(ROOT).parts[0] not in (".github", ".gitignore")}
+    if not wanted <= packed:
+        sys.exit(f"{sdist.name} lacks {sorted(wanted - packed)}")
+    print(f"      {sdist.name}: {len(packed)} files, {sdist.stat().st_size / 1e6:.1f} MB")
+
+
 def check_install(wheel, scratch):
     "Install into an empty environment, import every module there, run the command."
     venv = scratch / "venv"
@@ -81,4 +92,5 @@ if __name__ == "__main__":
         folder = Path(folder).resolve()
         wheel = build(folder)
         check_contents(wheel)
+        check_sources(*wheel.parent.glob("*.tar.gz"))
         check_install(wheel, folder)

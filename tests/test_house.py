@@ -744,3 +744,4 @@ def test_the_lab_opens_the_index_and_nothing_pops_up(tmp_path, monkeypatch, caps
 def test_binder_installs_what_the_book_needs():
     assert (ROOT / ".binder/requirements.txt").read_text().split() == [".[book]"]
     assert (ROOT / ".binder/runtime.txt").read_text().strip() == f"python-{settings()['min_python']}"
+    assert os.access(ROOT / ".binder/postBuild", os.X_OK)
