@@ -16,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+from functools import partialmethod
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,9 +31,13 @@ def run_cells(path, slow, log):
     os.chdir(NBS)
     for stream in (1, 2):
         os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), stream)
+    import execnb.shell
     from nbdev.config import get_config
     from nbdev.test import test_nb
 
+    # nothing is stored: what a cell shows is drawn once, not again for a file, and not in the double resolution of one
+    execnb.shell._out_nb = lambda *_: []
+    execnb.shell.CaptureShell.__init__ = partialmethod(execnb.shell.CaptureShell.__init__, mpl_format="png")
     flags = (get_config(path=ROOT).tst_flags or "").split()
     success = test_nb(path, skip_flags=[] if slow else flags, force_flags=flags if slow else [], basepath=NBS)[0]
     sys.stdout.flush()

@@ -11,6 +11,7 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / ".ci" / "site"))
 import check  # noqa: E402
+import forked  # noqa: E402
 
 CHROMIUM, FLAGS = check.chromium(), check.FLAGS
 FULL = os.environ.get("FULL", "0") not in ("", "0")
@@ -35,6 +36,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "results" in item.fixturenames:  # a paper's items, run once a process: so in one process only
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        if "toy" in item.fixturenames or item.name.startswith("test_command"):  # they run scripts, which begin in one process
+            item.add_marker(pytest.mark.xdist_group("forked"))
     if not FULL:
         for item in items:
             if item.get_closest_marker("slow"):
@@ -55,10 +58,11 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def build_site(root, *options, path=None):
-    "Run .ci/site.py."
-    env = {**os.environ, **({"PATH": path} if path else {})}
-    command = [sys.executable, str(ROOT / ".ci/site.py"), "--root", str(root), *options]
-    return subprocess.run(command, capture_output=True, text=True, env=env)
+    "Run .ci/site.py: for the book as anybody does, for small projects without the wait for a new Python."
+    env, script = {**os.environ, **({"PATH": path} if path else {})}, ROOT / ".ci/site.py"
+    if root == ROOT:
+        return subprocess.run([sys.executable, str(script), *options], capture_output=True, text=True, env=env)
+    return forked.run(script, "--root", root, *options, env=env)
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "nbs").glob("[!_]*.ipynb"))
 MODULES = sorted(file for file in (ROOT / "cost_eval").rglob("*.py") if file.name[0] != "_" or file.name == "__main__.py")
-HEAVY = {"matplotlib", "pandas", "sklearn", "ipywidgets", "IPython", "dask", "pooch"}
+HEAVY = {"matplotlib", "pandas", "sklearn", "ipywidgets", "IPython", "dask", "joblib", "pooch", "requests", "tqdm"}
 
 
 def script(name):
