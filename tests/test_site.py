@@ -7,7 +7,7 @@ import re
 import shutil
 import stat
 import sys
-from urllib.parse import unquote, urlparse
+from urllib.parse import quote, unquote, urlparse
 
 import pytest
 from conftest import ROOT, build_site, check
@@ -19,7 +19,8 @@ with_quarto = shutil.which("quarto") is not None
 sphinx_only = pytest.mark.skipif(with_quarto, reason="Quarto is on PATH and makes the pages itself")
 
 
-import reading  # noqa: E402 (conftest knows where)
+import figures  # noqa: E402 (conftest knows where)
+import reading  # noqa: E402
 from check import parsed  # noqa: E402
 
 
@@ -191,6 +192,35 @@ def test_faults_of_pages_are_found(tmp_path, monkeypatch):
     for fault in ("gone.html leads nowhere", "good.html#b leads nowhere", "raw markup in", "$c_{ij}$", "`code`", "Figure 1: Figure 1", "':::'", "bad.html weighs"):
         assert fault in said, said
     assert said.count("without alternative text") == 2 and "good.html:" not in said
+
+
+DRAWING = '<svg viewBox="0 0 450 225" xmlns="http://www.w3.org/2000/svg"><g transform="translate(9 9) scale(0.1 -0.1)"/><g transform="scale({0} -{0})"/></svg>'
+
+
+def test_a_figure_carries_the_width_at_which_its_smallest_words_can_be_read(tmp_path):
+    (tmp_path / "x.svg").write_text(DRAWING.format(.08))
+    inline = "data:image/svg+xml," + quote(DRAWING.replace('"', "'").format(.1), safe=" /:=,;()'")
+    page = f'<img alt="a" src="x.svg"><img src="{inline}" alt="b"><img alt="c" src="x.png"><img alt="d" src="gone.svg">'
+    (tmp_path / "x.html").write_text(page)
+    for _ in range(2):  # once is enough
+        figures.sized(tmp_path)
+        images = parsed(tmp_path / "x.html").images
+        assert [(i.get("width"), i.get("height"), i.get("style")) for i in images] == [
+            ("600", "300", "--least: 479px"), ("600", "300", "--least: 383px"), (None, None, None), (None, None, None)]  # 8.5 / (8 * 4/3) of 600
+
+
+def test_small_words_in_a_figure_are_named_with_page_and_width(tmp_path):
+    (tmp_path / "x.svg").write_text(DRAWING.format(.08))
+    html = '<html lang="en"><title>t</title><body style="background: white"><main><h1>t</h1><figure id="fig-x" style="width: {}px; margin: 0">{}</figure></main>'
+    image = '<img alt="Two lines" src="x.svg" style="width: 100%; min-width: {}px">'
+    (tmp_path / "bad.html").write_text(html.format(300, image.format(0)))
+    (tmp_path / "good.html").write_text(html.format(600, image.format(480)).replace("width: 600px", "max-width: 600px; overflow-x: auto"))
+    seen = check.look(tmp_path, ["bad", "good"], jobs=1)
+    if not seen:
+        pytest.skip("Chromium is missing")
+    said = "\n".join(line for name in seen for line in check.judged(name, seen[name]))
+    assert all(f"bad.html: words of 5.33 px at {width} px in fig-x (Two lines)" in said for width in check.WIDTHS)
+    assert "good.html: words" not in said and "good.html: wider" not in said
 
 
 def test_outputs_are_made_light_and_tables_typeset():
