@@ -173,8 +173,9 @@ def test_fetch_says_a_line_each(monkeypatch, capsys):
     monkeypatch.setattr(datasets, "names", lambda names, small: ["heart", "telco"][:1 if names else 2])
     monkeypatch.setattr(datasets, "fetch", fetch)
     assert main(["data", "fetch"]) == 1
-    first, second, last = capsys.readouterr().out.splitlines()
-    assert first.split() == ["heart", str(Path("a/heart"))] and second.split("not fetched: ")[1] == "nobody answers" and last.startswith("1 of 2 data sets")
+    first, second, last, how = capsys.readouterr().out.splitlines()
+    assert first.split() == ["heart", str(Path("a/heart"))] and second.split("not fetched: ")[1] == f"nobody answers; by hand: {datasets.data_set('telco').page}"
+    assert last.startswith("1 of 2 data sets") and "COST_EVAL_DATA" in how
     assert main(["data", "fetch", "--small"]) == 0  # the small ones are a service, not a promise
     capsys.readouterr()
     assert main(["data", "fetch", "heart"]) == 0 and "data sets" not in capsys.readouterr().out
