@@ -222,9 +222,12 @@ def run(*command, **kwargs):
 
 
 def surroundings():
-    """The environment of every program: the virtual environment first, output at once, each of two workers with its share of the cores."""
+    """The environment of every program: the virtual environment first, output at once, what is imported kept compiled, each of two workers its share of the cores."""
     env = dict(os.environ, PATH=str(BIN) + os.pathsep + os.environ.get("PATH", ""), VIRTUAL_ENV=str(VENV), PYTHONUNBUFFERED="1")
     env.pop("PYTHONHOME", None)
+    # a program compiles thousands of files if nobody has kept them compiled: kept, but not in the checkout
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    env["PYTHONPYCACHEPREFIX"] = str(VENV / "pycache")
     threads = str(max(1, cores() // 2))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         env.setdefault(name, threads)

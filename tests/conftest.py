@@ -38,6 +38,8 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
         if "toy" in item.fixturenames or item.name.startswith("test_command"):  # they run scripts, which begin in one process
             item.add_marker(pytest.mark.xdist_group("forked"))
+        if "lab" in item.fixturenames:  # one JupyterLab
+            item.add_marker(pytest.mark.xdist_group("lab"))
     if not FULL:
         for item in items:
             if item.get_closest_marker("slow"):
