@@ -16,7 +16,7 @@ html, etree = pytest.importorskip("lxml.html"), pytest.importorskip("lxml.etree"
 import matplotlib.pyplot as plt
 
 from cost_eval import plotting
-from cost_eval.plotting import COLORS, DASHES, ensure_axes, explorer, for_page, label_lines, live_figure, save_figure, slider, use_style
+from cost_eval.plotting import COLORS, DASHES, contrast, ensure_axes, explorer, for_page, ink, label_lines, live_figure, readable, save_figure, slider, use_style
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +38,41 @@ def test_lines_differ_without_colour():
     assert kinds[:5] == kinds[5:] == [*DASHES] and len({*map(str, kinds)}) == 5
     assert not ax.spines["top"].get_visible() and ax.figure.get_layout_engine() is not None and tuple(ax.figure.get_size_inches()) == (4, 3)
     assert ensure_axes(ax) is ax and ensure_axes().figure is not ax.figure and tuple(ensure_axes().figure.get_size_inches()) == (6.4, 3.8)
+
+
+@pytest.mark.parametrize("color, expected", [("#767676", 4.54), ("#595959", 7.00), ("red", 4.00), ("blue", 8.59), ("lime", 1.37), ("#0a0a0a", 19.8)])
+def test_contrast_on_white_is_the_one_of_the_tables(color, expected):
+    "As accessibility checkers give it."
+    assert contrast(color) == contrast("white", color) == pytest.approx(expected, abs=.005)
+
+
+colors = st.tuples(*[st.integers(0, 255)] * 3).map("#{0[0]:02x}{0[1]:02x}{0[2]:02x}".format)
+
+
+@given(colors)
+def test_ink_stands_out_and_names_are_no_darker_than_they_must(color):
+    other = {"black": "white", "white": "black"}[ink(color)]
+    assert contrast(ink(color), color) >= max(contrast(other, color), 21**.5 - 1e-9)
+    dark = readable(color)
+    assert contrast(dark) >= 4.5 and (dark == color) == (contrast(color) >= 4.5)
+    if dark != color:
+        before, after = (255 * np.array(matplotlib.colors.to_rgb(c)) for c in (color, dark))
+        share = after.max() / before.max()
+        assert share < 1 and np.abs(after - share * before).max() <= 1  # the same hue, but for rounding
+        assert contrast(np.minimum(share * before / .96, 255) / 255) < 4.5  # four per cent lighter would not do
+
+
+def test_words_in_live_figures_can_be_read():
+    "Orange words get darker, white ones (on dark ground) and the orange line stay."
+    def draw(ax):
+        ax.plot([0, 1], [0, 1], color="#ffa90e")
+        ax.text(0, 1, "orange", color="#ffa90e")
+        ax.text(1, 0, "white", color="white")
+    image, show = live_figure(draw, lambda ax, artists: None, (3, 2), columns=1)
+    show()
+    svg = bytes(image.value).decode()
+    words = re.findall(r"<g style='fill: (#\w+)", svg)
+    assert {readable("#ffa90e"), "#ffffff"} <= {*words} and "#ffa90e" not in words and "stroke: #ffa90e" in svg
 
 
 def test_svg_only_where_a_notebook_shows_it(monkeypatch):
@@ -74,7 +109,7 @@ def test_labels_stand_at_the_last_finite_point_and_apart():
     ax.plot([0, 1], [0, 1])  # no label: not named
     assert label_lines(ax, fontsize=8) is ax and [text.get_text() for text in ax.texts] == [*ends]
     assert [tuple(text.xy) for text in ax.texts] == [(2, end) for end in ends.values()]
-    assert [text.get_color() for text in ax.texts] == [*COLORS[:3]] and {text.get_fontsize() for text in ax.texts} == {8}
+    assert [text.get_color() for text in ax.texts] == [readable(color) for color in COLORS[:3]] and {text.get_fontsize() for text in ax.texts} == {8}
     heights = np.array([ax.transData.transform(text.xy)[1] * 72 / 120 + text.xyann[1] for text in ax.texts])
     assert np.diff(heights)[0] == pytest.approx(10) and np.diff(heights)[1] > 10
     assert sum(text.xyann[1] for text in ax.texts) == pytest.approx(0) and {text.xyann[0] for text in ax.texts} == {4}
