@@ -10,12 +10,20 @@ from scipy import integrate, stats
 pd = pytest.importorskip("pandas")
 sk = pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib").use("Agg")
+from matplotlib import pyplot
 
 from cost_eval.bootstrap import METHODS, bcost, bdelta_cost, difference, interval
 from cost_eval.reproduce import ITEMS, compare, published, run_item
 from cost_eval.reproductions import bootstrap as paper
 
 _SHARES = np.array([.2102, .4473, .2568, .0016, .0841])  # Table 3, typed here on purpose
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    "Figures are closed again."
+    yield
+    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -616,12 +624,13 @@ def test_the_league_is_drawn_as_it_stands():
     rows = [(method, n, 0, model, 0, .5 + .1 * k + .04 * (model == "M6") + .0001 * n, 1.)
             for k, method in enumerate(("normal", "bcost")) for n in (50, 200) for model in ("M1", "M6")]
     table = pd.DataFrame(rows, columns=["method", "n", "domain", "model", "matrix", "covered", "width"])
-    left, right = paper.plot_league(table).axes
+    fig = paper.plot_league(table)
+    left, right = fig.axes
     assert [text.get_text() for text in left.get_yticklabels()] == ["normal", "bcost"] and right.get_title("left") == "n = 200"
     drawn = [[line.get_xydata().tolist() for line in ax.lines[:6]] for ax in (left, right)]
     expected = [[[[at + k, i]] for i, at in ((0, .5), (1, .6)) for k in (0, .04, 0)] for _ in range(2)]
     assert np.array(drawn) == pytest.approx(np.array(expected) + [[[[.005, 0]]], [[[.02, 0]]]])
-    assert [text.get_text() for text in left.get_legend().get_texts()] == ["M1 to M5, M8", "M6, M7, M9", "worst matrix"]
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["M1 to M5, M8", "M6, M7, M9", "worst matrix"]
     assert left.lines[-1].get_xdata()[0] == .95
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 pd = pytest.importorskip("pandas")
 sk = pytest.importorskip("sklearn.metrics")
 pytest.importorskip("matplotlib").use("Agg")
+from matplotlib import pyplot
 
 from cost_eval import datasets
 from cost_eval.confusion import BinaryCounts
@@ -35,6 +36,13 @@ WITHOUT_DATA = {
 }
 HEART = ["table5-heart", "table6-heart", "table8-heart", "conclusions-heart", "figure4", "figure6"]
 LOAN = ["table5-loan", "table7-loan", "table9-loan", "conclusions-loan", "figure5", "figure7"]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    "Figures are closed again."
+    yield
+    pyplot.close("all")
 
 
 @pytest.fixture
