@@ -15,6 +15,7 @@ from translate import markdown_cell, slug, source, split_options
 STATIC = Path(__file__).resolve().parent / "static"
 TEST = re.compile(r"(?:np|numpy)\.testing\.|testing\.|test_|assert_|check_that")
 SHADES = re.compile(r"\b(?:dark|light|bright|pale|white|black)(?:er|est)?\b", re.I)  # a figure that must not be turned over in the dark
+AS_DRAWN = "#| classes: as-drawn\n"  # written by the author where numbers stand on colours
 EXPECTS = re.compile(r"ExceptionExpected|pytest\.raises|.*assertRaises")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
@@ -42,8 +43,8 @@ def folded(cell, later):
     "A code cell in the pieces it is shown in: what tells the story, and its tests, folded to a line."
     if cell["cell_type"] != "code":
         return [cell]
-    if any(SHADES.search(line) for line in source(cell).splitlines() if line.startswith(("#| fig-cap:", "#| fig-alt:"))):
-        cell = {**cell, "source": "#| classes: as-drawn\n" + source(cell)}
+    if AS_DRAWN not in source(cell) and any(SHADES.search(line) for line in source(cell).splitlines() if line.startswith(("#| fig-cap:", "#| fig-alt:"))):
+        cell = {**cell, "source": AS_DRAWN + source(cell)}
     try:
         options, code = split_options(source(cell))
         parts = statements(code)
@@ -250,6 +251,8 @@ def refine(nb, to_entries):
             cell["source"] = to_entries(source(cell))
         for data in (output["data"] for output in cell.get("outputs", []) if "data" in output):
             data.update({kind: better[kind](translate.joined(data[kind])) for kind in better if kind in data})
+            if "text/html" in data and AS_DRAWN in source(cell):
+                data["text/html"] = data["text/html"].replace('class="ce-shown" alt', 'class="ce-shown as-drawn" alt')
 
 
 NOT_FOUND = "The page may have moved: try the search, or begin at the [first page](index.ipynb)."

@@ -26,7 +26,7 @@ from ..bootstrap import METHODS, bcost, difference, interval
 from ..core import optional_import
 from ..costs import CostMatrix
 from ..decisions import bayes_decisions
-from ..plotting import COLORS, label_lines, use_style
+from ..plotting import COLORS, ink, label_lines, use_style
 from ..reproduce import Margin, Reproduction, compare, published, reproduces
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #6faf1a64
@@ -203,10 +203,9 @@ def _plot_domain(domain, ax, n_grid=400):
     for k in range(5):
         inside = points[labels.ravel() == k]
         depth = np.abs(inside - np.median(inside, axis=0)).sum(1)
-        x, y = inside[depth.argmin()]
-        ax.text(
-            x, y + (0.06 if k == 3 else 0), str(k), ha="center", va="center", weight="bold", color="black"
-        )
+        x, y = inside[depth.argmin()] + (0, 0.06 if k == 3 else 0)
+        ground = colors[labels[min(int(y * n_grid), n_grid - 1), int(x * n_grid)]]
+        ax.text(x, y, str(k), ha="center", va="center", weight="bold", color=ink(ground))
     return ax
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #bcec2cb4
