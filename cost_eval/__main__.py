@@ -208,7 +208,7 @@ def _add_evaluate(commands):
 
 def _evaluate(arguments):
     "Read, evaluate, print, write."
-    _need("pandas", "matplotlib")
+    _need("pandas", *(["matplotlib"] if arguments.html else []))
     for path in (arguments.html, arguments.json):
         _writable_file(path)
     frame = _read_columns(arguments, _needed(arguments))

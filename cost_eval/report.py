@@ -1358,7 +1358,7 @@ def _caveats(case: _Case, mains: list[_Entry], ladder) -> list[str]:
 
 def _said(value: float) -> str:
     "Four digits, without an exponent as long as a sum of money is meant."
-    text = f"{value:.4g}"
+    text = f"{value + 0.0:.4g}"  # nothing is 0, not -0
     return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e12 else text
 
 

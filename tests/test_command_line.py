@@ -149,8 +149,17 @@ def test_missing_libraries_are_named_at_once(monkeypatch, capsys):
     monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None if name in absent else there(name))
     for absent, arguments, says in ((["voila", "matplotlib", "pandas"], ["app"], 'voila, matplotlib, pandas needed for this: pip install "cost_eval[app]"'),
                                     (["voila", "matplotlib", "tqdm"], ["reproduce"], 'tqdm, matplotlib needed for this: pip install "cost_eval[book]"'),
+                                    (["matplotlib"], ["evaluate", "x.csv", "--fp", "1", "--fn", "2", "--html", "y.html"], 'matplotlib needed for this: pip install "cost_eval[book]"'),
                                     (["pandas"], ["evaluate", "x.csv", "--fp", "1", "--fn", "2"], 'pandas needed for this: pip install "cost_eval[data]"')):
         assert main(arguments) == 2 and says in capsys.readouterr().err
+
+
+def test_a_table_needs_no_plots(monkeypatch, capsys, tmp_path):
+    there = command.importlib.util.find_spec
+    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None if name == "matplotlib" else there(name))
+    (tmp_path / "s.csv").write_text("label,a,b\n" + "0,.1,.1\n1,.8,.7\n" * 8)
+    assert main(["evaluate", str(tmp_path / "s.csv"), "--fp", "1", "--fn", "5"]) == 0
+    assert "It saves 0 per case" in capsys.readouterr().out  # both models cost the same; not -0
 
 
 def test_reproduce_hands_over_and_says_what_failed(monkeypatch, capsys):
