@@ -339,7 +339,7 @@ def test_a_widget_still_moves_when_all_cells_have_run(stem):
 
 MADE = [stem for stem, widget in WIDGETS.items() if widget.made]
 NOTEBOOKS = {"chapters": MADE} | {stem: [stem] for stem, widget in WIDGETS.items() if not widget.made}
-SLOW = ("01_confusion", "03_metrics", "05_plotting", "63_hand_over")  # each needs a kernel and a page of its own
+SLOW = ("01_confusion", "02_costs", "03_metrics", "04_decisions", "05_plotting", "63_hand_over")  # each needs a kernel and a page of its own
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in NOTEBOOKS])

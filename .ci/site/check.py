@@ -132,7 +132,7 @@ def served(docs):
         server.shutdown()
 
 
-SAMPLE = ("index", "scoreboard", "confusion", "expected_cost", "outperformance", "api", "bootstrap", "report", "scale", "glossary")
+SAMPLE = ("index", "scoreboard", "expected_cost", "report", "scale", "glossary")
 
 
 def look(docs, names, jobs=2, sample=()):
