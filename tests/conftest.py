@@ -27,7 +27,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "xdist_group(name): tests that run one after the other, in one process")
 
 
-LONG = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale")  # begun first, so that both workers end together
+LONG = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_reproductions_weighted_accuracy", "test_reproductions_expected_cost",
+        "test_reproductions_outperformance", "test_reproductions_cost_score", "test_reproduce")  # begun first, so that all workers end together
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
