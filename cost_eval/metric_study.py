@@ -19,6 +19,7 @@ from cost_eval.core import (
     Result,
     check_1d,
     check_choice,
+    check_function,
     check_integer,
     check_range,
     generator,
@@ -499,9 +500,8 @@ def _named(metrics) -> dict:
     "Name -> name of METRICS (or h_informed), or function."
     if metrics is None or isinstance(metrics, str):
         metrics = STUDY_METRICS if metrics is None else (metrics,)
-    if not isinstance(metrics, dict):
-        metrics = {name: name for name in check_1d(metrics, "metrics").tolist()}
-    given = dict(metrics)
+    by_name = hasattr(metrics, "keys")
+    given = dict(metrics) if by_name else {name: name for name in check_1d(metrics, "metrics").tolist()}
     for value in given.values():
         if not callable(value) and value not in METRICS and value != "h_informed":
             raise ValueError(unknown_name(value, (*METRICS, "h_informed"), "metrics"))
@@ -684,8 +684,8 @@ def study_ranks(
     """
     prevalence = check_range(prevalence, "prevalence", 0, 1, shape=())
     weight = check_range(weight, "weight", 0, 1, shape=())
-    if not callable(metric) and not isinstance(metric, str):
-        raise ValueError(f"metric: a name or a function of counts and costs is needed, got {metric!r}")
+    if not isinstance(metric, str):
+        check_function(metric, "metric", "a name or a function of counts and costs")
     study, _ = _check_study(revenues, prevalence, weight, {"it": metric}, 2, None, skill, population)
     p = round(len(study.revenues) * prevalence)
     rng = generator(rng)

@@ -8,10 +8,7 @@ __all__ = ['cluster', 'confusion_counts', 'joint_counts', 'interval', 'differenc
            'loss_difference', 'evaluate']
 
 # %% ../nbs/70_scale.ipynb #needs1
-from cost_eval.core import (
-    generator,
-    optional_import,
-)
+from .core import optional_import
 
 # %% ../nbs/70_scale.ipynb #needs2
 for _library in ("dask", "pandas"):
@@ -43,6 +40,7 @@ from cost_eval.core import (
     check_range,
     check_weights,
     encode,
+    generator,
     kinds,
     label_list,
     optional_import,
