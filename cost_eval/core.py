@@ -242,12 +242,20 @@ BLOCK = 1 << 15  # samples handled at a time: small enough for the processor's c
 TABLE = 1 << 20  # integer labels within such a range are looked up in a table
 
 
+def label_row(given, name: str) -> list:
+    "Labels as the caller gave them, in one row; a text is a row of letters."
+    labels = label_array(list(given) if isinstance(given, str) else given, name)
+    if labels.ndim != 1:
+        raise ValueError(f"{name}: a list of labels is needed, got {given!r:.60}")
+    return labels.tolist()
+
+
 def label_list(given, name: str) -> list:
     "A list of distinct labels from what the caller gave."
-    labels = label_array(list(given) if isinstance(given, str) else given, name)
-    if labels.ndim != 1 or not len(labels) or len(set(labels.tolist())) < len(labels):
-        raise ValueError(f"{name}: {labels.tolist()} must be at least one label and each only once")
-    return labels.tolist()
+    labels = label_row(given, name)
+    if not labels or len(set(labels)) < len(labels):
+        raise ValueError(f"{name}: {labels} must be at least one label and each only once")
+    return labels
 
 
 def is_missing(label) -> bool:
@@ -356,7 +364,7 @@ def check_labels(given, n: int, name: str, axis: str) -> tuple:
     "A tuple of `n` distinct labels, 0..n-1 by default."
     if given is None:
         return tuple(range(n))
-    labels = tuple(label_array(list(given) if isinstance(given, str) else given, name).tolist())
+    labels = tuple(label_row(given, name))
     if len(labels) != n:
         raise ValueError(
             f"{name}: {len(labels)} labels for {n} {axis}; is the table transposed? rows are true classes"
