@@ -1,4 +1,4 @@
-"""Every public function, given nonsense for one argument of an example of its own, works or says so in a ValueError."""
+"""A public function with an example, given nonsense for one argument of it, works or says so in a ValueError; plots and files are left out."""
 import doctest
 import importlib
 import inspect
