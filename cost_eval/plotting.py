@@ -186,15 +186,16 @@ def ensure_axes(ax=None, **kwargs):
 
 # %% ../nbs/05_plotting.ipynb #69e1affe
 def _spread(y, gap):
-    """Sorted copy of `y` with neighbours at least `gap` apart, its mean unchanged; returned in the
-    order of `y`.
+    """The numbers nearest to `y` (least squares) that keep its order and are at least `gap` apart: those
+    that collide are spread about their own mean, the others stay.
     """
-    y = np.asarray(y, float)
-    order = np.argsort(y, kind="stable")
-    steps = np.arange(len(y)) * gap
-    spread = np.maximum.accumulate(y[order] - steps) + steps
-    out = np.empty_like(y)
-    out[order] = spread - (spread.mean() - y.mean() if len(y) else 0)
+    from scipy.optimize import isotonic_regression
+
+    out = np.array(y, float)
+    order = np.argsort(out, kind="stable")
+    steps = np.arange(len(out)) * gap
+    if len(out):
+        out[order] = isotonic_regression(out[order] - steps).x + steps
     return out
 
 # %% ../nbs/05_plotting.ipynb #966adaed
