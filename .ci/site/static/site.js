@@ -1,5 +1,5 @@
 // What scrolls by itself can be reached with the keyboard; what need not scroll is no stop on the way. A formula a little wider than
-// its column is set a little smaller. Pictures of several panels get a name, for narrow screens.
+// its column is set a little smaller; a full stop or comma stays on its line. Printed sentences wrap, printed columns do not.
 (() => {
   "use strict";
   const WIDE = ":is(article, main) :is(table, pre, figure, .math, mjx-container, .cell_output, .cell-output-display, .pst-scrollable-table-container)";
@@ -9,12 +9,23 @@
     if (scrolls) e.tabIndex = 0;
     else if (e.tabIndex === 0 && e.tagName !== "MJX-CONTAINER") e.removeAttribute("tabindex");
   });
-  const shrink = () => document.querySelectorAll('mjx-container[display="true"]').forEach((e) => {
-    e.style.fontSize = "";
-    const box = [e, e.parentElement].find((b) => b.scrollWidth > b.clientWidth + 1);
-    if (box && innerWidth > 600) e.style.fontSize = Math.max(75, Math.floor(98 * box.clientWidth / box.scrollWidth)) + "%";
+  const shrink = () => document.querySelectorAll("mjx-container").forEach((e) => {
+    const size = e.dataset.size ??= e.style.fontSize || "100%";  // MathJax fits it to the letters around it
+    e.style.fontSize = size;
+    const box = e.hasAttribute("display") && [e, e.parentElement].find((b) => b.scrollWidth > b.clientWidth + 1);
+    const part = box ? box.clientWidth / box.scrollWidth : e.closest("p, li, td, th, div").clientWidth / e.offsetWidth;
+    if (part < 1) e.style.fontSize = parseFloat(size) * Math.max(.75, .98 * part) + "%";
   });
-  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { shrink(); mark(); });
+  const join = () => document.querySelectorAll("span.math").forEach((e) => {
+    const [stop] = e.nextSibling?.data?.match(/^[.,;:)?!]+/) ?? [];
+    if (!stop) return;
+    e.style.whiteSpace = "nowrap";
+    e.append(e.nextSibling.splitText(stop.length).previousSibling);
+  });
+  document.querySelectorAll(":is(.cell_output, .cell-output) pre").forEach((e) => {
+    if (!/\S {2,}\S/.test(e.textContent)) e.style.whiteSpace = "pre-wrap";
+  });
+  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { join(); shrink(); mark(); });
   addEventListener("load", after);
   let soon;
   addEventListener("resize", () => {  // once the sidebars have come to rest
