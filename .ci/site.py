@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import time
-import warnings
 from configparser import ConfigParser
 from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
@@ -151,22 +150,6 @@ def check_notebooks(project):
 
 # Both ways ---------------------------------------------------------------------------------------
 
-class ModuleIndex:
-    "Rebuild nbdev's index of symbols for the links, but leave the committed file as it was."
-
-    def __init__(self, project):
-        self.path = project.root / project.cfg["lib_path"] / "_modidx.py"
-
-    def __enter__(self):
-        self.old = self.path.read_bytes() if self.path.exists() else None
-
-    def __exit__(self, *_):
-        if self.old is None:
-            self.path.unlink(missing_ok=True)
-        elif self.path.read_bytes() != self.old:
-            self.path.write_bytes(self.old)
-
-
 def finish(project, pages):
     "What both builds put beside the pages: llms.txt, the board of this machine's run, nothing for Jekyll to do; and the least width of each figure."
     import figures
@@ -292,17 +275,15 @@ class Progress:
 def process_notebooks(project):
     "nbdev's processing into _proc/ (API entries, links, hidden cells; no Quarto needed), and the reading view of it."
     import api
-    import nbdev.doclinks
     import nbdev.serve
     import reading
+    import translate
+    sys.path.insert(1, str(project.root))  # the package of this project
     api.install()
-    with ModuleIndex(project), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Found cells containing imports")  # they are run; imports inside functions count too
-        nbdev.doclinks._build_modidx()
-        try:
-            nbdev.serve.proc_nbs(n_workers=0, force=True)
-        except Exception as error:  # from a cell that nbdev runs: an import or an export
-            raise Failure(f"{error}\n{type(error.__cause__ or error).__name__}: {error.__cause__ or error}") from error
+    try:
+        nbdev.serve.proc_nbs(n_workers=0, force=True)
+    except translate.Problem as problem:  # of an entry
+        raise Failure(str(problem)) from None
     reading.prepare(project)
 
 

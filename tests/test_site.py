@@ -1,6 +1,8 @@
 """The built site: complete, self-contained, no dead link, nothing of Quarto's notation left over; and a broken one is refused."""
 import csv
 import hashlib
+import importlib
+import inspect
 import json
 import os
 import re
@@ -9,6 +11,7 @@ import stat
 import sys
 from urllib.parse import quote, unquote, urlparse
 
+import lxml.html
 import pytest
 from conftest import ROOT, build_site, check
 
@@ -173,6 +176,22 @@ def test_code_is_folded_and_entries_come_after_the_story(docs):
     story, _, after = html.partition('id="expected-cost-reference"') if not with_quarto else html.partition('id="reference"')
     assert "Defined here:" in story and "checked: " in story and story.count('class="api"') == 0
     assert "[source]" in after or "api-source" in after or "source</a>" in after
+
+
+@pytest.mark.parametrize("paper", ["expected_cost", "bootstrap", "cost_score", "weighted_accuracy", "outperformance"])
+def test_an_entry_shows_the_code_of_its_own_module(docs, paper):
+    "Five modules have a figure_1."
+    file = docs / f"{paper}_reproduced.html"
+    lines, start = inspect.getsourcelines(importlib.import_module(f"cost_eval.reproductions.{paper}").figure_1)
+    assert "".join("".join(lines).split()) in "".join(lxml.html.parse(file).getroot().text_content().split())
+    assert any(link.endswith(f"reproductions/{paper}.py#L{start}") for link in parsed(file).links)
+
+
+def test_an_entry_says_what_fields_and_parameters_are(docs):
+    "Also those of a class, and what a decorator adds."
+    for page, rows in {"bootstrap": ["low, high", "standard_error"], "costs": ["decisions"], "metrics": ["undefined"]}.items():
+        table = {row.xpath("string(td[1])") for row in lxml.html.parse(docs / f"{page}.html").iterfind(".//tr")}
+        assert {row.strip() for row in table} >= set(rows), page
 
 
 # What a strict build finds -----------------------------------------------------------------------
@@ -416,10 +435,21 @@ def test_broken_references_fail_the_build(toy):
     assert done.stderr.count("10_first.ipynb, cell cell") == len(BROKEN)
 
 
+EXPORTED = {  # the module of the toy, what the build says
+    None: "toy.first cannot be imported (ModuleNotFoundError: No module named 'toy.first'); nbdev_export",
+    "1 / 0": "toy.first cannot be imported (ZeroDivisionError: division by zero)",
+    "g = 1": "f is not in toy.first: run nbdev_export",
+}
+
+
 @sphinx_only
-def test_a_cell_that_fails_is_named(toy):
-    done = build_site(toy(("code", "#| default_exp first"), ("code", "#| export\ndef f():\n    return 1\n\n1 / 0")))
-    assert done.returncode != 0 and "1 / 0" in done.stderr and "ZeroDivisionError" in done.stderr
+@pytest.mark.parametrize("module, said", EXPORTED.items())
+def test_a_module_that_is_not_the_notebooks_is_named(toy, module, said):
+    root = toy(("code", "#| default_exp first"), ("code", "#| export\ndef f():\n    return 1"))
+    if module:
+        (root / "toy/first.py").write_text(module)
+    done = build_site(root)
+    assert done.returncode != 0 and said in done.stderr and "Traceback" not in done.stderr
 
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

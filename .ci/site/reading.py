@@ -26,8 +26,7 @@ def reading_view(nb, module=None, source_url=""):
     for cell in nb["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = unnested(source(cell))
-    shown = [cell for cell in nb["cells"] if not (entry_name(cell) or "").startswith("_")]  # nbdev takes __getattr__ for public
-    cells = [piece for at, cell in enumerate(shown) for piece in folded(cell, shown[at + 1:])]
+    cells = [piece for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
     nb["cells"] = one_line(gathered(cells, module, source_url))
     return nb
 
@@ -161,8 +160,7 @@ def plural(n, word):
 
 def entry_name(cell):
     "The name that an API entry documents, or None."
-    m = cell["cell_type"] == "code" and re.search(r"^show_doc\(([\w.]+)", source(cell), re.M)
-    return m and m.group(1)
+    return cell["metadata"].get("entry", {}).get("name")
 
 
 def is_private(cell):
@@ -211,13 +209,11 @@ def prepare(project):
         file = module and project.cfg["lib_path"] + "/" + module.replace(".", "/") + ".py"
         names[path.name] = module and f"{project.cfg['lib_name']}.{module}"
         notebooks[path] = reading_view(nb, names[path.name], project.blob_url + file if module else "")
-        nb["metadata"].pop("widgets", None)  # nbdev's own run made it; our widgets are HTML
     to_entries = entry_links(project, notebooks)
     for path, nb in notebooks.items():
         refine(nb, to_entries)
         path.write_text(json.dumps(nb, indent=1), encoding="utf-8")
-        if there := [found for found in map(described, nb["cells"]) if found]:
-            entries[path.name] = names[path.name], there
+        entries[path.name] = names[path.name], [(name, cell["metadata"]["entry"]["summary"]) for cell in nb["cells"] if (name := entry_name(cell))]
     listed = project.stems()
     pages = dict(scoreboard=scoreboard, reference=lambda project: reference(project, entries))
     for stem, write in pages.items():
@@ -277,17 +273,6 @@ def default_module(nb):
     "The module that a notebook makes, or None."
     found = re.search(r"^#\|\s*default_exp\s+(\S+)", "\n".join(map(source, nb["cells"])), re.M)
     return found and found.group(1)
-
-
-def described(cell):
-    "(name, first line of its documentation) of an API entry."
-    name = entry_name(cell)
-    if not name:
-        return None
-    text = "".join("".join(o["data"].get("text/markdown", "")) for o in cell.get("outputs", []) if "data" in o)
-    text = re.sub(r"(?ms)^(---|#+ .*?|\[source\].*?)$|^```.*?^```$|^<details.*?^</details>$", "", text)
-    lines = [line for line in re.split(r"\n\s*\n", text) if line.strip() and not line.lstrip().startswith("|")]
-    return name, " ".join(lines[0].split()) if lines else ""
 
 
 def reference(project, entries):

@@ -1,5 +1,6 @@
 """nbdev's processed notebooks, written for Quarto, said again in MyST for Sphinx."""
 import html
+import itertools
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -39,6 +40,13 @@ class Page:
     problems: list = field(default_factory=list)    # the page cannot be made
     complaints: list = field(default_factory=list)  # the page could be better
     cell: str = ""                               # where the translation is
+
+    @staticmethod
+    def unique(id, taken):
+        "The id, with -1, -2 if it is taken, as Pandoc counts them; now it is."
+        new = next(new for n in itertools.count() if (new := f"{id}-{n}" if n else id) not in taken)
+        taken.add(new)
+        return new
 
     def label(self, id):
         "The site-wide name of a target on this page."
@@ -128,7 +136,7 @@ def collect_markdown(page, text):
         if fenced:
             continue
         if m := HEADING.match(line):
-            add_id(page, attributes(m.group(3))[0] or slug(m.group(2)))
+            page.unique(attributes(m.group(3))[0] or slug(m.group(2)), page.ids)
 
 
 def collect_code(page, cell):
@@ -143,16 +151,6 @@ def collect_code(page, cell):
     if options.get("output") == "asis":
         for output in cell.get("outputs", []):
             collect_markdown(page, joined(output.get("data", {}).get("text/markdown", "")))
-
-
-def add_id(page, id):
-    "Repeated headings get -1, -2, as Pandoc counts them."
-    new, n = id, 0
-    while new in page.ids:
-        n += 1
-        new = f"{id}-{n}"
-    page.ids.add(new)
-    return new
 
 
 def add_number(page, id):
@@ -225,12 +223,7 @@ class Translator:
         return "\n".join(out)
 
     def heading(self, m):
-        id = attributes(m.group(3))[0] or slug(m.group(2))
-        new, n = id, 0
-        while new in self.used:
-            n += 1
-            new = f"{id}-{n}"
-        self.used.add(new)
+        new = self.page.unique(attributes(m.group(3))[0] or slug(m.group(2)), self.used)
         anchor = [] if node_id(new) == new else [f'<span id="{new}"></span>', ""]  # the id that Quarto gives, for links from outside
         return ["", f"({self.page.label(new)})=", f"{m.group(1)} {self.inline(m.group(2))}", "", *anchor]
 
@@ -392,21 +385,9 @@ class Translator:
         return self.owners.get(name) == self.page.name
 
     def asis(self, text):
-        "An API entry: its heading stays a heading, the rest goes in a card."
-        text = re.sub(r"^---\s*\n", "", text.lstrip())
-        link = re.search(r"^\[source\]\(([^)\s]+)\)(?:\{[^}]*\})?[ \t]*\n", text, re.M)
-        if link:
-            text = text.replace(link.group(0), "", 1)
-        lines = self.markdown(text).strip().splitlines()
-        at = next((i for i, line in enumerate(lines) if HEADING.match(line)), None)
-        if at is None:
-            return "\n".join(lines)
-        name = HEADING.match(lines[at]).group(2)
-        href = f'<a class="api-source" href="{html.escape(link.group(1))}" aria-label="source of {name}">source</a>\n' if link else ""
-        card = lines[at + 1:]
-        call = next((i for i, line in enumerate(card) if line.startswith("```")), len(card))
-        card.insert(call, index_entries([name] if self.own(name) else []))
-        return "\n".join([*lines[:at + 1], f'<div class="api">\n{href}', *card, "", "</div>"])
+        "An API entry, with its name for the search before the signature."
+        name = re.match(r"#+ (.*)", text)[1]
+        return self.markdown(text).replace("```", index_entries([name] if self.own(name) else []) + "\n```", 1)
 
 
 def index_entries(words):
@@ -423,8 +404,8 @@ def keywords(pages):
             for term, meaning, stem in re.findall(r"^\| ([^|]+?) \| ([^|]+?) \| \[[^\]]*\]\(([^)#]+)\.ipynb[^)]*\) \|$", text, re.M):
                 if stem in by_stem:
                     found += [(word, f"{by_stem[stem].name}.html", meaning) for word in re.split(r"\s*[(),]\s*", term) if word]
-        for name in re.findall(r"^show_doc\(([\w.]+)", "\n".join(source(c) for c in page.nb["cells"] if c["cell_type"] == "code"), re.M):
-            found.append((name, f"{page.name}.html#{slug(name)}", ""))
+        names = [cell["metadata"]["entry"]["name"] for cell in page.nb["cells"] if "entry" in cell["metadata"]]
+        found += [(name, f"{page.name}.html#{slug(name)}", "") for name in names]
     return found
 
 
