@@ -522,6 +522,26 @@ class ItemResult:
         "An exception, or an open row without a stated reason."
         return self.verdict == "failed" or (self.table is not None and bool(unlisted(self.table)))
 
+    def _repr_html_(self) -> str:
+        "The comparison row by row, or why there is none."
+        if self.table is None:
+            return f"<p><em>{escape(self.verdict)}</em>: {escape(self.note)}</p>"
+        return _compared(self.table)
+
+
+def _compared(table) -> str:
+    "A comparison to be read: what is true or false in words, numbers to six digits, no empty column."
+    truth = (table["kind"] != "number") & (table["tolerance"] == 0.5) & table["published"].isin([0, 1])
+    shown = table.drop(columns="kind").astype(object)
+    for name in ("published", "ours", "tolerance", "resolution", "with_cause"):
+        words = {0: "false", 1: "true"} if name in ("published", "ours", "with_cause") else {}
+        shown[name] = [words.get(v, _number(v)) if t else _number(v) for v, t in zip(table[name], truth)]
+    shown["tolerance"] = shown["tolerance"].mask(truth, "")
+    shown["resolution"] = shown["resolution"].replace("0", "")
+    shown = shown.loc[:, (shown != "").any()].rename(columns=lambda name: name.replace("_", " "))
+    with optional_import("pandas", extra="book").option_context("display.max_colwidth", None):
+        return shown.to_html(index=False)
+
 
 def _named(figure) -> dict:
     "Suffix of the file -> Figure."
@@ -1200,8 +1220,8 @@ def scoreboard(results, form: str = "table"):
     results : sequence of ItemResult or DataFrame
         from `run`; a stored board will do except for "html"
     form : str, default "table"
-        "table" (a DataFrame), "markdown" (one line a paper), "text" (for a terminal) or "html" (a whole
-        page that expects the files of `write` beside it)
+        "table" (a DataFrame, one line an item, outcomes in words), "markdown" (one line a paper), "text"
+        (for a terminal) or "html" (a whole page that expects the files of `write` beside it)
 
     Returns
     -------
@@ -1220,7 +1240,10 @@ def scoreboard(results, form: str = "table"):
     table = results if stored else board(results)
     if form == "markdown":
         return _markdown(table, None if stored else rows(results))
-    return table if form == "table" else _text(table)
+    if form == "text":
+        return _text(table)
+    kept = ["title", "verdict", "rows", *(["note"] if table["note"].any() else [])]
+    return table.assign(rows=[_words(row) for row in table.to_dict("records")]).set_index("item")[kept]
 
 
 def write(results, out) -> None:

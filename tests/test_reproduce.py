@@ -2,6 +2,7 @@
 import csv
 import math
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -313,7 +314,7 @@ def test_scoreboard_forms():
     register_some()
     results = run()
     table = scoreboard(results)
-    assert table.set_index("item").loc["toy/table1", ["verdict", "agrees", "open", "caused"]].tolist() == ["open", 1, 1, 0]
+    assert table.loc["toy/table1", ["verdict", "rows"]].tolist() == ["open", "1 agrees, 1 open"]
     text = scoreboard(results, "text").splitlines()
     assert text[0].split()[:3] == ["!", "toy/table1", "open"] and text[-1] == "4 items, 3 rows: 2 agrees, 1 open"
     markdown = scoreboard(results, "markdown")
@@ -328,6 +329,15 @@ def test_scoreboard_forms():
     with pytest.raises(ValueError, match="form: 'pdf' is unknown"):
         scoreboard(results, "pdf")
     assert "0 items" in scoreboard([], "text") and scoreboard([]).empty
+
+
+def test_a_comparison_is_shown_to_be_read():
+    published = numbers(a="0.33", b="1").assign(kind=["number", "statement"])
+    shown = ItemResult("toy/x", "X", "open", compare(published, {"a": 1 / 3, "b": 0}, notes={"b": "a < b"}))._repr_html_()
+    rows = [re.findall("<t[dh]>(.*?)</t[dh]>", row) for row in shown.split("</tr>")]
+    assert rows[0] == ["cell", "published", "ours", "tolerance", "outcome", "note"]
+    assert rows[1][:4] == ["a", "0.33", "0.333333", "0.005"] and rows[2][:4] == ["b", "true", "false", ""] and rows[2][-1] == "a &lt; b"
+    assert "<em>needs data</em>: fetch" in ItemResult("toy/x", "X", "needs data", note="fetch")._repr_html_()
 
 
 def test_files_are_the_same_bytes_each_time(tmp_path, monkeypatch):

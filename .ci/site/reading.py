@@ -266,7 +266,26 @@ def typeset(page):
         text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", found[0])
         return re.sub(r"\$(?=\S)([^$<]+)(?<=\S)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text)
     page = re.sub(r"<td>(?=[^<]{28})(?=[^<]*[a-z] [^<]*[a-z])", '<td class="words">', page)
+    page = re.sub(r'(?s)<table[^>]*class="dataframe.*?</table>', lambda found: sided(found[0]), page)
     return re.sub(r"(?<=<t[dh])[^<]*>[^<]*|(?<=<caption)[^<]*>[^<]*", words, page)
+
+
+def sided(table):
+    "A table of pandas: its columns of words to the left, and the names of its index in the first line of the head."
+    rows = [re.split(r"(?=<t[dh]\b)", row) for row in table.split("</tr>")]
+    text = lambda cell: re.sub("<[^>]*>", "", cell).strip()
+    word = lambda cell: re.search(r"[^\W\d_]", re.sub(r"(?i)\bnan\b|\binf\b|\de[-+]?\d", "", text(cell)))
+    body = [row for row in rows if any(cell.startswith("<td") for cell in row)]
+    left = {-k for row in body for k, cell in enumerate(reversed(row), 1) if cell.startswith("<td") and word(cell)}
+    for row in rows:
+        for k in left if len(row) == max(map(len, body)) or row in body else ():
+            row[k] = re.sub(r"^<t[dh](?! class)", r'\g<0> class="text"', row[k])
+    names = next((row for row in rows[1:] if row not in body and len(row) > 1 and text(row[1]) and not text(row[-1])), None)
+    above = names and rows[rows.index(names) - 1]
+    if names and len(names) == len(above) and all(bool(text(a)) != bool(text(b)) for a, b in zip(above[1:], names[1:])):
+        above[1:] = [b.replace("<th", '<th class="text"', 1) if text(b) else a for a, b in zip(above[1:], names[1:])]
+        rows.remove(names)
+    return "</tr>".join("".join(row) for row in rows)
 
 
 def default_module(nb):

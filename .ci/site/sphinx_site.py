@@ -31,7 +31,8 @@ def config(project, pages):
         myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline", "strikethrough", "tasklist"],
         myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,
         mathjax_path="mathjax/startup.js", mathjax3_config={
-            "loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]}},
+            "loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]},
+            "chtml": {"scale": 1.1, "matchFontHeight": False}},
         suppress_warnings=SUPPRESSED,
         site_stems={p.name: p.stem for p in pages}, site_notebooks=str(project.nbs),
     )
