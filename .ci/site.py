@@ -278,7 +278,6 @@ def process_notebooks(project):
     import nbdev.serve
     import reading
     import translate
-    sys.path.insert(1, str(project.root))  # the package of this project
     api.install()
     try:
         nbdev.serve.proc_nbs(n_workers=0, force=True)
