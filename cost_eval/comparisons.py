@@ -965,16 +965,16 @@ def paired_power(
             exact = _exact_power(shares[values != 0], values[values != 0], size, confidence)
             if exact is not None:
                 return exact
-            return _z_rejects(rng.multinomial(size, shares, n_sets), values, size, confidence).mean()
+            drawn = rng.multinomial(size, shares, n_sets)
+            return _z_rejects(drawn @ values, drawn @ values**2, size, confidence).mean()
         sets = rng.multinomial(size, p.ravel(), n_sets).reshape(-1, *p.shape)
         return np.mean(difference(sets, c, **options).rejects)
 
     return plain(np.array([one(size) for size in np.ravel(sizes)]).reshape(np.shape(sizes)))
 
 
-def _z_rejects(counts, values, n, confidence):
-    "Does the paired z test reject, for counts (..., V) of differences of these values among n?"
-    total, squares = counts @ values, counts @ values**2
+def _z_rejects(total, squares, n, confidence):
+    "Does the paired z test reject, for the sum of n differences and the sum of their squares?"
     z = norm.isf((1 - confidence) / 2)
     return total**2 * (n - 1 + z**2) > z**2 * n * squares * (1 + 1e-12)
 
@@ -985,21 +985,32 @@ def _exact_power(shares, values, n, confidence, most=2**22):
         return 0.0
     if len(values) > 2:
         return None
-    shares, values = np.append(shares, 0.0)[:2], np.append(values, 0.0)[:2]
-    reach = 10 * np.sqrt(n * shares * (1 - shares)) + 40  # beyond: less than 1e-15
-    first, second = (
-        np.arange(max(0, int(n * p - r)), min(n, int(n * p + r)) + 1) for p, r in zip(shares, reach)
-    )
+    shares, (u, v) = np.append(shares, 0.0)[:2], np.append(values, 0.0)[:2]
+    first, second = _likely(n, shares)
     if len(first) * len(second) > most:
         return None
-    a, b = first[:, None], second[None]
-    rest = np.maximum(n - a - b, 0)
-    log = gammaln(n + 1) - gammaln(rest + 1) + xlogy(rest, max(0.0, 1 - shares.sum()))
-    for k, p in ((a, shares[0]), (b, shares[1])):
-        log = log + xlogy(k, p) - gammaln(k + 1)
-    chance = np.where(a + b <= n, np.exp(log), 0)
-    rejects = _z_rejects(np.stack(np.broadcast_arrays(a, b), axis=-1), values, n, confidence)
+    a, b, chance = first[:, None], second[None], _trinomial(n, *shares.tolist())
+    rejects = _z_rejects(u * a + v * b, u * u * a + v * v * b, n, confidence)
     return float(chance[rejects].sum() / chance.sum())
+
+
+def _likely(n, shares):
+    "Numbers of each of two kinds among n; what lies beyond has less than 1e-15."
+    reach = 10 * np.sqrt(n * shares * (1 - shares)) + 40
+    low, high = np.maximum(n * shares - reach, 0).astype(int), np.minimum(n * shares + reach, n).astype(int)
+    return [np.arange(start, stop + 1) for start, stop in zip(low, high)]
+
+
+@lru_cache(maxsize=1)
+def _trinomial(n, *shares):
+    "Probabilities of the likely numbers of two kinds (first, second); the costs of the kinds do not matter."
+    first, second = _likely(n, np.array(shares))
+    rest = n - np.arange(first[0] + second[0], first[-1] + second[-1] + 1)  # by a + b
+    with np.errstate(invalid="ignore"):
+        others = xlogy(rest, max(0.0, 1 - sum(shares))) - gammaln(rest + 1)
+    of_first, of_second = (xlogy(k, p) - gammaln(k + 1) for k, p in zip((first, second), shares))
+    others = np.where(rest >= 0, others, -np.inf)[np.add.outer(np.arange(len(first)), np.arange(len(second)))]
+    return np.exp(gammaln(n + 1) + of_first[:, None] + of_second + others)
 
 # %% ../nbs/21_comparisons.ipynb #c21pow0a
 def _trade(costly, ratio, saved, added):

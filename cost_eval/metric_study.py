@@ -714,27 +714,33 @@ def plot_correlation_map(table, metric: str, *, ax=None):
     """
     check_choice(metric, list(dict.fromkeys(table["metric"])), "metric")
     part = table[table["metric"] == metric]
-    grid = part.pivot(index="weight", columns="prevalence", values="mean")
+    grid = _as_map(part)
     ax = ensure_axes(ax, figsize=(4.4, 4))
     width = 72 * ax.get_window_extent().width / ax.figure.dpi  # in points
     fontsize = np.clip(0.5 * width / grid.shape[1], 6.5, 8)
-    cells = ax.imshow(grid.to_numpy(), origin="lower", cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
-    for (i, j), v in np.ndenumerate(grid.to_numpy()):
-        ax.text(
-            j,
-            i,
-            f"{np.round(10 * v) + 0.0:.0f}",
-            ha="center",
-            va="center",
-            fontsize=fontsize,
-            color=ink(cells.to_rgba(np.nan_to_num(v))),
-        )
+    cells = ax.imshow(np.zeros(grid.shape), origin="lower", cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
+    middle = {"ha": "center", "va": "center", "fontsize": fontsize}
+    _fill_map(cells, [ax.text(j, i, "", **middle) for i, j in np.ndindex(grid.shape)], grid)
     places = [np.unique(np.linspace(0, n - 1, min(n, 5)).round().astype(int)) for n in grid.shape]
     ax.set(xticks=places[1], xticklabels=[f"{grid.columns[k]:g}" for k in places[1]])
     ax.set(yticks=places[0], yticklabels=[f"{grid.index[k]:g}" for k in places[0]])
     ax.set(xlabel="prevalence", ylabel="weight")
     ax.grid(False)
     return ax
+
+
+def _as_map(table):
+    "Mean correlations of one metric, weights in rows and prevalences in columns."
+    return table.pivot(index="weight", columns="prevalence", values="mean")
+
+
+def _fill_map(cells, texts, grid):
+    "Put these correlations into a heat map: the colours of its cells, and their numbers."
+    values = grid.to_numpy()
+    cells.set_data(values)
+    grounds = cells.to_rgba(np.nan_to_num(values)).reshape(-1, 4)
+    for text, v, ground in zip(texts, values.ravel(), grounds):
+        text.set(text=f"{np.round(10 * v) + 0.0:.0f}", color=ink(ground))
 
 
 def plot_mean_correlations(table, *, ax=None):
@@ -797,19 +803,21 @@ def plot_metric_study(
     """
     if axes is None:
         axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9.4, 4.2))[1]
-    given = tuple(np.linspace(19.0, 110.0, 60) if revenues is None else revenues)
-    table = _small_study(metric, weighted, float(skill), given)
-    at = [int(np.abs(np.array(STUDY_GRID) - v).argmin()) for v in (prevalence, weight)]
-    cell = [STUDY_GRID[k] for k in at]
+    given = _study_revenues(revenues)
     heat, dots = axes
     for ax in axes:
         ax.clear()
-    plot_correlation_map(table, metric, ax=heat)
-    heat.plot(*at, "s", ms=20, mfc="none", mec=COLORS[2], mew=2)
-    heat.set(title=f"{metric.replace('_', ' ')}, correlation times ten")
-    study_ranks(given, *cell, metric, skill=skill, rng=0).plot(dots)
-    dots.set(title=f"prevalence {cell[0]:g}, weight {cell[1]:g}; yellow: many offers")
+    plot_correlation_map(_small_study(metric, weighted, float(skill), given), metric, ax=heat)
+    heat.plot([], [], "s", ms=20, mfc="none", mec=COLORS[2], mew=2)
+    heat.set(title=_study_title(metric))
+    study_ranks(given, STUDY_GRID[0], STUDY_GRID[0], metric, skill=skill, rng=0).plot(dots)
+    _move_cell(axes, given, metric, skill, prevalence, weight)
     return np.array([heat, dots])
+
+
+def _study_revenues(revenues):
+    "Those given, or 60 customers, evenly from 19 to 110."
+    return tuple(np.linspace(19.0, 110.0, 60) if revenues is None else revenues)
 
 
 @lru_cache(maxsize=256)
@@ -818,6 +826,21 @@ def _small_study(metric, weighted, skill, revenues):
     return cost_correlation(
         revenues, STUDY_GRID, STUDY_GRID, metrics=metric, weighted=weighted, skill=skill, n_samples=6, rng=0
     )
+
+
+def _study_title(metric):
+    "What stands above its heat map."
+    return f"{metric.replace('_', ' ')}, correlation times ten"
+
+
+def _move_cell(axes, revenues, metric, skill, prevalence, weight):
+    "Frame another cell of the heat map, and put the ranks of its sample into the other panel."
+    at = [int(np.abs(np.array(STUDY_GRID) - v).argmin()) for v in (prevalence, weight)]
+    cell = [STUDY_GRID[k] for k in at]
+    ranks = study_ranks(revenues, *cell, metric, skill=skill, rng=0)
+    axes[0].lines[0].set_data(at[:1], at[1:])
+    axes[1].collections[0].set_offsets(np.column_stack([ranks.by_bill, ranks.by_metric]))
+    axes[1].set_title(f"prevalence {cell[0]:g}, weight {cell[1]:g}; yellow: many offers")
 
 
 def explore_metric_study(revenues=None):
@@ -845,9 +868,21 @@ def explore_metric_study(revenues=None):
         "weight": widgets.SelectionSlider(options=STUDY_GRID, value=0.5, description="weight", **wide),
     }
 
-    def move(axes, artists, weighted, **values):
-        plot_metric_study(weighted=ends[weighted], revenues=revenues, axes=axes, **values)
+    given, shown = _study_revenues(revenues), []
+    spearman_moments(len(given) + 1)  # of the coefficients with weights; cached, it depends on no control
+
+    def draw(axes):
+        plot_metric_study(revenues=given, axes=axes)
+
+    def move(axes, artists, metric, weighted, skill, prevalence, weight):
+        heat, study = axes[0], [metric, ends[weighted], skill]
+        if shown != study:  # a slider that moves the cell leaves the heat map as it is
+            table = _small_study(*study, given)
+            _fill_map(heat.images[0], heat.texts, _as_map(table))
+            heat.set(title=_study_title(metric))
+            shown[:] = study
+        _move_cell(axes, given, metric, skill, prevalence, weight)
 
     alt = "Left: a heat map of correlations with one cell framed; right: the ranks of one sample in it."
-    image, show = live_figure(lambda axes: None, move, (9.4, 4.2))
+    image, show = live_figure(draw, move, (9.4, 4.2))
     return explorer(controls, image, show, moves="weight", alt=alt)

@@ -1343,10 +1343,12 @@ def _share_spline(a, b):
 
 def _one_share(log_odds, a, b):
     "`_positive_share` for one a and one b."
-    if log_odds.size > 1000:
-        return np.where(np.isinf(log_odds), log_odds > 0, _share_spline(a, b)(np.clip(log_odds, -40, 40)))
+    distinct, place = np.unique(log_odds, return_inverse=True)  # tables of one test set have one prevalence
+    if distinct.size > 1000:
+        share = _share_spline(a, b)(np.clip(distinct, -40, 40))
+        return np.where(np.isinf(distinct), distinct > 0, share)[place]
     s, mass = _weight_nodes(a, b)
-    return special.expit(np.add.outer(log_odds, s)) @ mass
+    return (special.expit(np.add.outer(distinct, s)) @ mass)[place]
 
 
 def _positive_share(log_odds, a, b):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
-from scipy.stats import beta, binom, norm
+from scipy.stats import beta, binom, multinomial, norm
 
 from cost_eval import comparisons as cp
 from cost_eval.bootstrap import difference, interval
@@ -584,6 +584,23 @@ def test_results_have_values_frames_and_pictures():
         assert found == found and len(found.to_frame()) == 3 and found.plot().get_xlabel() and "<table" in found._repr_html_()
     test = cp.equivalence_test(JOINT, BILL, 1)
     assert test == cp.equivalence_test(JOINT, BILL, 1) and test != cp.equivalence_test(JOINT, BILL, 2) and "passes" in repr(test)
+
+
+@pytest.mark.parametrize("n, shares", [(1, (.3, .2)), (30, (.3, .7)), (200, (.01, .05)), (1000, (.02, 0.))])
+def test_probabilities_of_two_kinds_are_multinomial(n, shares):
+    first, second = cp._likely(n, np.array(shares))
+    a, b = (v.ravel() for v in np.meshgrid(first, second, indexing="ij"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = multinomial.pmf(np.column_stack([a, b, n - a - b]), n, [*shares, 1 - sum(shares)])
+    found = cp._trinomial(n, *shares)
+    assert found.ravel() == pytest.approx(np.where(a + b <= n, np.nan_to_num(chance), 0), abs=1e-12) and found.sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_one_table_of_probabilities_serves_every_cost_ratio():
+    cp._trinomial.cache_clear()
+    cp._power_by_ratio.__wrapped__(.03, .5, .02)
+    assert cp._trinomial.cache_info()[:2] == (49, 1)
+
 
 
 def test_widget_starts_where_its_still_stands():

@@ -358,10 +358,27 @@ def test_still_counts_what_it_shows():
     from matplotlib.figure import Figure
     ax = Figure().subplots()
     bs._move_coverage(ax, bs._draw_coverage(ax), **bs._COVERAGE_START)
-    lines = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2]
-    *ends, (true, _) = lines
+    crosses, truth = ax.lines
+    (true, _), ends = truth.get_xdata(), [segment[:, 0] for segment in ax.collections[0].get_segments()]
+    assert [y for (_, y), _ in ax.collections[0].get_segments()] == list(range(40))
+    assert crosses.get_ydata().tolist() == [k for k, (low, high) in enumerate(ends) if not low <= true <= high]
     assert len(ends) == 40 and true == pytest.approx(.06 + 1000 * 12e-4)
     assert f"{sum(low <= true <= high for low, high in ends)} of 40 shown cover" in ax.get_title(loc="center") + ax.get_title(loc="left")
+
+
+@pytest.mark.parametrize("method, distinct", [("clopper_pearson", True), ("normal", True), ("bcost", False)])
+def test_widget_asks_once_for_equal_test_sets(monkeypatch, method, distinct):
+    "Where nothing is drawn; the count is that of all sets."
+    from matplotlib.figure import Figure
+    asked, ask = [], bs.interval
+    monkeypatch.setattr(bs, "interval", lambda sets, *rest, **options: asked.append(sets) or ask(sets, *rest, **options))
+    ax = Figure().subplots()
+    bs._move_coverage(ax, bs._draw_coverage(ax), costly=12, ratio=30, n=200, method=method)
+    all_ = np.random.default_rng(0).multinomial(200, [.9388, .06, .0012], 400)[:, None]
+    assert [len(sets) for sets in asked] == [len(np.unique(all_, axis=0)) if distinct else 400]
+    found, true = ask(all_, [[0, 1, 30]], method=method, n_resamples=400, rng=1), .06 + 30 * .0012
+    covers = np.mean((found.low <= true) & (true <= found.high))
+    assert f"{covers:.1%} of 400 drawn" in ax.get_title(loc="center") + ax.get_title(loc="left")
 
 
 # ---- the registry

@@ -446,6 +446,54 @@ def test_study_widget_follows_its_controls_and_starts_as_its_still():
     closed()
 
 
+def test_study_widget_computes_what_a_control_changes_and_nothing_else(monkeypatch):
+    "A study for each metric, coefficient and skill, once; the moments once; a cell that moves leaves the map as it is."
+    pytest.importorskip("ipywidgets")
+    calls = []
+
+    def counted(name):
+        f = getattr(study, name)
+        monkeypatch.setattr(study, name, lambda *args, **options: calls.append(name) or f(*args, **options))
+    study.spearman_moments.cache_clear()
+    for name in ("cost_correlation", "_drawn_coefficients", "_fill_map", "plot_correlation_map"):
+        counted(name)
+    widget = study.explore_metric_study(np.linspace(19, 111, 60))
+    control = {c.description: c for c in widget.children[0].children}
+    assert calls == ["_drawn_coefficients", "cost_correlation", "plot_correlation_map", "_fill_map", "_fill_map"]
+
+    def during(name, *values):
+        before = len(calls)
+        for value in values:
+            control[name].value = value
+        return calls[before:]
+    assert during("weight", .9, .1, .5) == during("prevalence", .9, .1, .5) == []
+    asked = ["cost_correlation", "_fill_map"]
+    assert during("coefficient", "weight on the best", "weight on the worst") == 2 * asked
+    assert during("metric", "recall", "expected_weighted_accuracy") == during("skill", 1., 2.) == 2 * asked
+    assert during("skill", 1., 2.) == 2 * ["_fill_map"]
+    closed()
+
+
+def test_what_the_study_widget_shows_after_many_moves_is_drawn_anew_alike():
+    "The cells, numbers, inks, frame, dots and titles of a figure drawn at once."
+    pytest.importorskip("ipywidgets")
+    shown = []
+    with pytest.MonkeyPatch.context() as patch:
+        live = study.live_figure
+        patch.setattr(study, "live_figure", lambda draw, move, size: live(draw, lambda axes, *a, **k: (shown.append(axes), move(axes, *a, **k)), size))
+        control = {c.description: c for c in study.explore_metric_study().children[0].children}
+    for name, value in (("weight", .9), ("metric", "recall"), ("skill", 1.), ("prevalence", .99), ("coefficient", "weight on the best")):
+        control[name].value = value
+
+    def looks(axes):
+        heat, dots = axes
+        texts = [(t.get_text(), t.get_color(), t.get_position()) for t in heat.texts]
+        return (heat.images[0].get_array().tolist(), texts, [ax.get_title(loc) for ax in axes for loc in ("left", "center")], heat.lines[0].get_xydata().tolist(),
+                dots.collections[0].get_offsets().tolist(), [ax.get_xlim() + ax.get_ylim() for ax in axes])
+    assert looks(shown[-1]) == looks(study.plot_metric_study("recall", weighted="best", skill=1, prevalence=.99, weight=.9))
+    closed()
+
+
 # ---- bad input
 
 NAN, R = np.nan, np.linspace(1, 2, 10)

@@ -8,7 +8,7 @@ import pytest
 import sklearn.metrics as sk
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from cost_eval import metrics as module
 from cost_eval.confusion import BinaryCounts, confusion_counts
@@ -425,11 +425,23 @@ def test_expected_weighted_accuracy_is_a_hypergeometric_function(a, b):
     only_tn = BinaryCounts(tp=0 * positives, fp=0 * negatives, fn=positives, tn=negatives)
     same(METRICS["expected_weighted_accuracy"](only_tp, a=a, b=b), share, rtol=0, atol=1e-14)
     same(METRICS["expected_weighted_accuracy"](only_tn, a=a, b=b), 1 - np.array(share), rtol=0, atol=1e-14)
-    tile = lambda cell: np.tile(cell, 200)  # many matrices: by the spline
-    many = BinaryCounts(
-        tp=tile(positives), fp=tile(negatives), fn=tile(0 * positives), tn=tile(0 * negatives)
-    )
-    same(METRICS["expected_weighted_accuracy"](many, a=a, b=b), tile(share), rtol=0, atol=2e-14)
+    more = np.arange(1001, 2010)  # more than 1000 prevalences: by the spline
+    p, n = np.append(positives, more), np.append(negatives, 0 * more + 1000)
+    many = BinaryCounts(tp=p, fp=n, fn=0 * p, tn=0 * n)
+    same(METRICS["expected_weighted_accuracy"](many, a=a, b=b)[:8], share, rtol=0, atol=2e-14)
+
+
+@pytest.mark.parametrize("prevalences, size", [(1, 961), (1, 10_000), (40, 1000)])
+def test_expected_weighted_accuracy_integrates_once_a_prevalence(monkeypatch, prevalences, size):
+    "However many tables have it; the integrals are sums of expit over nodes."
+    rows, expit = [], special.expit
+    monkeypatch.setattr(special, "expit", lambda x: rows.append(len(x)) or expit(x))
+    tp, p = np.arange(size) % 60, 60 + np.arange(size) % prevalences
+    found = METRICS["expected_weighted_accuracy"](BinaryCounts(tp=tp, fp=0 * tp + 7, fn=p - tp, tn=0 * tp + 30))
+    assert rows == [prevalences]
+    k = np.array([0, 5, size - 1])
+    each = [METRICS["expected_weighted_accuracy"](BinaryCounts(tp=tp[i], fp=7, fn=p[i] - tp[i], tn=30)) for i in k]
+    same(found[k], each, rtol=0, atol=1e-15)
 
 
 def test_expected_weighted_accuracy_concentrates_on_the_mean_weight():
