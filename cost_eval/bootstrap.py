@@ -160,7 +160,8 @@ class Method(Result):
         f(m, c, *, options) -> `Fit`, for counts m (..., S, C) and costs c (..., S, C) of C cells in each
         of S separately drawn samples; what is estimated is the sum over the samples of their mean costs
     guarantee : str
-        "none" (right for large test sets), "conjectured" (never yet seen to fail) or "proved"
+        "none" (right for large test sets), "conjectured" (no counterexample is known for examples from one
+        distribution) or "proved"
     source : str
         paper, section or equation
     single : bool
@@ -1085,6 +1086,8 @@ def interval(
     The default kept a coverage of at least .95 of a nominal .95 at every point of a dense grid of rare errors
     (n = 50 to 5,000, costs 10 to 1,000, computed without simulation) and, within the noise of the simulation,
     for the paper's nine cost models and with priors. For two costs it is proved; of the others betting is.
+    With priors that is true of both ends together: one end of a share t can miss with a probability of up to
+    -log(1 - t), .0253 instead of .025.
     The methods that know only what was seen cover at most as often as they have seen the costly errors.
     `METHODS` names the source of each method.
 

@@ -359,6 +359,21 @@ def test_betting_covers(priors):
     assert ((found.low <= true) & (true <= found.high)).mean() > .96
 
 
+# ---- several distributions: the conjecture is about one
+
+@pytest.mark.parametrize("confidence", [.5, .95, .99])
+def test_one_end_of_clopper_pearson_with_priors_misses_more_often_than_its_share(confidence):
+    """99 right examples of a class and a single one of another: the lower end lies above the truth, q / 100, if the single one is an
+    error and q is below 100 times that end, so with a probability of that much."""
+    tail = (1 - confidence) / 2
+    counts, priors = [[[99, 0], [1, 0]], [[99, 0], [0, 1]]], [.99, .01]
+    found = bs.interval(counts, ZERO_ONE, priors=priors, confidence=confidence)
+    missed = 100 * found.low[0]
+    assert tail < missed < -np.log1p(-tail) and found.low[1] == 0
+    assert missed < 1 - confidence and (found.high >= missed / 100).all()  # both ends together keep theirs
+    assert bs.interval(counts, ZERO_ONE, method="betting", priors=priors, confidence=confidence).low[0] * 100 < tail
+
+
 # ---- p-values are inversions
 
 JOINT = np.array([[[85, 4], [32, 8]], [[2, 6], [19, 37]]])  # the second misses more and raises fewer false alarms
