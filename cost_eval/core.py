@@ -41,6 +41,12 @@ def dense(values, name: str) -> np.ndarray:
             f"{name}: a {type(values).__name__} has no order of samples; hand over a list or an array"
         )
     if hasattr(values, "columns"):
+        if not hasattr(values, "to_numpy"):
+            library = type(values).__module__.partition(".")[0]
+            raise ValueError(
+                f"{name}: a {type(values).__name__} of {library}; hand over a pandas or polars data frame, or "
+                "an array"
+            )
         return values.to_numpy()
     try:
         array = np.asarray(values)

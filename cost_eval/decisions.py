@@ -110,12 +110,14 @@ def _prior_ratio(n_classes: int, priors, train_priors, classes=None) -> np.ndarr
             "or neither"
         )
     train = _one_prior(train_priors, n_classes, classes, "train_priors")
-    if not train.all():
+    target = _one_prior(priors, n_classes, classes, "priors")
+    stuck = (train == 0) & (target > 0)
+    if stuck.any():
+        label = range(n_classes)[stuck.argmax()] if classes is None else classes[stuck.argmax()]
         raise ValueError(
-            f"train_priors: class {np.argmin(train)} has prior 0, so its posteriors cannot be moved to "
-            "another prior"
+            f"train_priors: class {label} has prior 0, so its posteriors cannot be moved to another prior"
         )
-    return _one_prior(priors, n_classes, classes, "priors") / train
+    return np.divide(target, train, out=np.zeros(n_classes), where=train > 0)
 
 # %% ../nbs/04_decisions.ipynb #97cd1ee5
 def bayes_decisions(posteriors, costs, *, priors=None, train_priors=None, log=False, labels=False):

@@ -33,6 +33,7 @@ from cost_eval.core import (
     check_range,
     check_weights,
     count_cells,
+    dense,
     encode,
     generator,
     holm,
@@ -192,7 +193,8 @@ def _at_priors(case: _Case, priors) -> _Case:
     missing = [str(case.costs.classes[i]) for i in np.flatnonzero((sizes == 0) & (target > 0))]
     if missing:
         raise ValueError(
-            f"y_true: no sample of {', '.join(missing)} although the priors give weight to it; add samples"
+            f"y_true: no sample of {', '.join(missing)} although the priors give weight to it; add "
+            "samples, or set its prior to 0"
         )
     return replace(case, priors=target, shifted=priors is not None)
 
@@ -202,8 +204,12 @@ def _read_model(case: _Case, name: str, given) -> tuple[str, np.ndarray]:
     n, K = len(case.y), len(case.costs.classes)
     argument = f"models[{name!r}]"
     if hasattr(given, "columns"):
-        columns = order_of(tuple(given.columns), case.costs.classes, argument, "the costs", "columns")
-        given = given.to_numpy()[:, columns]
+        values, names = dense(given, argument), tuple(given.columns)
+        named = names != tuple(range(len(names))) or set(names) == set(case.costs.classes)
+        columns = (
+            order_of(names, case.costs.classes, argument, "the costs", "columns") if named else slice(None)
+        )
+        given = values[:, columns]
     array = np.asarray(given) if np.ndim(given) == 2 else check_1d(given, argument)
     if len(array) != n:
         raise ValueError(
@@ -877,7 +883,8 @@ class Report(Result):
     best : DataFrame
         a row per model: cost, probability of being the cheapest
     groups : DataFrame
-        cost of each model in each group, and against all other groups; empty without groups
+        cost of each model in each group, at the group's own shares of the classes whatever the priors, and
+        against all other groups; empty without groups
     notes : tuple of str
         caveats
     classes, decisions : tuple
@@ -1090,7 +1097,7 @@ def evaluate(
     priors : array_like or mapping, optional
         (K,) class priors of the deployment; default: those of the samples
     groups : array_like, optional
-        (N,) labels of groups to compare
+        (N,) labels of groups to compare, each at its own shares of the classes, whatever the priors
     clusters : array_like, optional
         (N,) labels of samples that belong together (one patient, one customer) and are resampled together
     sample_weight : array_like, optional
@@ -1231,7 +1238,7 @@ def evaluate_counted(
     priors : array_like or mapping, optional
         (K,) class priors of the deployment; default: those of the data
     groups : array_like, optional
-        (R,) labels of groups to compare
+        (R,) labels of groups to compare, each at its own shares of the classes, whatever the priors
     clusters : array_like, optional
         (R,) labels of samples that belong together and are resampled together
     sample_weight : array_like, optional
@@ -1353,6 +1360,10 @@ def _caveats(case: _Case, mains: list[_Entry], ladder) -> list[str]:
             notes.append(
                 f"Costs are for the deployment's priors, which differ from the sample's by up to {drift:.2g}."
             )
+            if case.groups is not None:
+                notes.append(
+                    "Costs by group are at each group's own shares of the classes, not at these priors."
+                )
     return notes
 
 

@@ -647,6 +647,8 @@ zero_one = CostMatrix.zero_one(2)
     (lambda: d.bayes_decisions(good, zero_one, priors=[.5, .5]), "priors and train_priors: give both"),
     (lambda: d.bayes_decisions(good, zero_one, priors=[.5, .6], train_priors=[.5, .5]), "priors"),
     (lambda: d.bayes_decisions(good, zero_one, priors=[.5, .5], train_priors=[1, 0]), "train_priors: class 1 has prior 0"),
+    (lambda: d.bayes_decisions(good, CostMatrix.zero_one(2, classes=["a", "b"]), priors=[.5, .5], train_priors=[1, 0]),
+     "train_priors: class b has prior 0"),
     (lambda: d.shift_priors([[1., 0.]], [.5, .5], [0, 1]), "posteriors: row 0 is certain of a class whose target prior is 0"),
     (lambda: d.naive_decision(zero_one, [.2, .2]), "priors"),
     (lambda: d.naive_decision(zero_one, [.2, .3, .5]), "priors"),
@@ -721,3 +723,10 @@ def test_curvature_where_posteriors_are_nearly_certain():
         x = np.log([[1 - p], [p]])
         hessian = d._entropy_derivatives(np.array([1.0, 0, 0]), x, np.array([0]), np.ones(1))[2]
         np.testing.assert_allclose(hessian[1:, 1:], p * (1 - p) * np.array([[1, -1], [-1, 1]]), rtol=1e-9)
+
+
+def test_a_class_that_occurs_neither_here_nor_there_decides_nothing():
+    p, costs = np.array([[.3, .3, .4], [.05, .05, .9]]), np.array([[0, 1.], [4, 0], [99, 0]])
+    given = {"priors": [.9, .1, 0], "train_priors": [.5, .5, 0]}
+    assert (d.bayes_decisions(p, costs, **given) == d.bayes_decisions([[.9, .1]] * 2, costs[:2])).all()
+    assert d.shift_priors(p, given["train_priors"], given["priors"]) == pytest.approx(np.array([[.9, .1, 0]] * 2))

@@ -99,3 +99,14 @@ def test_up_to_the_ends_and_not_beyond(name):
         for value in illegal:
             with pytest.raises(ValueError, match=f"^{argument}: "):
                 call(value)
+
+
+def test_a_table_of_another_library_is_refused_by_name():
+    from cost_eval import api as ce
+
+    pa = pytest.importorskip("pyarrow")
+    table, costs = pa.table({"a": [.5, .2], "b": [.5, .8]}), ce.CostMatrix([[0, 1], [1, 0]], classes=["a", "b"])
+    for call, name in ((lambda: ce.bayes_decisions(table, costs), "posteriors"), (lambda: ce.expected_cost(table, [[0, 1], [1, 0]]), "counts"),
+                       (lambda: ce.evaluate(["a", "b"], {"m": table}, costs), "models"), (lambda: ce.losses(["a", "b"], table, costs), "decisions")):
+        with pytest.raises(ValueError, match=rf"{name}.*: a Table of pyarrow; hand over a pandas or polars data frame, or an array"):
+            call()

@@ -177,6 +177,41 @@ def test_probability_best_follows_the_difference(case):
     assert best["good"] == pytest.approx(best["same"]) and best.sum() == pytest.approx(1) and best["good"] > best["bad"]
 
 
+def test_groups_are_at_their_own_shares_and_a_report_at_other_priors_says_so(case):
+    y, models = case
+    said = "Costs by group are at each group's own shares of the classes"
+    group, rule = np.arange(400) % 2, {"rule": models["rule"]}
+    shifted, plain = (evaluate(y, rule, COSTS, groups=group, priors=priors, rng=0) for priors in ([.9, .1], None))
+    assert shifted.groups.equals(plain.groups)
+    assert [any(said in note for note in report.notes) for report in (shifted, plain)] == [True, False]
+    assert not any(said in note for note in evaluate(y, rule, COSTS, priors=[.9, .1], rng=0).notes)
+
+
+def test_a_class_without_samples_may_have_the_prior_0(case):
+    """As the error for its other priors says; its posteriors, then, decide nothing."""
+    rng = np.random.default_rng(0)
+    costs = CostMatrix([[0, 1, 9], [4, 0, 9], [50, 50, 0]], classes=["a", "b", "rare"])
+    y, p = rng.choice(["a", "b"], 200), rng.dirichlet([2, 2, .5], 200)
+    with pytest.raises(ValueError, match="no sample of rare although the priors give weight to it; add samples, or set its prior to 0"):
+        evaluate(y, {"m": p}, costs, priors={"a": .6, "b": .3, "rare": .1})
+    report = evaluate(y, {"m": p}, costs, priors={"a": .6, "b": .4, "rare": 0}, rng=0)
+    share = np.array([(y == "a").mean(), (y == "b").mean()])
+    decided = (p[:, :2] * [.6, .4] / share @ costs.array[:2]).argmin(1)
+    loss = costs.array[(y == "b").astype(int), decided]
+    assert report.best["cost"][0] == pytest.approx(.6 * loss[y == "a"].mean() + .4 * loss[y == "b"].mean())
+
+
+def test_numbered_columns_of_a_frame_go_by_position(case):
+    """A frame of plain numbers names no class; so bayes_decisions takes it."""
+    costs = CostMatrix([[0, 1], [9, 0]], classes=["well", "ill"])
+    rng = np.random.default_rng(0)
+    y, p = rng.choice(["well", "ill"], 50), rng.dirichlet([1, 1], 50)
+    first, second = (evaluate(y, {"m": given}, costs, rng=0) for given in (pd.DataFrame(p), p))
+    assert first == second
+    with pytest.raises(ValueError, match="columns"):
+        evaluate(y, {"m": pd.DataFrame(p, columns=[1, 2])}, costs)
+
+
 def test_groups(case):
     y, models = case
     group = np.random.default_rng(3).choice(["a", "b", "c"], 400)
