@@ -686,7 +686,7 @@ class Robustness(Result):
         Axes
             prevalence spaced by the logarithm of its odds, cost ratio by its logarithm
         """
-        return _plot_robustness(self, ensure_axes(ax, figsize=(6.2, 4.4)))
+        return _plot_robustness(self, ensure_axes(ax, figsize=(5, 4)))
 
 
 def _robustness_words(found: Robustness) -> str:

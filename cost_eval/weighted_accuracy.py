@@ -231,8 +231,8 @@ def plot_model_choice(models, weight, prevalence, target_prevalence, *, axes=Non
         plane.plot(1 - specificity[i], recall[i], **style)
         bars.barh(2 - k, cost[i], color=COLORS[k], height=0.6)
         words = f"{name} {'□△○'[k]}: {list(models)[i]}, {cost[i]:.0f}"
-        bars.text(0, 2.38 - k, words, fontsize=9, va="bottom")
-    bars.axvline(cost[cheapest], color="0.4", ls=":", lw=1)
+        bars.text(0, 2.38 - k, words, fontsize=9, va="bottom", bbox={"fc": "white", "ec": "none", "pad": 0.5})
+    bars.axvline(cost[cheapest], color="0.4", ls=":", lw=1, zorder=0)
     plane.set(xlim=(0, 1), ylim=(0, 1.03), xlabel="false positive rate", ylabel="recall")
     plane.set_title("which model is chosen", fontsize=10)
     bars.set(yticks=[], ylim=(-0.5, 3), xlabel="cost of 1,000 cases of the target, in $C_{FN} + C_{FP}$")
