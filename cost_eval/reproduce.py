@@ -1213,15 +1213,16 @@ def _number(value) -> str:
 
 # %% ../nbs/91_reproduce.ipynb #53be4623
 def scoreboard(results, form: str = "table"):
-    """The board of some results, in one of four forms.
+    """The board of some results, in one of five forms.
 
     Parameters
     ----------
     results : sequence of ItemResult or DataFrame
         from `run`; a stored board will do except for "html"
     form : str, default "table"
-        "table" (a DataFrame, one line an item, outcomes in words), "markdown" (one line a paper), "text"
-        (for a terminal) or "html" (a whole page that expects the files of `write` beside it)
+        "table" (a DataFrame with a column per outcome), "items" (one to be read: outcomes in words),
+        "markdown" (one line a paper), "text" (for a terminal) or "html" (a whole page that expects the
+        files of `write` beside it)
 
     Returns
     -------
@@ -1233,7 +1234,7 @@ def scoreboard(results, form: str = "table"):
     ValueError
         For an unknown form.
     """
-    check_choice(form, ("table", "markdown", "text", "html"), "form")
+    check_choice(form, ("table", "items", "markdown", "text", "html"), "form")
     if form == "html":
         return _html(results)
     stored = hasattr(results, "columns")
@@ -1242,6 +1243,8 @@ def scoreboard(results, form: str = "table"):
         return _markdown(table, None if stored else rows(results))
     if form == "text":
         return _text(table)
+    if form == "table":
+        return table
     kept = ["title", "verdict", "rows", *(["note"] if table["note"].any() else [])]
     return table.assign(rows=[_words(row) for row in table.to_dict("records")]).set_index("item")[kept]
 

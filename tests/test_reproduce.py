@@ -314,7 +314,8 @@ def test_scoreboard_forms():
     register_some()
     results = run()
     table = scoreboard(results)
-    assert table.loc["toy/table1", ["verdict", "rows"]].tolist() == ["open", "1 agrees, 1 open"]
+    assert table.set_index("item").loc["toy/table1", ["verdict", "agrees", "open", "caused"]].tolist() == ["open", 1, 1, 0]
+    assert scoreboard(results, "items").loc["toy/table1", ["verdict", "rows"]].tolist() == ["open", "1 agrees, 1 open"]
     text = scoreboard(results, "text").splitlines()
     assert text[0].split()[:3] == ["!", "toy/table1", "open"] and text[-1] == "4 items, 3 rows: 2 agrees, 1 open"
     markdown = scoreboard(results, "markdown")
