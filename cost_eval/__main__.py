@@ -365,22 +365,53 @@ def _is_number(value) -> bool:
         return False
 
 
+def _guess_posteriors(frame, label) -> list:
+    "What columns begin with that have every label at their end and add to 1; said aloud."
+    labels, columns = list(map(str, frame[label].unique())), set(map(str, frame.columns))
+    begins = [c.removesuffix("_" + labels[0]) for c in map(str, frame.columns) if c.endswith("_" + labels[0])]
+    found = []
+    for begin in begins:
+        parts = [c for c in columns if c.startswith(begin + "_")]
+        if {f"{begin}_{name}" for name in labels} <= set(parts) and _add_to_one(frame[parts]):
+            found.append(begin)
+    if found:
+        names = ", ".join(map(repr, found))
+        print(f"models: posteriors {names} (guessed; --posteriors and --scores name others)")
+    return found
+
+
+def _add_to_one(part) -> bool:
+    "Whether these are columns of shares."
+    numbers = all(part[c].dtype.kind in "fiu" for c in part)
+    return numbers and bool(((part >= 0).all().all()) and ((part.sum(axis=1) - 1).abs() < 1e-3).all())
+
+
+def _posteriors(frame, label, prefix: str) -> tuple:
+    "Name and columns of a model; the prefix may end in the underscore before the classes."
+    begins = [begin for begin in (prefix, prefix.removesuffix("_")) if _beginning(frame, begin + "_")]
+    if not begins:
+        raise ValueError(
+            f"--posteriors: no column begins with {prefix + '_'!r}; there are {list(frame.columns)}"
+        )
+    begin, names = begins[0], {str(v): v for v in frame[label].unique()}
+    part = frame[[_column(frame, c) for c in _beginning(frame, begin + "_")]]
+    ends = {c: c[len(begin) + 1 :] for c in part.columns}
+    return begin, part.rename(columns={c: names.get(end, end) for c, end in ends.items()})
+
+
+def _beginning(frame, text: str) -> list:
+    "The columns that begin with a text."
+    return [c for c in frame.columns if str(c).startswith(text)]
+
+
 def _models_of(frame, label, arguments) -> dict:
     "Name -> array of each model."
     models = {}
     _column(frame, label)
-    if arguments.posteriors:
-        for prefix in arguments.posteriors.split(","):
-            columns = [c for c in frame.columns if str(c).startswith(prefix + "_")]
-            if not columns:
-                raise ValueError(
-                    f"--posteriors: no column begins with {prefix + '_'!r}; there are {list(frame.columns)}"
-                )
-            names = {str(v): v for v in frame[label].unique()}
-            part = frame[[_column(frame, c) for c in columns]]
-            models[prefix] = part.rename(
-                columns={c: names.get(c[len(prefix) + 1 :], c[len(prefix) + 1 :]) for c in columns}
-            )
+    prefixes = arguments.posteriors.split(",") if arguments.posteriors else []
+    if not prefixes and not arguments.scores:
+        prefixes = _guess_posteriors(frame, label)
+    models |= dict(_posteriors(frame, label, prefix) for prefix in prefixes)
     if arguments.scores:
         models |= {name: frame[_column(frame, name)].to_numpy() for name in arguments.scores.split(",")}
     if not models:
@@ -409,6 +440,9 @@ def _costs_of(arguments, classes) -> CostMatrix:
         table = _cost_file(pd, Path(arguments.costs))
         names = {str(c): c for c in classes}
         table = table.rename(index=lambda v: names.get(str(v), v), columns=lambda v: names.get(str(v), v))
+        rows, columns = list(table.index), set(table.columns)
+        if set(classes) <= set(rows) and (table.index.name == "class" or not columns <= set(classes)):
+            classes = [*classes, *(row for row in rows if row not in classes)]  # some may have no sample
         return CostMatrix.from_frame(table, classes=classes)
     if arguments.fp is None or arguments.fn is None:
         raise ValueError(

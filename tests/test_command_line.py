@@ -228,3 +228,45 @@ def test_a_reader_that_leaves_and_one_that_interrupts(monkeypatch, capfd):
         os.dup2(kept, 1)
         os.close(kept)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.fixture
+def mail(tmp_path):
+    "Three classes, of which the data show two or three, and posteriors of two models."
+    rng = np.random.default_rng(0)
+    y, frame = rng.choice(["ham", "spam", "virus"], 200, p=[.6, .3, .1]), {}
+    for name in ("net", "tree"):
+        p = rng.dirichlet([2, 2, 1], 200).round(9)
+        p[:, 2] = 1 - p[:, 0] - p[:, 1]
+        frame |= {f"{name}_{c}": column for c, column in zip(["ham", "spam", "virus"], p.T)}
+    frame = pd.DataFrame({"label": y, **frame, "w": rng.integers(1, 4, 200)})
+    costs = pd.DataFrame([[0, 3, 1], [2, 0, 1], [90, 9, 1.]], ["ham", "spam", "virus"], ["deliver", "delete", "ask"])
+    costs.to_csv(tmp_path / "costs.csv")
+    frame.to_csv(tmp_path / "mail.csv", index=False)
+    frame[frame["label"] != "virus"].to_csv(tmp_path / "clean.csv", index=False)
+    return tmp_path, frame, costs
+
+
+def test_posteriors_are_guessed_and_a_prefix_may_end_as_the_columns_do(mail, capsys):
+    folder, *_ = mail
+    given = folder / "mail.csv", "--costs", folder / "costs.csv", "--weight", "w"
+    said = [call(capsys, *given, *more) for more in (["--posteriors", "net,tree"], ["--posteriors", "net_,tree_"], [])]
+    assert [code for code, *_ in said] == [0, 0, 0], said
+    ladder = said[0][1].split("model ", 1)[1]
+    assert all(out.split("model ", 1)[1] == ladder for _, out, _ in said)
+    assert "models: posteriors 'net', 'tree' (guessed; --posteriors and --scores name others)" in said[2][1]
+
+
+def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):
+    folder, frame, costs = mail
+    given = folder / "clean.csv", "--costs", folder / "costs.csv", "--posteriors", "net,tree"
+    code, out, err = call(capsys, *given, "--priors", "ham=.7,spam=.3,virus=0")
+    clean = frame[frame["label"] != "virus"]
+    models = {name: clean[[f"{name}_{c}" for c in costs.index]].set_axis(costs.index, axis=1) for name in ("net", "tree")}
+    table = CostMatrix(costs.to_numpy(), classes=list(costs.index), decisions=list(costs.columns))
+    here = evaluate(clean["label"].to_numpy(), models, table, priors={"ham": .7, "spam": .3, "virus": 0}, rng=0)
+    assert code == 0 and here.summary() in out, err
+    assert "no sample of virus although the priors give weight to it" in call(capsys, *given, "--priors", "ham=.7,spam=.2,virus=.1")[2]
+    # the classes across and one more decision below are a table on its side, not a class without samples
+    pd.DataFrame([[0, 2], [3, 0], [1, 1.]], ["ham", "spam", "ask"], ["ham", "spam"]).to_csv(folder / "costs.csv")
+    assert "columns decisions; pass frame.T" in call(capsys, *given[:3], "--posteriors", "net")[2]
