@@ -248,6 +248,11 @@ def test_outputs_are_made_light_and_tables_typeset():
     assert all(f"#{colour}" in reading.drawn(svg.format(colour)) for colour in ("ffffff", "000000", "832db6"))
     assert reading.unnested("see [[`f`](https://x.y/z.html#f)](60_report.ipynb), [`g`](u)") == "see [`f`](60_report.ipynb), [`g`](u)"
     assert reading.typeset("<td>a sentence that is longer than a number</td><td>12</td>").count("words") == 1
+    table = pytest.importorskip("pandas").DataFrame({"x": [1e-9, float("nan")], "of": ["a", "b"]})
+    head, *body = re.findall(r"(?s)<tr.*?</tr>", reading.typeset(table.to_html()))
+    assert re.findall(r"<t[dh].*?>", head) == ["<th>", '<th class="text">'] and all(re.findall(r"<t[dh].*?>", row) == ["<td>", '<td class="text">'] for row in body)
+    head, *body = re.findall(r"(?s)<tr.*?</tr>", reading.typeset(table.rename_axis("k").to_html()))
+    assert re.findall(">(.*?)</th>", head) == ["k", "x", "of"] and len(body) == 2 and "<th>1</th>" in body[1]
     assert reading.typeset("<p>$5 and $6</p><td>$a_1$ of `f`</td>") == \
         '<p>$5 and $6</p><td><span class="math notranslate nohighlight">\\(a_1\\)</span> of <code>f</code></td>'
 

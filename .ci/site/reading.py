@@ -271,7 +271,7 @@ def typeset(page):
 
 
 def sided(table):
-    "A table of pandas: its columns of words to the left, and the names of its index in the first line of the head."
+    "A table of pandas: its columns of words to the left, the names of its index in the first line of the head, no numbers of lines."
     rows = [re.split(r"(?=<t[dh]\b)", row) for row in table.split("</tr>")]
     text = lambda cell: re.sub("<[^>]*>", "", cell).strip()
     word = lambda cell: re.search(r"[^\W\d_]", re.sub(r"(?i)\bnan\b|\binf\b|\de[-+]?\d", "", text(cell)))
@@ -285,6 +285,9 @@ def sided(table):
     if names and len(names) == len(above) and all(bool(text(a)) != bool(text(b)) for a, b in zip(above[1:], names[1:])):
         above[1:] = [b.replace("<th", '<th class="text"', 1) if text(b) else a for a, b in zip(above[1:], names[1:])]
         rows.remove(names)
+    named = any(len(row) > 1 and text(row[1]) for row in rows if row not in body)
+    if not named and [text(row[1]) for row in body] == [str(k) for k in range(len(body))]:
+        rows = [row[:1] + row[2:] for row in rows]  # lines that are only numbered
     return "</tr>".join("".join(row) for row in rows)
 
 
