@@ -85,7 +85,10 @@ def one_line(cells):
     for cell in cells:
         summary = bare_fold(cell)
         if summary and before and source(cell):
-            joined = "; ".join(dict.fromkeys(f"{before}; {summary}".split("; ")))
+            words = f"{before}; {summary}"
+            checks = sum(map(int, re.findall(r"checked: (\d+) assertion", words)))
+            rest = [word for word in dict.fromkeys(words.split("; ")) if not word.startswith("checked: ")]
+            joined = "; ".join([*rest, *["checked: " + plural(checks, "assertion")] * bool(checks)])
             code = f"{split_options(source(out[-1]))[1]}\n\n{split_options(source(cell))[1]}"
             out[-1], summary = fold({**out[-1], "source": code}, joined), joined
         elif not is_blank(cell) or not before:
@@ -299,12 +302,12 @@ def default_module(nb):
 
 def reference(project, entries):
     "Every module with what it exports."
-    parts = ["---\ntitle: Reference by module\ndescription: What each module exports, in the order of the book; a name leads to its entry.\n---\n"]
+    parts = ["---\ntitle: Reference by module\ndescription: What each module of cost_eval exports, in the order of the book; a name leads to its entry.\n---\n"]
     for stem in project.stems():
         module, names = entries.get(f"{stem}.ipynb", (None, ()))
         if names:
             rows = [f"| [`{name}`]({stem}.ipynb#{slug(name)}) | {text.replace('|', chr(92) + '|')} |" for name, text in names]
-            parts.append("\n".join([f"## {module}\n", "| name | what it is |", "| --- | --- |", *rows, ""]))
+            parts.append("\n".join([f"## {module.partition('.')[2].replace('__', chr(92) + '_' + chr(92) + '_')}\n", "::: {.stack}\n\n| name | what it is |", "| --- | --- |", *rows, "\n:::\n"]))
     return "\n".join(parts)
 
 
