@@ -17,6 +17,7 @@ for _library in ("dask", "pandas"):
 # %% ../nbs/70_scale.ipynb #0a8b6e3c
 import contextlib
 import os
+import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -295,6 +296,8 @@ def cluster(scheduler=None):
     ------
     ValueError
         For an address at which nobody answers, within seconds.
+    RuntimeError
+        Where the local processes do not start, as from a script without `if __name__ == "__main__":`.
 
     Examples
     --------
@@ -314,12 +317,26 @@ def cluster(scheduler=None):
     elif (client := _active(distributed)) is not None:
         yield lambda task: client.compute(task).result()
     else:
-        with (
-            distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local,
-            distributed.Client(local) as client,
-        ):
+        with _two_processes(distributed) as local, distributed.Client(local) as client:
             print(f"two local processes; dashboard: {client.dashboard_link}")
             yield lambda task: _watched(distributed, client.compute(task))
+
+
+_UNGUARDED = (
+    "scheduler: two local processes could not be started. Each of them reads the script that starts it: keep "
+    "its work under `if __name__ == '__main__':`, or say scheduler='threads'"
+)
+
+
+def _two_processes(distributed):
+    "A local cluster; from a script that would start one in each of its processes, an error that says so."
+    read_again = sys.modules.get("__mp_main__", sys.modules["__main__"])
+    if read_again is not sys.modules["__main__"]:  # this is such a process, reading the script
+        raise RuntimeError(_UNGUARDED)
+    try:
+        return distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+    except RuntimeError as error:
+        raise RuntimeError(_UNGUARDED) from error
 
 
 def _active(distributed):

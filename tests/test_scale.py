@@ -617,3 +617,25 @@ def test_other_engines_hand_over_their_group_by(scored):
     here = ce.evaluate(frame["y"].to_numpy(), {"rule": frame["rule"].to_numpy(), "bold": np.where(frame["one"] > .5, "yes", "no")}, COSTS, rng=0)
     assert report.best["cost"].tolist() == pytest.approx(here.best["cost"].tolist())
     assert Path(folder).exists()
+
+
+def test_a_script_without_a_guard_is_told_what_it_lacks(monkeypatch):
+    """Each local process reads the script again; the call in it must not start two more, and the first call says why it failed."""
+    import sys
+    import types
+    distributed = pytest.importorskip("distributed")
+    started = []
+    monkeypatch.setattr(distributed, "LocalCluster", lambda **options: started.append(options))
+    monkeypatch.setattr(distributed, "get_client", lambda: (_ for _ in ()).throw(ValueError("no client")))
+    monkeypatch.setitem(sys.modules, "__mp_main__", types.ModuleType("__mp_main__"))  # as while a new process reads the script
+    with pytest.raises(RuntimeError, match="if __name__ == '__main__':`, or say scheduler='threads'"):
+        scale.confusion_counts(da.from_array([0, 1]), da.from_array([0, 1]))
+    assert not started
+    monkeypatch.delitem(sys.modules, "__mp_main__")
+
+    def fails(**options):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(distributed, "LocalCluster", fails)
+    with pytest.raises(RuntimeError, match="scheduler: two local processes could not be started"):
+        scale.confusion_counts(da.from_array([0, 1]), da.from_array([0, 1]))
