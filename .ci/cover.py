@@ -12,10 +12,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from make import PYTEST
+
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "build" / "coverage"
 LEAST = 95  # per cent of the lines
-TESTS = ["-m", "pytest", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider", "-q"]
 
 
 def coverage(command, *words):
@@ -40,7 +41,7 @@ def main(*tests):
     os.environ["COVERAGE_RCFILE"] = str(ROOT / ".ci" / "coverage.ini")
     shutil.rmtree(DATA, ignore_errors=True)
     DATA.mkdir(parents=True)
-    passed = coverage("run", *TESTS, *(tests or ["tests"]))
+    passed = coverage("run", *PYTEST, "-q", *(tests or ["tests"]))
     if not tests:
         passed &= coverage("run", ".ci/check_notebooks.py")
     if not (coverage("combine", "-q") and coverage("json", "-q", "-o", str(DATA / "found.json"))):

@@ -315,6 +315,7 @@ def working_copy(source, target):
 
 # ---- make test
 
+PYTEST = ["-m", "pytest", "-n", str(min(2, cores())), "--dist", "loadgroup", "-p", "no:cacheprovider"]  # .ci/cover.py runs the same
 LEFT_OUT = []  # lines on what a run did not do, for the end of the summary
 BESIDE = {}  # programs that run beside a step, and the files that keep what they say
 SITE = [PYTHON, ".ci/site.py", "--strict"] + ([] if FULL else ["--sample"])
@@ -335,8 +336,7 @@ def test_notebooks(beside):
 
 def test_pytest():
     """pytest on both cores; its closing line is kept for the summary."""
-    lines = watched(PYTHON, "-m", "pytest", "tests", "-n", min(2, cores()), "--dist", "loadgroup", "-ra", "--durations=15",
-                    "-p", "no:cacheprovider")
+    lines = watched(PYTHON, *PYTEST, "tests", "-ra", "--durations=15")
     return lines[-1].strip("= ").partition(" in ")[0]
 
 

@@ -592,8 +592,8 @@ def check_priors(priors, K: int | None = None, *, classes=None, name: str = "pri
         priors = values[order_of(given, wanted, name, "the classes", "classes")]
     p = numbers(priors, name)
     if p.ndim == 0 or not p.size or (K is not None and p.shape[-1] != K):
-        wanted = "one prior per class" if K is None else f"{K} priors, one per class"
-        raise ValueError(f"{name}: expected {wanted}, got shape {p.shape}")
+        many = "one prior per class" if K is None else f"{K} priors, one per class"
+        raise ValueError(f"{name}: expected {many}, got shape {p.shape}")
     rows = p.reshape(-1, p.shape[-1])
     bad = ~(np.isfinite(rows).all(1) & (rows >= 0).all(1))
     if bad.any():

@@ -512,7 +512,9 @@ def hull_vertices(counts) -> np.ndarray:
     [0, 1, 3, 4]
     """
     binary = BinaryCounts.from_matrix(counts)
-    tp, fp = binary.tp, binary.fp
+    tp, fp = np.atleast_1d(binary.tp, binary.fp)
+    if tp.ndim > 1:
+        raise ValueError(f"counts: those of one curve are needed, (T,), got shape {tp.shape}")
     if len(tp) == 1:
         return np.zeros(1, dtype=np.intp)  # one threshold only
     group = np.diff(tp + fp)

@@ -446,14 +446,12 @@ class _Study(NamedTuple):
         metric = self.metrics[name]
         return callable(metric) or metric in _UNCERTAIN or METRICS[metric].needs_costs
 
-    def row(self, prevalence: float, seed) -> np.ndarray:
+    def row(self, prevalence: float, rng) -> np.ndarray:
         "Correlations (weights, metrics, samples) at one prevalence; weighted ones not yet standardised."
         total, ranks = len(self.revenues), {}
         p = round(total * prevalence)
         out = np.empty((len(self.weights), len(self.metrics), self.n_samples))
-        tp, lost = _draw_predictions(
-            self.revenues, p, self.n_samples, self.skill, np.random.default_rng(seed)
-        )
+        tp, lost = _draw_predictions(self.revenues, p, self.n_samples, self.skill, rng)
         fp = np.arange(total + 1) - tp
         for i, weight in enumerate(self.weights):
             bill = self.oriented(-_dense_ranks(_bills(tp, lost, p, self.mean, weight)))
@@ -544,13 +542,21 @@ def correlation_samples(
     [[[[1.0, 1.0]]]]
     """
     study, pi = _check_study(revenues, prevalences, weights, metrics, n_samples, weighted, skill, population)
-    seeds = generator(rng).bit_generator.seed_seq.spawn(len(pi))
+    rows = list(zip(pi, _spawned(rng, len(pi))))
     if check_integer(n_jobs, "n_jobs", -64) == 1:
-        return np.array([study.row(*given) for given in zip(pi, seeds)])
+        return np.array([study.row(*given) for given in rows])
     joblib = optional_import("joblib", extra="book")
-    return np.array(
-        joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(study.row)(*given) for given in zip(pi, seeds))
-    )
+    return np.array(joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(study.row)(*given) for given in rows))
+
+
+def _spawned(rng, n: int) -> list:
+    "Independent generators, whatever the number of workers."
+    try:
+        return generator(rng).spawn(n)
+    except TypeError:
+        raise ValueError(
+            f"rng: {rng!r:.60} was made without a seed to spawn; take numpy.random.default_rng(seed)"
+        ) from None
 
 
 def cost_correlation(

@@ -300,7 +300,7 @@ def _by_cell(argument, given, cells) -> dict:
 
 def _texts(argument, given, cells) -> dict:
     "Cell -> all texts whose pattern matches."
-    found = {cell: [] for cell in cells}
+    found: dict = {cell: [] for cell in cells}
     for pattern, text in given.items():
         for cell in [pattern] if pattern in found else _matching(argument, pattern, cells):
             found[cell].append(text)
@@ -553,8 +553,9 @@ def _named(figure) -> dict:
 def _close(figures: dict):
     "Tell pyplot to forget figures, so that they are drawn once and where they belong; they stay usable."
     pyplot = sys.modules.get("matplotlib.pyplot")
-    for figure in figures.values() if pyplot else ():
-        pyplot.close(figure)
+    if pyplot:
+        for figure in figures.values():
+            pyplot.close(figure)
 
 
 def run_item(item: Item, *, budget: str = "quick", data_dir=None, mutant: str = "") -> ItemResult:
@@ -707,7 +708,7 @@ def run(
 
 def _groups(chosen) -> list:
     "Items that share a computation together, the largest group first."
-    groups = {}
+    groups: dict = {}
     for item in chosen:
         groups.setdefault((item.paper, item.shares or item.name), []).append(item)
     return sorted(groups.values(), key=len, reverse=True)

@@ -418,7 +418,7 @@ def _counted(block: dict, names: list, classes, decision_labels):
 
 def _merge_counts(parts: list) -> dict:
     "Tables of several blocks added by label."
-    merged = {}
+    merged: dict = {}
     for part in parts:
         for group, table in part.items():
             merged[group] = _add_tables(merged[group], table) if group in merged else table

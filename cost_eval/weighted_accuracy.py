@@ -703,7 +703,7 @@ def _ordered_pairs(ranking, models) -> list:
 
 def _refuse_circles(chains) -> None:
     "`ValueError` if the orders of the chains contradict each other, tied names counted as one."
-    stands_for = {}
+    stands_for: dict = {}
 
     def root(name):
         while name in stands_for:
@@ -905,8 +905,8 @@ def _decades(bounds) -> tuple[int, int]:
 def _mark_weights(ax, window) -> None:
     "Weights below, cost ratios above: 1, 2, 5, 10, ... while there is room."
     steps = (1, 2, 5) if window[1] - window[0] < 3 else (1,)
-    ratios = [step * 10.0**power for power in range(window[0], window[1] + 1) for step in steps]
-    ratios = np.array([r for r in ratios if np.log10(r) <= window[1] + 1e-9])
+    ratios = np.array([step * 10.0**power for power in range(window[0], window[1] + 1) for step in steps])
+    ratios = ratios[np.log10(ratios) <= window[1] + 1e-9]
     weights = ratios / (1 + ratios)
     places = np.maximum(np.rint(-np.log10(np.minimum(weights, 1 - weights))).astype(int) + 1, 2)
     ax.set_xticks(np.log10(ratios), [f"{w:.{n}f}" for w, n in zip(weights, places)])

@@ -189,6 +189,13 @@ def test_weights_equal_repetition(case, costs, data):
     np.testing.assert_allclose(weighted.counts.to_matrix(), repeated.counts.to_matrix())
 
 
+def test_hull_of_one_threshold_and_of_what_is_no_curve():
+    assert d.hull_vertices([[5, 1], [2, 3]]).tolist() == d.hull_vertices([[[5, 1], [2, 3]]]).tolist() == [0]
+    with pytest.raises(ValueError, match=r"^counts: .*got shape \(2, 3\)"):
+        d.hull_vertices(np.ones((2, 3, 2, 2)))
+
+
+
 @given(scored(max_size=40))
 def test_hull_is_concave_above_all_points_and_isotonic(case):
     y, scores = case

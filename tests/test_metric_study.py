@@ -516,6 +516,7 @@ NAN, R = np.nan, np.linspace(1, 2, 10)
     (lambda: cost_correlation(R, .5, .5, skill=(2, 1)), "^skill"),
     (lambda: cost_correlation(R, .5, .5, skill=NAN), "^skill"),
     (lambda: cost_correlation(R, .5, .5, population=[]), "^revenues"),
+    (lambda: cost_correlation(R, .5, .5, rng=np.random.Generator(np.random.RandomState(0)._bit_generator)), "^rng: .*default_rng"),
     (lambda: cost_correlation(R, .5, 0), "^weights"),
     (lambda: cost_correlation(R, .5, [.5, 1]), "^weights"),
     (lambda: cost_correlation(R, .5, NAN), "^weights"),

@@ -405,7 +405,7 @@ _TABLE_6_SLIPS = {
 
 def _trivial_scores(rows) -> dict:
     "What each cell of the arithmetic would be without a model, or with the other column's threshold."
-    found = {}
+    found: dict = {}
     for (name, r), row in rows.iterrows():
         f1, best, cell = row["F1 C_score"], row["C_score"], f"{name}/{r:g}"
         found[f"{cell}/F1 C_score"] = [r] if f1 == best else [r, best]
@@ -848,9 +848,9 @@ def _run_rows(run, ratios=_RATIOS, mutant="") -> dict:
             precision, recall = recall, precision
         scores = [cost_score(c, ratios) for c in counts]
         out |= {f"{prefix}precision": precision, f"{prefix}recall": recall, f"{prefix}C_score": scores}
-    out = {name: np.array(v) for name, v in out.items()}
-    saving = 100 * (1 - out["C_score"] / out["F1 C_score"])
-    return out | {"saving": -saving if mutant == "savings negated" else saving}
+    columns = {name: np.array(v) for name, v in out.items()}
+    saving = 100 * (1 - columns["C_score"] / columns["F1 C_score"])
+    return columns | {"saving": -saving if mutant == "savings negated" else saving}
 
 
 def _study(name, budget="quick", data_dir=None, ratios=_RATIOS, mutant=""):

@@ -970,7 +970,8 @@ def _statements_on_f1(raw, cal) -> dict:
 
 def _statements_on_ranks(raw, cal, data_dir) -> dict:
     "Section 4.2, last paragraph: Resnet20 against Vgg19, and calibration's gain on Cimb."
-    found, error = {}, {}
+    found: dict = {}
+    error = {}
     for dataset in ("CIFAR10", "CIFAR100"):
         one, other = cal.loc[(dataset, "Resnet20")], cal.loc[(dataset, "Vgg19")]
         columns = ["C01", "CinvP", "1-ACC", "MC1", "MC2"]

@@ -740,8 +740,7 @@ _R, _C = np.meshgrid(STUDY_GRID, STUDY_GRID, indexing="ij")  # prevalence, weigh
 _DIAGONAL = np.isclose(_R + _C, 1)
 _ABOVE, _BELOW = ~_DIAGONAL & (_R + _C > 1), ~_DIAGONAL & (_R + _C < 1)
 _MINORITY = (_R < 0.5) & _ABOVE | (_R > 0.5) & _BELOW  # the smaller class is the larger part of the bill
-_SYMMETRIC = ("accuracy", "MCC", "kappa", "G-mean", "ROC-AUC", "CBA", "IAM", "P4", "WCA", "WRA", "ACD")
-_SYMMETRIC += ("H", "H informed", "WA", "EWA")
+_SYMMETRIC = "accuracy MCC kappa G-mean ROC-AUC CBA IAM P4 WCA WRA ACD H WA EWA".split() + ["H informed"]
 
 
 def _maps(table, values="mean", std="std") -> dict:
@@ -778,7 +777,7 @@ def _claims_on_regions(plain: dict, stressed: dict) -> dict:
     "Sections 6.2.1 and 6.2.2: where each metric follows the bill."
     wca = ((_R <= 0.5) & (_C >= 0.5) & _BELOW) | ((_R >= 0.5) & (_C <= 0.5) & _ABOVE)
     near = (np.abs(_R - _C) < 0.15) & ~_DIAGONAL
-    out = {}
+    out: dict = {}
     for m in ("accuracy", "CBA", "IAM", "H"):
         lower = _less(_apart(plain, m, _MINORITY, -0.5))
         out[f"{m}: lower by 0.5 where the minority is the larger part of the bill"] = lower
@@ -810,7 +809,7 @@ def _claims_on_regions(plain: dict, stressed: dict) -> dict:
 
 def _claims_on_weighting(plain: dict, stressed: dict) -> dict:
     "Section 6.2.2: what the weighted coefficient changes."
-    out = {}
+    out: dict = {}
     for m in ("G-mean", "P4"):
         reversed_ = _less(_apart(stressed, m, _DIAGONAL, -0.2))
         out[f"{m}, weighted: lower by 0.2 on the main diagonal"] = reversed_
