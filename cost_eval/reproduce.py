@@ -530,17 +530,28 @@ class ItemResult:
 
 
 def _compared(table) -> str:
-    "A comparison to be read: what is true or false in words, numbers to six digits, no empty column."
+    "A comparison to be read: what is true or false in words, digits as far as they count, no empty column."
+    pd = optional_import("pandas", extra="book")
     truth = (table["kind"] != "number") & (table["tolerance"] == 0.5) & table["published"].isin([0, 1])
+    word = lambda value: "" if np.isnan(value) else "true" if value else "false"
     shown = table.drop(columns="kind").astype(object)
-    for name in ("published", "ours", "tolerance", "resolution", "with_cause"):
-        words = {0: "false", 1: "true"} if name in ("published", "ours", "with_cause") else {}
-        shown[name] = [words.get(v, _number(v)) if t else _number(v) for v, t in zip(table[name], truth)]
-    shown["tolerance"] = shown["tolerance"].mask(truth, "")
-    shown["resolution"] = shown["resolution"].replace("0", "")
+    shown["published"] = [word(v) if t else _number(v) for v, t in zip(table["published"], truth)]
+    for name in ("ours", "with_cause"):
+        both = zip(table[name], table["tolerance"], truth)
+        shown[name] = [word(v) if t and v in (0, 1) else _rounded(v, tolerance) for v, tolerance, t in both]
+    for name in ("tolerance", "resolution"):
+        words = [f"{v:.2g}" if v > 0 else "" for v in table[name]]
+        shown[name] = ["" if t and name == "tolerance" else w for w, t in zip(words, truth)]
     shown = shown.loc[:, (shown != "").any()].rename(columns=lambda name: name.replace("_", " "))
-    with optional_import("pandas", extra="book").option_context("display.max_colwidth", None):
+    with pd.option_context("display.max_colwidth", None):
         return shown.to_html(index=False)
+
+
+def _rounded(value, tolerance) -> str:
+    "With one digit more than the tolerance tells apart."
+    if not tolerance > 0 or np.isnan(value) or value % 1 == 0:
+        return _number(value)
+    return f"{value:,.{max(0, 1 - int(np.floor(np.log10(2 * tolerance) + 1e-9)))}f}"
 
 
 def _named(figure) -> dict:

@@ -337,7 +337,7 @@ def test_a_comparison_is_shown_to_be_read():
     shown = ItemResult("toy/x", "X", "open", compare(published, {"a": 1 / 3, "b": 0}, notes={"b": "a < b"}))._repr_html_()
     rows = [re.findall("<t[dh]>(.*?)</t[dh]>", row) for row in shown.split("</tr>")]
     assert rows[0] == ["cell", "published", "ours", "tolerance", "outcome", "note"]
-    assert rows[1][:4] == ["a", "0.33", "0.333333", "0.005"] and rows[2][:4] == ["b", "true", "false", ""] and rows[2][-1] == "a &lt; b"
+    assert rows[1][:4] == ["a", "0.33", "0.333", "0.005"] and rows[2][:4] == ["b", "true", "false", ""] and rows[2][-1] == "a &lt; b"
     assert "<em>needs data</em>: fetch" in ItemResult("toy/x", "X", "needs data", note="fetch")._repr_html_()
 
 
