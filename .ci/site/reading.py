@@ -9,12 +9,15 @@ import re
 import shutil
 from pathlib import Path
 
+import lxml.html
 import translate
 from translate import markdown_cell, slug, source, split_options
 
 STATIC = Path(__file__).resolve().parent / "static"
 TEST = re.compile(r"(?:np|numpy)\.testing\.|testing\.|test_|assert_|check_that")
 SHADES = re.compile(r"\b(?:dark|light|bright|pale|white|black)(?:er|est)?\b", re.I)  # a figure that must not be turned over in the dark
+NUMBER = re.compile(r"(?i)\bnan\b|\binf\b|\de[-+]?\d")  # letters in numbers
+WORD = re.compile(r"[^\W\d_]")
 AS_DRAWN = "#| classes: as-drawn\n"  # written by the author where numbers stand on colours
 EXPECTS = re.compile(r"ExceptionExpected|pytest\.raises|.*assertRaises")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -269,29 +272,51 @@ def typeset(page):
         text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", found[0])
         return re.sub(r"\$(?=\S)([^$<]+)(?<=\S)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text)
     page = re.sub(r"<td>(?=[^<]{28})(?=[^<]*[a-z] [^<]*[a-z])", '<td class="words">', page)
-    page = re.sub(r'(?s)<table[^>]*class="dataframe.*?</table>', lambda found: sided(found[0]), page)
+    page = re.sub(r'(?s)<table[^>]*class="dataframe.*?</table>', lambda found: laid_out(found[0]), page)
     return re.sub(r"(?<=<t[dh])[^<]*>[^<]*|(?<=<caption)[^<]*>[^<]*", words, page)
 
 
-def sided(table):
-    "A table of pandas: its columns of words to the left, the names of its index in the first line of the head, no numbers of lines."
-    rows = [re.split(r"(?=<t[dh]\b)", row) for row in table.split("</tr>")]
-    text = lambda cell: re.sub("<[^>]*>", "", cell).strip()
-    word = lambda cell: re.search(r"[^\W\d_]", re.sub(r"(?i)\bnan\b|\binf\b|\de[-+]?\d", "", text(cell)))
-    body = [row for row in rows if any(cell.startswith("<td") for cell in row)]
-    left = {-k for row in body for k, cell in enumerate(reversed(row), 1) if cell.startswith("<td") and word(cell)}
-    for row in rows:
-        for k in left if len(row) == max(map(len, body)) or row in body else ():
-            row[k] = re.sub(r"^<t[dh](?! class)", r'\g<0> class="text"', row[k])
-    names = next((row for row in rows[1:] if row not in body and len(row) > 1 and text(row[1]) and not text(row[-1])), None)
-    above = names and rows[rows.index(names) - 1]
-    if names and len(names) == len(above) and all(bool(text(a)) != bool(text(b)) for a, b in zip(above[1:], names[1:])):
-        above[1:] = [b.replace("<th", '<th class="text"', 1) if text(b) else a for a, b in zip(above[1:], names[1:])]
-        rows.remove(names)
-    named = any(len(row) > 1 and text(row[1]) for row in rows if row not in body)
-    if not named and [text(row[1]) for row in body] == [str(k) for k in range(len(body))]:
-        rows = [row[:1] + row[2:] for row in rows]  # lines that are only numbered
-    return "</tr>".join("".join(row) for row in rows)
+def laid_out(html):
+    "A table of pandas as one reads it."
+    table = lxml.html.fragment_fromstring(html)
+    head, body = table.xpath("./thead/tr"), table.xpath("./tbody/tr")
+    words_to_the_left(head, body)
+    one_line_of_names(head)
+    without_numbers_of_lines(head, body)
+    return lxml.html.tostring(table, encoding="unicode", with_tail=False)
+
+
+def words_to_the_left(head, body):
+    "Columns, counted from the right, as a label of several rows stands only once."
+    width = max(map(len, body), default=0)
+    for column in range(1, width + 1):
+        cells = [row[-column] for row in body if len(row) >= column]
+        if any(cell.tag == "td" and WORD.search(NUMBER.sub("", cell.text_content())) for cell in cells):
+            for cell in [*cells, *(row[-column] for row in head if len(row) == width)]:
+                cell.set("class", cell.get("class", "text"))
+
+
+def one_line_of_names(head):
+    "The names of the index, which pandas puts below those of the columns, beside them."
+    for above, names in zip(head, head[1:]):
+        pairs = list(zip(above, names))
+        if len(above) == len(names) and all(bool(text(a)) != bool(text(b)) for a, b in pairs):
+            for a, b in pairs:
+                if text(b):
+                    above.replace(a, b)
+                    b.set("class", "text")
+            names.getparent().remove(names)
+
+
+def without_numbers_of_lines(head, body):
+    "An index without a name that only counts the lines is left out."
+    if [text(row[0]) for row in body] == [str(k) for k in range(len(body))] and not any(text(row[0]) for row in head):
+        for row in [*head, *body]:
+            row.remove(row[0])
+
+
+def text(element):
+    return element.text_content().strip()
 
 
 def default_module(nb):
