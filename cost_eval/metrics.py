@@ -291,7 +291,7 @@ _COLUMNS = {
 }
 
 
-def _table(metrics, columns=("metric", "range", "better", "symmetric", "formula")):
+def _table(metrics, columns=("metric", "formula", "range", "better", "symmetric")):
     "Markdown table of some columns for some metrics."
     rows = [[_COLUMNS[column](metric) for column in columns] for metric in metrics]
     return "\n".join("| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows])

@@ -1011,7 +1011,7 @@ def _markdown(table, compared=None) -> str:
         *("items", "printed", "set-up or repeats", "compared"),
         *[outcome for outcome in OUTCOMES if papers[outcome].any()],
     ]
-    head = ["| paper | " + " | ".join(columns) + " |", "| --- |" + " --- |" * len(columns)]
+    head = ["| paper | " + " | ".join(columns) + " |", "| --- |" + " ---: |" * len(columns)]
     body = [
         f"| {paper.replace('_', ' ')} | " + " | ".join(str(row[c]) for c in columns) + " |"
         for paper, row in papers.iterrows()

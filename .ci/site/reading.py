@@ -15,7 +15,7 @@ from translate import markdown_cell, slug, source, split_options
 
 STATIC = Path(__file__).resolve().parent / "static"
 TEST = re.compile(r"(?:np|numpy)\.testing\.|testing\.|test_|assert_|check_that")
-SHADES = re.compile(r"\b(?:dark|light|bright|pale|white|black)(?:er|est)?\b", re.I)  # a figure that must not be turned over in the dark
+SHADES = re.compile(r"\b(?:dark|light|bright|pale|white|black|yellow)(?:er|est)?\b", re.I)  # a figure that must not be turned over in the dark
 NUMBER = re.compile(r"(?i)\bnan\b|\binf\b|\de[-+]?\d")  # letters in numbers
 WORD = re.compile(r"[^\W\d_]")
 AS_DRAWN = "#| classes: as-drawn\n"  # written by the author where numbers stand on colours
@@ -271,7 +271,7 @@ def typeset(page):
     def words(found):
         text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", found[0])
         return re.sub(r"\$(?=\S)([^$<]+)(?<=\S)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text)
-    page = re.sub(r"<td>(?=[^<]{28})(?=[^<]*[a-z] [^<]*[a-z])", '<td class="words">', page)
+    page = re.sub(r"<(td|th)>(?=[^<]{28})(?=[^<]*[a-z] [^<]*[a-z])", r'<\1 class="words">', page)
     page = re.sub(r'(?s)<table[^>]*class="dataframe.*?</table>', lambda found: laid_out(found[0]), page)
     return re.sub(r"(?<=<t[dh])[^<]*>[^<]*|(?<=<caption)[^<]*>[^<]*", words, page)
 
@@ -343,7 +343,7 @@ def scoreboard(project):
     parts = ["---\ntitle: Scoreboard\ndescription: Every table and figure of the five papers, recomputed, and what came out.\n---\n",
              "This is the committed board: the full budget, with all the data. The rules are in [Reproductions](91_reproduce.ipynb), what the "
              "papers' own inputs refute in the [errata](93_errata.ipynb).\n",
-             f"::: {{.compact}}\n\n{scoreboard(board, 'markdown')}\n\n:::\n"]
+             scoreboard(board, "markdown") + "\n"]
     if project.board():
         import pandas as pd
         mine = pd.read_csv(project.board(), keep_default_na=False)
@@ -354,11 +354,12 @@ def scoreboard(project):
                      '<p><a href="reproduced/scoreboard.html">Its figures, and every cell beside the published one</a></p>\n')
     items, papers = overview(board), by_paper(board)
     cell = lambda text: str(text).replace("|", chr(92) + "|")
+    grouped = lambda names: ", ".join(dict.fromkeys(re.sub("/.*", "/*", name) for name in names.split(", ")))
     for paper, rows in items.groupby(items["item"].str.partition("/")[0], sort=False):
         stem = next((s for s in project.stems() if s.endswith(f"9_{paper}_reproduced")), None)
         title = lambda row: f"[{cell(row.title)}]({stem}.ipynb#{slug(row.function)})" if stem and row.function else cell(row.title)
-        behind = lambda row: "; ".join(filter(None, [row.rows, row.resolution and f"resolution at most {row.resolution}", row.data and f"data: {row.data}",
-                                                     f"{row.seconds:.0f} s" if row.seconds >= .5 else "", cell(row.note)]))
+        behind = lambda row: "; ".join(filter(None, [row.rows, row.resolution and f"resolution at most {row.resolution}", row.data and f"data: {grouped(row.data)}",
+                                                     f"{row.seconds:.0f} s of computing" if row.seconds >= 10 else "", cell(row.note)]))
         lines = [f"| {title(row)} | {row.verdict} | {behind(row)} |" for row in rows.itertuples()]
         counts = papers.loc[paper]
         said = f"{counts['printed']} numbers printed, {counts['set-up or repeats']} of them set-up or repeats; {counts['compared']} compared"
