@@ -186,7 +186,7 @@ def figure_1(mutant=""):
     for ax, named in zip(axes, (0.1, 0.5)):
         pi = 0.6 - named if mutant == "prevalences exchanged" else named
         plot_unit_square("f_beta", 0.6, pi, ax=ax)
-        ax.set_title(ax.get_title().partition(", ")[2])
+        ax.set_title(f"prevalence {pi}: beats {outperformance('f_beta', 0.6, pi):.0%}")
         trivial = float(f_beta(BinaryCounts.from_rates(1, pi, *blind)))
         gap = outperformance("f_beta", 0.6, pi) - outperformance("f_beta", trivial, pi)
         ours[f"TPC f1_score/{named}"] = trivial
