@@ -900,11 +900,27 @@ def _betting(m, c):
 #| code-fold: true
 #| code-summary: "From counts and costs to cells: labels, priors, normalization"
 class _Problem(NamedTuple):
-    "Counts m (..., S, C) and costs c (..., S, C) of the cells of S samples, and what the cells are called."
+    """Counts m (..., S, C) and costs c (..., S, C) of the cells of S samples, what the cells are called,
+    and the part `toll` (..., S) of the costs that every example of a sample pays, whatever its cell.
+    """
 
     m: np.ndarray
     c: np.ndarray
     cells: Any
+    toll: Any = 0.0
+
+
+def _spread(m, c, toll):
+    "The costs with the samples' tolls shared by all examples alike: the same sum of means, less noise."
+    if not np.any(toll):
+        return c
+    return c + (toll.sum(-1, keepdims=True) * _shares(m) - toll)[..., None]
+
+
+def _shares(m):
+    "(..., S): the part of all examples that each sample has."
+    n = m.sum(-1)
+    return n / n.sum(-1, keepdims=True)
 
 
 def _problem(counts, costs, *, priors=None, normalized=False, stratified=False, joint=False, factor=1.0):
@@ -914,7 +930,7 @@ def _problem(counts, costs, *, priors=None, normalized=False, stratified=False, 
     table = check_counts(table, table.shape[-2 - joint :], name, whole=True)
     classes, decisions = _names(counts, costs, values.shape, name)
     K = values.shape[-2]
-    cells = values
+    cells, toll = values, values.min(-1) * (1 - factor if joint else 1)
     if joint:
         cells = (values[..., :, None] - factor * values[..., None, :]).reshape(*values.shape[:-1], -1)
         table = table.reshape(*table.shape[:-2], -1)
@@ -926,7 +942,8 @@ def _problem(counts, costs, *, priors=None, normalized=False, stratified=False, 
         total = table.sum((-2, -1))[..., None]
         weight = ratio(table.sum(-1), total, undefined=0.0)
     if normalized:
-        cells = cells / _naive(values, weight)[..., None, None]
+        naive = _naive(values, weight)
+        cells, toll = cells / naive[..., None, None], toll / naive[..., None]
     if not table.sum((-2, -1)).all():
         raise ValueError(f"{name}: all are 0, so there is no test set")
 
@@ -935,11 +952,12 @@ def _problem(counts, costs, *, priors=None, normalized=False, stratified=False, 
         said = " against ".join(
             repr(decisions[i]) for i in (divmod(said, len(decisions)) if joint else (said,))
         )
-        return f"class {classes[truth]!r} decided as {said}"
+        price = cells[..., truth, cell if weight is not None else cell % cells.shape[-1]]
+        return f"class {classes[truth]!r} decided as {said} (costs {short(float(np.ravel(price)[0]))})"
 
     if weight is None:
-        m = table.reshape(*table.shape[:-2], 1, -1)
-        return _Problem(m, cells.reshape(*cells.shape[:-2], 1, -1), called)
+        m, c = (part.reshape(*part.shape[:-2], 1, -1) for part in (table, cells))
+        return _Problem(m, c, called, c.min(-1))
     used = np.flatnonzero((weight > 0).reshape(-1, K).any(0))
     table, weight = table[..., used, :], weight[..., used]
     empty = table.sum(-1) == 0
@@ -951,7 +969,9 @@ def _problem(counts, costs, *, priors=None, normalized=False, stratified=False, 
             "leave it out of counts and costs, or give it the prior 0"
         )
     table = np.where(empty[..., None] & (np.arange(table.shape[-1]) == 0), 1, table)  # costs 0, weighs 0
-    return _Problem(table, cells[..., used, :] * weight[..., None], lambda s, cell: called(used[s], cell))
+    cells_used, toll = cells[..., used, :] * weight[..., None], toll[..., used] * weight
+    cells_used = _spread(table, cells_used, toll)
+    return _Problem(table, cells_used, lambda s, cell: called(used[s], cell), toll)
 
 
 def _names(counts, costs, shape, name):
@@ -1128,8 +1148,8 @@ def _unseen(problem, record, low, high, signs):
         if not m[worst].sum():
             cell = np.unravel_index(np.argmax(worst), worst.shape)
             end = f"upper end {short(float(high))}" if sign > 0 else f"lower end {short(float(low))}"
-            what = f"{problem.cells(*cell)} (costs {short(float(c[cell]))})"
-            said.append(f"No example of {what} was seen among {m.sum()}; the {end} takes it as possible.")
+            cell = problem.cells(*cell)
+            said.append(f"No example of {cell} was seen among {m.sum()}; the {end} takes it as possible.")
     return tuple(said)
 
 # %% ../nbs/20_bootstrap.ipynb #differencecell
@@ -1275,10 +1295,14 @@ def independent_difference(
         np.concatenate([np.broadcast_to(part, (*shape, *part.shape[-2:])) for part in parts], -2)
         for parts, shape in (((a.m, b.m), lead[0]), ((a.c, -b.c), lead[1]))
     )
+    tolls = (x.toll.sum(-1, keepdims=True) * _shares(x.m) * sign for x, sign in ((a, 1), (b, -1)))
+    shape = np.broadcast_shapes(m.shape[:-2], c.shape[:-2])
+    toll = np.concatenate([np.broadcast_to(t, (*shape, t.shape[-1])) for t in tolls], -1)
     S = a.m.shape[-2]
     called = lambda s, k: (
         f"{(a if s < S else b).cells(s % S, k)} on the {'first' if s < S else 'second'} test set"
     )
+    c = _spread(m, c, toll)
     return _difference(_Problem(m, c, called), method, confidence, n_resamples, rng, options, normalized)
 
 # %% ../nbs/20_bootstrap.ipynb #bcostcell

@@ -151,8 +151,9 @@ def test_a_difference_is_the_interval_of_the_differences():
     for name in ("normal", "likelihood_ratio", "clopper_pearson", "betting"):
         for priors in (None, PRIORS):
             paired = bs.difference(JOINTS[1], COSTS, method=name, priors=priors)
-            flat = bs.interval(JOINTS[1].reshape(3, -1), cells, method=name, priors=priors)
-            assert_allclose([*ends(paired), paired.mean], [*ends(flat), flat.mean], atol=1e-12)
+            flat, weight = (JOINTS[1].reshape(1, -1), 1) if priors is None else (JOINTS[1].reshape(3, -1), PRIORS[:, None])
+            fit = bs.METHODS[name].function(flat, np.reshape(cells * weight, flat.shape))
+            assert_allclose([*ends(paired), paired.mean], [*np.ravel(fit.ends(.025)), fit.mean], atol=1e-12)
 
 
 def test_independent_difference_has_both_sets():
@@ -166,9 +167,15 @@ def test_independent_difference_has_both_sets():
 
 def test_reversed_costs_reverse_the_interval():
     for name in ("normal", "likelihood_ratio", "clopper_pearson", "betting", "exact_bootstrap"):
+        tolerance = 1e-3 if name == "exact_bootstrap" else 1e-9
         for priors in (None, PRIORS):
             one, other = (bs.interval(COUNTS, sign * COSTS, method=name, priors=priors) for sign in (1, -1))
-            assert_allclose(ends(one), [-other.high, -other.low], atol=1e-3 if name == "exact_bootstrap" else 1e-9)
+            if priors is not None and name in ("clopper_pearson", "betting"):  # what is cheapest is free, of gains the largest
+                assert_allclose(ends(other), ends(bs.interval(COUNTS, COSTS.max(1)[:, None] - COSTS, method=name, priors=priors))
+                                - PRIORS @ COSTS.max(1), atol=tolerance)
+                one = bs.difference(JOINTS[0], COSTS, method=name, priors=priors)
+                other = bs.difference(JOINTS[0], -COSTS, method=name, priors=priors)
+            assert_allclose(ends(one), [-other.high, -other.low], atol=tolerance)
 
 
 @pytest.mark.parametrize("name", ["clopper_pearson", "betting", "bootstrap_t", "likelihood_ratio"])
@@ -473,3 +480,48 @@ def test_priors_by_name_in_a_metric_interval():
     counts = confusion_counts(["ill", "well", "well", "ill", "ill"] * 8, ["ill", "ill", "well", "well", "ill"] * 8, classes=["well", "ill"])
     named, listed = (bs.metric_interval(counts, "precision", priors=priors, rng=0) for priors in ({"ill": .2, "well": .8}, [.8, .2]))
     assert named == listed != bs.metric_interval(counts, "precision", priors=[.2, .8], rng=0)
+
+
+TOLL = np.array([[40.], [-7]])  # what every example of a class costs, whatever is decided
+
+
+@pytest.mark.parametrize("name", [name for name, record in bs.METHODS.items() if record.single])
+@pytest.mark.parametrize("normalized", [False, True])
+def test_what_every_example_of_a_class_costs_is_no_noise(name, normalized):
+    """With priors it is known exactly, so it moves the interval and leaves its width alone."""
+    counts, costs, priors = np.array([[450, 50], [5, 495]]), np.array([[0, 1.], [20, 0]]), np.array([.9, .1])
+    options = {"method": name, "priors": priors, "rng": 0, "n_resamples": 300}
+    plain, moved = (bs.interval(counts, c, **options) for c in (costs, costs + TOLL))
+    toll = priors @ TOLL[:, 0]
+    if normalized:
+        moved, toll = bs.interval(counts, costs + TOLL, normalized=True, **options), toll
+        naive = (priors @ (costs + TOLL)).min()
+        assert ends(moved) == pytest.approx((np.array(ends(plain)) + toll) / naive, rel=1e-5)
+    else:
+        assert ends(moved) == pytest.approx(np.array(ends(plain)) + toll, rel=1e-5)
+        assert moved.mean == pytest.approx(plain.mean + toll)
+
+
+@pytest.mark.parametrize("name", ["clopper_pearson", "betting", "likelihood_ratio", "normal"])
+@pytest.mark.parametrize("priors", [None, [.9, .1]])
+def test_what_every_example_costs_does_not_tell_two_test_sets_apart(name, priors):
+    first, second, costs = [[450, 50], [5, 495]], [[860, 140], [6, 994]], np.array([[0, 1.], [20, 0]])
+    found = [bs.independent_difference(first, second, c, method=name, priors=priors) for c in (costs, costs + 30)]
+    assert ends(found[1]) == pytest.approx(ends(found[0]), abs=1e-6)
+    assert found[1].p_value == pytest.approx(found[0].p_value, abs=1e-6)
+
+
+def test_non_inferiority_with_priors_pays_the_toll_too():
+    joint, costs, priors = [[[900, 10], [10, 30]], [[5, 8], [8, 929]]], np.array([[0, 1.], [5, 0]]), np.array([.9, .1])
+    plain, moved = (bs.difference(joint, c, factor=1.1, priors=priors) for c in (costs, costs + TOLL))
+    assert ends(moved) == pytest.approx(np.array(ends(plain)) - .1 * priors @ TOLL[:, 0], rel=1e-6)
+
+
+def test_notes_name_what_an_error_costs_not_its_share_by_the_priors():
+    counts, costs = [[900, 50], [0, 50]], [[0, 1], [1000, 0]]
+    note, = bs.interval(counts, costs, priors=[.99, .01]).notes
+    assert "class 1 decided as 0 (costs 1000) was seen among 1000" in note
+    joint = [[[900, 40], [10, 0]], [[0, 0], [0, 50]]]
+    assert "(costs 1000)" in " ".join(bs.difference(joint, costs, priors=[.99, .01]).notes)
+    said = " ".join(bs.independent_difference(counts, counts, costs, priors=[.99, .01]).notes)
+    assert "class 1 decided as 0 (costs 1000) on the first test set" in said and "(costs 1000) on the second test set" in said
