@@ -229,11 +229,11 @@ def _area(curve, fpr, recall, pi, rule="exact"):
 
 def _segment(curve, fpr0, recall0, fpr1, recall1, pi):
     "(51.1): integral of lift or precision along a straight line between two ROC points."
-    q0, q1 = pi * recall0 + (1 - pi) * fpr0, pi * recall1 + (1 - pi) * fpr1
-    rise, run = recall1 - recall0, q1 - q0
+    q0, rise = pi * recall0 + (1 - pi) * fpr0, recall1 - recall0
+    run = pi * rise + (1 - pi) * (fpr1 - fpr0)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.where(run > 0, np.divide(rise, run), 0)
-        bend = np.where(q0 > 0, (recall0 - slope * q0) * np.log(np.divide(q1, q0)), 0)
+        bend = np.where(q0 > 0, (recall0 - slope * q0) * np.log1p(np.divide(run, q0)), 0)
     return (bend + rise) * (pi * slope if curve == "pr" else 1)
 
 # %% ../nbs/51_curves.ipynb #da1e9347

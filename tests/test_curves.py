@@ -369,3 +369,13 @@ def test_lift_at_its_left_end():
     for x, y, limits in ((0.95, 0.9, r"\[0.5, 1\]"), (0.05, 0.6, r"\[0, 0.5\]")):
         with pytest.raises(ValueError, match="y: .* is outside " + limits):
             cv.outperformance_curve_point("gain", x, y - (x > 0.5) * 0.41, 0.1)
+
+
+@pytest.mark.parametrize("curve", ["pr", "lift"])
+@pytest.mark.parametrize("prevalence", [1e-12, 1e-9, 1e-5, .3])
+def test_areas_at_a_tiny_prevalence(curve, prevalence):
+    """The worst ranking's area is half the prevalence there, not a difference of two numbers near 1."""
+    area = cv.curve_auc(curve, [0, 1, 1], [0, 0, 1], prevalence)
+    assert area == pytest.approx(sum(prevalence**k / (k * (k + 1)) for k in range(1, 60)), rel=1e-3)
+    assert cv.worst_auc(curve, prevalence) == pytest.approx(area, rel=1e-3)
+    assert cv.normalized_auc(curve, area, prevalence) >= 0
