@@ -996,7 +996,7 @@ def _exact_power(shares, values, n, confidence, most=2**22):
 
 def _likely(n, shares):
     "Numbers of each of two kinds among n; what lies beyond has less than 1e-15."
-    reach = 10 * np.sqrt(n * shares * (1 - shares)) + 40
+    reach = 8 * np.sqrt(n * shares * (1 - shares)) + 40
     low, high = np.maximum(n * shares - reach, 0).astype(int), np.minimum(n * shares + reach, n).astype(int)
     return [np.arange(start, stop + 1) for start, stop in zip(low, high)]
 
@@ -1022,13 +1022,17 @@ def _trade(costly, ratio, saved, added):
     return joint, np.array([[0, 1], [ratio, 0]])
 
 # %% ../nbs/21_comparisons.ipynb #c21pow03
+_SIZES = np.unique(np.logspace(1.3, 4, 40).astype(int))
+
+
 def _draw_power(axes):
     "Empty curves and a point."
     lines = [axes[0].plot([], [])[0], axes[1].plot([], [])[0]]
     lines.append(axes[1].plot([], [], "o")[0])
     lines.append(axes[0].plot([], [], "o", color=lines[2].get_color())[0])
-    axes[0].set(xscale="log", ylim=(0, 1.02), xlabel="test samples", ylabel="power of the paired test")
-    axes[1].set(xscale="log", ylim=(0, 1.02), xlabel="cost ratio", ylabel="power at 1,000 samples")
+    log = {"xscale": "log", "ylim": (0, 1.02)}
+    axes[0].set(xlim=_SIZES[[0, -1]], xlabel="test samples", ylabel="power of the paired test", **log)
+    axes[1].set(xlim=(1, 1e4), xlabel="cost ratio", ylabel="power at 1,000 samples", **log)
     return lines
 
 
@@ -1041,15 +1045,12 @@ def _power_by_ratio(costly, saved, added):
 
 def _move_power(axes, lines, costly, ratio, saved, added):
     "Draw the power for these values."
-    sizes = np.unique(np.logspace(1.3, 4, 40).astype(int))
     costly, added = costly / 1000, added / 1000
     here = paired_power(*_trade(costly, ratio, saved, added), 1000)
-    lines[0].set_data(sizes, paired_power(*_trade(costly, ratio, saved, added), sizes))
+    lines[0].set_data(_SIZES, paired_power(*_trade(costly, ratio, saved, added), _SIZES))
     lines[1].set_data(*_power_by_ratio(costly, saved, added))
     lines[2].set_data([ratio], [here])
     lines[3].set_data([1000], [here])
-    axes[0].set_xlim(sizes[0], sizes[-1])
-    axes[1].set_xlim(1, 1e4)
     axes[1].set_title(f"power {here:.3f} at 1,000 samples")
 
 # %% ../nbs/21_comparisons.ipynb #c21pow05
