@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from scipy.special import expit
 
 from .bootstrap import difference, independent_difference, interval, loss_difference, loss_interval
 from .confusion import BinaryCounts, threshold_counts
@@ -37,6 +38,7 @@ from cost_eval.core import (
     encode,
     generator,
     holm,
+    is_missing,
     kinds,
     numbers,
     optional_import,
@@ -155,7 +157,7 @@ def _check_case(y_true, costs, priors, groups, clusters, sample_weight, confiden
     if not (n if weight is None else weight.sum()):
         raise ValueError("y_true: no samples (of positive weight), so there is nothing to evaluate")
     labels = {"groups": groups, "clusters": clusters}
-    labels = {name: None if v is None else check_1d(v, name, n) for name, v in labels.items()}
+    labels = {name: None if v is None else _check_group(v, name, n) for name, v in labels.items()}
     case = _Case(
         y,
         matrix,
@@ -169,6 +171,23 @@ def _check_case(y_true, costs, priors, groups, clusters, sample_weight, confiden
         generator(rng),
     )
     return _at_priors(case, priors)
+
+
+def _check_group(values, name: str, n: int) -> np.ndarray:
+    "Labels of samples, none of them missing."
+    labels = check_1d(values, name, n)
+    if labels.dtype.kind in "fOMm" and any(is_missing(v) for v in dict.fromkeys(labels.tolist())):
+        raise ValueError(f"{name}: missing values; give these samples a label of their own or drop them")
+    return labels
+
+
+def _coded(labels) -> tuple[np.ndarray, np.ndarray]:
+    "Distinct labels, sorted where they can be compared, and the number of each sample's."
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError:
+        known = {label: i for i, label in enumerate(dict.fromkeys(labels.tolist()))}
+        return np.array(list(known), dtype=object), np.array([known[label] for label in labels.tolist()])
 
 
 def _bills(costs, n: int, sample_weight) -> tuple[CostMatrix, np.ndarray | None]:
@@ -491,7 +510,7 @@ def _units(case: _Case, entries: list[_Entry]) -> tuple[Kinds, np.ndarray]:
     "What is resampled: kinds of samples, clusters, or batches of too many kinds; and each sample's place."
     n = len(case.y)
     if case.clusters is not None:
-        unit = np.unique(case.clusters, return_inverse=True)[1]
+        unit = _coded(case.clusters)[1]
     elif case.own is not None and n > 2 * _UNITS:
         unit = case.rng.permutation(n) % _UNITS
     else:
@@ -540,7 +559,7 @@ def _group_tables(case: _Case, entries: list[_Entry]):
     pd = optional_import("pandas", extra="book")
     if case.groups is None:
         return pd.DataFrame(columns=_GROUP_COLUMNS)
-    labels, code = np.unique(case.groups, return_inverse=True)
+    labels, code = _coded(case.groups)
     G, parts = len(labels), []
     sizes = np.bincount(code, case.repeats, G).astype(np.int64)
     parted = None if case.counted else _parts_of_units(case, code, G)
@@ -569,7 +588,7 @@ def _parts_of_units(case: _Case, code, G: int) -> tuple:
     if case.clusters is None:
         every = np.arange(len(code))
         return every, code, every
-    unit = np.unique(case.clusters, return_inverse=True)[1]
+    unit = _coded(case.clusters)[1]
     parts, part = np.unique(unit * G + code, return_inverse=True)
     return *np.divmod(parts, G), part
 
@@ -1448,6 +1467,8 @@ def _no_map(report: Report) -> str:
             "the map needs two classes, two decisions and one cost matrix; for other costs use "
             "uncertain_costs"
         )
+    if not 0 < case.priors[1] < 1:
+        return "the map needs both classes, with priors above 0"
     if case.repeats is not None and not case.repeated:
         return "the errors on the map need the weight of each sample, and this report was made from totals"
     for entry, logs, _ in report._models:
@@ -1659,7 +1680,7 @@ def _plot_calibration(report: Report, ax):
     ax.plot([0, 1], [0, 1], color="0.6", ls="-", lw=0.8)
     positive = report._case.y == 1
     for k, (entry, logs, raw) in enumerate(_scored(report)):
-        calibrated = 1 / (1 + np.exp(logs[:, 0] - logs[:, 1]))
+        calibrated = expit(logs[:, 1] - logs[:, 0])
         for p, style in ((None if raw is None else raw[:, 1], "o-"), (calibrated, ".:")):
             if p is not None:
                 found = reliability(positive, p, bins=10)

@@ -1,5 +1,6 @@
 """The report: its numbers against the chapters' own functions, what it says, what it refuses, and its speed's shape."""
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -557,3 +558,34 @@ def test_the_dictionary_holds_the_frames_in_plain_values(case):
 def test_named_priors_of_the_translation():
     named, listed = (translation_table([[80, 10], [3, 7]], COSTS, priors=priors) for priors in ({"ill": .3, "well": .7}, [.7, .3]))
     pd.testing.assert_frame_equal(named, listed)
+
+
+@pytest.mark.parametrize("groups, says", [
+    ([None, "a", "b", "b"], "groups: missing values"), (np.array([np.nan, 1, 1, 2]), "groups: missing values"),
+    ([1, "a", "a", 1], None), ])
+def test_groups_of_any_labels_but_missing_ones(groups, says):
+    run = lambda: evaluate(Y, {"a": P}, COSTS.array, groups=groups, rng=0)  # noqa: E731
+    if says:
+        with pytest.raises(ValueError, match=says):
+            run()
+    else:
+        assert set(run().groups["group"]) == {1, "a"}
+
+
+@pytest.mark.parametrize("y, priors", [(Y, [1, 0]), ([1, 1, 1, 1], None), ([0, 0, 0, 0], None)])
+def test_without_both_classes_there_is_no_map_and_the_page_does_without(y, priors, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = evaluate(y, {"a": P}, COSTS.array, priors=priors, rng=0)
+        report.to_html(tmp_path / "r.html")
+        assert "<table" in (tmp_path / "r.html").read_text()
+        with pytest.raises(ValueError, match="robustness: the map needs both classes"):
+            report.robustness()
+
+
+def test_a_page_of_scores_that_separate_the_classes_warns_of_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(y, {"s": .5 * y + .5 * rng.random(60)}, [[0, 1], [9, 0]], rng=0).to_html(tmp_path / "r.html")
