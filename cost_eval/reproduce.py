@@ -532,7 +532,9 @@ class ItemResult:
 def _compared(table) -> str:
     "A comparison to be read: what is true or false in words, digits as far as they count, no empty column."
     pd = optional_import("pandas", extra="book")
-    truth = (table["kind"] != "number") & (table["tolerance"] == 0.5) & table["published"].isin([0, 1])
+    defined = table["kind"] == "definition"
+    said = (table["kind"] == "statement") | (defined & table.loc[defined, "published"].isin([0, 1]).all())
+    truth = said & (table["tolerance"] == 0.5) & table["published"].isin([0, 1])
     word = lambda value: "" if np.isnan(value) else "true" if value else "false"
     shown = table.drop(columns="kind").astype(object)
     shown["published"] = [word(v) if t else _number(v) for v, t in zip(table["published"], truth)]
@@ -540,7 +542,7 @@ def _compared(table) -> str:
         both = zip(table[name], table["tolerance"], truth)
         shown[name] = [word(v) if t and v in (0, 1) else _rounded(v, tolerance) for v, tolerance, t in both]
     for name in ("tolerance", "resolution"):
-        words = [f"{v:.2g}" if v > 0 else "" for v in table[name]]
+        words = [f"{float(f'{v:.2g}'):,g}" if v > 0 else "" for v in table[name]]
         shown[name] = ["" if t and name == "tolerance" else w for w, t in zip(words, truth)]
     shown = shown.loc[:, (shown != "").any()].rename(columns=lambda name: name.replace("_", " "))
     with pd.option_context("display.max_colwidth", None):
