@@ -522,6 +522,9 @@ class ItemResult:
         "An exception, or an open row without a stated reason."
         return self.verdict == "failed" or (self.table is not None and bool(unlisted(self.table)))
 
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.verdict}"
+
     def _repr_html_(self) -> str:
         "The comparison row by row, or why there is none."
         if self.table is None:
