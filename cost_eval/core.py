@@ -44,7 +44,8 @@ def dense(values, name: str) -> np.ndarray:
         if not hasattr(values, "to_numpy"):
             library = type(values).__module__.partition(".")[0]
             raise ValueError(
-                f"{name}: a {type(values).__name__} of {library}; hand over a pandas or polars data frame, or "
+                f"{name}: a {type(values).__name__} of {library}; "
+                "hand over a pandas or polars data frame, or "
                 "an array"
             )
         return values.to_numpy()
