@@ -495,6 +495,23 @@ def _dirichlet(m, c, *, prior=None, n_resamples, rng):
 _LATTICE = 2**16  # points of the Fourier transform
 
 
+def _whole(costs, n):
+    """A scale (L,) on which the differences of costs (L, C) are whole numbers, their greatest common divisor,
+    and whether all sums of n (L, 1) of them fit the lattice: their own scale, or up to 20 times the one on
+    which the least difference is 1.
+    """
+    gaps = costs - costs.min(-1, keepdims=True)
+    least = np.where(gaps > 0, gaps, np.inf).min(-1, keepdims=True)
+    scales = np.concatenate([np.ones_like(least), np.arange(1, 21) / least], -1)
+    units = gaps[:, None] * scales[..., None]
+    nearest = np.rint(units)
+    close = ((np.abs(units - nearest) <= 1e-9 * np.maximum(nearest, 1)) & (units < 2**53)).all(-1)
+    common = np.gcd.reduce(np.where(close[..., None], nearest, 0).astype(np.int64), axis=-1)
+    exact = close & (common > 0) & (nearest.max(-1) * n / np.maximum(common, 1) + 1 <= _LATTICE)
+    first = np.arange(len(costs)), exact.argmax(-1)
+    return scales[first], common[first], exact[first]
+
+
 def _lattice(p, v, n):
     "Step of the lattice for sums of n draws of v from p, all (L, S, ...), and whether it holds all sums."
     seen = p > 0
@@ -508,12 +525,8 @@ def _lattice(p, v, n):
     fits = (whole <= 2 * reach) & (total < _LATTICE // 2)
     step = np.where(fits, whole / np.maximum(_LATTICE - 2 - total, 1), 2 * reach / (_LATTICE - 2))
     if n.shape[-1] == 1:
-        units = (v - v.min(-1, keepdims=True))[:, 0] * n
-        nearest = np.rint(units)
-        close = (np.abs(units - nearest) <= 1e-9 * np.maximum(nearest, 1)).all(-1) & (units < 2**53).all(-1)
-        common = np.gcd.reduce(np.where(close[:, None], nearest, 0).astype(np.int64), axis=-1)
-        exact = close & (common > 0) & (nearest.max(-1) * n[:, 0] / np.maximum(common, 1) + 1 <= _LATTICE)
-        step, fits = np.where(exact, common / n[:, 0], step), fits | exact
+        scale, common, exact = _whole(v[:, 0] * n, n)
+        step, fits = np.where(exact, common / scale / n[:, 0], step), fits | exact
     return np.where(step > 0, step, 1.0), fits | (whole == 0)
 
 # %% ../nbs/20_bootstrap.ipynb #1c1156f7

@@ -845,6 +845,12 @@ def short(value) -> str:
     return f"<array {array.shape}>"
 
 
+def readable(value: float) -> str:
+    "Four digits, without an exponent as long as a sum of money is meant."
+    text = f"{value + 0.0:.4g}"  # nothing is 0, not -0
+    return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e12 else text
+
+
 def percent(share) -> str:
     "A share as a percentage with the digits it has: 95%, 99.9%."
     return f"{100 * share:.10g}%"
@@ -894,7 +900,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         frame = self.to_frame()
-        return frame.head(12).round(4).to_html(index=False) + (
+        return frame.head(12).to_html(index=False, float_format=readable) + (
             f"{len(frame)} rows" if len(frame) > 12 else ""
         )
 

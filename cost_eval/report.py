@@ -43,6 +43,7 @@ from cost_eval.core import (
     numbers,
     optional_import,
     order_of,
+    readable,
     result,
 )
 from .cost_score import cost_score_from_precision
@@ -1386,12 +1387,6 @@ def _caveats(case: _Case, mains: list[_Entry], ladder) -> list[str]:
     return notes
 
 
-def _said(value: float) -> str:
-    "Four digits, without an exponent as long as a sum of money is meant."
-    text = f"{value + 0.0:.4g}"  # nothing is 0, not -0
-    return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e12 else text
-
-
 def _summary(report: Report) -> list[str]:
     "Sentences."
     ladder, best = report.ladder, report.best
@@ -1403,9 +1398,9 @@ def _summary(report: Report) -> list[str]:
     priors = ", ".join(f"{label} {100 * p:.3g} %" for label, p in zip(report.classes, report.priors))
     lines = [
         f"{report.n} samples; classes {priors}.",
-        f"{top['model']} is the cheapest: {_said(row['cost'])} per case ({level} interval "
-        f"{_said(row['low'])} to {_said(row['high'])}), {_said(row['per_1000'])} per 1,000 cases.",
-        f"{naive['model']} would cost {_said(naive['cost'])}; "
+        f"{top['model']} is the cheapest: {readable(row['cost'])} per case ({level} interval "
+        f"{readable(row['low'])} to {readable(row['high'])}), {readable(row['per_1000'])} per 1,000 cases.",
+        f"{naive['model']} would cost {readable(naive['cost'])}; "
         + (
             f"{top['model']} closes {100 * row['gap_closed']:.3g} % of the gap to an oracle."
             if np.isfinite(row["gap_closed"])
@@ -1435,8 +1430,8 @@ def _lead_words(report: Report, top: str, level: str) -> str:
     sure = "That is outside the noise" if low > 0 else "That is inside the noise"
     chance = best.iloc[0]["probability_best"]
     return (
-        f"It saves {_said(sign * pair['difference'])} per case against {second} ({level} interval "
-        f"{_said(low)} to {_said(high)}, p = {pair['p_value']:.2g}, "
+        f"It saves {readable(sign * pair['difference'])} per case against {second} ({level} interval "
+        f"{readable(low)} to {readable(high)}, p = {pair['p_value']:.2g}, "
         f"adjusted {pair['adjusted']:.2g}). {sure}; resampled, {top} is the cheapest in "
         f"{100 * chance:.0f} % of the replicates."
     )

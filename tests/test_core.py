@@ -1,5 +1,6 @@
 """The ground floor by itself: checks, labels, kinds, packing and tables, each against enumeration or a slower way."""
 import itertools
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -413,6 +414,8 @@ def test_records_as_frames():
     assert repr(Record(0.5, "b")) == "Record(x=0.5, y='b', z=None)"
     many = Record(np.arange(13) / 7, 3, np.ones((2, 2)))
     assert list(many.to_frame().columns) == ["x", "y"] and len(many.to_frame()) == 13
+    small = Record(np.array([3e-10, 12345.678, 0.1234567, np.nan]))._repr_html_()
+    assert re.findall("<td>(.*?)</td>", small)[::2] == ["3e-10", "12,350", "0.1235", "NaN"]
     html = many._repr_html_()
     assert html.endswith("13 rows") and html.count("<tr") == 13 and "0.1429" in html and "rows" not in Record(np.arange(12) / 7)._repr_html_()
     assert list(Record(np.arange(2), CostMatrix.binary(1, 2), np.arange(2)).to_frame().columns) == ["x", "z"]

@@ -525,3 +525,13 @@ def test_notes_name_what_an_error_costs_not_its_share_by_the_priors():
     assert "(costs 1000)" in " ".join(bs.difference(joint, costs, priors=[.99, .01]).notes)
     said = " ".join(bs.independent_difference(counts, counts, costs, priors=[.99, .01]).notes)
     assert "class 1 decided as 0 (costs 1000) on the first test set" in said and "(costs 1000) on the second test set" in said
+
+
+@pytest.mark.parametrize("costs", [[[0, 1], [20, 0]], [[0, .35], [12.05, 0]], [[-3, 1, .5], [70, 0, 14]]])
+def test_the_exact_bootstrap_sums_on_the_costs_own_lattice_in_any_currency(costs):
+    "Cents are whole numbers of five cents; without the lattice the ends were 2e-4 away."
+    counts = np.array([[450, 50], [5, 495]]) if len(costs[0]) == 2 else np.array([[400, 50, 50], [5, 480, 15]])
+    found = bs.interval(counts, costs, method="exact_bootstrap")
+    for unit in (2**-10, 1e-9, .01, 1 / 3, 1e5):
+        moved = bs.interval(counts, np.multiply(costs, unit), method="exact_bootstrap")
+        assert ends(moved) == pytest.approx(np.array(ends(found)) * unit, rel=1e-12)
