@@ -277,6 +277,25 @@ def test_cells_are_shown_as_story_and_checks():
         assert reading.folded(same, []) == [same]
 
 
+def test_a_solution_holds_the_code_that_checks_it():
+    text = lambda words: dict(cell_type="markdown", metadata={}, source=words)
+    code = dict(cell_type="code", id="c", metadata={}, source="answer", outputs=[dict(output_type="stream", text="42")])
+    solution = f"What is it?\n\n{reading.SOLUTION}\nWords.\n:::"
+    said = lambda *cells: [cell["source"] for cell in reading.solved(list(cells))]
+    assert said(text(solution), code, code, text("Next")) == [solution.removesuffix(":::"), "answer", "answer", ":::", "Next"]
+    assert said(text(solution), code) == [solution.removesuffix(":::"), "answer", ":::"]
+    for untouched in ([text(solution), text("Next"), code], [text("::: {.callout-note}\nx\n:::"), code], [code, text(solution)]):
+        assert reading.solved(untouched) == untouched
+
+
+def test_no_output_stands_outside_of_a_closed_solution(docs):
+    pages = [lxml.html.parse(path) for path in docs.glob("*.html")]
+    cells = [cell for page in pages for cell in page.iterfind(".//details/*") if "cell" in cell.classes]
+    after = [e for page in pages for e in page.iterfind(".//details") if "admonition" in e.classes and (e.getnext() is not None and "cell" in e.getnext().classes)]
+    assert len(cells) > 100 or with_quarto
+    assert after == []
+
+
 def texts(path):
     "The markdown of a processed page, and the labels of its figures."
     if path.suffix == ".qmd":

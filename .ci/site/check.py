@@ -182,11 +182,11 @@ def measured(page, url, script):
         if width == WIDTHS[0]:
             seen |= page.evaluate(MEASURE)
     if script:
-        page.wait_for_timeout(300)  # site.js waits until the sidebars have come to rest
+        settle(page)
         page.evaluate(script)
         seen["faults"]["phone"] = page.evaluate(AXE, "phone")
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
-    page.wait_for_timeout(500)
+    settle(page)
     page.add_style_tag(content="* { transition: none !important; }")
     page.evaluate(TRIM)
     for scheme in ("light", "dark"):
@@ -198,6 +198,17 @@ def measured(page, url, script):
             seen["faults"][scheme] = page.evaluate(AXE, scheme)
     return seen
 
+
+def settle(page):
+    "site.js makes what scrolls reachable once the sidebars have come to rest: wait for it, but not for ever."
+    page.wait_for_timeout(300)
+    with contextlib.suppress(Exception):
+        page.wait_for_function(REACHED, timeout=5000)
+
+
+# whether the keyboard reaches everything that scrolls
+REACHED = """() => [...document.querySelectorAll('main :is(table, pre, figure, .cell_output)')].every(e =>
+    e.scrollWidth <= e.clientWidth + 13 || !['auto', 'scroll'].includes(getComputedStyle(e).overflowX) || e.tabIndex === 0)"""
 
 # elements that stick out of the page to the right and cannot be scrolled to
 CUT = """() => [...document.querySelectorAll('main *')].filter(e => {

@@ -18,6 +18,7 @@ TEST = re.compile(r"(?:np|numpy)\.testing\.|testing\.|test_|assert_|check_that")
 SHADES = re.compile(r"\b(?:dark|light|bright|pale|white|black|yellow)(?:er|est)?\b", re.I)  # a figure that must not be turned over in the dark
 NUMBER = re.compile(r"(?i)\bnan\b|\binf\b|\de[-+]?\d")  # letters in numbers
 WORD = re.compile(r"[^\W\d_]")
+SOLUTION = '::: {.callout-tip collapse="true" title="Solution"}'
 AS_DRAWN = "#| classes: as-drawn\n"  # written by the author where numbers stand on colours
 EXPECTS = re.compile(r"ExceptionExpected|pytest\.raises|.*assertRaises")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -30,7 +31,7 @@ def reading_view(nb, module=None, source_url=""):
         if cell["cell_type"] == "markdown":
             cell["source"] = unnested(source(cell))
     cells = [piece for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
-    nb["cells"] = one_line(gathered(cells, module, source_url))
+    nb["cells"] = solved(one_line(gathered(cells, module, source_url)))
     return nb
 
 
@@ -98,6 +99,20 @@ def one_line(cells):
             out.append(cell)
         before = summary if not is_blank(cell) else before
     return out
+
+
+def solved(cells):
+    "A closed solution holds the code that checks it, up to the next text: what is printed there gives the answer away."
+    out, inside = [], False
+    for cell, later in zip(cells, [*cells[1:], markdown_cell("")]):
+        text = source(cell).rstrip()
+        if inside and cell["cell_type"] != "code":
+            out.append(markdown_cell(":::"))
+            inside = False
+        if cell["cell_type"] == "markdown" and SOLUTION in text and text.endswith("\n:::") and later["cell_type"] == "code":
+            cell, inside = {**cell, "source": text.removesuffix(":::")}, True
+        out.append(cell)
+    return [*out, markdown_cell(":::")] if inside else out
 
 
 def bare_fold(cell):
