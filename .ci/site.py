@@ -245,6 +245,7 @@ def build_with_sphinx(project):
     say(STEPS[0])
     process_notebooks(project)
     say(STEPS[1])
+    shutil.rmtree(project.build, ignore_errors=True)
     pages = read_pages(project, project.processed)
     write_sources(project, pages)
     say(STEPS[2])
@@ -287,25 +288,20 @@ def process_notebooks(project):
 
 
 def write_sources(project, pages):
-    "MyST notebooks for Sphinx; a file that did not change keeps its time, so Sphinx skips it."
+    "MyST notebooks for Sphinx, and the pictures beside them."
     import translate
     source = project.build / "source"
-    source.mkdir(parents=True, exist_ok=True)
     notebooks = translated(project, pages)
     if "index" not in notebooks:
         raise Failure("index.ipynb is missing or not in the sidebar")
     for name, tree in toctrees(project, pages).items():
         notebooks[name]["cells"].append(translate.markdown_cell(tree))
-    wanted = {f"{name}.ipynb": json.dumps(nb, indent=1, sort_keys=True).encode() for name, nb in notebooks.items()}
+    source.mkdir(parents=True)
+    for name, nb in notebooks.items():
+        (source / f"{name}.ipynb").write_text(json.dumps(nb, indent=1), encoding="utf-8")
     for path in project.nbs.glob("*"):
         if path.suffix in (".svg", ".png", ".jpg", ".jpeg", ".gif"):
-            wanted[path.name] = path.read_bytes()
-    for path in source.iterdir():
-        if path.name not in wanted:
-            path.unlink()
-    for name, content in wanted.items():
-        if not (source / name).exists() or (source / name).read_bytes() != content:
-            (source / name).write_bytes(content)
+            shutil.copyfile(path, source / path.name)
 
 
 def toctrees(project, pages):
@@ -333,19 +329,13 @@ def run_sphinx(project, pages):
     from sphinx.application import Sphinx
     build, stream = project.build, io.StringIO()
     asset_files(project)
-    names = {p.name for p in pages} | {"404", "search", "genindex"}
-    for path in (build / "html").glob("*.html"):
-        if path.stem not in names:
-            path.unlink()
     with contextlib.chdir(project.root):
         app = Sphinx(build / "source", None, build / "html", build / "doctrees", "html", confoverrides=sphinx_site.config(project, pages),
                      status=None, warning=stream, verbosity=0)
-        app.build(force_all=True)  # what has not changed is not read again, but the search keeps the index entries of written pages only
+        app.build()
     complaints = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines() if line.strip()]
     if app.statuscode:
         complaints.append(f"Sphinx stopped with exit code {app.statuscode}")
-    if complaints:
-        shutil.rmtree(build / "doctrees")  # else the next, incremental build would not repeat them
     return complaints
 
 
@@ -358,9 +348,8 @@ def asset_files(project):
     for name in ("site.css", "site.js"):
         copies[static / name] = HERE / "static" / name
     for target, source in copies.items():
-        if not target.exists() or target.stat().st_size != source.stat().st_size or target.stat().st_mtime < source.stat().st_mtime:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
 
 
 def package_files(package, folder, wanted):
@@ -398,8 +387,6 @@ def main(argv=None):
     complaints = check_sidebar(project) + check_notebooks(project)
     if arguments.strict and complaints:
         raise Failure("\n".join(complaints))
-    if arguments.force:
-        shutil.rmtree(project.build, ignore_errors=True)
     if built:
         pages = read_pages(project, project.processed)
     else:
