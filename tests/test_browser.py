@@ -80,6 +80,6 @@ def test_a_chapter_prints_clean(browser, site):
         for hidden in (".bd-sidebar-primary", ".bd-header-article", ".prev-next-footer", "article details.hide", ".defined"):
             assert not page.locator(hidden).first.is_visible(), hidden
         solution = page.locator("details.admonition:not(.hide)").first
-        assert solution.get_attribute("open") is None and solution.locator("p").last.bounding_box()["height"] > 10
+        assert solution.get_attribute("open") is None and solution.locator(":scope > p").last.bounding_box()["height"] > 10
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
