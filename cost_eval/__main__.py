@@ -367,12 +367,12 @@ def _is_number(value) -> bool:
 
 def _guess_posteriors(frame, label) -> list:
     "What columns begin with that have every label at their end and add to 1; said aloud."
-    labels, columns = list(map(str, frame[label].unique())), set(map(str, frame.columns))
-    begins = [c.removesuffix("_" + labels[0]) for c in map(str, frame.columns) if c.endswith("_" + labels[0])]
+    labels, columns = list(map(str, frame[label].unique())), map(str, frame.columns)
+    begins = [c.removesuffix("_" + labels[0]) for c in columns if c.endswith("_" + labels[0])]
     found = []
     for begin in begins:
-        parts = [c for c in columns if c.startswith(begin + "_")]
-        if {f"{begin}_{name}" for name in labels} <= set(parts) and _add_to_one(frame[parts]):
+        parts = _beginning(frame, begin + "_")
+        if {f"{begin}_{name}" for name in labels} <= set(map(str, parts)) and _add_to_one(frame[parts]):
             found.append(begin)
     if found:
         names = ", ".join(map(repr, found))

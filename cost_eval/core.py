@@ -44,9 +44,8 @@ def dense(values, name: str) -> np.ndarray:
         if not hasattr(values, "to_numpy"):
             library = type(values).__module__.partition(".")[0]
             raise ValueError(
-                f"{name}: a {type(values).__name__} of {library}; "
-                "hand over a pandas or polars data frame, or "
-                "an array"
+                f"{name}: a {type(values).__name__} of {library}; hand over a pandas or polars data "
+                "frame, or an array"
             )
         return values.to_numpy()
     try:
@@ -672,6 +671,28 @@ def sample_by_class(x, name: str, n_classes=None, first: int = 0) -> np.ndarray:
     return x
 
 
+def columns_by_class(posteriors, classes, name: str = "posteriors", other="the costs (or classes=)") -> tuple:
+    """Posteriors as an array with its columns in the order of `classes`, and the labels of its columns.
+
+    `classes` are labels or a cost matrix. A frame names its columns, unless they are just numbered while
+    the classes have other names.
+    """
+    if isinstance(classes, LabelledTable):
+        classes = classes.classes
+    elif classes is not None:
+        classes = tuple(label_list(classes, "classes"))
+    names = tuple(posteriors.columns) if hasattr(posteriors, "columns") else None
+    values = dense(posteriors, name)
+    if values.ndim == 0:
+        raise ValueError(f"{name}: a row of posteriors for each sample is needed, got {posteriors!r:.60}")
+    numbered = names == tuple(range(len(names or ())))
+    if names is None or (numbered and classes is not None and set(names) != set(classes)):
+        return values, classes
+    if classes is None:
+        return values, names
+    return values[:, order_of(names, classes, name, other, "columns")], classes
+
+
 def check_posteriors(posteriors, n_classes=None, *, log=False, first=0, name="posteriors") -> np.ndarray:
     "Posteriors as (N, K) floats; `ValueError` unless each row is a distribution. `first`: number of row 0."
     p = sample_by_class(posteriors, name, n_classes, first)
@@ -845,7 +866,7 @@ def short(value) -> str:
     return f"<array {array.shape}>"
 
 
-def readable(value: float) -> str:
+def four_digits(value: float) -> str:
     "Four digits, without an exponent as long as a sum of money is meant."
     text = f"{value + 0.0:.4g}"  # nothing is 0, not -0
     return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e12 else text
@@ -900,7 +921,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         frame = self.to_frame()
-        return frame.head(12).to_html(index=False, float_format=readable) + (
+        return frame.head(12).to_html(index=False, float_format=four_digits) + (
             f"{len(frame)} rows" if len(frame) > 12 else ""
         )
 

@@ -30,13 +30,12 @@ from cost_eval.core import (
     check_range,
     check_scores,
     check_weights,
+    columns_by_class,
     dense,
     encode,
     generator,
     label_array,
-    label_list,
     optional_import,
-    order_of,
     plain,
     result,
     sample_by_class,
@@ -45,28 +44,6 @@ from cost_eval.core import (
 from .costs import CostMatrix, ExampleCosts
 
 # %% ../nbs/04_decisions.ipynb #9c86b9d7
-def _columns(posteriors, classes, name: str = "posteriors") -> tuple:
-    """Posteriors as an array with its columns in the order of `classes`, and the labels of its columns.
-
-    `classes` are labels or a cost matrix. A frame names its columns, unless they are just numbered while
-    the classes have other names.
-    """
-    if isinstance(classes, LabelledTable):
-        classes = classes.classes
-    elif classes is not None:
-        classes = tuple(label_list(classes, "classes"))
-    names = tuple(posteriors.columns) if hasattr(posteriors, "columns") else None
-    values = dense(posteriors, name)
-    if values.ndim == 0:
-        raise ValueError(f"{name}: a row of posteriors for each sample is needed, got {posteriors!r:.60}")
-    numbered = names == tuple(range(len(names or ())))
-    if names is None or (numbered and classes is not None and set(names) != set(classes)):
-        return values, classes
-    if classes is None:
-        return values, names
-    return values[:, order_of(names, classes, name, "the costs (or classes=)", "columns")], classes
-
-
 def _framed(like, values: np.ndarray, names):
     "`values` as a frame with the rows of `like` and these columns if `like` is a frame."
     if hasattr(like, "columns") and hasattr(like, "index"):
@@ -163,7 +140,7 @@ def bayes_decisions(posteriors, costs, *, priors=None, train_priors=None, log=Fa
     """
     c, classes, decisions = _cost_table(costs)
     K, M = c.shape[-2:]
-    p, _ = _columns(posteriors, classes)
+    p, _ = columns_by_class(posteriors, classes)
     check_posteriors(p[:0], K, log=log)  # the shape
     if c.ndim == 3 and len(c) != len(p):
         raise ValueError(f"costs: {len(c)} samples, but posteriors has {len(p)} rows; one each is needed")
@@ -212,7 +189,7 @@ def shift_priors(posteriors, train_priors, priors):
     >>> shift_priors([[.5, .5]], [.5, .5], [.9, .1])
     array([[0.9, 0.1]])
     """
-    p, classes = _columns(posteriors, None)
+    p, classes = columns_by_class(posteriors, None)
     p = check_posteriors(p)
     p = p * _prior_ratio(p.shape[1], priors, train_priors, classes)
     total = p.sum(1, keepdims=True)
@@ -682,7 +659,7 @@ def cross_entropy(posteriors, y_true, *, classes=None, sample_weight=None, log=F
     >>> round(cross_entropy([[.5, .5], [.25, .75]], [0, 1]), 4)
     0.4904
     """
-    p, names = _columns(posteriors, classes)
+    p, names = columns_by_class(posteriors, classes)
     p = check_posteriors(p, log=log)
     weight = check_weights(sample_weight, len(p))
     if not len(p) or (weight is not None and not weight.any()):
@@ -881,7 +858,7 @@ class AffineCalibrator:
             As for `fit`.
         """
         (size,) = total(partial(_sum_sizes, classes=self.classes))
-        _, self.classes_ = _columns(np.empty((0, len(size))), self.classes, "log_posteriors")
+        _, self.classes_ = columns_by_class(np.empty((0, len(size))), self.classes, "log_posteriors")
         factor = _class_factors(size, priors, self.classes_)
         sums = partial(_sum_derivatives, factor=factor, classes=self.classes)
         self.alpha_, self.beta_ = _fit_affine(lambda theta: total(partial(sums, theta)), len(size))
@@ -912,7 +889,7 @@ class AffineCalibrator:
         """
         if not hasattr(self, "beta_"):
             raise ValueError("AffineCalibrator: not fitted; call fit(log_posteriors, y_true) first")
-        x, names = _columns(log_posteriors, self.classes_, "log_posteriors")
+        x, names = columns_by_class(log_posteriors, self.classes_, "log_posteriors")
         x = _finite_logs(x, len(self.beta_))
         z = log_softmax(self.alpha_ * x + self.beta_, axis=1)
         return _framed(log_posteriors, z if log else np.exp(z), names)
@@ -927,7 +904,7 @@ def _calibration_data(log_posteriors, y_true, sample_weight, priors, classes):
 
 def _calibration_block(log_posteriors, y_true, sample_weight, classes):
     "Checked (N, K) log-posteriors, class indices, weights, and the names of the classes."
-    x, names = _columns(log_posteriors, classes, "log_posteriors")
+    x, names = columns_by_class(log_posteriors, classes, "log_posteriors")
     x = _finite_logs(x)
     y = _class_codes(y_true, x.shape, names)
     w = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
@@ -1061,7 +1038,7 @@ def cross_calibrate(posteriors, y_true, *, folds=5, rng=None, log=False, classes
     >>> cross_calibrate(p, [0, 0, 1, 0, 1] * 4, folds=2, rng=0).shape
     (20, 2)
     """
-    x, names = _columns(posteriors, classes)
+    x, names = columns_by_class(posteriors, classes)
     x = check_posteriors(x, log=log)
     with np.errstate(divide="ignore"):
         x = _finite_logs(x if log else np.log(x))

@@ -816,7 +816,8 @@ def plot_metric_study(
     plot_correlation_map(_small_study(metric, weighted, float(skill), given), metric, ax=heat)
     heat.plot([], [], "s", ms=20, mfc="none", mec=COLORS[2], mew=2)
     heat.set(title=_study_title(metric))
-    study_ranks(given, STUDY_GRID[0], STUDY_GRID[0], metric, skill=skill, rng=0).plot(dots)
+    blank = np.zeros(len(given) + 1)
+    PredictionRanks(blank, blank).plot(dots)
     _move_cell(axes, given, metric, skill, prevalence, weight)
     return np.array([heat, dots])
 

@@ -33,18 +33,18 @@ from cost_eval.core import (
     check_priors,
     check_range,
     check_weights,
+    columns_by_class,
     count_cells,
-    dense,
     encode,
+    four_digits,
     generator,
     holm,
     is_missing,
     kinds,
     numbers,
     optional_import,
-    order_of,
-    readable,
     result,
+    seen_labels,
 )
 from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, ExampleCosts
@@ -187,8 +187,8 @@ def _coded(labels) -> tuple[np.ndarray, np.ndarray]:
     try:
         return np.unique(labels, return_inverse=True)
     except TypeError:
-        known = {label: i for i, label in enumerate(dict.fromkeys(labels.tolist()))}
-        return np.array(list(known), dtype=object), np.array([known[label] for label in labels.tolist()])
+        known = seen_labels(labels)
+        return np.array(known, dtype=object), encode(labels, known, "groups", "its labels")
 
 
 def _bills(costs, n: int, sample_weight) -> tuple[CostMatrix, np.ndarray | None]:
@@ -224,12 +224,7 @@ def _read_model(case: _Case, name: str, given) -> tuple[str, np.ndarray]:
     n, K = len(case.y), len(case.costs.classes)
     argument = f"models[{name!r}]"
     if hasattr(given, "columns"):
-        values, names = dense(given, argument), tuple(given.columns)
-        named = names != tuple(range(len(names))) or set(names) == set(case.costs.classes)
-        columns = (
-            order_of(names, case.costs.classes, argument, "the costs", "columns") if named else slice(None)
-        )
-        given = values[:, columns]
+        given, _ = columns_by_class(given, case.costs, argument, "the costs")
     array = np.asarray(given) if np.ndim(given) == 2 else check_1d(given, argument)
     if len(array) != n:
         raise ValueError(
@@ -1398,9 +1393,10 @@ def _summary(report: Report) -> list[str]:
     priors = ", ".join(f"{label} {100 * p:.3g} %" for label, p in zip(report.classes, report.priors))
     lines = [
         f"{report.n} samples; classes {priors}.",
-        f"{top['model']} is the cheapest: {readable(row['cost'])} per case ({level} interval "
-        f"{readable(row['low'])} to {readable(row['high'])}), {readable(row['per_1000'])} per 1,000 cases.",
-        f"{naive['model']} would cost {readable(naive['cost'])}; "
+        f"{top['model']} is the cheapest: {four_digits(row['cost'])} per case ({level} interval "
+        f"{four_digits(row['low'])} to {four_digits(row['high'])}), "
+        f"{four_digits(row['per_1000'])} per 1,000 cases.",
+        f"{naive['model']} would cost {four_digits(naive['cost'])}; "
         + (
             f"{top['model']} closes {100 * row['gap_closed']:.3g} % of the gap to an oracle."
             if np.isfinite(row["gap_closed"])
@@ -1430,8 +1426,8 @@ def _lead_words(report: Report, top: str, level: str) -> str:
     sure = "That is outside the noise" if low > 0 else "That is inside the noise"
     chance = best.iloc[0]["probability_best"]
     return (
-        f"It saves {readable(sign * pair['difference'])} per case against {second} ({level} interval "
-        f"{readable(low)} to {readable(high)}, p = {pair['p_value']:.2g}, "
+        f"It saves {four_digits(sign * pair['difference'])} per case against {second} ({level} interval "
+        f"{four_digits(low)} to {four_digits(high)}, p = {pair['p_value']:.2g}, "
         f"adjusted {pair['adjusted']:.2g}). {sure}; resampled, {top} is the cheapest in "
         f"{100 * chance:.0f} % of the replicates."
     )

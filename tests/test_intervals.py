@@ -494,7 +494,7 @@ def test_what_every_example_of_a_class_costs_is_no_noise(name, normalized):
     plain, moved = (bs.interval(counts, c, **options) for c in (costs, costs + TOLL))
     toll = priors @ TOLL[:, 0]
     if normalized:
-        moved, toll = bs.interval(counts, costs + TOLL, normalized=True, **options), toll
+        moved = bs.interval(counts, costs + TOLL, normalized=True, **options)
         naive = (priors @ (costs + TOLL)).min()
         assert ends(moved) == pytest.approx((np.array(ends(plain)) + toll) / naive, rel=1e-5)
     else:

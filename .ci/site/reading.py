@@ -92,7 +92,9 @@ def one_line(cells):
             words = f"{before}; {summary}"
             checks = sum(map(int, re.findall(r"checked: (\d+) assertion", words)))
             rest = [word for word in dict.fromkeys(words.split("; ")) if not word.startswith("checked: ")]
-            joined = "; ".join([*rest, *["checked: " + plural(checks, "assertion")] * bool(checks)])
+            if checks:
+                rest.append("checked: " + plural(checks, "assertion"))
+            joined = "; ".join(rest)
             code = f"{split_options(source(out[-1]))[1]}\n\n{split_options(source(cell))[1]}"
             out[-1], summary = fold({**out[-1], "source": code}, joined), joined
         elif not is_blank(cell) or not before:
@@ -347,7 +349,8 @@ def reference(project, entries):
         module, names = entries.get(f"{stem}.ipynb", (None, ()))
         if names:
             rows = [f"| [`{name}`]({stem}.ipynb#{slug(name)}) | {text.replace('|', chr(92) + '|')} |" for name, text in names]
-            parts.append("\n".join([f"## {module.partition('.')[2].replace('__', chr(92) + '_' + chr(92) + '_')}\n", "::: {.stack}\n\n| name | what it is |", "| --- | --- |", *rows, "\n:::\n"]))
+            title = module.partition(".")[2].replace("__", r"\_\_")
+            parts.append("\n".join([f"## {title}\n", "::: {.stack}\n\n| name | what it is |", "| --- | --- |", *rows, "\n:::\n"]))
     return "\n".join(parts)
 
 

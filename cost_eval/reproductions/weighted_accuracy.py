@@ -740,7 +740,10 @@ _R, _C = np.meshgrid(STUDY_GRID, STUDY_GRID, indexing="ij")  # prevalence, weigh
 _DIAGONAL = np.isclose(_R + _C, 1)
 _ABOVE, _BELOW = ~_DIAGONAL & (_R + _C > 1), ~_DIAGONAL & (_R + _C < 1)
 _MINORITY = (_R < 0.5) & _ABOVE | (_R > 0.5) & _BELOW  # the smaller class is the larger part of the bill
-_SYMMETRIC = "accuracy MCC kappa G-mean ROC-AUC CBA IAM P4 WCA WRA ACD H WA EWA".split() + ["H informed"]
+_SYMMETRIC = (
+    *("accuracy", "MCC", "kappa", "G-mean", "ROC-AUC", "CBA", "IAM", "P4", "WCA", "WRA", "ACD"),
+    *("H", "H informed", "WA", "EWA"),
+)
 
 
 def _maps(table, values="mean", std="std") -> dict:
