@@ -87,6 +87,28 @@ from cost_eval.decisions import (
     stratified_folds,
     threshold_costs,
 )
+from cost_eval.samples import (
+    Columns,
+    Decisions,
+    Look,
+    Posteriors,
+    Samples,
+    Scores,
+    guess_columns,
+    look_at,
+    read_samples,
+)
+from cost_eval.policies import (
+    RULES,
+    CrossFit,
+    FittedRule,
+    IsotonicCalibrator,
+    Policy,
+    canonical_order,
+    cross_fit,
+    decide,
+    fit_rule,
+)
 from cost_eval.expected_cost import (
     decision_intervals,
     equal_error_rate,
@@ -123,15 +145,15 @@ from cost_eval.bootstrap import (
     metric_interval,
 )
 from cost_eval.comparisons import (
+    BestOf,
     MarginTest,
     ProbabilityBest,
     SimultaneousDifferences,
+    best_of,
     equivalence_test,
-    explore_power,
+    explore_luck,
     non_inferiority_test,
-    paired_power,
     probability_best,
-    required_sample_size,
     simultaneous_differences,
     uncertain_cost_difference,
     uncertain_cost_interval,
@@ -207,6 +229,7 @@ from cost_eval.outperformance import (
     outperformance_value,
     plot_unit_square,
 )
+from .planning import explore_power, paired_power, required_pairs, required_sample_size
 from cost_eval.curves import (
     CURVES,
     PerformanceCurve,

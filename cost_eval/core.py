@@ -438,8 +438,12 @@ class LabelledTable:
 # %% ../nbs/00_core.ipynb #d8d8b8e2
 def axis_kind(name) -> str:
     "What an axis called `name` holds: 'class', 'decision' or ''."
-    words = {"decision": ("decision", "decided", "predict"), "class": ("class", "true", "truth", "actual")}
-    found = (kind for kind, some in words.items() if any(word in str(name).lower() for word in some))
+    words = {
+        "decision": ("decision", "decided", "pred", "y_hat", "yhat"),
+        "class": ("class", "true", "truth", "actual", "outcome", "label", "target"),
+    }
+    name = "truth" if str(name).lower() == "y" else str(name).lower()
+    found = (kind for kind, some in words.items() if any(word in name for word in some))
     return next(found, "")
 
 

@@ -9,8 +9,11 @@ __all__ = ['cost_score_from_precision', 'cost_score_from_rates', 'isocost_precis
 
 # %% ../nbs/30_cost_score.ipynb #ec417f3a
 import numpy as np
-from scipy.special import ndtr
+from scipy.optimize import elementwise
+from scipy.special import expit, ndtr
+from scipy.stats import norm
 
+from .bootstrap import METHODS
 from .confusion import BinaryCounts, threshold_counts
 from cost_eval.core import (
     Result,
@@ -19,21 +22,22 @@ from cost_eval.core import (
     check_choice,
     check_confidence,
     check_counts,
-    check_integer,
     check_range,
     check_scores,
     check_weights,
-    generator,
     labelled,
     numbers,
     optional_import,
     order_of,
+    percent,
     plain,
     ratio,
     result,
+    short,
     table_html,
 )
 from .decisions import best_threshold
+from .mean_law import share_above, upper_level
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
 
 # %% ../nbs/30_cost_score.ipynb #dd1d4b3a
@@ -357,15 +361,19 @@ class Saving(Result):
     saving : ndarray
         1 - C_b / C_a on the data: 0 where both are equal, -inf where only C_a is 0
     low : ndarray
-        lower end of the percentile bootstrap interval
+        lower end of the interval; -inf where the data do not bound C_b / C_a
     high : ndarray
-        upper end
+        upper end, at most 1
     cost_scores : ndarray
         (2, ...): C_a and C_b
-    distribution : ndarray
-        (n_resamples, ...) savings of the resamples, sorted
+    p_value : ndarray
+        two-sided, of equal costs: below 1 - confidence where the interval leaves out 0
     confidence : float
         nominal coverage of the interval
+    guarantee : str
+        what is known of the coverage: proved, conjectured, measured or none
+    notes : tuple of str
+        for one cost ratio: what was not seen and is taken as possible
     """
 
     cost_ratio: np.ndarray
@@ -373,13 +381,22 @@ class Saving(Result):
     low: np.ndarray
     high: np.ndarray
     cost_scores: np.ndarray
-    distribution: np.ndarray
+    p_value: np.ndarray
     confidence: float
+    guarantee: str = ""
+    notes: tuple = ()
+
+    def __repr__(self):
+        level = percent(self.confidence)
+        if np.ndim(self.saving):
+            return f"Saving({np.size(self.saving)} cost ratios, {level})"
+        return f"Saving({short(self.saving)}, {short(self.low)} to {short(self.high)}, {level})"
 
     def plot(self, ax=None):
         "Saving in percent over the cost ratio, with the interval as a band (or a bar); returns the Axes."
         ax = ensure_axes(ax)
         ratio, saving, low, high = (np.ravel(v) for v in (self.cost_ratio, self.saving, self.low, self.high))
+        low = np.maximum(low, -1e6)  # an end at -inf leaves the picture
         order = np.argsort(ratio)
         ratio, saving, low, high = ratio[order], 100 * saving[order], 100 * low[order], 100 * high[order]
         if len(ratio) == 1:
@@ -399,63 +416,175 @@ def _share_saved(before, after) -> np.ndarray:
         saved = 1 - after / before
     return np.where(after == before, 0.0, saved)
 
-
-def _case_kinds(codes, n_codes, weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    "Kinds of cases, which have one code and one weight: how many there are, their code, their weight."
-    distinct, group = (np.ones(1), 0) if weight is None else np.unique(weight, return_inverse=True)
-    if len(distinct) > 1000:
-        message = "round the weights to fewer distinct values"
-        raise ValueError(
-            f"sample_weight: {len(distinct)} distinct values make too many kinds of cases; {message}"
-        )
-    count = np.bincount(codes + n_codes * group, minlength=n_codes * len(distinct))
-    kind = np.flatnonzero(count)
-    return count[kind], kind % n_codes, distinct[kind // n_codes]
-
-
-def _draws(count, positive, n_resamples, by_class, rng):
-    "Blocks of resampled counts of the kinds: of all cases, or of each class by itself."
-    rng = generator(rng)
-    groups = [positive, ~positive] if by_class else [np.ones(len(count), bool)]
-    for block in blocks(n_resamples, 16 * len(count)):
-        draw = np.zeros((block.stop - block.start, len(count)))
-        for group in groups:
-            n = count[group].sum()
-            draw[:, group] = rng.multinomial(n, count[group] / n, size=len(draw))
-        yield draw
-
 # %% ../nbs/30_cost_score.ipynb #6cfecea9
-def _error_terms(n, positive, flagged, weight, prevalence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """False alarms and misses under each rule (R, J), from resampled counts n (R, G) of kinds flagged (G, J),
-    and the total weight of the positives; false alarms are weighted to the prevalence.
+_POSITIVE = np.arange(8) >= 4  # the kinds of cases: class, decision a, decision b
+_FLAGGED = np.array([np.arange(8) // 2 % 2, np.arange(8) % 2]) == 1
+_ONE_SAMPLE, _BY_CLASS = (64, 4), (6, 1)  # more weights are gathered in bins, so many for each factor e
+
+
+def _case_costs(r_c) -> np.ndarray:
+    "What a case of each kind costs under a and b, (2, R, 8), the costlier error being 1."
+    scale = 1 / np.maximum(r_c, 1)[:, None]
+    alarm, miss = _FLAGGED[:, None] & ~_POSITIVE, ~_FLAGGED[:, None] & _POSITIVE
+    return np.where(alarm, scale, 0) + np.where(miss, r_c[:, None] * scale, 0)
+
+
+def _weight_bins(weight, exact, fine) -> tuple[np.ndarray, np.ndarray]:
+    "The bin of each weight (N,), and the mean weight of each bin: one a weight, if there are few."
+    value, place = np.unique(weight, return_inverse=True)
+    if len(value) > exact:
+        level = np.maximum(np.rint(fine * np.log(weight / weight.max())), -10 * fine)
+        place = np.unique(level, return_inverse=True)[1]
+        value = np.bincount(place.ravel(), weight) / np.bincount(place.ravel())
+    return place.ravel(), value
+
+
+def _units(codes, n_codes, weight, kinds, few) -> tuple[np.ndarray, np.ndarray]:
+    """How many units there are and what they weigh, (R, 8, C), of cases with codes and weights (N,), and the
+    kind (R, n_codes) of each code. Units of a bin are two with their number, mean, variance, third moment.
     """
-    w = weight[:, None]
-    alarms, misses = n @ (w * (flagged & ~positive[:, None])), n @ (w * (~flagged & positive[:, None]))
-    positives, negatives = n @ (weight * positive), n @ (weight * ~positive)
-    if prevalence is not None:
-        alarms = alarms * ((1 - prevalence) / prevalence * positives / negatives)[:, None]
-    return alarms, misses, positives
+    place, value = _weight_bins(weight, *few)
+    away, size = weight / value[place] - 1, n_codes * len(value)
+    sums = [np.bincount(codes * len(value) + place, away**k, size) for k in range(4)]
+    sums = np.reshape(sums, (4, n_codes, len(value)))
+    found = np.zeros((4, len(kinds), 8, len(value)))
+    for block in blocks(len(kinds), 64 * n_codes):
+        one_hot = (kinds[block, :, None] == np.arange(8)).astype(float)
+        found[:, block] = np.einsum("kcb,rcj->krjb", sums, one_hot)
+    n, *moments = found
+    mean, second, third = (ratio(part, n, undefined=0.0) for part in moments)
+    spread = np.sqrt(np.maximum(second - mean**2, 0))
+    half = ratio(third - 3 * mean * second + 2 * mean**3, 2 * spread**3, undefined=0.0)
+    root = np.sqrt(1 + half**2)
+    share = np.where(spread > 0, (1 + half / root) / 2, 1.0)
+    weights = [1 + mean + spread * (half - root), 1 + mean + spread * (half + root)]
+    if not spread.any():
+        return n, weights[0] * value
+    return np.concatenate([n * share, n * (1 - share)], -1), np.concatenate(weights, -1) * np.tile(value, 2)
 
 
-def _saving(y, kinds, flagged, rules, r_c, *, prevalence, confidence, n_resamples, rng) -> Saving:
-    "Savings of rule b against rule a (columns of `flagged`, shaped like the ratios) with their interval."
-    count, positive, weight = kinds
-    terms = [_error_terms(count[None].astype(float), positive, flagged, weight, prevalence)]
-    draws = _draws(count, positive, n_resamples, prevalence is not None, rng)
-    terms += [_error_terms(n, positive, flagged, weight, prevalence) for n in draws]
-    cost_a, cost_b = (
-        np.concatenate([alarms[:, rule] + r_c * misses[:, rule] for alarms, misses, _ in terms])
-        for rule in rules
+def _with_possible(n, w, heaviest) -> tuple[np.ndarray, np.ndarray]:
+    "One more unit of each kind that can occur, as heavy as the heaviest; weights at most 1."
+    heavy = np.broadcast_to(heaviest, (*n.shape[:2], 1))
+    w = np.minimum(w, heavy)
+    if (w.max(-1, keepdims=True) < heavy).any():
+        n, w = np.concatenate([n, 0 * heavy], -1), np.concatenate([w, heavy], -1)
+    return n, w / np.max(heaviest)
+
+
+def _ends(upper_ratio, chance_above, n, top, bottom, *mass) -> tuple:
+    "Ends of 1 - top / bottom, (R,) each, and the p-value of their being equal."
+    with np.errstate(divide="ignore"):
+        low, high = 1 - upper_ratio(n, top, bottom, *mass), 1 - 1 / upper_ratio(n, bottom, top, *mass)
+    either = chance_above(n, top - bottom, *mass), chance_above(n, bottom - top, *mass)
+    return low, high, np.minimum(2 * np.minimum(*either), 1.0)
+
+
+def _pooled_ends(n, w, costs, tail) -> tuple:
+    "Ends and p-value where all cases are one sample."
+    n, after, before = (
+        part.reshape(len(n), 1, -1) for part in (n, costs[1][..., None] * w, costs[0][..., None] * w)
     )
-    saved = _share_saved(cost_a, cost_b)
-    each = np.sort(saved[1:], axis=0)
-    ends = [0.5 - confidence / 2, 0.5 + confidence / 2]
-    low, high = np.quantile(each, ends, axis=0, method="inverted_cdf")  # no mean of a number and -inf
-    scores = np.stack([cost_a[0], cost_b[0]]) / terms[0][2][0]
-    return Saving(*map(plain, (r_c, saved[0], low, high)), scores, each, confidence)
+
+    def upper_ratio(n, top, bottom):
+        return upper_level(n, top, bottom, np.full(len(n), tail))
+
+    def chance_above(n, z):
+        return share_above(n, z, np.ones(z.shape), np.zeros(len(n)))
+
+    return _ends(upper_ratio, chance_above, n, after, before)
+
+
+def _by_class_ends(n, w, costs, shares, tail) -> tuple:
+    "The same where each class is a sample of its own, (R, 2, C) units each, weighted by its share."
+    w_share = w * np.repeat(shares, 4)[:, None]
+    parts = n, costs[1][..., None] * w_share, costs[0][..., None] * w_share, w
+
+    def chance_above(n, z, mass):
+        return share_above(n, z, mass, np.zeros(len(n)))
+
+    def upper_ratio(*parts):
+        return _upper_ratio(chance_above, tail, *parts)
+
+    return _ends(upper_ratio, chance_above, *(part.reshape(len(n), 2, -1) for part in parts))
+
+
+def _upper_ratio(chance_above, tail, n, top, bottom, mass) -> np.ndarray:
+    """Upper ends (R,) of the ratio of two sums of means over strata: the ratio x at which a positive sum of
+    means of top - x bottom has the chance `tail`; infinite where bottom was never seen.
+    """
+    found = np.full(len(n), np.inf)
+    rows = np.flatnonzero((n * bottom).sum((-2, -1)) > 0)
+    more = n + (np.arange(n.shape[-1]) == top.argmax(-1)[..., None])
+    total = (more * mass).sum(-1, keepdims=True)
+    above, below = ((more * part / total).sum((-2, -1)) for part in (top, bottom))
+    z = top / above[:, None, None] - bottom / np.where(below > 0, below, 1)[:, None, None]
+    spread = np.sqrt(
+        (more * (z - (more * z).sum(-1, keepdims=True) / total * mass) ** 2 / total**2).sum((-2, -1))
+    )
+
+    def excess(x, row):
+        row = np.asarray(row, int)
+        at = expit(x)[:, None, None]
+        chance = chance_above(n[row], (1 - at) * top[row] - at * bottom[row], mass[row])
+        return norm.isf(np.clip(chance, 1e-300, 1 - 1e-15)) - norm.isf(tail)
+
+    start = np.log(above[rows] / below[rows])
+    reach = start + norm.isf(tail) * np.maximum(spread[rows], 1e-3) * np.array([[0.5], [1.5]])
+    bracket = elementwise.bracket_root(excess, *reach, args=(rows,)).bracket
+    found[rows] = np.exp(elementwise.find_root(excess, bracket, args=(rows,), tolerances={"xatol": 1e-11}).x)
+    return found
+
+# %% ../nbs/30_cost_score.ipynb #c5av1ng5
+def _saving(cases, kinds, r_c, *, prevalence, confidence, weighted) -> Saving:
+    "Savings from cases (codes, how many codes there are, weights) and the kind (R, codes) of each code."
+    ratios, costs = r_c.ravel(), _case_costs(r_c.ravel())
+    few = _ONE_SAMPLE if prevalence is None else _BY_CLASS
+    n, w = _units(*cases, np.broadcast_to(kinds, (r_c.size, kinds.shape[1])), few)
+    of_class = [cases[2][kinds[0, cases[0]] // 4 == k] for k in (0, 1)]
+    heaviest = [weights.max(initial=0) for weights in of_class]
+    total, tail = (n * w).sum(-1), (1 - confidence) / 2
+    if prevalence is None:
+        kind, positives = "weights" if weighted else "examples", of_class[1].sum()
+        ends = _pooled_ends(*_with_possible(n, w, max(heaviest)), costs, tail)
+    else:
+        kind, positives, shares = "strata", prevalence, np.array([1 - prevalence, prevalence])
+        units = _with_possible(n, w, np.repeat(heaviest, 4)[:, None])
+        ends = _by_class_ends(*units, costs, shares, tail)
+        total = total * np.repeat(shares / [weights.sum() for weights in of_class], 4)
+    scores = (costs * total).sum(-1) * np.maximum(ratios, 1) / positives
+    notes = _not_seen(n.sum(-1)[0], ratios[0], prevalence) if r_c.size == 1 else ()
+    fields = (r_c, *(part.reshape(r_c.shape) for part in (_share_saved(*scores), *ends[:2])))
+    facts = (
+        plain(ends[2].reshape(r_c.shape)),
+        confidence,
+        METHODS["clopper_pearson"].guarantee_for(kind),
+        notes,
+    )
+    return Saving(*map(plain, fields), scores.reshape(2, *r_c.shape), *facts)
+
+
+_KIND_WORDS = {
+    6: "positive that a finds and b misses",
+    1: "negative that b flags and a does not",
+    5: "positive that b finds and a misses",
+    2: "negative that a flags and b does not",
+}
+
+
+def _not_seen(n, ratio, prevalence) -> tuple:
+    "Sentences on the costliest disagreements each way where none was seen among the cases n (8,)."
+    costlier = 0 if ratio > 1 else 1
+    found = []
+    for end, pair in (("lower", (6, 1)), ("upper", (5, 2))):
+        for kind in pair if prevalence is not None else pair[costlier : costlier + 1]:
+            if n[kind] == 0:
+                seen = f"No {_KIND_WORDS[kind]} was seen among {round(n.sum()):,} cases"
+                found.append(f"{seen}; the {end} end takes one as possible.")
+    return tuple(found)
 
 # %% ../nbs/30_cost_score.ipynb #e3c68caf
-def _check_saving(y_true, cost_ratio, prevalence, confidence, n_resamples, sample_weight):
+def _check_saving(y_true, cost_ratio, prevalence, confidence, sample_weight):
     "Checked labels, weights, ratios, and the options of the interval."
     y = check_binary(y_true)
     weight = check_weights(sample_weight, len(y))
@@ -464,11 +593,7 @@ def _check_saving(y_true, cost_ratio, prevalence, confidence, n_resamples, sampl
     if prevalence is not None:
         _check_both_classes(y, weight)
         prevalence = check_range(prevalence, "prevalence", 0, 1, shape=())
-    options = {
-        "prevalence": prevalence,
-        "confidence": check_confidence(confidence),
-        "n_resamples": check_integer(n_resamples, "n_resamples", 100, hint="fewer make no interval"),
-    }
+    options = {"prevalence": prevalence, "confidence": check_confidence(confidence)}
     return y, weight, _check_ratio(cost_ratio), options
 
 
@@ -480,11 +605,9 @@ def paired_saving(
     *,
     prevalence: float | None = None,
     confidence: float = 0.95,
-    n_resamples: int = 10_000,
     sample_weight=None,
-    rng=None,
 ) -> Saving:
-    """What decisions b save against decisions a on the same cases, with a percentile bootstrap interval.
+    """What decisions b save against decisions a on the same cases, with an interval.
 
     Parameters
     ----------
@@ -497,40 +620,46 @@ def paired_saving(
     cost_ratio : array_like
         C_FN / C_FP > 0, any shape
     prevalence : float, optional
-        share of positives in the deployment, then each class is resampled by itself; default: the data's own
+        share of positives in the deployment, then each class is a sample of its own; default: the data's own
     confidence : float, default 0.95
         nominal coverage
-    n_resamples : int, default 10000
-        at least 100
     sample_weight : array_like, optional
-        (N,), at most 1,000 distinct values; a weight belongs to its case and is resampled with it
-    rng : Generator or int, optional
-        source of the resamples
+        (N,) weights of the cases; many distinct ones are gathered in bins, with their first three moments
 
     Returns
     -------
     Saving
-        saving, low, high, cost_scores, distribution
+        saving, low, high, cost_scores, p_value, guarantee, notes
 
     Raises
     ------
     ValueError
         for labels without a positive, lengths that differ, ratios that are not positive, bad options
 
+    Notes
+    -----
+    The saving is the level m at which the mean of C_a - C_b - m C_a is 0; its interval holds the levels at
+    which `cost_eval.bootstrap.difference`'s test does not reject that: one more case in the worst place,
+    where
+    disagreements that were not seen are possible. So it leaves out 0 where `difference` rejects equal costs.
+
     Examples
     --------
-    >>> saved = paired_saving([1, 1, 0, 0, 0, 1], [1, 0, 0, 0, 1, 1], [1, 1, 1, 0, 1, 1], 10, rng=0)
+    >>> saved = paired_saving([1, 1, 0, 0, 0, 1], [1, 0, 0, 0, 1, 1], [1, 1, 1, 0, 1, 1], 10)
     >>> round(saved.saving, 3)
     0.818
     """
-    y, weight, r_c, options = _check_saving(
-        y_true, cost_ratio, prevalence, confidence, n_resamples, sample_weight
-    )
+    y, weight, r_c, options = _check_saving(y_true, cost_ratio, prevalence, confidence, sample_weight)
     a, b = check_binary(decisions_a, "decisions_a", len(y)), check_binary(decisions_b, "decisions_b", len(y))
-    count, code, w = _case_kinds(4 * y + 2 * a + b, 8, weight)
-    flagged = np.column_stack([code // 2 % 2, code % 2]) == 1
-    rules = [np.full(r_c.shape, rule) for rule in (0, 1)]
-    return _saving(y, (count, code >= 4, w), flagged, rules, r_c, rng=rng, **options)
+    cases = _seen_cases(4 * y + 2 * a + b, 8, weight)
+    return _saving(cases, np.arange(8)[None], r_c, weighted=weight is not None, **options)
+
+
+def _seen_cases(codes, n_codes, weight) -> tuple:
+    "Codes, how many codes there are, weights; without the cases of weight 0."
+    if weight is None:
+        return codes, n_codes, np.ones(len(codes))
+    return codes[weight > 0], n_codes, weight[weight > 0]
 
 
 def held_out_saving(
@@ -542,13 +671,11 @@ def held_out_saving(
     *,
     prevalence: float | None = None,
     confidence: float = 0.95,
-    n_resamples: int = 10_000,
     sample_weight=None,
-    rng=None,
 ) -> Saving:
     """What threshold b saves against threshold a on data that had no part in choosing them.
 
-    Positive is score >= threshold. One draw of the resamples serves all ratios.
+    Positive is score >= threshold. The thresholds are held fixed. Where both are equal the saving is 0.
 
     Parameters
     ----------
@@ -563,20 +690,16 @@ def held_out_saving(
     cost_ratio : array_like
         C_FN / C_FP > 0, any shape
     prevalence : float, optional
-        share of positives in the deployment, then each class is resampled by itself; default: the data's own
+        share of positives in the deployment, then each class is a sample of its own; default: the data's own
     confidence : float, default 0.95
         nominal coverage
-    n_resamples : int, default 10000
-        at least 100
     sample_weight : array_like, optional
-        (N,), at most 1,000 distinct values
-    rng : Generator or int, optional
-        source of the resamples
+        (N,) weights of the cases
 
     Returns
     -------
     Saving
-        saving, low, high, cost_scores, distribution
+        saving, low, high, cost_scores, p_value, guarantee, notes
 
     Raises
     ------
@@ -585,13 +708,11 @@ def held_out_saving(
 
     Examples
     --------
-    >>> saved = held_out_saving([1, 1, 0, 0], [0.9, 0.4, 0.6, 0.1], 0.5, 0.3, 10, rng=0)
+    >>> saved = held_out_saving([1, 1, 0, 0], [0.9, 0.4, 0.6, 0.1], 0.5, 0.3, 10)
     >>> round(saved.saving, 3)
     0.909
     """
-    y, weight, r_c, options = _check_saving(
-        y_true, cost_ratio, prevalence, confidence, n_resamples, sample_weight
-    )
+    y, weight, r_c, options = _check_saving(y_true, cost_ratio, prevalence, confidence, sample_weight)
     s = check_scores(scores, len(y))
     chosen = [
         _check_thresholds(t, name, r_c)
@@ -599,11 +720,23 @@ def held_out_saving(
     ]
     distinct, rule = np.unique(np.stack(chosen), return_inverse=True)
     reached = np.searchsorted(distinct, s, side="right")  # how many of the thresholds a score reaches
-    n_codes = 2 * (len(distinct) + 1)
-    count, code, w = _case_kinds(2 * reached + y, n_codes, weight)
-    flagged = code[:, None] // 2 > np.arange(len(distinct))
-    rules = rule.reshape(np.stack(chosen).shape)
-    return _saving(y, (count, code % 2 == 1, w), flagged, rules, r_c, rng=rng, **options)
+    cases = _seen_cases(2 * reached + y, 2 * (len(distinct) + 1), weight)
+    code, rules = np.arange(cases[1]), rule.reshape(2, -1, 1)
+    flags_a, flags_b = code // 2 > rules
+    found = _saving(
+        cases, 4 * (code % 2) + 2 * flags_a + flags_b, r_c, weighted=weight is not None, **options
+    )
+    return _same_rule(found, chosen[0] == chosen[1])
+
+
+def _same_rule(found, same) -> Saving:
+    "The saving, which is 0 for certain where both thresholds are the same."
+    if not same.any():
+        return found
+    low, high = (plain(np.where(same, 0.0, end)) for end in (found.low, found.high))
+    notes = () if same.all() else found.notes
+    facts = found.cost_scores, found.p_value, found.confidence, found.guarantee, notes
+    return Saving(found.cost_ratio, found.saving, low, high, *facts)
 
 
 def _check_thresholds(threshold, name, r_c) -> np.ndarray:

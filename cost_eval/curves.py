@@ -648,6 +648,10 @@ def outperformance_curve_interval(
 ) -> OutperformanceInterval:
     """Interval for the score of an area, or of a point of a curve: percentile bootstrap within each class.
 
+    It has no guarantee (`guarantee` is "none"): a point of a curve has no fixed threshold and an area no
+    threshold at all, so neither is a mean over a sample, and resamples know only what was seen. Where a curve
+    is nearly perfect it is too short.
+
     Parameters
     ----------
     curve : {"roc", "pr", "lift", "gain"}
@@ -695,7 +699,10 @@ def outperformance_curve_interval(
         parts.append(score(fpr, _redraw(found.recall, positives, size, rng)))
     low, high = np.quantile(np.concatenate(parts), [(1 - confidence) / 2, (1 + confidence) / 2])
     observed = np.ravel(score(found.fpr[:, None], found.recall[:, None]))[0]
-    return OutperformanceInterval(float(observed), float(low), float(high), confidence)
+    return OutperformanceInterval(float(observed), float(low), float(high), confidence, "none", _PERCENTILES)
+
+
+_PERCENTILES = ("No guarantee: percentiles of resamples know only what was seen.",)
 
 
 def _redraw(rates, size, n, rng):
@@ -860,7 +867,7 @@ def plot_monitoring(counts, metrics=("f_beta", "informedness"), *, labels=None, 
         ax.plot(periods, y, "o-", color=COLORS[0], markersize=4)
         ax.set(title=title, ylim=(0, 1 if ax is axes[1] else None))
     for k, name in enumerate(metrics):
-        found = outperformance_interval(name, counts, rng=0)
+        found = outperformance_interval(name, counts)
         ends = [found.score - found.low, found.high - found.score]
         look = dict(
             fmt="osD^v"[k % 5], color=COLORS[2 * k % 10], markersize=4, linewidth=1.2, linestyle="none"

@@ -34,6 +34,7 @@ from cost_eval.core import (
     dense,
     encode,
     generator,
+    is_missing,
     label_array,
     optional_import,
     plain,
@@ -962,17 +963,20 @@ def _warn_of_separation():
     )
 
 # %% ../nbs/04_decisions.ipynb #465a8ee7
-def stratified_folds(y_true, folds=5, *, rng=None) -> np.ndarray:
+def stratified_folds(y_true, folds=5, *, clusters=None, rng=None) -> np.ndarray:
     """Random folds of equal size that hold equal shares of each class.
 
-    The sizes, of the folds and of each class in them, differ by at most 1.
+    The sizes, of the folds and of each class in them, differ by at most 1. With clusters that holds for
+    their numbers, and about for samples: whole clusters are dealt out, those with the rarest class first.
 
     Parameters
     ----------
     y_true : array_like
         (N,) labels
     folds : int, default 5
-        how many, from 2 to N
+        how many, from 2 to N, or to the number of clusters
+    clusters : array_like, optional
+        (N,) labels of samples that belong together: those of one cluster are in one fold
     rng : optional
         seed or `numpy.random.Generator` for the shuffle
 
@@ -994,6 +998,8 @@ def stratified_folds(y_true, folds=5, *, rng=None) -> np.ndarray:
     """
     y = check_1d(y_true, "y_true")
     y = encode(y, seen_labels(y), "y_true", "the labels", seen=True)
+    if clusters is not None:
+        return _cluster_folds(y.astype(np.intp), _numbered(clusters, len(y)), folds, generator(rng))
     folds = check_integer(
         folds, "folds", 2, len(y), hint=f"at most one per sample, of which there are {len(y)}"
     )
@@ -1003,8 +1009,35 @@ def stratified_folds(y_true, folds=5, *, rng=None) -> np.ndarray:
     fold[by_class] = np.arange(len(y)) % folds  # deal them out, class by class
     return fold
 
+
+def _numbered(clusters, n: int) -> np.ndarray:
+    "(N,) labels of clusters as numbers, in order of appearance."
+    labels = check_1d(clusters, "clusters", n).tolist()
+    position = {}
+    code = np.fromiter((position.setdefault(v, len(position)) for v in labels), np.intp, n)
+    if any(is_missing(label) for label in position):
+        raise ValueError("clusters: missing values; give these samples a label of their own")
+    return code
+
+
+def _cluster_folds(y: np.ndarray, cluster: np.ndarray, folds, rng) -> np.ndarray:
+    "Folds of whole clusters: those with the rarest class are dealt out first, the large before the small."
+    size = np.bincount(cluster)
+    G, K = len(size), y.max() + 1
+    folds = check_integer(folds, "folds", 2, G, hint=f"at most one per cluster, of which there are {G}")
+    holds = np.bincount(cluster * K + y, minlength=G * K).reshape(G, K) > 0
+    rarity = np.argsort(np.argsort(holds.sum(0), kind="stable"))  # of each class, 0 the rarest
+    rarest = np.where(holds, rarity, K).min(1)
+    shuffled = rng.permutation(G)
+    order = np.lexsort((-np.floor(np.log2(size))[shuffled], rarest[shuffled]))
+    fold = np.empty(G, np.intp)
+    fold[shuffled[order]] = np.arange(G) % folds
+    return fold[cluster]
+
 # %% ../nbs/04_decisions.ipynb #dbb72857
-def cross_calibrate(posteriors, y_true, *, folds=5, rng=None, log=False, classes=None):
+def cross_calibrate(
+    posteriors, y_true, *, folds=5, clusters=None, sample_weight=None, rng=None, log=False, classes=None
+):
     """Each sample's posteriors calibrated (`AffineCalibrator`) on the other folds: Ferrer (2025), appendix C.
 
     Parameters
@@ -1015,6 +1048,10 @@ def cross_calibrate(posteriors, y_true, *, folds=5, rng=None, log=False, classes
         (N,) true classes: 0..K-1, or labels if `classes` or the columns of a frame name them
     folds : int or array_like, default 5
         how many stratified folds, or an (N,) array with the fold of each sample
+    clusters : array_like, optional
+        (N,) labels of samples that belong together (one patient, one customer): never in two folds
+    sample_weight : array_like, optional
+        (N,) finite, non-negative weights in the fits
     rng : optional
         seed or `numpy.random.Generator` for the folds
     log : bool, default False
@@ -1030,7 +1067,8 @@ def cross_calibrate(posteriors, y_true, *, folds=5, rng=None, log=False, classes
     Raises
     ------
     ValueError
-        For posteriors that are no distributions or exactly 0, and folds that leave out a class.
+        For posteriors that are no distributions or exactly 0, and folds that leave out a class or part a
+        cluster.
 
     Examples
     --------
@@ -1043,15 +1081,31 @@ def cross_calibrate(posteriors, y_true, *, folds=5, rng=None, log=False, classes
     with np.errstate(divide="ignore"):
         x = _finite_logs(x if log else np.log(x))
     y = _class_codes(y_true, x.shape, names)
-    fold = stratified_folds(y, folds, rng=rng) if np.ndim(folds) == 0 else check_1d(folds, "folds", len(y))
+    fold = _fold_of_each(y, folds, clusters, rng)
+    weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
     ids = np.unique(fold)
     if len(ids) < 2:
         raise ValueError(f"folds: at least 2 different ones are needed, got {ids.tolist()} for all samples")
     out = np.empty_like(x)
     for i in ids:
         test = fold == i
-        out[test] = AffineCalibrator().fit(x[~test], y[~test]).transform(x[test], log=log)
+        out[test] = AffineCalibrator().fit(x[~test], y[~test], weight[~test]).transform(x[test], log=log)
     return _framed(posteriors, out, names)
+
+
+def _fold_of_each(y: np.ndarray, folds, clusters, rng) -> np.ndarray:
+    "(N,) folds, drawn or as given; `ValueError` if they part a cluster."
+    if np.ndim(folds) == 0:
+        return stratified_folds(y, folds, clusters=clusters, rng=rng)
+    fold = check_1d(folds, "folds", len(y))
+    if clusters is not None:
+        cluster = _numbered(clusters, len(y))
+        first = np.zeros(cluster.max() + 1, fold.dtype)
+        first[cluster[::-1]] = fold[::-1]
+        if (first[cluster] != fold).any():
+            row = int((first[cluster] != fold).argmax())
+            raise ValueError(f"folds: they part the cluster of sample {row}; give a number, or no clusters")
+    return fold
 
 # %% ../nbs/04_decisions.ipynb #a2bc4eb9
 @result

@@ -12,10 +12,12 @@ from .core import optional_import
 _sklearn = optional_import("sklearn", extra="book")
 
 # %% ../nbs/61_estimators.ipynb #b3dbbca5
+import warnings
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.utils import check_array, check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -32,7 +34,7 @@ from cost_eval.core import (
     order_of,
 )
 from .costs import CostMatrix, ExampleCosts, losses
-from .decisions import AffineCalibrator, bayes_decisions, shift_priors
+from .decisions import AffineCalibrator, bayes_decisions, shift_priors, stratified_folds
 
 # %% ../nbs/61_estimators.ipynb #a4aae6b0
 def _mean_cost(y_true, decisions, costs, priors=None, sample_weight=None) -> float:
@@ -257,17 +259,29 @@ def _log_scores(response, method: str, K: int) -> np.ndarray:
     return response - response.mean(1, keepdims=True)
 
 
-def _calibrated(model, X, y, codes, weight, params) -> tuple:
+def _folds(cv, codes, groups):
+    "Folds for the calibration: a number of them, of whole groups where there are groups, or as given."
+    if not isinstance(cv, (int, np.integer)):
+        by_group = groups is not None and hasattr(cv, "split")
+        return list(cv.split(np.zeros((len(codes), 1)), codes, groups)) if by_group else cv
+    labels = np.arange(len(codes)) if groups is None else check_1d(groups, "groups", len(codes))
+    unit = np.unique(labels, return_inverse=True)[1]
+    K = codes.max() + 1
+    fewest = int(np.bincount(np.unique(unit * K + codes) % K).min())
+    what = "samples" if groups is None else "groups"
+    if min(cv, fewest) < 2:
+        raise ValueError(
+            f"y: calibration needs two {what} of each class and cv >= 2, but the smallest class has "
+            f"{fewest} and cv is {cv}; drop the class, or say calibration=None"
+        )
+    if groups is None:
+        return min(cv, fewest)
+    return PredefinedSplit(stratified_folds(codes, min(cv, fewest), clusters=unit, rng=0))
+
+
+def _calibrated(model, X, y, codes, weight, params, groups) -> tuple:
     "A calibrator fitted on cross-fitted scores, and the least score: half the least posterior above 0."
-    cv, fewest = model.cv, int(np.bincount(codes).min())
-    if isinstance(cv, (int, np.integer)):
-        cv = min(cv, fewest)
-        if cv < 2:
-            raise ValueError(
-                "y: calibration needs two samples of each class and cv >= 2, but the smallest class has "
-                f"{fewest} and cv is {model.cv}; drop the class, or say calibration=None"
-            )
-    method = _response_method(model.estimator)
+    cv, method = _folds(model.cv, codes, groups), _response_method(model.estimator)
     response = cross_val_predict(
         clone(model.estimator), X, y, cv=cv, method=method, params=params, n_jobs=model.n_jobs
     )
@@ -335,7 +349,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.cv = cv
         self.n_jobs = n_jobs
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None):
         """Fit the classifier and its calibration.
 
         Parameters
@@ -345,7 +359,11 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         y : array_like
             (N,) labels, all of them among the costs' classes
         sample_weight : array_like, optional
-            (N,) finite, non-negative weights
+            (N,) finite, non-negative weights, for the calibration and for the classifier: the last step
+            of a pipeline gets them. A classifier that takes none is fitted without, which is a warning
+            where the calibration still uses them, and refused where nothing would
+        groups : array_like, optional
+            (N,) labels of samples that belong together (one patient): never in two folds of the calibration
 
         Returns
         -------
@@ -355,7 +373,8 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Raises
         ------
         ValueError
-            For a single class, labels that the costs do not have, costs that are none.
+            For a single class, labels that the costs do not have, costs that are none, weights that
+            nothing takes.
         """
         if self.calibration is not None:
             check_choice(self.calibration, ("affine",), "calibration")
@@ -368,7 +387,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         params = self._routed(sample_weight)
         self.calibrator_ = None
         if self.calibration == "affine":
-            self.calibrator_, self._floor = _calibrated(self, X, y, codes, weight, params)
+            self.calibrator_, self._floor = _calibrated(self, X, y, codes, weight, params, groups)
         self.estimator_ = clone(self.estimator).fit(X, y, **params)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
@@ -480,7 +499,16 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             return {}
         if _sklearn.get_config()["enable_metadata_routing"]:
             return dict(process_routing(self, "fit", sample_weight=sample_weight).estimator.fit)
-        return {"sample_weight": sample_weight} if has_fit_parameter(self.estimator, "sample_weight") else {}
+        if has_fit_parameter(self.estimator, "sample_weight"):
+            return {"sample_weight": sample_weight}
+        steps = getattr(self.estimator, "steps", None)
+        if steps and has_fit_parameter(steps[-1][1], "sample_weight"):
+            return {f"{steps[-1][0]}__sample_weight": sample_weight}
+        text = f"sample_weight: {type(self.estimator).__name__} takes no weights"
+        if self.calibration is None:
+            raise ValueError(f"{text}, so they would be lost; leave them out, or say calibration='affine'")
+        warnings.warn(f"{text}; they are used for the calibration only", UserWarning, stacklevel=3)
+        return {}
 
     def _costs_of(self, costs, n: int):
         "The fitted costs, or those of n samples in the order of the fitted classes and decisions."

@@ -11,6 +11,7 @@ import io
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from html import escape
 from itertools import combinations
 from typing import Any
@@ -55,6 +56,7 @@ from cost_eval.decisions import (
     reliability,
     stratified_folds,
 )
+from .mean_law import share_above
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
 from .plotting import COLORS, ensure_axes
@@ -116,6 +118,54 @@ class _Case:
         sizes = self.class_sizes
         per_class = np.divide(self.priors, sizes, out=np.zeros(len(sizes)), where=sizes > 0) * sizes.sum()
         return per_class[self.y] if self.weight is None else per_class[self.y] * self.weight
+
+    def loss_options(self) -> dict:
+        """Weights, clusters and strata of the losses: with priors each class is a sample of its own, but for
+        clusters, which may hold several classes and have the weights that restore the priors.
+        """
+        options = {
+            "sample_weight": self.weight,
+            "clusters": self.cluster_codes,
+            "confidence": self.confidence,
+        }
+        if not self.shifted:
+            return options
+        if self.clusters is not None:
+            return options | {"sample_weight": self.case_weight()}
+        seen = np.flatnonzero(self.samples_of_classes > 0)
+        return options | {"strata": self.y, "shares": {int(k): float(self.priors[k]) for k in seen}}
+
+    @cached_property
+    def cost_range(self) -> tuple:
+        "(K,) smallest and largest cost of a sample of each class, and largest difference of two decisions."
+        costs = self.costs.array[None] if self.own is None else self.own
+        return costs.min(axis=(0, 2)), costs.max(axis=(0, 2)), np.ptp(costs, axis=2).max(axis=0)
+
+    @cached_property
+    def cluster_codes(self):
+        "(N,) number of each sample's cluster."
+        return None if self.clusters is None else _coded(self.clusters)[1]
+
+    def own_bounds(self) -> tuple:
+        "Smallest and largest loss of any sample, of the classes that there are."
+        seen = self.samples_of_classes > 0
+        return float(self.cost_range[0][seen].min()), float(self.cost_range[1][seen].max())
+
+    def bounds(self, differences: bool = False, entry=None):
+        """Smallest and largest loss of a sample, or difference of two losses: of each class where these are
+        strata. One decision for everybody, and the oracle's, leave less open.
+        """
+        low, high, span = self.cost_range
+        if differences:
+            low, high = -span, span
+        elif entry is not None and entry.rule in ("constant", "knows the class"):
+            costs = self.costs.array[None] if self.own is None else self.own
+            paid = costs[:, :, entry.decisions[0]] if entry.rule == "constant" else costs.min(axis=2)
+            low, high = paid.min(axis=0), paid.max(axis=0)
+        if self.shifted and self.clusters is None:
+            return {k: (low[k], high[k]) for k in range(len(low))}
+        seen = self.samples_of_classes > 0
+        return float(low[seen].min()), float(high[seen].max())
 
     def losses(self, decisions: np.ndarray) -> np.ndarray:
         "(N,) what each sample cost."
@@ -357,10 +407,20 @@ def _intervals(case: _Case, entries: list[_Entry]) -> tuple[np.ndarray, np.ndarr
         ends |= {id(e): _known_by_class(case, e) for e in entries if id(e) not in ends}
         low, high = np.array([ends[id(e)] for e in entries]).T
         return low, high, list(found.notes)
-    options = {"sample_weight": case.case_weight(), "clusters": case.clusters, "confidence": case.confidence}
-    each = [loss_interval(case.losses(e.decisions), **options, rng=case.rng) for e in entries]
-    notes = [note for found in each for note in found.notes]
-    return np.array([i.low for i in each]), np.array([i.high for i in each]), list(dict.fromkeys(notes))
+    options = case.loss_options()
+    each = []
+    for e in entries:
+        if case.own is None and case.clusters is None and e.rule in ("constant", "knows the class"):
+            each.append(None)
+        else:
+            each.append(loss_interval(case.losses(e.decisions), bounds=case.bounds(entry=e), **options))
+    ends = [
+        _known_by_class(case, e) if found is None else (found.low, found.high)
+        for e, found in zip(entries, each)
+    ]
+    notes = [note for found in each if found is not None for note in found.notes]
+    low, high = np.array(ends).T
+    return low, high, list(dict.fromkeys(notes))
 
 
 def _ladder(case: _Case, entries: list[_Entry], thresholds: dict):
@@ -458,9 +518,12 @@ def _known_by_class(case: _Case, entry: _Entry) -> tuple[float, float]:
     if case.shifted or np.ptp(per_class[seen]) == 0:
         cost = case.cost(entry.decisions)
         return cost, cost
-    found = interval(
-        case.class_sizes[None].astype(np.int64), per_class[None], confidence=case.confidence, rng=case.rng
-    )
+    if case.weight is not None and not case.repeated:
+        found = loss_interval(
+            case.losses(entry.decisions), bounds=case.bounds(entry=entry), **case.loss_options()
+        )
+    else:
+        found = interval(case.class_sizes[None].astype(np.int64), per_class[None], confidence=case.confidence)
     return float(found.low), float(found.high)
 
 # %% ../nbs/60_report.ipynb #dba1e64a
@@ -480,14 +543,9 @@ def _differences(case: _Case, entries: list[_Entry]):
             np.atleast_1d(v) for v in (found.low, found.high, found.p_value, list(found.notes))
         )
     else:
-        options = {
-            "sample_weight": case.case_weight(),
-            "clusters": case.clusters,
-            "confidence": case.confidence,
-        }
+        options = case.loss_options() | {"bounds": case.bounds(differences=True)}
         each = [
-            loss_difference(case.losses(a.decisions), case.losses(b.decisions), **options, rng=case.rng)
-            for a, b in pairs
+            loss_difference(case.losses(a.decisions), case.losses(b.decisions), **options) for a, b in pairs
         ]
         low, high, p = (np.array([getattr(one, name) for one in each]) for name in ("low", "high", "p_value"))
         notes = dict.fromkeys(note for one in each for note in one.notes)
@@ -499,14 +557,17 @@ def _differences(case: _Case, entries: list[_Entry]):
     ), list(notes)
 
 
-_UNITS = 5_000  # batches that are resampled where kinds of samples are too many
+_UNITS = 2_000  # batches that are resampled where kinds of samples are too many
 
 
 def _units(case: _Case, entries: list[_Entry]) -> tuple[Kinds, np.ndarray]:
     "What is resampled: kinds of samples, clusters, or batches of too many kinds; and each sample's place."
     n = len(case.y)
     if case.clusters is not None:
-        unit = _coded(case.clusters)[1]
+        unit = case.cluster_codes
+        many = int(unit.max()) + 1
+        if many > 2 * _UNITS:
+            unit = (case.rng.permutation(many) % _UNITS)[unit]
     elif case.own is not None and n > 2 * _UNITS:
         unit = case.rng.permutation(n) % _UNITS
     else:
@@ -537,7 +598,7 @@ def _share_best(cost: np.ndarray) -> np.ndarray:
     return (best / best.sum(1, keepdims=True)).mean(0)
 
 
-def _probability_best(case: _Case, entries: list[_Entry], n_resamples: int = 2000) -> np.ndarray:
+def _probability_best(case: _Case, entries: list[_Entry], n_resamples: int = 1000) -> np.ndarray:
     "Share of bootstrap replicates in which each entry is the cheapest."
     sample, unit = _units(case, entries)
     values = _means(case, unit, [case.losses(e.decisions) for e in entries])
@@ -558,10 +619,11 @@ def _group_tables(case: _Case, entries: list[_Entry]):
     labels, code = _coded(case.groups)
     G, parts = len(labels), []
     sizes = np.bincount(code, case.repeats, G).astype(np.int64)
-    parted = None if case.counted else _parts_of_units(case, code, G)
+    make = _group_counts if case.counted else _group_losses
     for entry in entries:
-        found = _group_losses(case, entry, *parted, G) if parted else _group_counts(case, entry, code, G)
-        adjusted = holm(np.asarray(found[-1], float)) if G > 1 else np.full(G, np.nan)
+        found = make(case, entry, code, G)
+        tested = np.asarray(found[-1], float)  # of two groups each against the other is one comparison
+        adjusted = holm(tested) if G > 2 else tested if G == 2 else np.full(G, np.nan)
         columns = labels, sizes, [entry.model] * G, *found, adjusted
         parts.append(pd.DataFrame(dict(zip(_GROUP_COLUMNS, columns))))
     return pd.concat(parts, ignore_index=True)
@@ -579,55 +641,31 @@ def _group_counts(case: _Case, entry: _Entry, code, G: int) -> tuple:
     return mean, inside.low, inside.high, *apart
 
 
-def _parts_of_units(case: _Case, code, G: int) -> tuple:
-    "The part of a unit (sample or cluster) in a group: its unit, its group, and the part of each sample."
-    if case.clusters is None:
-        every = np.arange(len(code))
-        return every, code, every
-    unit = _coded(case.clusters)[1]
-    parts, part = np.unique(unit * G + code, return_inverse=True)
-    return *np.divmod(parts, G), part
+def _group_losses(case: _Case, entry: _Entry, code, G: int) -> tuple:
+    """Means and two-sample differences from losses; for weights, clusters and costs of single samples.
 
-
-def _group_losses(case: _Case, entry: _Entry, unit, group, part, G: int) -> tuple:
-    "Means with normal intervals from sums of losses; for weights, clusters and costs of single samples."
-    losses = case.losses(entry.decisions)
-    weight = np.ones(len(losses)) if case.weight is None else case.weight
-    centre = np.average(losses, weights=weight)
-    a, b = np.bincount(part, weight * (losses - centre)), np.bincount(part, weight)
-    mean, rest, variance, spread, shared = _unit_moments(unit, group, a, b, G)
-    mean, apart, error = mean + centre, mean - rest, np.sqrt(variance + spread - 2 * shared)
-    z = stats.norm.isf((1 - case.confidence) / 2)
-    half = z * np.sqrt(variance)
-    p = 2 * stats.norm.sf(np.abs(apart) / np.where(error > 0, error, np.inf))
-    return mean, mean - half, mean + half, apart, apart - z * error, apart + z * error, p
-
-
-def _unit_moments(unit, group, a, b, G: int) -> tuple:
-    """Means of each group and of all others, their variances and their covariance.
-
-    Units (samples or clusters) are independent; `a` and `b` are the sums of weighted losses and of weights of
-    each unit in each group.
+    A cluster with samples in two groups is a unit in each of them.
     """
-    whole_a, whole_b = np.bincount(unit, a), np.bincount(unit, b)
-    beside_a, beside_b = whole_a[unit] - a, whole_b[unit] - b  # of the same unit, in other groups
-    mass, total = np.bincount(group, b, G), np.bincount(group, a, G)
-    with np.errstate(divide="ignore", invalid="ignore"):  # one group has no others
-        mean, rest = total / mass, (total.sum() - total) / (mass.sum() - mass)
-        own = (a - mean[group] * b) / mass[group]
-        other = (beside_a - rest[group] * beside_b) / (mass.sum() - mass)[group]
-
-        def outside(x, y, beside_x, beside_y):
-            "Sum over units of the products of what they have outside of each group."
-            return (x * y).sum() + np.bincount(group, beside_x * beside_y - (x * y)[unit], G)
-
-        squares = (
-            outside(whole_a, whole_a, beside_a, beside_a)
-            - 2 * rest * outside(whole_a, whole_b, beside_a, beside_b)
-            + rest**2 * outside(whole_b, whole_b, beside_b, beside_b)
-        )
-        spread = np.maximum(squares, 0) / (mass.sum() - mass) ** 2
-    return mean, rest, np.bincount(group, own**2, G), spread, np.bincount(group, own * other, G)
+    losses, clusters, weight = case.losses(entry.decisions), case.cluster_codes, case.weight
+    bounds = case.own_bounds()
+    width, rows = bounds[1] - bounds[0], []
+    for g in range(G):
+        inside = code == g
+        options = {"clusters": clusters, "sample_weight": weight}
+        own = {name: None if v is None else v[inside] for name, v in options.items()}
+        labels = np.arange(len(code)) if clusters is None else clusters
+        if min(len(np.unique(labels[part])) for part in (inside, ~inside)[: min(G, 2)]) < 2:
+            mean = np.average(losses[inside], weights=own["sample_weight"])
+            rows.append([mean, *bounds, np.nan, -width, width, 1.0])
+            continue
+        one = loss_interval(losses[inside], bounds=bounds, confidence=case.confidence, **own)
+        row = [one.mean, one.low, one.high]
+        if G > 1:
+            apart = {"strata": inside, "shares": {True: 1, False: -1}, "bounds": bounds}
+            two = loss_difference(losses, 0 * losses, confidence=case.confidence, **apart, **options)
+            row += [two.mean, two.low, two.high, two.p_value]
+        rows.append(row + [np.nan] * (7 - len(row)))
+    return tuple(np.array(rows).T)
 
 # %% ../nbs/60_report.ipynb #3e5c0802
 @result
@@ -787,7 +825,12 @@ def _joint_rates(case: _Case, levels: list, L: int) -> np.ndarray:
 
 
 def _map(
-    case: _Case, models: list, cost_ratios: np.ndarray, prevalences: np.ndarray, at: tuple
+    case: _Case,
+    models: list,
+    cost_ratios: np.ndarray,
+    prevalences: np.ndarray,
+    at: tuple,
+    tested: bool = True,
 ) -> Robustness:
     "The map from the levels: counts along one line of odds serve the whole plane."
     S, (r, p) = len(models), np.meshgrid(cost_ratios, prevalences, indexing="ij")
@@ -804,22 +847,42 @@ def _map(
     error = np.sqrt(np.einsum("scrp,crp->srp", own * (1 - own), weights**2 / sizes))
     place_first = np.concatenate([cost[S:], cost[:S]]).argmin(0)  # a tie goes to the constant decision
     winner = np.where(place_first < 2, S + place_first, place_first - 2)
-    sure = _sure(case, both, cost, place, weights, sizes)
+    sure = _sure(case, both, cost, place, odds) if tested else np.zeros(winner.shape, bool)
     names = tuple(entry.model for entry, _, _ in models)
     return Robustness(winner, sure, cost, error, cost_ratios, prevalences, names, at, case.confidence)
 
 
-def _sure(case: _Case, both, cost, place, weights, sizes) -> np.ndarray:
-    "Is the lead of the cheapest over the next larger than z standard errors of the paired difference?"
+def _sure(case: _Case, both, cost, place, odds) -> np.ndarray:
+    "Does the test of the report find the cheapest cheaper than the next? (R, P)"
     first, second = np.argsort(cost, axis=0, kind="stable")[:2]
-    variance = 0.0
+    asked, where = np.unique(np.stack([place, first, second]).reshape(3, -1), axis=1, return_inverse=True)
+    place, first, second = asked
+    n, a = np.empty((len(place), 2, 3)), np.empty((len(place), 2, 3))
     for c in range(2):
-        one, two = both[first, first, c, place], both[second, second, c, place]
         shared = both[first, second, c, place]
-        variance = variance + weights[c] ** 2 * (one + two - 2 * shared - (one - two) ** 2) / sizes[c]
-    lead = np.take_along_axis(cost, second[None], 0)[0] - np.take_along_axis(cost, first[None], 0)[0]
-    z = stats.norm.isf((1 - case.confidence) / 2)
-    return lead > z * np.sqrt(np.maximum(variance, 0)) + 1e-15
+        wrong = np.stack([both[k, k, c, place] - shared for k in (first, second)], -1)
+        shares = np.maximum(np.concatenate([wrong, 1 - wrong.sum(-1, keepdims=True)], -1), 0)
+        n[:, c] = np.round(shares * case.effective_sizes[c], 9)
+        price = np.exp(odds[place]) if c else np.ones(len(place))  # only their ratio matters
+        a[:, c] = price[:, None] * np.array([1.0, -1.0, 0.0])  # the first errs alone, the second
+    return _rejects(n, a, 1 - case.confidence)[where.ravel()].reshape(cost.shape[1:])
+
+
+def _rejects(n, a, level) -> np.ndarray:
+    """(N,) whether the sum of means of strata (N, S, C) is below 0 at this level, two-sided. Where its mean,
+    with one more unit in each stratum, is not negative or far below 0 (Cantelli's inequality), that is plain.
+    """
+    shape = n + (np.arange(n.shape[-1]) == a.argmax(-1)[..., None])
+    total = shape.sum(-1)
+    mean = (shape * a).sum(-1) / total
+    spread = (shape * (a - mean[..., None]) ** 2).sum(-1) / total / (total + 1)
+    mean, variance = mean.sum(-1), spread.sum(-1)
+    found = (mean < 0) & (2 * variance < level * (variance + mean**2))
+    open_ = np.flatnonzero((mean < 0) & ~found)
+    if len(open_):
+        ones, zeros = np.ones(a[open_].shape), np.zeros(len(open_))
+        found[open_] = 2 * share_above(n[open_], a[open_], ones, zeros, rough=True) < level
+    return found
 
 
 def _plot_robustness(found: Robustness, ax):
@@ -1618,11 +1681,10 @@ def _plot_precision_recall(report: Report, ax):
 
 
 def _line_of_map(report: Report, cost_ratios, prevalences) -> Robustness:
-    "One row or one column of the map."
+    "One row or one column of the map, for its costs."
     at = report.costs.cost_ratio, float(report.priors[1])
-    return _map(
-        report._case, list(report._models), np.atleast_1d(cost_ratios), np.atleast_1d(prevalences), at
-    )
+    axes = np.atleast_1d(cost_ratios), np.atleast_1d(prevalences)
+    return _map(report._case, list(report._models), *axes, at, tested=False)
 
 
 def _plot_lines(ax, x, values, errors, names, z: float):

@@ -152,7 +152,7 @@ def test_many_matrices_for_differences(joint):
 
 @pytest.mark.parametrize("laplace, stratified, confidence", [(0, False, .95), (.5, False, .8), (0, True, .95), (.5, True, .9)])
 def test_metric_interval_on_the_same_draws(laplace, stratified, confidence):
-    found = bs.metric_interval(ALARM, "f_beta", beta=2, laplace=laplace, stratified=stratified, confidence=confidence, rng=4)
+    found = bs.metric_interval(ALARM, "f_beta", beta=2, method="percentile", laplace=laplace, stratified=stratified, confidence=confidence, rng=4)
     rng, smooth = np.random.default_rng(4), ALARM + laplace
     if stratified:
         drawn = rng.multinomial(ALARM.sum(1), smooth / smooth.sum(1, keepdims=True), (1000, 2))
@@ -166,7 +166,7 @@ def test_metric_interval_on_the_same_draws(laplace, stratified, confidence):
 
 
 def test_metric_interval_with_priors():
-    found = bs.metric_interval(ALARM, "precision", priors=[.9, .1], rng=0)
+    found = bs.metric_interval(ALARM, "precision", method="percentile", priors=[.9, .1], rng=0)
     drawn = np.random.default_rng(0).multinomial(ALARM.sum(1), ALARM / ALARM.sum(1, keepdims=True), (1000, 2)) / ALARM.sum(1)[:, None]
     precision = .1 * drawn[:, 1, 1] / (.1 * drawn[:, 1, 1] + .9 * drawn[:, 0, 1])
     assert_allclose([found.low, found.high], np.sort(precision)[[25, 974]])
@@ -175,7 +175,7 @@ def test_metric_interval_with_priors():
 
 def test_metric_interval_of_costs_is_the_percentile_interval():
     costs = [[0, 1], [9, 0]]
-    found = bs.metric_interval(ALARM, "expected_cost", costs=costs, rng=0)
+    found = bs.metric_interval(ALARM, "expected_cost", costs=costs, method="percentile", rng=0)
     same = bs.interval(ALARM, costs, method="percentile", rng=0)
     assert_allclose([found.low, found.high, found.mean], [same.low, same.high, same.mean])
 
@@ -187,12 +187,12 @@ def test_infinite_values_are_values():
 
 
 def test_undefined_replicates_are_counted():
-    found = bs.metric_interval([[50, 1], [3, 0]], "precision", rng=0)
+    found = bs.metric_interval([[50, 1], [3, 0]], "precision", method="percentile", rng=0)
     drawn = np.random.default_rng(0).multinomial(54, np.array([50, 1, 3, 0]) / 54, 1000)
     lost = (drawn[:, 1] == 0).sum()
     assert found.notes[0].startswith(f"{lost} of 1000 replicates leave precision undefined")
     assert len(found.distribution) == 1000 - lost and found.method == "percentile"
-    assert bs.metric_interval(ALARM, "precision", rng=0).notes == ()
+    assert bs.metric_interval(ALARM, "precision").notes == ()
 
 
 def test_metric_interval_takes_what_metrics_take():
@@ -233,7 +233,7 @@ def test_results_print_plot_and_compare(joint):
     (lambda: bs.bcost(COUNTS, COSTS, priors=[.5, .5]), "priors"), (lambda: bs.bcost([[1, 1], [0, 0]], [[0, 1], [1, 0]], priors=[.5, .5]), "class 1 has no example"),
     (lambda: bs.bdelta_cost(np.ones((3, 3, 2)), COSTS), "joint"), (lambda: bs.bdelta_cost(-np.ones((3, 3, 3)), COSTS), "joint"),
     (lambda: bs.bdelta_cost(np.zeros((3, 3, 3)), COSTS), "joint"), (lambda: bs.bdelta_cost(np.ones((3, 3, 3)), COSTS, n_resamples=1), "n_resamples"),
-    (lambda: bs.metric_interval(ALARM, "recal"), "recall"), (lambda: bs.metric_interval([[5, 0], [3, 0]], "precision", rng=0), "undefined in every"),
+    (lambda: bs.metric_interval(ALARM, "recal"), "recall"), (lambda: bs.metric_interval([[5, 0], [3, 0]], "precision", method="percentile", rng=0), "undefined in every"),
     (lambda: bs.metric_interval(np.stack([ALARM, ALARM]), "recall"), "one"), (lambda: bs.metric_interval(ALARM, "recall", laplace=-1), "laplace"),
     (lambda: bs.metric_interval(ALARM, "recall", confidence=95), "confidence"), (lambda: bs.metric_interval([[5, 1], [0, 0]], "recall", priors=[.5, .5]), "class 1"),
     (lambda: bs.metric_interval(ALARM + .5, "recall"), "whole"), (lambda: bs.metric_interval(0 * ALARM, "recall"), "all are 0")])

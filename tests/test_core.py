@@ -227,7 +227,8 @@ def test_a_labelled_table_is_its_array_and_its_labels():
 
 
 @pytest.mark.parametrize("name, kind", [("decision", "decision"), ("predicted label", "decision"), ("Decided", "decision"), ("class", "class"), ("y_true", "class"),
-                                        ("ground truth", "class"), ("Actual", "class"), (None, ""), ("label", "")])
+                                        ("ground truth", "class"), ("Actual", "class"), (None, ""), ("label", "class"), ("Outcome", "class"), ("y", "class"),
+                                        ("y_pred", "decision"), ("pred", "decision"), ("y_hat", "decision"), ("yesterday", ""), ("row_0", "")])
 def test_axes_by_name(name, kind):
     assert core.axis_kind(name) == kind
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from cost_eval import datasets
-from cost_eval.datasets import DATASETS, DataNotAvailable, DataSet, File, Form, Scores, content_digest, fetch, find, has_content, load
+from cost_eval.datasets import DATASETS, DataNotAvailable, DataSet, File, Form, SystemScores, content_digest, fetch, find, has_content, load
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pooch")
@@ -345,7 +345,7 @@ try: datasets.load("ferrer/sst2_gpt2_4shot")
 except ImportError as error: print(error)
 """
     lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert lines[0] == "Scores('ferrer/sst2_gpt2', 2 samples, 2 classes)"
+    assert lines[0] == "SystemScores('ferrer/sst2_gpt2', 2 samples, 2 classes)"
     assert all("pooch" in line and "cost_eval[data]" in line for line in lines[1:]) and len(lines) == 3
 
 
@@ -364,7 +364,7 @@ def test_digest_knows_values_not_types(values):
 
 @given(hnp.arrays(np.float32, st.tuples(st.integers(1, 9), st.integers(2, 5)), elements=st.floats(-50, 50, width=32)))
 def test_log_posteriors_are_normalised(scores):
-    system = Scores("s", scores, np.zeros(len(scores), np.uint8))
+    system = SystemScores("s", scores, np.zeros(len(scores), np.uint8))
     np.testing.assert_allclose(np.exp(system.log_posteriors).sum(axis=1), 1)
     np.testing.assert_allclose(np.diff(system.log_posteriors), np.diff(scores.astype(float)), atol=1e-9)
 

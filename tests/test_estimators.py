@@ -21,7 +21,7 @@ from sklearn.model_selection import (
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
@@ -342,3 +342,57 @@ def test_predict_before_fit():
     for method in ("predict", "predict_proba", "decision_costs"):
         with pytest.raises(NotFittedError):
             getattr(CostSensitiveClassifier(GaussianNB(), None), method)(X_5)
+
+
+# ---- samples that belong together, and weights in pipelines
+
+def patients(many=60, images=8):
+    "Each patient has a face that the nearest neighbour remembers, and a class that has nothing to do with it."
+    rng = np.random.default_rng(3)
+    who = rng.permutation(np.repeat(np.arange(many), images))
+    return who, rng.normal(size=(many, 3))[who] + .01 * rng.normal(size=(many * images, 3)), (rng.random(many) < .4)[who].astype(int)
+
+
+def test_groups_stay_together_in_the_calibration():
+    from sklearn.neighbors import KNeighborsClassifier
+
+    who, X, y = patients()
+    near = KNeighborsClassifier(3)
+    apart, together = (CostSensitiveClassifier(near, None).fit(X, y, groups=g) for g in (None, who))
+    spread = [np.ptp(model.predict_proba(X)[:, 1]) for model in (apart, together)]
+    assert spread[0] > .8 and spread[1] < .2  # with images of one patient in several folds the model seems to know
+    named = CostSensitiveClassifier(near, None).fit(X, y, groups=[f"patient {w}" for w in who])
+    np.testing.assert_allclose(np.ptp(named.predict_proba(X)[:, 1]), spread[1], atol=.2)
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+
+    for cv in (GroupKFold(5), StratifiedGroupKFold(5)):
+        model = CostSensitiveClassifier(near, None, cv=cv).fit(X, y, groups=who)
+        assert np.ptp(model.predict_proba(X)[:, 1]) < .25
+    with pytest.raises(ValueError, match="two groups of each class"):
+        CostSensitiveClassifier(near, None).fit(X, y, groups=y)
+    with pytest.raises(ValueError, match="groups: 2 values"):
+        CostSensitiveClassifier(near, None).fit(X, y, groups=[1, 2])
+
+
+@pytest.mark.parametrize("calibration", [None, "affine"])
+def test_weights_reach_the_last_step_of_a_pipeline(calibration):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X, weight = rng.normal(size=(200, 2)) + y[:, None], np.where(y, 5., 1.)
+    bare = LogisticRegression()
+    piped = make_pipeline(FunctionTransformer(), LogisticRegression())
+    one, other = (CostSensitiveClassifier(m, None, calibration=calibration).fit(X, y, sample_weight=weight) for m in (bare, piped))
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=1e-6)
+    without = CostSensitiveClassifier(piped, None, calibration=calibration).fit(X, y)
+    assert without.predict_proba(X)[:, 1].mean() < other.predict_proba(X)[:, 1].mean() - .1
+
+
+def test_weights_are_not_lost_without_a_word():
+    from sklearn.neighbors import KNeighborsClassifier
+
+    who, X, y = patients()
+    weight = np.where(y, 5., 1.)
+    with pytest.raises(ValueError, match="sample_weight: KNeighborsClassifier takes no weights, so they would be lost"):
+        CostSensitiveClassifier(KNeighborsClassifier(), None, calibration=None).fit(X, y, sample_weight=weight)
+    with pytest.warns(UserWarning, match="for the calibration only"):
+        CostSensitiveClassifier(KNeighborsClassifier(), None).fit(X, y, sample_weight=weight)

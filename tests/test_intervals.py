@@ -1,6 +1,5 @@
 """The interval engine as its callers use it: stacks, labels, priors, every option of every function, losses and clusters, notes, warnings, errors."""
 import inspect
-import time
 import warnings
 
 import numpy as np
@@ -10,6 +9,7 @@ import scipy.stats
 from numpy.testing import assert_allclose
 
 from cost_eval import bootstrap as bs
+from cost_eval import mean_law
 from cost_eval import report
 from cost_eval.confusion import BinaryCounts, ConfusionCounts, JointCounts, confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, losses
@@ -106,19 +106,22 @@ def sometimes(f):
     (bs.bdelta_cost, (JOINTS[0], COSTS), dict(confidence=.8, laplace=1, n_resamples=200, priors=PRIORS, rng=1)),
     (bs.independent_difference, (COUNTS, STACK[0], COSTS), dict(method="normal", confidence=.8, priors=PRIORS, normalized=True, n_resamples=200, rng=1)),
     (bs.loss_interval, (RNG.exponential(size=90),), dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(0, 20), method="normal",
-                                                        confidence=.8, n_resamples=200, rng=1)),
+                                                        strata=np.arange(90) % 2, shares={0: .9, 1: .1}, confidence=.8, n_resamples=200, rng=1)),
     (bs.loss_difference, (RNG.exponential(size=90), RNG.exponential(size=90)),
-     dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(-20, 20), method="normal", confidence=.8, n_resamples=200, rng=1)),
-    (bs.metric_interval, ([[90, 9], [5, 20]], "f_beta"), dict(confidence=.8, laplace=2, stratified=True, priors=[.5, .5], n_resamples=200, rng=1)),
+     dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(-20, 20), method="normal", strata=np.arange(90) % 2, shares={0: .9, 1: .1},
+          confidence=.8, n_resamples=200, rng=1)),
+    (bs.metric_interval, ([[90, 9], [5, 20]], "f_beta"), dict(method="clopper_pearson", confidence=.8, laplace=2, stratified=True, priors=[.5, .5], n_resamples=200, rng=1)),
 ], ids=lambda v: getattr(v, "__name__", None))
 def test_every_argument_matters(f, arguments, changes):
-    drawn = {"n_resamples", "rng"} & set(changes) if f in (bs.independent_difference, bs.loss_interval, bs.loss_difference) else set()
+    drawn = {"n_resamples", "rng", "laplace"} & set(changes) if f not in (bs.bcost, bs.bdelta_cost) else set()
+    if f is bs.metric_interval: drawn.add("method")
     assert set(sometimes(f)) - {"costs"} == set(changes), "a new argument needs a line here"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for option, value in changes.items():
             base = {"method": "percentile"} if option in drawn else {}
-            plain, moved = f(*arguments, **{"rng": 0, **base}), f(*arguments, **{"rng": 0, **base, option: value})
+            base |= {"strata": np.arange(90) % 2} if option == "shares" else {}
+            plain, moved = f(*arguments, **{"rng": 0, **base}), f(*arguments, **({"rng": 0} | base | {option: value}))
             assert (moved.low, moved.high) != (plain.low, plain.high), option
 
 
@@ -170,11 +173,9 @@ def test_reversed_costs_reverse_the_interval():
         tolerance = 1e-3 if name == "exact_bootstrap" else 1e-9
         for priors in (None, PRIORS):
             one, other = (bs.interval(COUNTS, sign * COSTS, method=name, priors=priors) for sign in (1, -1))
-            if priors is not None and name in ("clopper_pearson", "betting"):  # what is cheapest is free, of gains the largest
-                assert_allclose(ends(other), ends(bs.interval(COUNTS, COSTS.max(1)[:, None] - COSTS, method=name, priors=priors))
-                                - PRIORS @ COSTS.max(1), atol=tolerance)
-                one = bs.difference(JOINTS[0], COSTS, method=name, priors=priors)
-                other = bs.difference(JOINTS[0], -COSTS, method=name, priors=priors)
+            if priors is None or name != "betting":  # betting takes what is cheapest as paid by all, of gains the largest
+                assert_allclose(ends(one), [-other.high, -other.low], atol=tolerance)
+            one, other = (bs.difference(JOINTS[0], sign * COSTS, method=name, priors=priors) for sign in (1, -1))
             assert_allclose(ends(one), [-other.high, -other.low], atol=tolerance)
 
 
@@ -183,7 +184,7 @@ def test_ends_stay_where_costs_are_possible(name):
     "With half the weight on each class no classifier can cost more than (1 + 5) / 2, however few examples there are."
     found = bs.interval([[3, 1], [1, 1]], [[0, 1], [5, 0]], priors=[.5, .5], method=name, rng=0, confidence=.99)
     assert 0 <= found.low < found.high <= 3
-    if name in ("clopper_pearson", "betting"): assert found.high == 3
+    if name == "betting": assert found.high == 3
 
 
 # ---- labels and kinds of input
@@ -260,7 +261,7 @@ def test_clusters_and_weights_linearised():
 def test_clusters_against_a_bootstrap_of_clusters(name):
     a, b = cluster_sums()
     mean, error = (W @ X) / W.sum(), bs.loss_interval(X, sample_weight=W, clusters=G, method="normal").standard_error
-    picked = np.random.default_rng(0).integers(40, size=(40_000, 40))
+    picked = np.random.default_rng(0).integers(40, size=(100_000, 40))
     draws = a[picked].sum(1) / b[picked].sum(1)
     if name == "percentile":
         wanted = np.quantile(draws, [.1, .9])
@@ -270,17 +271,16 @@ def test_clusters_against_a_bootstrap_of_clusters(name):
         wanted = mean - np.quantile(t, [.9, .1]) * error
     else:
         wanted = scipy.stats.bootstrap((np.arange(40),), lambda i, axis: a[i].sum(axis) / b[i].sum(axis), method="BCa", confidence_level=.8,
-                                       n_resamples=20_000, batch=1000, random_state=1).confidence_interval
-    found = bs.loss_interval(X, sample_weight=W, clusters=G, method=name, confidence=.8, n_resamples=40_000, rng=0)
-    assert_allclose(ends(found), wanted, atol=.05 * error)
-    if name == "bootstrap_t": assert ends(bs.loss_interval(X, sample_weight=W, clusters=G, confidence=.8, n_resamples=40_000, rng=0)) == ends(found)
+                                       n_resamples=60_000, batch=1000, random_state=1).confidence_interval
+    found = bs.loss_interval(X, sample_weight=W, clusters=G, method=name, confidence=.8, n_resamples=100_000, rng=0)
+    assert_allclose(ends(found), wanted, atol=.05 * error)  # four Monte Carlo errors and more
 
 
 def test_clusters_of_one_are_examples():
     alone = bs.loss_interval(X, clusters=np.arange(120), method="bootstrap_t", rng=0, n_resamples=20_000)
-    plain = bs.loss_interval(X, method="bootstrap_t", rng=1, n_resamples=20_000)
-    assert_allclose(ends(alone), ends(plain), atol=.05 * plain.standard_error)
-    assert alone.notes == ("120 units were resampled.",)
+    plain = bs.loss_interval(X, method="bootstrap_t", rng=0, n_resamples=20_000)
+    assert_allclose(ends(alone), ends(plain))
+    assert alone.notes[-1].startswith("120 clusters are the units")
 
 
 @pytest.mark.parametrize("clusters", [[1., np.nan, 2., np.nan], ["a", None, "b", "b"]])
@@ -394,12 +394,12 @@ def test_a_method_is_added_in_one_place():
     @bs.add_method("three_sigma", guarantee="none", source="engineers")
     def three_sigma(m, c, *, sigmas=3.):
         "Three standard errors, whatever the level."
-        mean, error = (m * c).sum((-2, -1)) / m.sum((-2, -1)), m.sum((-2, -1))**-.5
+        mean, error = (m * c).sum((-2, -1)) / m.sum((-2, -1)), np.ptp(c, axis=(-2, -1)) * m.sum((-2, -1))**-.5
         return bs.Fit(mean, error, lambda tail: (mean - sigmas * error, mean + sigmas * error))
 
     try:
         found = bs.interval(STACK, COSTS, method="three_sigma", sigmas=2.)
-        assert_allclose(found.high - found.low, 4 * 200**-.5)
+        assert_allclose(found.high - found.low, 4 * np.ptp(COSTS) * 200**-.5)
         assert bs.difference(JOINTS, COSTS, method="three_sigma").rejects.shape == (4,)
         assert bs.METHODS["three_sigma"].options == ("sigmas",) and not bs.METHODS["three_sigma"].needs_rng
     finally:
@@ -407,8 +407,11 @@ def test_a_method_is_added_in_one_place():
 
 
 def test_records_say_what_they_are():
-    assert {r.guarantee for r in bs.METHODS.values()} == {"none", "conjectured", "proved"}
-    assert bs.METHODS["betting"].guarantee == "proved" and bs.METHODS["clopper_pearson"].guarantee == "conjectured"
+    words = {kind: [r.guarantee_for(kind).partition(":")[0] for r in bs.METHODS.values()] for kind in bs.KINDS}
+    assert all(set(found) <= {"none", "measured", "conjectured", "proved"} for found in words.values())
+    assert bs.METHODS["betting"].guarantee_for("strata").startswith("proved")
+    own = [bs.METHODS["clopper_pearson"].guarantee_for(kind).partition(":")[0] for kind in bs.KINDS]
+    assert own == ["proved", "conjectured", "measured", "conjectured", "conjectured", "none"]
     assert {n for n, r in bs.METHODS.items() if r.smoothing and r.single} == {"bcost", "dirichlet", "exact_bootstrap", "percentile"} - {"percentile"}
     assert all(r.source for r in bs.METHODS.values())
 
@@ -416,19 +419,17 @@ def test_records_say_what_they_are():
 # ---- speed
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 4)])
-def test_clopper_pearson_is_quick(shape):
-    "Under 10 ms a matrix and 2 s for a stack of 1,000 on an idle core; the test leaves room for a busy one."
+def test_the_default_asks_its_integral_a_few_times(shape, monkeypatch):
+    "Both ends of a table, and of a thousand tables, in at most a dozen passes: Newton from a good start."
     costs = RNG.exponential(10, shape)
     sets = RNG.multinomial(1000, RNG.dirichlet(np.full(costs.size, .4)), 1000).reshape(-1, *shape)
-    start = time.perf_counter()
+    passes, log_above = [], mean_law.log_above
+    monkeypatch.setattr(mean_law, "log_above", lambda *parts: passes.append(0) or log_above(*parts))
+    bs.interval(sets[0], costs)
+    assert 2 <= len(passes) <= 12
+    passes.clear()
     bs.interval(sets, costs)
-    assert time.perf_counter() - start < 4
-    times = []
-    for counts in sets[:15]:
-        start = time.perf_counter()
-        bs.interval(counts, costs)
-        times.append(time.perf_counter() - start)
-    assert min(times) < .01
+    assert len(passes) <= 40
 
 
 # ---- bad input
@@ -457,8 +458,11 @@ def test_all_methods_refuse(f, name, counts, change, word):
     (lambda: bs.interval([[5, 1], [0, 0]], [[0, 1], [1, 0]], priors=[.5, .5]), "class 1 has no example"),
     (lambda: bs.loss_interval([]), "no examples"), (lambda: bs.loss_interval([1, np.nan]), "position 1"), (lambda: bs.loss_interval([1, 2], sample_weight=[1]), "sample_weight"),
     (lambda: bs.loss_interval([1, 2], sample_weight=[0, 0]), "all are 0"), (lambda: bs.loss_interval([1, 2], clusters=[1]), "clusters"),
-    (lambda: bs.loss_interval([1, 2], clusters=[1, 1]), "2 examples"), (lambda: bs.loss_interval([1, 2], clusters=[1, 2], method="betting"), "bootstrap_t.*can"),
-    (lambda: bs.loss_interval([1, 2], clusters=[1, 2], laplace=1), "bootstrap_t.*can"), (lambda: bs.loss_interval([1, 2], clusters=[1, 2], bounds=(0, 9)), "bounds"),
+    (lambda: bs.loss_interval([1, 2], clusters=[1, 1]), "2 examples"), (lambda: bs.loss_interval([1, 2], clusters=[1, 1], method="betting"), "2 examples"),
+    (lambda: bs.loss_interval([1, 2, 3], clusters=[1, 1, 2], method="betting"), "betting.*clopper_pearson"), (lambda: bs.loss_interval([1, 2, 3], sample_weight=[0, 2, 0]), "got 1"),
+    (lambda: bs.loss_interval([1, 2], clusters=[1, 2], laplace=1), "laplace"), (lambda: bs.loss_interval([1, 2], strata=[1, 2], shares={1: 1}), "shares: no weight for 2"),
+    (lambda: bs.loss_interval([1, 2], strata=[1, 2], shares={1: 1, 2: 1, 3: 1}), "shares: no example of 3"), (lambda: bs.loss_interval([1, 2], shares={1: 1}), "shares.*strata"),
+    (lambda: bs.interval([[9, 1], [1, 9]], [[0, np.inf], [1, 0]]), "costs"),
     (lambda: bs.loss_interval([1, 2], bounds=(0, 1)), "bounds"), (lambda: bs.loss_interval([1, 2], bounds=5), "bounds"),
     (lambda: bs.loss_difference([1, 2], [1]), "losses_b"), (lambda: bs.loss_interval(["a"]), "losses"), (lambda: bs.loss_interval([1, 2], method="bcots"), "bcost"),
 ])

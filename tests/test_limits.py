@@ -6,6 +6,7 @@ import pytest
 
 from cost_eval import bootstrap as bs
 from cost_eval import comparisons as cp
+from cost_eval import planning as pl
 from cost_eval import cost_score as cs
 from cost_eval import curves as cv
 from cost_eval import decisions as de
@@ -40,21 +41,24 @@ LIMITS = {
     "equivalence_test margin": (lambda v: cp.equivalence_test(JOINT, BILL, v, method="normal"), POSITIVE),
     "non_inferiority_test margin": (lambda v: cp.non_inferiority_test(JOINT, BILL, v, method="normal"), NOT_NEGATIVE),
     "non_inferiority_test confidence": (lambda v: cp.non_inferiority_test(JOINT, BILL, .1, confidence=v, method="normal"), ([.501, .999], [.5, 1, .4, NAN])),
-    "simultaneous_differences n_resamples": (lambda v: cp.simultaneous_differences(Y, DECIDED, BILL, confidence=.4, n_resamples=v, rng=0), ([2], [0, 1.5])),
+    "simultaneous_differences n_resamples": (lambda v: cp.simultaneous_differences(Y, DECIDED, BILL, method="max-t", confidence=.4, n_resamples=v, rng=0), ([2], [0, 1.5])),
+    "best_of n_resamples": (lambda v: cp.best_of(Y, DECIDED, BILL, n_resamples=v, rng=0), from_(1)),
     "probability_best n_resamples": (lambda v: cp.probability_best(Y, DECIDED, BILL, n_resamples=v, rng=0), from_(1)),
     "uncertain_cost_interval n_resamples": (lambda v: cp.uncertain_cost_interval(COUNTS, [BILL, BILL], n_resamples=v, rng=0), from_(100)),
     "uncertain_cost_difference n_resamples": (lambda v: cp.uncertain_cost_difference(JOINT, [BILL, BILL], n_resamples=v, rng=0), from_(100)),
-    "required_sample_size relative_precision": (lambda v: cp.required_sample_size(COUNTS, BILL, v, method="z"), ([.01, 3], [0, INF, NAN])),
-    "required_sample_size n_sets": (lambda v: cp.required_sample_size(COUNTS, BILL, .5, n_sets=v, method="normal", rng=0), from_(10)),
-    "paired_power n": (lambda v: cp.paired_power(JOINT / JOINT.sum(), BILL, v, method="normal", n_sets=10, rng=0), ([2, 40], [1, 1.9, INF, NAN])),
-    "paired_power n_sets": (lambda v: cp.paired_power(JOINT / JOINT.sum(), BILL, 30, method="likelihood_ratio", n_sets=v, rng=0), from_(10)),
+    "required_sample_size relative_precision": (lambda v: pl.required_sample_size(COUNTS, BILL, v, method="z"), ([.01, 3], [0, INF, NAN])),
+    "required_sample_size n_sets": (lambda v: pl.required_sample_size(COUNTS, BILL, .5, n_sets=v, method="normal", rng=0), from_(10)),
+    "required_pairs power": (lambda v: pl.required_pairs(JOINT, BILL, saving=.5, power=v, method="normal", n_sets=20), ([.06, .99], [0, .05, 1, NAN])),
+    "required_pairs saving": (lambda v: pl.required_pairs(JOINT, BILL, saving=v, method="normal", n_sets=20), ([-.5, .5], [0, 5, -5, INF, NAN])),
+    "required_pairs n_sets": (lambda v: pl.required_pairs(JOINT, BILL, saving=.5, method="normal", n_sets=v), from_(10)),
+    "paired_power n": (lambda v: pl.paired_power(JOINT / JOINT.sum(), BILL, v, method="normal", n_sets=10, rng=0), ([2, 40], [1, 1.9, INF, NAN])),
+    "paired_power n_sets": (lambda v: pl.paired_power(JOINT / JOINT.sum(), BILL, 30, method="likelihood_ratio", n_sets=v, rng=0), from_(10)),
     "cost_score_from_rates tpr": (lambda v: cs.cost_score_from_rates(v, .2, .3, 4), SHARE),
     "cost_score_from_rates fpr": (lambda v: cs.cost_score_from_rates(.5, v, .3, 4), SHARE),
     "cost_score_from_rates prevalence": (lambda v: cs.cost_score_from_rates(.5, .2, v, 4), OPEN),
     "cost_score_from_rates cost_ratio": (lambda v: cs.cost_score_from_rates(.5, .2, .3, v), POSITIVE),
     "isocost_precision cost_score": (lambda v: cs.isocost_precision(.5, v, 2), ([0, .7], [-1e-6, INF, NAN])),
     "tune_threshold prevalence": (lambda v: cs.tune_threshold(Y, S, 2, prevalence=v), OPEN),
-    "held_out_saving n_resamples": (lambda v: cs.held_out_saving(Y, S, .3, .5, 2, n_resamples=v, rng=0), from_(100)),
     "cost_weight fn_cost": (lambda v: wa.cost_weight(v, 2), POSITIVE),
     "cost_weight fp_cost": (lambda v: wa.cost_weight(2, v), POSITIVE),
     "target_weight prevalence": (lambda v: wa.target_weight(.4, v, .3), OPEN),
@@ -72,7 +76,6 @@ LIMITS = {
     "outperformance prevalence": (lambda v: op.outperformance("recall", .5, v), OPEN),
     "outperformance n_samples": (lambda v: op.outperformance("mcc", .5, .3, reference=lambda n, rng: rng.random((2, n)), n_samples=v, rng=0), from_(1)),
     "outperformance_value score": (lambda v: op.outperformance_value("recall", v, .3), SHARE),
-    "outperformance_interval n_resamples": (lambda v: op.outperformance_interval("recall", COUNTS, n_resamples=v, rng=0), from_(2)),
     "sample_directed_binary_tree n_samples": (lambda v: cv.sample_directed_binary_tree(v, 2, rng=0), from_(1)),
     "sample_directed_binary_tree depth": (lambda v: cv.sample_directed_binary_tree(2, v, rng=0), from_(1)),
     "sample_tree_aucs n_curves": (lambda v: cv.sample_tree_aucs("roc", .3, v, rng=0), from_(1)),

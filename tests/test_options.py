@@ -107,6 +107,21 @@ def calibrated(cls, **options):
     return cls(**options).fit(np.log(P3), Y3).transform(np.log(P3))
 
 
+NAMED = np.array(["no", "yes"])[Y]
+
+
+def read():
+    return load("samples").read_samples(Y, {"model": P2[:, 1], "other": SCORES}, COSTS)
+
+
+def crossed(cross_fit, samples, **options):
+    return cross_fit(samples(), **options).decide("model").log_posteriors
+
+
+def served(fit_rule, samples, **options):
+    return fit_rule(samples(), **options).decide(np.linspace(0, 1, 99))
+
+
 def unfitted(**options):
     from sklearn.linear_model import LogisticRegression
     return load("estimators").CostSensitiveClassifier(LogisticRegression(), COSTS, **options)
@@ -215,8 +230,8 @@ CASES = {
         "threshold_costs": Case(Y, SCORES, COSTS, priors=PRIORS, sample_weight=WEIGHT),
         "best_threshold": Case(Y, SCORES, COSTS, priors=PRIORS, sample_weight=WEIGHT),
         "cross_entropy": Case(P3, Y3, classes=[2, 1, 0], sample_weight=WEIGHT, log=refused(True)),
-        "stratified_folds": Case(Y3, folds=3, rng=1),
-        "cross_calibrate": Case(P3, Y3, folds=3, rng=1, log=refused(True), classes=[2, 1, 0]),
+        "stratified_folds": Case(Y3, folds=3, clusters=given(GROUPS, rng=0), rng=1),
+        "cross_calibrate": Case(P3, Y3, folds=3, clusters=given(GROUPS, rng=0), sample_weight=given(WEIGHT, rng=0), rng=1, log=refused(True), classes=[2, 1, 0]),
         "AffineCalibrator": Case(via=calibrated, classes=given([1, 0, 2], first=[0, 1, 2])),
         "AffineCalibrator.fit": Case(lambda: load("decisions").AffineCalibrator(), np.log(P3), Y3, via=lambda fit, *args, **options: fit(*args, **options).transform(np.log(P3)),
                                      sample_weight=WEIGHT, priors=PRIORS3),
@@ -225,6 +240,26 @@ CASES = {
         "AffineCalibrator.transform": Case(lambda: load("decisions").AffineCalibrator().fit(np.log(P3), Y3), np.log(P3), log=True),
         "reliability": Case(Y, P2[:, 1], bins=4),
         "plot_reliability": Case(Y, P2[:, 1], bins=4),
+    },
+    "samples": {
+        "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, positive=given("no", first="yes"), sample_weight=given(WEIGHT, positive="yes"),
+                             clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes")),
+        "Samples.target_priors": Case(lambda: read(), priors=.1),
+        "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said, argument="models['a']"),
+        "guess_columns": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES}), label="b", taken=("a",)),
+    },
+    "policies": {
+        "decide": Case(P2[:, 1], Y, COSTS, rule=given("tuned", rng=0), priors=given(PRIORS, rng=0), positive=refused(0, rng=0),
+                       sample_weight=given(WEIGHT, rng=0), clusters=given(GROUPS, rng=0), capacity=given(5, rng=0), folds=given(2, rng=0), rng=given(1, first=0)),
+        "cross_fit": Case(lambda: read(), via=crossed, folds=given(2, rng=0), rng=given(1, first=0)),
+        "CrossFit": Case(lambda: read(), via=crossed, folds=given(2, rng=0), rng=given(1, first=0)),
+        "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="tuned", costs=load("costs").CostMatrix([[0, 1], [1, 0]]),
+                                priors=PRIORS, capacity=5),
+        "IsotonicCalibrator.fit": Case(lambda: load("policies").IsotonicCalibrator(), SCORES, Y, via=lambda fit, *args, **options: fit(*args, **options).transform(SCORES),
+                                       sample_weight=WEIGHT, n_units=10),
+        "IsotonicCalibrator.transform": Case(lambda: load("policies").IsotonicCalibrator().fit(SCORES, Y), SCORES, log=True),
+        "FittedRule.decide": Case(lambda: load("policies").fit_rule(read()), P2[:, 1], costs=ExampleCosts(fp=1, fn=np.arange(N))),
+        "fit_rule": Case(lambda: read(), via=served, name=given("other", first="model"), rule="tuned", priors=PRIORS),
     },
     "metrics": {
         "f_beta": Case(COUNTS, beta=2),
@@ -282,19 +317,24 @@ CASES = {
                       priors=given(PRIORS, rng=0), rng=given(1, first=0)),
         "bdelta_cost": Case(JOINT, COSTS, confidence=given(.8, rng=0), laplace=given(2., rng=0), n_resamples=given(100, rng=0),
                             priors=given(PRIORS, rng=0), rng=given(1, first=0)),
-        "loss_interval": Case(LOSSES, sample_weight=given(WEIGHT, **BCA), clusters=given(GROUPS, **BCA), bounds=(-10, 10), method="normal", confidence=.8,
+        "loss_interval": Case(LOSSES, strata=given(GROUPS % 2, bounds=(-10, 10)), shares=given({0: .9, 1: .1}, strata=GROUPS % 2, bounds=(-10, 10)),
+                              sample_weight=given(WEIGHT, **BCA), clusters=given(GROUPS, **BCA), bounds=(-10, 10), method="normal", confidence=.8,
                               n_resamples=given(100, **BCA), rng=given(1, **BCA), prior=given(2., method="dirichlet", rng=0)),
-        "loss_difference": Case(LOSSES, LOSSES_B, sample_weight=given(WEIGHT, **BCA), clusters=given(GROUPS, **BCA), bounds=(-10, 10), method="normal",
+        "loss_difference": Case(LOSSES, LOSSES_B, strata=given(GROUPS % 2, bounds=(-10, 10)), shares=given({0: .9, 1: .1}, strata=GROUPS % 2, bounds=(-10, 10)),
+                              sample_weight=given(WEIGHT, **BCA), clusters=given(GROUPS, **BCA), bounds=(-10, 10), method="normal",
                                 confidence=.8, n_resamples=given(100, **BCA), rng=given(1, **BCA), prior=given(2., method="dirichlet", rng=0)),
         "metric_interval": Case(COUNTS, "normalized_expected_cost", costs=given(2 * COSTS + [[0, 0], [1, 0]], first=COSTS, rng=0),
                                 priors=given(PRIORS, costs=COSTS, rng=0), confidence=given(.8, costs=COSTS, rng=0), laplace=given(2., costs=COSTS, rng=0),
-                                stratified=given(True, costs=COSTS, rng=0), n_resamples=given(100, costs=COSTS, rng=0), rng=given(1, first=0, costs=COSTS)),
+                                stratified=given(True, costs=COSTS, rng=0, method="percentile"), n_resamples=given(100, costs=COSTS, rng=0, method="percentile"),
+                                rng=given(1, first=0, costs=COSTS, method="percentile"), method=given("percentile", costs=COSTS, rng=0)),
     },
     "comparisons": {
-        "simultaneous_differences": Case(Y, [D, E, 1 - D], COSTS, method=given("bonferroni", rng=0), confidence=given(.8, rng=0), priors=given(PRIORS, rng=0),
-                                         sample_weight=given(WEIGHT, rng=0), n_resamples=given(100, rng=0), rng=given(1, first=0)),
-        "probability_best": Case(Y, [D, E], COSTS, priors=given(PRIORS, rng=0), sample_weight=given(WEIGHT, rng=0), n_resamples=given(100, rng=0),
-                                 rng=given(1, first=0)),
+        "simultaneous_differences": Case(Y, [D, E, 1 - D], COSTS, method="bonferroni", confidence=.8, priors=PRIORS, sample_weight=given(WEIGHT, rng=0),
+                                         clusters=given(GROUPS, rng=0), n_resamples=given(100, method="max-t", rng=0), rng=given(1, first=0, method="max-t")),
+        "best_of": Case(Y, [D, E], COSTS, confidence=given(.8, rng=0), priors=given(PRIORS, rng=0), sample_weight=given(WEIGHT, rng=0),
+                        clusters=given(GROUPS, rng=0), n_resamples=given(100, rng=0), rng=given(1, first=0)),
+        "probability_best": Case(Y, [D, E], COSTS, priors=given(PRIORS, rng=0), sample_weight=given(WEIGHT, rng=0), clusters=given(GROUPS, rng=0),
+                                 n_resamples=given(100, rng=0), rng=given(1, first=0)),
         "equivalence_test": Case(JOINT, COSTS, .1, method="normal", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA),
                                  laplace=given(2., method="bdelta_cost", rng=0)),
         "non_inferiority_test": Case(JOINT, COSTS, margin=.5, method="normal", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA),
@@ -303,12 +343,18 @@ CASES = {
                                         laplace=given(2., method="bcost", rng=0), n_resamples=given(100, rng=0), rng=given(1, first=0)),
         "uncertain_cost_difference": Case(JOINT, MANY, method=given("bcost", rng=0), confidence=given(.8, rng=0), priors=given(PRIORS, rng=0),
                                           laplace=given(2., method="bcost", rng=0), n_resamples=given(100, rng=0), rng=given(1, first=0)),
+    },
+    "planning": {
         "required_sample_size": Case(COUNTS / COUNTS.sum(), COSTS, relative_precision=given(.5, **FEW), method=given("bca", **FEW),
                                      confidence=given(.8, **FEW), n_sets=given(11, n_resamples=100, method="normal"),
                                      n_resamples=given(200, **BCA_FEW), rng=given(3, **FEW), laplace=given(5., n_sets=10, n_resamples=100, method="bcost")),
-        "paired_power": Case(JOINT / JOINT.sum(), COSTS, 50, method=given("bca", n_sets=50, n_resamples=100), confidence=.8,
+        "required_pairs": Case(JOINT / JOINT.sum(), COSTS, saving=given(.6, first=.4, method="normal", n_sets=200), power=given(.9, saving=.4, method="normal", n_sets=200),
+                               confidence=given(.8, saving=.4, method="normal", n_sets=200), method=given("bca", saving=.4, n_sets=20, n_resamples=100),
+                               n_sets=given(51, saving=.4, method="normal"), n_resamples=given(300, saving=.4, method="percentile", n_sets=30),
+                               rng=given(1, saving=.4, method="normal", n_sets=20), laplace=given(5., saving=.4, method="bdelta_cost", n_sets=20, n_resamples=100)),
+        "paired_power": Case(JOINT / JOINT.sum(), COSTS, 50, saving=given(.3, n_sets=50), method=given("bca", n_sets=50, n_resamples=100), confidence=.8,
                              n_sets=given(51, first=50, method="bca", n_resamples=100), n_resamples=given(300, first=100, method="percentile", n_sets=300),
-                             rng=given(1, method="bca", n_sets=50, n_resamples=100), laplace=given(5., method="bdelta_cost", n_sets=50, n_resamples=100)),
+                             rng=given(3, method="bca", n_sets=333, n_resamples=100), laplace=given(5., method="bdelta_cost", n_sets=50, n_resamples=100)),
     },
     "scale": {
         "cluster": Case(via=lambda cluster, scheduler="synchronous": [scheduler, type(cluster(scheduler)).__name__], scheduler="threads"),
@@ -328,20 +374,20 @@ CASES = {
                                data=FRAME.assign(a=.1 + .5 * E), scheduler=unchanged("threads")),
         "reliability": Case(Y, P2[:, 1], via=on_dask, bins=3, gather=given(0, bins=7), data=FRAME, scheduler=unchanged("threads")),
         "loss_interval": Case(WEIGHT * Y, via=losses_on_dask, sample_weight=given(WEIGHT, rng=0), clusters=given(GROUPS, rng=0), gather=given(0, rng=0),
-                              rng=given(1, first=0, clusters=GROUPS), data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.), sample_weight="w", rng=0),
+                              rng=unchanged(1, clusters=GROUPS), data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.), sample_weight="w", rng=0),
                               scheduler=unchanged("threads")),
         "loss_difference": Case(WEIGHT * Y, WEIGHT * D, via=losses_on_dask, sample_weight=given(WEIGHT, rng=0), clusters=given(GROUPS, rng=0),
-                                gather=given(0, rng=0), rng=given(1, first=0, clusters=GROUPS), data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.), sample_weight="w", rng=0),
+                                gather=given(0, rng=0), rng=unchanged(1, clusters=GROUPS), data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.), sample_weight="w", rng=0),
                               scheduler=unchanged("threads")),
         "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), confidence=given(.8, rng=0),
-                         clusters=given(GROUPS, rng=0), sample_weight=given(WEIGHT, rng=0), gather=given(10, clusters=GROUPS, rng=0),
+                         clusters=given(GROUPS, rng=0), sample_weight=given(WEIGHT, rng=0), gather=unchanged(10, clusters=GROUPS, rng=0),
                          rng=unchanged(1), data=given(FRAME, rng=0), scheduler=unchanged("threads", rng=0)),
     },
     "outperformance": {
         "outperformance": Case("mcc", .4, .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
         "outperformance_value": Case("mcc", .4, .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
-        "outperformance_interval": Case("mcc", COUNTS, prevalence=given(.1, rng=0), confidence=given(.8, rng=0), n_resamples=given(100, rng=0),
-                                        reference=given("better than chance", rng=0), rng=given(1, first=0)),
+        "outperformance_interval": Case("mcc", COUNTS, prevalence=.1, confidence=.8, reference="better than chance",
+                                        rng=given(1, first=0, reference=lambda n, rng: rng.random((2, n)))),
         "outperformance_counts": Case("recall", COUNTS, ties="below"),
         "multilabel_outperformance": Case("f_beta", np.stack([COUNTS, OTHER]), weights=[1, 3]),
     },
@@ -361,14 +407,14 @@ CASES = {
     "estimators": {
         "cost_scorer": Case(COSTS, via=scored, priors=PRIORS, decisions=given("predict")),
         "CostSensitiveClassifier": Case(COSTS, via=fitted, calibration=None, priors=PRIORS, cv=3, n_jobs=unchanged(2)),
-        "CostSensitiveClassifier.fit": Case(lambda: unfitted(), X, Y, via=after_fit, sample_weight=WEIGHT),
+        "CostSensitiveClassifier.fit": Case(lambda: unfitted(), X, Y, via=after_fit, sample_weight=WEIGHT, groups=GROUPS),
         "CostSensitiveClassifier.decision_costs": Case(lambda: unfitted().fit(X, Y), X, costs=ExampleCosts(**EXAMPLES)),
         "CostSensitiveClassifier.predict": Case(lambda: unfitted().fit(X, Y), X, costs=ExampleCosts(**EXAMPLES)),
         "CostSensitiveClassifier.score": Case(lambda: unfitted().fit(X, Y), X, Y, sample_weight=WEIGHT, costs=ExampleCosts(**EXAMPLES)),
     },
     "report": {
         "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), clusters=given(GROUPS, rng=0),
-                         sample_weight=given(WEIGHT, rng=0), confidence=given(.8, rng=0), rng=given(1, first=0, clusters=GROUPS)),
+                         sample_weight=given(WEIGHT, rng=0), confidence=given(.8, rng=0), rng=unchanged(1)),
         "evaluate_counted": Case([0, 0, 1, 1, 1], {"a": [0, 1, 0, 1, 1], "b": [0, 0, 1, 1, 0]}, COSTS, [60, 9, 3, 20, 4], via=tabled_best,
                                  priors=given(PRIORS, rng=0), groups=given([1, 2, 1, 2, 2], rng=0), clusters=given([1, 2, 1, 2, 3], rng=0),
                                  sample_weight=given([60., 9, 5, 20, 2], clusters=[1, 2, 1, 2, 3], rng=0), confidence=given(.8, rng=0), rng=given(1, first=0)),
@@ -382,10 +428,10 @@ CASES = {
         "plot_isocost": Case(8., plane=given("rates", prevalence=.3), prevalence=given(.1, first=.5), y_true=given(1 - Y, scores=SCORES, first=Y),
                              scores=given(-SCORES, y_true=Y, first=SCORES), levels=[1., 2.], sample_weight=given(WEIGHT, y_true=Y, scores=SCORES)),
         "tune_threshold": Case(Y, SCORES, 8., prevalence=.05, sample_weight=WEIGHT),
-        "paired_saving": Case(Y, D, E, 8., prevalence=given(.05, rng=0), confidence=given(.5, rng=0), n_resamples=given(500, rng=0),
-                              sample_weight=given(WEIGHT, rng=0), rng=given(1, first=0)),
-        "held_out_saving": Case(Y, SCORES, 1., 0., 8., prevalence=given(.05, rng=0), confidence=given(.5, rng=0), n_resamples=given(500, rng=0),
-                                sample_weight=given(WEIGHT, rng=0), rng=given(1, first=0)),
+        "paired_saving": Case(Y, D, E, 8., prevalence=.05, confidence=.5,
+                              sample_weight=WEIGHT),
+        "held_out_saving": Case(Y, SCORES, 1., 0., 8., prevalence=.05, confidence=.5,
+                                sample_weight=WEIGHT),
         "plot_threshold_cost": Case(Y, SCORES, cost_ratio=5., prevalence=.05, near=.5, sample_weight=WEIGHT),
         "multiclass_cost_score": Case(COSTS3 + 1, 4., average="harmonic", weights=[1., 2, 3]),
         "multilabel_cost_score": Case(np.stack([COUNTS, COUNTS.T]), 4., average="harmonic", weights=[1., 2]),
@@ -398,6 +444,9 @@ EXEMPT = {
     "api": "names of other modules",
     "app": "test_browser.py drives it",
     "report.Report.to_html": "test_report.py reads what it writes",
+    "mean_law": "test_engine_grid.py holds it to a second evaluator",
+    "bootstrap.sample_interval": "interval and loss_interval, tried here, are made of it",
+    "bootstrap.sample_difference": "difference and loss_difference, tried here, are made of it",
 }
 FREE = {"ax", "axes", "style", "progress"}  # where to draw and whether to report
 

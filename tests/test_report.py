@@ -5,10 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
 from sklearn.metrics import precision_score, recall_score
 
-from cost_eval.bootstrap import difference, interval
+from cost_eval.bootstrap import difference, interval, loss_interval
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import bayes_decisions, best_threshold
@@ -229,28 +228,45 @@ def test_groups(case):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_groups_of_weighted_and_clustered_samples_against_a_regression(case, weighted):
-    "Loss on membership by weighted least squares, with the sandwich covariance of clusters."
+def test_groups_of_weighted_and_clustered_samples(case, weighted):
+    "Costs and differences are those of a weighted regression on membership; ends are those of the engine, and wider than Wald's."
     y, models = case
     rng = np.random.default_rng(4)
     group, cluster = rng.choice(["a", "b", "c"], 400, p=[.6, .3, .1]), rng.integers(0, 90, 400)
     weight = rng.uniform(.2, 3, 400) if weighted else np.ones(400)
     options = {"clusters": cluster, "sample_weight": weight} if weighted else {"clusters": cluster}
     table = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, rng=0, **options).groups.set_index("group")
-    loss = losses(y, models["rule"], COSTS)
+    loss, bounds = losses(y, models["rule"], COSTS), (COSTS.array.min(), COSTS.array.max())
     for name in "abc":
-        x = np.column_stack([np.ones(400), group == name]).astype(float)
+        inside, found = group == name, table.loc[name]
+        x = np.column_stack([np.ones(400), inside]).astype(float)
         bread = np.linalg.inv(x.T @ (weight[:, None] * x))
         beta = bread @ x.T @ (weight * loss)
         score = np.zeros((90, 2))
         np.add.at(score, cluster, (weight * (loss - x @ beta))[:, None] * x)
-        covariance = bread @ score.T @ score @ bread
-        error, own = np.sqrt(covariance[1, 1]), np.sqrt(covariance.sum())  # of beta[1], and of beta[0] + beta[1], the group's mean
-        found = table.loc[name]
+        error = np.sqrt((bread @ score.T @ score @ bread)[1, 1])
         assert [found["cost"], found["against_rest"]] == pytest.approx([beta.sum(), beta[1]])
-        wanted = [beta.sum() - 1.959964 * own, beta.sum() + 1.959964 * own, beta[1] - 1.959964 * error, beta[1] + 1.959964 * error]
-        assert found[["low", "high", "rest_low", "rest_high"]].tolist() == pytest.approx(wanted, rel=1e-6)
-        assert found["p_value"] == pytest.approx(2 * norm.sf(abs(beta[1]) / error))
+        own = loss_interval(loss[inside], bounds=bounds, **{k: v[inside] for k, v in options.items()})
+        assert [found["low"], found["high"]] == pytest.approx([own.low, own.high])
+        apart = loss_interval(loss, bounds=bounds, strata=inside, shares={True: 1, False: -1}, **options)
+        assert [found["rest_low"], found["rest_high"]] == pytest.approx([apart.low, apart.high])
+        assert found["rest_high"] - found["rest_low"] > 2 * 1.959964 * error
+        assert (found["p_value"] < .05) == (found["rest_low"] > 0 or found["rest_high"] < 0)
+
+
+def test_one_matrix_and_the_same_matrix_for_each_row_make_one_report(case):
+    "Weights of one, clusters of one and costs of their own that are all alike change no interval and no p-value (A4)."
+    y, models = case
+    decided = {"rule": models["rule"], "other": np.roll(models["rule"], 1)}
+    own = ExampleCosts.from_array(np.broadcast_to(COSTS.array, (400, 2, 2)), classes=COSTS.classes, decisions=COSTS.decisions)
+    for priors in (None, [.9, .1]):
+        plain = evaluate(y, decided, COSTS, priors=priors, rng=0)
+        others = [evaluate(y, decided, own, priors=priors, rng=0), evaluate(y, decided, COSTS, priors=priors, sample_weight=np.ones(400), rng=0)]
+        if priors is None: others.append(evaluate(y, decided, COSTS, clusters=np.arange(400), rng=0))
+        for other in others:
+            for table, columns in (("ladder", ["cost", "low", "high"]), ("differences", ["difference", "low", "high", "p_value"])):
+                wanted, found = (getattr(report, table)[columns].to_numpy() for report in (plain, other))
+                assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12)
 
 
 def test_the_map_is_the_expected_cost(case):

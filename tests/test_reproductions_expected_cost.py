@@ -12,7 +12,7 @@ sk = pytest.importorskip("sklearn.metrics")
 pytest.importorskip("matplotlib").use("Agg")
 
 from cost_eval import datasets
-from cost_eval.datasets import Scores
+from cost_eval.datasets import SystemScores
 from cost_eval.expected_cost import expected_cost, normalized_expected_cost
 from cost_eval.metrics import f_beta
 from cost_eval.reproduce import ITEMS, compare, published, run_item
@@ -275,7 +275,7 @@ def test_a_class_against_the_others_pools_the_posteriors(monkeypatch):
     logs, y = random_scores(5)
     monkeypatch.setitem(datasets.DATASETS, "ferrer/made_up", None)
     monkeypatch.setattr(datasets, "available", lambda name, *, data_dir=None: name == "ferrer/made_up")
-    monkeypatch.setattr(datasets, "load", lambda name, *, data_dir=None: Scores(name, logs + 7.0, y))
+    monkeypatch.setattr(datasets, "load", lambda name, *, data_dir=None: SystemScores(name, logs + 7.0, y))
     pooled, positive = paper.system_scores(paper.System("x", "y", "made_up", target=2))
     np.testing.assert_allclose(np.exp(pooled), np.column_stack([1 - np.exp(logs[:, 2]), np.exp(logs[:, 2])]))
     np.testing.assert_array_equal(positive, y == 2)
@@ -289,7 +289,7 @@ def test_a_class_against_the_others_pools_the_posteriors(monkeypatch):
 def test_sitw_is_computed_as_soon_as_its_scores_are_there(monkeypatch):
     logs, y = random_scores(2, n=3000)
     monkeypatch.setattr(datasets, "available", lambda name, *, data_dir=None: name == "ferrer/sitw_plda")
-    monkeypatch.setattr(datasets, "load", lambda name, *, data_dir=None: Scores(name, logs, y))
+    monkeypatch.setattr(datasets, "load", lambda name, *, data_dir=None: SystemScores(name, logs, y))
     frame = paper.table_2()
     assert set(frame.index.get_level_values(0)) == {
         "SITW",

@@ -17,7 +17,7 @@ from cost_eval.decisions import bayes_decisions, bayes_threshold, best_threshold
 from cost_eval.expected_cost import decision_intervals, roc_auc
 from cost_eval.metrics import evaluate_metrics, expected_cost, normalized_expected_cost
 from cost_eval.outperformance import outperformance, outperformance_of_cost
-from cost_eval.comparisons import required_sample_size, simultaneous_differences
+from cost_eval.comparisons import simultaneous_differences
 from cost_eval.report import Report, evaluate
 
 y, s = np.array([0, 1, 1]), np.array([0.1, 0.4, 0.9])

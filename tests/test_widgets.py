@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from conftest import CHROMIUM, ROOT
 from test_browser import browser, opened, site  # noqa: F401 (fixtures)
@@ -82,8 +82,15 @@ def bootstrap(costly):
     return [f"{covers[:40].sum()} of 40 shown cover, {covers.mean():.1%} of 400 drawn"]
 
 
-def comparisons(ratio):
-    from cost_eval.comparisons import paired_power
+def comparisons(models):
+    k = np.arange(501)
+    above = binom.sf(k - 1, 500, .1) ** models
+    mean = above[1:].sum() / 500  # of the least of so many binomial shares
+    return [f"the cheapest of {models:.0f} shows {mean:.4f} on average, luck {.1 - mean:.4f}"]
+
+
+def planning(ratio):
+    from cost_eval.planning import paired_power
 
     joint = np.array([[[.43, .02], [0, .05]], [[.01, .01], [0, .48]]])
     return [f"power {paired_power(joint, [[0, 1], [ratio, 0]], 1000):.3f}"]
@@ -140,7 +147,8 @@ WIDGETS = {
     "05_plotting": Widget("recall", plotting),
     "10_expected_cost": Widget("cost of a miss", expected_cost, 1, "from cost_eval.expected_cost import explore_expected_cost as explore"),
     "20_bootstrap": Widget("costly errors in 10,000", bootstrap, 0, "from cost_eval.bootstrap import explore_interval as explore"),
-    "21_comparisons": Widget("cost ratio", comparisons, 0, "from cost_eval.comparisons import explore_power as explore"),
+    "21_comparisons": Widget("models tried", comparisons, 0, "from cost_eval.comparisons import explore_luck as explore"),
+    "22_how_many": Widget("cost ratio", planning, 0, "from cost_eval.planning import explore_power as explore", .01),
     "30_cost_score": Widget("cost ratio", cost_score, 0, "from cost_eval.cost_score import explore_isocost as explore", .01),
     "40_weighted_accuracy": Widget("prevalence", weighted_accuracy, 1, "from cost_eval.weighted_accuracy import explore_ranking as explore"),
     "41_metric_study": Widget("weight", None, 0, "from cost_eval.metric_study import explore_metric_study as explore"),

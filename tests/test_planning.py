@@ -1,0 +1,274 @@
+"Sample size and power: against simulation, listing of every test set, and the test that will judge."
+import inspect
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+from scipy.stats import binom, multinomial, norm
+
+from cost_eval import planning as pl
+from cost_eval.bootstrap import difference, interval
+from cost_eval.confusion import JointCounts, confusion_counts
+from cost_eval.costs import CostMatrix
+
+COSTS = np.array([[0, 1, 4.], [2, 0, 50], [1, 3, 0]])
+
+
+# sample size
+
+def test_first_guess_is_the_textbooks():
+    share = np.array([[.8, .05], [.01, .14]])
+    n = pl.required_sample_size(share, [[0, 1], [20, 0]], .2, method="z")
+    sd = np.sqrt(.05 * 1 + .01 * 400 - .25**2)
+    assert n == int(np.ceil((norm.ppf(.975) * sd / .2 / .25)**2))
+    assert pl.required_sample_size([[.9, .1], [0, 0]], [[0, 1], [1, 0]], method="z") == 3458  # 1.96^2 x 9 / .01
+    pilot = pl.required_sample_size(np.array([[80, 5], [1, 14]]), [[0, 1], [20, 0]], .2, method="z")
+    labelled = confusion_counts(["no"] * 85 + ["yes"] * 15, ["wait"] * 80 + ["act"] * 5 + ["wait"] + ["act"] * 14, classes=("no", "yes"), decision_labels=("wait", "act"))
+    costs = CostMatrix([[0, 20], [1, 0]], classes=("yes", "no"), decisions=("act", "wait"))
+    assert pilot == n == pl.required_sample_size(labelled, costs, .2, method="z")
+    assert pl.required_sample_size(share, [[0, 1], [20, 0]], .2, method="z", confidence=.8) < n / 2
+
+
+@pytest.mark.parametrize("miss, ratio, precision", [(.01, 20, .1), (.001, 1000, .5), (.001, 1000, 1.5), (.2, 1, .3)])
+@pytest.mark.parametrize("method", ["normal", "auto", "likelihood_ratio"])
+def test_sample_size_reaches_the_precision(miss, ratio, precision, method):
+    "Fresh test sets of the size found: the mean half width is the one asked for, also where (21.5) fails."
+    p, c = np.array([[.45, .05], [miss, .5 - miss]]), np.array([[0, 1.], [ratio, 0]])
+    n = pl.required_sample_size(p, c, precision, method=method, n_sets=400)
+    sets = np.random.default_rng(99).multinomial(n, p.ravel(), 400).reshape(-1, 2, 2)
+    found = interval(sets, c, method=method)
+    assert np.mean(found.high - found.low) / 2 / (p * c).sum() == pytest.approx(precision, rel=.15)
+
+
+def test_options_of_the_sample_size_matter():
+    p, c = [[.45, .05], [.01, .49]], [[0, 1], [20, 0]]
+    base = pl.required_sample_size(p, c, .5, n_sets=100)
+    assert base != pl.required_sample_size(p, c, .5, n_sets=100, rng=7) and base == pl.required_sample_size(p, c, .5, n_sets=100)
+    assert pl.required_sample_size(p, c, .5, n_sets=100, method="bcost", n_resamples=200, laplace=2.) != pl.required_sample_size(p, c, .5, n_sets=100, method="bcost", n_resamples=200)
+    for call, message in ((lambda: pl.required_sample_size(p, c, 0), "relative_precision"), (lambda: pl.required_sample_size([[.5, .5]], c), "probabilities"),
+                          (lambda: pl.required_sample_size([[.5, .6], [0, 0]], c), "probabilities"), (lambda: pl.required_sample_size([[1., 0], [0, 0]], c), "expected cost is 0"),
+                          (lambda: pl.required_sample_size(p, c, n_sets=1), "n_sets"), (lambda: pl.required_sample_size(p, c, method="zz"), "method")):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+# power
+
+def trade(costly, ratio, saved, added):
+    joint = np.zeros((2, 2, 2))
+    joint[0, 1, 1], joint[0, 0, 1], joint[0, 0, 0] = .05, added, .45 - added
+    joint[1, 0, 0], joint[1, 0, 1], joint[1, 1, 1] = costly * (1 - saved), costly * saved, .5 - costly
+    return joint, np.array([[0, 1.], [ratio, 0]])
+
+
+def rejections(joint, costs, n, n_sets=20_000, confidence=.95, seed=0):
+    "Simulated, from the samples' differences."
+    p, d = joint.ravel(), (costs[:, :, None] - costs[:, None, :]).ravel()
+    sets = np.random.default_rng(seed).multinomial(n, p, n_sets)
+    mean = sets @ d / n
+    s = np.sqrt(np.maximum((sets * (d - mean[:, None])**2).sum(axis=1) / (n - 1), 0))
+    return np.mean(np.abs(mean) > norm.isf((1 - confidence) / 2) * s / np.sqrt(n) * (1 + 1e-9))
+
+
+@pytest.mark.parametrize("ratio", [1, 2, 5, 20, 300, 1e9])
+def test_power_over_its_whole_range(ratio):
+    sizes = [20, 50, 100, 300, 1000, 3000, 30_000]
+    power = pl.paired_power(*trade(.02, ratio, .5, .02), sizes, method="normal")
+    assert power == pytest.approx([rejections(*trade(.02, ratio, .5, .02), n) for n in sizes], abs=.015)
+
+
+def test_power_of_the_findings():
+    assert pl.paired_power(*trade(.02, 20, .5, .02), [100, 1000], method="normal") == pytest.approx([.07, .92], abs=.005)
+    assert pl.paired_power(*trade(.02, 1e9, .5, .02), 1000, method="normal") == pytest.approx(.99, abs=.002)
+
+
+@pytest.mark.parametrize("n", [2, 5, 7])
+def test_power_by_listing_every_test_set(n):
+    "Four kinds of samples with differences 3, -1, 0 (twice): all n-tuples of kinds."
+    joint = np.zeros((2, 2, 2))
+    joint[1, 0, 1], joint[0, 0, 1], joint[0, 0, 0], joint[1, 1, 1] = .3, .2, .4, .1
+    costs, chance = np.array([[0, 1.], [3, 0]]), 0.
+    values, p = np.array([3., -1, 0, 0]), np.array([.3, .2, .4, .1])
+    for drawn in product(range(4), repeat=n):
+        d = values[list(drawn)]
+        s = d.std(ddof=1)
+        chance += prod(p[list(drawn)]) * (abs(d.mean()) > norm.isf(.025) * s / np.sqrt(n) * (1 + 1e-9))
+    assert pl.paired_power(joint, costs, n, method="normal") == pytest.approx(chance, abs=1e-12)
+
+
+def test_power_of_many_kinds_is_simulated():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(27, .3)).reshape(3, 3, 3)
+    power = pl.paired_power(p, COSTS, [200, 500], n_sets=20_000, method="normal")
+    assert power == pytest.approx([rejections(p, COSTS, n, seed=1) for n in (200, 500)], abs=.015)
+    assert pl.paired_power(p, COSTS, 300, n_sets=100, rng=1, method="normal") != pl.paired_power(p, COSTS, 300, n_sets=100, rng=2, method="normal")
+    big = pl.paired_power(*trade(.02, 20, .5, .4), 10**6, method="normal")  # too many to list
+    assert big == pytest.approx(1, abs=.01)
+
+
+@pytest.mark.parametrize("method", ["normal", "auto", "likelihood_ratio", "bdelta_cost"])
+def test_power_is_that_of_difference(method):
+    joint, costs = trade(.04, 5, .5, .02)
+    sets = np.random.default_rng(3).multinomial(400, joint.ravel(), 300).reshape(-1, 2, 2, 2)
+    rate = np.mean(difference(sets, costs, method=method, n_resamples=200, rng=0, confidence=.9).rejects)
+    power = pl.paired_power(joint, costs, 400, method=method, n_sets=1000, n_resamples=200, confidence=.9)
+    assert power == pytest.approx(rate, abs=.09)
+
+
+def test_power_knows_labels_pilots_shapes_and_levels():
+    joint, costs = trade(.02, 20, .5, .02)
+    pilot = JointCounts(np.rint(joint * 1000).astype(int))
+    assert pl.paired_power(pilot, costs, 500, method="normal") == pytest.approx(pl.paired_power(joint, costs, 500, method="normal"))
+    turned = JointCounts(np.rint(joint * 1000).astype(int)[::-1, ::-1, ::-1], classes=(1, 0), decisions=(1, 0))
+    assert pl.paired_power(turned, CostMatrix(costs), 500, method="normal") == pytest.approx(pl.paired_power(joint, costs, 500, method="normal"))
+    assert np.shape(pl.paired_power(joint, costs, [[100, 200], [300, 400]])) == (2, 2) and isinstance(pl.paired_power(joint, costs, 100), float)
+    assert pl.paired_power(joint, costs, 500, confidence=.99) < pl.paired_power(joint, costs, 500) - .05
+    no_difference = (joint + np.swapaxes(joint, 1, 2)) / 2
+    assert pl.paired_power(no_difference, costs, 5000, n_sets=20_000, method="normal") == pytest.approx(.05, abs=.006)
+    for call, message in ((lambda: pl.paired_power(joint, costs, 1), "n:"), (lambda: pl.paired_power(joint, costs, 10.5), "whole"), (lambda: pl.paired_power(2 * joint, costs, 10), "probabilities"),
+                          (lambda: pl.paired_power(joint[0], costs, 10), "probabilities"), (lambda: pl.paired_power(joint, costs, 10, method="z"), "method")):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_seven_disagreements_at_one_percent():
+    joint = np.array([[[.98, 0], [0, 0]], [[0, .02], [0, 0]]])
+    for confidence, least in ((.95, 4), (.99, 7)):
+        assert pl.paired_power(joint, [[0, 1], [9, 0]], 2000, confidence=confidence, method="normal") == pytest.approx(binom.sf(least - 1, 2000, .02), abs=1e-9)
+
+
+# the test that will judge
+
+def judged(joint, costs, n, n_sets, seed=0):
+    "Share of drawn test sets, cell by cell, that the default of `difference` rejects."
+    sets = np.random.default_rng(seed).multinomial(n, joint.ravel(), n_sets)
+    return (difference(sets.reshape(-1, *joint.shape), costs).p_value < .05).mean()
+
+
+@pytest.mark.parametrize("ratio, n", [(1, 100), (5, 200), (5, 1500), (20, 60), (20, 500), (50, 700)])
+def test_power_of_the_default_is_delivered(ratio, n):
+    joint, costs = trade(.02, ratio, .5, .02)
+    assert pl.paired_power(joint, costs, n) == pytest.approx(judged(joint, costs, n, 600), abs=4 * .5 / np.sqrt(600))
+
+
+@pytest.mark.parametrize("n", [8, 25])
+def test_power_of_the_default_by_listing_every_test_set(n):
+    "Three kinds of differences: every outcome judged by `difference`, also where the second is the costlier."
+    costs = np.array([[0, 1.], [3, 0]])
+    joint = np.zeros((2, 2, 2))
+    joint[1, 0, 1], joint[0, 0, 1], joint[0, 0, 0] = .3, .25, .45
+    for p in (joint, np.swapaxes(joint, 1, 2)):
+        total = 0.
+        tables, chance = [], []
+        for a, b in product(range(n + 1), repeat=2):
+            if a + b <= n:
+                table = np.zeros((2, 2, 2), int)
+                table[(1, 0, 1) if p[1, 0, 1] else (1, 1, 0)], table[(0, 0, 1) if p[0, 0, 1] else (0, 1, 0)], table[0, 0, 0] = a, b, n - a - b
+                tables.append(table)
+                chance.append(multinomial.pmf([a, b, n - a - b], n, [.3, .25, .45]))
+        total = np.array(chance) @ (difference(np.stack(tables), costs).p_value < .05)
+        assert pl.paired_power(p, costs, n) == pytest.approx(total, abs=1e-8)
+
+
+def test_the_z_test_promises_what_the_default_does_not_keep():
+    for ratio in (5, 20, 50):
+        joint, costs = trade(.02, ratio, .5, .02)
+        assert pl.paired_power(joint, costs, 500) < .9 * pl.paired_power(joint, costs, 500, method="normal")
+
+
+@pytest.mark.parametrize("ratio, saving", [(5, .02), (5, .1), (20, .1), (20, .5), (50, 1.)])
+def test_required_pairs_are_enough_and_not_too_many(ratio, saving):
+    joint, costs = trade(.02, ratio, .5, .02)
+    n = pl.required_pairs(joint, costs, saving=saving)
+    p = pl._with_saving(joint, costs, saving)
+    assert (p * (costs[:, :, None] - costs[:, None, :])).sum() == pytest.approx(saving)
+    assert judged(p, costs, n, 500) == pytest.approx(.8, abs=.08)
+    assert pl.paired_power(joint, costs, n, saving=saving) == pytest.approx(.8, abs=.04)
+    assert pl.required_pairs(joint, costs, saving=saving, method="normal") < n
+
+
+def test_pilots_with_many_differences_are_planned_by_simulation():
+    rng = np.random.default_rng(0)
+    pilot = JointCounts(rng.multinomial(400, rng.dirichlet(np.full(27, .4))).reshape(3, 3, 3))
+    n = pl.required_pairs(pilot, COSTS, saving=.4, n_sets=300)
+    p = pl._with_saving(pilot.array / 400, COSTS, .4)
+    assert judged(p, COSTS, n, 300, seed=1) == pytest.approx(.8, abs=.12)
+    assert pl.required_pairs(pilot, COSTS, saving=.8, n_sets=300) < n < pl.required_pairs(pilot, COSTS, saving=.4, power=.95, n_sets=300)
+
+
+def test_a_saving_of_either_sign():
+    joint, costs = trade(.02, 20, .5, .02)
+    turned = np.swapaxes(joint, 1, 2)
+    assert pl.required_pairs(joint, costs, saving=.3) == pytest.approx(pl.required_pairs(turned, costs, saving=-.3), rel=.01)
+
+
+def test_the_nearest_probabilities():
+    "Against a search over all probabilities of three kinds with that mean."
+    q = np.array([.9, .06, .04])
+    joint = np.zeros((1, 3, 3))
+    joint[0, 0, 0], joint[0, 0, 1], joint[0, 2, 0] = q
+    costs = np.array([[0, 1., 5.]])
+    found = pl._with_saving(joint, costs, .5)[0]
+    c = np.linspace(.1001, .25, 200_000)  # share of the last; the second follows from the mean
+    b = 5 * c - .5
+    a = 1 - b - c
+    with np.errstate(all="ignore"):
+        distance = a * np.log(a / q[0]) + b * np.log(b / q[1]) + c * np.log(c / q[2])
+    best = np.nanargmin(np.where((a > 0) & (b > 0), distance, np.nan))
+    assert (found[0, 0], found[0, 1], found[2, 0]) == pytest.approx((a[best], b[best], c[best]), abs=2e-5)
+
+
+@pytest.mark.parametrize("change, message", [
+    (dict(saving=0), "saving"), (dict(saving=25), "lie between"), (dict(saving=np.nan), "saving"), (dict(power=.04), "power"), (dict(power=1), "power"),
+    (dict(saving=1e-6), "10\\^9"), (dict(method="z"), "method"), (dict(joint=np.ones((2, 2))), "probabilities"), (dict(confidence=95), "confidence")])
+def test_bad_input_of_required_pairs(change, message):
+    joint, costs = trade(.02, 20, .5, .02)
+    given = dict(joint=joint, costs=costs, saving=.2) | change
+    with pytest.raises(ValueError, match=message):
+        pl.required_pairs(**given)
+
+
+def test_only_what_differs_counts():
+    "No disagreement possible: no power; a seed changes what is simulated, not what is summed."
+    alike = np.array([[[.5, 0], [0, .1]], [[0, 0], [0, .4]]])
+    assert pl.paired_power(alike, [[0, 1], [5, 0]], 500) == 0
+    joint, costs = trade(.02, 20, .5, .02)
+    assert pl.paired_power(joint, costs, 500, rng=1) == pl.paired_power(joint, costs, 500, rng=2)
+
+
+# house
+
+@pytest.mark.parametrize("n, shares", [(1, (.3, .2)), (30, (.3, .7)), (200, (.01, .05)), (1000, (.02, 0.))])
+def test_probabilities_of_two_kinds_are_multinomial(n, shares):
+    first, second = pl._likely(n, np.array(shares))
+    a, b = (v.ravel() for v in np.meshgrid(first, second, indexing="ij"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = multinomial.pmf(np.column_stack([a, b, n - a - b]), n, [*shares, 1 - sum(shares)])
+    found = pl._trinomial(n, *shares)
+    assert found.ravel() == pytest.approx(np.where(a + b <= n, np.nan_to_num(chance), 0), abs=1e-12) and found.sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_widget_starts_where_its_still_stands():
+    pytest.importorskip("ipywidgets")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    widget = pl.explore_power()
+    sliders, image = widget.children[0].children, widget.children[1]
+    assert [s.value for s in sliders] == pytest.approx([20, 20, .5, 20])
+    before = image.value
+    sliders[1].value = 200
+    assert image.value != before
+    fig, axes = plt.subplots(1, 2)
+    lines = pl._draw_power(axes)
+    pl._move_power(axes, lines, 20, 20, .5, 20)
+    x, power = lines[0].get_data()
+    assert power == pytest.approx(pl.paired_power(*trade(.02, 20, .5, .02), x.astype(int)))
+    assert lines[2].get_ydata()[0] == pytest.approx(pl.paired_power(*trade(.02, 20, .5, .02), 1000))
+    plt.close(fig)
+
+
+@pytest.mark.parametrize("name", [n for n in pl.__all__ if inspect.isfunction(getattr(pl, n))])
+def test_every_parameter_is_documented(name):
+    function = getattr(pl, name)
+    for parameter in inspect.signature(function).parameters:
+        assert f"    {parameter} :" in function.__doc__ or f"**{parameter}" in function.__doc__, parameter

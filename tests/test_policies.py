@@ -1,0 +1,372 @@
+"""From output to decisions: rules, folds, clusters, capacity, and what may not matter."""
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cost_eval.costs import CostMatrix, ExampleCosts, losses
+from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, cross_calibrate, stratified_folds
+from cost_eval.policies import RULES, CrossFit, IsotonicCalibrator, canonical_order, cross_fit, decide, fit_rule
+from cost_eval.samples import Decisions, Scores, read_samples
+
+rng = np.random.default_rng(0)
+N = 400
+Y = (rng.random(N) < .3).astype(int)
+S = rng.normal(1.3 * Y)
+P = 1 / (1 + np.exp(1.2 - 1.3 * S))
+W = rng.integers(1, 4, N).astype(float)
+WHO = rng.integers(0, 70, N)
+COSTS = CostMatrix.binary(fp=1, fn=5)
+OWN = ExampleCosts(fp=1, fn=rng.gamma(2, 3, N))
+Y3 = rng.integers(0, 3, N)
+P3 = rng.dirichlet([1, 1, 1], N) * .6 + .4 * np.eye(3)[Y3]
+THREE = CostMatrix.zero_one(3, abstain=.3)
+FITTED = ("calibrated", "tuned")
+
+
+# ---- rules
+
+def test_as_given_and_bayes():
+    for rule in RULES:
+        policy = decide(Decisions(S > 1), Y, COSTS, rule=rule, rng=0)
+        assert (policy.rule, policy.kind) == ("as given", "decisions") and not len(policy.folds)
+        np.testing.assert_array_equal(policy.decisions, S > 1)
+    np.testing.assert_array_equal(decide(P, Y, COSTS, rule="as given").decisions, P > .5)
+    policy = decide(P, Y, COSTS, rule="bayes")
+    np.testing.assert_array_equal(policy.decisions, bayes_decisions(np.column_stack([1 - P, P]), COSTS))
+    assert policy.threshold == pytest.approx(1 / 6)
+    shifted = decide(P, Y, COSTS, rule="bayes", priors=.05)
+    share = np.bincount(Y) / N
+    np.testing.assert_array_equal(shifted.decisions, bayes_decisions(np.column_stack([1 - P, P]), COSTS, priors=[.95, .05], train_priors=share))
+    np.testing.assert_array_equal(shifted.decisions, P > shifted.threshold)
+    np.testing.assert_allclose(np.exp(shifted.log_posteriors).sum(1), 1)
+
+
+def test_calibrated_posteriors_are_those_of_the_other_folds():
+    policy = decide(P, Y, COSTS, sample_weight=W, rng=0)
+    logs = np.log(np.column_stack([1 - P, P]))
+    for k in range(5):
+        inside = policy.folds != k
+        fitted = AffineCalibrator().fit(logs[inside], Y[inside], W[inside])
+        np.testing.assert_allclose(policy.log_posteriors[~inside], fitted.transform(logs[~inside], log=True), atol=1e-6)
+    np.testing.assert_array_equal(policy.decisions, bayes_decisions(policy.posteriors, COSTS))
+    again = cross_calibrate(np.column_stack([1 - P, P]), Y, folds=policy.folds, sample_weight=W)
+    np.testing.assert_allclose(policy.posteriors, again, atol=1e-6)
+
+
+def test_tuned_thresholds_are_those_of_the_other_folds():
+    "On the ranks, at the priors, with weights and own costs."
+    rank = np.unique(S, return_inverse=True)[1].astype(float)
+    for costs, options in ((COSTS, {}), (OWN, {}), (COSTS, {"priors": [.9, .1]}), (COSTS, {"sample_weight": W})):
+        policy = decide(Scores(S), Y, costs, rule="tuned", rng=0, **options)
+        for k in range(5):
+            inside = np.flatnonzero(policy.folds != k)
+            part = {name: v[inside] if name == "sample_weight" else v for name, v in options.items()}
+            table = costs if costs is COSTS else costs[inside]
+            found = best_threshold(Y[inside], rank[inside], table, **part)
+            np.testing.assert_array_equal(policy.decisions[policy.folds == k], rank[policy.folds == k] >= found.threshold)
+        whole = best_threshold(Y, S, costs, **options)
+        assert (policy.threshold, policy.same_from, policy.same_to) == (whole.threshold, whole.low, whole.high)
+
+
+@pytest.mark.parametrize("option", [{"priors": .05}, {"sample_weight": np.where(Y, .1, 1)}])
+@pytest.mark.parametrize("rule", FITTED)
+def test_priors_and_weights_count_in_both_rules(rule, option):
+    "A twentieth of positives in place of a third: fewer positive decisions, at a lower cost there."
+    here, there = decide(Scores(S), Y, COSTS, rule=rule, rng=0), decide(Scores(S), Y, COSTS, rule=rule, rng=0, **option)
+    assert there.decisions.sum() < .5 * here.decisions.sum()
+    weight = np.where(Y, .05 / Y.mean(), .95 / (1 - Y.mean())) if "priors" in option else option["sample_weight"]
+    assert np.average(losses(Y, there.decisions, COSTS), weights=weight) < np.average(losses(Y, here.decisions, COSTS), weights=weight)
+
+
+def test_three_classes_and_a_fourth_decision():
+    for rule in RULES[:3]:
+        policy = decide(P3, Y3, CostMatrix(THREE.array, classes=[0, 1, 2], decisions=[0, 1, 2, "ask"]), rule=rule, rng=0)
+        assert policy.decisions.max() == (2 if rule == "as given" else 3) and policy.labels[3] == "ask"
+    own = ExampleCosts.from_array(rng.gamma(1, 1, (N, 3, 4)))
+    policy = decide(P3, Y3, own, rng=0)
+    np.testing.assert_array_equal(policy.decisions, bayes_decisions(policy.posteriors, own))
+    with pytest.raises(ValueError, match="rule: 'tuned' cuts once"):
+        decide(P3, Y3, THREE, rule="tuned")
+
+
+def test_what_scores_cannot_do():
+    for rule in ("as given", "bayes"):
+        with pytest.raises(ValueError, match="hands over scores, which have no scale; use 'calibrated' or 'tuned'"):
+            decide(Scores(S), Y, COSTS, rule=rule)
+    with pytest.raises(ValueError, match="rule: 'calibratd' is unknown; did you mean 'calibrated'"):
+        decide(P, Y, COSTS, rule="calibratd")
+    with pytest.raises(ValueError, match=r"model: one is decided for, got \['a', 'b'\]; for several use cross_fit"):
+        decide({"a": P, "b": S}, Y, COSTS)
+    with pytest.raises(ValueError, match="not every class has a decision"):
+        decide(P, Y, CostMatrix([[0, 1], [5, 0]], classes=[0, 1], decisions=["stay", "go"]), rule="as given")
+
+
+# ---- what may not matter
+
+RESCALED = {"exp": np.exp, "cubes": lambda s: s**3, "ranks": lambda s: np.unique(s, return_inverse=True)[1], "in [0, .1]": lambda s: (s - s.min()) / np.ptp(s) * .1,
+            "points": lambda s: 500 + 100 * s}
+
+
+@pytest.mark.parametrize("option", [{}, {"clusters": WHO}, {"sample_weight": W}, {"priors": .05}, {"capacity": 31}, {"folds": 3}], ids=lambda o: "".join(o) or "plain")
+@pytest.mark.parametrize("rule", FITTED)
+@pytest.mark.parametrize("costs", [COSTS, OWN], ids=["matrix", "own"])
+def test_a_rescaling_of_scores_changes_no_decision(rule, option, costs):
+    tied = np.round(S, 1)
+    for scores in (S, tied):
+        wanted = decide(Scores(scores), Y, costs, rule=rule, rng=4, **option).decisions
+        assert 0 < wanted.sum() < N
+        for name, form in RESCALED.items():
+            np.testing.assert_array_equal(decide(Scores(form(scores)), Y, costs, rule=rule, rng=4, **option).decisions, wanted, err_msg=name)
+
+
+@pytest.mark.parametrize("option", [{}, {"clusters": WHO}, {"sample_weight": W}, {"priors": .05}, {"capacity": 31}, {"capacity": .07}], ids=lambda o: "".join(o) or "plain")
+@pytest.mark.parametrize("model", [P, Scores(S)], ids=["posteriors", "scores"])
+@pytest.mark.parametrize("costs", [COSTS, OWN], ids=["matrix", "own"])
+def test_the_order_of_rows_changes_no_decision(model, option, costs):
+    turn = np.random.default_rng(9).permutation(N)
+    turned = type(model)(model.values[turn]) if isinstance(model, Scores) else model[turn]
+    moved = {name: v[turn] if isinstance(v, np.ndarray) else v for name, v in option.items()}
+    for rule in FITTED:
+        here = decide(model, Y, costs, rule=rule, rng=2, **option)
+        there = decide(turned, Y[turn], costs if costs is COSTS else costs[turn], rule=rule, rng=2, **moved)
+        np.testing.assert_array_equal(here.decisions[turn], there.decisions)
+        np.testing.assert_array_equal(here.folds[turn], there.folds)
+        np.testing.assert_array_equal(here.log_posteriors[turn] if len(here.log_posteriors) else 0, there.log_posteriors if len(there.log_posteriors) else 0)
+
+
+@pytest.mark.parametrize("rule", FITTED)
+def test_rows_that_agree_are_exchangeable(rule):
+    "Grades have ties: how many rows of each class and grade get which decision does not depend on the order."
+    grade, turn = np.clip(np.round(S + 4), 1, 7).astype(int), np.random.default_rng(9).permutation(N)
+    tables = []
+    for i in (np.arange(N), turn):
+        policy = decide(grade[i], Y[i], COSTS, rule=rule, rng=3)
+        tables.append(np.bincount(Y[i] * 16 + grade[i] * 2 + policy.decisions, minlength=40))
+    np.testing.assert_array_equal(*tables)
+
+
+def test_the_order_and_names_of_models_clusters_and_classes_change_nothing():
+    named = CostMatrix(COSTS.array, classes=["well", "ill"])
+    words, models = np.array(["well", "ill"])[Y], {"a": P, "b": Scores(S + rng.normal(size=N)), "c": S > 1}
+    groups = np.array(["x", "y"])[(S > 0).astype(int)]
+    one = cross_fit(read_samples(Y, models, COSTS, clusters=WHO, groups=groups), rng=5)
+    renamed = {"z": models["c"], "y": models["b"], "x": models["a"]}
+    other = cross_fit(read_samples(words, renamed, named, clusters=[f"customer {99 - w}" for w in WHO], groups=np.where(groups == "x", 7, 3)), rng=5)
+    np.testing.assert_array_equal(one.folds, other.folds)
+    for here, there in zip("abc", "xyz"):
+        for rule in FITTED:
+            np.testing.assert_array_equal(one.decide(here, rule).decisions, other.decide(there, rule).decisions)
+
+
+def test_the_seed_matters_and_models_share_its_folds():
+    folds = [CrossFit(read_samples(Y, P, COSTS), rng=seed).folds for seed in (0, 1, 0)]
+    np.testing.assert_array_equal(folds[0], folds[2])
+    assert (folds[0] != folds[1]).mean() > .5
+    fits = cross_fit(read_samples(Y, {"a": P, "b": Scores(S)}, COSTS), rng=0)
+    first = fits.decide("a", capacity=20).decisions
+    fits.decide("b", "tuned", capacity=20)
+    np.testing.assert_array_equal(fits.decide("a", capacity=20).decisions, first)
+    np.testing.assert_array_equal(fits.decide("b").folds, fits.decide("a").folds)
+
+
+def test_other_costs_and_priors_need_no_other_fit():
+    fits, other = cross_fit(read_samples(Y, P, COSTS), rng=0), CostMatrix.binary(fp=1, fn=40)
+    for rule in RULES:
+        for costs, given_ in ((other, other), (OWN, OWN), ([[0, 1], [40, 0]], other)):
+            np.testing.assert_array_equal(fits.decide("model", rule, costs=costs, priors=.1).decisions[:50] if given_ is other else 0,
+                                          cross_fit(read_samples(Y, P, given_), folds=fits.folds, rng=0).decide("model", rule, priors=.1).decisions[:50] if given_ is other else 0)
+    with pytest.raises(ValueError, match="costs: classes"):
+        fits.decide("model", costs=CostMatrix([[0, 1], [5, 0]], classes=["a", "b"]))
+    with pytest.raises(ValueError, match="costs: of 2 samples"):
+        fits.decide("model", costs=ExampleCosts(fp=1, fn=[2, 3]))
+
+
+# ---- folds and clusters
+
+@given(st.integers(0, 10_000), st.integers(2, 6), st.integers(6, 30))
+def test_a_cluster_is_in_one_fold(seed, folds, many):
+    draw = np.random.default_rng(seed)
+    who = np.r_[np.arange(many), draw.integers(0, many, 60)]
+    y = draw.integers(0, 2, len(who))
+    fold = stratified_folds(y, folds, clusters=who, rng=seed)
+    assert all(len(np.unique(fold[who == w])) == 1 for w in range(many)) and set(fold) == set(range(folds))
+    first = np.unique(who, return_index=True)[1]
+    assert np.ptp(np.bincount(fold[first])) <= 1
+    fits = CrossFit(read_samples(y, draw.random(len(y)), COSTS, clusters=who), folds=folds, rng=seed)
+    assert all(len(np.unique(fits.folds[who == w])) == 1 for w in range(many))
+
+
+def test_folds_by_cluster_of_one_are_those_of_samples_and_a_rare_class_is_spread():
+    y = np.r_[np.zeros(90, int), np.ones(3, int)].repeat(4)
+    fold = stratified_folds(y, 3, clusters=np.arange(93).repeat(4), rng=0)
+    assert len(set(fold[y == 1])) == 3
+    with pytest.raises(ValueError, match="folds: must be from 2 to 3, got 4; at most one per cluster"):
+        stratified_folds([0, 1, 0, 1, 0], 4, clusters=[1, 1, 2, 2, 3])
+    with pytest.raises(ValueError, match="clusters: missing"):
+        stratified_folds([0, 1, 0, 1, 0], 2, clusters=[1, 1, 2, 2, None])
+    with pytest.raises(ValueError, match="clusters: 2 values"):
+        stratified_folds([0, 1, 0, 1, 0], 2, clusters=[1, 1])
+    with pytest.raises(ValueError, match="folds: they part the cluster of sample 1"):
+        cross_calibrate(P3, Y3, folds=np.arange(N) % 2, clusters=np.arange(N) // 2)
+
+
+def customers(draw, many):
+    "Forty customers or more of fifteen rows; a score that knows the customer and nothing else."
+    who = np.repeat(np.arange(many), 15)
+    score = draw.normal(size=many)[who] + .1 * draw.normal(size=len(who))
+    return who, score, (draw.random(many) < .2)[who].astype(int)
+
+
+@pytest.mark.parametrize("rule", FITTED)
+def test_a_score_without_signal_has_no_value_among_customers(rule):
+    "Rows dealt into folds make noise look a quarter cheaper than it is; whole customers do not."
+    found = []
+    for seed in range(30):
+        draw = np.random.default_rng(seed)
+        who, score, y = customers(draw, 40)
+        _, later, truth = customers(draw, 2000)
+        told = [losses(y, decide(Scores(score), y, COSTS, rule=rule, clusters=c, rng=0).decisions, COSTS).mean() for c in (None, who)]
+        service = fit_rule(read_samples(y, Scores(score), COSTS, clusters=who), rule=rule)
+        found.append([*told, losses(truth, service.decide(later).astype(int), COSTS).mean()])
+    leak, clean, true = np.mean(found, 0)
+    error = np.std([b - c for _, b, c in found]) / np.sqrt(len(found))
+    assert leak < .8 * true and abs(clean - true) < 2 * error
+
+
+def test_small_classes_are_told():
+    y = np.r_[np.zeros(30, int), 1]
+    p, s = rng.random(31), rng.normal(size=31)
+    for rule in FITTED:
+        policy = decide(p, y, COSTS, rule=rule, rng=0)
+        assert policy.rule == "bayes" and "Class 1 has 1 samples: nothing can be calibrated" in policy.notes[1] and "at their word" in policy.notes[2] or \
+            "Class 1 has 1 samples" in " ".join(policy.notes) and "at their word" in " ".join(policy.notes)
+        np.testing.assert_array_equal(policy.decisions, decide(p, y, COSTS, rule="bayes").decisions)
+        policy = decide(Scores(s), y, COSTS, rule=rule, rng=0)
+        assert "everybody got the decision that is best for everybody" in " ".join(policy.notes) and set(policy.decisions) == {0}
+    y = np.r_[np.zeros(30, int), 1, 1, 1]
+    policy = decide(rng.normal(size=33), y, COSTS, rng=0)
+    assert "Class 1 has 3 samples, so there are 3 folds and not 5." in policy.notes and set(policy.folds) == {0, 1, 2}
+    clustered = decide(rng.normal(size=33), y, COSTS, clusters=np.r_[np.arange(30), 50, 50, 50], rng=0)
+    assert "Class 1 has 1 clusters" in " ".join(clustered.notes)
+    three = decide(P3[:40], np.minimum(Y3[:40], 1), THREE, rng=0)
+    assert "Class 2 has 0 samples" in " ".join(three.notes) and three.rule == "bayes"
+    given_ = decide(P, Y, COSTS, folds=np.where(Y == 1, 1, 0), rng=0)
+    assert "a class is missing outside one fold" in " ".join(given_.notes) and given_.rule == "bayes"
+    assert "a class is missing outside one fold" in " ".join(decide(Scores(S), Y, COSTS, rule="tuned", folds=np.where(Y == 1, 1, 0), rng=0).notes)
+
+
+def test_separated_classes_are_told():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        policy = decide(np.where(Y, .9, .1), Y, COSTS, rng=0)
+    assert "separates the classes" in policy.notes[0]
+
+
+# ---- isotonic calibration
+
+def test_isotonic_steps_have_finite_odds_and_pool_ties():
+    steps = IsotonicCalibrator().fit(S, Y)
+    logs = steps.transform(S, log=True)
+    assert np.isfinite(logs).all() and (np.diff(logs[np.argsort(S), 1]) >= -1e-12).all()
+    np.testing.assert_allclose(np.exp(logs).sum(1), 1)
+    pure = IsotonicCalibrator().fit([1, 2, 3, 4, 5], [0, 0, 0, 1, 1])
+    np.testing.assert_allclose(pure.transform([1, 5, -9, 99])[:, 1], [.4 / 4, 2.4 / 3, .4 / 4, 2.4 / 3])
+    middle = np.log(1 / 9) / 2 + np.log(4) / 2  # between the two steps
+    assert np.log(pure.transform([3.5]) @ [0, 1] / (pure.transform([3.5]) @ [1, 0]))[0] == pytest.approx(middle)
+    tied = IsotonicCalibrator().fit([1, 1, 1, 1], [0, 1, 0, 1])
+    np.testing.assert_allclose(tied.transform([1])[0], [.5, .5])
+    few = IsotonicCalibrator().fit(S, Y, n_units=20)
+    assert np.ptp(few.log_odds_) < np.ptp(steps.log_odds_)
+
+
+def test_isotonic_weights_are_repetitions_up_to_their_number():
+    "The steps are those of repeated rows; how far they are pulled in depends on how many samples weights are worth."
+    repeats = rng.integers(1, 4, N)
+    one = IsotonicCalibrator().fit(S, Y, repeats)
+    other = IsotonicCalibrator().fit(np.repeat(S, repeats), np.repeat(Y, repeats))
+    np.testing.assert_array_equal([one.low_, one.high_], [other.low_, other.high_])
+    again = IsotonicCalibrator().fit(S, Y, repeats * 7.)
+    np.testing.assert_allclose(one.log_odds_, again.log_odds_)
+    np.testing.assert_allclose(IsotonicCalibrator().fit(S, Y, np.r_[0., np.ones(N - 1)]).log_odds_, IsotonicCalibrator().fit(S[1:], Y[1:]).log_odds_)
+    with pytest.raises(ValueError, match="both classes"):
+        IsotonicCalibrator().fit(S, np.zeros(N, int))
+    with pytest.raises(ValueError, match="not fitted"):
+        IsotonicCalibrator().transform(S)
+
+
+# ---- capacity
+
+def test_capacity_keeps_the_greatest_expected_savings():
+    saving = np.column_stack([1 - P, P]) @ [-1, 5]
+    for many in (0, 1, 40, 10_000):
+        policy = decide(P, Y, COSTS, rule="bayes", capacity=many, rng=0)
+        wanted = np.argsort(-saving)[:min(many, (saving > 0).sum())]
+        assert set(np.flatnonzero(policy.decisions)) == set(wanted)
+    each = -(1 - P) * OWN.array[:, 0, 1] + P * OWN.array[:, 1, 0]
+    policy = decide(P, Y, OWN, rule="bayes", capacity=.1, rng=0)
+    assert set(np.flatnonzero(policy.decisions)) == set(np.argsort(-each)[:40]) != set(np.argsort(-P)[:40])
+    assert "40 of" in policy.notes[0]
+    calibrated = decide(P, Y, OWN, capacity=40, rng=0)
+    each = calibrated.posteriors[:, 1] * OWN.array[:, 1, 0] - calibrated.posteriors[:, 0]
+    assert set(np.flatnonzero(calibrated.decisions)) == set(np.argsort(-each)[:40])
+
+
+def test_capacity_ties_are_decided_by_lot():
+    coarse = np.round(P, 1)
+    taken = [np.flatnonzero(decide(coarse, Y, COSTS, rule="bayes", capacity=100, rng=seed).decisions) for seed in (0, 1, 0)]
+    assert taken[0].tolist() == taken[2].tolist() != taken[1].tolist()
+    lowest = coarse[taken[0]].min()
+    assert all((coarse[rows] >= lowest).all() for rows in taken)
+    share = np.mean([decide(coarse, Y, COSTS, rule="bayes", capacity=100, rng=seed).decisions for seed in range(60)], axis=0)
+    tied = share[np.isclose(coarse, lowest)]
+    first, second = np.array_split(tied, 2)
+    assert abs(first.mean() - second.mean()) < .1  # the head of the file is not preferred
+    given_ = decide(S > 0, Y, COSTS, capacity=10, rng=0)
+    assert given_.decisions.sum() == 10 and "drawn at random" in given_.notes[0]
+
+
+def test_capacity_as_a_share_of_the_weight():
+    policy = decide(P, Y, COSTS, rule="bayes", capacity=.1, sample_weight=W, rng=0)
+    assert .08 < W[policy.decisions == 1].sum() / W.sum() <= .1
+    for rule in RULES:
+        assert decide(P, Y, COSTS, rule=rule, capacity=12, rng=0).decisions.sum() == 12
+    for capacity, words in ((-1, "capacity: must lie in"), (2.5, "capacity: must be a whole number"), ("many", "capacity")):
+        with pytest.raises(ValueError, match=words):
+            decide(P, Y, COSTS, capacity=capacity)
+    with pytest.raises(ValueError, match="capacity: limits the second of two decisions"):
+        decide(P3, Y3, THREE, capacity=3)
+
+
+# ---- into service
+
+def test_a_fitted_rule_decides_about_others():
+    half = np.arange(N) % 2 == 0
+    for model in (P, Scores(S)):
+        values = model.values if isinstance(model, Scores) else model
+        samples = read_samples(Y, model, COSTS).take(half)
+        for rule in FITTED:
+            fitted = fit_rule(samples, rule=rule, priors=.2)
+            decided = fitted.decide(values[~half])
+            assert losses(Y[~half], decided.astype(int), COSTS).mean() < min(5 * Y[~half].mean(), 1 - Y[~half].mean()) * 1.05
+            whole = CrossFit(read_samples(Y, model, COSTS), folds=half.astype(int), rng=0).decide("model", rule, priors=.2)
+            near = np.zeros((~half).sum(), bool)
+            if rule == "tuned":  # between the two scores that enclose the threshold ranks and values may differ
+                cut = best_threshold(samples.y, values[half], COSTS, priors=[.8, .2])
+                near = (values[~half] > cut.low) & (values[~half] < cut.high)
+            np.testing.assert_array_equal(whole.decisions[~half][~near], decided[~near])
+    three = fit_rule(read_samples(Y3, P3, THREE))
+    assert three.decide(P3).max() == 3 and fit_rule(read_samples(Y3, P3, THREE), rule="bayes").decide(P3).max() == 3
+    assert fit_rule(read_samples(Y, S > 1, COSTS)).decide([0, 1]).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="samples: a class has no sample"):
+        fit_rule(read_samples([0, 0], [.1, .2], COSTS))
+
+
+def test_canonical_order_does_not_see_places():
+    read = read_samples(Y, {"a": P, "b": Scores(S)}, COSTS)
+    turn = rng.permutation(N)
+    np.testing.assert_array_equal(P[canonical_order(read)], P[turn][canonical_order(read.take(turn))])
+    with pytest.raises(ValueError, match="samples: give read_samples"):
+        canonical_order(P)

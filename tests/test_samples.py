@@ -1,0 +1,291 @@
+"""What people have, read or refused: labels, orientation, indices, kinds of models, and the messages."""
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cost_eval.costs import CostMatrix, ExampleCosts
+from cost_eval.samples import Decisions, Posteriors, Scores, guess_columns, look_at, read_samples
+
+pd = pytest.importorskip("pandas")
+
+rng = np.random.default_rng(0)
+N = 120
+Y = (rng.random(N) < .3).astype(int)
+S = rng.normal(1.5 * Y)
+P = 1 / (1 + np.exp(1.5 - S))
+WORDS = np.array(["well", "ill"])[Y]
+PLAIN = CostMatrix.binary(fp=1, fn=10)
+NAMED = CostMatrix.binary(fp=1, fn=10, classes=["well", "ill"])
+THREE = CostMatrix.zero_one(3, abstain=.2, classes=["a", "b", "c"])
+INDEX = rng.permutation(N) + 1000
+
+
+class Forest:
+    "A model by mistake: it has a length and can be called."
+
+    def __len__(self):
+        return N
+
+    def predict_proba(self, X):
+        return X
+
+
+def one(models, y=Y, costs=PLAIN, **options):
+    "The only model, as it was read."
+    (model,) = read_samples(y, models, costs, **options).models.values()
+    return model
+
+
+# ---- labels
+
+LABELS = {"integers": Y, "floats": Y.astype(float), "booleans": Y == 1, "text": Y.astype(str), "objects": Y.astype(object), "unsigned": Y.astype(np.uint8),
+          "nullable": pd.Series(Y, dtype="Int64"), "nullable booleans": pd.Series(Y == 1, dtype="boolean"), "categories": pd.Series(Y).astype("category"),
+          "strings": pd.Series(Y.astype(str), dtype="string"), "a list": Y.tolist()}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_zero_and_one_in_every_dress(kind):
+    "As true labels and as decisions."
+    read = read_samples(LABELS[kind], {"m": LABELS[kind], "p": P}, PLAIN)
+    np.testing.assert_array_equal(read.y, Y)
+    np.testing.assert_array_equal(read.models["m"].values, Y)
+    assert read.models["m"].kind == "decisions" and read.costs == PLAIN
+
+
+def libraries():
+    "Labels and posteriors of other libraries."
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    return {"polars": (pl.Series(WORDS), pl.Series(P)), "polars categories": (pl.Series(WORDS, dtype=pl.Categorical), pl.Series(P, dtype=pl.Float32)),
+            "arrow": (pa.array(WORDS.tolist()), pa.array(P)), "arrow chunks": (pa.chunked_array([WORDS[:50].tolist(), WORDS[50:].tolist()]), pa.chunked_array([P])),
+            "arrow dictionary": (pa.array(WORDS.tolist()).dictionary_encode(), pa.array(P)),
+            "pandas on arrow": (pd.Series(WORDS, dtype="string[pyarrow]"), pd.Series(P, dtype="float64[pyarrow]"))}
+
+
+def test_other_libraries():
+    for name, (labels, p) in libraries().items():
+        read = read_samples(labels, {"p": p}, NAMED)
+        np.testing.assert_array_equal(read.y, Y, err_msg=name)
+        np.testing.assert_allclose(read.models["p"].values[:, 1], P, rtol=1e-6)
+    pl = pytest.importorskip("polars")
+    read = read_samples(pl.Series(WORDS), pl.DataFrame({"a": P, "b": S}), NAMED)
+    assert [m.kind for m in read.models.values()] == ["posteriors", "scores"]
+    np.testing.assert_allclose(one(pl.DataFrame({"ill": P, "well": 1 - P}), WORDS, NAMED).values[:, 1], P)
+
+
+@pytest.mark.parametrize("labels, positive", [(WORDS, "ill"), (2 * Y - 1, 1), (Y + 1, 2), (np.where(Y, "1.5", "x"), "1.5")])
+def test_two_labels_need_the_positive_one(labels, positive):
+    for costs in (PLAIN, dict(fp=1, fn=10), [[0, 1], [10, 0]], ExampleCosts(fp=1, fn=np.full(N, 10))):
+        with pytest.raises(ValueError, match="y_true: the labels .* do not say which class is the positive one.*positive=.*classes="):
+            read_samples(labels, P, costs)
+        read = read_samples(labels, P, costs, positive=positive)
+        np.testing.assert_array_equal(read.y, Y)
+        np.testing.assert_allclose(read.costs.array, PLAIN.array)
+        assert read.costs.classes[1] == positive and read.costs.decisions == read.costs.classes
+        np.testing.assert_array_equal(one(labels, labels, costs, positive=positive).values, Y)
+    other = next(v for v in labels.tolist() if v != positive)
+    flipped = read_samples(labels, P, dict(fp=1, fn=10), positive=other)
+    np.testing.assert_array_equal(flipped.y, 1 - Y)
+
+
+def test_costs_that_name_their_classes_say_it():
+    assert read_samples(WORDS, P, NAMED) == read_samples(WORDS, P, NAMED, positive="ill")
+    turned = CostMatrix([[0, 10], [1, 0]], classes=["ill", "well"])
+    np.testing.assert_array_equal(read_samples(WORDS, P, turned).y, 1 - Y)
+    frame = NAMED.to_frame()
+    for table in (frame, frame.iloc[::-1, ::-1], frame.iloc[::-1]):
+        read = read_samples(WORDS, P, table, positive="ill")
+        assert read.costs == NAMED
+        with pytest.raises(ValueError, match="do not say which class is the positive one"):
+            read_samples(WORDS, P, table)
+
+
+def test_three_classes_by_name():
+    y = np.array(["a", "b", "c"] * 4)
+    p = rng.dirichlet([1, 1, 1], 12)
+    for given_ in (p, pd.DataFrame(p, columns=["a", "b", "c"]), pd.DataFrame(p, columns=["a", "b", "c"])[["c", "a", "b"]], Posteriors(p[:, ::-1], classes=["c", "b", "a"])):
+        np.testing.assert_allclose(one(given_, y, THREE).values, p)
+    assert one(["a", "b", "abstain"] * 4, y, THREE).values.tolist() == [0, 1, 3] * 4
+
+
+# ---- kinds
+
+@pytest.mark.parametrize("values, kind", [(P, "posteriors"), (S, "scores"), (Y, "decisions"), (Y == 1, "decisions"), (rng.integers(1, 8, N), "scores"),
+                                          (np.r_[np.zeros(N - 1, int), 7], "scores"), (np.r_[np.zeros(N - 1), .5], "posteriors"),
+                                          (np.r_[np.zeros(N - 1), 1.5], "scores"), (np.linspace(300, 850, N).astype(int), "scores"), (Y.astype(float), "decisions")])
+def test_a_bare_array_is_taken_for_what_it_looks_like(values, kind):
+    for order in (np.arange(N), np.arange(N)[::-1], rng.permutation(N)):
+        read = read_samples(Y[order], np.asarray(values)[order], PLAIN)
+        assert read.models["model"].kind == kind and kind[:5] in read.taken["model"].replace("probabilities", "posteriors")
+
+
+@given(st.lists(st.sampled_from([0., 1., .3, 2., -1.]), min_size=1, max_size=40), st.integers(1, 39))
+def test_looks_of_parts_add_up(values, cut):
+    array = np.array(values)
+    whole = look_at(array, PLAIN)
+    if cut < len(array):
+        assert look_at(array[:cut], PLAIN) + look_at(array[cut:], PLAIN) == whole
+    assert whole.kind() is (Decisions if set(values) <= {0, 1} else Posteriors if min(values) >= 0 and max(values) <= 1 else Scores)
+
+
+def test_the_late_row_counts():
+    "The 2,000th number decides as much as the first."
+    y = np.tile([0, 1], 1000)
+    values = np.r_[np.tile([0., 1.], 999), 0., .5]
+    assert one(values, y).kind == one(values[::-1], y[::-1]).kind == "posteriors"
+
+
+def test_what_is_said_goes():
+    assert one(Scores(P)).kind == "scores" and one(Scores(Y)).kind == "scores" and one(Posteriors(Y)).kind == "posteriors"
+    np.testing.assert_allclose(one(Posteriors(1 - P, classes=["well"]), WORDS, NAMED).values[:, 1], P)
+    np.testing.assert_allclose(one(Posteriors(P, classes="ill"), WORDS, NAMED).values[:, 1], P)
+    assert one(Scores(np.r_[np.inf, S[1:-1], -np.inf])).kind == "scores"
+    np.testing.assert_array_equal(one(P > .5, WORDS, NAMED).values, P > .5)  # the positive class is named
+
+
+def test_models_by_name_by_column_alone():
+    frame = pd.DataFrame({"a": P, "b": S})
+    assert list(read_samples(Y, frame, PLAIN).models) == ["a", "b"]
+    assert list(read_samples(Y, frame["b"], PLAIN).models) == ["b"] and list(read_samples(Y, pd.Series(S), PLAIN).models) == ["model"]
+    assert one(pd.DataFrame({"ill": P, "well": 1 - P}), WORDS, NAMED).kind == "posteriors"
+    assert one(pd.DataFrame(np.column_stack([1 - P, P]))).kind == "posteriors"
+    assert one(Decisions(Y)).kind == "decisions"
+
+
+def test_a_model_turned_round_is_named():
+    for models, word in ((1 - P, "Posteriors(values, classes=['well'])"), (-S, "Scores(-values)")):
+        note, = read_samples(WORDS, models, NAMED).notes
+        assert word in note and "area under the ROC curve" in note
+    assert not read_samples(WORDS, {"p": P, "noise": rng.random(N)}, NAMED).notes
+
+
+# ---- rows
+
+def test_rows_meet_by_index():
+    y, p = pd.Series(Y, INDEX), pd.Series(P, INDEX)
+    assert not read_samples(y, {"p": p}, PLAIN).notes and not read_samples(y, P, PLAIN).notes
+    assert "only numbered" in read_samples(y, pd.Series(P), PLAIN).notes[0]
+    assert not read_samples(pd.Series(Y), pd.Series(P), PLAIN).notes
+    options = {"sample_weight": pd.Series(1., INDEX), "clusters": pd.Series(INDEX, INDEX), "groups": pd.Series("g", INDEX)}
+    read_samples(y, p, PLAIN, **options)
+    for name, value in options.items():
+        with pytest.raises(ValueError, match=rf"{name}: its index has the rows of y_true in another order.*{name}.loc\[y_true.index\]"):
+            read_samples(y, p, PLAIN, **{name: value[::-1]})
+    for wrong in (p.sample(frac=1, random_state=0), pd.DataFrame({0: 1 - p, 1: p}).iloc[::-1], Scores(p[::-1])):
+        with pytest.raises(ValueError, match=r"models\['a'\]: its index has the rows of y_true in another order"):
+            read_samples(y, {"a": wrong}, PLAIN)
+    with pytest.raises(ValueError, match="has other rows than that of y_true"):
+        read_samples(y, p.set_axis(INDEX + 1), PLAIN)
+    with pytest.raises(ValueError, match="another order"):  # among models, where y_true has none
+        read_samples(Y, {"a": p, "b": p[::-1]}, PLAIN)
+    with pytest.raises(ValueError, match="another order"):  # a numbered index that was shuffled
+        read_samples(pd.Series(Y), pd.Series(P).sample(frac=1, random_state=0), PLAIN)
+
+
+# ---- refused
+
+MISSING = np.where(rng.random(N) < .5, np.nan, Y)
+REFUSED = {
+    "missing labels": (lambda: read_samples(MISSING, P, PLAIN), "y_true: .* of 120 values are missing.*verification bias.*1 / p.*bounds"),
+    "NA labels": (lambda: read_samples(pd.Series(Y, dtype="Int64").mask(Y == 1), P, PLAIN), "verification bias"),
+    "None labels": (lambda: read_samples([None if v else "well" for v in Y], P, NAMED), "verification bias"),
+    "NaN in a model": (lambda: read_samples(Y, {"a": np.r_[np.nan, P[1:]]}, PLAIN), r"models\['a'\]: 1 of 120 values are missing, the first at position 0"),
+    "NA booleans": (lambda: read_samples(Y, {"a": pd.array([True, None] * 60, dtype="boolean")}, PLAIN), r"models\['a'\]: 60 of 120 values are missing"),
+    "missing cluster": (lambda: read_samples(Y, P, PLAIN, clusters=[None] * N), "clusters: .*label of their own"),
+    "names that are one": (lambda: read_samples(Y, {1: P, "1": S}, PLAIN), "models: two models are called '1'"),
+    "an estimator": (lambda: read_samples(Y, {"rf": Forest()}, PLAIN), r"models\['rf'\]: Forest is not what a model says.*predict_proba\(X\)"),
+    "an estimator alone": (lambda: read_samples(Y, Forest(), PLAIN), "models: Forest"),
+    "a class": (lambda: read_samples(Y, {"rf": Forest}, PLAIN), r"models\['rf'\]: Forest"),
+    "nothing": (lambda: read_samples(Y, {"rf": None}, PLAIN), r"models\['rf'\]"),
+    "no models": (lambda: read_samples(Y, {}, PLAIN), "models: at least one"),
+    "no samples": (lambda: read_samples([], [], PLAIN), "y_true: no samples"),
+    "transposed": (lambda: read_samples(Y, np.vstack([1 - P, P]), PLAIN), r"classes in rows; give its transpose, values\.T"),
+    "counts": (lambda: read_samples(Y, pd.crosstab(Y, P > .5), PLAIN), "models: a table of counts"),
+    "columns unnamed": (lambda: read_samples(WORDS, pd.DataFrame({"x": P, "z": 1 - P}), NAMED), "models: its rows sum to 1.*Posteriors.*dict"),
+    "columns as classes": (lambda: read_samples(WORDS, pd.DataFrame({"well": P, "ill": P}), NAMED), "named as the classes, but its rows do not sum to 1"),
+    "columns of others": (lambda: read_samples(Y, {"a": pd.DataFrame({"x": P, "z": 1 - P})}, NAMED.to_frame().set_axis([0, 1]).set_axis([0, 1], axis=1), positive=1), "columns"),
+    "percentages": (lambda: read_samples(Y, 100 * P, PLAIN), r"divided by 100 predict.*values / 100.*Scores\(values\)"),
+    "percentages said": (lambda: read_samples(Y, Posteriors(100 * P), PLAIN), r"probabilities lie in \[0, 1\]; percentages are divided by 100"),
+    "negative probabilities": (lambda: read_samples(Y, Posteriors(S), PLAIN), r"a score is Scores\(\.\.\.\)"),
+    "a paid miss": (lambda: read_samples(Y, P, dict(fp=1, fn=-10)), r"costs: a false negative \(fn\) costs -10.*positive numbers"),
+    "a paid alarm": (lambda: read_samples(Y, P, CostMatrix.binary(fp=-1, fn=10)), r"costs: a false positive \(fp\) costs -1"),
+    "a paid miss of one": (lambda: read_samples(Y, P, ExampleCosts(fp=1, fn=np.r_[-3, np.ones(N - 1)])), "costs: a false negative"),
+    "unknown outcome": (lambda: read_samples(Y, P, dict(fp=1, fm=10)), "costs: 'fm' is unknown; did you mean"),
+    "one outcome": (lambda: read_samples(Y, P, dict(fp=1)), "costs: fn is missing"),
+    "a ratio": (lambda: read_samples(Y, P, 10), r"costs: 10 is one number.*from_ratio"),
+    "costs of others": (lambda: read_samples(Y, P, ExampleCosts(fp=1, fn=[1, 2])), "costs: of 2 samples, but y_true has 120"),
+    "text": (lambda: read_samples(WORDS, {"a": np.where(Y, "sick", "well")}, NAMED), r"models\['a'\]: 'sick' is not in the costs' decisions"),
+    "numbers as text": (lambda: read_samples(Y, {"a": P.astype(str)}, PLAIN), r"numbers written as text.*astype\(float\)"),
+    "columns of labels": (lambda: read_samples(np.column_stack([1 - Y, Y]), P, PLAIN), r"y_true: one label a sample.*argmax\(1\)"),
+    "exchanged": (lambda: read_samples(P, Y, PLAIN), "were y_true and a model exchanged"),
+    "too short": (lambda: read_samples(Y, P[:9], PLAIN), "9 values, but y_true has 120"),
+    "one score, three classes": (lambda: read_samples(list("abc") * 40, {"m": P}, THREE), r"give \(N, 3\) posteriors"),
+    "unnamed three": (lambda: read_samples(list("abc") * 40, np.full((N, 3), 1 / 3), CostMatrix.zero_one(3)), r"label 'a' is not in.*classes=\['a', 'b', 'c'\]"),
+    "positive of three": (lambda: read_samples(list("abc") * 40, np.full((N, 3), 1 / 3), THREE, positive="a"), "positive: 'a' is for two classes"),
+    "positive unknown": (lambda: read_samples(WORDS, P, dict(fp=1, fn=2), positive="il"), "positive: 'il' is unknown; did you mean 'ill'"),
+    "positive against names": (lambda: read_samples(WORDS, P, NAMED, positive="well"), "positive: 'well', but the costs name 'ill'"),
+    "positive 0": (lambda: read_samples(Y, P, PLAIN, positive=0), r"positive: 0, but the second of the costs' classes is 1.*classes=\[1, 0\]"),
+    "one class": (lambda: read_samples(["ill"] * 5, [.1] * 5, PLAIN), r"labels \['ill'\] do not say"),
+    "three labels": (lambda: read_samples(["x", "y", "z"], [.1, .2, .3], PLAIN, positive="z"), "3 labels"),
+    "weights of 0": (lambda: read_samples(Y, P, PLAIN, sample_weight=np.zeros(N)), "sample_weight: 0 for every sample"),
+    "whose probability": (lambda: read_samples(WORDS, Posteriors(P, classes=["sick"]), NAMED), "must name the one class"),
+    "a prior for none": (lambda: read_samples([0, 0], [.1, .2], PLAIN).target_priors(.5), "y_true: no sample of 1 although"),
+    "one prior, three classes": (lambda: read_samples(list("abc"), np.eye(3), THREE).target_priors(.5), "priors: one number is for two classes"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused_in_words(what):
+    call, words = REFUSED[what]
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_the_class_0_can_be_positive_where_outcomes_say_the_costs():
+    read = read_samples(Y, 1 - P, dict(fp=1, fn=10), positive=0)
+    assert read.costs.classes == (1, 0) and read.costs.array[1, 0] == 10
+    np.testing.assert_array_equal(read.y, 1 - Y)
+
+
+def test_one_class_is_a_note():
+    assert "Every label is 'ill'" in read_samples(["ill"] * 5, [.1] * 5, NAMED).notes[0]
+
+
+# ---- the result
+
+def test_samples():
+    read = read_samples(WORDS, {"a": P, "b": S, "c": WORDS}, NAMED, sample_weight=np.arange(N) + 1., clusters=INDEX, groups=WORDS)
+    assert len(read) == N and read.shares.sum() == pytest.approx(1) and read.to_frame().shape == (N, 3)
+    np.testing.assert_allclose(read.target_priors(.05), [.95, .05])
+    np.testing.assert_allclose(read.target_priors({"ill": .05, "well": .95}), [.95, .05])
+    np.testing.assert_allclose(read.target_priors(), read.shares)
+    part = read.take(Y == 1)
+    assert len(part) == Y.sum() and (part.y == 1).all() and part.clusters.tolist() == INDEX[Y == 1].tolist()
+    own = read_samples(Y, P, dict(fp=1, fn=np.arange(N)))
+    assert own.own.shape == (N, 2, 2) and own.take([3, 4]).own.array[1, 1, 0] == 4
+
+
+# ---- columns of a table
+
+def test_columns_of_a_table():
+    frame = pd.DataFrame({"id": np.arange(N), "row": np.arange(N)[::-1] + 7, "age": rng.integers(20, 80, N), "const": 3., "remark": "x", "visit_date": "2020", "label": WORDS,
+                          "p": P, "grade": rng.integers(1, 8, N), "b_ill": P, "b_well": 1 - P, "weight": 1., "flag": Y})
+    found = guess_columns(frame, taken=["weight"])
+    assert found.label == "label" and set(found.models) == {"p", "grade", "b", "flag"}
+    assert set(found.left_out) == {"id", "row", "age", "const", "remark", "visit_date"}
+    read = read_samples(frame["label"], found.values(frame), NAMED)
+    np.testing.assert_allclose(read.models["b"].values, read.models["p"].values)
+    assert guess_columns(frame[["flag", "p"]]).label == "flag" and guess_columns(frame[["p", "flag"]], label="flag").models == {"p": "p"}
+    for call, words in ((lambda: guess_columns(frame[["p", "grade"]]), "label: none of the columns"), (lambda: guess_columns(frame[["label", "id"]]), r"left out: 'id' \(its name\)"),
+                        (lambda: guess_columns(frame, label="lable"), "label: 'lable' is unknown; did you mean .*'label'")):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_the_order_of_columns_and_models_changes_nothing_but_the_order():
+    for order in itertools.permutations(["a", "b", "c"]):
+        values = {"a": P, "b": S, "c": Y}
+        read = read_samples(Y, {name: values[name] for name in order}, PLAIN)
+        assert list(read.models) == list(order) and {n: m.kind for n, m in read.models.items()} == {"a": "posteriors", "b": "scores", "c": "decisions"}
