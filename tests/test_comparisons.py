@@ -169,7 +169,8 @@ def test_errors_of_replicates_are_those_of_the_rows(how):
     given = {"plain": {}, "priors": {"priors": [.7, .3]}, "weights": {"sample_weight": w}, "clusters": {"clusters": cl},
              "priors and clusters": {"priors": [.7, .3], "clusters": cl}}[how]
     each = costs_of(y, votes, BILL)
-    units = cp._units(y, each, BILL, given.get("priors"), given.get("sample_weight"), given.get("clusters"))
+    case, _, _ = cp._judge(y, votes, BILL, given.get("priors"), given.get("sample_weight"), given.get("clusters"))
+    units = cp._units(case, each, rng)
     mean, error = (v[0] for v in units.mean_and_error(units.count[None].astype(float)))
     weight, cluster = given.get("sample_weight", np.ones(120)), given.get("clusters", np.arange(120))
     shares, stratum = ([.7, .3], y) if "priors" in given else ([1.], np.zeros(120, int))
