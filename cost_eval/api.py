@@ -7,6 +7,7 @@ __all__ = []
 
 # %% ../nbs/99_api.ipynb #f421da14
 import importlib
+import warnings
 
 from cost_eval.confusion import (
     BinaryCounts,
@@ -70,74 +71,47 @@ from cost_eval.metrics import (
 )
 from cost_eval.decisions import (
     AffineCalibrator,
-    Reliability,
     ThresholdChoice,
-    ThresholdCosts,
     bayes_decisions,
     bayes_threshold,
     best_threshold,
     cross_calibrate,
     cross_entropy,
-    hull_vertices,
     implied_costs,
     naive_decision,
-    plot_reliability,
     reliability,
     shift_priors,
-    stratified_folds,
-    threshold_costs,
 )
 from cost_eval.samples import (
-    Columns,
     Decisions,
-    Look,
     Posteriors,
-    Samples,
     Scores,
-    guess_columns,
-    look_at,
     read_samples,
 )
 from cost_eval.policies import (
     RULES,
-    CrossFit,
-    FittedRule,
-    IsotonicCalibrator,
-    Policy,
-    canonical_order,
     cross_fit,
     decide,
     fit_rule,
 )
 from cost_eval.expected_cost import (
-    decision_intervals,
     equal_error_rate,
-    explore_expected_cost,
-    explore_loan,
     f_beta_threshold,
     implicit_cost_ratio,
-    loan_costs,
     plot_cost_curve,
-    plot_cost_lines,
     plot_decisions,
     plot_expected_cost,
-    plot_loan,
-    plot_simplex_decisions,
     roc_auc,
     soft_expected_cost,
-    soft_expected_cost_gradient,
 )
 from cost_eval.bootstrap import (
     Difference,
-    Fit,
     Interval,
     METHODS,
-    Method,
     add_method,
     bcost,
     bdelta_cost,
     difference,
-    explore_interval,
     independent_difference,
     interval,
     loss_difference,
@@ -145,13 +119,8 @@ from cost_eval.bootstrap import (
     metric_interval,
 )
 from cost_eval.comparisons import (
-    BestOf,
-    MarginTest,
-    ProbabilityBest,
-    SimultaneousDifferences,
     best_of,
     equivalence_test,
-    explore_luck,
     non_inferiority_test,
     probability_best,
     simultaneous_differences,
@@ -159,98 +128,50 @@ from cost_eval.comparisons import (
     uncertain_cost_interval,
 )
 from cost_eval.cost_score import (
-    Saving,
     ThresholdTuning,
     cost_score_from_precision,
     cost_score_from_rates,
-    explore_isocost,
     f1_cost,
     held_out_saving,
     isocost_precision,
     isocost_slope,
     multiclass_cost_score,
     multilabel_cost_score,
-    paired_saving,
     plot_isocost,
-    plot_threshold_cost,
     tune_threshold,
 )
 from cost_eval.weighted_accuracy import (
-    CostParts,
-    WeightConstraint,
-    WeightRange,
-    check_coherence,
-    churn_costs,
-    cost_parts,
     cost_weight,
-    emblematic_models,
-    expected_positive_share,
-    expected_weighted_accuracy_over,
-    explore_model_choice,
-    explore_ranking,
     hand_h_measure,
-    neutral_prevalence,
-    plot_model_choice,
-    plot_weight_range,
     target_weight,
-    total_cost,
     weight_range_from_ranking,
 )
 from cost_eval.metric_study import (
-    PredictionRanks,
-    STUDY_GRID,
-    STUDY_METRICS,
-    SpearmanMoments,
-    correlation_samples,
     cost_correlation,
-    explore_metric_study,
-    matched_beta,
-    plot_correlation_map,
-    plot_mean_correlations,
-    plot_metric_study,
     rank_correlation,
-    spearman_moments,
-    standardize_spearman,
-    study_ranks,
     weighted_spearman,
 )
 from cost_eval.outperformance import (
-    OutperformanceInterval,
-    REFERENCES,
     Reference,
     add_reference,
-    explore_outperformance,
-    metric_range,
     multilabel_outperformance,
     outperformance,
-    outperformance_counts,
     outperformance_interval,
     outperformance_of_cost,
     outperformance_value,
-    plot_unit_square,
 )
-from .planning import explore_power, paired_power, required_pairs, required_sample_size
+from .planning import paired_power, required_pairs, required_sample_size
 from cost_eval.curves import (
-    CURVES,
-    PerformanceCurve,
     curve_auc,
-    explore_tree_curves,
-    ideal_auc,
     normalized_auc,
-    outperformance_curve,
     outperformance_curve_auc,
     outperformance_curve_interval,
     outperformance_curve_point,
     performance_curve,
-    plot_monitoring,
-    plot_tree_curves,
     sample_directed_binary_tree,
-    sample_tree_aucs,
-    worst_auc,
 )
 from cost_eval.report import (
     Report,
-    Robustness,
     evaluate,
     evaluate_counted,
     translation_table,
@@ -270,8 +191,45 @@ _LATER = {
     "App": "app",
     "main": "__main__",
 }
+_MOVED = {  # names that stood here in version 0.1: where they are; one release long, with a warning
+    "samples": "Columns Look Samples guess_columns look_at",
+    "policies": "CrossFit FittedRule IsotonicCalibrator Policy canonical_order",
+    "decisions": (
+        "Reliability ThresholdCosts hull_vertices plot_reliability stratified_folds "
+        "threshold_costs"
+    ),
+    "expected_cost": (
+        "decision_intervals explore_expected_cost explore_loan loan_costs plot_cost_lines "
+        "plot_loan plot_simplex_decisions soft_expected_cost_gradient"
+    ),
+    "bootstrap": "Fit Method explore_interval",
+    "comparisons": "BestOf MarginTest ProbabilityBest SimultaneousDifferences explore_luck",
+    "cost_score": "Saving explore_isocost paired_saving plot_threshold_cost",
+    "weighted_accuracy": (
+        "CostParts WeightConstraint WeightRange check_coherence churn_costs cost_parts "
+        "emblematic_models expected_positive_share expected_weighted_accuracy_over "
+        "explore_model_choice explore_ranking neutral_prevalence plot_model_choice "
+        "plot_weight_range total_cost"
+    ),
+    "metric_study": (
+        "PredictionRanks STUDY_GRID STUDY_METRICS SpearmanMoments correlation_samples "
+        "explore_metric_study matched_beta plot_correlation_map plot_mean_correlations "
+        "plot_metric_study spearman_moments standardize_spearman study_ranks"
+    ),
+    "outperformance": (
+        "OutperformanceInterval REFERENCES explore_outperformance metric_range "
+        "outperformance_counts plot_unit_square"
+    ),
+    "planning": "explore_power",
+    "curves": (
+        "CURVES PerformanceCurve explore_tree_curves ideal_auc outperformance_curve "
+        "plot_monitoring plot_tree_curves sample_tree_aucs worst_auc"
+    ),
+    "robustness": "Robustness",
+}
+_HOME = {name: module for module, names in _MOVED.items() for name in names.split()}
 _MODULES = ("scale",)
-__all__ = [*(name for name in globals() if name[0] != "_" and name != "importlib"), *_LATER]
+__all__ = [*(name for name in globals() if name[0] != "_" and name not in ("importlib", "warnings")), *_LATER]
 
 
 def __getattr__(name):
@@ -280,6 +238,10 @@ def __getattr__(name):
         return getattr(importlib.import_module(f"cost_eval.{_LATER[name]}"), name)
     if name in _MODULES:
         return importlib.import_module(f"cost_eval.{name}")
+    if name in _HOME:
+        home = f"cost_eval.{_HOME[name]}"
+        warnings.warn(f"cost_eval.api.{name} is now {home}.{name}", DeprecationWarning, stacklevel=2)
+        return getattr(importlib.import_module(home), name)
     from cost_eval.core import unknown_name
 
     raise AttributeError(unknown_name(name, __all__, "cost_eval.api"))
