@@ -298,9 +298,9 @@ def _power_by_ends(test, n: int) -> float:
     one, two = kinds_[np.abs(test.values[kinds_]).argsort()[::-1]][[0, -1]]
     alone = one == two
     p, q = test.shares[one], 0.0 if alone else test.shares[two]
-    b = np.arange(1) if alone else np.arange(*(binom.ppf([1e-6, 1 - 1e-6], n, q) + [0, 1]).astype(int))
+    b = np.arange(1) if alone else np.arange(*(binom.ppf([1e-10, 1 - 1e-10], n, q) + [0, 1]).astype(int))
     given = p / (1 - q)
-    low, high = (binom.ppf(t, n - b, given).astype(int) for t in (1e-7, 1 - 1e-7))
+    low, high = (binom.ppf(t, n - b, given).astype(int) for t in (1e-10, 1 - 1e-10))
 
     def rejects(up):
         def at(i, a):
