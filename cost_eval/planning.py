@@ -618,7 +618,7 @@ def explore_power():
     image, show = live_figure(_draw_power, _move_power, (9, 3.6))
     sliders = {
         "costly": slider("costly errors in 1,000", 20, 1, 100, 1),
-        "ratio": slider("cost ratio", 20, 0, 2.6, 0.26, log=True),
+        "ratio": slider("cost ratio", 20, 0, 2.6, 0.1, log=True),
         "saved": slider("share of them avoided", 0.5, 0, 1, 0.05),
         "added": slider("cheap errors added in 1,000", 20, 0, 100, 1),
     }
