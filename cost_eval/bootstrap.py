@@ -280,7 +280,7 @@ def add_method(name, *, guarantee, source, **facts):
         for kind in guarantee:
             check_choice(kind, list(KINDS), "guarantee")
     for words in guarantee.values() if isinstance(guarantee, Mapping) else [guarantee]:
-        check_choice(words.partition(":")[0], _LEVELS, "guarantee")
+        check_choice(str(words).partition(":")[0], _LEVELS, "guarantee")
 
     def register(function):
         METHODS[name] = Method(name, function, guarantee, source, **facts)
@@ -874,11 +874,13 @@ def _fewer(n, a, b, fine):
 def _pooled(m, c):
     """All samples as one (N, C) with the costs reweighted, so that its mean cost is what is estimated; shape.
 
-    What all examples of a sample pay is known, and is shared by all examples alike: it is no noise.
+    What all examples of a sample pay is known, and is shared by all examples alike: it is no noise. Where
+    costs are on both sides of 0 nothing is taken off, so that first minus second is minus the reverse.
     """
     n = m.sum(-1, keepdims=True)
     total, least = n.sum(-2, keepdims=True), c.min(-1, keepdims=True)
-    known = np.where(least == -c.max(-1, keepdims=True), 0.0, least)  # of differences: nothing
+    signs = (c < 0).any((-2, -1), keepdims=True) & (c > 0).any((-2, -1), keepdims=True)
+    known = np.where(signs, 0.0, least)  # of differences: nothing
     z = (c - known) * (total / n) + known.sum(-2, keepdims=True)
     counts, z, _, lead = Sample(m, z).rows
     return counts.reshape(len(counts), -1), z.reshape(len(z), -1), lead
@@ -1212,11 +1214,22 @@ def sample_interval(
     >>> sample_interval(hits, quantity="precision")
     Interval(0.8308 to 0.9939, mean 0.95, clopper_pearson, 95%)
     """
+    _check_said(sample, quantity, notes)
     record = _choose(method, options, "single", sample)
     fit, low, high = _fit(sample, record, confidence, n_resamples, rng, options)
     fields = _fields(sample, fit, low, high)
     notes = notes + _unseen(sample, record, fields, [1])
     return Interval(*fields, record.name, confidence, notes, quantity, record.guarantee_for(sample.kind))
+
+
+def _check_said(sample, quantity, notes):
+    "`ValueError` for what is no sample, no name of a quantity, or no sentences."
+    if not isinstance(sample, Sample):
+        raise ValueError(f"sample: a `Sample` of units is needed, got {sample!r:.60}")
+    if not isinstance(quantity, str):
+        raise ValueError(f"quantity: words are needed, got {quantity!r:.60}")
+    if not isinstance(notes, tuple):
+        raise ValueError(f"notes: a tuple of sentences is needed, got {notes!r:.60}")
 
 
 def _fields(sample, fit, low, high):
@@ -1339,6 +1352,7 @@ def sample_difference(
     >>> sample_difference(better)
     Difference(-0.05459 to 0.09616, mean 0.02, clopper_pearson, 95%)
     """
+    _check_said(sample, quantity, notes)
     record = _choose(method, options, "paired", sample)
     fit, low, high = _fit(sample, record, confidence, n_resamples, rng, options)
     p = _inverted(fit, np.shape(low)) if fit.p_value is None else fit.p_value(0.0)
@@ -1951,7 +1965,9 @@ def metric_line(metric, prevalence, **metric_args) -> tuple:
     >>> [float(c) for c in metric_line(METRICS["precision"], 0.25)]
     [0.0, 0.25, 0.0, 0.0, 0.25, 0.75]
     """
-    p = np.asarray(prevalence, float)
+    if getattr(metric, "linear_fractional", None) is None:
+        raise ValueError(f"metric: a `Metric` with a linear-fractional form is needed, got {metric!r:.60}")
+    p = numbers(prevalence, "prevalence")
     m0, m1, m2, n0, n1, n2 = metric.linear_fractional(p, **metric_args)
     return tuple(part + 0 * p for part in (m0, m1 * p, m2 * (1 - p), n0, n1 * p, n2 * (1 - p)))
 
@@ -2010,8 +2026,11 @@ def rates_interval(tables, line, confidence: float) -> tuple:
     >>> [round(float(end), 4) for end in rates_interval(np.array([[45, 5], [4, 46]]), line, 0.95)]
     [0.6518, 0.9166]
     """
+    tables, line, confidence = numbers(tables, "tables"), numbers(line, "line"), check_confidence(confidence)
+    if tables.shape[-2:] != (2, 2) or line.shape[:1] != (6,):
+        raise ValueError(f"tables, line: (..., 2, 2) and (6, ...) are needed, got {tables.shape}, {line.shape}")
     lead = np.broadcast_shapes(tables.shape[:-2], line.shape[1:])
-    tables = np.broadcast_to(tables, (*lead, 2, 2)).reshape(-1, 2, 2).astype(float)
+    tables = np.broadcast_to(tables, (*lead, 2, 2)).reshape(-1, 2, 2)
     c = np.broadcast_to(line, (6, *lead)).reshape(6, -1)
     corners = np.array([[1, x, y] for x in (0, 1) for y in (0, 1)])
     with np.errstate(divide="ignore", invalid="ignore"):

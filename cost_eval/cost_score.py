@@ -593,8 +593,10 @@ def _check_saving(y_true, cost_ratio, prevalence, confidence, sample_weight):
     if prevalence is not None:
         _check_both_classes(y, weight)
         prevalence = check_range(prevalence, "prevalence", 0, 1, shape=())
-    options = {"prevalence": prevalence, "confidence": check_confidence(confidence)}
-    return y, weight, _check_ratio(cost_ratio), options
+    r_c = _check_ratio(cost_ratio)
+    if not r_c.size:
+        raise ValueError("cost_ratio: there is none, so there is no saving to state; give at least one")
+    return y, weight, r_c, {"prevalence": prevalence, "confidence": check_confidence(confidence)}
 
 
 def paired_saving(

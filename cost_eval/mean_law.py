@@ -15,7 +15,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.special import betainc, betaincc, expit
 from scipy.stats import beta, norm
 
-from .core import blocks
+from .core import blocks, check_integer, check_range, numbers
 
 # %% ../nbs/08_mean_law.ipynb #69b2fdf9
 #| code-fold: true
@@ -155,6 +155,18 @@ def _few(values):
     return (distinct, kind.ravel()) if len(distinct) <= 64 else None
 
 
+def _checked(axes, n, a, b, **levels):
+    "Units of one shape with so many axes, and something for each of their rows, as arrays of numbers."
+    n, a, b = (numbers(part, name) for part, name in ((n, "n"), (a, "a"), (b, "b")))
+    if n.ndim != axes or not n.shape == a.shape == b.shape:
+        raise ValueError(f"n, a, b: one shape of {axes} axes is needed, got {n.shape}, {a.shape}, {b.shape}")
+    found = [numbers(value, name) for name, value in levels.items()]
+    for name, value in zip(levels, found):
+        if value.shape != n.shape[:1]:
+            raise ValueError(f"{name}: one for each of {len(n)} rows is needed, got shape {value.shape}")
+    return n, a, b, *found
+
+
 def compressed(n, a, b, low, high, *, fine=_FINE):
     """Units of one sample, fewer of them, with the same law of the mean to about nine digits.
 
@@ -182,12 +194,16 @@ def compressed(n, a, b, low, high, *, fine=_FINE):
     >>> len(n) < 2000, round(n.sum()), round(float((n * a).sum() / n.sum()), 3)
     (True, 100000, 0.5)
     """
+    n, a, b = _checked(1, n, a, b)
+    ends = check_range(low, "low", ends="[]", shape=()), check_range(high, "high", ends="[]", shape=())
+    fine = check_integer(fine, "fine", 1, _FINE)
     worth = a / b
-    for fixed, moving, ends in ((b, a, (a - low * b, high * b - a)), (worth, b, (b, b.max() - b))):
+    to_ends = a - ends[0] * b, ends[1] * b - a
+    for fixed, moving, distances in ((b, a, to_ends), (worth, b, (b, b.max() - b))):
         if (few := _few(fixed)) is None:
             continue
         values, kind = few
-        bins = _dense(kind * np.int64(_LEVELS**2) + _bins(*ends, fine=fine))
+        bins = _dense(kind * np.int64(_LEVELS**2) + _bins(*distances, fine=fine))
         of = np.zeros(bins.max() + 1, np.intp)
         of[bins] = kind
         bin_, points, numbers = _two_points(bins, n, moving)
@@ -196,7 +212,7 @@ def compressed(n, a, b, low, high, *, fine=_FINE):
         return numbers[kept], a[kept], b[kept]
     if len(n) <= 5 * _MANY:
         return n, a, b
-    return _four_points(_bins(a - low * b, high * b - a, b, fine=fine), n, a, b)
+    return _four_points(_bins(*to_ends, b, fine=fine), n, a, b)
 
 
 def _four_points(code, n, a, b):
@@ -280,6 +296,7 @@ def log_above(n, a, b, x):
     >>> float(np.exp(log_above(*one)[0])[0]), 0.8**9
     (0.134217728, 0.13421772800000006)
     """
+    n, a, b, x = _checked(2, n, a, b, x=x)
     found, slope = np.empty(len(x)), np.zeros(len(x))
     for block in blocks(len(x), 1500 * n.shape[1]):
         (shape, *rest), inside, some = _shapes(n[block], a[block], b[block], x[block])
@@ -727,6 +744,7 @@ def upper_level(n, a, b, tail):
     >>> round(float(upper_level(*one)[0]), 6)  # Clopper-Pearson's upper end for 2 of 20
     0.316983
     """
+    n, a, b, tail = _checked(3, n, a, b, tail=tail)
     unit = np.abs(a).max((-1, -2), keepdims=True)
     unit = np.where(unit > 0, unit, 1.0)
     a, found = a / unit, np.empty(len(n))
@@ -783,6 +801,7 @@ def share_above(n, a, b, x, *, rough=False):
     >>> round(float(share_above(*two, np.array([0.0]))[0]), 6)  # 1 error of 4 against 2 of 4
     0.5
     """
+    n, a, b, x = _checked(3, n, a, b, x=x)
     unit = np.abs(a).max((-1, -2))
     unit = np.where(unit > 0, unit, 1.0)
     a, x, found = a / unit[:, None, None], x / unit, np.empty(len(n))

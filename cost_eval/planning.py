@@ -25,6 +25,7 @@ from cost_eval.core import (
     generator,
     plain,
 )
+from .mean_law import share_above
 from .plotting import COLORS, explorer, live_figure, slider
 
 # %% ../nbs/22_how_many.ipynb #49a9ef3f
@@ -217,7 +218,7 @@ def paired_power(
     if (np.mod(sizes, 1) != 0).any():
         raise ValueError("n: whole numbers are needed")
     test = _test(p, c, method, confidence, n_sets, n_resamples, generator(rng), options)
-    return plain(np.array([test.power(int(size)) for size in np.ravel(sizes)]).reshape(np.shape(sizes)))
+    return plain(np.reshape(test.powers(np.ravel(sizes).astype(int).tolist()), np.shape(sizes)))
 
 
 class _Test(NamedTuple):
@@ -234,37 +235,55 @@ class _Test(NamedTuple):
     options: dict
 
     def judged(self, counts):
-        "Outcomes: is it rejected, and does the first cost more? For numbers (R, V) of each kind."
+        "Is it rejected? For numbers (R, V) of each kind."
         distinct, back = np.unique(counts, axis=0, return_inverse=True)
         K, M = self.costs.shape
         tables = np.zeros((len(distinct), K * M * M), np.int64)
         tables[:, self.cell] = distinct
+        record = METHODS[self.options["method"]]
+        if self.grouped and not record.needs_rng:  # the p-values alone, without the ends
+            d = self.costs[:, :, None] - self.costs[:, None, :]
+            found = record.function(tables[:, None], d.reshape(1, -1) / np.abs(d).max())
+            return (found.p_value(0.0) < 1 - self.options["confidence"])[back.ravel()]
         found = difference(tables.reshape(-1, K, M, M), self.costs, **self.options)
-        rejected = found.p_value < 1 - self.options["confidence"] if self.grouped else found.rejects
-        return rejected[back.ravel()], np.asarray(found.mean)[back.ravel()] > 0
+        return found.rejects[back.ravel()]
+
+    @property
+    def listed(self) -> bool:
+        "Whether all outcomes can be summed: at most two differences other than 0."
+        some = self.values != 0
+        return self.grouped and some.sum() <= 2 and not some.all()
+
+    def powers(self, sizes):
+        "Probability to reject at each size."
+        if self.listed and self.values.any() and self.options["method"] == _ONE_MORE:
+            return _powers_by_ends([(self, n) for n in sizes])
+        return [self.power(n) for n in sizes]
 
     def power(self, n: int) -> float:
         "Probability to reject at this size."
         some, method = self.values != 0, self.options["method"]
-        few = some.sum() <= 2 and not some.all()
         shares, values = self.shares[some], self.values[some]
         if self.grouped and not some.any():
             return 0.0
-        if self.grouped and few and method == "normal":
+        if self.listed and method == "normal":
             exact = _exact_power(shares, values, n, self.options["confidence"])
             if exact is not None:
                 return exact
-        if self.grouped and few and method == _ONE_MORE:
-            return _power_by_ends(self, n)
         drawn = self.rng.multinomial(n, self.shares, self.n_sets)
         if self.grouped and method == "normal":
             return float(
                 _z_rejects(drawn @ self.values, drawn @ self.values**2, n, self.options["confidence"]).mean()
             )
-        return float(self.judged(drawn)[0].mean())
+        return float(self.judged(drawn).mean())
 
 
 _ONE_MORE = "clopper_pearson"  # which rejects the sooner, the more there is on one side
+
+
+def _default_test(p, c) -> _Test:
+    "The test of `paired_power` without options."
+    return _test(p, c, "auto", 0.95, 2000, 1000, generator(0), {})
 
 
 def _test(p, c, method, confidence, n_sets, n_resamples, rng, options) -> _Test:
@@ -290,65 +309,94 @@ def _test(p, c, method, confidence, n_sets, n_resamples, rng, options) -> _Test:
     return _Test(p.ravel(), c, cell, values, shares, grouped, n_sets, rng, options | {"method": name})
 
 # %% ../nbs/22_how_many.ipynb #0ee5c9b4
-def _power_by_ends(test, n: int) -> float:
-    """Power for at most two differences other than 0, summed over their numbers: for each number b of the
-    second kind, rejection begins at some number of the first, on either side.
+class _Listed(NamedTuple):
+    """The outcomes of one test and size: numbers b (R,) of the second kind of difference, their chances, the
+    chance of one of the first kind among the others, and between which numbers of it rejection may begin.
     """
+
+    costs: np.ndarray
+    places: tuple
+    size: int
+    tail: float
+    b: np.ndarray
+    chance: np.ndarray
+    given: float
+    low: np.ndarray
+    high: np.ndarray
+
+
+_LEAST = 1e-10  # outcomes rarer than that, in each direction, are left out
+
+
+def _listed(test, n: int) -> _Listed:
+    "What is summed for one test and size."
     kinds_ = np.flatnonzero(test.values != 0)
     one, two = kinds_[np.abs(test.values[kinds_]).argsort()[::-1]][[0, -1]]
-    alone = one == two
-    p, q = test.shares[one], 0.0 if alone else test.shares[two]
-    b = np.arange(1) if alone else np.arange(*(binom.ppf([1e-6, 1 - 1e-6], n, q) + [0, 1]).astype(int))
-    given = p / (1 - q)
-    low, high = (binom.ppf(t, n - b, given).astype(int) for t in (1e-7, 1 - 1e-7))
-
-    def rejects(up):
-        def at(i, a):
-            counts = np.zeros((len(i), len(test.values)), np.int64)
-            counts[:, one] = a
-            counts[:, two] += b[i] * (not alone)
-            counts[:, _alike(test)] += n - counts.sum(1)
-            rejected, costlier = test.judged(counts)
-            return (
-                rejected & (costlier == (test.values[one] > 0))
-                if up
-                else ~(rejected & (costlier != (test.values[one] > 0)))
-            )
-
-        return at
-
-    chance = np.ones(1) if alone else binom.pmf(b, n, q)
-    above = _ends(rejects(True), low, high + 1)
-    below = _ends(rejects(False), low, high + 1)
-    return float(
-        chance
-        @ (binom.sf(above - 1, n - b, given) + np.where(below > low, binom.cdf(below - 1, n - b, given), 0))
-    )
+    q = 0.0 if one == two else test.shares[two]
+    b = np.arange(*(binom.ppf([_LEAST, 1 - _LEAST], n, q) + [0, 1]).astype(int))
+    given = test.shares[one] / (1 - q)
+    low, high = (binom.ppf(t, n - b, given).astype(int) for t in (_LEAST, 1 - _LEAST))
+    costs = np.unique((test.costs[:, :, None] - test.costs[:, None, :]).ravel())
+    places = tuple(np.searchsorted(costs, [test.values[one], test.values[two], 0.0]))
+    tail = (1 - test.options["confidence"]) / 2
+    return _Listed(costs / np.abs(costs).max(), places, n, tail, b, binom.pmf(b, n, q), given, low, high + 1)
 
 
-def _alike(test) -> int:
-    "The kind of the samples on which both cost the same."
-    return int(np.flatnonzero(test.values == 0)[0])
+def _powers_by_ends(problems) -> np.ndarray:
+    """Powers for tests and sizes, with at most two differences other than 0, summed over their numbers: for
+    each number b of the second kind, rejection begins at some number of the first, on either side.
+    """
+    parts = [_listed(test, n) for test, n in problems]
+    length = np.array([len(part.b) for part in parts])
+    width = max(len(part.costs) for part in parts)
+    costs = np.stack([np.pad(part.costs, (0, width - len(part.costs)), mode="edge") for part in parts])
+    places = np.array([part.places for part in parts])
+    size, tail = (np.array([getattr(part, name) for part in parts]) for name in ("size", "tail"))
+    one_each = np.ones(costs.shape)
+    b, low, high = (np.concatenate([getattr(part, name) for part in parts]) for name in ("b", "low", "high"))
+    owner = np.repeat(np.arange(len(parts)), length)
+
+    def begun(i, a):
+        "Of the first half of i: is it rejected at a, for that side? Of the others: is it not, for the other?"
+        up, i = i < len(b), i % len(b)
+        of, row = owner[i], np.arange(len(i))
+        counts = np.zeros((len(i), width))
+        for number, place in zip((b[i], a, size[of] - a - b[i]), places[of].T[[1, 0, 2]]):
+            counts[row, place] += number
+        side = np.where(up, 1, -1) * np.sign(costs[of, places[of, 0]])  # the end on this side leaves out 0
+        a = -side[:, None] * costs[of]
+        return (share_above(*(part[:, None] for part in (counts, a, one_each[of])), 0.0 * side) < tail[of]) == up
+
+    above, below = np.split(_ends(begun, np.tile(low, 2), np.tile(high, 2), np.tile(length, 2)), 2)
+    rest = size[owner] - b
+    given = np.repeat([part.given for part in parts], length)
+    chance = np.concatenate([part.chance for part in parts])
+    beyond = binom.sf(above - 1, rest, given) + np.where(below > low, binom.cdf(below - 1, rest, given), 0)
+    return np.bincount(owner, chance * beyond, len(parts))
 
 
-def _ends(true, low, high, knots=12):
-    "The least number in [low, high) for which it is true, else high, for each of many; near ones are alike."
-    many = len(low)
-    some = np.unique(np.linspace(0, many - 1, min(many, knots)).astype(int))
+def _ends(true, low, high, length, knots=12):
+    """The least number in [low, high) for which it is true, else high, for each of many, which come in runs of
+    these lengths; in a run near ones are alike.
+    """
+    start, run = np.cumsum(length) - length, np.repeat(length, length)
+    knot = [s + np.linspace(0, many - 1, min(many, knots)).astype(int) for s, many in zip(start, length)]
+    some = np.unique(np.concatenate(knot))
     at = _least(lambda i, a: true(some[i], a), low[some], high[some])
-    if len(some) == many:
-        return at
-    between = np.interp(np.arange(many), some, at)
-    if many > 5 * knots:  # a step of one changes the power by less than .001
-        return np.clip(np.rint(between), low, high).astype(int)
-    near, far = np.floor(between - 2).astype(int), np.ceil(between + 2).astype(int)
-    return _least(true, np.clip(near, low, high), np.clip(far, low, high))
+    between = np.interp(np.arange(len(low)), some, at)
+    found = np.clip(np.rint(between), low, high).astype(int)  # in long runs 1 changes the power by < .001
+    rest = np.setdiff1d(np.flatnonzero(run <= 5 * knots), some)
+    near, far = np.floor(between[rest] - 2).astype(int), np.ceil(between[rest] + 2).astype(int)
+    limits = (np.clip(end, low[rest], high[rest]) for end in (near, far))
+    found[rest] = _least(lambda i, a: true(rest[i], a), *limits)
+    return found
 
 
 def _least(true, low, high):
     "By bisection, all at once."
     low, high = low.copy(), high.copy()
-    high = np.where(true(np.arange(len(low)), low), low, high)
+    if len(low):
+        high = np.where(true(np.arange(len(low)), low), low, high)
     while (low < high).any():
         busy = np.flatnonzero(low < high)
         half = (low[busy] + high[busy]) // 2
@@ -476,7 +524,7 @@ def required_pairs(
             raise ValueError(f"saving: {saving:g} takes more than 10^9 examples to show; state a larger one")
         draw = np.random.default_rng(seed)  # the same test sets, as it were, at every size
         test = _test(p, c, method, confidence, n_sets, n_resamples, draw, dict(options))
-        reached = test.power(int(np.ceil(np.exp(log_n) - 1e-9)))
+        reached = test.powers([int(np.ceil(np.exp(log_n) - 1e-9))])[0]
         return float(norm.ppf(wanted) - norm.ppf(np.clip(reached, *within)))
 
     return int(np.ceil(np.exp(_crossing(lacking, np.log(guess), np.log(2))) - 1e-9))
@@ -516,7 +564,7 @@ def _trade(costly, ratio, saved, added):
     return joint, np.array([[0, 1], [ratio, 0]])
 
 # %% ../nbs/22_how_many.ipynb #83259c54
-_SIZES = np.unique(np.logspace(2, 4, 4).astype(int))
+_SIZES = np.array([100, 316, 1000, 3162, 10_000])
 
 
 def _draw_power(axes):
@@ -535,15 +583,19 @@ def _draw_power(axes):
 def _power_by_ratio(costly, saved, added):
     "Cost ratios, and the power at 1,000 samples for each; it does not move with the ratio."
     ratios = np.logspace(0, 2.6, 11)
-    return ratios, np.array([paired_power(*_trade(costly, r, saved, added), 1000) for r in ratios])
+    tests = [_default_test(*_trade(costly, r, saved, added)) for r in ratios]
+    if not tests[0].values.any():
+        return ratios, np.zeros(len(ratios))
+    return ratios, _powers_by_ends([(test, 1000) for test in tests])
 
 
 def _move_power(axes, lines, costly, ratio, saved, added):
     "Draw the power for these values."
     costly, added = costly / 1000, added / 1000
     trade = _trade(costly, ratio, saved, added)
-    here = paired_power(*trade, 1000)
-    lines[0].set_data(_SIZES, paired_power(*trade, _SIZES))
+    power = paired_power(*trade, _SIZES)
+    here = power[_SIZES.tolist().index(1000)]
+    lines[0].set_data(_SIZES, power)
     lines[1].set_data(*_power_by_ratio(costly, saved, added))
     lines[2].set_data([ratio], [here])
     lines[3].set_data([1000], [here])
@@ -566,7 +618,7 @@ def explore_power():
     image, show = live_figure(_draw_power, _move_power, (9, 3.6))
     sliders = {
         "costly": slider("costly errors in 1,000", 20, 1, 100, 1),
-        "ratio": slider("cost ratio", 20, 0, 2.6, 0.26, log=True),
+        "ratio": slider("cost ratio", 20, 0, 2.6, 0.1, log=True),
         "saved": slider("share of them avoided", 0.5, 0, 1, 0.05),
         "added": slider("cheap errors added in 1,000", 20, 0, 100, 1),
     }
