@@ -222,11 +222,6 @@ def deployment_priors(priors, sizes: np.ndarray, labels) -> np.ndarray:
     ------
     ValueError
         For what is no distribution, and for a class that has a prior but no sample.
-
-    Examples
-    --------
-    >>> deployment_priors(.1, np.array([3, 5]), ["well", "ill"]).tolist()
-    [0.9, 0.1]
     """
     target = sizes / sizes.sum() if priors is None else _priors_of(priors, labels)
     missing = [str(labels[i]) for i in np.flatnonzero((sizes == 0) & (target > 0))]
