@@ -240,8 +240,9 @@ class CrossFit:
 
     def __init__(self, samples: Samples, *, folds=5, rng=None):
         self.samples, self._seed = _check_samples(samples), int(generator(rng).integers(2**62))
-        self._order = canonical_order(samples)
-        self._rows = samples.take(self._order)
+        coded = _coded_clusters(samples)
+        self._order = canonical_order(coded)
+        self._rows = _coded_clusters(coded.take(self._order))
         self._fold, notes = _draw_folds(self._rows, folds, self._order, self._random(0))
         self.folds, self.notes = self._back(self._fold), tuple(notes)
         self._logs, self._ranks, self._said = {}, {}, {}
@@ -684,7 +685,7 @@ def _cross_calibrated(rows: Samples, name: str, fold: np.ndarray) -> tuple[np.nd
     out, separated = np.empty((len(rows), K)), False
     for k in np.unique(fold):
         inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        fitted, apart = _fit_calibration(_coded_clusters(rows.take(inside)), name)
+        fitted, apart = _fit_calibration(rows.take(inside), name)
         if fitted is None:
             return np.empty((0, K)), [
                 f"{name}: a class is missing outside one fold, so nothing is calibrated."
@@ -704,6 +705,11 @@ def _coded_clusters(rows: Samples) -> Samples:
 
 def _first_seen(labels: np.ndarray) -> np.ndarray:
     "(N,) labels numbered in order of appearance."
+    if labels.dtype.kind != "O":
+        _, first, place = np.unique(labels, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), np.intp)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return rank[place.ravel()]
     position = {}
     return np.fromiter((position.setdefault(v, len(position)) for v in labels.tolist()), np.intp, len(labels))
 
@@ -931,7 +937,7 @@ def _draw_folds(rows: Samples, folds, order: np.ndarray, rng) -> tuple[np.ndarra
         return np.unique(given, return_inverse=True)[1], []
     folds = check_integer(folds, "folds", 2)
     used = slice(None) if rows.sample_weight is None else rows.sample_weight > 0
-    clusters = None if rows.clusters is None else _first_seen(rows.clusters)
+    clusters = rows.clusters
     K, seen = len(rows.costs.classes), rows.y[used]
     if clusters is not None:
         seen = np.unique(clusters[used] * K + seen) % K
