@@ -247,7 +247,17 @@ class Judged:
 
 
 class Asked(NamedTuple):
-    "What the engine found for each of several questions: (S,) arrays; what it has to say."
+    """What the engine found for each of several questions.
+
+    Attributes
+    ----------
+    mean, low, high, p_value : ndarray
+        (S,) estimates, ends of their intervals, p-values (NaN where nothing was tested)
+    method, guarantee : str
+        how, and what is promised
+    notes : tuple of str
+        what else there is to say
+    """
 
     mean: np.ndarray
     low: np.ndarray
@@ -288,7 +298,8 @@ def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
     case = Judged(y, matrix, own, target, priors is not None, weight, codes)
     used = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
     if len(used) < 2:
-        what = "y_true: at least two samples" if n < 2 else "sample_weight: at least two samples of positive weight"
+        weighed = "sample_weight: at least two samples of positive weight"
+        what = "y_true: at least two samples" if n < 2 else weighed
         raise ValueError(f"{what} are needed, got {len(used)}")
     if codes is not None and (codes[used] == codes[used[0]]).all():
         raise ValueError("clusters: at least two clusters are needed, got 1")
@@ -587,6 +598,15 @@ def judged_differences(
     -------
     SimultaneousDifferences
         in the order of the pairs
+
+    Examples
+    --------
+    >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
+    >>> case = Judged(y, costs, None, np.array([0.8, 0.2]), False)
+    >>> bold, shy = np.where(np.arange(100) < 20, 1, y), np.where(np.arange(100) < 85, 0, y)
+    >>> found = judged_differences(case, ["bold", "shy"], [bold, shy])
+    >>> found.difference.round(4).tolist(), found.rejects.tolist()
+    ([-0.3], [False])
     """
     label, pairs = _labels(names), np.triu_indices(len(names), 1) if pairs is None else pairs
     first, second = (np.asarray(side, np.intp) for side in pairs)
@@ -619,6 +639,13 @@ def together(found: Asked, confidence: float, method: str = "holm") -> tuple:
     -------
     tuple
         (P,) lower ends, upper ends, adjusted p-values, and whether zero is rejected; notes
+
+    Examples
+    --------
+    >>> asked = Asked(np.array([1.0, 1.0]), np.zeros(2), np.ones(2), np.array([0.01, 0.04]), "", "", ())
+    >>> low, high, p, rejects, notes = together(asked, 0.95)
+    >>> p.tolist(), rejects.tolist()
+    ([0.02, 0.04], [True, True])
     """
     mean, low, high, p = found[:4]
     p = holm(p) if method == "holm" else np.minimum(p * len(p), 1)
@@ -853,6 +880,15 @@ def judged_best(
     -------
     BestOf
         costs in cost per sample
+
+    Examples
+    --------
+    >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
+    >>> case = Judged(y, costs, None, np.array([0.8, 0.2]), False)
+    >>> bold, shy = np.where(np.arange(100) < 20, 1, y), np.where(np.arange(100) < 85, 0, y)
+    >>> found = judged_best(case, ["bold", "shy"], [bold, shy], rng=0)
+    >>> found.winner, found.cost, found.low < found.cost < found.high
+    ('bold', 0.2, True)
     """
     mean, low, high, _, method, _, notes = case.intervals(decided, confidence)
     top = case.intervals(decided, 1 - (1 - confidence) / len(names)).high
@@ -1024,6 +1060,15 @@ def judged_probability(
     -------
     ProbabilityBest
         probabilities, posterior mean costs and expected regrets
+
+    Examples
+    --------
+    >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
+    >>> case = Judged(y, costs, None, np.array([0.8, 0.2]), False)
+    >>> bold, shy = np.where(np.arange(100) < 20, 1, y), np.where(np.arange(100) < 85, 0, y)
+    >>> found = judged_probability(case, ["bold", "shy"], [bold, shy], rng=0)
+    >>> bool(found.probability[0] > 0.5)
+    True
     """
     cost = posterior_costs(case, decided, n_resamples, generator(rng), drawn)
     least = cost.min(axis=1, keepdims=True)
@@ -1054,6 +1099,14 @@ def posterior_costs(case: Judged, decided, n_resamples: int, rng, drawn=None) ->
     -------
     ndarray
         (B, S) cost per sample
+
+    Examples
+    --------
+    >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
+    >>> case = Judged(y, costs, None, np.array([0.8, 0.2]), False)
+    >>> bold, shy = np.where(np.arange(100) < 20, 1, y), np.where(np.arange(100) < 85, 0, y)
+    >>> posterior_costs(case, np.stack([bold, shy]), 1000, np.random.default_rng(0)).shape
+    (1000, 2)
     """
     if drawn is not None:
         return _drawn_posterior(case, decided, drawn, rng)

@@ -32,8 +32,18 @@ def sections(report, about=None) -> list[tuple]:
     -------
     list of tuple
         (title, DataFrame)
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> [title for title, frame in sections(report)][:3]
+    ['The costs', 'The ladder', 'Differences, all of them held together']
     """
     pd = optional_import("pandas", extra="book")
+    record = pd.DataFrame(for_the_record(report, about), columns=["item", "what there is to say"])
     tables = [
         ("The costs", report.costs.to_frame().reset_index()),
         ("The ladder", short_ladder(report)),
@@ -45,7 +55,7 @@ def sections(report, about=None) -> list[tuple]:
         ("Area under the ROC curve", report.areas),
         ("By group", report.groups),
         ("Between groups", report.group_differences),
-        ("For the record", pd.DataFrame(for_the_record(report, about), columns=["item", "what there is to say"])),
+        ("For the record", record),
     ]
     return [(title, frame) for title, frame in tables if len(frame)]
 
@@ -62,6 +72,15 @@ def sentences(report) -> list[str]:
     -------
     list of str
         sentences
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> sentences(report)[1].partition(":")[0]
+    'bold is the cheapest of 2'
     """
     return summary_lines(report) + ([report.robustness().words()] if "map" in panels_of(report) else [])
 
@@ -78,6 +97,12 @@ def frame_html(frame) -> str:
     -------
     str
         HTML
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> "<td>0.3333</td>" in frame_html(pd.DataFrame({"cost": [1 / 3]}))
+    True
     """
     text = frame.head(200).to_html(index=False, float_format=lambda v: f"{v:.4g}", na_rep="", border=0)
     return text + (f"<p>{len(frame) - 200} more rows.</p>" if len(frame) > 200 else "")
@@ -125,6 +150,15 @@ def web_page(report, about=None) -> str:
     -------
     str
         one self-contained HTML page
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> "<h2>The ladder</h2>" in web_page(report)
+    True
     """
     parts = ["<h1>What the predictions cost</h1>", *(f"<p>{escape(line)}</p>" for line in sentences(report))]
     parts.append(_panels_html(report))
@@ -160,6 +194,15 @@ def markdown_page(report, about=None) -> str:
     -------
     str
         headings, sentences, pipe tables
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> markdown_page(report).splitlines()[0]
+    '# What the predictions cost'
     """
     parts = ["# What the predictions cost", *sentences(report)]
     for title, frame in sections(report, about):
@@ -191,6 +234,15 @@ def latex_page(report, about=None) -> str:
     -------
     str
         LaTeX, without a preamble
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> latex_page(report).count("begin{tabular}")
+    7
     """
 
     def safe(text) -> str:
@@ -218,6 +270,15 @@ def flat_metrics(report) -> dict:
     -------
     dict
         "model/rule/statistic" -> float; undefined numbers are left out
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> round(flat_metrics(report)["bold/as_given/cost"], 3)
+    0.167
     """
     found = {}
     for row in report.ladder.to_dict("records"):
@@ -238,6 +299,16 @@ def _flat(name) -> str:
     return re.sub(r"[^0-9A-Za-z_.-]+", "_", str(name)).strip("_") or "_"
 
 
+_FRAMES = (
+    *("ladder", "differences", "best", "against_constant", "alternatives"),
+    *("areas", "groups", "group_differences"),
+)
+_SINGLE = (
+    *("n", "confidence", "rule", "guarantee", "classes", "decisions"),
+    *("priors", "sample_priors", "notes", "taken", "provenance"),
+)
+
+
 def as_dict(report) -> dict:
     """Plain Python values, fit for JSON; undefined numbers are None.
 
@@ -250,11 +321,18 @@ def as_dict(report) -> dict:
     -------
     dict
         tables as lists of rows, single values, the sentences
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> as_dict(report)["best"][0]["model"]
+    'bold'
     """
-    names = ("ladder", "differences", "best", "against_constant", "alternatives", "areas", "groups", "group_differences")
-    frames = {name: getattr(report, name).to_dict("records") for name in names}
-    single = ("n", "confidence", "rule", "guarantee", "classes", "decisions", "priors", "sample_priors", "notes")
-    values = {name: getattr(report, name) for name in (*single, "taken", "provenance")}
+    frames = {name: getattr(report, name).to_dict("records") for name in _FRAMES}
+    values = {name: getattr(report, name) for name in _SINGLE}
     tables = {"costs": report.cost_array, **frames, "summary": summary_lines(report)}
     return _plain_value({**values, **tables})
 

@@ -177,7 +177,27 @@ PANELS = {
 
 
 def panels_of(report) -> list[str]:
-    "Which panels there is something to see on."
+    """Which panels there is something to see on.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    list of str
+        some of `PANELS`
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> panels_of(report)
+    ['ladder', 'map', 'differences', 'cost curve', 'decision curve']
+    """
     shown = ["ladder"] if why_no_map(report) else ["ladder", "map"]
     shown += ["differences"] if len(report.differences) else []
     if "map" in shown:
@@ -187,7 +207,36 @@ def panels_of(report) -> list[str]:
 
 
 def draw_panel(report, panel: str, ax=None):
-    "One panel, on new axes if there are none."
+    """One panel, on new axes if there are none.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+    panel : str
+        one of `panels_of`
+    ax : Axes, optional
+        where to draw
+
+    Returns
+    -------
+    Axes
+        with the panel
+
+    Raises
+    ------
+    ValueError
+        For a panel that this report has not.
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> draw_panel(report, "ladder").get_xlabel()
+    'cost per case'
+    """
     check_choice(panel, tuple(PANELS), "panel")
     if panel not in panels_of(report):
         why = f" ({why_no_map(report)})" if panel == "map" else ""
@@ -196,7 +245,27 @@ def draw_panel(report, panel: str, ax=None):
 
 
 def draw_report(report):
-    "All panels: the ladder, below it two in a row; and one legend."
+    """All panels: the ladder, below it two in a row; and one legend.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    Figure
+        a new one
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> len(draw_report(report).axes)
+    5
+    """
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
     ladder, *others = panels_of(report)
     rows = [[ladder], *([*others[i : i + 2], None][:2] for i in range(0, len(others), 2))]

@@ -387,7 +387,8 @@ class CrossFit:
         for k in np.unique(fold):
             inside, outside = np.flatnonzero(fold != k), fold == k
             weight = None if rows.sample_weight is None else rows.sample_weight[inside]
-            found = best_threshold(rows.y[inside], rank[inside], costs, priors=[0.5, 0.5], sample_weight=weight)
+            even = {"priors": [0.5, 0.5], "sample_weight": weight}
+            found = best_threshold(rows.y[inside], rank[inside], costs, **even)
             out[outside] = np.searchsorted(-np.asarray(found.threshold), -rank[outside], side="left")
         return out
 
@@ -626,6 +627,14 @@ def room_for(capacity, rows: Samples) -> tuple[float, np.ndarray]:
     -------
     tuple
         a number and (N,) of the same unit
+
+    Examples
+    --------
+    >>> from cost_eval.samples import read_samples
+    >>> rows = read_samples([0, 1, 1, 0], {"m": [0.2, 0.9, 0.6, 0.1]}, [[0, 1], [5, 0]])
+    >>> room, mass = room_for(0.5, rows)
+    >>> float(room), mass.tolist()
+    (2.0, [1.0, 1.0, 1.0, 1.0])
     """
     value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint="a count, or a share below 1")
     if value < 1 and not isinstance(capacity, (int, np.integer)):

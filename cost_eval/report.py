@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 from scipy.special import expit, logit
 
-from . import __version__
 from .bootstrap import independent_difference, interval, loss_difference
 from cost_eval.comparisons import (
     Asked,
@@ -242,7 +242,7 @@ def _metric_columns(case: _Case, entries, cost, low, high):
 
 
 def _best(case: _Case, mains: list[_Entry], ladder, in_sample: dict):
-    "A row per model, cheapest first: cost at the deployment's priors, at the sample's, and how likely it leads."
+    "A row per model, cheapest first: cost at the deployment's priors and the sample's, how likely it leads."
     pd = optional_import("pandas", extra="book")
     columns = ["model", "rule", "cost", "low", "high"]
     best = ladder.loc[ladder["main"], columns].reset_index(drop=True)
@@ -272,7 +272,7 @@ def _differences(case: _Case, entries: list[_Entry], pairs=None):
 
 
 def _savings(case: _Case, pairs: list):
-    "What models save against other decisions, paired, all held together; positive: the declared rule is cheaper."
+    "What models save against other decisions, paired, all together; positive: the declared rule is cheaper."
     pd = optional_import("pandas", extra="book")
     entries = [e for pair in pairs for e in pair]
     at = np.arange(0, len(entries), 2)
@@ -396,8 +396,8 @@ def _rates(part: Judged, decided: np.ndarray, confidence: float) -> dict:
 
 
 def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool):
-    """Differences in cost between two groups, or of each of several and the others, at the groups' own shares of
-    the classes or at the deployment's; all comparisons of a model held together.
+    """Differences in cost between two groups, or of each of several and the others, at the groups' own shares
+    of the classes or at the deployment's; all comparisons of a model held together.
     """
     pd = optional_import("pandas", extra="book")
     G, K = len(labels), case.costs.shape[0]
@@ -493,8 +493,7 @@ def _part_of_cost(case: _Case, paid: np.ndarray, level: float) -> Asked:
         values = np.unique(np.r_[paid, of[0], of[1], 0.0])
         place = np.searchsorted(values, paid)
         counts = case.cells([case.y, place], [K, len(values)])
-        possible = (values >= of[0][:, None]) & (values <= of[1][:, None])
-        nearest = np.where(possible, values, np.where(values < of[0][:, None], of[0][:, None], of[1][:, None]))
+        nearest = np.clip(values, of[0][:, None], of[1][:, None])
         options = {"confidence": level, "priors": case.given_priors}
         return Asked.of([interval(counts, nearest, **options)])
     return Asked.of([case.mean_interval(paid, level, of)])
@@ -606,8 +605,8 @@ class Report(Result):
         Returns
         -------
         DataFrame
-            columns part ("cell", "class", "group"), name, n, cost (per case; the parts of a kind add up), low,
-            high, share of the model's cost; cells without cost are left out
+            columns part ("cell", "class", "group"), name, n, cost (per case; the parts of a kind add up),
+            low, high, share of the model's cost; cells without cost are left out
         """
         name = self.best.loc[0, "model"] if model is None else model
         check_choice(name, tuple(self.best["model"]), "model")
@@ -753,7 +752,7 @@ class Report(Result):
         return _written(web_page(self, about), path)
 
     def to_markdown(self, path=None, *, about=None) -> str:
-        """The page as Markdown: what Word processors read (pandoc report.md -o report.docx) and trackers show.
+        """The page as Markdown, which Word processors read (pandoc report.md -o report.docx).
 
         Parameters
         ----------
@@ -786,7 +785,8 @@ class Report(Result):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{escape(line)}</p>" for line in summary_lines(self)) + frame_html(short_ladder(self))
+        said = "".join(f"<p>{escape(line)}</p>" for line in summary_lines(self))
+        return said + frame_html(short_ladder(self))
 
 
 def _written(page: str, path) -> str:
@@ -857,8 +857,9 @@ def evaluate(
     Returns
     -------
     Report
-        .best .winner .differences .against_constant .ladder .alternatives .breakdown() .groups .areas .summary()
-        .plot() .robustness() .to_html(path) .to_markdown() .to_latex() .metrics() .to_dict() .provenance
+        .best .winner .differences .against_constant .ladder .alternatives .breakdown() .groups .areas
+        .summary() .plot() .robustness() .to_html(path) .to_markdown() .to_latex() .metrics() .to_dict()
+        .provenance
 
     Raises
     ------
@@ -956,7 +957,7 @@ def _provenance(samples: Samples, seed) -> dict:
     for labels in (samples.clusters, samples.groups):
         data.update(repr([] if labels is None else labels.tolist()).encode())
     told = "none" if seed is None else int(seed)
-    made = {"package": f"cost_eval {__version__}", "date": today, "seed": told, "rows": len(samples)}
+    made = {"package": f"cost_eval {version('cost_eval')}", "date": today, "seed": told, "rows": len(samples)}
     return made | {"data": data.hexdigest()[:12]}
 
 

@@ -122,8 +122,8 @@ def _words(found: Robustness) -> str:
     by = f" by the rule {rules}" if found.rules else ""
     return (
         f"Deciding{by} anew at each setting: at cost ratio {ratio:.3g} and prevalence "
-        f"{100 * prevalence:.3g} % {name} is the cheapest. At this prevalence it is the cheapest for cost ratios {r_words}, at this cost ratio for "
-        f"prevalences {p_words}. "
+        f"{100 * prevalence:.3g} % {name} is the cheapest. At this prevalence it is the cheapest for cost "
+        f"ratios {r_words}, at this cost ratio for prevalences {p_words}. "
         f"What decides is cost ratio times odds, here {ratio * prevalence / (1 - prevalence):.3g}: "
         f"{name} is the cheapest for products {k_words}{more}. "
         f"On {100 * found.sure.mean():.0f} % of the map the cheapest is told from the next (level "
@@ -158,12 +158,23 @@ def _ends(low, high, grid, unit: str) -> str:
 
 # %% ../nbs/55_robustness.ipynb #4468a8e9
 class Line(NamedTuple):
-    "One model on the map."
+    """One model on the map.
+
+    Attributes
+    ----------
+    name, rule : str
+        the model and the rule by which it decides
+    decisions : ndarray
+        (N,) at the report's own setting
+    levels : callable or None
+        (L,) logarithms of odds -> (N,) where each sample turns positive, as the odds grow; None: decisions
+        stay as they are
+    """
 
     name: str
     rule: str
-    decisions: np.ndarray  # (N,) at the report's own setting
-    levels: Callable | None  # (L,) logarithms of odds -> (N,) where each sample turns positive, or None
+    decisions: np.ndarray
+    levels: Callable | None
 
 
 def _levels(line: Line, odds: np.ndarray) -> np.ndarray:
@@ -211,13 +222,23 @@ def robustness_map(
         cost ratio and prevalence of the report
     confidence : float
         of `sure`
-    tested : bool
+    tested : bool, default True
         fill in `sure`?
 
     Returns
     -------
     Robustness
         the map
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> y, priors = np.repeat([0, 1], [80, 20]), np.array([0.8, 0.2])
+    >>> case = Judged(y, CostMatrix.binary(fp=1, fn=4), None, priors, True)
+    >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
+    >>> found = robustness_map(case, [bold], np.array([1.0, 4.0]), np.array([0.2, 0.5]), (4.0, 0.2), 0.95)
+    >>> found.cost[0].round(3).tolist(), found.names[found.winner[1, 1]]
+    ([[0.2, 0.125], [0.2, 0.125]], 'bold')
     """
     S, (r, p) = len(lines), np.meshgrid(cost_ratios, prevalences, indexing="ij")
     k = r * p / (1 - p)
@@ -239,7 +260,26 @@ def robustness_map(
 
 
 def axes_around(cost_ratio: float, prevalence: float) -> tuple[np.ndarray, np.ndarray]:
-    "Cost ratios and prevalences a hundredth to a hundred times one's own (of odds), these among them."
+    """Cost ratios and prevalences a hundredth to a hundred times one's own (of odds), these among them.
+
+    Parameters
+    ----------
+    cost_ratio : float
+        C_FN / C_FP, above 0
+    prevalence : float
+        share of positives, in (0, 1)
+
+    Returns
+    -------
+    tuple of ndarray
+        (101,) cost ratios and (101,) prevalences, ascending
+
+    Examples
+    --------
+    >>> ratios, prevalences = axes_around(10, 0.01)
+    >>> ratios[[0, 50, 100]].round(6).tolist(), float(prevalences[50])
+    ([0.1, 10.0, 1000.0], 0.01)
+    """
     odds = np.geomspace(1e-2, 1e2, 101) * prevalence / (1 - prevalence)
     ratios, prevalences = np.geomspace(1e-2, 1e2, 101) * cost_ratio, odds / (1 + odds)
     ratios[50], prevalences[50] = cost_ratio, prevalence
@@ -280,13 +320,23 @@ def _rejects(n, a, level) -> np.ndarray:
 
 # %% ../nbs/55_robustness.ipynb #223fd14a
 class CostLine(NamedTuple):
-    "Costs along a line of the plane."
+    """Costs along a line of the plane, in units of a false positive.
+
+    Attributes
+    ----------
+    names : tuple of str
+        S models
+    cost, low, high : ndarray
+        (S, L) cost per case and the ends of its interval
+    constant : ndarray
+        (2, L) costs of the two constant decisions
+    """
 
     names: tuple
-    cost: np.ndarray  # (S, L)
+    cost: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    constant: np.ndarray  # (2, L) of the two constant decisions
+    constant: np.ndarray
 
 
 def cost_line(case: Judged, lines: list, cost_ratios, prevalences, confidence: float) -> CostLine:
@@ -307,6 +357,16 @@ def cost_line(case: Judged, lines: list, cost_ratios, prevalences, confidence: f
     -------
     CostLine
         costs in units of a false positive
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> y, priors = np.repeat([0, 1], [80, 20]), np.array([0.8, 0.2])
+    >>> case = Judged(y, CostMatrix.binary(fp=1, fn=4), None, priors, True)
+    >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
+    >>> found = cost_line(case, [bold], [4, 4], [0.2, 0.5], 0.95)
+    >>> found.cost.round(3).tolist(), found.constant.tolist()
+    ([[0.2, 0.125]], [[0.8, 2.0], [0.8, 0.5]])
     """
     r, p = np.asarray(cost_ratios, float), np.asarray(prevalences, float)
     odds, place = np.unique(np.round(np.log(r * p / (1 - p)), 12), return_inverse=True)
@@ -372,12 +432,53 @@ PREVALENCES = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 
 
 def as_percent(share: float) -> str:
-    "A share as a label of an axis."
+    """A share as a label of an axis.
+
+    Parameters
+    ----------
+    share : float
+        in [0, 1]
+
+    Returns
+    -------
+    str
+        percent
+
+    Examples
+    --------
+    >>> as_percent(0.001)
+    '0.1 %'
+    """
     return f"{100 * share:g} %"
 
 
 def plain_ticks(axis, shown, places, said):
-    "Ticks at those places that lie among the values shown, in plain words."
+    """Ticks at those places that lie among the values shown, in plain words.
+
+    Parameters
+    ----------
+    axis : matplotlib.axis.Axis
+        of the Axes to change
+    shown : array_like
+        (L,) ascending values that the axis shows
+    places : iterable of float
+        where there could be a tick
+    said : callable
+        float -> the label of a place
+
+    Returns
+    -------
+    None
+        the axis is changed
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = Figure().subplots()
+    >>> plain_ticks(ax.xaxis, [0.02, 0.7], PREVALENCES, as_percent)
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['10 %', '50 %']
+    """
     places = [v for v in places if shown[0] <= v <= shown[-1]]
     axis.set_ticks(places, [said(v) for v in places])
     axis.set_ticks([], minor=True)

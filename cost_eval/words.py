@@ -14,7 +14,23 @@ from .costs import CostMatrix
 
 # %% ../nbs/56_words.ipynb #8685a40d
 def has_ratio(costs: CostMatrix) -> bool:
-    "Does each class have its own right decision?"
+    """Does each class have its own right decision?
+
+    Parameters
+    ----------
+    costs : CostMatrix
+        (2, 2)
+
+    Returns
+    -------
+    bool
+        is there a cost ratio?
+
+    Examples
+    --------
+    >>> has_ratio(CostMatrix.binary(fp=1, fn=4)), has_ratio(CostMatrix([[0, 1], [0, 1]]))
+    (True, False)
+    """
     try:
         return costs.cost_ratio > 0
     except ValueError:
@@ -22,7 +38,27 @@ def has_ratio(costs: CostMatrix) -> bool:
 
 
 def why_no_map(report) -> str:
-    "Why there is no map of a report; nothing if there is one."
+    """Why there is no map of a report; nothing if there is one.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    str
+        a sentence, or nothing
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> why_no_map(report)
+    ''
+    """
     case = report._case
     if case.costs.shape != (2, 2) or case.own is not None or not has_ratio(case.costs):
         return (
@@ -46,7 +82,31 @@ def why_no_map(report) -> str:
 
 # %% ../nbs/56_words.ipynb #cbcd0201
 def caveats(case, mains: list, ladder) -> list[str]:
-    "Small classes, costly errors never seen, miscalibration, drift of priors."
+    """What to keep in mind: small classes, costly errors never seen, miscalibration, drift of priors.
+
+    Parameters
+    ----------
+    case : Judged
+        the samples, and what errors cost
+    mains : list
+        the models' decisions by the declared rule, each with `.model` and `.decisions`
+    ladder : DataFrame
+        of the report
+
+    Returns
+    -------
+    list of str
+        a sentence each
+
+    Examples
+    --------
+    Called by `evaluate`; its sentences stand in the notes.
+
+    >>> from cost_eval.report import evaluate
+    >>> costs = CostMatrix.binary(fp=1, fn=10)
+    >>> evaluate([0, 1] * 20, {"m": [0, 1] * 20}, costs, rng=0).notes[0]
+    'Class 0 has only 20 samples.'
+    """
     notes = []
     for label, size in zip(case.costs.classes, case.samples_of_classes):
         if 0 < size < 30:
@@ -57,8 +117,8 @@ def caveats(case, mains: list, ladder) -> list[str]:
         if row["calibration_loss"] > 0.1 * abs(row["cost"]):
             did = "saves" if declared[row["model"]] == "calibrated" else "would save"
             notes.append(
-                f"{row['model']} looks miscalibrated: against its posteriors taken at their word, calibration "
-                f"{did} {four_digits(row['calibration_loss'])} per case."
+                f"{row['model']} looks miscalibrated: against its posteriors taken at their word, "
+                f"calibration {did} {four_digits(row['calibration_loss'])} per case."
             )
     if case.shifted:
         drift = np.abs(case.priors - case.class_sizes / case.class_sizes.sum()).max()
@@ -83,7 +143,27 @@ def _never_seen(case, entry) -> list[str]:
 
 # %% ../nbs/56_words.ipynb #361ea1be
 def summary_lines(report) -> list[str]:
-    "The report in plain sentences."
+    """The report in plain sentences.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    list of str
+        samples and rule, the verdict, the best constant decision, the lead, and the report's notes
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> summary_lines(report)[0].partition(";")[0]
+    '120 samples'
+    """
     top, level = report.best.iloc[0], percent(report.confidence)
     lines = [
         _about(report),
@@ -96,8 +176,8 @@ def summary_lines(report) -> list[str]:
     if in_sample != 0:
         name = report.best.loc[in_sample, "model"]
         lines.append(
-            f"Decided anew at the sample's own priors, {name} would be the cheapest: the order depends on the "
-            "priors."
+            f"Decided anew at the sample's own priors, {name} would be the cheapest: the order depends on "
+            "the priors."
         )
     return [*lines, *report.notes]
 
@@ -108,7 +188,8 @@ def _about(report) -> str:
     rules = dict.fromkeys(report.best["rule"])
     by = " and ".join(f"{rule!r} ({RULES_IN_WORDS[rule]})" for rule in rules)
     one = "Every model decides by the rule" if len(rules) == 1 else "Each model decides by its rule:"
-    limit = "" if report._case.capacity is None else f" At most {_amount(report._case.capacity)} are decided positive."
+    capacity = report._case.capacity
+    limit = "" if capacity is None else f" At most {_amount(capacity)} are decided positive."
     return f"{report.n} samples; classes {priors}. {one} {by}.{limit}"
 
 
@@ -133,8 +214,9 @@ def _verdict(report, top, level: str) -> str:
     chosen = report.winner
     luck = f", about {four_digits(chosen.luck)} of luck in having been chosen" if chosen.luck > 0 else ""
     return (
-        f"{top['model']} is the cheapest of {len(report.best)}: {cost} per case ({level} interval as the chosen "
-        f"one {four_digits(chosen.low)} to {four_digits(chosen.high)}{luck}), {per_1000} per 1,000 cases."
+        f"{top['model']} is the cheapest of {len(report.best)}: {cost} per case ({level} interval as the "
+        f"chosen one {four_digits(chosen.low)} to {four_digits(chosen.high)}{luck}), {per_1000} per 1,000 "
+        "cases."
     )
 
 
@@ -145,7 +227,10 @@ def _against_constant(report, top, level: str) -> str:
     naive = constant.loc[constant["cost"].idxmin()]
     row = ladder[ladder["main"] & (ladder["model"] == top["model"])].iloc[0]
     if not np.isfinite(row["gap_closed"]):
-        return f"{naive['model']} would cost {four_digits(naive['cost'])}; nothing can cost less, for it is right for every class."
+        return (
+            f"{naive['model']} would cost {four_digits(naive['cost'])}; nothing can cost less, for it is "
+            "right for every class."
+        )
     table = report.against_constant
     saved = table[table["model"] == top["model"]].iloc[0]
     told = "told apart" if saved["told_apart"] else "not told apart"
@@ -167,17 +252,38 @@ def _lead(report, top, level: str) -> str:
     sign = -1 if pair["first"] == name else 1
     low, high = sorted((sign * pair["low"], sign * pair["high"]))
     all_ = "" if len(d) == 1 else f", adjusted for all {len(d)} pairs"
-    sure = "The two are told apart" if pair["told_apart"] else "The two are not told apart: the lead is inside the noise"
+    unsure = "The two are not told apart: the lead is inside the noise"
+    sure = "The two are told apart" if pair["told_apart"] else unsure
     return (
         f"Against {second} it saves {four_digits(abs(pair['difference']))} per case ({level} interval "
-        f"{four_digits(low)} to {four_digits(high)}, p = {pair['p_value']:.2g}{all_}). {sure}. The probability "
-        f"that {name} is the cheapest is {100 * top['probability_best']:.0f} % (posterior: the counts and one "
-        "more case)."
+        f"{four_digits(low)} to {four_digits(high)}, p = {pair['p_value']:.2g}{all_}). {sure}. The "
+        f"probability that {name} is the cheapest is {100 * top['probability_best']:.0f} % (posterior: the "
+        "counts and one more case)."
     )
 
 # %% ../nbs/56_words.ipynb #645b8a37
 def short_ladder(report):
-    "The ladder's first columns, cheapest last; of more than four constant decisions the two cheapest."
+    """The ladder's first columns, cheapest last; of more than four constant decisions the two cheapest.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    DataFrame
+        a row per constant decision, model and rule, and the oracle
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> short_ladder(report)["model"].tolist()
+    ['always 0', 'shy', 'always 1', 'bold', 'oracle']
+    """
     columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec", "gap_closed"]
     ladder = report.ladder[columns].sort_values("cost", ascending=False, kind="stable")
     constant = ladder[ladder["rule"] == "constant"]
@@ -185,7 +291,27 @@ def short_ladder(report):
 
 
 def tidy_ladder(ladder):
-    "One row a statistic; cost and outperformance score with their intervals."
+    """One row a statistic; cost and outperformance score with their intervals.
+
+    Parameters
+    ----------
+    ladder : DataFrame
+        of a report
+
+    Returns
+    -------
+    DataFrame
+        columns model, rule, statistic, value, low, high
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> tidy_ladder(report.ladder).columns.tolist()
+    ['model', 'rule', 'statistic', 'value', 'low', 'high']
+    """
     drop = ["main", "low", "high", "ops_low", "ops_high"]
     tidy = ladder.drop(columns=drop, errors="ignore").melt(["model", "rule"], var_name="statistic")
     for end in ("low", "high"):
@@ -217,6 +343,15 @@ def for_the_record(report, about=None) -> list[tuple[str, str]]:
     -------
     list of tuple
         (item, sentence)
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> for_the_record(report, {"outcome": "biopsy"})[1]
+    ('outcome', 'biopsy')
     """
     about = {str(k): str(v) for k, v in (about or {}).items()}
     said = [(item, about.pop(item, f"not stated ({hint})")) for item, hint in ABOUT.items()]
@@ -242,7 +377,8 @@ def _list(labels, values) -> str:
 
 
 def _prevalence(report) -> str:
-    shares = [_list(report.classes, [f"{100 * p:.3g} %" for p in part]) for part in (report.sample_priors, report.priors)]
+    both = report.sample_priors, report.priors
+    shares = [_list(report.classes, [f"{100 * p:.3g} %" for p in part]) for part in both]
     same = np.allclose(report.sample_priors, report.priors)
     return f"in the sample {shares[0]}; costs are for " + ("the same" if same else shares[1])
 
@@ -251,13 +387,17 @@ def _calibration(report) -> str:
     "What raw posteriors cost more than calibrated ones."
     rows = report.ladder[np.isfinite(report.ladder["calibration_loss"])]
     each = [f"{m} {four_digits(c)}" for m, c in zip(rows["model"], rows["calibration_loss"])]
-    return "raw posteriors cost more than calibrated ones, per case: " + ", ".join(each) if each else "no posteriors"
+    if not each:
+        return "no posteriors"
+    return "raw posteriors cost more than calibrated ones, per case: " + ", ".join(each)
 
 
 def _discrimination(report) -> str:
     rows = report.areas.to_dict("records")
     each = [f"{r['model']} {r['auc']:.3f} ({r['low']:.3f} to {r['high']:.3f})" for r in rows]
-    return "area under the ROC curve " + ", ".join(each) + " (normal interval of log odds, no guarantee)" if each else "no scores of two classes"
+    if not each:
+        return "no scores of two classes"
+    return "area under the ROC curve " + ", ".join(each) + " (normal interval of log odds, no guarantee)"
 
 
 def _net_benefit(report) -> str:
@@ -267,5 +407,6 @@ def _net_benefit(report) -> str:
         return "defined for two classes, each with its own right decision"
     miss = case.costs.array[1, 0] - case.costs.array[1, 1]
     base = case.costs.array[:, 0] @ case.priors
-    each = [f"{m} {four_digits((base - c) / miss)}" for m, c in zip(report.best["model"], report.best["cost"])]
-    return f"against deciding {case.costs.decisions[0]} always, in true positives per case: " + ", ".join(each)
+    rows = zip(report.best["model"], report.best["cost"])
+    each = ", ".join(f"{model} {four_digits((base - cost) / miss)}" for model, cost in rows)
+    return f"against deciding {case.costs.decisions[0]} always, in true positives per case: {each}"
