@@ -9,7 +9,7 @@ __all__ = ['RULES_IN_WORDS', 'ABOUT', 'has_ratio', 'why_no_map', 'caveats', 'sum
 # %% ../nbs/56_words.ipynb #2b1cc2d4
 import numpy as np
 
-from .core import four_digits, percent
+from .core import cheapest_first, four_digits, percent
 from .costs import CostMatrix
 
 # %% ../nbs/56_words.ipynb #8685a40d
@@ -92,7 +92,7 @@ def summary_lines(report) -> list[str]:
     ]
     if len(report.best) > 1:
         lines.append(_lead(report, top, level))
-    in_sample = report.best["cost_in_sample"].idxmin()
+    in_sample = cheapest_first(report.best["cost_in_sample"].to_numpy())[0]
     if in_sample != 0:
         name = report.best.loc[in_sample, "model"]
         lines.append(
