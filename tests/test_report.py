@@ -534,7 +534,6 @@ BAD = {
     "decisions": (lambda: evaluate(Y, {"a": ["x"] * 4}, COSTS.array), "'x' is not in the costs' decisions = "),
     "infinite": (lambda: evaluate(Y, {"a": Posteriors([.1, np.inf, .2, .3])}, COSTS.array), "from 0.1 to inf, but probabilities lie in"),
     "twice": (lambda: evaluate(Y, {"a": pd.DataFrame(np.ones((4, 2)) / 2, columns=[0, 0])}, COSTS.array), r"\[0, 0\]"),
-    "percentages": (lambda: evaluate([0, 1] * 30, {"a": [10, 90.5, 20, 80, 30, 95] * 10}, COSTS.array), "give values / 100 if they are percentages, Scores"),
     "a rule it cannot follow": (lambda: evaluate(Y, {"a": Scores(P)}, COSTS.array, rule="bayes"), "'bayes' takes posteriors at their word, but 'a' hands over scores"),
     "rule of nobody": (lambda: evaluate(Y, {"a": P}, COSTS.array, rule={"b": "tuned"}), "rule: of 'b', but the models are"),
     "unknown rule": (lambda: evaluate(Y, {"a": P}, COSTS.array, rule="tune"), "did you mean 'tuned'"),
