@@ -24,6 +24,7 @@ from cost_eval.core import (
     LabelledTable,
     Result,
     blocks,
+    cheapest_first,
     check_1d,
     check_choice,
     check_confidence,
@@ -892,9 +893,9 @@ def judged_best(
     """
     mean, low, high, _, method, _, notes = case.intervals(decided, confidence)
     top = case.intervals(decided, 1 - (1 - confidence) / len(names)).high
-    order = np.argsort(mean, kind="stable")
+    order = cheapest_first(mean)
     winner = order[0]
-    tied = [str(names[i]) for i in order if mean[i] <= mean[winner]]
+    tied = [str(names[i]) for i in order if mean[i] - mean[winner] <= 1e-12 * np.abs(mean).max()]
     if len(tied) > 1:
         notes += (f"{', '.join(tied)} cost the same in the sample; the first of them is named",)
     rng = generator(rng)

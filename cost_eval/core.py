@@ -643,6 +643,14 @@ def csv_options(header: str, row: str = "") -> dict:
     return {"sep": mark, "decimal": "," if mark != "," and "," in row and "." not in row else "."}
 
 
+def cheapest_first(cost: np.ndarray) -> np.ndarray:
+    "Order of costs; those that differ by no more than rounding stay in the order in which they come."
+    order = np.argsort(cost, kind="stable")
+    level = np.empty(len(cost), np.intp)
+    level[order] = np.r_[0, np.cumsum(np.diff(cost[order]) > 1e-12 * np.abs(cost).max())]
+    return np.argsort(level, kind="stable")
+
+
 def holm(p: np.ndarray) -> np.ndarray:
     "Holm's adjusted p-values."
     order = np.argsort(p)

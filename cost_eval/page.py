@@ -104,7 +104,7 @@ def frame_html(frame) -> str:
     >>> "<td>0.3333</td>" in frame_html(pd.DataFrame({"cost": [1 / 3]}))
     True
     """
-    text = frame.head(200).to_html(index=False, float_format=lambda v: f"{v:.4g}", na_rep="", border=0)
+    text = frame.head(200).to_html(index=False, float_format=lambda v: f"{v + 0.0:.4g}", na_rep="", border=0)
     return text + (f"<p>{len(frame) - 200} more rows.</p>" if len(frame) > 200 else "")
 
 
@@ -176,7 +176,7 @@ def web_page(report, about=None) -> str:
 def _cell(value) -> str:
     "A value of a table, four digits, nothing for an undefined number."
     if isinstance(value, (float, np.floating)):
-        return "" if np.isnan(value) else f"{value:.4g}"
+        return "" if np.isnan(value) else f"{value + 0.0:.4g}"  # nothing is 0, not -0
     return str(value)
 
 

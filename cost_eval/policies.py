@@ -243,12 +243,22 @@ class CrossFit:
         coded = _coded_clusters(samples)
         self._order = canonical_order(coded)
         self._rows = _coded_clusters(coded.take(self._order))
-        self._fold, notes = _draw_folds(self._rows, folds, self._order, self._random(0))
+        self._fold, notes = _draw_folds(self._rows, folds, self._order, self.random(0))
         self.folds, self.notes = self._back(self._fold), tuple(notes)
         self._logs, self._ranks, self._said = {}, {}, {}
 
-    def _random(self, purpose: int) -> np.random.Generator:
-        "The same random numbers for a purpose, whatever has been asked before."
+    def random(self, purpose: int) -> np.random.Generator:
+        """The same random numbers for a purpose, whatever has been asked before.
+
+        Parameters
+        ----------
+        purpose : int
+            0: the folds, 1: ties under a capacity; others are free
+
+        Returns
+        -------
+        Generator
+        """
         return np.random.default_rng([self._seed, purpose])
 
     def _back(self, values: np.ndarray) -> np.ndarray:
@@ -565,7 +575,7 @@ class _Task:
         wanted = np.flatnonzero(decisions == 1)
         rank = np.zeros(len(wanted)) if self.kind == "decisions" else self.order()[wanted]
         saving = np.zeros(len(wanted)) if logs is None or not len(logs) else self.saving(logs)[wanted]
-        chance = self.fits._random(1).random(len(self.rows))[wanted]
+        chance = self.fits.random(1).random(len(self.rows))[wanted]
         first = wanted[np.lexsort((chance, -rank, -saving))]
         kept = first[np.cumsum(mass[first]) <= room * (1 + 1e-12)]
         if len(kept) < len(wanted):
@@ -1002,7 +1012,9 @@ def _key_of_model(model, y: np.ndarray) -> np.ndarray:
 def canonical_order(samples) -> np.ndarray:
     """An order of the rows that depends on what they hold, not on where they stand or what things are called.
 
-    Rows that are equal in everything keep the order in which they come, which nobody can tell.
+    Rows that are equal in everything keep the order in which they come, which nobody can tell. Weights, costs
+    of their own, clusters and groups decide between rows of equal classes and outputs only: equal weights and
+    equal costs change nothing.
 
     Parameters
     ----------
@@ -1024,16 +1036,17 @@ def canonical_order(samples) -> np.ndarray:
     key = _mix(_check_samples(samples).y.astype(np.uint64)) + sum(
         _key_of_model(m, samples.y) for m in samples.models.values()
     )
+    keys = [key]  # what follows decides between rows of equal classes and outputs
     if samples.sample_weight is not None:
-        key = _mix(key + _mix(_bits(samples.sample_weight)))
+        keys.append(_mix(_bits(samples.sample_weight)))
     if samples.own is not None:
         cells = samples.own.array.reshape(len(samples), -1).T
-        key = _mix(key + sum(_mix(_bits(cell) + np.uint64(j)) for j, cell in enumerate(cells)))
-    whole = key
+        keys.append(_mix(sum(_mix(_bits(cell) + np.uint64(j)) for j, cell in enumerate(cells))))
+    alone = _mix(sum(_mix(k + np.uint64(j)) for j, k in enumerate(keys)))
     for labels in (samples.clusters, samples.groups):
         if labels is not None:
             place = _first_seen(labels)
             total = np.zeros(place.max() + 1, np.uint64)
-            np.add.at(total, place, _mix(key))
-            whole = whole + _mix(total)[place]
-    return np.argsort(whole, kind="stable")
+            np.add.at(total, place, alone)
+            keys.append(_mix(total)[place])
+    return np.lexsort(keys[::-1])

@@ -33,6 +33,7 @@ from .confusion import BinaryCounts
 from cost_eval.core import (
     Result,
     aligned,
+    cheapest_first,
     check_1d,
     check_choice,
     check_confidence,
@@ -252,7 +253,7 @@ def _best(case: _Case, mains: list[_Entry], ladder, in_sample: dict):
         decided = np.stack([e.decisions for e in mains])
         found = judged_probability(case, [e.model for e in mains], decided, rng=case.rng)
         best["probability_best"] = found.probability
-    return best.sort_values("cost", kind="stable", ignore_index=True)
+    return best.iloc[cheapest_first(best["cost"].to_numpy())].reset_index(drop=True)
 
 
 _DIFFERENCES = ("first", "second", "difference", "low", "high", "p_value", "told_apart", "cheaper")
@@ -353,46 +354,45 @@ _GROUP_DIFFERENCES = (
 def _one_model(case: _Case, entry: _Entry, labels, inside: list):
     "One model in each group: cost at the group's own shares of the classes and at the deployment's, rates."
     pd = optional_import("pandas", extra="book")
-    rows = []
-    for label, rows_of in zip(labels, inside):
-        part, decided = case.take(rows_of), entry.decisions[rows_of]
-        row = {"group": label, "n": part.n, "model": entry.model}
-        row |= dict(zip(("cost", "low", "high"), _mean_and_ends(part, decided, case)))
-        whole = (part.class_sizes[case.priors > 0] > 0).all()
-        at = case.take(rows_of, priors=case.priors) if whole else None
-        ends = _mean_and_ends(at, decided, case) if whole else (np.nan,) * 3
-        row |= dict(zip(("cost_at_priors", "low_at", "high_at"), ends))
-        rows.append(row | (_rates(part, decided, case.confidence) if case.costs.shape == (2, 2) else {}))
-    return pd.DataFrame(rows)
+    columns = {"group": list(labels), "n": [case.take(rows).n for rows in inside], "model": entry.model}
+    asked = [(("cost", "low", "high"), case, inside, None)]
+    asked.append((("cost_at_priors", "low_at", "high_at"), case, inside, case.priors))
+    if case.costs.shape == (2, 2):
+        wrong = CostMatrix([[0, 1], [1, 0]], classes=case.costs.classes, decisions=case.costs.decisions)
+        errors = replace(case, costs=wrong, own=None)
+        for name, k in (("fpr", 0), ("fnr", 1)):  # false alarms among the negative, misses among the positive
+            of_class = [rows[case.y[rows] == k] for rows in inside]
+            asked.append(((name, f"{name}_low", f"{name}_high"), errors, of_class, None))
+    for names, what, parts, priors in asked:
+        columns |= dict(zip(names, _in_parts(what, entry.decisions, parts, priors).T))
+    return pd.DataFrame(columns)
+
+
+def _in_parts(case: _Case, decided: np.ndarray, parts: list, priors) -> np.ndarray:
+    "(G, 3) cost and interval in parts of the samples; NaN where a class that counts, or everything, is missing."
+    found = np.full((len(parts), 3), np.nan)
+    sizes = np.stack([case.take(rows).class_sizes for rows in parts])
+    known = sizes.sum(1) > 0 if priors is None else (sizes[:, priors > 0] > 0).all(1)
+    asked = [case.take(parts[g], priors=priors) for g in np.flatnonzero(known)]
+    own = [decided[parts[g]] for g in np.flatnonzero(known)]
+    if case.counted and asked:
+        counts = np.stack([part.count(d) for part, d in zip(asked, own)])
+        ends = interval(counts, case.costs.array, confidence=case.confidence, priors=priors)
+        found[known] = np.column_stack([ends.mean, ends.low, ends.high])
+    elif asked:
+        found[known] = [_mean_and_ends(part, d, case) for part, d in zip(asked, own)]
+    return found
 
 
 def _mean_and_ends(part: Judged, decided: np.ndarray, case: _Case) -> tuple:
-    "Cost with interval; of a single unit all that is possible."
-    units = part.n if part.clusters is None else len(np.unique(part.clusters[part.kept]))
-    if not part.counted and units < 2:
+    "Cost with interval of samples that are no counts; of a single unit all that is possible."
+    units = np.arange(len(part.y)) if part.clusters is None else part.clusters
+    if len(np.unique(units[part.kept])) < 2:
         low, high, _ = case.cost_range
         seen = part.samples_of_classes > 0
         return part.cost(decided), float(low[seen].min()), float(high[seen].max())
     found = part.intervals([decided], case.confidence)
     return float(found.mean[0]), float(found.low[0]), float(found.high[0])
-
-
-def _rates(part: Judged, decided: np.ndarray, confidence: float) -> dict:
-    "False alarms among the negative, misses among the positive, with intervals."
-    found = {}
-    for name, k in (("fpr", 0), ("fnr", 1)):
-        rows = np.flatnonzero(part.y == k)
-        ends = (np.nan,) * 3
-        if len(rows) > 1 and (part.weight is None or part.weight[rows].sum() > 0):
-            own = part.take(rows)
-            wrong = CostMatrix([[0, 1], [1, 0]], classes=part.costs.classes, decisions=part.costs.decisions)
-            errors = replace(own, costs=wrong, own=None)
-            many = own.n if own.clusters is None else len(np.unique(own.clusters[own.kept]))
-            if own.counted or many > 1:
-                asked = errors.intervals([decided[rows]], confidence)
-                ends = asked.mean[0], asked.low[0], asked.high[0]
-        found |= dict(zip((name, f"{name}_low", f"{name}_high"), map(float, ends)))
-    return found
 
 
 def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool):
@@ -408,7 +408,7 @@ def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool):
     if not sides:
         return pd.DataFrame(columns=_GROUP_DIFFERENCES)
     level = 1 - (1 - case.confidence) / len(sides)
-    found = Asked.of([_apart(case, entry.decisions, side, common, level) for side in sides])
+    found = Asked.of(_apart(case, entry.decisions, sides, common, level))
     low, high, p, rejects, _ = together(found, case.confidence)
     others = str(labels[1]) if G == 2 else "the others"
     columns = {
@@ -421,12 +421,20 @@ def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool):
     return pd.DataFrame(columns | ends)
 
 
-def _apart(case: _Case, decided: np.ndarray, side: np.ndarray, common: bool, level: float):
+def _apart(case: _Case, decided: np.ndarray, sides: list, common: bool, level: float) -> list:
     "Cost on one side minus that on the other, two separate samples."
+    if not case.counted:
+        return [_apart_by_losses(case, decided, side, common, level) for side in sides]
+    tables = (
+        [case.take(np.flatnonzero(s)).count(decided[s]) for s in which] for which in (sides, [~s for s in sides])
+    )
     priors = case.priors if common else None
-    if case.counted:
-        tables = [case.take(np.flatnonzero(s)).count(decided[s]) for s in (side, ~side)]
-        return independent_difference(*tables, case.costs.array, confidence=level, priors=priors)
+    return [independent_difference(*map(np.stack, tables), case.costs.array, confidence=level, priors=priors)]
+
+
+def _apart_by_losses(case: _Case, decided: np.ndarray, side: np.ndarray, common: bool, level: float):
+    "The same where weights, clusters or costs of single samples matter."
+    priors = case.priors if common else None
     parts = [case.take(np.flatnonzero(s), priors=priors) for s in (side, ~side)]
     weight = None if case.weight is None else case.weight.copy()
     if common and case.clusters is not None:
@@ -878,10 +886,9 @@ def evaluate(
     options = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters, "groups": groups}
     samples = read_samples(y_true, models, costs, **options)
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
-    rng = generator(rng)
     fits = cross_fit(samples, folds=folds, rng=rng)
     notes = [*samples.notes, *([_POOLED] if np.ndim(folds) else [])]
-    case = _case_of(samples, priors, capacity, confidence, rng)
+    case = _case_of(samples, priors, capacity, confidence, fits.random(2))
     return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed)
 
 
@@ -971,7 +978,8 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
         names, decided = [e.model for e in mains], np.stack([e.decisions for e in mains])
         winner = judged_best(case, names, decided, confidence=case.confidence, rng=case.rng)
     groups, between = _group_tables(case, mains)
-    said = [*notes, *asked.notes, *more, *caveats(case, mains, ladder)]
+    tied = () if winner is None else winner.notes
+    said = [*notes, *asked.notes, *tied, *more, *caveats(case, mains, ladder)]
     rules = {e.model: e.rule for e in mains}
     return Report(
         rule=next(iter(rules.values())) if len(set(rules.values())) == 1 else rules,
@@ -1005,7 +1013,7 @@ def _with_costs(report: Report, costs, priors) -> Report:
     if not isinstance(costs, (CostMatrix, ExampleCosts)):
         costs = CostMatrix(check_costs(costs), classes=report.classes, decisions=report.decisions)
     fits = fits.at_costs(costs)
-    case = _case_of(fits.samples, priors, report._case.capacity, report.confidence, generator(seed))
+    case = _case_of(fits.samples, priors, report._case.capacity, report.confidence, fits.random(2))
     return _judged(case, fits, declared, priors, notes, seed)
 
 

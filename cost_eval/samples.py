@@ -786,6 +786,8 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
         dense(values, argument)  # refuses tables of other libraries
         if classes is not None:
             raise ValueError(f"{argument}: a frame names its columns itself; give its values, or no classes=")
+        if len(set(values.columns)) < len(values.columns):
+            raise ValueError(f"{argument}: columns {list(values.columns)}, two of one name; name each as its class")
         columns, table = (
             list(values.columns),
             np.column_stack([_column(values[c], argument) for c in values.columns]),

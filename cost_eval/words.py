@@ -9,7 +9,7 @@ __all__ = ['RULES_IN_WORDS', 'ABOUT', 'has_ratio', 'why_no_map', 'caveats', 'sum
 # %% ../nbs/56_words.ipynb #2b1cc2d4
 import numpy as np
 
-from .core import four_digits, percent
+from .core import cheapest_first, four_digits, percent
 from .costs import CostMatrix
 
 # %% ../nbs/56_words.ipynb #8685a40d
@@ -172,7 +172,7 @@ def summary_lines(report) -> list[str]:
     ]
     if len(report.best) > 1:
         lines.append(_lead(report, top, level))
-    in_sample = report.best["cost_in_sample"].idxmin()
+    in_sample = cheapest_first(report.best["cost_in_sample"].to_numpy())[0]
     if in_sample != 0:
         name = report.best.loc[in_sample, "model"]
         lines.append(
@@ -234,12 +234,13 @@ def _against_constant(report, top, level: str) -> str:
     table = report.against_constant
     saved = table[table["model"] == top["model"]].iloc[0]
     told = "told apart" if saved["told_apart"] else "not told apart"
+    all_ = "" if len(table) == 1 else f", adjusted for all {len(table)} models"
     gap = f"{abs(100 * row['gap_closed']):.3g} % of the gap to an oracle"
     does = f"closes {gap}" if row["gap_closed"] >= 0 else f"is worse by {gap}: no model is needed"
     return (
         f"{naive['model']} would cost {four_digits(naive['cost'])}: {top['model']} saves "
         f"{four_digits(saved['saving'])} against it ({level} interval {four_digits(saved['low'])} to "
-        f"{four_digits(saved['high'])}, p = {saved['p_value']:.2g}, {told}) and {does}."
+        f"{four_digits(saved['high'])}, p = {saved['p_value']:.2g}{all_}, {told}) and {does}."
     )
 
 
@@ -252,13 +253,14 @@ def _lead(report, top, level: str) -> str:
     sign = -1 if pair["first"] == name else 1
     low, high = sorted((sign * pair["low"], sign * pair["high"]))
     all_ = "" if len(d) == 1 else f", adjusted for all {len(d)} pairs"
+    chance = 100 * top["probability_best"]
+    chance = "more than 99" if chance >= 99.5 else f"{chance:.0f}"  # of a thousand draws all is not certain
     unsure = "The two are not told apart: the lead is inside the noise"
     sure = "The two are told apart" if pair["told_apart"] else unsure
     return (
         f"Against {second} it saves {four_digits(abs(pair['difference']))} per case ({level} interval "
         f"{four_digits(low)} to {four_digits(high)}, p = {pair['p_value']:.2g}{all_}). {sure}. The "
-        f"probability that {name} is the cheapest is {100 * top['probability_best']:.0f} % (posterior: the "
-        "counts and one more case)."
+        f"probability that {name} is the cheapest is {chance} % (posterior: the counts and one more case)."
     )
 
 # %% ../nbs/56_words.ipynb #645b8a37

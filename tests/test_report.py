@@ -7,12 +7,15 @@ import pandas as pd
 import pytest
 from sklearn.metrics import precision_score, recall_score
 
-from cost_eval.bootstrap import difference, interval, loss_interval
+from cost_eval.bootstrap import difference, independent_difference, interval, loss_interval
+from cost_eval.comparisons import best_of, simultaneous_differences
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import bayes_decisions, best_threshold
 from cost_eval.metrics import METRICS, expected_cost, normalized_expected_cost
+from cost_eval.policies import RULES, cross_fit
 from cost_eval.report import evaluate, translation_table
+from cost_eval.samples import Posteriors, Scores, read_samples
 
 COSTS = CostMatrix.binary(fp=1, fn=8, classes=["well", "ill"], decisions=["home", "treat"])
 
@@ -23,7 +26,7 @@ def case():
     rng = np.random.default_rng(0)
     ill = rng.random(400) < .3
     p = {k: 1 / (1 + np.exp(-(s * (rng.normal(size=400) + 2 * ill - 1.2)))) for k, s in (("good", 2.), ("bad", .7))}
-    models = {**p, "score": 30 + 10 * rng.normal(size=400) + 12 * ill, "rule": np.where(rng.random(400) < .8, np.where(ill, "treat", "home"), "home")}
+    models = {**p, "score": Scores(30 + 10 * rng.normal(size=400) + 12 * ill), "rule": np.where(rng.random(400) < .8, np.where(ill, "treat", "home"), "home")}
     return np.where(ill, "ill", "well"), models
 
 
@@ -35,6 +38,13 @@ def bayes(p, **options):
     return bayes_decisions(np.column_stack([1 - p, p]), COSTS, labels=True, **options)
 
 
+def by_rule(y, models, rule="calibrated", **options):
+    "Labels of the decisions of all models that can follow a rule, from the module that decides."
+    fits = cross_fit(read_samples(y, models, COSTS), rng=0)
+    able = [name for name in models if rule in fits.rules(name) or fits.rules(name) == ("as given",)]
+    return {name: np.array(COSTS.decisions)[fits.decide(name, rule, **options).decisions] for name in able}
+
+
 @pytest.mark.parametrize("priors", [None, {"ill": .05, "well": .95}])
 def test_the_ladder_is_the_expected_cost(case, priors):
     y, models = case
@@ -42,10 +52,15 @@ def test_the_ladder_is_the_expected_cost(case, priors):
     options = {} if priors is None else {"priors": priors, "train_priors": dict(pd.Series(y).value_counts(normalize=True))}
     for name in ("good", "bad"):
         counts = confusion_counts(y, bayes(models[name], **options), classes=COSTS)
-        found, method = row(report, name, "Bayes"), interval(counts, COSTS, priors=priors)
+        assert row(report, name, "bayes")["cost"] == pytest.approx(expected_cost(counts, COSTS, priors=priors))
+    for name, rule in (("good", "bayes"), ("good", "calibrated"), ("score", "calibrated"), ("bad", "tuned"), ("score", "tuned")):
+        counts = confusion_counts(y, by_rule(y, models, rule, priors=priors)[name], classes=COSTS)
+        found, method = row(report, name, rule), interval(counts, COSTS, priors=priors)
         assert found["cost"] == pytest.approx(expected_cost(counts, COSTS, priors=priors))
         assert found["nec"] == pytest.approx(normalized_expected_cost(counts, COSTS, priors=priors))
         assert [found["low"], found["high"]] == pytest.approx([method.low, method.high])
+    main = report.ladder[report.ladder["main"]]
+    assert list(main["model"]) == list(models) and list(main["rule"]) == ["calibrated"] * 3 + ["as given"]
     given = confusion_counts(y, models["rule"], classes=COSTS)
     assert row(report, "rule", "as given")["cost"] == pytest.approx(expected_cost(given, COSTS, priors=priors))
     assert row(report, "oracle", "knows the class")["cost"] == 0
@@ -58,10 +73,14 @@ def test_the_ladder_is_the_expected_cost(case, priors):
 def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
     y, models = case
     report = evaluate(y, {name: models[name] for name in order}, COSTS, rng=0)
-    best = report.best.sort_values("cost")
-    (first, second), cost = best["model"][:2], best["cost"].to_numpy()
-    told = [line for line in report.summary().splitlines() if f"against {second}" in line]
-    assert len(told) == 1 and f"It saves {cost[1] - cost[0]:.3g} per case" in told[0] and f"{first} is the cheapest" in told[0]
+    (first, second), cost = report.best["model"][:2], report.best["cost"].to_numpy()
+    assert (np.diff(cost) >= 0).all() and (first, second) == ("bad", "good")
+    told = [line for line in report.summary().splitlines() if f"Against {second}" in line]
+    d = simultaneous_differences(y, by_rule(y, {name: models[name] for name in order}), COSTS)
+    place = [{a, b} == {first, second} for a, b in zip(d.first, d.second)].index(True)
+    ends = sorted(abs(v) * (1 if v * d.difference[place] > 0 else -1) for v in (d.low[place], d.high[place]))
+    assert len(told) == 1 and f"it saves {cost[1] - cost[0]:.4g} per case (95% interval {ends[0]:.4g} to {ends[1]:.4g}, p = {d.p_value[place]:.2g}, adjusted for all 3 pairs)" in told[0]
+    assert "not told apart: the lead is inside the noise" in told[0] and f"that {first} is the cheapest" in told[0]
 
 
 def test_the_region_in_words_is_read_from_the_map(case):
@@ -100,10 +119,19 @@ def test_metrics_are_scikit_learns(case):
 def test_differences_are_the_paired_method(case):
     y, models = case
     report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
-    found, joint = report.differences.iloc[0], joint_counts(y, bayes(models["good"]), models["rule"], classes=COSTS)
+    assert bayes(models["good"]).tolist() != by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"].tolist()
+    found, joint = report.differences.iloc[0], joint_counts(y, by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"], models["rule"], classes=COSTS)
     method = difference(joint, COSTS)
     assert [found["low"], found["high"], found["p_value"]] == pytest.approx([method.low, method.high, method.p_value])
     assert found["difference"] == pytest.approx(expected_cost(joint.first, COSTS) - expected_cost(joint.second, COSTS))
+    several, decided = evaluate(y, models, COSTS, rng=0), by_rule(y, models)
+    together, chosen = simultaneous_differences(y, decided, COSTS), best_of(y, decided, COSTS, rng=0)
+    for column in ("first", "second", "difference", "low", "high", "p_value"):
+        assert several.differences[column].tolist() == pytest.approx(getattr(together, column).tolist()) if column > "e" and column not in ("first", "second") else several.differences[column].tolist() == getattr(together, column).tolist()
+    assert several.differences["told_apart"].tolist() == together.rejects.tolist()
+    winner = several.winner
+    assert (winner.winner, winner.cost, winner.low, winner.high) == (chosen.winner, pytest.approx(chosen.cost), pytest.approx(chosen.low), pytest.approx(chosen.high))
+    assert several.best["model"].tolist() == chosen.name.tolist() and several.best["low"].tolist() == pytest.approx(chosen.alone_low.tolist())
 
 
 def test_holm_against_scipy(case):
@@ -118,11 +146,17 @@ def test_a_tuned_threshold_is_not_judged_on_its_own_data(case):
     y, models = case
     rng = np.random.default_rng(1)
     noise = rng.normal(size=400)  # knows nothing: tuned on its own data it would look better than the constant decision
-    report = evaluate(y, {"noise": noise, "score": models["score"]}, COSTS, rng=0)
+    report = evaluate(y, {"noise": noise, "score": models["score"]}, COSTS, rule="tuned", rng=0)
     own = best_threshold(y == "ill", noise, COSTS.array)
-    assert row(report, "noise", "tuned threshold")["cost"] >= own.cost - 1e-12
-    flat = row(report, "score", "tuned threshold")
-    whole = best_threshold(y == "ill", models["score"], COSTS.array)
+    naive = min(row(report, f"always {label}", "constant")["cost"] for label in COSTS.decisions)
+    for rule in ("tuned", "calibrated"):
+        assert row(report, "noise", rule)["cost"] >= naive >= own.cost
+    even = CostMatrix.binary(fp=1, fn=2.81, classes=COSTS.classes, decisions=COSTS.decisions)  # both constants cost about the same
+    luck = best_threshold(y == "ill", noise, even.array).cost
+    assert row(evaluate(y, {"noise": noise}, even, rule="tuned", rng=0), "noise", "tuned")["cost"] > luck + .02
+    assert report.best.loc[report.best["model"] == "noise", "cost"].item() == row(report, "noise", "tuned")["cost"]
+    flat = row(report, "score", "tuned")
+    whole = best_threshold(y == "ill", models["score"].values, COSTS.array)
     assert [flat["threshold"], flat["same_from"], flat["same_to"]] == pytest.approx([whole.threshold, whole.low, whole.high])
 
 
@@ -132,6 +166,9 @@ def test_costs_of_single_samples_are_the_counts_when_equal(case):
     a, b = evaluate(y, models, COSTS, rng=0), evaluate(y, models, own, rng=0)
     assert a.ladder["cost"].tolist() == pytest.approx(b.ladder["cost"].tolist())
     assert a.differences["difference"].tolist() == pytest.approx(b.differences["difference"].tolist())
+    for part, columns in (("ladder", ["low", "high"]), ("differences", ["low", "high", "p_value"]), ("best", ["low", "high", "cost_in_sample"]), ("against_constant", ["saving", "low", "high", "p_value"])):
+        np.testing.assert_allclose(getattr(a, part)[columns], getattr(b, part)[columns], rtol=1e-9, atol=1e-12)
+    assert a.summary() == b.summary() and set(a.ladder["rule"]) >= set(RULES) - {"as given"}
     rng = np.random.default_rng(0)
     own = ExampleCosts(fp=1, fn=rng.random(400) * 20, classes=COSTS.classes, decisions=COSTS.decisions)
     found = evaluate(y, {"rule": models["rule"]}, own, rng=0)
@@ -166,25 +203,43 @@ def test_the_order_may_depend_on_the_priors():
     shy[:8], shy[800:900] = 1, 1           # few alarms, half of the positives missed
     costs = CostMatrix.binary(fp=1, fn=4)
     report = evaluate(y, {"bold": bold, "shy": shy}, costs, priors=[.99, .01], rng=0)
-    assert report.best.loc[report.best["cost"].idxmin(), "model"] == "shy"
-    assert "At the sample's own priors bold would be the cheapest" in report.summary()
+    assert report.best["model"].tolist() == ["shy", "bold"] and report.winner.winner == "shy"
+    said = "Decided anew at the sample's own priors, bold would be the cheapest"
+    assert said in report.summary()
+    assert evaluate(y, {"bold": bold, "shy": shy}, costs, rng=0).best["model"].tolist() == ["bold", "shy"]
+    assert report.best.set_index("model")["cost_in_sample"].to_dict() == pytest.approx({"shy": .408, "bold": .2})
+    assert said not in evaluate(y, {"bold": bold, "shy": shy}, costs, priors=[.79, .21], rng=0).summary()
 
 
 def test_probability_best_follows_the_difference(case):
     y, models = case
     report = evaluate(y, {"good": models["good"], "same": models["good"], "bad": models["bad"]}, COSTS, rng=0)
     best = report.best.set_index("model")["probability_best"]
-    assert best["good"] == pytest.approx(best["same"]) and best.sum() == pytest.approx(1) and best["good"] > best["bad"]
+    assert best["good"] == pytest.approx(best["same"], abs=.08) and best.sum() == pytest.approx(1)
+    cost = report.best.set_index("model")["cost"]
+    assert (best["good"] + best["same"] > best["bad"]) == (cost["good"] < cost["bad"]), "equal models share"
 
 
-def test_groups_are_at_their_own_shares_and_a_report_at_other_priors_says_so(case):
+def test_groups_are_at_their_own_shares_and_at_the_deployments(case):
     y, models = case
-    said = "Costs by group are at each group's own shares of the classes"
     group, rule = np.arange(400) % 2, {"rule": models["rule"]}
     shifted, plain = (evaluate(y, rule, COSTS, groups=group, priors=priors, rng=0) for priors in ([.9, .1], None))
-    assert shifted.groups.equals(plain.groups)
-    assert [any(said in note for note in report.notes) for report in (shifted, plain)] == [True, False]
-    assert not any(said in note for note in evaluate(y, rule, COSTS, priors=[.9, .1], rng=0).notes)
+    own = [c for c in plain.groups if not c.endswith(("_at", "at_priors"))]
+    pd.testing.assert_frame_equal(shifted.groups[own], plain.groups[own])
+    for report, priors in ((shifted, [.9, .1]), (plain, plain.sample_priors)):
+        found = report.groups.set_index("group")
+        tables = [confusion_counts(y[group == g], models["rule"][group == g], classes=COSTS) for g in (0, 1)]
+        for g, counts in enumerate(tables):
+            at = interval(counts, COSTS, priors=priors)
+            assert found.loc[g, ["cost_at_priors", "low_at", "high_at"]].tolist() == pytest.approx([expected_cost(counts, COSTS, priors=priors), at.low, at.high])
+            wrong = counts.array[[0, 1], [1, 0]] / counts.array.sum(1)
+            assert found.loc[g, ["fpr", "fnr"]].tolist() == pytest.approx(wrong)
+        for shares, given in (("each group's own", None), ("the deployment's", priors)):
+            between = report.group_differences.set_index("shares").loc[[shares]]
+            assert between[["first", "second"]].values.tolist() == [[0, "1"]], "two groups are compared once"
+            method = independent_difference(*tables, COSTS, priors=given)
+            assert between[["difference", "low", "high", "p_value"]].values[0] == pytest.approx([method.mean, method.low, method.high, method.p_value])
+    assert evaluate(y, rule, COSTS, rng=0).groups.empty
 
 
 def test_a_class_without_samples_may_have_the_prior_0(case):
@@ -235,23 +290,28 @@ def test_groups_of_weighted_and_clustered_samples(case, weighted):
     group, cluster = rng.choice(["a", "b", "c"], 400, p=[.6, .3, .1]), rng.integers(0, 90, 400)
     weight = rng.uniform(.2, 3, 400) if weighted else np.ones(400)
     options = {"clusters": cluster, "sample_weight": weight} if weighted else {"clusters": cluster}
-    table = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, rng=0, **options).groups.set_index("group")
+    report = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, rng=0, **options)
+    table, between = report.groups.set_index("group"), report.group_differences
+    between = between[between["shares"] == "each group's own"].set_index("first")
     loss, bounds = losses(y, models["rule"], COSTS), (COSTS.array.min(), COSTS.array.max())
+    single = {}
     for name in "abc":
-        inside, found = group == name, table.loc[name]
+        inside, found, against = group == name, table.loc[name], between.loc[name]
         x = np.column_stack([np.ones(400), inside]).astype(float)
         bread = np.linalg.inv(x.T @ (weight[:, None] * x))
         beta = bread @ x.T @ (weight * loss)
         score = np.zeros((90, 2))
         np.add.at(score, cluster, (weight * (loss - x @ beta))[:, None] * x)
         error = np.sqrt((bread @ score.T @ score @ bread)[1, 1])
-        assert [found["cost"], found["against_rest"]] == pytest.approx([beta.sum(), beta[1]])
+        assert [found["cost"], against["difference"]] == pytest.approx([beta.sum(), beta[1]])
         own = loss_interval(loss[inside], bounds=bounds, **{k: v[inside] for k, v in options.items()})
         assert [found["low"], found["high"]] == pytest.approx([own.low, own.high])
-        apart = loss_interval(loss, bounds=bounds, strata=inside, shares={True: 1, False: -1}, **options)
-        assert [found["rest_low"], found["rest_high"]] == pytest.approx([apart.low, apart.high])
-        assert found["rest_high"] - found["rest_low"] > 2 * 1.959964 * error
-        assert (found["p_value"] < .05) == (found["rest_low"] > 0 or found["rest_high"] < 0)
+        apart = loss_interval(loss, bounds=bounds, strata=inside, shares={True: 1, False: -1}, confidence=1 - .05 / 3, **options)
+        assert [against["low"], against["high"]] == pytest.approx([apart.low, apart.high]) and against["second"] == "the others"
+        assert against["high"] - against["low"] > 2 * 2.393980 * error
+        assert against["told_apart"] == (against["p_value"] < .05) == (against["low"] >= 0 or against["high"] <= 0)
+        single[name] = against["p_value"]
+    assert len(single) == len(between) == 3
 
 
 def test_one_matrix_and_the_same_matrix_for_each_row_make_one_report(case):
@@ -281,7 +341,7 @@ def test_the_map_is_the_expected_cost(case):
             assert found.cost[1, i, j] == pytest.approx((1 - p) * alarm + p * r * miss)
             assert found.cost[2, i, j] == pytest.approx(p * r) and found.cost[3, i, j] == pytest.approx(1 - p)
     here = report.robustness(cost_ratios=[7.9, 8, 8.1], prevalences=[.2, report.priors[1], .4])
-    calibrated = row(report, "good", "Bayes, calibrated")["cost"]
+    calibrated = row(report, "good", "calibrated")["cost"]
     assert here.cost[0, 1, 1] == pytest.approx(calibrated)
     assert here.cost[0, 1, 1] >= 0 and "cheapest" in here.words()
 
@@ -305,8 +365,7 @@ def test_the_map_knows_what_is_noise(case):
     y1, y0 = y == "ill", y == "well"
     sample = np.random.default_rng(0)
     cost = []
-    _, logs, _ = z._models[0]
-    decided = logs[:, 1] - logs[:, 0] + np.log(8) > 0
+    decided = by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"] == "treat"
     wrong = {"good": np.where(y1, ~decided, decided), "rule": np.where(y1, models["rule"] == "home", models["rule"] == "treat")}
     for _ in range(600):
         draw = np.concatenate([sample.choice(np.flatnonzero(c), c.sum()) for c in (y0, y1)])
@@ -345,7 +404,7 @@ def test_other_costs_without_reading_again(case):
     own = ExampleCosts(fp=1, fn=np.linspace(1, 20, 400), classes=COSTS.classes, decisions=COSTS.decisions)
     for costs, priors in ((other, None), (other, [.9, .1]), (own, None), ([[0, 3], [4, 0]], {"ill": .2, "well": .8})):
         wanted = costs if not isinstance(costs, list) else CostMatrix(costs, classes=COSTS.classes, decisions=COSTS.decisions)
-        assert first.with_costs(costs, priors=priors, rng=0) == evaluate(y, models, wanted, priors=priors, groups=group, rng=0)
+        assert first.with_costs(costs, priors=priors) == evaluate(y, models, wanted, priors=priors, groups=group, rng=0)
     for costs, says in ((CostMatrix([[0, 1], [2, 0]], classes=["ill", "well"], decisions=["treat", "home"]), "costs: classes"),
                         (CostMatrix([[0, 1, 1], [2, 0, 1]], classes=["well", "ill"], decisions=["home", "treat", "ask"]), "costs: decisions"),
                         (ExampleCosts(fp=1, fn=[1., 2.], classes=COSTS.classes, decisions=COSTS.decisions), "of 2 samples")):
@@ -384,9 +443,9 @@ def test_probability_best_is_the_comparisons(case):
     y, models = case
     given = {"rule": models["rule"], "bold": np.where(models["good"] > .25, "treat", "home")}
     for priors in (None, [.6, .4]):
-        there = probability_best(y, given, COSTS, priors=priors, n_resamples=20_000, rng=0).probability
-        here = evaluate(y, given, COSTS, priors=priors, rng=0).best["probability_best"]
-        assert here.to_numpy() == pytest.approx(there, abs=.05)
+        found = probability_best(y, given, COSTS, priors=priors, n_resamples=20_000, rng=0)
+        here = evaluate(y, given, COSTS, priors=priors, rng=0).best.set_index("model")["probability_best"]
+        assert here[found.name].to_numpy() == pytest.approx(found.probability, abs=.05)
     ten = {k: np.repeat(v, 10) for k, v in given.items()}
     clustered = evaluate(np.repeat(y, 10), ten, COSTS, clusters=np.repeat(np.arange(400), 10), rng=0).best["probability_best"]
     once = evaluate(y, given, COSTS, rng=0).best["probability_best"]
@@ -395,11 +454,17 @@ def test_probability_best_is_the_comparisons(case):
 
 def test_a_class_too_small_to_calibrate():
     y, p = [0] * 30 + [1], np.linspace(.1, .9, 31)
-    report = evaluate(y, {"a": p}, [[0, 1], [5, 0]], rng=0)
-    assert set(report.ladder["rule"]) == {"constant", "Bayes", "knows the class"} and "nothing could be calibrated" in report.summary()
-    assert report.plot() is not None and "<img" in report.to_html()
-    with pytest.raises(ValueError, match="two samples of each class"):
-        evaluate(y, {"a": 10 * p}, [[0, 1], [5, 0]])
+    for rule in ("calibrated", "tuned"):
+        report = evaluate(y, {"a": p}, [[0, 1], [5, 0]], rule=rule, rng=0)
+        assert set(report.ladder["rule"]) == {"constant", "as given", "bayes", "knows the class"}
+        assert report.best["rule"].tolist() == ["bayes"] and report.rule == "bayes", "the page names what was done, not what was asked for"
+        for said in ("Class 1 has 1 samples: nothing can be calibrated or tuned.", "a: its posteriors were taken at their word.", "by the rule 'bayes'"):
+            assert said in report.summary()
+        assert report.best["cost"][0] == pytest.approx(expected_cost(confusion_counts(y, (p > 1 / 6).astype(int)), [[0, 1], [5, 0]]))
+        assert report.plot() is not None and "<img" in report.to_html()
+        found = evaluate(y, {"a": Scores(10 * p)}, [[0, 1], [5, 0]], rule=rule, rng=0)
+        assert "a: scores need a threshold, so everybody got the decision that is best for everybody." in found.summary()
+        assert found.best["cost"][0] == pytest.approx(5 / 31) == row(found, "always 0", "constant")["cost"]
 
 
 def test_points_are_scores():
@@ -407,7 +472,7 @@ def test_points_are_scores():
     y = (rng.random(500) < .3) * 1
     points = (600 + 60 * rng.normal(size=500) + 80 * y).astype(int)
     a, b = (evaluate(y, {"card": given}, [[0, 1], [5, 0]], rng=0) for given in (points, points.astype(float)))
-    assert a == b and "tuned threshold" in set(a.ladder["rule"])
+    assert a == b and "tuned" in set(a.ladder["rule"]) and a.summary() == b.summary()
 
 
 def test_costs_without_a_choice():
@@ -418,7 +483,7 @@ def test_uncertain_costs(case):
     y, models = case
     report = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0)
     fixed = report.uncertain_costs(lambda rng, size: np.broadcast_to(COSTS.array, (size, 2, 2)), rng=0).set_index("model")
-    assert fixed.loc["good", "cost"] == pytest.approx(row(report, "good", "Bayes")["cost"], rel=.05)
+    assert fixed.loc["good", "cost"] == pytest.approx(row(report, "good", "calibrated")["cost"], rel=.05)
     wide = report.uncertain_costs(lambda rng, size: np.stack([CostMatrix.binary(v, 8).array for v in rng.uniform(.1, 9, size)]), rng=0).set_index("model")
     assert wide.loc["bad", "high"] - wide.loc["bad", "low"] > fixed.loc["bad", "high"] - fixed.loc["bad", "low"]
     with pytest.raises(ValueError, match="cost_sampler: returned shape"):
@@ -432,7 +497,7 @@ def test_three_classes_with_abstention():
     costs = CostMatrix(1 - np.eye(3), classes=["a", "b", "c"]).with_abstain(.2, "ask")
     report = evaluate(y, {"m": pd.DataFrame(p, columns=["a", "b", "c"])}, costs, rng=0)
     counts = confusion_counts(y, bayes_decisions(p, costs, labels=True), classes=costs)
-    assert row(report, "m", "Bayes")["cost"] == pytest.approx(expected_cost(counts, costs))
+    assert row(report, "m", "bayes")["cost"] == pytest.approx(expected_cost(counts, costs))
     with pytest.raises(ValueError, match="two classes"):
         report.robustness()
     assert report.plot() is not None and "<table" in report.to_html()
@@ -442,7 +507,7 @@ def test_it_leaves_the_machine_whole(case, tmp_path):
     y, models = case
     report = evaluate(y, models, COSTS, rng=0)
     again = json.loads(json.dumps(report.to_dict()))
-    assert again["n"] == 400 and [r["model"] for r in again["best"]] == list(models) and "NaN" not in json.dumps(again)
+    assert again["n"] == 400 and [r["model"] for r in again["best"]] == report.best["model"].tolist() and set(report.best["model"]) == set(models) and "NaN" not in json.dumps(again)
     page = report.to_html(tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text() == page and "src=\"http" not in page and "<script" not in page
     assert set(report.table.columns) == {"model", "rule", "statistic", "value", "low", "high"}
@@ -466,11 +531,13 @@ BAD = {
     "lengths": (lambda: evaluate(Y, {"a": P[:3]}, COSTS.array), r"models\['a'\]: 3 values"),
     "no distribution": (lambda: evaluate(Y, {"a": np.ones((4, 2))}, COSTS.array), "row 0 sums to 2"),
     "labels": (lambda: evaluate(Y, {"a": P}, COSTS), "y_true: label 0 is not in the costs' classes"),
-    "decisions": (lambda: evaluate(Y, {"a": ["x"] * 4}, COSTS.array), "label 'x' is not in the costs' decisions"),
-    "infinite": (lambda: evaluate(Y, {"a": [.1, np.inf, .2, .3]}, COSTS.array), "inf at position 1"),
+    "decisions": (lambda: evaluate(Y, {"a": ["x"] * 4}, COSTS.array), "'x' is not in the costs' decisions = "),
+    "infinite": (lambda: evaluate(Y, {"a": Posteriors([.1, np.inf, .2, .3])}, COSTS.array), "from 0.1 to inf, but probabilities lie in"),
     "twice": (lambda: evaluate(Y, {"a": pd.DataFrame(np.ones((4, 2)) / 2, columns=[0, 0])}, COSTS.array), r"\[0, 0\]"),
-    "scores of one sample": (lambda: evaluate([0, 0, 0, 1], {"a": [3., 2., -1., 4.]}, COSTS.array), "two samples of each class"),
-    "missing": (lambda: evaluate(Y, {"a": [.1, np.nan, .2, .3]}, COSTS.array), "NaN at position 1"),
+    "a rule it cannot follow": (lambda: evaluate(Y, {"a": Scores(P)}, COSTS.array, rule="bayes"), "'bayes' takes posteriors at their word, but 'a' hands over scores"),
+    "rule of nobody": (lambda: evaluate(Y, {"a": P}, COSTS.array, rule={"b": "tuned"}), "rule: of 'b', but the models are"),
+    "unknown rule": (lambda: evaluate(Y, {"a": P}, COSTS.array, rule="tune"), "did you mean 'tuned'"),
+    "missing": (lambda: evaluate(Y, {"a": [.1, np.nan, .2, .3]}, COSTS.array), "1 of 4 values are missing, the first at position 1"),
     "no models": (lambda: evaluate(Y, {}, COSTS.array), "at least one"),
     "one class": (lambda: evaluate([0, 0], {"a": [.1, .2]}, COSTS.array, priors=[.5, .5]), "no sample of 1"),
     "columns": (lambda: evaluate(Y, {"a": pd.DataFrame(np.ones((4, 2)) / 2, columns=["x", "y"])}, COSTS.array), r"\['x', 'y'\]"),
@@ -479,7 +546,7 @@ BAD = {
     "weights": (lambda: evaluate(Y, {"a": P}, COSTS.array, sample_weight=[1, 1, 1, -1]), "sample_weight: -1"),
     "priors": (lambda: evaluate(Y, {"a": P}, COSTS.array, priors=[.5, .6]), "sum to 1.1"),
     "samples of costs": (lambda: evaluate(Y, {"a": P}, ExampleCosts(fp=1, fn=[1., 2.])), "of 2 samples"),
-    "score for three classes": (lambda: evaluate([0, 1, 2], {"a": [.1, .2, .7]}, CostMatrix.zero_one(3)), "decides between two classes"),
+    "score for three classes": (lambda: evaluate([0, 1, 2], {"a": [.1, .2, .7]}, CostMatrix.zero_one(3)), "one number a sample tells two classes apart, there are 3"),
     "binary translation": (lambda: translation_table(np.eye(3), CostMatrix.zero_one(3)), "2 x 2"),
 }
 
@@ -505,9 +572,9 @@ def test_counted_rows_give_the_same_report(case):
     for part in ("ladder", "differences", "best", "groups"):
         pd.testing.assert_frame_equal(getattr(found, part), getattr(whole, part), rtol=1e-12)
     assert found.panels == whole.panels and found.robustness() == whole.robustness()
-    by_rule = evaluate_counted(rows["y"].to_numpy(), {("bold", "Bayes"): rows["bold"].to_numpy()}, COSTS, rows["count"].to_numpy())
+    by_rule = evaluate_counted(rows["y"].to_numpy(), {("bold", "bayes"): rows["bold"].to_numpy()}, COSTS, rows["count"].to_numpy())
     assert by_rule.panels == ("ladder",), "posteriors would decide anew on a map, and they are not here"
-    with pytest.raises(ValueError, match=r"bold would decide anew at other costs \(Bayes\)"):
+    with pytest.raises(ValueError, match=r"bold would decide anew at other costs \(bayes\)"):
         by_rule.robustness()
     with pytest.raises(ValueError, match="no 'map' .bold would decide anew"):
         by_rule.plot(panel="map")
@@ -530,7 +597,7 @@ def test_the_map_spans_two_decades_each_way(case):
     found = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0).robustness()
     ratio, prevalence = found.at
     for values, own in ((found.cost_ratios, ratio), (found.prevalences / (1 - found.prevalences), prevalence / (1 - prevalence))):
-        np.testing.assert_allclose(values / own, 10 ** np.linspace(-2, 2, 100))
+        np.testing.assert_allclose(values / own, 10 ** np.linspace(-2, 2, 101))
 
 
 def test_small_classes_are_noted_up_to_29():
@@ -577,7 +644,7 @@ def test_named_priors_of_the_translation():
 
 
 @pytest.mark.parametrize("groups, says", [
-    ([None, "a", "b", "b"], "groups: missing values"), (np.array([np.nan, 1, 1, 2]), "groups: missing values"),
+    ([None, "a", "b", "b"], "groups: 1 of 4 values are missing, the first at position 0; give these samples a label of their own"), (np.array([np.nan, 1, 1, 2]), "groups: 1 of 4 values are missing, the first at position 0; give these samples a label of their own"),
     ([1, "a", "a", 1], None), ])
 def test_groups_of_any_labels_but_missing_ones(groups, says):
     run = lambda: evaluate(Y, {"a": P}, COSTS.array, groups=groups, rng=0)  # noqa: E731
