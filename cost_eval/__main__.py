@@ -324,7 +324,9 @@ _OPTIONS = {
 def _in_the_shell(message: str) -> str:
     "The library's words, and the option of the command that they speak of."
     argument = message.partition(":")[0].partition("[")[0]
-    option = "--positive LABEL" if "; say positive=" in message else _OPTIONS.get(argument)
+    option = _OPTIONS.get(argument)
+    for words, instead in (("; say positive=", "--positive LABEL"), ("values / 100", "--ranks COL")):
+        option = instead if words in message else option
     return f"{message} (here: {option})" if option else message
 
 
@@ -635,7 +637,7 @@ def main(argv=None) -> int:
         sys.stdout.flush()
         return code
     except (ValueError, ImportError) as error:
-        print(f"cost-eval: {error}", file=sys.stderr)
+        print("cost-eval:", *str(error).split(), file=sys.stderr)  # in one line
         return 2
     except BrokenPipeError:  # the reader of our output has gone, as in `cost-eval list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -118,6 +118,9 @@ _PURPOSE = (
     "Load a table with the true class of each case and what each model said, say what errors cost, and read "
     "what each model's decisions cost, which is the cheapest, and how sure that is."
 )
+_TABLE_STYLE = (
+    "<style>.rungs {overflow-x: auto} .rungs td, .rungs th {text-align: right; padding: 0 .7em}</style>"
+)
 _WIDE = widgets.Layout(width="22em", max_width="100%")
 _STYLE = {"description_width": "9.5em"}
 
@@ -156,11 +159,11 @@ class App:
     def __init__(self, frame=None):
         self.report, self.frame, self._quiet = None, None, True
         self._make_controls()
-        self.says, self.more, self.ladder, self.link = (widgets.HTML() for _ in range(4))
+        self.says, self.caption, self.more, self.ladder, self.link = (widgets.HTML() for _ in range(5))
         self.image = widgets.Image(format="png", layout=widgets.Layout(width="100%"))
         head = widgets.HTML(f"<h1 style='font-size:1.5em;margin:0'>{_TITLE}</h1><p>{_PURPOSE}</p>")
         grid = {"grid_template_columns": "repeat(auto-fit, minmax(min(28em, 100%), 1fr))", "width": "100%"}
-        picture = widgets.VBox([self.panel, self.image])
+        picture = widgets.VBox([self.panel, self.image, self.caption])
         verdict = widgets.GridBox([self.says, picture], layout=widgets.Layout(**grid, grid_gap="0 1.5em"))
         parts = [head, verdict, self._controls, self.more, self.ladder, self.prepare, self.link]
         self.box = for_page(widgets.VBox(parts), alt="A figure of the report.")
@@ -172,7 +175,9 @@ class App:
         "The widgets that are typed into, and what they call."
         options = {"layout": _WIDE, "style": _STYLE}
         accept = ".csv,.parquet,.pq,.xlsx"
-        self.upload = widgets.FileUpload(accept=accept, multiple=False, description="CSV, parquet or Excel")
+        self.upload = widgets.FileUpload(
+            accept=accept, multiple=False, description="CSV, parquet or Excel", layout=_WIDE
+        )
         self.label = widgets.Dropdown(description="true label", **options)
         self.models = widgets.VBox(layout=widgets.Layout(max_height="12em", overflow="auto"))
         self.positive = widgets.Dropdown(description="positive is", **options)
@@ -180,9 +185,9 @@ class App:
         self.fn = widgets.FloatText(value=10.0, description="a miss costs", **options)
         self.prevalence = widgets.Text(placeholder="as in the file", description="prevalence", **options)
         drag = {"base": 10, "readout": False, "continuous_update": False, **options}
-        self.drag_fn = widgets.FloatLogSlider(value=10, min=-1, max=4, step=0.02, description="drag", **drag)
+        self.drag_fn = widgets.FloatLogSlider(value=10, min=-1, max=4, step=0.02, description="drag a miss", **drag)
         self.drag_prevalence = widgets.FloatLogSlider(
-            value=0.1, min=-4, max=np.log10(0.9), step=0.02, description="drag", **drag
+            value=0.1, min=-4, max=np.log10(0.9), step=0.02, description="drag prevalence", **drag
         )
         self.rule = widgets.Dropdown(options=RULES, value="calibrated", description="rule", **options)
         self.capacity = widgets.Text(placeholder="no limit: or 200, or 10 %", description="capacity", **options)
@@ -232,8 +237,8 @@ class App:
         except ValueError as error:
             problem = str(error)
         names = list(self.frame.columns)
-        self.label.options = [*([] if label in names else [("choose", None)]), *((c, c) for c in names)]
-        self.label.value = label
+        self.label.options = names
+        self.label.value = label  # None: nothing is chosen
         self._offer_models()
         self._offer_classes()
         self._quiet = False
@@ -253,14 +258,13 @@ class App:
 
     def _offer_classes(self):
         "The classes to choose the positive one from: 0/1 and booleans say it, others are asked."
-        self.positive.options, classes = [("choose", None)], []
+        classes = []
         if self._found is not None:
             classes = sorted(self.frame[self._found.label].unique().tolist(), key=str)
         if len(classes) > 2:
-            return
+            classes = []
         known = bool(classes) and set(classes) <= {0, 1}  # True and 1.0 are 1
-        asked = [] if known else [("choose", None)]
-        self.positive.options = [*asked, *((str(c), c) for c in reversed(classes))]
+        self.positive.options = [(str(c), c) for c in reversed(classes)]
         self.positive.value = max(classes) if known else None
 
     def chosen(self) -> tuple:
@@ -331,7 +335,7 @@ class App:
         "The library's report, and nothing else."
         names, y = self.chosen(), self.frame[self._found.label] if self._found else None
         if y is None:
-            raise ValueError("true label: choose the column of the true classes")
+            raise ValueError("true label: choose the column that holds the true classes")
         if y.nunique() > 2:
             many = y.nunique()
             raise ValueError(
@@ -379,7 +383,8 @@ class App:
         "One sentence, and nothing else on the page."
         self.report = None
         self.says.value = f"<p role='alert'><b>{escape(text, quote=False)}</b></p>"
-        self.more.value, self.ladder.value, self.link.value = "", "", ""
+        for part in (self.caption, self.more, self.ladder, self.link):
+            part.value = ""
         self.image.layout.display = self.panel.layout.display = "none"
 
     def _show(self):
@@ -391,7 +396,7 @@ class App:
         self.more.value = f"<p>Not offered as models: {escape(left, quote=False)}.</p>" if left else ""
         columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
         table = frame_html(short_ladder(self.report)[columns])
-        self.ladder.value, self.link.value = f"<div style='overflow-x:auto'>{table}</div>", ""
+        self.ladder.value, self.link.value = f"{_TABLE_STYLE}<div class='rungs'>{table}</div>", ""
         self._draw()
 
     def _draw(self):
@@ -399,6 +404,8 @@ class App:
         if self.report is None:
             return
         self.image.value = self._picture(self.panel.value)
+        words = self.report.robustness().words() if self.panel.value == "map" else ""
+        self.caption.value = f"<p>{escape(words, quote=False)}</p>" if words else ""
         self.image.layout.display = self.panel.layout.display = None
 
     def _picture(self, panel: str) -> bytes:

@@ -319,7 +319,10 @@ def _read_weights(sample_weight, n: int) -> np.ndarray | None:
     "Weights, not all of them 0."
     if sample_weight is None:
         return None
-    weight = check_weights(_column(sample_weight, "sample_weight"), n)
+    values = _column(sample_weight, "sample_weight")
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"sample_weight: {values[0]!r} is no number; give each sample a weight, 1 for a plain one")
+    weight = check_weights(values, n)
     if not weight.any():
         raise ValueError("sample_weight: 0 for every sample; at least one must count")
     return weight
