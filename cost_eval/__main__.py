@@ -17,9 +17,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from . import datasets, reproduce
-from .core import check_choice, check_range, csv_options, optional_import, unknown_name
-from .costs import CostMatrix
+from .core import EXCEL, csv_options, optional_import, read_sheet, unknown_name
+from .policies import RULES
 from .report import evaluate
+from .samples import Columns, Scores, guess_columns
+from .words import short_ladder
+
 
 # %% ../nbs/95_command_line.ipynb #c634462e
 _EXTRAS = {
@@ -154,87 +157,177 @@ def _data_fetch(arguments):
     return int(bool(missing) and not arguments.small)
 
 # %% ../nbs/95_command_line.ipynb #23bee29a
-_LABELS = ("label", "y_true", "y", "target", "truth", "true", "class", "actual")
-_OTHER = ("id", "index", "group", "weight", "fold", "date", "time", "unnamed: 0")
-
-
 def _add_evaluate(commands):
     "cost-eval evaluate FILE..."
-    parser = commands.add_parser(
-        "evaluate", help="what the predictions in a CSV or parquet file cost, and which model is cheapest"
-    )
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="CSV or parquet, one row a sample; several are read as one"
-    )
-    parser.add_argument("--label", metavar="COL", help="column of true labels (default: guessed)")
-    what = (
-        "columns of scores, probabilities of the positive class or decisions, one a model (default: guessed)"
-    )
-    parser.add_argument("--scores", metavar="COL[,COL]", help=what)
-    parser.add_argument(
-        "--posteriors", metavar="PREFIX[,PREFIX]", help="models whose posteriors are columns PREFIX_class"
-    )
-    parser.add_argument(
-        "--costs", metavar="FILE", help="CSV of costs: classes in rows, decisions in columns, labels in both"
-    )
-    for name, meaning in (
-        ("fp", "false positive"),
-        ("fn", "false negative"),
-        ("tp", "true positive"),
-        ("tn", "true negative"),
+    about = "what the predictions in a file cost, and which model is cheapest"
+    parser = commands.add_parser("evaluate", help=about, description=f"Say {about}.")
+    what = "CSV, parquet or Excel, one row a sample; several are read as one"
+    parser.add_argument("files", nargs="+", metavar="FILE", help=what)
+    for title, add in (
+        ("columns", _add_columns),
+        ("costs", _add_costs),
+        ("decisions", _add_decisions),
+        ("output", _add_outputs),
     ):
-        parser.add_argument(f"--{name}", type=float, metavar="C", help=f"cost of a {meaning}")
-    parser.add_argument(
-        "--positive", metavar="LABEL", help="the positive class (default: the second in sorted order)"
-    )
-    parser.add_argument("--prevalence", type=float, metavar="P", help="share of positives in the deployment")
-    parser.add_argument("--priors", metavar="CLASS=P,...", help="class priors of the deployment")
-    for name, meaning in (
-        ("group", "groups to compare"),
-        ("cluster", "samples that belong together"),
-        ("weight", "sample weights"),
-    ):
-        parser.add_argument(f"--{name}", metavar="COL", help=f"column of {meaning}")
-    parser.add_argument(
-        "--confidence", type=float, default=0.95, metavar="Q", help="of the intervals (default: .95)"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the methods that resample (default: 0)"
-    )
-    parser.add_argument("--html", metavar="OUT", help="write the whole report as one page")
-    parser.add_argument("--json", metavar="OUT", help="write everything as JSON")
+        add(parser.add_argument_group(title))
     parser.set_defaults(run=_evaluate)
+
+
+def _add_columns(group):
+    "Which columns are what."
+    for name, metavar, what in (
+        ("label", "COL", "true labels (default: guessed)"),
+        ("scores", "COL[,COL]", "probabilities of the positive class, scores or decisions (default: guessed)"),
+        ("posteriors", "PREFIX[,PREFIX]", "models with a column PREFIX_class a class; COL=CLASS: one column"),
+        ("ranks", "COL[,COL]", "scores of which only the order counts, whatever they look like"),
+        ("group", "COL", "groups to compare"),
+        ("cluster", "COL", "samples that belong together: one patient, one customer"),
+        ("weight", "COL", "sample weights"),
+        ("fold", "COL", "folds in which the models were fitted, of predictions pooled from them"),
+    ):
+        group.add_argument(f"--{name}", metavar=metavar, help=what)
+
+
+def _add_costs(group):
+    "What errors cost, and which class is the positive one."
+    what = "table of costs: classes in rows, decisions in columns, labels in both"
+    group.add_argument("--costs", metavar="FILE", help=what)
+    for name, meaning in _OUTCOMES.items():
+        group.add_argument(f"--{name}", type=_number, metavar="C", help=f"cost of a {meaning}")
+    what = "the positive class of two; needed where the labels are not 0 and 1"
+    group.add_argument("--positive", metavar="LABEL", help=what)
+    what = "share of positives in the deployment: .05 or 5%% (default: that of the file)"
+    group.add_argument("--prevalence", type=_number, metavar="P", help=what)
+    group.add_argument("--priors", metavar="CLASS=P,...", help="class priors of the deployment")
+
+
+def _add_decisions(group):
+    "How the models decide, and how they are judged."
+    what = f"how outputs become decisions: {', '.join(map(repr, RULES))} (default: calibrated), or MODEL=RULE,..."
+    group.add_argument("--rule", default="calibrated", metavar="RULE", help=what)
+    what = "at most so many samples are decided positive: 200, or 10%%"
+    group.add_argument("--capacity", type=_number, metavar="N", help=what)
+    what = "of the intervals (default: .95)"
+    group.add_argument("--confidence", type=_number, default=0.95, metavar="Q", help=what)
+    what = "of the folds, and of what is drawn (default: 0)"
+    group.add_argument("--seed", type=_whole, default=0, metavar="N", help=what)
+
+
+def _add_outputs(group):
+    "Files to write."
+    for name, what in (
+        ("html", "the whole report as one page"),
+        ("markdown", "the same for Word and wikis (pandoc FILE -o report.docx)"),
+        ("latex", "the same for a paper"),
+        ("json", "everything as JSON"),
+        ("metrics", "flat names and numbers for an experiment tracker, as JSON"),
+    ):
+        group.add_argument(f"--{name}", metavar="FILE", help=what)
+    what = "what only people know, for the record on the page: population=..., 'costs named by=...'"
+    group.add_argument("--about", action="append", default=[], metavar="ITEM=TEXT", help=what)
+
+
+_OUTCOMES = {
+    "fp": "false positive",
+    "fn": "false negative",
+    "tp": "true positive",
+    "tn": "true negative",
+}
+
+
+def _number(text: str) -> float:
+    "A number, or percent."
+    part = text.strip().removesuffix("%")
+    try:
+        value = float(part) / (1 if part == text.strip() else 100)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number; write it as 20, 0.5 or 5%") from None
+    return int(value) if part.strip().isdigit() and part == text.strip() else value
+
+
+def _whole(text: str) -> int:
+    if not text.strip().isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 0; write it as 0 or 42")
+    return int(text)
+
+
+# %% ../nbs/95_command_line.ipynb #ev1
+_WRITERS = {
+    "html": lambda report, about: report.to_html(about=about),
+    "markdown": lambda report, about: report.to_markdown(about=about),
+    "latex": lambda report, about: report.to_latex(about=about),
+    "json": lambda report, about: json.dumps(report.to_dict(), indent=1),
+    "metrics": lambda report, about: json.dumps(report.metrics(), indent=1),
+}
 
 
 def _evaluate(arguments):
     "Read, evaluate, print, write."
     _need("pandas", *(["matplotlib"] if arguments.html else []))
-    for path in (arguments.html, arguments.json):
+    outputs = {name: getattr(arguments, name) for name in _WRITERS if getattr(arguments, name)}
+    for path in outputs.values():
         _writable_file(path)
-    frame = _read_columns(arguments, _needed(arguments))
-    label = arguments.label or _guess_label(frame)
-    models = _models_of(frame, label, arguments)
-    classes = sorted(frame[label].unique().tolist(), key=str)
-    costs = _costs_of(arguments, classes)
-    options = {
-        "priors": _priors_of(arguments, costs),
-        "confidence": arguments.confidence,
-        "rng": arguments.seed,
-    }
-    for option, column in (
-        ("groups", arguments.group),
-        ("clusters", arguments.cluster),
-        ("sample_weight", arguments.weight),
-    ):
-        if column:
-            options[option] = frame[_column(frame, column)].to_numpy()
-    report = evaluate(frame[label].to_numpy(), models, costs, **options)
+    about, costs = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments)
+    try:
+        report = _report_of(_read_columns(arguments, _needed(arguments)), costs, arguments)
+    except ValueError as error:
+        raise ValueError(_in_the_shell(str(error))) from None
     _print_report(report)
-    if arguments.json:
-        _write(arguments.json, json.dumps(report.to_dict(), indent=1))
-    if arguments.html:
-        _write(arguments.html, report.to_html())
+    for name, path in outputs.items():
+        _write(path, _WRITERS[name](report, about))
     return 0
+
+
+def _report_of(frame, costs, arguments):
+    "What the library says of the table."
+    found = _columns_of(frame, arguments)
+    models = found.values(frame) | {c: Scores(frame[c]) for c in _split(arguments.ranks)}
+    given = {
+        "groups": arguments.group,
+        "clusters": arguments.cluster,
+        "sample_weight": arguments.weight,
+        "folds": arguments.fold,
+    }
+    return evaluate(
+        frame[found.label],
+        models,
+        costs,
+        **{argument: frame[column] for argument, column in given.items() if column},
+        rule=_rule_of(arguments.rule),
+        positive=arguments.positive,
+        priors=_priors_of(arguments),
+        capacity=arguments.capacity,
+        confidence=arguments.confidence,
+        rng=arguments.seed,
+    )
+
+
+_OPTIONS = {
+    "y_true": "--label COL",
+    "label": "--label COL",
+    "models": "--scores COL, --posteriors PREFIX or COL=CLASS, --ranks COL",
+    "costs": "--costs FILE, or --fp and --fn",
+    "frame": "--costs FILE",
+    "classes": "--costs FILE",
+    "positive": "--positive LABEL",
+    "rule": "--rule RULE",
+    "capacity": "--capacity N",
+    "priors": "--prevalence P, or --priors CLASS=P,...",
+    "groups": "--group COL",
+    "clusters": "--cluster COL",
+    "sample_weight": "--weight COL",
+    "folds": "--fold COL",
+    "confidence": "--confidence Q",
+}
+
+
+def _in_the_shell(message: str) -> str:
+    "The library's words, and the option of the command that they speak of."
+    argument = message.partition(":")[0].partition("[")[0]
+    option = _OPTIONS.get(argument)
+    for words, instead in (("; say positive=", "--positive LABEL"), ("values / 100", "--ranks COL")):
+        option = instead if words in message else option
+    return f"{message} (here: {option})" if option else message
 
 
 def _write(path, text: str):
@@ -245,18 +338,8 @@ def _write(path, text: str):
     print(f"written: {path}")
 
 
-def _needed(arguments) -> set | None:
-    "The columns that are named, if all are."
-    if not arguments.label or not arguments.scores or arguments.posteriors:
-        return None
-    more = (arguments.group, arguments.cluster, arguments.weight)
-    return {arguments.label, *arguments.scores.split(","), *filter(None, more)}
-
-
 def _writable_file(path):
     "Refuse an output that cannot be written before anything is computed."
-    if path is None:
-        return
     target = Path(path)
     if (
         target.is_dir()
@@ -265,49 +348,72 @@ def _writable_file(path):
     ):
         raise ValueError(f"{path}: cannot be written; name a file in a directory of yours")
 
+
+def _print_report(report):
+    "Ladder and summary for a terminal, and the groups, if any."
+    _print_table(short_ladder(report)[["model", "rule", "cost", "low", "high", "per_1000", "nec"]])
+    print()
+    print(report.summary())
+    if any("higher values go with" in note for note in report.notes):
+        print("(In the shell, --posteriors COLUMN=CLASS says whose probability a column holds.)")
+    for title, table in (("By group", report.groups), ("Between groups", report.group_differences)):
+        if len(table):
+            print(f"\n{title}, {100 * report.confidence:g} % intervals:")
+            _print_table(table[[c for c in table.columns if not c.startswith(("fpr_", "fnr_"))]])
+
+
+def _print_table(table):
+    "Four digits, nothing for an undefined number."
+    print(table.to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep=""))
+
+
 # %% ../nbs/95_command_line.ipynb #48c96dfa
 _LARGE = 2e8  # bytes of a CSV file that is read in parts, with a line of progress for each
+_PARQUET = (".parquet", ".pq")
 
 
 def _read_columns(arguments, needed):
     "The columns that are needed (all for None), of all files."
     pd = optional_import("pandas", extra="data")
-    frames = []
+    frames, first = [], arguments.files[0]
     for name in arguments.files:
-        path = Path(name)
-        if not path.is_file():
-            raise ValueError(f"{name}: no such file")
-        try:
-            parquet = path.suffix in (".parquet", ".pq")
-            frames.append(pd.read_parquet(path) if parquet else _read_csv(pd, path, needed))
-        except (ValueError, OSError, UnicodeDecodeError) as error:
-            raise ValueError(
-                f"{name}: cannot be read as {'parquet' if parquet else 'CSV'}: {str(error).strip()}"
-            ) from None
+        frames.append(_read_file(pd, _existing(name), needed))
         if set(frames[-1].columns) != set(frames[0].columns):
-            raise ValueError(
-                f"{name}: columns {list(frames[-1].columns)}, "
-                f"but {arguments.files[0]} has {list(frames[0].columns)}"
-            )
+            columns, others = list(frames[-1].columns), list(frames[0].columns)
+            raise ValueError(f"{name}: columns {columns}, but {first} has {others}; give files of one kind")
     frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
     if not len(frame):
-        raise ValueError(f"{arguments.files[0]}: no rows")
+        raise ValueError(f"{first}: no rows below the header; one row a sample is needed")
     if frame.columns.duplicated().any():
-        raise ValueError(
-            f"{arguments.files[0]}: column {frame.columns[frame.columns.duplicated()][0]!r} stands twice"
-        )
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(f"{first}: column {twice!r} stands twice; rename one")
     return frame
+
+
+def _existing(name: str) -> Path:
+    "The path of a file, which must be there."
+    path = Path(name)
+    if not path.is_file():
+        raise ValueError(f"{name}: no such file")
+    return path
+
+
+def _read_file(pd, path, needed):
+    "A table, by the end of its name."
+    end = path.suffix.lower()
+    if end in EXCEL:
+        return read_sheet(path, str(path))
+    try:
+        return pd.read_parquet(path) if end in _PARQUET else _read_csv(pd, path, needed)
+    except (ValueError, OSError) as error:
+        form, reason = "parquet" if end in _PARQUET else "CSV", str(error).strip().partition("\n")[0]
+        raise ValueError(f"{path}: cannot be read as {form}: {reason}") from None
 
 
 def _read_csv(pd, path, needed):
     "A CSV file, with a line of progress for each million rows of a large one."
-    with path.open(encoding="utf-8-sig") as file:
-        header, row = file.readline(), file.readline()
-    options = csv_options(header, row) | {"encoding": "utf-8-sig"}
-    if needed is not None:
-        names = pd.read_csv(path, nrows=0, **options).columns
-        for name in needed - set(names):
-            raise ValueError(unknown_name(name, names, "column"))
+    options = _csv_options(path)
+    if needed and needed <= set(pd.read_csv(path, nrows=0, **options).columns):
         options["usecols"] = list(needed)
     if options["sep"] != ",":
         print(f"{path}: columns separated by {options['sep']!r}, decimal mark {options['decimal']!r}")
@@ -320,198 +426,124 @@ def _read_csv(pd, path, needed):
     return pd.concat(parts, ignore_index=True)
 
 
-def _column(frame, name: str) -> str:
-    "A column by name, or an error with the nearest names."
-    if name not in frame.columns:
-        raise ValueError(unknown_name(name, frame.columns, "column"))
-    if frame[name].isna().any():
-        row = int(frame[name].isna().to_numpy().argmax())
-        raise ValueError(
-            f"column {name!r}: {frame[name].isna().sum()} missing values, the first in row {row + 1}; "
-            "drop these rows"
-        )
-    return name
+def _csv_options(path) -> dict:
+    "Separator, decimal mark and encoding."
+    with path.open(encoding="utf-8-sig") as file:
+        return csv_options(file.readline(), file.readline()) | {"encoding": "utf-8-sig"}
 
 
-def _guess_label(frame) -> str:
-    "The column that is called like a label, or the only one with two values; said aloud."
-    lower = {str(c).lower(): c for c in frame.columns}
-    found = [lower[name] for name in _LABELS if name in lower]
-    found = found or [c for c in frame.columns if frame[c].nunique() == 2]
-    if len(found) != 1 and not any(name in lower for name in _LABELS):
-        raise ValueError(
-            f"--label: none of the columns {list(frame.columns)} is called like a label, and "
-            f"{'none has' if not found else 'several have'} two values; name it"
-        )
-    print(f"true labels: column {found[0]!r} (guessed; --label names another)")
-    return found[0]
+def _needed(arguments) -> set | None:
+    "The columns that are named, if all are."
+    if not arguments.label or arguments.posteriors or not (arguments.scores or arguments.ranks):
+        return None
+    more = (arguments.group, arguments.cluster, arguments.weight, arguments.fold)
+    return {arguments.label, *_split(arguments.scores), *_split(arguments.ranks), *filter(None, more)}
 
 
-def _may_be_model(frame, column, label) -> bool:
-    "Numbers, but no counter of the rows and no date or group by its name."
-    values, name = frame[column], str(column).lower()
-    if values.dtype.kind not in "fbiu" or name in _OTHER or name.endswith("_id"):
-        return False
-    counter = values.dtype.kind in "iu" and len(values) > 20 and values.is_unique
-    if counter:
-        print(f"left out: column {column!r}, a different whole number in each row (--scores names it)")
-    return not counter
+def _split(text) -> list:
+    "Names with commas between them."
+    return text.split(",") if text else []
 
 
-def _is_number(value) -> bool:
-    try:
-        return float(value) == float(value)
-    except (TypeError, ValueError):
-        return False
-
-
-def _guess_posteriors(frame, label) -> list:
-    "What columns begin with that have every label at their end and add to 1; said aloud."
-    labels, columns = list(map(str, frame[label].unique())), map(str, frame.columns)
-    begins = [c.removesuffix("_" + labels[0]) for c in columns if c.endswith("_" + labels[0])]
-    found = []
-    for begin in begins:
-        parts = _beginning(frame, begin + "_")
-        if {f"{begin}_{name}" for name in labels} <= set(map(str, parts)) and _add_to_one(frame[parts]):
-            found.append(begin)
-    if found:
-        names = ", ".join(map(repr, found))
-        print(f"models: posteriors {names} (guessed; --posteriors and --scores name others)")
+def _columns_of(frame, arguments) -> Columns:
+    "Which columns are what: as named, or guessed and said aloud."
+    taken = []
+    for option in ("group", "cluster", "weight", "fold"):
+        column = getattr(arguments, option)
+        if column:
+            if column not in frame.columns:
+                raise ValueError(unknown_name(column, frame.columns, f"--{option}"))
+            taken.append(column)
+    found = guess_columns(frame, label=arguments.label, models=_models_of(frame, arguments), taken=taken)
+    for note in found.notes:
+        print(note)
+    if found.left_out:
+        others = ", ".join(f"{column!r} ({why})" for column, why in found.left_out.items())
+        print(f"Left out: {others}; --scores names the models.")
     return found
 
 
-def _add_to_one(part) -> bool:
-    "Whether these are columns of shares."
-    numbers = all(part[c].dtype.kind in "fiu" for c in part)
-    return numbers and bool(((part >= 0).all().all()) and ((part.sum(axis=1) - 1).abs() < 1e-3).all())
+def _models_of(frame, arguments) -> dict | None:
+    "The columns of the models that are named; None if none is."
+    models = dict(_posterior_columns(frame, text) for text in _split(arguments.posteriors))
+    models |= {column: column for text in (arguments.scores, arguments.ranks) for column in _split(text)}
+    return models or None
 
 
-def _posteriors(frame, label, prefix: str) -> tuple:
-    "Name and columns of a model; the prefix may end in the underscore before the classes."
-    begins = [begin for begin in (prefix, prefix.removesuffix("_")) if _beginning(frame, begin + "_")]
-    if not begins:
-        raise ValueError(
-            f"--posteriors: no column begins with {prefix + '_'!r}; there are {list(frame.columns)}"
-        )
-    begin, names = begins[0], {str(v): v for v in frame[label].unique()}
-    part = frame[[_column(frame, c) for c in _beginning(frame, begin + "_")]]
-    ends = {c: c[len(begin) + 1 :] for c in part.columns}
-    return begin, part.rename(columns={c: names.get(end, end) for c, end in ends.items()})
+def _posterior_columns(frame, text: str) -> tuple:
+    "Name and columns of a model: COL=CLASS, or what columns begin with, the underscore given or not."
+    column, _, label = text.partition("=")
+    if label:
+        return column, {label: column}
+    for begin in (text, text.removesuffix("_")):
+        ends = {str(c)[len(begin) + 1 :]: c for c in frame.columns if str(c).startswith(f"{begin}_")}
+        if ends:
+            return begin, ends
+    raise ValueError(f"--posteriors: no column begins with {text + '_'!r}; there are {list(frame.columns)}")
 
 
-def _beginning(frame, text: str) -> list:
-    "The columns that begin with a text."
-    return [c for c in frame.columns if str(c).startswith(text)]
-
-
-def _models_of(frame, label, arguments) -> dict:
-    "Name -> array of each model."
-    models = {}
-    _column(frame, label)
-    prefixes = arguments.posteriors.split(",") if arguments.posteriors else []
-    if not prefixes and not arguments.scores:
-        prefixes = _guess_posteriors(frame, label)
-    models |= dict(_posteriors(frame, label, prefix) for prefix in prefixes)
-    if arguments.scores:
-        models |= {name: frame[_column(frame, name)].to_numpy() for name in arguments.scores.split(",")}
-    if not models:
-        taken = {label, arguments.group, arguments.cluster, arguments.weight}
-        numeric = [c for c in frame.columns if c not in taken and _may_be_model(frame, c, label)]
-        if not numeric:
-            raise ValueError(f"--scores: no column of numbers beside {label!r}; name the models' columns")
-        models = {c: frame[_column(frame, c)].to_numpy() for c in numeric}
-        print(f"models: columns {', '.join(map(repr, numeric))} (guessed; --scores names others)")
-    known = set(frame[label]) | set(map(str, frame[label].unique()))
-    for name, values in models.items():
-        text = getattr(values, "dtype", None) == "object" and not arguments.costs
-        if text and not set(values) <= known:
-            row = next((k for k, v in enumerate(values) if not _is_number(v)), 0)
-            raise ValueError(
-                f"column {name!r}: holds text, {values[row]!r} in row {row + 1}; scores are numbers, "
-                "decisions are labels"
-            )
-    return models
-
-
-def _costs_of(arguments, classes) -> CostMatrix:
+def _costs_of(arguments):
     "The costs of the file, or of --fp, --fn, --tp, --tn."
-    pd = optional_import("pandas", extra="data")
+    given = {name: getattr(arguments, name) for name in _OUTCOMES if getattr(arguments, name) is not None}
+    if arguments.costs and given:
+        raise ValueError(f"--costs: {arguments.costs} and --{next(iter(given))} both say what errors cost; give one")
     if arguments.costs:
-        table = _cost_file(pd, Path(arguments.costs))
-        names = {str(c): c for c in classes}
-        table = table.rename(index=lambda v: names.get(str(v), v), columns=lambda v: names.get(str(v), v))
-        rows, columns = list(table.index), set(table.columns)
-        if set(classes) <= set(rows) and (table.index.name == "class" or not columns <= set(classes)):
-            classes = [*classes, *(row for row in rows if row not in classes)]  # some may have no sample
-        return CostMatrix.from_frame(table, classes=classes)
-    if arguments.fp is None or arguments.fn is None:
+        return _cost_table(_existing(arguments.costs))
+    if not {"fp", "fn"} <= set(given):
         raise ValueError(
             "--costs FILE, or --fp and --fn, say what errors cost; without costs there is nothing to evaluate"
         )
-    for error, right in (("fp", "tn"), ("fn", "tp")):
-        least = getattr(arguments, right) or 0
-        if not getattr(arguments, error) > least:
-            raise ValueError(
-                f"--{error}: {getattr(arguments, error):g} is no more than the right decision costs "
-                f"(--{right}: {least:g}); give what an error costs, as a positive number"
-            )
-    if len(classes) != 2:
-        raise ValueError(f"--fp, --fn: two classes are needed, the labels are {classes}; give --costs FILE")
-    if arguments.positive is not None:
-        texts = [str(c) for c in classes]
-        check_choice(arguments.positive, texts, "--positive")
-        classes = [c for c in classes if str(c) != arguments.positive] + [
-            classes[texts.index(arguments.positive)]
-        ]
-    print(f"positive class: {classes[1]!r}")
-    return CostMatrix.binary(
-        fp=arguments.fp, fn=arguments.fn, tp=arguments.tp or 0, tn=arguments.tn or 0, classes=classes
-    )
+    return given
 
 
-def _cost_file(pd, path):
+def _cost_table(path):
     "A table of costs with labels in its first row and column; numbers only."
-    if not path.is_file():
-        raise ValueError(f"--costs: {path}: no such file")
+    pd = optional_import("pandas", extra="data")
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            options = csv_options(file.readline(), file.readline())
-        table = pd.read_csv(path, index_col=0, encoding="utf-8-sig", **options)
+        excel = path.suffix.lower() in EXCEL
+        table = (
+            read_sheet(path, str(path), index_col=0)
+            if excel
+            else pd.read_csv(path, index_col=0, **_csv_options(path))
+        )
     except (ValueError, OSError) as error:
-        raise ValueError(f"--costs: {path}: cannot be read as CSV: {str(error).strip()}") from None
+        reason = str(error).strip().partition("\n")[0]
+        raise ValueError(f"--costs: {reason if excel else f'{path}: cannot be read as CSV: {reason}'}") from None
     for column in table.columns:
-        for row, value in table[column].items():
-            if not _is_number(value):
-                raise ValueError(
-                    f"--costs: {path}: {value!r} in row {row!r}, column {column!r}; want a number"
-                )
+        values = pd.to_numeric(table[column], errors="coerce")
+        if values.isna().any():
+            row = table.index[values.isna()][0]
+            got = table[column][values.isna()].iloc[0]
+            raise ValueError(f"--costs: {path}: {got!r} in row {row!r}, column {column!r}; want a number")
     return table.astype(float)
 
 
-def _priors_of(arguments, costs):
-    "Priors by class, if any were given."
-    if arguments.prevalence is not None:
-        if len(costs.classes) != 2:
-            raise ValueError("--prevalence: for two classes; give --priors CLASS=P,...")
-        p = check_range(arguments.prevalence, "--prevalence", 0, 1, shape=())
-        return dict(zip(costs.classes, (1 - p, p)))
+def _priors_of(arguments):
+    "Priors by class, or the prevalence, if any were given."
     if arguments.priors is None:
-        return None
-    names = {str(c): c for c in costs.classes}
-    pairs = [part.partition("=") for part in arguments.priors.split(",")]
+        return arguments.prevalence
+    if arguments.prevalence is not None:
+        raise ValueError("--priors: --prevalence says the same; give one of the two")
+    pairs = _pairs(arguments.priors.split(","), "--priors", "CLASS=P,CLASS=P,...")
     try:
-        return {names.get(name, name): float(value) for name, _, value in pairs}
-    except ValueError:
-        raise ValueError(f"--priors: expected CLASS=P,CLASS=P,..., got {arguments.priors!r}") from None
+        return {label: _number(value) for label, value in pairs.items()}
+    except argparse.ArgumentTypeError as error:
+        raise ValueError(f"--priors: {error}") from None
 
 
-def _print_report(report):
-    "Ladder and summary for a terminal."
-    columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
-    ladder = report.ladder[columns].sort_values("cost", ascending=False)
-    print(ladder.to_string(index=False, float_format=lambda v: f"{v:.4g}"))
-    print()
-    print(report.summary())
+def _rule_of(text: str):
+    "One rule, or a rule a model."
+    return _pairs(text.split(","), "--rule", "MODEL=RULE,...") if "=" in text else text
+
+
+def _pairs(texts: list, option: str, form: str) -> dict:
+    "KEY=VALUE, several."
+    pairs = [text.partition("=") for text in texts]
+    bad = next((text for text, (key, mark, value) in zip(texts, pairs) if not (key and mark and value)), None)
+    if bad is not None:
+        raise ValueError(f"{option}: want {form}, got {bad!r}")
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
 
 # %% ../nbs/95_command_line.ipynb #98a9f8fe
 def _add_app(commands):
@@ -565,6 +597,13 @@ def _app(arguments):
         return subprocess.run([*call, *(["--no-browser"] if arguments.no_browser else [])]).returncode
 
 # %% ../nbs/95_command_line.ipynb #0b5bd2c3
+class _Parser(argparse.ArgumentParser):
+    "One line for a mistaken call, as for all other errors."
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}; {self.prog} --help says more\n")
+
+
 _COMMANDS = [_add_evaluate, _add_app, _add_reproduce, _add_list, _add_data]
 
 
@@ -587,7 +626,7 @@ def main(argv=None) -> int:
     2
     """
     about = "Cost-sensitive evaluation of classifiers: five papers recomputed, your predictions judged."
-    parser = argparse.ArgumentParser(prog="cost-eval", description=about)
+    parser = _Parser(prog="cost-eval", description=about)
     parser.add_argument("--version", action="version", version=f"cost-eval {version('cost_eval')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in _COMMANDS:
@@ -598,7 +637,7 @@ def main(argv=None) -> int:
         sys.stdout.flush()
         return code
     except (ValueError, ImportError) as error:
-        print(f"cost-eval: {error}", file=sys.stderr)
+        print("cost-eval:", *str(error).split(), file=sys.stderr)  # in one line
         return 2
     except BrokenPipeError:  # the reader of our output has gone, as in `cost-eval list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

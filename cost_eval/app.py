@@ -22,15 +22,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from .core import check_range, csv_options
-from .costs import CostMatrix
+from .core import EXCEL, check_range, csv_options, read_sheet
+from .page import frame_html, sentences
 from .plotting import for_page
+from .policies import RULES
 from .report import evaluate
+from .samples import guess_columns
+from .words import short_ladder
+
 
 # %% ../nbs/62_app.ipynb #2030581e
-_LABELS = ("label", "y_true", "y", "target", "truth", "class")
-_OTHER = ("id", "index", "group", "weight", "fold", "date", "time", "unnamed: 0")
-_LATER = ("roc", "precision-recall", "reliability")
 _MAX_ROWS = 2_000_000
 
 
@@ -61,7 +62,7 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
     Parameters
     ----------
     name : str
-        its name; .parquet and .pq are read as parquet, everything else as CSV
+        its name; .parquet and .pq are read as parquet, .xlsx as Excel, everything else as CSV
     content : bytes
         what it holds
 
@@ -80,16 +81,15 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
     >>> read_upload("x.csv", b"label,m\\n1,.5\\n0,.1").shape
     (2, 2)
     """
-    try:
-        parquet = name.endswith((".parquet", ".pq"))
-        if parquet:
-            frame = pd.read_parquet(io.BytesIO(content))
-        else:
-            header, row, *_ = [*content[:100_000].decode("utf-8-sig", "replace").splitlines()[:2], "", ""]
-            frame = pd.read_csv(io.BytesIO(content), encoding="utf-8-sig", **csv_options(header, row))
-    except Exception as error:
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"{name} cannot be read as a table: {reason}") from None
+    end = name.lower()
+    if end.endswith(EXCEL):
+        frame = read_sheet(io.BytesIO(content), name)
+    else:
+        try:
+            frame = _parquet(content) if end.endswith((".parquet", ".pq")) else _csv(content)
+        except Exception as error:
+            reason = str(error).partition("\n")[0]
+            raise ValueError(f"{name} cannot be read as a table: {reason}") from None
     if frame.shape[1] < 2 or not len(frame):
         raise ValueError(
             f"{name} has {len(frame)} rows and {frame.shape[1]} columns; a label and a model are needed"
@@ -101,8 +101,34 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
         )
     return frame
 
+
+def _parquet(content: bytes) -> pd.DataFrame:
+    return pd.read_parquet(io.BytesIO(content))
+
+
+def _csv(content: bytes) -> pd.DataFrame:
+    "A CSV file; separator and decimal mark by its first two lines."
+    header, row, *_ = [*content[:100_000].decode("utf-8-sig", "replace").splitlines()[:2], "", ""]
+    return pd.read_csv(io.BytesIO(content), encoding="utf-8-sig", **csv_options(header, row))
+
+
 # %% ../nbs/62_app.ipynb #ba8ad2c1
-_FIRST = ("ladder", "map", "differences", "cost curve", "decision curve")  # the other pictures on request
+_TITLE = "Which model is the cheapest?"
+_PURPOSE = (
+    "Load a table with the true class of each case and what each model said, say what errors cost, and read "
+    "what each model's decisions cost, which is the cheapest, and how sure that is."
+)
+_TABLE_STYLE = (
+    "<style>.rungs {overflow-x: auto} .rungs td, .rungs th {text-align: right; padding: 0 .7em}</style>"
+)
+_WIDE = widgets.Layout(width="22em", max_width="100%")
+_STYLE = {"description_width": "9.5em"}
+
+
+def _titled(title: str, *controls):
+    "Controls under the name of what they are for."
+    head = widgets.HTML(f"<h2 style='font-size:1.05em;margin:.3em 0'>{title}</h2>")
+    return widgets.VBox([head, *controls], layout=widgets.Layout(margin="0 1.5em 0 0", max_width="100%"))
 
 
 class App:
@@ -111,18 +137,18 @@ class App:
     Parameters
     ----------
     frame : DataFrame, optional
-        what to begin with; default `example_frame`
+        what to begin with; default `example_frame`, with "ill" as the positive class
 
     Attributes
     ----------
     box : Widget
         the page
     report : Report or None
-        what it shows
-    upload, label, models, positive, fp, fn, prevalence, more : Widget
+        what it shows: that of `evaluate` with seed 0
+    upload, label, models, positive, fp, fn, prevalence, rule, capacity, panel : Widget
         its controls
-    images : dict
-        panel -> Image
+    image : Image
+        the picture that is chosen in `panel`
 
     Examples
     --------
@@ -131,67 +157,137 @@ class App:
     """
 
     def __init__(self, frame=None):
-        self.report, self.frame, self._base, self._quiet = None, None, None, True
+        self.report, self.frame, self._quiet = None, None, True
         self._make_controls()
-        self.says, self.ladder, self.link = widgets.HTML(), widgets.HTML(), widgets.HTML()
-        self.images = {panel: widgets.Image(format="png") for panel in (*_FIRST, *_LATER)}
-        for image in self.images.values():
-            image.layout = widgets.Layout(width="100%", display="none")
-        self.prepare = widgets.Button(description="Prepare the report")
-        self.prepare.on_click(self._prepare)
+        self.says, self.caption, self.more, self.ladder, self.link = (widgets.HTML() for _ in range(5))
+        self.image = widgets.Image(format="png", layout=widgets.Layout(width="100%"))
+        head = widgets.HTML(f"<h1 style='font-size:1.5em;margin:0'>{_TITLE}</h1><p>{_PURPOSE}</p>")
         grid = {"grid_template_columns": "repeat(auto-fit, minmax(min(28em, 100%), 1fr))", "width": "100%"}
-        pictures = widgets.GridBox(list(self.images.values()), layout=widgets.Layout(**grid))
-        parts = [self._controls, self.says, pictures, self.more, self.ladder, self.prepare, self.link]
-        self.box = for_page(widgets.VBox(parts), alt="The figures of the report.")
+        picture = widgets.VBox([self.panel, self.image, self.caption])
+        verdict = widgets.GridBox([self.says, picture], layout=widgets.Layout(**grid, grid_gap="0 1.5em"))
+        parts = [head, verdict, self._controls, self.more, self.ladder, self.prepare, self.link]
+        self.box = for_page(widgets.VBox(parts), alt="A figure of the report.")
         self.load(example_frame() if frame is None else frame)
+        if frame is None:
+            self.positive.value = "ill"
 
     def _make_controls(self):
         "The widgets that are typed into, and what they call."
-        wide, style = widgets.Layout(width="21em", max_width="100%"), {"description_width": "9.5em"}
-        options = {"layout": wide, "style": style}
+        options = {"layout": _WIDE, "style": _STYLE}
+        accept = ".csv,.parquet,.pq,.xlsx"
         self.upload = widgets.FileUpload(
-            accept=".csv,.parquet,.pq", multiple=False, description="CSV or parquet"
+            accept=accept, multiple=False, description="CSV, parquet or Excel", layout=_WIDE
         )
         self.label = widgets.Dropdown(description="true label", **options)
+        self.models = widgets.VBox(layout=widgets.Layout(max_height="12em", overflow="auto"))
         self.positive = widgets.Dropdown(description="positive is", **options)
-        self.models = widgets.SelectMultiple(description="models", rows=5, **options)
         self.fp = widgets.FloatText(value=1.0, description="false alarm costs", **options)
         self.fn = widgets.FloatText(value=10.0, description="a miss costs", **options)
-        drag = {"base": 10, "readout": False, "continuous_update": False, **options}
-        self.drag_fn = widgets.FloatLogSlider(value=10, min=-1, max=4, step=0.02, description="drag", **drag)
         self.prevalence = widgets.Text(placeholder="as in the file", description="prevalence", **options)
+        drag = {"base": 10, "readout": False, "continuous_update": False, **options}
+        self.drag_fn = widgets.FloatLogSlider(value=10, min=-1, max=4, step=0.02, description="drag a miss", **drag)
         self.drag_prevalence = widgets.FloatLogSlider(
-            value=0.1, min=-4, max=np.log10(0.9), step=0.02, description="drag", **drag
+            value=0.1, min=-4, max=np.log10(0.9), step=0.02, description="drag prevalence", **drag
         )
-        self.more = widgets.Checkbox(description="all pictures", indent=False)
-        for control in (self.label, self.positive, self.models, self.fp, self.fn, self.prevalence, self.more):
-            control.observe(self._changed, names="value")
+        self.rule = widgets.Dropdown(options=RULES, value="calibrated", description="rule", **options)
+        self.capacity = widgets.Text(placeholder="no limit: or 200, or 10 %", description="capacity", **options)
+        self.panel = widgets.Dropdown(options=["ladder"], value="ladder", description="picture")
+        self.prepare = widgets.Button(description="Prepare the report", tooltip="as one HTML page")
+        self._controls = widgets.Box(
+            [
+                _titled("The table", self.upload, self.label, widgets.HTML("models"), self.models),
+                _titled("What errors cost", self.positive, self.fp, self.fn, self.drag_fn),
+                _titled(
+                    "Where and how it decides",
+                    *(self.prevalence, self.drag_prevalence, self.rule, self.capacity),
+                ),
+            ],
+            layout=widgets.Layout(display="flex", flex_flow="row wrap", border_top="1px solid #8886"),
+        )
+        self._watch()
+
+    def _watch(self):
+        "Who is called when a control moves."
+        self.upload.observe(self._uploaded, "value")
+        self.label.observe(lambda change: self._quiet or self.load(self.frame, label=change["new"]), "value")
+        for control in (self.positive, self.fp, self.fn, self.prevalence, self.rule, self.capacity):
+            control.observe(lambda change: self._compute(), "value")
+        self.panel.observe(lambda change: self._quiet or self._draw(), "value")
         self.drag_fn.observe(lambda change: self._dragged(self.fn, float(f"{change['new']:.3g}")), "value")
         self.drag_prevalence.observe(
             lambda change: self._dragged(self.prevalence, f"{change['new']:.3g}"), "value"
         )
-        self.upload.observe(self._uploaded, names="value")
-        columns = [
-            widgets.VBox([self.upload, self.label, self.positive]),
-            self.models,
-            widgets.VBox([self.fp, self.fn, self.drag_fn, self.prevalence, self.drag_prevalence]),
-        ]
-        self._controls = widgets.Box(columns, layout=widgets.Layout(display="flex", flex_flow="row wrap"))
+        self.prepare.on_click(self._prepare)
 
-    def load(self, frame):
+    def load(self, frame, *, label=None):
         """Show another table.
 
         Parameters
         ----------
         frame : DataFrame
             a row per sample
+        label : str, optional
+            the column of true labels; default: guessed (`guess_columns`), or asked for
         """
-        self._quiet, self.frame, self._base = True, frame.rename(columns=str), None
+        self._quiet, self.frame, self._found = True, frame.rename(columns=str), None
+        problem = ""
+        try:
+            self._found = guess_columns(self.frame, label=label)
+            label = self._found.label
+        except ValueError as error:
+            problem = str(error)
         names = list(self.frame.columns)
-        two = [c for c in names if self.frame[c].nunique() == 2]
         self.label.options = names
-        self.label.value = ([c for c in names if c.lower() in _LABELS] or two or names)[0]
-        self._offer()
+        self.label.value = label  # None: nothing is chosen
+        self._offer_models()
+        self._offer_classes()
+        self._quiet = False
+        self._compute(problem)
+
+    def _offer_models(self):
+        "A box to tick for each column that looks like a model."
+        names = [] if self._found is None else list(self._found.models)
+        layout = widgets.Layout(width="auto", min_height="1.8em")
+        boxes = [
+            widgets.Checkbox(value=k < 6, description=name, indent=False, layout=layout)
+            for k, name in enumerate(names)
+        ]
+        for box in boxes:
+            box.observe(lambda change: self._compute(), "value")
+        self.models.children = boxes
+
+    def _offer_classes(self):
+        "The classes to choose the positive one from: 0/1 and booleans say it, others are asked."
+        classes = []
+        if self._found is not None:
+            classes = sorted(self.frame[self._found.label].unique().tolist(), key=str)
+        if len(classes) > 2:
+            classes = []
+        known = bool(classes) and set(classes) <= {0, 1}  # True and 1.0 are 1
+        self.positive.options = [(str(c), c) for c in reversed(classes)]
+        self.positive.value = max(classes) if known else None
+
+    def chosen(self) -> tuple:
+        """The models that are ticked.
+
+        Returns
+        -------
+        tuple of str
+            names
+        """
+        return tuple(box.description for box in self.models.children if box.value)
+
+    def choose(self, *names):
+        """Tick these models and no others.
+
+        Parameters
+        ----------
+        *names : str
+            of `models`
+        """
+        self._quiet = True
+        for box in self.models.children:
+            box.value = box.description in names
         self._quiet = False
         self._compute()
 
@@ -203,24 +299,7 @@ class App:
         list of str
             the summary, and what the map says
         """
-        report = self.report
-        return [
-            *report.summary().split("\n"),
-            *([report.robustness().words()] if "map" in report.panels else []),
-        ]
-
-    def _offer(self):
-        "What may be a model, and which class may be positive, given the label."
-        labels = self.frame[self.label.value]
-        numeric = [
-            c for c in self.frame.columns if c != self.label.value and self.frame[c].dtype.kind in "fbiu"
-        ]
-        self.models.options = numeric
-        self.models.value = tuple(c for c in numeric if c.lower() not in _OTHER)[:6]
-        classes = sorted(labels.dropna().unique().tolist(), key=str)[:50]
-        self.positive.options = [(str(c), c) for c in classes]
-        if classes:
-            self.positive.value = min(classes, key=(labels.value_counts()).get)
+        return sentences(self.report)
 
     def _uploaded(self, change):
         "A file has come."
@@ -237,111 +316,106 @@ class App:
         if not self._quiet:
             number.value = value
 
-    def _changed(self, change):
-        "A control has moved."
+    def _compute(self, problem: str = ""):
+        "The report for what the controls say, or a sentence why there is none."
         if self._quiet:
             return
-        if change["owner"] is self.label:
-            self._quiet = True
-            self._offer()
-            self._quiet = False
-        if change["owner"] in (self.label, self.positive, self.models):
-            self._base = None
-        self._compute()
-
-    def _compute(self):
-        "The report for what the controls say, or a sentence why there is none."
         try:
-            costs, priors = self._costs(), self._priors()
-            if self._base is None:
-                self._base = evaluate(*self._columns(), costs, priors=priors, rng=0)
-                self.report = self._base
-            else:
-                self.report = self._base.with_costs(costs, priors=priors, rng=0)
+            if problem:
+                raise ValueError(problem)
+            self.report = self._evaluated()
         except ValueError as error:
-            self.report = None
-            self._say(str(error))
+            asked = "; say positive=" in str(error)
+            self._say(f"{error}" + (' (here: choose it in "positive is")' if asked else ""))
             return
         self._follow()
         self._show()
 
-    def _follow(self):
-        "The sliders stand where the numbers are."
-        self._quiet = True
-        for slider, value in ((self.drag_fn, self.fn.value), (self.drag_prevalence, self.report.priors[1])):
-            slider.value = float(np.clip(value, slider.base**slider.min, slider.base**slider.max))
-        self._quiet = False
-
-    def _costs(self) -> CostMatrix:
-        "Costs of the two classes, the positive one last."
-        classes = [value for _, value in self.positive.options]
-        if len(classes) != 2:
-            many = "50 or more" if len(classes) == 50 else len(classes)
+    def _evaluated(self):
+        "The library's report, and nothing else."
+        names, y = self.chosen(), self.frame[self._found.label] if self._found else None
+        if y is None:
+            raise ValueError("true label: choose the column that holds the true classes")
+        if y.nunique() > 2:
+            many = y.nunique()
             raise ValueError(
-                f"{self.label.value!r} has {many} different values; this page is for two classes."
+                f"true label: {self._found.label!r} has {many} different values, but this page is for two classes; "
+                "for more, cost-eval evaluate takes a table of costs"
             )
-        return CostMatrix.binary(
-            fp=check_range(self.fp.value, "false alarm costs", 0, shape=()),
-            fn=check_range(self.fn.value, "a miss costs", 0, shape=()),
-            classes=[*(c for c in classes if c != self.positive.value), self.positive.value],
-        )
+        if not names:
+            raise ValueError("models: tick at least one")
+        models = {name: model for name, model in self._found.values(self.frame).items() if name in names}
+        costs = {"fp": self._cost(self.fp), "fn": self._cost(self.fn)}
+        options = {"rule": self.rule.value, "positive": self.positive.value, "rng": 0}
+        priors, capacity = self._number(self.prevalence), self._number(self.capacity)
+        return evaluate(y, models, costs, priors=priors, capacity=capacity, **options)
 
-    def _columns(self) -> tuple:
-        "Labels and models, without gaps."
-        if not self.models.value:
-            raise ValueError("Choose at least one model: a column of numbers beside the label.")
-        columns = [self.label.value, *self.models.value]
-        missing = self.frame[columns].isna().any(axis=1).to_numpy()
-        if missing.any():
-            raise ValueError(
-                f"{missing.sum()} rows have missing values, the first is row {int(missing.argmax()) + 1}; "
-                "remove them."
-            )
-        models = {name: self.frame[name].to_numpy() for name in self.models.value}
-        return self.frame[self.label.value].to_numpy(), models
+    def _cost(self, control) -> float:
+        "What was typed for a cost."
+        return check_range(control.value, control.description, 0, shape=(), hint="what an error costs")
 
-    def _priors(self):
-        "Priors from the prevalence that was typed, if any."
-        text = self.prevalence.value.strip().removesuffix("%").strip()
+    def _number(self, control):
+        "A number or percent that was typed, if any."
+        text = control.value.strip()
+        part = text.removesuffix("%").strip()
         if not text:
             return None
         try:
-            value = float(text) / (100 if "%" in self.prevalence.value else 1)
+            value = float(part) / (100 if part != text else 1)
         except ValueError:
             raise ValueError(
-                f"The prevalence {self.prevalence.value!r} is not a number such as 0.05 or 5 %."
+                f"{control.description}: {control.value!r} is not a number such as 0.05 or 5 %"
             ) from None
-        value = check_range(value, "prevalence", 0, 1, shape=())
-        return np.array([1 - value, value])
+        return int(part) if part == text and part.isdigit() else value
+
+    def _follow(self):
+        "The sliders stand where the numbers are, and the pictures are those that the report has."
+        self._quiet = True
+        for slider, value in ((self.drag_fn, self.fn.value), (self.drag_prevalence, self.report.priors[1])):
+            slider.value = float(np.clip(value, slider.base**slider.min, slider.base**slider.max))
+        kept, panels = self.panel.value, self.report.panels
+        if tuple(self.panel.options) != panels:
+            self.panel.options = panels
+            self.panel.value = kept if kept in panels else "ladder"
+        self._quiet = False
 
     def _say(self, text: str):
         "One sentence, and nothing else on the page."
+        self.report = None
         self.says.value = f"<p role='alert'><b>{escape(text, quote=False)}</b></p>"
-        self.ladder.value, self.link.value = "", ""
-        for image in self.images.values():
-            image.layout.display = "none"
+        for part in (self.caption, self.more, self.ladder, self.link):
+            part.value = ""
+        self.image.layout.display = self.panel.layout.display = "none"
 
     def _show(self):
-        "Sentences and table first, for they are quick, then the pictures."
-        self.says.value = "".join(f"<p>{escape(line, quote=False)}</p>" for line in self.lines())
+        "The verdict first, then the other sentences, the picture, the table."
+        about, verdict, *others = (escape(line, quote=False) for line in self.report.summary().split("\n"))
+        lines = [f"<p role='status' style='font-size:1.2em'><b>{verdict}</b></p>"]
+        self.says.value = "".join([*lines, *(f"<p>{line}</p>" for line in (*others, about))])
+        left = ", ".join(f"{column!r} ({why})" for column, why in self._found.left_out.items())
+        self.more.value = f"<p>Not offered as models: {escape(left, quote=False)}.</p>" if left else ""
         columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
-        rungs = self.report.ladder[columns].sort_values("cost", ascending=False, kind="stable")
-        table = rungs.to_html(index=False, float_format=lambda v: f"{v:.4g}", border=0)
-        self.ladder.value, self.link.value = f"<div style='overflow-x:auto'>{table}</div>", ""
-        for panel, image in self.images.items():
-            shown = panel in self.report.panels and (panel in _FIRST or self.more.value)
-            if shown:
-                image.value = self._picture(panel)
-            image.layout.display = None if shown else "none"
+        table = frame_html(short_ladder(self.report)[columns])
+        self.ladder.value, self.link.value = f"{_TABLE_STYLE}<div class='rungs'>{table}</div>", ""
+        self._draw()
+
+    def _draw(self):
+        "The chosen picture."
+        if self.report is None:
+            return
+        self.image.value = self._picture(self.panel.value)
+        words = self.report.robustness().words() if self.panel.value == "map" else ""
+        self.caption.value = f"<p>{escape(words, quote=False)}</p>" if words else ""
+        self.image.layout.display = self.panel.layout.display = None
 
     def _picture(self, panel: str) -> bytes:
         "A panel as PNG."
         figure = Figure(figsize=(6.2, 4.2), layout="none")
-        left = 0.42 if panel in ("ladder", "differences") else 0.13
+        left = 0.3 if panel in ("ladder", "differences") else 0.13
         axes = figure.add_axes((left, 0.13, 0.96 - left, 0.78))
         self.report.plot(axes, panel=panel)
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=90)
+        figure.savefig(buffer, format="png", dpi=100)
         return buffer.getvalue()
 
     def _prepare(self, _):
@@ -351,3 +425,4 @@ class App:
         data = base64.b64encode(self.report.to_html().encode()).decode()
         place = f'download="report.html" href="data:text/html;base64,{data}"'
         self.link.value = f"<a {place}>Save the report (one HTML page)</a>"
+

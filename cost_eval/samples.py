@@ -23,6 +23,7 @@ from cost_eval.core import (
     check_costs,
     check_posteriors,
     check_priors,
+    check_range,
     check_weights,
     dense,
     is_missing,
@@ -238,8 +239,12 @@ def _priors_of(priors, labels) -> np.ndarray:
     if not isinstance(priors, Mapping) and np.ndim(priors) == 0:
         if len(labels) != 2:
             raise ValueError(f"priors: one number is for two classes, there are {len(labels)}; give one each")
-        p = float(check_priors([priors, 0 if priors is None else 1 - float(priors)])[0])
+        p = check_range(priors, "priors", 0, 1, ends="[]", shape=(), hint="5 % is .05")
         return np.array([1 - p, p])
+    if isinstance(priors, Mapping):
+        place = _codes(_objects(priors), labels)
+        if place is not None:
+            priors = {labels[i]: p for i, p in zip(place, priors.values())}
     target = check_priors(priors, len(labels), classes=labels)
     if target.ndim != 1:
         raise ValueError(f"priors: one set of {len(labels)} priors is needed, got shape {target.shape}")
@@ -314,7 +319,10 @@ def _read_weights(sample_weight, n: int) -> np.ndarray | None:
     "Weights, not all of them 0."
     if sample_weight is None:
         return None
-    weight = check_weights(_column(sample_weight, "sample_weight"), n)
+    values = _column(sample_weight, "sample_weight")
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"sample_weight: {values[0]!r} is no number; give each sample a weight, 1 for a plain one")
+    weight = check_weights(values, n)
     if not weight.any():
         raise ValueError("sample_weight: 0 for every sample; at least one must count")
     return weight
@@ -444,10 +452,7 @@ def _read_costs(costs, labels: np.ndarray) -> tuple:
     if isinstance(costs, Mapping):
         return _not_gained(_from_outcomes(costs)), "outcomes"
     if hasattr(costs, "columns") and hasattr(costs, "index"):
-        try:
-            return _not_gained(CostMatrix.from_frame(costs)), "frame"
-        except ValueError:
-            return _not_gained(CostMatrix.from_frame(costs, classes=seen_labels(labels))), "frame"
+        return _not_gained(_from_frame(costs, seen_labels(labels))), "frame"
     array = dense(costs, "costs")
     if array.ndim == 0:
         raise ValueError(
@@ -456,6 +461,20 @@ def _read_costs(costs, labels: np.ndarray) -> tuple:
     if array.ndim == 3:
         return _not_gained(ExampleCosts.from_array(array)), "numbered"
     return _not_gained(CostMatrix(check_costs(array))), "numbered"
+
+
+def _from_frame(frame, seen: list) -> CostMatrix:
+    "The costs of a frame, whose rows may have classes of which there is no sample; one label for one thing."
+    rows = frame.index.tolist()
+    known = {_text(v): v for v in rows}
+    frame = frame.rename(columns=lambda label: known.get(_text(label), label))
+    try:
+        return CostMatrix.from_frame(frame)
+    except ValueError:
+        here = {_text(v) for v in seen}
+        across = {_text(v) for v in frame.columns} <= here  # decisions beyond the classes below: on its side
+        classes = rows if here <= set(known) and not across else [known.get(_text(v), v) for v in seen]
+        return CostMatrix.from_frame(frame, classes=classes)
 
 
 def _from_outcomes(costs: Mapping) -> CostMatrix | ExampleCosts:
@@ -742,10 +761,12 @@ def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.n
             raise ValueError(
                 f"{argument}: numbers written as text, such as {seen[0]!r}; give values.astype(float)"
             )
-        strange = next(v for v in seen if _codes(_objects([v]), costs.decisions) is None)
+        unknown = [v for v in seen if _codes(_objects([v]), costs.decisions) is None]
+        strange = next((v for v in unknown if not _are_numbers([v])), unknown[0])
         raise ValueError(
-            f"{argument}: {strange!r} is not in the costs' decisions = {list(costs.decisions)}; name them, "
-            "CostMatrix(costs, classes=..., decisions=...), or give numbers, if these are no decisions"
+            f"{argument}: {strange!r} is not in the costs' decisions = {list(costs.decisions)} (position "
+            f"{array.tolist().index(strange)}); name them, CostMatrix(costs, classes=..., decisions=...), or "
+            "give numbers, if these are no decisions"
         )
     return found
 
@@ -978,8 +999,8 @@ def _percentages(values: np.ndarray, y: np.ndarray) -> bool:
 #| code-fold: true
 _LABEL_NAMES = ("label", "y_true", "y", "target", "truth", "true", "class", "actual")
 _NO_MODEL = re.compile(
-    r"(^|[_ .])(id|ids|index|group|cluster|weight|weights|fold|date|time|year|month|age|sex|gender|zip)$"
-    r"|^unnamed: \d+$"
+    r"(^|[_ .-])(id|ids|index|nr|number|group|cluster|weight|weights|fold|date|time|year|years|month|day|age"
+    r"|sex|gender|zip)$|^unnamed: \d+$"
 )
 
 
@@ -1023,11 +1044,11 @@ class Columns(Result):
         "One model of the table."
         if not isinstance(where, Mapping):
             return frame[where]
-        values = np.column_stack([np.asarray(frame[c], float) for c in where.values()])
-        return Posteriors(values, classes=list(where))
+        columns = [frame[c].to_numpy() for c in where.values()]
+        return Posteriors(np.column_stack(columns) if len(columns) > 1 else columns[0], classes=list(where))
 
 
-def guess_columns(frame, *, label=None, taken=()) -> Columns:
+def guess_columns(frame, *, label=None, models=None, taken=()) -> Columns:
     """Which columns of a table look like the true label and like models; what is left out, and why.
 
     Parameters
@@ -1036,6 +1057,9 @@ def guess_columns(frame, *, label=None, taken=()) -> Columns:
         a row per sample
     label : str, optional
         the column of true labels; None: the one that is called like a label, or the only one with two values
+    models : mapping, optional
+        name -> a column, or a mapping from classes to columns of posteriors (one column: that of a class);
+        None: whatever looks like one
     taken : sequence, default ()
         columns with another use: groups, clusters, weights
 
@@ -1047,7 +1071,7 @@ def guess_columns(frame, *, label=None, taken=()) -> Columns:
     Raises
     ------
     ValueError
-        Where no column, or more than one, may be the label, and where no model is left.
+        For unknown columns, where none, or more than one, may be the label, and where no model is left.
 
     Examples
     --------
@@ -1062,17 +1086,21 @@ def guess_columns(frame, *, label=None, taken=()) -> Columns:
     if isinstance(taken, str) or not np.iterable(taken):
         raise ValueError(f"taken: a list of columns is needed, got {taken!r:.60}")
     columns, notes = list(frame.columns), []
+    given = _given_columns(columns, models)
     if label is None:
-        label = _guess_label(frame, taken)
+        label = _guess_label(frame, {*taken, *given})
         notes.append(f"The true labels were taken from the column {label!r}.")
     elif label not in columns:
         raise ValueError(unknown_name(label, columns, "label"))
+    if models is not None:
+        return Columns(label, dict(models), {}, tuple(notes))
     rest = [c for c in columns if c != label and c not in taken]
-    models = _posterior_columns(frame, rest, _column(frame[label], "y_true"))
+    labels = seen_labels(_column(frame[label], "y_true"))
+    models = _posterior_columns(frame, rest, labels)
     inside = {c for where in models.values() for c in where.values()}
     left_out = {}
     for column in (c for c in rest if c not in inside):
-        why = _no_model(column, frame[column])
+        why = _no_model(column, frame[column], labels)
         if why:
             left_out[column] = why
         else:
@@ -1084,6 +1112,22 @@ def guess_columns(frame, *, label=None, taken=()) -> Columns:
         )
     notes.append(f"The models were taken from the columns {', '.join(map(repr, models))}.")
     return Columns(label, models, left_out, tuple(notes))
+
+
+def _given_columns(columns: list, models) -> list:
+    "The columns of models that are named."
+    if models is None:
+        return []
+    if not isinstance(models, Mapping) or not len(models):
+        raise ValueError(f"models: a mapping from names to columns is needed, got {models!r:.60}")
+    found = []
+    for name, where in models.items():
+        own = list(where.values()) if isinstance(where, Mapping) else [where]
+        found += own
+        for column in own:
+            if column not in columns:
+                raise ValueError(unknown_name(column, columns, f"models[{name!r}]"))
+    return found
 
 
 def _guess_label(frame, taken):
@@ -1099,15 +1143,17 @@ def _guess_label(frame, taken):
     return named[0] if named else two[0]
 
 
-def _no_model(name, values) -> str:
+def _no_model(name, values, labels: list) -> str:
     "Why a column is not offered as a model; '' if it is."
     array = np.asarray(values)
-    if _NO_MODEL.search(str(name).lower()):
+    if _NO_MODEL.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).lower()):
         return "its name"
-    if array.dtype.kind == "O":
+    if array.dtype.kind not in "biufmM":
+        array = np.asarray(array, object)
         array = _plain_types(array[~_missing(array)], str(name))
     if array.dtype.kind not in "biuf":
-        return "no numbers"
+        few = len(array) and len(set(array[:100].tolist())) <= len(labels)
+        return "" if few and _codes(array, labels) is not None else "no numbers"
     distinct = len(np.unique(array))
     if distinct < 2:
         return "one value for all"
@@ -1115,15 +1161,18 @@ def _no_model(name, values) -> str:
     return "a different whole number in each row" if whole and distinct == len(array) > 2 else ""
 
 
-def _posterior_columns(frame, columns, labels: np.ndarray) -> dict:
+def _posterior_columns(frame, columns, labels: list) -> dict:
     "What columns begin with that end in every label and add up to 1: name -> class -> column."
-    classes, found = seen_labels(labels), {}
-    if len(classes) < 2:
+    found, texts = {}, {str(c): c for c in columns}
+    known = {_text(label): label for label in labels}
+    if len(known) < 2:
         return found
-    texts = {str(c): c for c in columns}
-    end = "_" + _text(classes[0])
+    end = "_" + next(iter(known))
     for begin in (text.removesuffix(end) for text in texts if text.endswith(end)):
-        where = {label: texts.get(f"{begin}_{_text(label)}") for label in classes}
-        if None not in where.values() and _add_to_one([frame[c] for c in where.values()]):
-            found[begin] = where
+        ends = {text[len(begin) + 1 :]: c for text, c in texts.items() if text.startswith(begin + "_")}
+        whole = set(known) <= set(ends) and _add_to_one([frame[c] for c in ends.values()])
+        ends = ends if whole else {text: ends[text] for text in known if text in ends}
+        if len(ends) >= len(known) and _add_to_one([frame[c] for c in ends.values()]):
+            found[begin] = {known.get(text, text): c for text, c in ends.items()}
     return found
+

@@ -27,6 +27,12 @@ def library(frame, fn, priors=None):
     return evaluate(frame["label"].to_numpy(), models, costs, priors=priors, rng=0)
 
 
+def picked(app, value):
+    "The page with a positive class."
+    app.positive.value = value
+    return app
+
+
 def test_the_page_shows_the_librarys_numbers():
     app = App()
     assert app.report.ladder.equals(library(example_frame(), 10).ladder)
@@ -36,10 +42,14 @@ def test_the_page_shows_the_librarys_numbers():
     assert app.report.ladder.equals(direct.ladder)
     for line in direct.summary().splitlines():
         assert line.replace("<", "&lt;") in app.says.value
+    verdict = direct.summary().splitlines()[1]
+    assert app.says.value.index(verdict) < 60  # first
     app._prepare(None)
-    assert "base64," in app.link.value and app.images["map"].value[1:4] == b"PNG" and not app.images["roc"].value
-    app.more.value = True
-    assert app.images["roc"].value[1:4] == b"PNG" and app.images["roc"].layout.display is None
+    ladder = app.image.value
+    assert "base64," in app.link.value and ladder[1:4] == b"PNG" and app.panel.options == direct.panels and not app.caption.value
+    app.panel.value = "map"
+    assert app.image.value[1:4] == b"PNG" and app.image.value != ladder and direct.robustness().words().split("<")[0] in app.caption.value
+    assert app.lines() == [*direct.summary().splitlines(), direct.robustness().words()]
 
 
 def test_sliders_are_the_numbers():
@@ -51,26 +61,53 @@ def test_sliders_are_the_numbers():
 
 def test_new_columns_are_read_anew():
     app = App()
-    app.models.value = ("model_b",)
-    assert app.report.best["model"].tolist() == ["model_b"]
+    app.choose("model_b")
+    assert app.report.best["model"].tolist() == ["model_b"] and app.chosen() == ("model_b",)
     app.positive.value = "well"
     costs = CostMatrix.binary(fp=1, fn=10, classes=["ill", "well"])
     frame = example_frame()
     assert app.report.ladder.equals(evaluate(frame["label"].to_numpy(), {"model_b": frame["model_b"].to_numpy()}, costs, rng=0).ladder)
 
 
+def test_rule_and_capacity():
+    app, frame = App(), example_frame()
+    app.rule.value, app.capacity.value = "tuned", "10 %"
+    models = {name: frame[name] for name in ("model_a", "model_b")}
+    here = evaluate(frame["label"], models, dict(fp=1, fn=10), positive="ill", rule="tuned", capacity=.1, rng=0)
+    assert app.report.summary() == here.summary() and "At most 10 % are decided positive" in app.says.value and "map" not in app.panel.options
+    app.capacity.value = "200"
+    assert "At most 200 are decided positive" in app.says.value
+    app.capacity.value = "2.5"
+    assert app.report is None and "capacity: must be a whole number" in app.says.value
+
+
+def test_the_positive_class_is_asked_for_where_a_guess_would_be_one():
+    app = App(example_frame())
+    with pytest.raises(ValueError) as asked:
+        evaluate(example_frame()["label"], example_frame()[["model_a", "model_b"]], dict(fp=1, fn=10))
+    assert app.report is None and app.positive.value is None and str(asked.value) in app.says.value and "positive is" in app.says.value
+    assert picked(app, "ill").report.ladder.equals(library(example_frame(), 10).ladder)
+    for values in ([0, 1], [False, True], [0., 1.]):
+        app.load(pd.DataFrame({"y": values * 20, "m": [.1, .8] * 20}))
+        assert app.positive.value == 1 and app.report.n == 40
+    app.load(pd.DataFrame({"y": [-1, 1] * 20, "m": [.1, .8] * 20}))
+    assert app.report is None and "say positive=1 or positive=-1" in app.says.value
+
+
 def test_what_cannot_be_gets_a_sentence():
     app = App()
-    for control, value, says in ((app.prevalence, "lots", "is not a number"), (app.prevalence, "3", "prevalence: must lie in"),
+    for control, value, says in ((app.prevalence, "lots", "is not a number"), (app.prevalence, "3", "priors: must lie in [0, 1], got 3"),
                                  (app.prevalence, "__import__('os').system('x')", "is not a number"), (app.fn, -1., "a miss costs"),
-                                 (app.models, (), "at least one model")):
+                                 (app.models.children[0], False, ""), (app.fp, -1., "false alarm costs")):
         before = control.value
         control.value = value
-        assert app.report is None and says in app.says.value and "Traceback" not in app.says.value, says
+        assert (app.report is None or not says) and says in app.says.value and "Traceback" not in app.says.value, says
         control.value = before
         assert app.report is not None
+    app.choose()
+    assert app.report is None and "models: tick at least one" in app.says.value
     app.label.value = "model_a"
-    assert app.report is None and "different values" in app.says.value
+    assert app.report is None and "were y_true and a model exchanged" in app.says.value or "different values" in app.says.value
 
 
 def test_files():
@@ -83,13 +120,13 @@ def test_files():
             read_upload(name, content)
     app = App()
     app.load(pd.DataFrame({"y": [0, 1, 0, 1], "m": [.1, np.nan, .2, .9]}))
-    assert "1 rows have missing values, the first is row 2" in app.says.value
+    assert "models['m']: 1 of 4 values are missing, the first at position 1" in app.says.value
     app.load(pd.DataFrame({"<b>": [0, 1, 2, 1], "m": [.1, .2, .2, .9]}))
     assert "'<b>'" not in app.says.value
-    for frame, says in ((pd.DataFrame({"label": [0, 1] * 5, "m": ["a", "b"] * 5}), "at least one model"),
-                        (pd.DataFrame({"label": [1] * 9, "m": range(9)}), "1 different values"),
-                        (pd.DataFrame({"label": range(80), "m": range(80)}), "50 or more different values"),
-                        (pd.DataFrame({"label": [0, 0, 0, 1], "m": [3., -2., 5., 7.]}), "two samples of each class")):
+    for frame, says in ((pd.DataFrame({"label": [0, 1] * 5, "m": ["a", "b"] * 5}), "left out: 'm' (no numbers)"),
+                        (pd.DataFrame({"label": [0, 1, None] * 5, "m": .5}), "verification bias"),
+                        (pd.DataFrame({"u": [.1, .2, .3], "m": [.3, .2, .1]}), "label: none of the columns"),
+                        (pd.DataFrame({"label": range(80), "m": np.linspace(0, 1, 80)}), "80 different values, but this page is for two")):
         app.load(frame)
         assert app.report is None and says in app.says.value and "Traceback" not in app.says.value, says
 
@@ -109,25 +146,27 @@ def test_an_upload_is_shown_or_refused(unpainted):
     frame = example_frame().iloc[:300].rename(columns={"label": "state"}).assign(id=range(300))
     app = App()
     app.upload.value = sent("half.csv", frame.to_csv(index=False).encode())
-    assert app.label.value == "state" and app.models.value == ("model_a", "model_b") and app.positive.value == "ill"
+    assert app.label.value == "state" and app.chosen() == ("model_a", "model_b") and app.positive.value is None and app.image.layout.display == "none"
+    app.positive.value = "ill"
+    assert "Not offered as models: 'id' (its name)." in app.more.value and "say positive" not in app.says.value
     assert app.report.ladder.equals(library(pd.read_csv(io.StringIO(frame.to_csv(index=False))).rename(columns={"state": "label"}), 10).ladder)
-    shown = {panel for panel, image in app.images.items() if image.layout.display != "none"}
-    assert shown == {"ladder", "map", "differences", "cost curve", "decision curve"} == {panel for panel, image in app.images.items() if bytes(image.value).endswith(b" of 300")}
-    assert all(bytes(app.images[panel].value) == f"{panel} of 300".encode() for panel in shown)
-    app.more.value = True
-    assert {panel for panel, image in app.images.items() if image.layout.display != "none"} == {*app.report.panels} & {*app.images} > shown
-    app.models.value = ("model_b",)
-    assert app.images["differences"].layout.display == "none" and "differences" not in app.report.panels
+    assert app.image.layout.display is None
+    for panel in app.panel.options:
+        app.panel.value = panel
+        assert bytes(app.image.value) == f"{panel} of 300".encode()
+    app.panel.value = "differences"
+    app.choose("model_b")
+    assert app.panel.value == "ladder" and "differences" not in app.panel.options and bytes(app.image.value) == b"ladder of 300"
     app.upload.value = ()
     assert app.report.n == 300
     app.upload.value = sent("coded.csv", frame.assign(state=(frame["state"] == "ill") * 1).to_csv(index=False).encode())
-    assert app.models.options == ("model_a", "model_b", "id") and app.positive.value == 1
+    assert [box.description for box in app.models.children] == ["model_a", "model_b"] and app.positive.value == 1 and app.report.n == 300
     app.upload.value = sent("no.csv", b"a,b")
-    assert "no.csv has 0 rows" in app.says.value and not app.ladder.value and all(image.layout.display == "none" for image in app.images.values())
+    assert "no.csv has 0 rows" in app.says.value and not app.ladder.value and app.image.layout.display == app.panel.layout.display == "none"
 
 
 def test_the_link_holds_the_report(unpainted):
-    app = App(example_frame().iloc[:200])
+    app = picked(App(example_frame().iloc[:200]), "ill")
     app.prepare.click()
     found = re.search(r'download="report.html" href="data:text/html;base64,([^"]+)"', app.link.value)
     assert base64.b64decode(found[1]).decode() == app.report.to_html()
@@ -139,7 +178,7 @@ def test_the_link_holds_the_report(unpainted):
 
 
 def test_sliders_stand_where_the_numbers_are(unpainted):
-    app = App(example_frame().iloc[:200])
+    app = picked(App(example_frame().iloc[:200]), "ill")
     share = (example_frame()["label"].iloc[:200] == "ill").mean()
     assert app.drag_prevalence.value == pytest.approx(share) and app.drag_fn.value == 10
     app.fn.value, app.prevalence.value = 1e6, "0.5 %"
@@ -153,7 +192,7 @@ def test_too_many_rows_and_no_labels(unpainted, monkeypatch):
         read_upload("x.csv", b"y,m\n" + 4 * b"1,.5\n")
     assert len(read_upload("x.csv", b"y,m\n" + 3 * b"1,.5\n")) == 3
     app = App(pd.DataFrame({"label": [None] * 4, "m": [.1, .2, .3, .4]}))
-    assert app.report is None and "has 0 different values" in app.says.value
+    assert app.report is None and "4 of 4 values are missing" in app.says.value
 
 
 @contextlib.contextmanager
@@ -186,22 +225,28 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
     frame = example_frame().iloc[::2].reset_index(drop=True)
     frame.to_csv(tmp_path / "half.csv", index=False)
     frame = pd.read_csv(tmp_path / "half.csv")
+    frame.rename(columns={"label": "state"}).assign(id=range(1000), age=40)[["id", "age", "state", "model_b", "model_a"]].to_csv(tmp_path / "other.csv", index=False)
+    pd.DataFrame({"y": [0, 1] * 50, "m": np.linspace(0, 1, 100)}).to_csv(tmp_path / "few.csv", index=False)
 
     def number_of(text):
-        return float(re.search(r"is the cheapest: ([\d.e+-]+) per case", text)[1])
+        return float(re.search(r"is the cheapest of 2: ([\d.e+-]+) per case", text)[1])
 
     def expected(fn):
-        found = re.search(r"is the cheapest: ([\d.e+-]+) per case", library(frame, fn).summary())
-        return float(found[1])
+        return number_of(library(frame, fn).summary())
 
     with served(tmp_path) as url, playwright.sync_playwright() as p:
         browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(viewport={"width": 1300, "height": 1100})
+        raised = []
+        page.on("pageerror", lambda error: raised.append(str(error)))
+        page.on("console", lambda said: raised.append(said.text) if said.type == "error" and "Failed to load resource" not in said.text else None)
         page.goto(url, timeout=180_000)
         page.get_by_text("is the cheapest").first.wait_for(timeout=180_000)
         with page.expect_file_chooser() as chooser:
             page.get_by_role("button", name="CSV or parquet").click()
         chooser.value.set_files(tmp_path / "half.csv")
+        page.get_by_text("say positive=").wait_for(timeout=60_000)
+        page.get_by_label("positive is").select_option("ill")
         page.get_by_text("1000 samples").wait_for(timeout=60_000)
         assert number_of(page.inner_text("body")) == expected(10.)
         box = page.get_by_label("a miss costs")
@@ -209,5 +254,12 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
         box.press("Enter")
         page.wait_for_function("wanted => document.body.innerText.includes(wanted)", arg=f"{expected(40.):.4g} per case", timeout=60_000)
         assert number_of(page.inner_text("body")) == expected(40.)
+        for name, says in (("few", "100 samples"), ("other", "say positive="), ("few", "100 samples")):  # fewer columns, more, fewer again
+            with page.expect_file_chooser() as chooser:
+                page.get_by_role("button", name="CSV").click()
+            chooser.value.set_files(tmp_path / f"{name}.csv")
+            page.get_by_text(says).first.wait_for(timeout=60_000)
+        page.get_by_label("picture").select_option("map")
         page.screenshot(path=tmp_path / "app.png", full_page=True)
+        assert page.locator("h1").count() == 1 and not raised, raised
         browser.close()

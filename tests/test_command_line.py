@@ -1,7 +1,9 @@
 """cost-eval evaluate: the report from files, and one line for each mistake."""
+import importlib.util
 import json
 import os
 import sys
+from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +13,7 @@ import pytest
 
 from cost_eval import __main__ as command, datasets, reproduce
 from cost_eval.__main__ import main
+from cost_eval.app import App, example_frame, read_upload
 from cost_eval.costs import CostMatrix
 from cost_eval.report import evaluate
 
@@ -52,45 +55,158 @@ def test_parquet_shards_decisions_and_posteriors(scores, tmp_path, capsys):
     frame[100:].to_parquet(tmp_path / "b.parquet")
     pd.DataFrame([[0, 1], [9, 0]], ["well", "ill"], ["well", "ill"]).to_csv(tmp_path / "costs.csv")
     code, out, err = call(capsys, tmp_path / "a.parquet", tmp_path / "b.parquet", "--costs", tmp_path / "costs.csv", "--scores", "rule", "--posteriors", "p",
-                          "--priors", "ill=.2,well=.8")
+                          "--priors", "ill=.2,well=.8", "--positive", "ill")
     assert code == 0 and "300 samples" in out and "rule" in out and "p " in out, err
 
 
 def test_columns_are_guessed_and_said(scores, capsys):
     path, _ = scores
-    code, out, _ = call(capsys, path, "--fp", 1, "--fn", 2)
-    assert code == 0 and "column 'label' (guessed" in out and "'one', 'two' (guessed" in out
+    code, out, _ = call(capsys, path, "--fp", 1, "--fn", 2, "--positive", "ill")
+    assert code == 0 and "taken from the column 'label'" in out and "the columns 'one', 'two'" in out and "'id' (its name), 'site' (no numbers)" in out
 
 
-@pytest.mark.parametrize("change, arguments, says", [
-    (None, ["--fp", 1], "--fp and --fn"),
-    (None, ["--fp", 1, "--fn", 2, "--label", "lable"], "did you mean 'label'"),
-    (None, ["--fp", 1, "--fn", 2, "--scores", "tow"], "did you mean 'two'"),
-    (None, ["--fp", 1, "--fn", 2, "--prevalence", 5], "--prevalence: must lie in (0, 1)"),
-    (None, ["--fp", 1, "--fn", 2, "--positive", "sick"], "--positive"),
-    (None, ["--fp", 1, "--fn", 2, "--html", "/nowhere/r.html"], "cannot be written"),
-    (None, ["--fp", 1, "--fn", 2, "--scores", "site"], "holds text"),
-    (None, ["--fp", 1, "--fn", 2, "--priors", "ill"], "--priors"),
-    (lambda f: f.assign(one=f["one"].where(f["id"] > 3)), ["--fp", 1, "--fn", 2], "missing values, the first in row 1"),
-    (lambda f: f.drop(columns="label").assign(site="a"), ["--fp", 1, "--fn", 2], "--label: none of the columns"),
-    (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ["--fp", 1, "--fn", 2], "several have two values"),
-    (lambda f: f.assign(one=f["one"].astype(object).where(f["id"] != 4, "n/k")), ["--fp", 1, "--fn", 2, "--scores", "one"], "holds text, 'n/k' in row 5"),
-    (lambda f: f.assign(one=np.inf), ["--fp", 1, "--fn", 2, "--scores", "one"], "models['one']: inf at position 0"),
-    (lambda f: f.assign(label="ill"), ["--fp", 1, "--fn", 2], "two classes are needed"),
-    (None, ["--fp", -1, "--fn", 2], "--fp: -1 is no more than the right decision costs"),
-    (None, ["--fp", 1, "--fn", 2, "--tp", 3], "--fn: 2 is no more than the right decision costs (--tp: 3)"),
-    (None, ["--costs", "none.csv"], "--costs: none.csv: no such file"),
-    (None, ["--fp", 1, "--fn", 2, "--label", "label", "--scores", "tow"], "did you mean 'two'"),
-    (None, ["--fp", 1, "--fn", 2, "--confidence", 95], "95 % is .95"),
-    (lambda f: f[:0], ["--fp", 1, "--fn", 2], "no rows"),
-    (lambda f: f[["label"]], ["--fp", 1, "--fn", 2], "--scores: no column of numbers"),
-    (lambda f: f.rename(columns={"two": "one"}), ["--fp", 1, "--fn", 2], "stands twice")])
+FP, ILL = ("--fp", 1, "--fn", 2), ("--fp", 1, "--fn", 2, "--positive", "ill")
+BAD = {
+    "no costs": (None, ["--fp", 1], "--fp and --fn"),
+    "both costs": (None, ["--fp", 1, "--costs", "c.csv"], "--costs: c.csv and --fp both say"),
+    "no positive": (None, FP, "say positive='well' or positive='ill', or name the classes of the costs, negative first"),
+    "no positive: the option": (None, FP, "(here: --positive LABEL)"),
+    "unknown positive": (None, [*FP, "--positive", "sick"], "positive: 'sick' is unknown; there are ill, well (the labels of y_true) (here: --positive"),
+    "unknown label": (None, [*ILL, "--label", "lable"], "did you mean 'label'? (here: --label"),
+    "unknown model": (None, [*ILL, "--scores", "tow"], "models['tow']: 'tow' is unknown; did you mean 'two'?"),
+    "unknown model, columns named": (None, [*ILL, "--label", "label", "--scores", "tow"], "did you mean 'two'?"),
+    "unknown ranks": (None, [*ILL, "--ranks", "tow"], "did you mean 'two'?"),
+    "unknown posteriors": (None, [*ILL, "--posteriors", "q"], "no column begins with 'q_'; there are ['id'"),
+    "unknown class of a column": (None, [*ILL, "--posteriors", "one=sick"], "classes=['sick'] must name the one class"),
+    "unknown group": (None, [*ILL, "--group", "sight"], "--group: 'sight' is unknown; did you mean 'site'?"),
+    "unknown cluster": (None, [*ILL, "--cluster", "pat"], "--cluster: 'pat' is unknown"),
+    "unknown rule": (None, [*ILL, "--rule", "bays"], "rule: 'bays' is unknown; did you mean 'bayes'? (here: --rule"),
+    "a rule of an unknown model": (None, [*ILL, "--rule", "tow=bayes"], "rule: of 'tow', but the models are ['one', 'two']"),
+    "half a rule": (None, [*ILL, "--rule", "one="], "--rule: want MODEL=RULE,..., got 'one='"),
+    "half a call": (None, [*ILL, "--capacity", "2.5"], "capacity: must be a whole number, got 2.5; a count, or a share below 1 (here: --capacity"),
+    "no prevalence": (None, [*ILL, "--prevalence", 5], "priors: must lie in [0, 1], got 5; 5 % is .05 (here: --prevalence"),
+    "half priors": (None, [*ILL, "--priors", "ill"], "--priors: want CLASS=P,CLASS=P,..., got 'ill'"),
+    "priors of others": (None, [*ILL, "--priors", "sick=.1,well=.9"], "priors: classes ['sick', 'well']"),
+    "priors in words": (None, [*ILL, "--priors", "ill=few,well=.9"], "--priors: 'few' is no number"),
+    "both priors": (None, [*ILL, "--priors", "ill=.1,well=.9", "--prevalence", ".1"], "--prevalence says the same"),
+    "percent of confidence": (None, [*ILL, "--confidence", 95], "95 % is .95 (here: --confidence"),
+    "a page nowhere": (None, [*ILL, "--html", "/nowhere/r.html"], "cannot be written"),
+    "Markdown nowhere": (None, [*ILL, "--markdown", "/nowhere/r.md"], "cannot be written"),
+    "about nothing": (None, [*ILL, "--about", "population"], "--about: want ITEM=TEXT, got 'population'"),
+    "text as a model": (None, [*ILL, "--scores", "site"], "models['site']: 'a' is not in the costs' decisions"),
+    "weights that are text": (None, [*ILL, "--weight", "site"], "is no number; give each sample a weight, 1 for a plain one (here: --weight COL)"),
+    "negative cost": (None, ["--fp", -1, "--fn", 2, "--positive", "ill"], "costs: a false positive (fp) costs -1"),
+    "paid miss": (None, ["--fp", 1, "--fn", -10, "--positive", "ill"], "give what errors cost as positive numbers"),
+    "nothing costs": (None, ["--fp", 0, "--fn", 0, "--positive", "ill"], "costs: every decision costs the same"),
+    "no number": (None, ["--fp", "nan", "--fn", 1, "--positive", "ill"], "costs: NaN or infinite entries"),
+    "no cost file": (None, ["--costs", "none.csv"], "none.csv: no such file"),
+    "a gap in a model": (lambda f: f.assign(one=f["one"].where(f["id"] > 3)), ILL, "models['one']: 4 of 300 values are missing, the first at position 0"),
+    "a gap in the labels": (lambda f: f.assign(label=f["label"].where(f["id"] != 7)), ILL, "y_true: 1 of 300 values are missing, the first at position 7; dropping them is verification bias"),
+    "no label": (lambda f: f.drop(columns="label").assign(site="a"), ILL, "label: none of the columns"),
+    "two labels": (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ILL, "several have two values; name it (here: --label"),
+    "no number in row 5": (lambda f: f.assign(one=f["one"].astype(object).where(f["id"] != 4, "n/k")), [*ILL, "--scores", "one"], "models['one']: 'n/k' is not in the costs' decisions = ['well', 'ill'] (position 4)"),
+    "three classes": (lambda f: f.assign(label=np.resize(["a", "b", "c"], 300)), [*FP, "--positive", "a"], "y_true: 3 labels, ['a', 'b', 'c'], but the costs are those of two classes"),
+    "percentages": (lambda f: f.assign(one=100 * f["label"].eq("ill") * f["one"]), [*ILL, "--scores", "one"], "give values / 100 if they are percentages, Scores(values) if only their order counts (here: --ranks COL)"),
+    "models and labels exchanged": (None, [*ILL, "--label", "one"], "were y_true and a model exchanged?"),
+    "negative weights": (lambda f: f.assign(w=-1.), [*ILL, "--weight", "w"], "sample_weight: -1"),
+    "no rows": (lambda f: f[:0], ILL, "no rows"),
+    "no model": (lambda f: f[["label", "id"]].assign(age=40), ILL, "models: no column beside 'label' looks like one; left out: 'id' (its name), 'age' (its name)"),
+    "a column twice": (lambda f: f.rename(columns={"two": "one"}), ILL, "stands twice"),
+}
+
+
+@pytest.mark.parametrize("option, given, says", [("--fp", "1,5", "'1,5' is no number; write it as"), ("--prevalence", "some", "'some' is no number"), ("--seed", "-1", "'-1' is no whole number"), ("--colour", "red", "unrecognized arguments")])
+def test_options_that_are_none(scores, capsys, option, given, says):
+    with pytest.raises(SystemExit) as stop:
+        call(capsys, scores[0], *ILL, f"{option}={given}" if option == "--seed" else option, *([] if option == "--seed" else [given]))
+    err = capsys.readouterr().err
+    assert stop.value.code == 2 and says in err and len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("change, arguments, says", BAD.values(), ids=BAD)
 def test_mistakes(scores, tmp_path, capsys, change, arguments, says):
     path, frame = scores
     if change:
         change(frame).to_csv(path, index=False)
     code, _, err = call(capsys, path, *arguments)
     assert code == 2 and says in err and "Traceback" not in err and len(err.strip().splitlines()) == 1
+
+
+def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
+    "Python, the command, the app: the same question, the same verdict, word for word."
+    monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
+    example_frame().to_csv(tmp_path / "scores.csv")
+    frame, options = pd.read_csv(tmp_path / "scores.csv"), ("--fp", 1, "--fn", 20, "--prevalence", ".05")
+    models = {name: frame[name] for name in ("model_a", "model_b")}
+    with pytest.raises(ValueError) as asked:
+        evaluate(frame["label"], models, dict(fp=1, fn=20), priors=.05, rng=0)
+    app = App(read_upload("scores.csv", (tmp_path / "scores.csv").read_bytes()))
+    assert app.report is None and str(asked.value) in app.says.value and f"cost-eval: {asked.value} (here: --positive" in call(capsys, tmp_path / "scores.csv", *options)[2]
+    app.positive.value, app.fn.value, app.prevalence.value = "ill", 20., ".05"
+    for rule, capacity in (("calibrated", None), ("tuned", None), ("bayes", 150), ("as given", .1)):
+        here = evaluate(frame["label"], models, dict(fp=1, fn=20), positive="ill", priors=.05, rule=rule, capacity=capacity, rng=0)
+        app.rule.value, app.capacity.value = rule, "" if capacity is None else str(capacity)
+        limit = [] if capacity is None else ["--capacity", capacity]
+        out = call(capsys, tmp_path / "scores.csv", *options, "--positive", "ill", "--rule", rule, *limit)[1]
+        assert here.summary() in out and app.report.summary() == here.summary() and "is the cheapest of 2" in out
+        assert all(escape(line, quote=False) in app.says.value for line in here.summary().splitlines())
+
+
+def test_pages_and_numbers_are_written(scores, tmp_path, capsys):
+    out = {name: tmp_path / f"r.{name}" for name in ("html", "markdown", "latex", "json", "metrics")}
+    given = [part for name, path in out.items() for part in (f"--{name}", path)]
+    code, said, _ = call(capsys, scores[0], *ILL, "--group", "site", "--about", "population=two wards", *given)
+    assert code == 0 and all(f"written: {path}" in said for path in out.values()) and "By group, 95 % intervals:" in said and "Between groups" in said
+    assert all("two wards" in out[name].read_text() for name in ("html", "markdown", "latex"))
+    assert json.loads(out["metrics"].read_text())["one/calibrated/cost"] > 0
+
+
+def test_whose_probability_and_only_the_order(scores, tmp_path, capsys):
+    path, frame = scores
+    plain = call(capsys, path, *ILL, "--scores", "two")[1]
+    frame.assign(two=1 - frame["two"]).to_csv(tmp_path / "t.csv", index=False)
+    noted = call(capsys, tmp_path / "t.csv", *ILL, "--scores", "two")[1]
+    assert "higher values go with 'well'" in noted and "--posteriors COLUMN=CLASS" in noted
+    assert plain.splitlines()[-4:] == call(capsys, tmp_path / "t.csv", *ILL, "--posteriors", "two=well", "--label", "label")[1].splitlines()[-4:]
+    ranks = call(capsys, path, *ILL, "--ranks", "two")[1]
+    assert "bayes" not in ranks.split("samples")[0] and "two costs" in ranks
+
+
+def test_one_class_is_told(scores, tmp_path, capsys):
+    path, frame = scores
+    frame.assign(label="ill").to_csv(tmp_path / "t.csv", index=False)
+    code, out, _ = call(capsys, tmp_path / "t.csv", *ILL)
+    assert code == 0 and "Every label is 'ill': nothing can be said about errors on other classes." in out
+
+
+def test_decisions_folds_clusters_and_percent(scores, tmp_path, capsys):
+    path, frame = scores
+    frame = frame.assign(verdict=np.where(frame["one"] > .4, "ill", "well"), part=frame["id"] % 5, ward=frame["id"] // 3, w=frame["id"] % 3 + 1.)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    out = call(capsys, tmp_path / "t.csv", *ILL, "--fold", "part", "--cluster", "ward", "--weight", "w", "--prevalence", "10%", "--rule", "one=bayes,two=tuned")[1]
+    models = {name: frame[name] for name in ("one", "two", "verdict")}
+    rows = {"folds": frame["part"], "clusters": frame["ward"], "sample_weight": frame["w"]}
+    here = evaluate(frame["label"], models, dict(fp=1, fn=2), positive="ill", priors=.1, rule={"one": "bayes", "two": "tuned"}, rng=0, **rows)
+    assert here.summary() in out and "pooled from cross-validation" in out
+
+
+def test_spreadsheets(scores, tmp_path, capsys, monkeypatch):
+    path, frame = scores
+    (tmp_path / "c.xlsx").write_bytes(b"PK no sheet")
+    there = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "openpyxl" else there(name))
+    for given in ((tmp_path / "c.xlsx", *ILL), (path, "--costs", tmp_path / "c.xlsx", "--positive", "ill")):
+        code, _, err = call(capsys, *given)
+        assert code == 2 and "c.xlsx: an Excel file is read with openpyxl, which is not installed; save the sheet as CSV" in err and len(err.splitlines()) == 1
+    with pytest.raises(ValueError, match="c.xlsx: an Excel file"):
+        read_upload("c.xlsx", b"PK no sheet")
+    table = pd.DataFrame([[0, 1], [9, 0]], ["well", "ill"], ["well", "ill"])
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: there("json") if name == "openpyxl" else there(name))
+    monkeypatch.setattr(pd, "read_excel", lambda source, engine, **options: table if options else frame)
+    code, out, _ = call(capsys, tmp_path / "c.xlsx", "--costs", tmp_path / "c.xlsx", "--positive", "ill")
+    assert code == 0 and evaluate(frame["label"], frame[["one", "two"]], table, positive="ill", rng=0).summary() in out
+    monkeypatch.setattr(pd, "read_excel", lambda *_, **__: 1 / 0)
+    assert "--costs: " in call(capsys, path, "--costs", tmp_path / "c.xlsx")[2]
 
 
 def test_other_files(tmp_path, capsys, scores):
@@ -102,11 +218,11 @@ def test_other_files(tmp_path, capsys, scores):
     assert "but" in call(capsys, path, tmp_path / "t.csv", "--fp", 1, "--fn", 2)[2]
     table = pd.DataFrame([[0, 1, .2], [9, 0, .2]], ["well", "ill"], ["well", "ill", "ask"])
     table.T.to_csv(tmp_path / "turned.csv")
-    assert "rows must be" in call(capsys, path, "--costs", tmp_path / "turned.csv")[2]
+    assert "rows must be" in call(capsys, path, "--costs", tmp_path / "turned.csv", "--positive", "ill")[2]
 
 
-@pytest.mark.parametrize("text, says", [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"), (",well,ill\nwell,0,\nill,9,0\n", "want a number"),
-                                        (",well,well\nwell,0,1\nill,9,0\n", "stands twice"), (",no,yes\nno,0,1\nyes,9,0\n", "rows must be the classes"), ("", "cannot be read")])
+@pytest.mark.parametrize("text, says", [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"), (",well,ill\nwell,0,\nill,9,0\n", "want a number"), (",well,ill\nwell,0,1\nill,9,0\n", "say positive='well' or positive='ill'"),
+                                        (",well,well\nwell,0,1\nill,9,0\n", "stands twice"), (",no,yes\nno,0,1\nyes,9,0\n", "say positive='yes' or positive='no'"), ("", "cannot be read")])
 def test_cost_files(tmp_path, capsys, scores, text, says):
     (tmp_path / "costs.csv").write_text(text)
     code, _, err = call(capsys, scores[0], "--costs", tmp_path / "costs.csv")
@@ -121,27 +237,29 @@ def test_other_separators_counters_and_large_files(tmp_path, capsys, scores, mon
         code, out, _ = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two")
         assert code == 0 and plain in out and f"separated by {mark!r}, decimal mark {decimal!r}" in out
     frame.rename(columns={"id": "txn", "label": "state"}).drop(columns="site").to_csv(tmp_path / "t.csv", index=False)
-    out = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9)[1]
-    assert "true labels: column 'state'" in out and "left out: column 'txn'" in out and "models: columns 'one', 'two'" in out
+    out = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9, "--positive", "ill")[1]
+    assert "the column 'state'" in out and "Left out: 'txn' (a different whole number in each row)" in out and "the columns 'one', 'two'" in out
     monkeypatch.setattr("cost_eval.__main__._LARGE", 10)
     code, out, err = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two", "--label", "label")
-    assert code == 0 and "300 rows" in err and plain.split("positive class", 1)[1] in out
+    assert code == 0 and "300 rows" in err and plain.partition("label'.\n")[2] == out
 
 
 def test_nothing_half_written(tmp_path, capsys, scores, monkeypatch):
-    monkeypatch.setattr("cost_eval.report.Report.to_html", lambda self: 1 / 0)
+    monkeypatch.setattr("cost_eval.report.Report.to_html", lambda self, about: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        call(capsys, scores[0], "--fp", 1, "--fn", 9, "--html", tmp_path / "r.html")
+        call(capsys, scores[0], *ILL, "--html", tmp_path / "r.html")
     assert [p.name for p in tmp_path.iterdir()] == ["s.csv"]
 
 
 def test_priors_need_their_classes(scores, tmp_path, capsys):
     path, frame = scores
-    frame.assign(label=np.resize(["a", "b", "c"], 300)).to_csv(tmp_path / "three.csv", index=False)
+    frame.assign(label=np.resize(["a", "b", "c"], 300), q_a=.2, q_b=.3, q_c=.5).to_csv(tmp_path / "three.csv", index=False)
     pd.DataFrame(1 - np.eye(3), [*"abc"], [*"abc"]).to_csv(tmp_path / "costs.csv")
     three = tmp_path / "three.csv", "--costs", tmp_path / "costs.csv"
-    assert "--prevalence: for two classes; give --priors" in call(capsys, *three, "--prevalence", .1)[2]
-    assert "no column begins with 'q_'; there are ['id'" in call(capsys, *three, "--posteriors", "q")[2]
+    said = call(capsys, *three, "--posteriors", "q", "--prevalence", .1)[2]
+    assert "priors: one number is for two classes, there are 3; give one each (here: --prevalence P, or --priors CLASS=P,...)" in said
+    assert "models['one']: one number a sample tells two classes apart" in call(capsys, *three)[2]
+    assert "positive: 'a' is for two classes; the costs have 3, leave it out (here: --positive" in call(capsys, *three, "--positive", "a")[2]
 
 
 def test_missing_libraries_are_named_at_once(monkeypatch, capsys):
@@ -159,7 +277,7 @@ def test_a_table_needs_no_plots(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None if name == "matplotlib" else there(name))
     (tmp_path / "s.csv").write_text("label,a,b\n" + "0,.1,.1\n1,.8,.7\n" * 8)
     assert main(["evaluate", str(tmp_path / "s.csv"), "--fp", "1", "--fn", "5"]) == 0
-    assert "It saves 0 per case" in capsys.readouterr().out  # both models cost the same; not -0
+    assert "it saves 0 per case" in capsys.readouterr().out  # both models cost the same; not -0
 
 
 def test_reproduce_hands_over_and_says_what_failed(monkeypatch, capsys):
@@ -207,7 +325,11 @@ def test_app_serves_a_notebook_of_one_cell(monkeypatch, scores, with_file, capsy
     assert program == [sys.executable, "-m", "voila"] and options == ["--port=99", "--Voila.ip=127.0.0.1", *["--no-browser"] * with_file]
     names = {}
     exec(source, names)
-    assert names["app"].report.n == (300 if with_file else 2000) and source.endswith("app.box")
+    app = names["app"]
+    if with_file:  # which asks for the positive class
+        assert app.report is None and "say positive=" in app.says.value
+        app.positive.value = "ill"
+    assert app.report.n == (300 if with_file else 2000) and source.endswith("app.box")
     assert main(["app", str(path) + "x"]) == 2 and "s.csvx: no such file" in capsys.readouterr().err
 
 
@@ -254,7 +376,8 @@ def test_posteriors_are_guessed_and_a_prefix_may_end_as_the_columns_do(mail, cap
     assert [code for code, *_ in said] == [0, 0, 0], said
     ladder = said[0][1].split("model ", 1)[1]
     assert all(out.split("model ", 1)[1] == ladder for _, out, _ in said)
-    assert "models: posteriors 'net', 'tree' (guessed; --posteriors and --scores name others)" in said[2][1]
+    assert "The models were taken from the columns 'net', 'tree'." in said[2][1]
+    assert "the columns 'net', 'tree'" in call(capsys, folder / "clean.csv", *given[1:])[1]  # of a class without samples, too
 
 
 def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):

@@ -57,7 +57,7 @@ CONTRACT = {
         read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None) -> Samples
         Samples | y models costs own sample_weight clusters groups taken notes shares target_priors take
         look_at(values, costs) -> Look
-        guess_columns(frame, *, label=None, taken=()) -> Columns
+        guess_columns(frame, *, label=None, models=None, taken=()) -> Columns
     """,
     "policies": """
         RULES

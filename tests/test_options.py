@@ -246,7 +246,7 @@ CASES = {
                              clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes")),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
         "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said, argument="models['a']"),
-        "guess_columns": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES}), label="b", taken=("a",)),
+        "guess_columns": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES}), label="b", models={"m": "a"}, taken=("a",)),
     },
     "policies": {
         "decide": Case(P2[:, 1], Y, COSTS, rule=given("tuned", rng=0), priors=given(PRIORS, rng=0), positive=refused(0, rng=0),

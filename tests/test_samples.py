@@ -284,6 +284,40 @@ def test_columns_of_a_table():
             call()
 
 
+def test_columns_of_models_that_are_named_or_look_otherwise():
+    words = np.where(P > .5, "ill", "well")
+    frame = pd.DataFrame({"label": WORDS, "patientID": np.arange(N) % 9, "Age (years)": 1., "said": words, "p": P, "q_well": 1 - P, "city": np.where(P > .5, "x", "y")})
+    found = guess_columns(frame)
+    assert set(found.models) == {"said", "p", "q_well"} and set(found.left_out) == {"patientID", "Age (years)", "city"}
+    assert read_samples(frame["label"], found.values(frame), NAMED).models["said"].kind == "decisions"
+    named = guess_columns(frame, models={"one": "patientID", "two": {"well": "q_well"}})
+    assert named.label == "label" and named.left_out == {} and len(named.notes) == 1
+    np.testing.assert_allclose(read_samples(WORDS, named.values(frame), NAMED).models["two"].values[:, 1], P)
+    for models, says in (({"one": "pp"}, r"models\['one'\]: 'pp' is unknown; did you mean 'p'"), ({}, "a mapping from names to columns"), ("p", "a mapping from names to columns")):
+        with pytest.raises(ValueError, match=says):
+            guess_columns(frame, models=models)
+    three = pd.DataFrame({"label": ["a", "b"] * 6, "m_a": .5, "m_b": .3, "m_c": .2})  # of class c there is no sample
+    assert guess_columns(three).models == {"m": {"a": "m_a", "b": "m_b", "c": "m_c"}}
+
+
+def test_costs_of_a_frame_as_files_hold_them():
+    absent = pd.DataFrame([[0, 3, 1], [2, 0, 1], [90, 9, 1]], ["ham", "spam", "virus"], ["deliver", "delete", "ask"])
+    assert read_samples(["ham", "spam"], {"m": Decisions(["ask", "delete"])}, absent).costs.classes == ("ham", "spam", "virus")
+    text = pd.DataFrame([[0, 1], [9, 0]], [0, 1], ["0", "1"])  # a header is text, an index of numbers is not
+    read = read_samples([0, 1], [.1, .9], text, positive=0)
+    assert read.costs.classes == read.costs.decisions == (1, 0) and read.costs.array.tolist() == [[0, 9], [1, 0]]
+    with pytest.raises(ValueError, match="pass frame.T"):
+        read_samples(["ham", "spam"], [.1, .9], pd.DataFrame([[0, 2], [3, 0], [1, 1]], ["ham", "spam", "ask"], ["ham", "spam"]), positive="spam")
+
+
+def test_priors_by_what_is_written():
+    read = read_samples([0, 1], [.1, .9], PLAIN)
+    np.testing.assert_allclose(read.target_priors({"1": .1, "0": .9}), [.9, .1])
+    for priors, says in ((5, r"priors: must lie in \[0, 1\], got 5; 5 % is .05"), ("x", "priors: expected numbers")):
+        with pytest.raises(ValueError, match=says):
+            read.target_priors(priors)
+
+
 def test_the_order_of_columns_and_models_changes_nothing_but_the_order():
     for order in itertools.permutations(["a", "b", "c"]):
         values = {"a": P, "b": S, "c": Y}
