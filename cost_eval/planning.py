@@ -1001,8 +1001,9 @@ class CostChange(Result):
             up, down = up + np.maximum(part, 0), down + np.minimum(part, 0)
         ax.plot(at, np.ravel(self.total), "D", color="black", ms=4, label="total")
         ax.axhline(0, color="0.4", lw=1)
+        ax.margins(y=0.08)
         ax.set(xticks=at, xticklabels=at + 1, ylabel="change of cost per example")
-        ax.legend(ncols=4)
+        ax.legend(ncols=2, loc="upper right")
         return ax
 
 # %% ../nbs/22_how_many.ipynb #9f401272
