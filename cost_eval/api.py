@@ -160,7 +160,15 @@ from cost_eval.outperformance import (
     outperformance_of_cost,
     outperformance_value,
 )
-from .planning import paired_power, required_pairs, required_sample_size
+from cost_eval.planning import (
+    confidence_sequence,
+    cost_alarm,
+    cost_change,
+    difference_sequence,
+    paired_power,
+    required_pairs,
+    required_sample_size,
+)
 from cost_eval.curves import (
     curve_auc,
     normalized_auc,

@@ -91,6 +91,13 @@ CONTRACT = {
     "planning": """
         required_sample_size paired_power
         required_pairs(joint, costs, *, saving, power=0.8, confidence=0.95, method='auto', ...) -> int
+        confidence_sequence(losses, *, bounds=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
+        difference_sequence(losses_a, losses_b, *, bounds=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
+        ConfidenceSequence | low high mean confidence quantity notes first_outside to_frame plot
+        cost_change(reference, now, costs, *, now_costs=None) -> CostChange
+        CostChange | total prevalence rates amounts reference now cells to_frame plot
+        cost_alarm(losses, *, bounds=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
+        CostAlarm | capital limit bar false_alarms notes at to_frame plot
     """,
     "expected_cost": """
         expected_cost(counts, costs, *, priors=None)
@@ -228,7 +235,8 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
-MODULE_ONLY = {"Samples", "look_at", "guess_columns", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf"}
+MODULE_ONLY = {"Samples", "look_at", "guess_columns", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
+               "ConfidenceSequence", "CostChange", "CostAlarm"}
 
 
 @pytest.mark.parametrize("module", sorted(CONTRACT.keys() - {"scale", "__main__"}))

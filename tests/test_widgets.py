@@ -96,6 +96,21 @@ def planning(ratio):
     return [f"power {paired_power(joint, [[0, 1], [ratio, 0]], 1000):.3f}"]
 
 
+def stopping(saving):
+    from scipy.optimize import brentq
+    from scipy.special import softmax
+
+    from cost_eval.planning import difference_sequence
+
+    values, p = np.array([-20, -1, 0, 1, 20]), np.array([.002, .05, .896, .05, .002])
+    tilt = brentq(lambda t: softmax(np.log(p) + t * values) @ values - saving / 1000, -1, 1)
+    below = np.cumsum(softmax(np.log(p) + tilt * values))[:-1].astype(np.float32)
+    worth = values[np.searchsorted(below, np.random.default_rng(3).random(10_000, dtype=float).astype(np.float32))]
+    found, looks = difference_sequence(worth, 0 * worth, bounds=(-20, 20)), np.arange(100, 10_001, 100)
+    stops = looks[((found.low > 0) | (found.high < 0))[looks - 1]]
+    return [f"stream 1 {f'stops after {stops[0]:,}' if len(stops) else 'does not stop'}"]
+
+
 def cost_score(ratio):
     t = np.linspace(-6, 8, 100_001)
     lowest = (9 * norm.sf(t) + ratio * norm.cdf(t - 2)).min()
@@ -139,7 +154,7 @@ class Widget(NamedTuple):
     tolerance: float = 0  # of numbers, where the readout is rounded
 
 
-WIDGETS = {
+WIDGETS = {  # by notebook; a second widget of one has a word after it
     "01_confusion": Widget("threshold", confusion),
     "02_costs": Widget("price of a review, euro", costs),
     "03_metrics": Widget("share of frauds"),
@@ -149,6 +164,7 @@ WIDGETS = {
     "20_bootstrap": Widget("costly errors in 10,000", bootstrap, 0, "from cost_eval.bootstrap import explore_interval as explore"),
     "21_comparisons": Widget("models tried", comparisons, 0, "from cost_eval.comparisons import explore_luck as explore"),
     "22_how_many": Widget("cost ratio", planning, 0, "from cost_eval.planning import explore_power as explore", .01),
+    "22_how_many stopping": Widget("true saving", stopping, 1, "from cost_eval.planning import explore_stopping as explore"),
     "30_cost_score": Widget("cost ratio", cost_score, 0, "from cost_eval.cost_score import explore_isocost as explore", .01),
     "40_weighted_accuracy": Widget("prevalence", weighted_accuracy, 1, "from cost_eval.weighted_accuracy import explore_ranking as explore"),
     "41_metric_study": Widget("weight", None, 0, "from cost_eval.metric_study import explore_metric_study as explore"),
@@ -173,7 +189,7 @@ def check_words(widget, readout, words):
 
 def test_every_notebook_with_a_widget_is_looked_at():
     there = {p.stem for p in (ROOT / "nbs").glob("*.ipynb") if 'class=\\"ce-widget\\"' in p.read_text(encoding="utf-8")}
-    assert there - set(WIDGETS) == {"62_app"}, "the app has no slider that moves on the page"
+    assert there - {name.split()[0] for name in WIDGETS} == {"62_app"}, "the app has no slider that moves on the page"
 
 
 def state(widget):
@@ -186,7 +202,7 @@ def state(widget):
 @pytest.mark.parametrize("stem", WIDGETS)
 def test_a_slider_moves_the_page(browser, site, stem):  # noqa: F811
     "By mouse and by keyboard; readout, picture and words follow; all other controls are disabled under a badge."
-    with opened(browser, f"{site}/{re.sub(r'^[0-9]+_', '', stem)}.html") as page:
+    with opened(browser, f"{site}/{re.sub(r'^[0-9]+_', '', stem.split()[0])}.html") as page:
         widgets = page.locator(".ce-widget")
         for k in range(widgets.count()):
             widget, slider = widgets.nth(k), widgets.nth(k).locator("> label input")
@@ -333,7 +349,7 @@ def anew(tree, exported):
             stored(node) if not exported and not isinstance(node, ast.FunctionDef) else set())}
 
 
-@pytest.mark.parametrize("stem", WIDGETS)
+@pytest.mark.parametrize("stem", dict.fromkeys(name.split()[0] for name in WIDGETS))
 def test_a_widget_still_moves_when_all_cells_have_run(stem):
     "What its functions lean on is not defined anew by a cell below it: not even a class by the cell that exports it."
     cells = [cell for cell in json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]

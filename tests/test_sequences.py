@@ -1,0 +1,397 @@
+"Looking again and watching: against other ways to compute the same, listing of every path, and simulation at thousands of looks."
+import json
+import time
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from cost_eval import core
+from cost_eval import planning as pl
+from cost_eval.bootstrap import loss_interval
+from cost_eval.confusion import ConfusionCounts
+from cost_eval.costs import CostMatrix
+from conftest import ROOT
+
+STAKES, SHARES = pl._STAKES, pl._SHARES / pl._SHARES.sum()
+
+
+def stream(n=400, seed=0):
+    return np.random.default_rng(seed).choice([0, 1, 20.], n, p=[.9, .07, .03])
+
+
+# the ends, computed otherwise
+
+def capital(y, b, v):
+    "Gamblers' capital against a mean of v, bet by bet."
+    each = np.ones(len(STAKES))
+    for one, weight in zip(y, b):
+        each = each * ((1 + STAKES * one) / (1 + STAKES * v))**weight
+    return SHARES @ each
+
+
+def least(y, b, tail):
+    if capital(y, b, 0) < 1 / tail:
+        return 0
+    return brentq(lambda v: np.log(capital(y, b, v) * tail), 0, 1, xtol=1e-14)
+
+
+@pytest.mark.parametrize("confidence", [.95, .5, .999])
+@pytest.mark.parametrize("low, high", [(0, 20), (-5, 40)])
+def test_the_ends_are_where_the_capital_reaches_the_bar(low, high, confidence):
+    x, tail = stream(60), (1 - confidence) / 2
+    found = pl.confidence_sequence(x, bounds=(low, high), confidence=confidence)
+    y = (x - low) / (high - low)
+    for n in (1, 2, 17, 60):
+        ends = least(y[:n], np.ones(n), tail), least(1 - y[:n], np.ones(n), tail)
+        assert found.low[n - 1] == pytest.approx(low + (high - low) * ends[0], abs=1e-9)
+        assert found.high[n - 1] == pytest.approx(high - (high - low) * ends[1], abs=1e-9)
+    assert found.mean == pytest.approx(np.cumsum(x) / np.arange(1, 61))
+
+
+def test_newton_stays_on_the_safe_side():
+    "However few its steps, an end never passes the root."
+    y = stream(300) / 20
+    exact = pl._least_mean(y, np.ones(300), .025)
+    wealth, n = pl._LOG_SHARES + np.log(.025) + np.cumsum(np.log1p(STAKES * y[:, None]), 0), np.arange(1., 301)
+    start = np.maximum(np.expm1(wealth / n[:, None]) / STAKES, 0).max(1)
+    before = start
+    for steps in (1, 2, 3):
+        ends = pl._root(wealth, n, start, lambda v: (np.log1p(STAKES * v), STAKES / (1 + STAKES * v)), most=steps)
+        assert (ends <= exact + 1e-14).all() and (ends >= before).all()
+        before = ends
+
+
+def test_own_bounds_are_where_their_capital_reaches_the_bar():
+    rng = np.random.default_rng(0)
+    high = rng.choice([.5, 1, 3, 100], 80)
+    low = -rng.choice([0, .2], 80)
+    x = low + (high - low) * rng.choice([0, .3, 1], 80, p=[.8, .1, .1])
+    found = pl.confidence_sequence(x, bounds=(low, high))
+
+    def logs(x, low, high, m):
+        stakes, place, logs = STAKES / (high - low)[0], .5, np.log(SHARES)
+        for i, (one, a, c) in enumerate(zip(x, low, high - low)):
+            guess, t = (.5 + sum((x[:i] - low[:i]) / (high - low)[:i])) / (i + 1), stakes * c
+            z = (one - a) / c - guess
+            bernstein = np.array([-np.log(1 - s) - s if s < .5 else np.nan for s in t]) * z**2
+            logs = logs + stakes * (one - m) - np.where(t < .5, bernstein, t**2 / 8)
+        return np.log(np.exp(logs - logs.max()).sum()) + logs.max()
+
+    for n in (1, 5, 80):
+        for end, sign in ((found.low[n - 1], 1), (found.high[n - 1], -1)):
+            a, b = (low, high) if sign == 1 else (-high, -low)
+            if abs(end - (low if sign == 1 else high)[:n].mean()) > 1e-9:
+                assert logs(sign * x[:n], a[:n], b[:n], sign * end) == pytest.approx(np.log(40), abs=1e-7)
+    assert (found.low <= found.high).all() and (found.low >= np.cumsum(low) / np.arange(1, 81) - 1e-12).all()
+
+
+def test_clusters_move_it_when_they_are_complete():
+    x = stream(200)
+    alone = pl.confidence_sequence(x, bounds=(0, 20))
+    ones = pl.confidence_sequence(x, bounds=(0, 20), clusters=np.arange(200), largest_cluster=1)
+    assert np.array_equal(alone.low, ones.low) and np.array_equal(alone.high, ones.high)
+    label, rng = np.repeat(list("abcdefghij"), [1, 5, 2, 3, 1, 8, 2, 2, 1, 5]), np.random.default_rng(1)
+    y = rng.choice([0, 1.], len(label), p=[.4, .6])
+    found = pl.confidence_sequence(y, bounds=(0, 1), clusters=label, largest_cluster=8, confidence=.5)
+    ends = np.flatnonzero(np.append(label[1:] != label[:-1], True))
+    share, size = [np.array([f(y[label == k]) for k in "abcdefghij"]) for f in (np.mean, len)]
+    for k, end in enumerate(ends):
+        assert found.low[end] == pytest.approx(least(share[:k + 1], size[:k + 1] / 8, .25), abs=1e-9)
+    inside = np.setdiff1d(np.arange(1, len(y)), ends)
+    assert np.array_equal(found.low[inside], found.low[inside - 1]) and found.low[0] >= 0
+    wider = pl.confidence_sequence(y, bounds=(0, 1), clusters=label, largest_cluster=20, confidence=.5)
+    assert wider.high[-1] - wider.low[-1] > found.high[-1] - found.low[-1]
+
+
+# the promise
+
+@pytest.mark.parametrize("p", [.02, .1, .3, .5, .8])
+@pytest.mark.parametrize("confidence", [.3, .6, .8])
+def test_every_path_listed(p, confidence):
+    "The probability to leave out the mean at some of 12 looks, summed over all 4,096 paths."
+    n = 12
+    paths = np.array(list(product([0, 1], repeat=n)))
+    chance = np.prod(np.where(paths, p, 1 - p), axis=1)
+    y, looks = paths.cumsum(1), np.arange(1, n + 1)
+    tail, left_out = (1 - confidence) / 2, np.zeros(len(paths), bool)
+    for hits, v in ((y, p), (looks - y, 1 - p)):
+        logs = hits[..., None] * np.log1p(STAKES) - looks[:, None] * np.log1p(STAKES * v)
+        left_out |= (np.exp(logs) @ SHARES >= 1 / tail).any(1)
+    assert chance @ left_out <= 1 - confidence
+    for k in (0, 5, 1000, 4095):
+        found = pl.confidence_sequence(paths[k], bounds=(0, 1), confidence=confidence)
+        assert left_out[k] == ((found.low > p) | (found.high < p)).any()
+
+
+SETTINGS = {  # losses, probabilities, bounds; written down before the first run
+    "coin": ([0, 1], [.5, .5], (0, 1)),
+    "rare error": ([0, 1], [.99, .01], (0, 1)),
+    "rare and costly": ([0, 1, 100], [.949, .05, .001], (0, 100)),
+    "equal models": ([-20, -1, 0, 1, 20], [.01, .02, .94, .02, .01], (-20, 20)),
+    "one way each": ([-1, 0, 20], [.2, .79, .01], (-20, 20)),
+    "wide bounds": ([0, 1], [.95, .05], (-50, 50)),
+}
+
+
+def ever_left_out(values, p, bounds, looks, streams, seed=0):
+    rng, (low, high), left_out = np.random.default_rng(seed), bounds, 0
+    y = (np.array(values) - low) / (high - low)
+    for _ in range(streams):
+        counts = np.cumsum(rng.choice(len(y), looks, p=p)[:, None] == np.arange(len(y)), axis=0)
+        rich = False
+        for side in (y, 1 - y):
+            logs = counts @ (np.log1p(np.multiply.outer(side, STAKES)) - np.log1p(STAKES * (side @ p)))
+            rich |= (np.log(SHARES @ np.exp(np.minimum(logs, 50)).T) >= np.log(40)).any()
+        left_out += rich
+    return left_out / streams
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_mean_is_rarely_left_out_at_any_look(name):
+    values, p, bounds = SETTINGS[name]
+    assert ever_left_out(values, p, bounds, 2000, 150) <= .05 + 2 * .018
+    x = np.random.default_rng(3).choice(values, 500, p=p)
+    found, y = pl.confidence_sequence(x, bounds=bounds), (x - bounds[0]) / (bounds[1] - bounds[0])
+    mean = (np.dot(values, p) - bounds[0]) / (bounds[1] - bounds[0])
+    logs = np.cumsum(np.log1p(STAKES * y[:, None]) - np.log1p(STAKES * mean), 0)
+    assert np.array_equal(np.exp(logs) @ SHARES >= 40, found.low > np.dot(values, p)), "what is simulated is what is shown"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_mean_is_left_out_at_some_of_10_000_looks_in_5_percent_at_most(name):
+    assert ever_left_out(*SETTINGS[name], 10_000, 1000, seed=1) <= .05
+
+
+def test_clusters_that_say_something_by_their_size():
+    "The mean of rows, where large clusters cost more; and own bounds that drift."
+    rng, left_out = np.random.default_rng(0), 0
+    true = (20 * .3 + 8 * .05) / 28
+    for _ in range(30):
+        size = rng.choice([1, 2, 5, 20], 150)
+        wrong = rng.random(150) < np.where(size == 20, .3, .05)
+        code = np.repeat(np.arange(150), size)
+        found = pl.confidence_sequence(wrong[code] * 1., bounds=(0, 1), clusters=code, largest_cluster=20)
+        left_out += ((found.low > true) | (found.high < true)).any()
+    assert left_out <= 4
+    left_out = 0
+    for _ in range(30):
+        high = rng.exponential(1, 800) + .1
+        p = .02 + .3 * (np.arange(800) % 300 > 150)
+        found = pl.confidence_sequence(high * (rng.random(800) < p), bounds=(0 * high, high))
+        true = np.cumsum(high * p) / np.arange(1, 801)
+        left_out += ((found.low > true) | (found.high < true)).any()
+    assert left_out <= 4
+
+
+# properties
+
+def test_units_order_and_blocks_do_not_matter(monkeypatch):
+    x, rng = stream(), np.random.default_rng(0)
+    base = pl.confidence_sequence(x, bounds=(0, 20))
+    for factor in (1e-300, 1e-3, 7, 1e300):
+        scaled = pl.confidence_sequence(x * factor, bounds=(0, 20 * factor))
+        assert scaled.low / factor == pytest.approx(base.low, abs=1e-9) and scaled.high / factor == pytest.approx(base.high, abs=1e-9)
+    turned = pl.confidence_sequence(-x, bounds=(-20, 0))
+    assert turned.low == pytest.approx(-base.high) and turned.high == pytest.approx(-base.low)
+    again = pl.confidence_sequence(rng.permutation(x), bounds=(0, 20))
+    assert (again.low[-1], again.high[-1]) == pytest.approx((base.low[-1], base.high[-1]), abs=1e-12)
+    own = pl.confidence_sequence(x, bounds=(np.zeros(400), np.full(400, 20.)))
+    monkeypatch.setattr(core, "BLOCK_BYTES", 50_000)
+    for name, bounds in ((base, (0, 20)), (own, (np.zeros(400), np.full(400, 20.)))):
+        small = pl.confidence_sequence(x, bounds=bounds)
+        assert small.low == pytest.approx(name.low, abs=1e-12) and small.high == pytest.approx(name.high, abs=1e-12)
+
+
+def test_difference_sequence():
+    a, b = stream(seed=1), stream(seed=2)
+    found, turned = pl.difference_sequence(a, b, bounds=(-20, 20)), pl.difference_sequence(b, a, bounds=(-20, 20))
+    alone = pl.confidence_sequence(a - b, bounds=(-20, 20))
+    assert np.array_equal(found.low, alone.low) and found.low == pytest.approx(-turned.high)
+    assert found.first_outside() is None and found.first_outside(19) == np.argmax(found.high < 19) + 1
+    frame = found.to_frame()
+    assert list(frame) == ["low", "mean", "high"] and frame.index[0] == 1 and len(frame) == 400
+    assert found == pl.difference_sequence(a, b, bounds=(-20, 20)) and "400 looks" in repr(found)
+    assert pl.confidence_sequence(a, bounds=(0, 20)).plot().get_xlim() == (1, 400)
+
+
+def test_ten_thousand_losses_in_a_second_and_wider_than_for_a_fixed_number():
+    for bounds in ((0, 20), (np.zeros(10_000), np.full(10_000, 20.))):
+        start = time.process_time()
+        found = pl.confidence_sequence(stream(10_000), bounds=bounds)
+        assert time.process_time() - start < 1
+    found = pl.confidence_sequence(stream(10_000), bounds=(0, 20))
+    for n in (100, 1000, 10_000):
+        fixed = loss_interval(stream(10_000)[:n], bounds=(0, 20))
+        assert 1.2 < (found.high - found.low)[n - 1] / (fixed.high - fixed.low) < 2
+
+
+def test_bounds_without_width_and_losses_without_spread():
+    zero = np.zeros(5)
+    assert pl.confidence_sequence(zero, bounds=(zero, zero)).high.tolist() == [0] * 5
+    late = pl.confidence_sequence([0, 0, 1, 0, 1], bounds=(zero, np.array([0, 0, 1, 1, 1.])))
+    assert late.high[1] == 0 and late.high[4] <= .6 + 1e-12
+    same = pl.confidence_sequence([3.] * 5000, bounds=(0, 10))
+    assert same.low[-1] < 3 < same.high[-1] and same.high[-1] - same.low[-1] < .5
+
+
+X = [0, 1, 0, 1.]
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: pl.confidence_sequence(X), "bounds: None.*from the costs"),
+    (lambda: pl.confidence_sequence(X, bounds=5), "bounds: a pair"),
+    (lambda: pl.confidence_sequence(X, bounds=(0, np.inf)), "bounds: .*inf.*from the costs"),
+    (lambda: pl.confidence_sequence(X, bounds=(1, 0)), "bounds: low must be below high"),
+    (lambda: pl.confidence_sequence(X, bounds=(0, .5)), "losses: 1 at position 1 is outside bounds 0 to 0.5"),
+    (lambda: pl.confidence_sequence(X, bounds=(np.zeros(3), np.ones(3))), "bounds: shapes"),
+    (lambda: pl.confidence_sequence([1.], bounds=(0, 1)), "losses: at least 2 losses are needed, got 1"),
+    (lambda: pl.confidence_sequence([0, np.nan], bounds=(0, 1)), "losses: nan at position 1"),
+    (lambda: pl.confidence_sequence(X, bounds=(0, 1), confidence=95), "confidence: .*95 % is .95"),
+    (lambda: pl.confidence_sequence(X, bounds=(0, 1), clusters=[0, 1, 0, 2], largest_cluster=2), "clusters: the rows of 0 are not together"),
+    (lambda: pl.confidence_sequence(X, bounds=(0, 1), clusters=[0, 0, 1, 2]), "largest_cluster: None.*here up to 2"),
+    (lambda: pl.confidence_sequence(X, bounds=(0, 1), clusters=[0, 0, 1, 2], largest_cluster=1), "largest_cluster: must be at least 2"),
+    (lambda: pl.confidence_sequence(X, bounds=(0, 1), largest_cluster=1), "largest_cluster: 1, but clusters="),
+    (lambda: pl.confidence_sequence(X, bounds=(0, 1), clusters=[0, 1]), "clusters: shape"),
+    (lambda: pl.confidence_sequence(X, bounds=(np.zeros(4), np.ones(4)), clusters=[0, 0, 1, 1], largest_cluster=2), "bounds: arrays, with clusters="),
+    (lambda: pl.difference_sequence(X, X[:3], bounds=(-1, 1)), "losses_b: 3 losses"),
+    (lambda: pl.difference_sequence([2, 3], [0, 0], bounds=(-1, 1)), "losses_a - losses_b: 2 at position 0"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 1)), "limit, reference: give one"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 1), limit=.1, reference=X), "limit, reference: give one"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 1), limit=2), "limit: must lie in"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 1), limit=[.1, .2]), "limit: shape"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 1), limit=.1, false_alarms=5), "false_alarms: .*5 % is .05"),
+    (lambda: pl.cost_alarm(X, limit=.1), "bounds: None"),
+    (lambda: pl.cost_alarm(X, bounds=(np.zeros(4), np.ones(4)), limit=.1), "bounds: two numbers"),
+    (lambda: pl.cost_change([[0, 0], [0, 0]], [[1, 1], [1, 1]], [[0, 1], [5, 0]]), "reference: a period without examples"),
+    (lambda: pl.cost_change([[1, 1], [1, 1]], np.ones((3, 3)), [[0, 1], [5, 0]]), "now: 3 x 3"),
+])
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# watching
+
+def test_parts_of_a_change_are_averages_over_all_orders():
+    rng = np.random.default_rng(0)
+    old, new = rng.integers(1, 50, (2, 3, 4))
+    c, d = rng.normal(size=(2, 3, 4))
+    found = pl.cost_change(old, new, c, now_costs=d)
+
+    def factors(table):
+        return table.sum(1, keepdims=True) / table.sum(), table / table.sum(1, keepdims=True)
+
+    before, after, parts = [*factors(old), c], [*factors(new), d], np.zeros(3)
+    for order in permutations(range(3)):
+        now = list(before)
+        for k in order:
+            start = (now[0] * now[1] * now[2]).sum()
+            now[k] = after[k]
+            parts[k] += ((now[0] * now[1] * now[2]).sum() - start) / 6
+    assert [found.prevalence, found.rates, found.amounts] == pytest.approx(parts.tolist(), abs=1e-12)
+    assert found.total == pytest.approx(parts.sum(), abs=1e-12) == pytest.approx(found.now - found.reference, abs=1e-12)
+    assert found.cells.shape == (3, 4, 3) and found.cells.sum((0, 1)) == pytest.approx(parts, abs=1e-12)
+    turned = pl.cost_change(new, old, d, now_costs=c)
+    assert turned.rates == pytest.approx(-found.rates) and turned.total == pytest.approx(-found.total)
+
+
+def test_one_cause_alone_has_the_whole_change():
+    base, costs = np.array([[90, 10], [5, 15]]), np.array([[0, 1], [20, 0.]])
+    more = pl.cost_change(base, [[45, 5], [10, 30]], costs)
+    assert more.prevalence == pytest.approx(more.total) and more.rates == pytest.approx(0) and more.amounts == 0
+    worse = pl.cost_change(base, [[80, 20], [10, 10]], costs)
+    assert worse.rates == pytest.approx(worse.total) and worse.prevalence == pytest.approx(0)
+    costlier = pl.cost_change(base, base, costs, now_costs=2 * costs)
+    assert costlier.amounts == pytest.approx(costlier.total) == pytest.approx(costlier.reference)
+    gone = pl.cost_change(base, [[90, 10], [0, 0]], costs)
+    assert gone.rates == 0 and gone.prevalence == pytest.approx(gone.total)
+    never = pl.cost_change([[9, 1], [0, 0]], [[8, 2], [0, 0]], costs)
+    assert never.total == pytest.approx(.1) == pytest.approx(never.rates)
+
+
+def test_months_labels_and_frames_of_changes():
+    costs = CostMatrix.binary(fp=1, fn=20, classes=("well", "ill"), decisions=("wait", "act"))
+    old = ConfusionCounts([[90, 10], [5, 15]], classes=("well", "ill"), decisions=("wait", "act"))
+    new = ConfusionCounts([[15, 5], [10, 70]], classes=("ill", "well"), decisions=("act", "wait"))
+    assert pl.cost_change(old, new, costs).total == pytest.approx(110 / 100 - 110 / 120)
+    months = np.array([[[90, 10], [5, 15]], [[80, 20], [10, 10]]])
+    found = pl.cost_change(months[0], months, costs.array)
+    assert found.total.shape == (2,) and found.total[0] == 0 and list(found.to_frame()) == ["total", "prevalence", "rates", "amounts", "reference", "now"]
+    assert len(found.plot().patches) == 6 and len(pl.cost_change(months[0], months[1], costs.array).plot().patches) == 3
+
+
+def test_the_alarm_is_what_gamblers_have_who_begin_one_by_one(monkeypatch):
+    rng = np.random.default_rng(0)
+    y, v = rng.random(50), rng.uniform(.2, .6, 50)
+    found = pl.cost_alarm(20 * y - 5, bounds=(-5, 15), limit=20 * v - 5)
+    left = 1 / (1 + np.log(np.arange(1, 52)))
+    factor = (1 + STAKES * y[:, None]) / (1 + STAKES * v[:, None])
+    for n in (1, 7, 50):
+        begun = sum((left[k] - left[k + 1]) * (SHARES @ factor[k:n].prod(0)) for k in range(n))
+        assert found.capital[n - 1] == pytest.approx(begun + left[n])
+    monkeypatch.setattr(core, "BLOCK_BYTES", 20_000)
+    assert pl.cost_alarm(20 * y - 5, bounds=(-5, 15), limit=20 * v - 5).capital == pytest.approx(found.capital)
+
+
+def test_false_alarms_are_as_rare_as_promised_and_a_late_rise_is_noticed():
+    rng, false, noticed = np.random.default_rng(0), 0, []
+    for _ in range(60):
+        old, x = rng.choice([0, 1, 20.], (2, 2000), p=[.93, .05, .02])
+        false += pl.cost_alarm(x, bounds=(0, 20), limit=.45, false_alarms=.2).at is not None
+        false += pl.cost_alarm(x, bounds=(0, 20), reference=old, false_alarms=.2).at is not None
+    assert false / 120 <= .2
+    for _ in range(20):
+        x = np.concatenate([rng.random(3000) < .1, rng.random(1000) < .3]) * 1.
+        noticed.append(pl.cost_alarm(x, bounds=(0, 1), limit=.12).at)
+    assert all(at is not None and 3000 < at < 3300 for at in noticed)
+    steady = pl.cost_alarm(x, bounds=(0, 1), limit=.12)
+    assert steady.bar == 20 and "rings after" in repr(steady) and steady.plot().get_yscale() == "log"
+    assert steady.to_frame().shape[0] == 4000 and pl.cost_alarm(x[:2000], bounds=(0, 1), limit=.2).at is None
+    assert pl.cost_alarm(x, bounds=(0, 1), reference=x[:3000]).bar == 40
+
+
+def test_the_mix_of_classes_may_change_where_each_has_its_limit():
+    rng, false = np.random.default_rng(2), 0
+    for _ in range(40):
+        ill = rng.random(3000) < np.linspace(.1, .6, 3000)
+        x = np.where(ill, 5., 1.) * (rng.random(3000) < np.where(ill, .3, .1))
+        assert pl.cost_alarm(x, bounds=(0, 5), limit=.25).at is not None
+        false += pl.cost_alarm(x, bounds=(0, 5), limit=np.where(ill, 1.5, .1)).at is not None
+    assert false <= 4
+
+
+def test_the_months_are_those_of_the_curves():
+    "The year of 51 is told again, not another one."
+    def source(stem, text):
+        cells = json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"]
+        return next(code for cell in cells if cell["cell_type"] == "code" and text in (code := "".join(cell["source"])))
+
+    here, there = {"np": np, "cost_change": pl.cost_change, "test_close": lambda *a, **k: None}, {"np": np, "BinaryCounts": dict}
+    exec(source("22_how_many", "def tables_of_a_year"), here)
+    exec(source("51_curves", "year = BinaryCounts("), there)
+    year = there["year"]
+    told = np.moveaxis(np.array([[year["tn"], year["fp"]], [year["fn"], year["tp"]]]), -1, 0)
+    assert np.array_equal(here["year"], told)
+
+
+def test_the_widget_stops_where_the_sequence_does():
+    widget = pl.explore_stopping()
+    sliders, image = widget.children[0].children, widget.children[1]
+    values, shares = pl._TRIAL
+    counts, at, naive, fixed = pl._stopping(.1, 100)
+    kind = np.searchsorted(np.cumsum(pl._streams(.1, 100)[1])[:-1].astype(np.float32), pl._uniform()[4])
+    found = pl.difference_sequence(values[kind], 0 * values[kind], bounds=(-20, 20))
+    looks = np.arange(100, 10_001, 100)
+    outside = ((found.low > 0) | (found.high < 0))[looks - 1]
+    assert at[4] == looks[outside.argmax()] and np.array_equal(counts[4, -1], np.bincount(kind, minlength=5))
+    assert pl._ends_of_counts(counts[4], (values + 20) / 40) * 40 - 20 == pytest.approx(found.low[looks - 1], abs=1e-9)
+    sliders[2].value = 5
+    assert f"stream 5 stops after {at[4]:,.0f}" in bytes(image.value).decode()
+    start = time.process_time()
+    for saving in (0, 30, 60, 90):
+        sliders[0].value = saving
+    assert (time.process_time() - start) / 4 < .3  # .1 s alone on the machine
+    assert "stream 5 does not stop" not in bytes(image.value).decode() or not np.isfinite(pl._stopping(.09, 100)[1][4])
