@@ -176,6 +176,7 @@ from cost_eval.report import (
     evaluate_counted,
     translation_table,
 )
+from .capacity import capacity_curve
 
 # %% ../nbs/99_api.ipynb #d8a6e586
 _LATER = {

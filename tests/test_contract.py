@@ -64,7 +64,8 @@ CONTRACT = {
         decide(model, y_true, costs, *, rule='calibrated', priors=None, clusters=None, capacity=None, folds=5, rng=None, positive=None, sample_weight=None) -> Policy
         Policy | decisions rule kind threshold log_posteriors posteriors folds labels notes
         cross_fit(samples, *, folds=5, rng=None) -> CrossFit
-        CrossFit | decide log_posteriors
+        CrossFit | decide log_posteriors queue
+        Queue | place saving notes
         fit_rule(samples, name='model', rule='calibrated', *, priors=None) -> FittedRule
         FittedRule | decide
         IsotonicCalibrator | fit transform
@@ -122,6 +123,11 @@ CONTRACT = {
     "report": """
         evaluate(y_true, models, costs, *, priors=None, groups=None, clusters=None, sample_weight=None, confidence=0.95, rng=None, ...) -> Report
         Report | table differences ladder summary plot robustness to_html to_dict to_frame
+    """,
+    "capacity": """
+        capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve
+        CapacityCurve | table best value_of_one_more calls saving expected cuts at step difference called plot to_frame
+        CapacityPoint | calls share saving expected one_more perfect naive cost normalized_cost
     """,
     "estimators": """
         cost_scorer(costs, *, priors=None, decisions='bayes', ...)

@@ -122,6 +122,10 @@ def served(fit_rule, samples, **options):
     return fit_rule(samples(), **options).decide(np.linspace(0, 1, 99))
 
 
+def called(capacity_curve, scores, costs, **options):
+    return capacity_curve(Y, scores, costs, **options)
+
+
 def unfitted(**options):
     from sklearn.linear_model import LogisticRegression
     return load("estimators").CostSensitiveClassifier(LogisticRegression(), COSTS, **options)
@@ -255,6 +259,8 @@ CASES = {
         "CrossFit": Case(lambda: read(), via=crossed, folds=given(2, rng=0), rng=given(1, first=0)),
         "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="tuned", costs=load("costs").CostMatrix([[0, 1], [1, 0]]),
                                 priors=PRIORS, capacity=5),
+        "CrossFit.queue": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="bayes", costs=load("costs").CostMatrix([[0, 1], [1, 0]]),
+                               priors=PRIORS),
         "IsotonicCalibrator.fit": Case(lambda: load("policies").IsotonicCalibrator(), SCORES, Y, via=lambda fit, *args, **options: fit(*args, **options).transform(SCORES),
                                        sample_weight=WEIGHT, n_units=10),
         "IsotonicCalibrator.transform": Case(lambda: load("policies").IsotonicCalibrator().fit(SCORES, Y), SCORES, log=True),
@@ -403,6 +409,11 @@ CASES = {
         "plot_tree_curves": Case(curve=given("pr", **TREE), prevalence=given(.1, curve="pr", **TREE), n_curves=given(6, rng=0), depth=given(3, **TREE), boxes=given(3, **TREE),
                                  rng=given(1, first=0, n_curves=5)),
         "plot_monitoring": Case(load("confusion").BinaryCounts.from_matrix(np.stack([COUNTS, OTHER])), metrics=("mcc", "recall"), labels=["May", "June"]),
+    },
+    "capacity": {
+        "capacity_curve": Case(P2[:, 1], COSTS, via=called, rule=given("bayes", rng=0), priors=given(PRIORS, rng=0), positive=refused(0, rng=0),
+                               sample_weight=given(WEIGHT, rng=0), clusters=given(GROUPS, rng=0), confidence=given(.8, rng=0), points=given(3, rng=0), folds=given(2, rng=0),
+                               rng=given(1, first=0)),
     },
     "estimators": {
         "cost_scorer": Case(COSTS, via=scored, priors=PRIORS, decisions=given("predict")),

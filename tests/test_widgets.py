@@ -126,6 +126,14 @@ def curves(separation):
     return [f"area {area:.3f} beats {score:.1%}"]
 
 
+def capacity(calls):
+    from scipy.optimize import brentq
+
+    t = brentq(lambda t: .25 * norm.sf(t - 1.2) + .75 * norm.sf(t) - min(calls, 999.9) / 1000, -6, 7)
+    odds = np.array([.25 * norm.pdf(t - 1.2), .75 * norm.pdf(t)])
+    return [f"{calls:.0f} calls save {1000 * .25 * 200 * norm.sf(t - 1.2) - 10 * calls:.0f}", f"one more saves {200 * odds[0] / odds.sum() - 10:.2f}"]
+
+
 def plotting(recall):
     return [f"F1 = {1.4 * recall / (.7 + recall):.3f}"]
 
@@ -155,6 +163,7 @@ WIDGETS = {
     "50_outperformance": Widget("value, in its range", outperformance, 0, "from cost_eval.outperformance import explore_outperformance as explore"),
     "51_curves": Widget("separation", curves, 0, "from cost_eval.curves import explore_tree_curves as explore", .01),
     "63_hand_over": Widget("price of the large model"),
+    "64_capacity": Widget("calls, for 1,000 cases", capacity, 0, "from cost_eval.capacity import explore_capacity as explore", .02),
 }
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?"
 
