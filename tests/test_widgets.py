@@ -134,6 +134,12 @@ def capacity(calls):
     return [f"{calls:.0f} calls save {1000 * .25 * 200 * norm.sf(t - 1.2) - 10 * calls:.0f}", f"one more saves {200 * odds[0] / odds.sum() - 10:.2f}"]
 
 
+def missing(verified):
+    share, alarms, misses = verified / 100, .9 * .1, .1 * .2
+    seen, flagged = alarms + 20 * share * misses, alarms + .1 * .8
+    return [f"true {alarms + 20 * misses:.3f}, of those verified {seen / (flagged + share * (1 - flagged)):.3f}, bounds {seen:.3f} to {seen + 20 * (1 - share) * (1 - flagged):.3f}"]
+
+
 def plotting(recall):
     return [f"F1 = {1.4 * recall / (.7 + recall):.3f}"]
 
@@ -163,6 +169,7 @@ WIDGETS = {
     "50_outperformance": Widget("value, in its range", outperformance, 0, "from cost_eval.outperformance import explore_outperformance as explore"),
     "51_curves": Widget("separation", curves, 0, "from cost_eval.curves import explore_tree_curves as explore", .01),
     "63_hand_over": Widget("price of the large model"),
+    "65_missing_labels": Widget("of those not flagged, verified, %", missing, 0, "from cost_eval.missing_labels import explore_missing as explore"),
     "64_capacity": Widget("calls, for 1,000 cases", capacity, 0, "from cost_eval.capacity import explore_capacity as explore", .02),
 }
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?"
