@@ -86,6 +86,7 @@ from cost_eval.samples import (
     Decisions,
     Posteriors,
     Scores,
+    labelled_rows,
     read_samples,
 )
 from cost_eval.policies import (
@@ -183,6 +184,13 @@ from cost_eval.report import (
     evaluate,
     evaluate_counted,
     translation_table,
+)
+from .capacity import capacity_curve
+from cost_eval.missing_labels import (
+    bounds_without_labels,
+    labels_to_buy,
+    prediction_powered,
+    weighted_by_propensity,
 )
 
 # %% ../nbs/99_api.ipynb #d8a6e586

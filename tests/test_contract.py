@@ -56,6 +56,8 @@ CONTRACT = {
         Scores(values) | values kind
         read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None) -> Samples
         Samples | y models costs own sample_weight clusters groups taken notes shares target_priors take
+        labelled_rows(y_true, propensity=None, *, sample_weight=None) -> Labelled
+        Labelled | rows sample_weight n
         look_at(values, costs) -> Look
         guess_columns(frame, *, label=None, models=None, taken=()) -> Columns
     """,
@@ -64,7 +66,8 @@ CONTRACT = {
         decide(model, y_true, costs, *, rule='calibrated', priors=None, clusters=None, capacity=None, folds=5, rng=None, positive=None, sample_weight=None) -> Policy
         Policy | decisions rule kind threshold log_posteriors posteriors folds labels notes
         cross_fit(samples, *, folds=5, rng=None) -> CrossFit
-        CrossFit | decide log_posteriors
+        CrossFit | decide log_posteriors queue
+        Queue | place saving notes
         fit_rule(samples, name='model', rule='calibrated', *, priors=None) -> FittedRule
         FittedRule | decide
         IsotonicCalibrator | fit transform
@@ -129,6 +132,19 @@ CONTRACT = {
     "report": """
         evaluate(y_true, models, costs, *, priors=None, groups=None, clusters=None, sample_weight=None, confidence=0.95, rng=None, ...) -> Report
         Report | table differences ladder summary plot robustness to_html to_dict to_frame
+    """,
+    "capacity": """
+        capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve
+        CapacityCurve | table best value_of_one_more calls saving expected cuts at step difference called plot to_frame
+        CapacityPoint | calls share saving expected one_more perfect naive cost normalized_cost
+    """,
+    "missing_labels": """
+        bounds_without_labels(y_true, decisions, costs, *, versus=None, positive=None, sample_weight=None, clusters=None, confidence=0.95) -> LabelBounds
+        LabelBounds | low high interval_low interval_high labelled decides confidence
+        weighted_by_propensity(y_true, decisions, costs, propensity, *, versus=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, method='auto') -> Interval
+        prediction_powered(y_true, decisions, costs, posteriors, *, propensity=None, versus=None, strength=None, positive=None, confidence=0.95, method='auto') -> Interval
+        labels_to_buy(decisions, costs, posteriors, n_labels, *, versus=None, floor=0.25) -> LabelPlan
+        LabelPlan | propensity spread standard_error uniform_error draw
     """,
     "estimators": """
         cost_scorer(costs, *, priors=None, decisions='bayes', ...)
@@ -236,7 +252,8 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
 MODULE_ONLY = {"Samples", "look_at", "guess_columns", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
-               "ConfidenceSequence", "CostChange", "CostAlarm"}
+               "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",
+               "Labelled", "LabelBounds", "LabelPlan"}
 
 
 @pytest.mark.parametrize("module", sorted(CONTRACT.keys() - {"scale", "__main__"}))

@@ -66,6 +66,7 @@ P3 = rng.dirichlet([1, 1, 1], N) * .5 + .5 * np.eye(3)[Y3]
 P3 /= P3.sum(1, keepdims=True)
 P2 = np.column_stack([1 - 1 / (1 + np.exp(-SCORES)), 1 / (1 + np.exp(-SCORES))])
 COUNTS = np.array([[30, 10], [3, 17]])
+GAPS = np.where(np.arange(N) % 3 == 0, np.nan, Y)
 EXAMPLES = {"fp": np.arange(1, N + 1), "fn": np.arange(N, 0, -1) * 2}
 NOTHING = np.zeros((2, 2))
 COSTS = np.array([[0., 1.], [5., 0.]])
@@ -120,6 +121,10 @@ def crossed(cross_fit, samples, **options):
 
 def served(fit_rule, samples, **options):
     return fit_rule(samples(), **options).decide(np.linspace(0, 1, 99))
+
+
+def called(capacity_curve, scores, costs, **options):
+    return capacity_curve(Y, scores, costs, **options)
 
 
 def unfitted(**options):
@@ -244,6 +249,7 @@ CASES = {
     "samples": {
         "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, positive=given("no", first="yes"), sample_weight=given(WEIGHT, positive="yes"),
                              clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes")),
+        "labelled_rows": Case(GAPS, propensity=.5, sample_weight=WEIGHT),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
         "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said, argument="models['a']"),
         "guess_columns": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES}), label="b", models={"m": "a"}, taken=("a",)),
@@ -255,6 +261,8 @@ CASES = {
         "CrossFit": Case(lambda: read(), via=crossed, folds=given(2, rng=0), rng=given(1, first=0)),
         "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="tuned", costs=load("costs").CostMatrix([[0, 1], [1, 0]]),
                                 priors=PRIORS, capacity=5),
+        "CrossFit.queue": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="bayes", costs=load("costs").CostMatrix([[0, 1], [1, 0]]),
+                               priors=PRIORS),
         "IsotonicCalibrator.fit": Case(lambda: load("policies").IsotonicCalibrator(), SCORES, Y, via=lambda fit, *args, **options: fit(*args, **options).transform(SCORES),
                                        sample_weight=WEIGHT, n_units=10),
         "IsotonicCalibrator.transform": Case(lambda: load("policies").IsotonicCalibrator().fit(SCORES, Y), SCORES, log=True),
@@ -411,6 +419,18 @@ CASES = {
         "plot_tree_curves": Case(curve=given("pr", **TREE), prevalence=given(.1, curve="pr", **TREE), n_curves=given(6, rng=0), depth=given(3, **TREE), boxes=given(3, **TREE),
                                  rng=given(1, first=0, n_curves=5)),
         "plot_monitoring": Case(load("confusion").BinaryCounts.from_matrix(np.stack([COUNTS, OTHER])), metrics=("mcc", "recall"), labels=["May", "June"]),
+    },
+    "capacity": {
+        "capacity_curve": Case(P2[:, 1], COSTS, via=called, rule=given("bayes", rng=0), priors=given(PRIORS, rng=0), positive=refused(0, rng=0),
+                               sample_weight=given(WEIGHT, rng=0), clusters=given(GROUPS, rng=0), confidence=given(.8, rng=0), points=given(3, rng=0), folds=given(2, rng=0),
+                               rng=given(1, first=0)),
+    },
+    "missing_labels": {
+        "bounds_without_labels": Case(GAPS, D, COSTS, versus=E, positive=refused(0), sample_weight=WEIGHT, clusters=GROUPS, confidence=.8),
+        "weighted_by_propensity": Case(GAPS, D, COSTS, .5, versus=E, positive=refused(0), sample_weight=WEIGHT, clusters=GROUPS, confidence=.8, method="normal"),
+        "prediction_powered": Case(GAPS, D, COSTS, P2[:, 1], propensity=.7, versus=E, strength=.1, positive=refused(0), confidence=.8, method="normal"),
+        "labels_to_buy": Case(D, COSTS, P2[:, 1], 20, versus=E, floor=.5),
+        "LabelPlan.draw": Case(lambda: load("missing_labels").labels_to_buy(D, COSTS, P2[:, 1], 20), rng=given(1, first=0)),
     },
     "estimators": {
         "cost_scorer": Case(COSTS, via=scored, priors=PRIORS, decisions=given("predict")),

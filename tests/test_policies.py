@@ -301,7 +301,7 @@ def test_isotonic_weights_are_repetitions_up_to_their_number():
 
 def test_capacity_keeps_the_greatest_expected_savings():
     saving = np.column_stack([1 - P, P]) @ [-1, 5]
-    for many in (0, 1, 40, 10_000):
+    for many in (0, 1, 40, len(Y)):
         policy = decide(P, Y, COSTS, rule="bayes", capacity=many, rng=0)
         wanted = np.argsort(-saving)[:min(many, (saving > 0).sum())]
         assert set(np.flatnonzero(policy.decisions)) == set(wanted)
@@ -328,12 +328,30 @@ def test_capacity_ties_are_decided_by_lot():
     assert given_.decisions.sum() == 10 and "drawn at random" in given_.notes[0]
 
 
+def test_the_queue_is_the_order_of_the_score_where_all_have_the_same_costs():
+    fits = cross_fit(read_samples(Y, {"p": P, "s": Scores(S), "d": S > 0}, COSTS), rng=0)
+    for name, values in (("p", P), ("s", S)):
+        queue = fits.queue(name)
+        assert (np.diff(values[np.argsort(queue.place)]) <= 0).all() and queue.place.max() + 1 == len(np.unique(values))
+        turned = fits.queue(name, costs=CostMatrix([[5, 0], [0, 1]]))  # decision 1 is for class 0
+        np.testing.assert_array_equal(turned.place, queue.place.max() - queue.place)
+    own = fits.queue("p", "bayes", costs=OWN)
+    saving = P * OWN.array[:, 1, 0] - (1 - P) * OWN.array[:, 0, 1]
+    np.testing.assert_allclose(own.saving, saving)
+    assert (np.diff(saving[np.argsort(own.place, kind="stable")]) <= 1e-12).all()
+    with pytest.raises(ValueError, match="model: 'd' hands over decisions, which have no order"):
+        fits.queue("d")
+    with pytest.raises(ValueError, match="y_true: Class 1 has 1 samples.*no expected saving"):
+        cross_fit(read_samples([0, 0, 0, 1], Scores([1, 2, 3, 9]), COSTS)).queue("model")
+
+
 def test_capacity_as_a_share_of_the_weight():
     policy = decide(P, Y, COSTS, rule="bayes", capacity=.1, sample_weight=W, rng=0)
     assert .08 < W[policy.decisions == 1].sum() / W.sum() <= .1
     for rule in RULES:
         assert decide(P, Y, COSTS, rule=rule, capacity=12, rng=0).decisions.sum() == 12
-    for capacity, words in ((-1, "capacity: must lie in"), (2.5, "capacity: must be a whole number"), ("many", "capacity")):
+    for capacity, words in ((-1, "capacity: must lie in"), (2.5, "capacity: must be a whole number"), ("many", "capacity"),
+                            (len(Y) + 1, f"capacity: must be from 0 to {len(Y)}, got {len(Y) + 1}; a count of the {len(Y)} samples")):
         with pytest.raises(ValueError, match=words):
             decide(P, Y, COSTS, capacity=capacity)
     with pytest.raises(ValueError, match="capacity: limits the second of two decisions"):

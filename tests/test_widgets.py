@@ -141,6 +141,20 @@ def curves(separation):
     return [f"area {area:.3f} beats {score:.1%}"]
 
 
+def capacity(calls):
+    from scipy.optimize import brentq
+
+    t = brentq(lambda t: .25 * norm.sf(t - 1.2) + .75 * norm.sf(t) - min(calls, 999.9) / 1000, -6, 7)
+    odds = np.array([.25 * norm.pdf(t - 1.2), .75 * norm.pdf(t)])
+    return [f"{calls:.0f} calls save {1000 * .25 * 200 * norm.sf(t - 1.2) - 10 * calls:.0f}", f"one more saves {200 * odds[0] / odds.sum() - 10:.2f}"]
+
+
+def missing(verified):
+    share, alarms, misses = verified / 100, .9 * .1, .1 * .2
+    seen, flagged = alarms + 20 * share * misses, alarms + .1 * .8
+    return [f"true {alarms + 20 * misses:.3f}, of those verified {seen / (flagged + share * (1 - flagged)):.3f}, bounds {seen:.3f} to {seen + 20 * (1 - share) * (1 - flagged):.3f}"]
+
+
 def plotting(recall):
     return [f"F1 = {1.4 * recall / (.7 + recall):.3f}"]
 
@@ -171,6 +185,8 @@ WIDGETS = {  # by notebook; a second widget of one has a word after it
     "50_outperformance": Widget("value, in its range", outperformance, 0, "from cost_eval.outperformance import explore_outperformance as explore"),
     "51_curves": Widget("separation", curves, 0, "from cost_eval.curves import explore_tree_curves as explore", .01),
     "63_hand_over": Widget("price of the large model"),
+    "65_missing_labels": Widget("of those not flagged, verified, %", missing, 0, "from cost_eval.missing_labels import explore_missing as explore"),
+    "64_capacity": Widget("calls, for 1,000 cases", capacity, 0, "from cost_eval.capacity import explore_capacity as explore", .02),
 }
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?"
 
