@@ -161,6 +161,7 @@ from cost_eval.outperformance import (
     outperformance_value,
 )
 from .planning import paired_power, required_pairs, required_sample_size
+from .training import corrected_interval, training_variation
 from cost_eval.curves import (
     curve_auc,
     normalized_auc,
