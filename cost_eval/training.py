@@ -38,7 +38,7 @@ from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
 from .policies import RULES, fit_rule
 from .samples import Posteriors, Samples, Scores, read_samples
 
-# %% ../nbs/23_training.ipynb #trn063
+# %% ../nbs/23_training.ipynb #trn064
 @result
 class Resampled(Result):
     """Mean of the scores of many folds, with an interval for what training and testing anew would give.
@@ -152,7 +152,7 @@ def resampled_coverage(n_scores, test_share, correlation, *, confidence: float =
     wider = np.sqrt((1 / J + share) * (1 - rho) / (1 / J + (1 - 1 / J) * rho))
     return (1 - 2 * student.sf(student.isf((1 - confidence) / 2, J - 1) * wider, J - 1))[()]
 
-# %% ../nbs/23_training.ipynb #trn066
+# %% ../nbs/23_training.ipynb #trn067
 @result
 class TrainingVariation(Result):
     """What ways of making models cost, and how much of it turns with folds, seeds and patients.
@@ -271,17 +271,17 @@ class TrainingVariation(Result):
             pairs = self.differences
             frames.append(pairs.assign(name=pairs["first"] + " − " + pairs["second"]))
         shown = optional_import("pandas", extra="book").concat(frames, ignore_index=True)
-        ax = ensure_axes(ax, figsize=(6.4, 1 + 0.5 * len(shown)))
+        ax = ensure_axes(ax, figsize=(6.4, 1.2 + 0.5 * len(shown)))
         place = np.arange(len(shown))
         ax.barh(place - 0.19, shown["test_noise"], 0.36, color=COLORS[0], label="other patients")
         ax.barh(place + 0.19, shown["training_noise"], 0.36, color=COLORS[1], label="other folds and seeds")
         ax.plot(shown["standard_error"], place, "k|", ms=16, mew=2, label="corrected standard error")
         ax.set(yticks=place, yticklabels=shown["name"], xlabel="standard error of the cost per sample")
         ax.invert_yaxis()
-        ax.legend(frameon=False, fontsize=8)
+        ax.legend(frameon=False, fontsize=9, ncols=3, loc="lower center", bbox_to_anchor=(0.35, 1))
         return ax
 
-# %% ../nbs/23_training.ipynb #trn068
+# %% ../nbs/23_training.ipynb #trn069
 def training_variation(
     estimators,
     X,
@@ -377,7 +377,7 @@ def training_variation(
     done = _all_models(case, folds, seed, n_jobs, progress)
     return _gathered(case, folds, done, confidence)
 
-# %% ../nbs/23_training.ipynb #trn070
+# %% ../nbs/23_training.ipynb #trn071
 #| code-fold: true
 class _Case(NamedTuple):
     "What was given, checked. It goes to the workers."
@@ -483,7 +483,7 @@ def _rows(X, rows):
         return X.iloc[rows]
     return [X[i] for i in rows] if isinstance(X, list) else X[rows]
 
-# %% ../nbs/23_training.ipynb #trn071
+# %% ../nbs/23_training.ipynb #trn072
 #| code-fold: true
 def _all_folds(case: _Case, cv, repeats: int, seed: int) -> tuple[np.ndarray, int]:
     "(R, N) test fold of each sample in each repeat, checked; and how many inner folds."
@@ -563,7 +563,7 @@ def _check_folds(samples: Samples, fold: np.ndarray):
         label = samples.costs.classes[int(lacking.any(0).argmax())]
         raise ValueError(f"cv: class {label!r} is in one fold only, so there nothing is trained on it")
 
-# %% ../nbs/23_training.ipynb #trn073
+# %% ../nbs/23_training.ipynb #trn074
 #| code-fold: true
 def _all_models(case: _Case, folds, seed: int, n_jobs, progress: bool) -> list:
     "Decisions of all estimators about each test fold, repeats outermost."
@@ -677,7 +677,7 @@ def _weight_name(fitted, name: str) -> str:
         f"sample_weight: {name!r} ({type(fitted).__name__}) takes none when it is fitted; leave them out"
     )
 
-# %% ../nbs/23_training.ipynb #trn074
+# %% ../nbs/23_training.ipynb #trn075
 #| code-fold: true
 def _gathered(case: _Case, folds, done: list, confidence: float) -> TrainingVariation:
     "Put the folds together and count the costs."
@@ -763,7 +763,7 @@ def _notes(case: _Case, fold_costs, pairs) -> tuple:
         notes.append("One repeat does not show what other folds and seeds would change.")
     return tuple(notes)
 
-# %% ../nbs/23_training.ipynb #trn077
+# %% ../nbs/23_training.ipynb #trn078
 _REPEATS = np.arange(1, 51)
 
 
