@@ -36,6 +36,7 @@ TESTS = {
     "bootstrap": ["test_bootstrap", "test_intervals", "test_bootstrap_methods", "test_options", "test_comparisons"],
     "comparisons": ["test_comparisons", "test_bootstrap_methods", "test_options"],
     "planning": ["test_planning", "test_sequences", "test_options"],
+    "training": ["test_training", "test_options"],
     "cost_score": ["test_cost_score", "test_options"],
     "weighted_accuracy": ["test_weighted_accuracy", "test_options", "test_metric_study"],
     "metric_study": ["test_metric_study", "test_weighted_accuracy", "test_options"],

@@ -170,6 +170,7 @@ from cost_eval.planning import (
     required_pairs,
     required_sample_size,
 )
+from .training import corrected_interval, training_variation
 from cost_eval.curves import (
     curve_auc,
     normalized_auc,

@@ -102,6 +102,12 @@ CONTRACT = {
         cost_alarm(losses, *, bounds=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
     """,
+    "training": """
+        training_variation(estimators, X, y, costs, *, cv=5, repeats=10, rule='calibrated', priors=None, groups=None, rng=None, n_jobs=1) -> TrainingVariation
+        TrainingVariation | table differences runs plot to_frame
+        corrected_interval(scores, test_share, *, confidence=0.95) -> Resampled
+        resampled_coverage(n_scores, test_share, correlation, *, confidence=0.95)
+    """,
     "expected_cost": """
         expected_cost(counts, costs, *, priors=None)
         normalized_expected_cost(counts, costs, *, priors=None)
@@ -253,7 +259,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 # What functions hand over, and what reading and deciding are made of: reached by module.
 MODULE_ONLY = {"Samples", "look_at", "guess_columns", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",
-               "Labelled", "LabelBounds", "LabelPlan"}
+               "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage"}
 
 
 @pytest.mark.parametrize("module", sorted(CONTRACT.keys() - {"scale", "__main__"}))

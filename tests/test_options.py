@@ -13,6 +13,10 @@ from cost_eval.costs import CostMatrix, ExampleCosts
 pd = pytest.importorskip("pandas")
 plt = pytest.importorskip("matplotlib.pyplot")
 plt.switch_backend("Agg")
+pytest.importorskip("sklearn")
+from sklearn.naive_bayes import GaussianNB  # noqa: E402
+from sklearn.svm import LinearSVC  # noqa: E402
+from sklearn.tree import DecisionTreeClassifier  # noqa: E402
 
 
 @dataclasses.dataclass
@@ -92,6 +96,7 @@ BCA_FEW = {"method": "bca", "n_sets": 10, "n_resamples": 100}
 TREE_DRAWN = {"reference": beta_rates, "n_samples": 1000, "rng": 0}
 TEN = {"n_resamples": 10, "rng": 0}
 TREE = {"n_curves": 5, "rng": 0}
+ONCE = {"repeats": 1, "rng": 0}
 
 
 def registered(metric, *args, **options):
@@ -371,6 +376,13 @@ CASES = {
         "paired_power": Case(JOINT / JOINT.sum(), COSTS, 50, saving=given(.3, n_sets=50), method=given("bca", n_sets=50, n_resamples=100), confidence=.8,
                              n_sets=given(51, first=50, method="bca", n_resamples=100), n_resamples=given(300, first=100, method="percentile", n_sets=300),
                              rng=given(3, method="bca", n_sets=333, n_resamples=100), laplace=given(5., method="bdelta_cost", n_sets=50, n_resamples=100)),
+    },
+    "training": {
+        "corrected_interval": Case([1., 2, 4, 3], .25, confidence=.8),
+        "resampled_coverage": Case([5, 50], .25, .1, confidence=.8),
+        "training_variation": Case({"a": GaussianNB(), "b": LinearSVC(), "t": DecisionTreeClassifier(max_depth=3)}, X, Y, COSTS, cv=given(3, **ONCE), repeats=given(2, **ONCE),
+                                   rule=given("tuned", **ONCE), priors=given(PRIORS, **ONCE), positive=refused(2, **ONCE), groups=given(GROUPS, **ONCE),
+                                   sample_weight=given(WEIGHT, **ONCE), confidence=given(.8, **ONCE), rng=given(1, first=0, repeats=1), n_jobs=unchanged(2, **ONCE)),
     },
     "scale": {
         "cluster": Case(via=lambda cluster, scheduler="synchronous": [scheduler, type(cluster(scheduler)).__name__], scheduler="threads"),

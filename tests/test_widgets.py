@@ -111,6 +111,16 @@ def stopping(saving):
     return [f"stream 1 {f'stops after {stops[0]:,}' if len(stops) else 'does not stop'}"]
 
 
+def training(repeats):
+    from scipy.stats import t
+
+    J, rho = 5 * repeats, .2
+    error = np.sqrt(rho + (1 - rho) / J)  # of the mean; S is sqrt(1 - rho) on average
+    covers = [1 - 2 * t.sf(t.ppf(.975, J - 1) * np.sqrt((1 / J + c) * (1 - rho)) / error, J - 1) for c in (1 / 4, 0)]
+    wide = [t.ppf(.975, J - 1) * np.sqrt((1 / J + c) * (1 - rho)) for c in (1 / 4, 0)]
+    return ["covers {:.3f} corrected, {:.3f} not".format(*covers), "half width {:.2f} corrected, {:.2f} not".format(*wide)]
+
+
 def cost_score(ratio):
     t = np.linspace(-6, 8, 100_001)
     lowest = (9 * norm.sf(t) + ratio * norm.cdf(t - 2)).min()
@@ -179,6 +189,7 @@ WIDGETS = {  # by notebook; a second widget of one has a word after it
     "21_comparisons": Widget("models tried", comparisons, 0, "from cost_eval.comparisons import explore_luck as explore"),
     "22_how_many": Widget("cost ratio", planning, 0, "from cost_eval.planning import explore_power as explore", .01),
     "22_how_many stopping": Widget("true saving", stopping, 1, "from cost_eval.planning import explore_stopping as explore"),
+    "23_training": Widget("repeats", training, 0, "from cost_eval.training import explore_repeats as explore", .002),
     "30_cost_score": Widget("cost ratio", cost_score, 0, "from cost_eval.cost_score import explore_isocost as explore", .01),
     "40_weighted_accuracy": Widget("prevalence", weighted_accuracy, 1, "from cost_eval.weighted_accuracy import explore_ranking as explore"),
     "41_metric_study": Widget("weight", None, 0, "from cost_eval.metric_study import explore_metric_study as explore"),
