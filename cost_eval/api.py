@@ -109,7 +109,6 @@ from cost_eval.bootstrap import (
     Difference,
     Interval,
     METHODS,
-    add_method,
     bcost,
     bdelta_cost,
     difference,
@@ -170,12 +169,11 @@ from cost_eval.planning import (
     required_pairs,
     required_sample_size,
 )
-from .training import corrected_interval, training_variation
+from .training import training_variation
 from cost_eval.curves import (
     curve_auc,
     normalized_auc,
     outperformance_curve_auc,
-    outperformance_curve_interval,
     outperformance_curve_point,
     performance_curve,
     sample_directed_binary_tree,
@@ -219,7 +217,7 @@ _MOVED = {  # names that stood here in version 0.1: where they are; one release 
         "decision_intervals explore_expected_cost explore_loan loan_costs plot_cost_lines "
         "plot_loan plot_simplex_decisions soft_expected_cost_gradient"
     ),
-    "bootstrap": "Fit Method explore_interval",
+    "bootstrap": "Fit Method add_method explore_interval",
     "comparisons": "BestOf MarginTest ProbabilityBest SimultaneousDifferences explore_luck",
     "cost_score": "Saving explore_isocost paired_saving plot_threshold_cost",
     "weighted_accuracy": (
@@ -240,7 +238,7 @@ _MOVED = {  # names that stood here in version 0.1: where they are; one release 
     "planning": "explore_power",
     "curves": (
         "CURVES PerformanceCurve explore_tree_curves ideal_auc outperformance_curve "
-        "plot_monitoring plot_tree_curves sample_tree_aucs worst_auc"
+        "outperformance_curve_interval plot_monitoring plot_tree_curves sample_tree_aucs worst_auc"
     ),
     "robustness": "Robustness",
 }

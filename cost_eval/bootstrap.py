@@ -2028,7 +2028,8 @@ def rates_interval(tables, line, confidence: float) -> tuple:
     """
     tables, line, confidence = numbers(tables, "tables"), numbers(line, "line"), check_confidence(confidence)
     if tables.shape[-2:] != (2, 2) or line.shape[:1] != (6,):
-        raise ValueError(f"tables, line: (..., 2, 2) and (6, ...) are needed, got {tables.shape}, {line.shape}")
+        got = f"got {tables.shape}, {line.shape}"
+        raise ValueError(f"tables, line: (..., 2, 2) and (6, ...) are needed, {got}")
     lead = np.broadcast_shapes(tables.shape[:-2], line.shape[1:])
     tables = np.broadcast_to(tables, (*lead, 2, 2)).reshape(-1, 2, 2)
     c = np.broadcast_to(line, (6, *lead)).reshape(6, -1)

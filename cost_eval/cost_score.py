@@ -419,7 +419,7 @@ def _share_saved(before, after) -> np.ndarray:
 # %% ../nbs/30_cost_score.ipynb #6cfecea9
 _POSITIVE = np.arange(8) >= 4  # the kinds of cases: class, decision a, decision b
 _FLAGGED = np.array([np.arange(8) // 2 % 2, np.arange(8) % 2]) == 1
-_ONE_SAMPLE, _BY_CLASS = (64, 4), (6, 1)  # more weights are gathered in bins, so many for each factor e
+_ONE_SAMPLE, _BY_CLASS = (64, 4, 40), (6, 1, 4)  # more weights are gathered: bins a factor e, and in all
 
 
 def _case_costs(r_c) -> np.ndarray:
@@ -429,11 +429,11 @@ def _case_costs(r_c) -> np.ndarray:
     return np.where(alarm, scale, 0) + np.where(miss, r_c[:, None] * scale, 0)
 
 
-def _weight_bins(weight, exact, fine) -> tuple[np.ndarray, np.ndarray]:
+def _weight_bins(weight, exact, fine, most) -> tuple[np.ndarray, np.ndarray]:
     "The bin of each weight (N,), and the mean weight of each bin: one a weight, if there are few."
     value, place = np.unique(weight, return_inverse=True)
     if len(value) > exact:
-        level = np.maximum(np.rint(fine * np.log(weight / weight.max())), -10 * fine)
+        level = np.maximum(np.rint(fine * np.log(weight / weight.max())), -most)
         place = np.unique(level, return_inverse=True)[1]
         value = np.bincount(place.ravel(), weight) / np.bincount(place.ravel())
     return place.ravel(), value

@@ -378,7 +378,8 @@ def _powers_by_ends(problems) -> np.ndarray:
             counts[row, place] += number
         side = np.where(up, 1, -1) * np.sign(costs[of, places[of, 0]])  # the end on this side leaves out 0
         a = -side[:, None] * costs[of]
-        return (share_above(*(part[:, None] for part in (counts, a, one_each[of])), 0.0 * side) < tail[of]) == up
+        chance = share_above(*(part[:, None] for part in (counts, a, one_each[of])), 0.0 * side)
+        return (chance < tail[of]) == up
 
     above, below = np.split(_ends(begun, np.tile(low, 2), np.tile(high, 2), np.tile(length, 2)), 2)
     rest = size[owner] - b
@@ -389,7 +390,7 @@ def _powers_by_ends(problems) -> np.ndarray:
 
 
 def _ends(true, low, high, length, knots=12):
-    """The least number in [low, high) for which it is true, else high, for each of many, which come in runs of
+    """The least number in [low, high) for which it is true, else high, for each of many. They come in runs of
     these lengths; in a run near ones are alike.
     """
     start, run = np.cumsum(length) - length, np.repeat(length, length)

@@ -359,6 +359,13 @@ def test_betting_covers(priors):
     assert ((found.low <= true) & (true <= found.high)).mean() > .96
 
 
+@pytest.mark.parametrize("name", ["betting", "clopper_pearson", "likelihood_ratio", "normal"])
+@pytest.mark.parametrize("tables, costs", [(([[14, 56]], [[32, 48]]), [[0, 1]]), (([[90, 10], [4, 16]], [[95, 5], [9, 11]]), [[0, 1], [5, 0]])])
+def test_first_minus_second_is_minus_the_reverse(name, tables, costs):
+    found, turned = (bs.independent_difference(*pair, costs, method=name) for pair in (tables, tables[::-1]))
+    assert_allclose([found.low, found.high, found.p_value], [-turned.high, -turned.low, turned.p_value], rtol=1e-9)
+
+
 # ---- several samples: one more example in each
 
 @pytest.mark.parametrize("confidence", [.5, .95, .99])

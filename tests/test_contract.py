@@ -259,7 +259,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 # What functions hand over, and what reading and deciding are made of: reached by module.
 MODULE_ONLY = {"Samples", "look_at", "guess_columns", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",
-               "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage"}
+               "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval"}
 
 
 @pytest.mark.parametrize("module", sorted(CONTRACT.keys() - {"scale", "__main__"}))

@@ -420,7 +420,7 @@ def move_in_lab(page, output, widget, by_mouse):
     "Move the slider of one widget; wait until it agrees with the library."
     image, row = output.locator("img.widget-image"), output.locator(".widget-inline-hbox:has(.noUi-target)").filter(has_text=widget.slider).last
     readout, handle = row.locator(".widget-readout"), row.locator(".noUi-handle")
-    row.scroll_into_view_if_needed()
+    row.evaluate("row => row.scrollIntoView({block: 'center'})")  # at the edge one of JupyterLab's messages may lie over it
     assert row.locator(".noUi-target").bounding_box()["width"] >= 250
     before = image.get_attribute("src"), readout.text_content()
     if by_mouse:
