@@ -10,7 +10,7 @@ __all__ = ['Judged', 'Asked', 'SimultaneousDifferences', 'simultaneous_differenc
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import product
 from typing import NamedTuple
@@ -95,6 +95,8 @@ class Judged:
         (N,) number of each sample's cluster
     repeats : ndarray or None
         (N,) how many samples each row stands for; None: one
+    heaviest : float or None
+        weight of the heaviest unit that can occur, where clusters are random batches of units
     """
 
     y: np.ndarray
@@ -105,6 +107,7 @@ class Judged:
     weight: np.ndarray | None = None
     clusters: np.ndarray | None = None
     repeats: np.ndarray | None = None
+    heaviest: float | None = field(default=None, kw_only=True)
 
     @property
     def repeated(self) -> bool:
@@ -149,9 +152,14 @@ class Judged:
         "(N,) weights under which the samples have the deployment's priors."
         if not self.shifted:
             return self.weight
-        sizes = self.class_sizes
-        per_class = ratio(self.priors, sizes, undefined=0.0) * sizes.sum()
+        per_class = self.class_weights
         return per_class[self.y] if self.weight is None else per_class[self.y] * self.weight
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        "(K,) weights of the classes under which the samples have the deployment's priors."
+        sizes = self.class_sizes
+        return ratio(self.priors, sizes, undefined=0.0) * sizes.sum()
 
     @cached_property
     def kept(self):
@@ -168,7 +176,8 @@ class Judged:
         part["weight"] = part["repeats"] if self.repeated else part["weight"]
         sizes = np.bincount(y, part["weight"], self.costs.shape[0])
         target = deployment_priors(priors, sizes, self.costs.classes)
-        return Judged(y, self.costs, priors=target, shifted=priors is not None, **part)
+        shifted = priors is not None
+        return Judged(y, self.costs, priors=target, shifted=shifted, heaviest=self.heaviest, **part)
 
     def options(self) -> dict:
         """What `loss_interval` is told about the samples kept: weights, clusters, strata. With priors each
@@ -182,6 +191,8 @@ class Judged:
         given = {name: v if v is None else v[self.kept] for name, v in given.items()}
         if "strata" in given:
             given["shares"] = {k: float(v) for k, v in enumerate(self.priors) if v > 0}
+        if self.heaviest is not None:
+            given["heaviest"] = self.heaviest * (self.class_weights.max() if self.shifted else 1)
         return given
 
     @cached_property

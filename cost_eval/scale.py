@@ -28,7 +28,7 @@ import pandas as pd
 
 import cost_eval.bootstrap as intervals
 import cost_eval.confusion as memory
-from .confusion import BinaryCounts, ConfusionCounts, JointCounts, ThresholdCounts
+from .confusion import BinaryCounts, JointCounts, ThresholdCounts
 from cost_eval.core import (
     LabelledTable,
     Result,
@@ -450,6 +450,12 @@ def _merge_rows(parts: list) -> pd.DataFrame:
     return rows.groupby(keys, sort=False, as_index=False, dropna=False).sum()
 
 
+def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    "Distinct rows in an order that does not depend on the blocks they came from."
+    keys = [name for name in rows if name not in ("repeats", "sample_weight")]
+    return rows.sort_values(keys, key=lambda v: v if v.dtype.kind in "biuf" else v.astype(str))
+
+
 def _columns_counted(block: dict, names: list) -> pd.DataFrame:
     "Distinct rows of some columns of a block."
     return _distinct({name: block[name] for name in names}, block.get("sample_weight"))
@@ -461,7 +467,7 @@ def _count(function, y_true, decided: dict, sample_weight, groups, data, schedul
     blocks = _blocks(data, columns | {"sample_weight": sample_weight})
     with cluster(scheduler) as compute:
         parts = [dask.delayed(_columns_counted)(block, list(columns)) for block in blocks]
-        rows = compute(_add_up(parts, _merge_rows))
+        rows = _in_order(compute(_add_up(parts, _merge_rows)))
     if not len(rows):
         raise ValueError("y_true: no rows")
     if groups is None:
@@ -1147,7 +1153,7 @@ _UNITS = 5000  # random batches of rows or clusters, where these are too many to
 
 
 def _clusters_of(block: dict, seed: int) -> tuple:
-    "Total weighted loss and weight of each cluster or random batch in a block; range of losses, largest weight."
+    "Weighted loss and weight of each cluster or random batch in a block; range of losses, largest weight."
     x = block["losses"]
     w = check_weights(block.get("sample_weight", np.ones(len(x))), len(x))
     unit = block.get("clusters")
@@ -1324,7 +1330,6 @@ def evaluate(
     positive=None,
     priors=None,
     capacity=None,
-    propensity=None,
     groups=None,
     clusters=None,
     sample_weight=None,
@@ -1358,8 +1363,6 @@ def evaluate(
         (K,) class priors of the deployment
     capacity : int or float, optional
         at most so many positive decisions; for at most `gather` rows
-    propensity : Dask series or array, or str, optional
-        (N,) probability that the label of each row was looked up; for at most `gather` rows
     groups : Dask series or array, or str, optional
         (N,) labels of groups
     clusters, sample_weight : Dask series or array, or str, optional
@@ -1388,7 +1391,7 @@ def evaluate(
     ------
     ValueError
         For unknown columns, missing values, labels that the costs do not have; and for more rows than are
-        gathered for costs of single rows, a capacity, propensities and columns of folds.
+        gathered for costs of single rows, a capacity and columns of folds.
 
     Examples
     --------
@@ -1399,7 +1402,6 @@ def evaluate(
     """
     shells, columns = _shells(models, costs)
     per_row = {"groups": groups, "clusters": clusters, "sample_weight": sample_weight}
-    per_row["propensity"] = propensity
     options = {"rule": rule, "positive": positive, "priors": priors, "capacity": capacity, "folds": folds}
     if isinstance(folds, str) or hasattr(folds, "dask"):
         per_row["folds"] = options.pop("folds")
@@ -1410,8 +1412,10 @@ def evaluate(
         n = _row_count(blocks, compute)
         if n > gather:
             _refuse_beyond(n, gather, own, per_row, capacity)
-            halves = _Halves(blocks, shells, n, rule, priors, generator(rng))
-            return halves.report(compute, costs, positive, confidence)
+            found = _Halves(blocks, shells, n, rule, priors, generator(rng))
+            report = found.report(compute, costs, positive, confidence)
+            seed = {"seed": rng} if isinstance(rng, (int, np.integer)) else {}
+            return replace(report, provenance=report.provenance | seed)
         rows = compute(_add_up(blocks, _gather))
     options |= {name: rows[name] for name in per_row if name in rows}
     models, costs = _models_of(rows, shells), _block_costs(rows, costs)
@@ -1459,7 +1463,7 @@ def _refuse_beyond(n: int, gather: int, own: dict, per_row: dict, capacity):
             "losses with loss_interval (one model) or loss_difference (two), for any number of rows; or "
             f"gather={n} if they fit into memory"
         )
-    said = {"capacity": capacity, "propensity": per_row["propensity"], "folds": per_row.get("folds")}
+    said = {"capacity": capacity, "folds": per_row.get("folds")}
     for name, value in said.items():
         if value is not None:
             raise ValueError(
@@ -1512,6 +1516,11 @@ class _Halves:
         given = {name: rows[name] for name in ("sample_weight", "clusters") if name in rows}
         self.sample = read_samples(rows["y_true"], models, all_rows.costs, **given)
 
+    @property
+    def batched(self) -> bool:
+        "Are units put into batches? Clusters are not, where they are few."
+        return self.clusters is None or len(self.clusters) > _UNITS
+
     def rules(self, half: int) -> dict:
         "(model, rule) -> what was fitted on the other half of the rows; a model's declared rule first."
         others, found = self.sample.take(self.half != half), {}
@@ -1531,10 +1540,11 @@ class _Halves:
 
     def counted(self, rows, keys, confidence):
         "The report from distinct rows."
-        costs = self.sample.costs
+        costs, rows = self.sample.costs, _in_order(rows)
         labels = np.array(costs.decisions, object)
         decisions = {key: labels[rows[f"decision {i}"]] for i, key in enumerate(keys)}
         given = {name: _array(rows[name], name, "the rows") for name in _OF_ROWS if name in rows}
+        given |= {"heaviest": self.heaviest} if self.batched else {}
         options = {"priors": self.priors, "confidence": confidence, "rng": self.rng}
         y_true = np.array(costs.classes, object)[rows["y_true"]]
         return evaluate_counted(y_true, decisions, costs, rows["repeats"], **given, **options)
@@ -1543,15 +1553,15 @@ class _Halves:
         "The report with the thresholds, and with what stands in for folds, and for rows or clusters."
         ladder, many = found.ladder.copy(), f"{len(self.sample):,}"
         for row in np.flatnonzero(ladder["rule"] == "tuned"):
-            name = ladder.loc[row, "model"]
-            ladder.loc[row, "threshold"] = fit_rule(self.sample, name, "tuned", priors=self.priors).threshold
-        half = f"Rules were fitted on {many} sampled rows, and each half of all rows judged by those of the other."
+            fitted = fit_rule(self.sample, ladder.loc[row, "model"], "tuned", priors=self.priors)
+            ladder.loc[row, "threshold"] = fitted.threshold
+        half = f"Rules were fitted on {many} random rows, those of one half, to judge all rows of the other."
         notes = *self.sample.notes, *found.notes, half, *self.note_on_units(rows)
-        return replace(found, ladder=ladder, notes=tuple(dict.fromkeys(notes)))
+        return replace(found, ladder=ladder, taken=self.sample.taken, notes=tuple(dict.fromkeys(notes)))
 
     def note_on_units(self, rows) -> list:
         "Which batches stand in for rows or clusters."
-        if "clusters" not in rows or self.clusters is not None and len(self.clusters) <= _UNITS:
+        if "clusters" not in rows or not self.batched:
             return []
         what = "The rows were put at random"
         if self.clusters is not None:  # the last is the 5,001st smallest of as many numbers as clusters
@@ -1564,7 +1574,7 @@ class _Halves:
 #| code-fold: true
 #| code-summary: "Halves, and a sample"
 def _with_half(function, block: dict, seed: int, salt: int, *args):
-    "A function of a block whose rows know their half: at random, whole clusters, the same each time it is asked."
+    "A function of a block whose rows know their half: random, of whole clusters, each time the same."
     if "clusters" in block:
         mixed = pd.util.hash_array(_hashed(block["clusters"]) ^ np.uint64(salt))
         half = (mixed >> np.uint64(63)).astype(np.int8)
