@@ -1488,7 +1488,7 @@ class _Halves:
         self.read(costs, positive)
         rules = [self.rules(half) for half in (0, 1)]
         like = self.sample.take([0])  # a row is enough to read others alike
-        rows = self.over_blocks(_decided, _merge_rows, like, rules, self.clusters)
+        rows = self.over_blocks(_decided, _merge_rows, like, self.shells, rules, self.clusters)
         found = self.counted(rows, list(rules[0]), confidence)
         return self.with_notes(found, rows)
 
@@ -1614,10 +1614,10 @@ def _merge_sampled(parts: list) -> tuple:
     return _gather(rows), looks, np.unique(np.concatenate(clusters))[: _UNITS + 1], _sum(mass)
 
 
-def _read(block: dict, like):
+def _read(block: dict, like, shells: dict):
     "The rows of a block as the sample was read."
-    models = {name: block[f"model {k}"] for k, name in enumerate(like.models)}
-    return read_alike(like, block["y_true"], models, sample_weight=block.get("sample_weight"))
+    given = {"sample_weight": block.get("sample_weight")}
+    return read_alike(like, block["y_true"], _models_of(block, shells), **given)
 
 # %% ../nbs/70_scale.ipynb #judged3
 #| code-fold: true
@@ -1625,9 +1625,9 @@ def _read(block: dict, like):
 _OF_ROWS = ("groups", "clusters", "sample_weight")
 
 
-def _decided(block: dict, seed: int, like, rules: list, clusters) -> pd.DataFrame:
+def _decided(block: dict, seed: int, like, shells: dict, rules: list, clusters) -> pd.DataFrame:
     "How often each combination of class, decisions, group and batch occurs in a block, and with what weight."
-    samples, half = _read(block, like), block["half"]
+    samples, half = _read(block, like, shells), block["half"]
     codes = {"y_true": samples.y}
     for i, (name, rule) in enumerate(rules[0]):
         code, values = np.empty(len(samples), np.intp), samples.models[name].values
