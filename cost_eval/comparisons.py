@@ -97,6 +97,8 @@ class Judged:
         (N,) how many samples each row stands for; None: one
     heaviest : float or None
         weight of the heaviest unit that can occur, where clusters are random batches of units
+    independent : bool
+        are the samples of a cluster independent, as those of a random batch are?
     """
 
     y: np.ndarray
@@ -108,6 +110,7 @@ class Judged:
     clusters: np.ndarray | None = None
     repeats: np.ndarray | None = None
     heaviest: float | None = field(default=None, kw_only=True)
+    independent: bool = field(default=False, kw_only=True)
 
     @property
     def repeated(self) -> bool:
@@ -176,24 +179,30 @@ class Judged:
         part["weight"] = part["repeats"] if self.repeated else part["weight"]
         sizes = np.bincount(y, part["weight"], self.costs.shape[0])
         target = deployment_priors(priors, sizes, self.costs.classes)
-        shifted = priors is not None
-        return Judged(y, self.costs, priors=target, shifted=shifted, heaviest=self.heaviest, **part)
+        part |= {"heaviest": self.heaviest, "independent": self.independent}
+        return Judged(y, self.costs, priors=target, shifted=priors is not None, **part)
 
     def options(self) -> dict:
         """What `loss_interval` is told about the samples kept: weights, clusters, strata. With priors each
         class is a sample of its own; but a cluster may hold several classes, so weights restore the priors.
         """
         given = {"sample_weight": self.weight, "clusters": self.clusters}
-        if self.shifted and self.clusters is not None:
-            given["sample_weight"] = self.weight_at_priors
-        elif self.shifted:
+        if self.stratified:
             given["strata"] = self.y
+        elif self.shifted:
+            given["sample_weight"] = self.weight_at_priors
         given = {name: v if v is None else v[self.kept] for name, v in given.items()}
         if "strata" in given:
             given["shares"] = {k: float(v) for k, v in enumerate(self.priors) if v > 0}
         if self.heaviest is not None:
-            given["heaviest"] = self.heaviest * (self.class_weights.max() if self.shifted else 1)
+            restored = self.shifted and not self.stratified
+            given["heaviest"] = self.heaviest * (self.class_weights.max() if restored else 1)
         return given
+
+    @property
+    def stratified(self) -> bool:
+        "Is each class a sample of its own?"
+        return self.shifted and (self.clusters is None or self.independent)
 
     @cached_property
     def cost_range(self) -> tuple:
@@ -207,7 +216,7 @@ class Judged:
         """
         low, high, widest = self.cost_range
         low, high = (-widest, widest) if spread else (low, high) if of is None else of
-        if self.shifted and self.clusters is None:
+        if self.stratified:
             return {k: (low[k], high[k]) for k in range(len(low))}
         seen = self.priors > 0 if self.shifted else self.samples_of_classes > 0
         return float(low[seen].min()), float(high[seen].max())

@@ -1019,6 +1019,7 @@ def evaluate_counted(
     clusters=None,
     sample_weight=None,
     heaviest=None,
+    independent=False,
     confidence=0.95,
     rng=None,
 ) -> Report:
@@ -1055,6 +1056,8 @@ def evaluate_counted(
     heaviest : float, optional
         weight of the heaviest sample (or cluster), where clusters are random batches of these; without it one
         more batch is taken to be possible in the worst place, and intervals are wider than they need to be
+    independent : bool, default False
+        are the samples of a cluster independent, as those of random batches of samples are?
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -1101,7 +1104,7 @@ def evaluate_counted(
     case = _case_of(samples, priors, None, check_confidence(confidence), rng)
     weight = case.weight
     repeats = weight if sample_weight is None else repeats.astype(float)
-    case = replace(case, repeats=repeats, heaviest=None if clusters is None else heaviest)
+    case = replace(case, repeats=repeats, heaviest=heaviest, independent=independent)
     entries, seen = [], set()
     for (name, rule), model in zip(keys, samples.models.values()):
         entries.append(_Entry(str(name), rule, model.values.astype(np.intp), str(name) not in seen))

@@ -1544,7 +1544,8 @@ class _Halves:
         labels = np.array(costs.decisions, object)
         decisions = {key: labels[rows[f"decision {i}"]] for i, key in enumerate(keys)}
         given = {name: _array(rows[name], name, "the rows") for name in _OF_ROWS if name in rows}
-        given |= {"heaviest": self.heaviest} if self.batched else {}
+        if self.batched and "clusters" in rows:
+            given |= {"heaviest": self.heaviest, "independent": self.clusters is None}
         options = {"priors": self.priors, "confidence": confidence, "rng": self.rng}
         y_true = np.array(costs.classes, object)[rows["y_true"]]
         return evaluate_counted(y_true, decisions, costs, rows["repeats"], **given, **options)
