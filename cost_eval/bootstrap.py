@@ -1613,7 +1613,7 @@ def _shares_of(strata, shares, n):
     return known, code, weight
 
 
-def _stratum(x, w, cluster, low, high):
+def _stratum(x, w, cluster, low, high, heaviest):
     "Units (n, a, b) of one stratum, with two that can occur: the heaviest, at the least and largest loss."
     if cluster is None:
         a, b = w * x, w
@@ -1628,16 +1628,28 @@ def _stratum(x, w, cluster, low, high):
     else:
         unit, first = kinds([a, b])
         n, a, b = np.bincount(unit), a[first], b[first]
-    heavy, ends = b.max(), np.array([low, high])
+    heavy, ends = b.max() if heaviest is None else heaviest, np.array([low, high])
     return np.append(n, [0, 0]), np.append(a, heavy * ends), np.append(b, [heavy, heavy])
 
 
-def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, name):
+def _check_heaviest(heaviest, w, clusters):
+    "The weight of the heaviest unit that can occur."
+    if heaviest is None:
+        return None
+    heaviest = check_range(heaviest, "heaviest", 0, shape=())
+    if clusters is None and heaviest < w.max():
+        raise ValueError(f"heaviest: {heaviest:g}, but an example of weight {w.max():g} was seen")
+    return heaviest
+
+
+def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, name):
     "The sample of losses, and notes."
     labels, code, share = _shares_of(strata, shares, len(x))
     ends, notes = _limits_of(x, bounds, labels, code)
     w = check_weights(sample_weight, len(x))
-    w = np.ones(len(x)) if w is None else w / _power_of_two(w, -1)
+    w = np.ones(len(x)) if w is None else w
+    heaviest, scale = _check_heaviest(heaviest, w, clusters), _power_of_two(w, -1)
+    w, heaviest = w / scale, None if heaviest is None else heaviest / scale
     known, cluster = (None, None) if clusters is None else _label_codes(clusters, "clusters", len(x))
     unit = _power_of_two(ends.ravel(), -1)
     parts = []
@@ -1650,7 +1662,7 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, name):
             what = "clusters" if clusters is not None else "sample_weight"
             raise ValueError(f"{what}: at least 2 examples (clusters) of positive weight are needed, got 1")
         own = None if cluster is None else np.unique(cluster[rows], return_inverse=True)[1].ravel()
-        parts.append(_stratum(x[rows] / unit, w[rows], own, *ends[s] / unit))
+        parts.append(_stratum(x[rows] / unit, w[rows], own, *ends[s] / unit, heaviest))
     m, a, b = _padded(parts)
     if cluster is not None:
         notes += (f"{len(known)} clusters are the units; none is taken to be larger than the largest seen.",)
@@ -1681,6 +1693,7 @@ def loss_interval(
     strata=None,
     shares: Mapping | None = None,
     bounds: tuple[float, float] | Mapping | None = None,
+    heaviest: float | None = None,
     method: str = "auto",
     confidence: float = 0.95,
     n_resamples: int = 1000,
@@ -1705,6 +1718,9 @@ def loss_interval(
     bounds : (float, float) or mapping, optional
         smallest and largest loss that can occur, or label of `strata` -> these; by default the range seen,
         which proves nothing
+    heaviest : float, optional
+        weight of the heaviest unit (example or cluster) that can occur; by default the heaviest seen. Where
+        clusters are random batches of many units, that of one of these
     method : str, default "auto"
         a key of `METHODS`; "auto" is that of `interval`
     confidence : float, default 0.95
@@ -1732,7 +1748,7 @@ def loss_interval(
     Interval(0.0352 to 2.095, mean 0.24, clopper_pearson, 95%)
     """
     x = _check_losses(losses, "losses")
-    sample, notes = _loss_sample(x, sample_weight, clusters, bounds, strata, shares, "losses")
+    sample, notes = _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, "losses")
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
     return sample_interval(sample, quantity="mean loss", notes=notes, **options)
 
@@ -1746,6 +1762,7 @@ def loss_difference(
     strata=None,
     shares: Mapping | None = None,
     bounds: tuple[float, float] | Mapping | None = None,
+    heaviest: float | None = None,
     method: str = "auto",
     confidence: float = 0.95,
     n_resamples: int = 1000,
@@ -1758,7 +1775,7 @@ def loss_difference(
     ----------
     losses_a, losses_b : array (N,)
         what each example cost with the first and with the second classifier
-    sample_weight, clusters, strata, shares, method, confidence, n_resamples, rng, **options
+    sample_weight, clusters, strata, shares, heaviest, method, confidence, n_resamples, rng, **options
         as for `loss_interval`
     bounds : (float, float) or mapping, optional
         smallest and largest difference of losses that can occur; by default the range seen
@@ -1779,7 +1796,7 @@ def loss_difference(
             f"losses_b: {len(b)} losses, but losses_a has {len(a)}; they must be of the same examples"
         )
     x = _check_losses(a - b, "losses_a - losses_b")
-    sample, notes = _loss_sample(x, sample_weight, clusters, bounds, strata, shares, "losses_a - losses_b")
+    sample, notes = _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, "losses_a - losses_b")
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
     return sample_difference(sample, quantity="mean loss", notes=notes, **options)
 

@@ -10,7 +10,7 @@ __all__ = ['Judged', 'Asked', 'SimultaneousDifferences', 'simultaneous_differenc
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import product
 from typing import NamedTuple
@@ -96,6 +96,10 @@ class Judged:
         (N,) number of each sample's cluster
     repeats : ndarray or None
         (N,) how many samples each row stands for; None: one
+    heaviest : float or None
+        weight of the heaviest unit that can occur, where clusters are random batches of units
+    independent : bool
+        are the samples of a cluster independent, as those of a random batch are?
     """
 
     y: np.ndarray
@@ -106,6 +110,8 @@ class Judged:
     weight: np.ndarray | None = None
     clusters: np.ndarray | None = None
     repeats: np.ndarray | None = None
+    heaviest: float | None = field(default=None, kw_only=True)
+    independent: bool = field(default=False, kw_only=True)
 
     @property
     def repeated(self) -> bool:
@@ -150,9 +156,14 @@ class Judged:
         "(N,) weights under which the samples have the deployment's priors."
         if not self.shifted:
             return self.weight
-        sizes = self.class_sizes
-        per_class = ratio(self.priors, sizes, undefined=0.0) * sizes.sum()
+        per_class = self.class_weights
         return per_class[self.y] if self.weight is None else per_class[self.y] * self.weight
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        "(K,) weights of the classes under which the samples have the deployment's priors."
+        sizes = self.class_sizes
+        return ratio(self.priors, sizes, undefined=0.0) * sizes.sum()
 
     @cached_property
     def kept(self):
@@ -169,6 +180,7 @@ class Judged:
         part["weight"] = part["repeats"] if self.repeated else part["weight"]
         sizes = np.bincount(y, part["weight"], self.costs.shape[0])
         target = deployment_priors(priors, sizes, self.costs.classes)
+        part |= {"heaviest": self.heaviest, "independent": self.independent}
         return Judged(y, self.costs, priors=target, shifted=priors is not None, **part)
 
     def options(self) -> dict:
@@ -176,14 +188,22 @@ class Judged:
         class is a sample of its own; but a cluster may hold several classes, so weights restore the priors.
         """
         given = {"sample_weight": self.weight, "clusters": self.clusters}
-        if self.shifted and self.clusters is not None:
-            given["sample_weight"] = self.weight_at_priors
-        elif self.shifted:
+        if self.stratified:
             given["strata"] = self.y
+        elif self.shifted:
+            given["sample_weight"] = self.weight_at_priors
         given = {name: v if v is None else v[self.kept] for name, v in given.items()}
         if "strata" in given:
             given["shares"] = {k: float(v) for k, v in enumerate(self.priors) if v > 0}
+        if self.heaviest is not None:
+            restored = self.shifted and not self.stratified
+            given["heaviest"] = self.heaviest * (self.class_weights.max() if restored else 1)
         return given
+
+    @property
+    def stratified(self) -> bool:
+        "Is each class a sample of its own?"
+        return self.shifted and (self.clusters is None or self.independent)
 
     @cached_property
     def cost_range(self) -> tuple:
@@ -197,7 +217,7 @@ class Judged:
         """
         low, high, widest = self.cost_range
         low, high = (-widest, widest) if spread else (low, high) if of is None else of
-        if self.shifted and self.clusters is None:
+        if self.stratified:
             return {k: (low[k], high[k]) for k in range(len(low))}
         seen = self.priors > 0 if self.shifted else self.samples_of_classes > 0
         return float(low[seen].min()), float(high[seen].max())

@@ -243,6 +243,15 @@ def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarr
         )
     return positive
 
+
+def positive_labels(y_true, classes) -> np.ndarray:
+    "Labels as booleans: the second of the costs' classes, or 1; `ValueError` for other labels."
+    labels = check_1d(y_true, "y_true")
+    named = classes is not None and tuple(classes) != (0, 1)
+    if named and (labels.dtype.kind not in "biuf" or any(isinstance(c, (int, float)) for c in classes)):
+        return encode(labels, list(classes), "y_true", "the classes of the costs") == 1
+    return check_binary(labels)
+
 # %% ../nbs/00_core.ipynb #9de5ccbb
 BLOCK = 1 << 15  # samples handled at a time: small enough for the processor's cache
 TABLE = 1 << 20  # integer labels within such a range are looked up in a table

@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold', 'implied_costs', 'ThresholdCosts',
-           'threshold_costs', 'hull_vertices', 'ThresholdChoice', 'best_threshold', 'cross_entropy', 'AffineCalibrator',
-           'stratified_folds', 'cross_calibrate', 'Reliability', 'reliability', 'plot_reliability']
+           'threshold_costs', 'hull_vertices', 'ThresholdChoice', 'best_threshold', 'best_threshold_counted',
+           'cross_entropy', 'AffineCalibrator', 'stratified_folds', 'cross_calibrate', 'Reliability', 'reliability',
+           'plot_reliability']
 
 # %% ../nbs/04_decisions.ipynb #39691bfc
 import warnings
@@ -38,6 +39,7 @@ from cost_eval.core import (
     label_array,
     optional_import,
     plain,
+    positive_labels,
     result,
     sample_by_class,
     seen_labels,
@@ -323,17 +325,10 @@ def implied_costs(threshold) -> CostMatrix:
     return CostMatrix.binary(fp=t, fn=1 - t)
 
 # %% ../nbs/04_decisions.ipynb #66966e7f
-def _positive(y_true, classes) -> np.ndarray:
-    "Labels as booleans: the second of the costs' classes, or 1; `ValueError` for other labels."
-    labels = check_1d(y_true, "y_true")
-    named = classes is not None and tuple(classes) != (0, 1)
-    if named and (labels.dtype.kind not in "biuf" or any(isinstance(c, (int, float)) for c in classes)):
-        return encode(labels, list(classes), "y_true", "the classes of the costs") == 1
-    return check_binary(labels)
-
-
-def _class_weights(counts: BinaryCounts, priors) -> np.ndarray:
+def _class_weights(counts: BinaryCounts, priors, classes) -> np.ndarray:
     "What one sample of each class weighs in a cost per sample, (2,)."
+    if priors is not None:
+        priors = _one_prior(priors, 2, classes, "priors")
     size = np.array([np.ravel(counts.n)[0], np.ravel(counts.p)[0]], dtype=float)
     if not size.sum():
         raise ValueError("y_true: no samples (of positive weight), so there is no cost per sample")
@@ -350,13 +345,15 @@ def _class_weights(counts: BinaryCounts, priors) -> np.ndarray:
 def _curve(y_true, scores, costs, priors, sample_weight) -> tuple:
     "Counts at all attainable thresholds, costs as an array, what a sample of each class weighs, labels."
     classes = costs.classes if isinstance(costs, LabelledTable) else None
-    c, positive = _binary_costs(costs), _positive(y_true, classes)
-    if priors is not None:
-        priors = _one_prior(priors, 2, classes, "priors")
-    curve = threshold_counts(positive, scores, sample_weight=sample_weight)
-    first = int(len(curve.thresholds) > 1 and curve.thresholds[1] == np.inf)  # +inf >= +inf: never nobody
-    curve = ThresholdCounts(curve.thresholds[first:], curve.counts[first:])
-    return curve, c, _class_weights(curve.counts, priors), positive
+    c, positive = _binary_costs(costs), positive_labels(y_true, classes)
+    curve = _attainable(threshold_counts(positive, scores, sample_weight=sample_weight))
+    return curve, c, _class_weights(curve.counts, priors, classes), positive
+
+
+def _attainable(curve: ThresholdCounts) -> ThresholdCounts:
+    "Without the first threshold, which leaves nobody positive, where a score is +inf: +inf >= +inf."
+    first = int(len(curve.thresholds) > 1 and curve.thresholds[1] == np.inf)
+    return ThresholdCounts(curve.thresholds[first:], curve.counts[first:])
 
 
 def _own_costs(curve, costs, class_weight, positive, scores, sample_weight) -> np.ndarray:
@@ -573,18 +570,60 @@ def best_threshold(y_true, scores, costs, *, priors=None, sample_weight=None) ->
     >>> best_threshold([0, 1, 0, 1], [.1, .4, .5, .8], CostMatrix.binary(fp=1, fn=3))
     ThresholdChoice(threshold=0.25, low=0.1, high=0.4, cost=0.25, counts=BinaryCounts(tp=2, fp=1, fn=0, tn=1))
     """
+    kind = _float_type(scores)
     curve, c, class_weight, positive = _curve(y_true, scores, costs, priors, sample_weight)
-    if isinstance(costs, ExampleCosts):
-        values = _own_costs(curve, c, class_weight, positive, scores, sample_weight)
-        rounding = 4 * np.finfo(float).eps * np.sqrt(len(positive)) * np.abs(values).max()
-        k = np.argmax(values <= values.min() + rounding)
-        cost = values[k]
-    else:
-        k = _best_corner(curve, c, class_weight)
-        cost = (class_weight[:, None] * c * curve.counts[k].to_matrix()).sum((-2, -1))
+    if not isinstance(costs, ExampleCosts):
+        return best_threshold_counted(curve, costs, priors=priors, kind=kind)
+    values = _own_costs(curve, c, class_weight, positive, scores, sample_weight)
+    rounding = 4 * np.finfo(float).eps * np.sqrt(len(positive)) * np.abs(values).max()
+    k = np.argmax(values <= values.min() + rounding)
+    return _choice(curve, k, values[k], kind)
+
+
+def best_threshold_counted(curve, costs, *, priors=None, kind="float64") -> ThresholdChoice:
+    """The threshold with the lowest cost of those that were counted: `best_threshold` of a group-by.
+
+    Parameters
+    ----------
+    curve : ThresholdCounts
+        from `threshold_counts`, added over shards or counted elsewhere
+    costs : CostMatrix or array_like
+        (2, 2), or many as (..., 2, 2)
+    priors : array_like or mapping, optional
+        (2,) target priors; None: the data's own
+    kind : dtype, default "float64"
+        floating point type in which the scores will be compared with the threshold
+
+    Returns
+    -------
+    ThresholdChoice
+        threshold, low, high, cost (per sample), counts
+
+    Raises
+    ------
+    ValueError
+        For costs no threshold can serve, and priors given where a class has no sample.
+
+    Examples
+    --------
+    >>> one, two = threshold_counts([0, 1], [.1, .4]), threshold_counts([0, 1], [.5, .8])
+    >>> best_threshold_counted(one + two, CostMatrix.binary(fp=1, fn=3)).threshold
+    0.25
+    """
+    if not isinstance(curve, ThresholdCounts):
+        raise ValueError(f"curve: ThresholdCounts are needed, from threshold_counts; got {curve!r:.60}")
+    classes = costs.classes if isinstance(costs, LabelledTable) else None
+    c, curve = _binary_costs(costs), _attainable(curve)
+    class_weight = _class_weights(curve.counts, priors, classes)
+    k = _best_corner(curve, c, class_weight)
+    cost = (class_weight[:, None] * c * curve.counts[k].to_matrix()).sum((-2, -1))
+    return _choice(curve, k, cost, np.dtype(kind))
+
+
+def _choice(curve: ThresholdCounts, k, cost, kind: np.dtype) -> ThresholdChoice:
+    "The k-th threshold of a curve, and from where to where it decides alike."
     high, low = curve.thresholds[k], np.append(curve.thresholds, -np.inf)[k + 1]
-    threshold = _between(low, high, _float_type(scores))
-    return ThresholdChoice(threshold, plain(low), plain(high), plain(cost), curve.counts[k])
+    return ThresholdChoice(_between(low, high, kind), plain(low), plain(high), plain(cost), curve.counts[k])
 
 # %% ../nbs/04_decisions.ipynb #4220a9b5
 def _best_corner(curve: ThresholdCounts, costs: np.ndarray, class_weight: np.ndarray) -> np.ndarray:

@@ -536,7 +536,8 @@ def _sample_law(n, a, b, deep):
     mean = ((shape * a).sum(-1) / (shape * b).sum(-1))[:, None]
     mass = (shape * b).sum(-1, keepdims=True) / np.where(b > 0, shape, 0).sum(-1, keepdims=True)
     weight = np.where(b > 0, shape, 0.0)
-    curve = _tilted(weight, np.where(b == 1, a, mean + (a - mean * b) / mass), deep)  # where b varies: nearly
+    plain = (b == 1).all(-1, keepdims=True)  # of a row, not of a unit: weights may be in any unit
+    curve = _tilted(weight, np.where(plain, a, mean + (a - mean * b) / mass), deep)  # where b varies: nearly
     sd = _around(n, a, b)[1][:, None]
     knots, smooth, blur = _roughest(*_knots(weight, a, b, worth, mean, sd))
     edges = _edges(curve, knots[:, 1:], blur[:, 1:], deep, 1.5 if deep is None else 0.75)

@@ -1027,6 +1027,8 @@ def evaluate_counted(
     groups=None,
     clusters=None,
     sample_weight=None,
+    heaviest=None,
+    independent=False,
     confidence=0.95,
     rng=None,
 ) -> Report:
@@ -1060,6 +1062,11 @@ def evaluate_counted(
         (R,) labels of samples that belong together
     sample_weight : array_like, optional
         (R,) finite, non-negative total weight of the samples that each row stands for; needs clusters
+    heaviest : float, optional
+        weight of the heaviest sample (or cluster), where clusters are random batches of these; without it one
+        more batch is taken to be possible in the worst place, and intervals are wider than they need to be
+    independent : bool, default False
+        are the samples of a cluster independent, as those of random batches of samples are?
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -1105,7 +1112,8 @@ def evaluate_counted(
     samples, rng = read_samples(y_true, models, costs, **given), generator(rng)
     case = _case_of(samples, priors, None, check_confidence(confidence), rng)
     weight = case.weight
-    case = replace(case, repeats=weight if sample_weight is None else repeats.astype(float))
+    repeats = weight if sample_weight is None else repeats.astype(float)
+    case = replace(case, repeats=repeats, heaviest=heaviest, independent=independent)
     entries, seen = [], set()
     for (name, rule), model in zip(keys, samples.models.values()):
         entries.append(_Entry(str(name), rule, model.values.astype(np.intp), str(name) not in seen))

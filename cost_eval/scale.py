@@ -18,10 +18,8 @@ for _library in ("dask", "pandas"):
 import contextlib
 import os
 import sys
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from urllib.parse import unquote
 
 import dask
@@ -30,31 +28,46 @@ import pandas as pd
 
 import cost_eval.bootstrap as intervals
 import cost_eval.confusion as memory
-from .confusion import BinaryCounts, ConfusionCounts, JointCounts, ThresholdCounts
+from .confusion import BinaryCounts, JointCounts, ThresholdCounts
 from cost_eval.core import (
     LabelledTable,
     Result,
     check_binary,
+    check_choice,
     check_costs,
     check_integer,
-    check_priors,
     check_range,
     check_weights,
-    encode,
     generator,
     kinds,
-    label_list,
     optional_import,
+    positive_labels,
     result,
+    seen_labels,
     unknown_name,
 )
 from .costs import CostMatrix, ExampleCosts
 from .costs import losses as losses_in_memory
-from .decisions import AffineCalibrator, Reliability, ThresholdChoice, bayes_decisions
-from .decisions import best_threshold as best_threshold_in_memory
+from cost_eval.decisions import (
+    AffineCalibrator,
+    Reliability,
+    ThresholdChoice,
+    bayes_threshold,
+    best_threshold_counted,
+)
 from .decisions import reliability as reliability_in_memory
+from .policies import RULES, fit_rule
 from .report import evaluate as evaluate_in_memory
 from .report import evaluate_counted
+from cost_eval.samples import (
+    Decisions,
+    Posteriors,
+    Scores,
+    deployment_priors,
+    look_at,
+    read_alike,
+    read_samples,
+)
 
 # %% ../nbs/70_scale.ipynb #24737c47
 #| code-fold: true
@@ -116,7 +129,10 @@ def _checked_block(block: dict, k: int) -> dict:
 def _array(value, name: str, where: str) -> np.ndarray:
     "A column as an array; missing values are refused."
     if hasattr(value, "isna") and np.any(value.isna().to_numpy()):
-        raise ValueError(f"{name}: missing values in {where}; drop these rows first")
+        remedy = "give these rows a value, or drop them for all models and say how many they were"
+        if name == "y_true":
+            remedy = "dropping rows without a label is verification bias: weight those that have one by 1 / p"
+        raise ValueError(f"{name}: missing values in {where}; {remedy}")
     if not hasattr(value, "to_numpy"):
         return np.asarray(value)
     if str(getattr(value, "dtype", "")) == "category":
@@ -283,9 +299,10 @@ def cluster(scheduler=None):
     Parameters
     ----------
     scheduler : str or Client, optional
-        None: the active client, or else two local processes for the time of the call, with the address
-        of their dashboard and a progress bar; "threads", "synchronous" or "processes": Dask's own; an
-        address such as "tcp://host:8786"; a `distributed.Client`
+        None: what Dask's configuration names (`dask.config.set(scheduler="threads")`), or the active
+        client, or else two local processes for the time of the call, with the address of their dashboard
+        and a progress bar; "threads", "synchronous" or "processes": Dask's own; an address such as
+        "tcp://host:8786"; a `distributed.Client`
 
     Yields
     ------
@@ -308,6 +325,9 @@ def cluster(scheduler=None):
     if scheduler in ("threads", "synchronous", "processes"):
         yield lambda task: dask.compute(task, scheduler=scheduler)[0]
         return
+    if scheduler is None and _configured():
+        yield lambda task: dask.compute(task)[0]
+        return
     distributed = optional_import("distributed", extra="scale")
     if hasattr(scheduler, "compute"):
         yield lambda task: scheduler.compute(task).result()
@@ -320,6 +340,12 @@ def cluster(scheduler=None):
         with _two_processes(distributed) as local, distributed.Client(local) as client:
             print(f"two local processes; dashboard: {client.dashboard_link}")
             yield lambda task: _watched(distributed, client.compute(task))
+
+
+def _configured() -> bool:
+    "Does Dask's own configuration name a scheduler? A client that starts enters itself there, and is found."
+    named = dask.config.get("scheduler", None)
+    return named is not None and named not in ("dask.distributed", "distributed")
 
 
 _UNGUARDED = (
@@ -399,77 +425,71 @@ def _sum_terms(parts: list) -> list:
 # %% ../nbs/70_scale.ipynb #5853f4e3
 #| code-fold: true
 #| code-summary: "Counts"
-def _counted(block: dict, names: list, classes, decision_labels):
-    "Group -> (labels of classes, labels of decisions, counts) of one block."
-    if not len(block["y_true"]):
-        return {}
-    groups = block.get("groups")
-    found = {}
-    for group in [None] if groups is None else list(dict.fromkeys(groups.tolist())):
-        rows = slice(None) if groups is None else groups == group
-        arrays = [block[name][rows] for name in ("y_true", *names)]
-        weight = block["sample_weight"][rows] if "sample_weight" in block else None
-        options = {"classes": classes, "decision_labels": decision_labels, "sample_weight": weight}
-        count = memory.confusion_counts if len(names) == 1 else memory.joint_counts
-        table = count(*arrays, **options)
-        found[group] = (table.classes, table.decisions, table.array)
-    return found
+def _distinct(columns: dict, weight=None) -> pd.DataFrame:
+    "Distinct rows of columns: how often each occurs, and with what weight."
+    n = len(next(iter(columns.values())))
+    weight = check_weights(weight, n)
+    row, first = kinds([_coded(column) for column in columns.values()]) if n else (np.zeros(0, int),) * 2
+    found = {name: column[first] for name, column in columns.items()} | {"repeats": np.bincount(row)}
+    if weight is not None:
+        found["sample_weight"] = np.bincount(row, weight)
+    return pd.DataFrame(found)
 
 
-def _merge_counts(parts: list) -> dict:
-    "Tables of several blocks added by label."
-    merged: dict = {}
-    for part in parts:
-        for group, table in part.items():
-            merged[group] = _add_tables(merged[group], table) if group in merged else table
-    return merged
+def _coded(column: np.ndarray) -> np.ndarray:
+    "A column as whole numbers."
+    if column.dtype == bool:
+        return column.view(np.uint8)
+    return column if column.dtype.kind in "iu" else pd.factorize(column, use_na_sentinel=False)[0]
 
 
-def _add_tables(a: tuple, b: tuple) -> tuple:
-    "Two labelled tables on the union of their labels."
-    if a[0] == b[0] and a[1] == b[1]:
-        return a[0], a[1], a[2] + b[2]
-    rows, columns = (_union(one, two) for one, two in zip(a[:2], b[:2]))
-    dtype = np.result_type(a[2], b[2])
-    total = np.zeros((len(rows), *[len(columns)] * (a[2].ndim - 1)), dtype)
-    for labels, decisions, array in (a, b):
-        i = [rows.index(label) for label in labels]
-        j = [columns.index(label) for label in decisions]
-        total[np.ix_(i, *[j] * (array.ndim - 1))] += array
-    return rows, columns, total
+def _merge_rows(parts: list) -> pd.DataFrame:
+    "Numbers and weights of distinct rows added."
+    rows = pd.concat([part for part in parts if len(part)] or parts[:1])
+    keys = [name for name in rows if name not in ("repeats", "sample_weight")]
+    return rows.groupby(keys, sort=False, as_index=False, dropna=False).sum()
 
 
-def _union(one, two) -> tuple:
-    "All labels: sorted, or in order of appearance where they cannot be compared."
-    if not {isinstance(label, str) for label in one} & {isinstance(label, str) for label in two}:
-        some = f"{one[0]!r} in one block of rows and {two[0]!r} in another"
-        raise ValueError(
-            f"y_true or decisions: labels are text and numbers, such as {some}; make them one type"
-        )
-    labels = list(dict.fromkeys([*one, *two]))
-    try:
-        return tuple(sorted(labels))
-    except TypeError:
-        return tuple(labels)
+def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    "Distinct rows in an order that does not depend on the blocks they came from."
+    keys = [name for name in rows if name not in ("repeats", "sample_weight")]
+    return rows.sort_values(keys, key=lambda v: v if v.dtype.kind in "biuf" else v.astype(str))
 
 
-def _count(y_true, decided: dict, classes, decision_labels, sample_weight, groups, data, scheduler, kind):
-    "Counts of any number of classifiers, over all blocks."
-    if isinstance(classes, LabelledTable):
-        decision_labels = classes.decisions if decision_labels is None else decision_labels
-        classes = classes.classes
-    classes = None if classes is None else label_list(classes, "classes")
-    blocks = _blocks(data, {"y_true": y_true, **decided, "sample_weight": sample_weight, "groups": groups})
-    parts = [dask.delayed(_counted)(block, list(decided), classes, decision_labels) for block in blocks]
+def _columns_counted(block: dict, names: list) -> pd.DataFrame:
+    "Distinct rows of some columns of a block."
+    return _distinct({name: block[name] for name in names}, block.get("sample_weight"))
+
+
+def _count(function, y_true, decided: dict, sample_weight, groups, data, scheduler, options):
+    "Counts of any number of classifiers: the distinct rows of all blocks, counted by their number."
+    columns = {"y_true": y_true, **decided} | ({} if groups is None else {"groups": groups})
+    blocks = _blocks(data, columns | {"sample_weight": sample_weight})
     with cluster(scheduler) as compute:
-        tables = compute(_add_up(parts, _merge_counts))
-    if not tables:
+        parts = [dask.delayed(_columns_counted)(block, list(columns)) for block in blocks]
+        rows = _in_order(compute(_add_up(parts, _merge_rows)))
+    if not len(rows):
         raise ValueError("y_true: no rows")
-    made = {
-        group: kind(array, classes=rows, decisions=columns)
-        for group, (rows, columns, array) in tables.items()
-    }
-    return made[None] if groups is None else made
+    if groups is None:
+        return _table(function, rows, decided, options)
+    return {g: _table(function, part, decided, options) for g, part in rows.groupby("groups", sort=False)}
+
+
+def _table(function, rows: pd.DataFrame, decided: dict, options: dict):
+    "The in-memory counts of distinct rows, whole where they have no weights."
+    columns = [_array(rows[name], name, "the rows") for name in ("y_true", *decided)]
+    for column in columns:
+        labels = seen_labels(column)
+        if len({isinstance(label, str) for label in labels}) > 1:
+            some = f"{labels[0]!r} and {labels[-1]!r}"
+            raise ValueError(
+                f"y_true or decisions: labels are text and numbers, such as {some}; make them one type"
+            )
+    weighted = "sample_weight" in rows
+    found = function(*columns, sample_weight=rows["sample_weight" if weighted else "repeats"], **options)
+    if weighted:
+        return found
+    return type(found)(found.array.astype(np.int64), classes=found.classes, decisions=found.decisions)
 
 
 def confusion_counts(
@@ -520,17 +540,9 @@ def confusion_counts(
     >>> confusion_counts(y, d, scheduler="synchronous").array.tolist()
     [[2, 0], [1, 1]]
     """
-    return _count(
-        y_true,
-        {"decisions": decisions},
-        classes,
-        decision_labels,
-        sample_weight,
-        groups,
-        data,
-        scheduler,
-        ConfusionCounts,
-    )
+    options = {"classes": classes, "decision_labels": decision_labels}
+    decided = {"decisions": decisions}
+    return _count(memory.confusion_counts, y_true, decided, sample_weight, groups, data, scheduler, options)
 
 
 def joint_counts(
@@ -574,7 +586,8 @@ def joint_counts(
     [[[1, 0], [0, 0]], [[0, 1], [1, 0]]]
     """
     both = {"decisions_a": decisions_a, "decisions_b": decisions_b}
-    return _count(y_true, both, classes, decision_labels, sample_weight, None, data, scheduler, JointCounts)
+    options = {"classes": classes, "decision_labels": decision_labels}
+    return _count(memory.joint_counts, y_true, both, sample_weight, None, data, scheduler, options)
 
 # %% ../nbs/70_scale.ipynb #intervals1
 #| code-fold: true
@@ -659,21 +672,14 @@ def difference(
 #| code-summary: "Thresholds"
 def _curve(block: dict, classes) -> ThresholdCounts:
     "All thresholds of one block."
-    y = _positive(block["y_true"], classes)
+    y = positive_labels(block["y_true"], classes)
     return memory.threshold_counts(y, block["scores"], sample_weight=block.get("sample_weight"))
-
-
-def _positive(labels: np.ndarray, classes) -> np.ndarray:
-    "Labels as booleans: the second of the costs' classes, or 1."
-    if classes is not None and labels.dtype.kind not in "biuf":
-        return encode(labels, list(classes), "y_true", "the costs' classes") == 1
-    return check_binary(labels)
 
 
 def _at_edges(block: dict, edges: np.ndarray, classes) -> np.ndarray:
     "(2, B + 1) negatives and positives below the first edge, between edges, from the last on."
-    y = _positive(block["y_true"], classes)
-    return _in_bins(y, block["scores"], block.get("sample_weight"), edges)
+    y = positive_labels(block["y_true"], classes)
+    return _in_bins(y, block["scores"], check_weights(block.get("sample_weight"), len(y)), edges)
 
 
 def _in_bins(y: np.ndarray, scores, weight, edges: np.ndarray) -> np.ndarray:
@@ -799,29 +805,15 @@ class SketchError(Result):
     high: float
 
 
-def _bounds(curve: ThresholdCounts, costs: np.ndarray, priors) -> tuple[np.ndarray, np.ndarray]:
+def _bounds(curve: ThresholdCounts, costs, priors) -> tuple[np.ndarray, np.ndarray]:
     "Cost per case at each edge, and the least it can be in the bin below it."
-    c = curve.counts
+    c, labels = curve.counts, _labels_of(costs).classes
     size = np.array([c.n[0], c.p[0]], float)
-    weight = (
-        np.ones(2) / size.sum()
-        if priors is None
-        else np.divide(priors, size, out=np.zeros(2), where=size > 0)
-    )
-    (tn, fp), (fn, tp) = costs * weight[:, None]
-    cost = tn * c.tn + fp * c.fp + fn * c.fn + tp * c.tp
-    least = tn * c.tn[:-1] + fp * c.fp[:-1] + fn * c.fn[1:] + tp * c.tp[1:]
-    return cost, least
-
-
-def _binary_costs(costs) -> np.ndarray:
-    "A (2, 2) table whose errors cost at least as much as the right decisions."
-    table = check_costs(costs, 2, 2)
-    if table[0, 1] < table[0, 0] or table[1, 0] < table[1, 1]:
-        raise ValueError(
-            "costs: each error must cost at least as much as the right decision; are the columns swapped?"
-        )
-    return table
+    weight = np.divide(deployment_priors(priors, size, labels), size, out=np.zeros(2), where=size > 0)
+    (tn, fp), (fn, tp) = check_costs(costs, 2, 2) * weight[:, None]
+    negatives, positives = tn * c.tn + fp * c.fp, fn * c.fn + tp * c.tp
+    least = sum(np.minimum(cost[:-1], cost[1:]) for cost in (negatives, positives))
+    return negatives + positives, least
 
 
 def sketch_error(curve: ThresholdCounts, costs, *, priors=None) -> SketchError:
@@ -833,7 +825,7 @@ def sketch_error(curve: ThresholdCounts, costs, *, priors=None) -> SketchError:
         from `threshold_counts` with bins
     costs : CostMatrix or array_like
         (2, 2)
-    priors : array_like, optional
+    priors : float, array_like or mapping, optional
         (2,) of the deployment
 
     Returns
@@ -848,8 +840,8 @@ def sketch_error(curve: ThresholdCounts, costs, *, priors=None) -> SketchError:
     >>> sketch_error(curve, [[0, 1], [2, 0]])
     SketchError(cost=0.2143, error=0.1429, low=-inf, high=inf)
     """
-    table = _binary_costs(costs)
-    cost, least = _bounds(curve, table, None if priors is None else check_priors(priors, 2))
+    bayes_threshold(costs)  # refuses what no threshold can serve
+    cost, least = _bounds(curve, costs, priors)
     open_bins = np.flatnonzero(least <= cost.min())
     low, high = curve.thresholds[open_bins.max() + 1], curve.thresholds[open_bins.min()]
     return SketchError(
@@ -857,12 +849,18 @@ def sketch_error(curve: ThresholdCounts, costs, *, priors=None) -> SketchError:
     )
 
 
-def _inside(block: dict, edges: np.ndarray, chosen: np.ndarray) -> dict:
-    "The rows of a block whose scores lie in the chosen bins, and of the others what they add to each bin."
+def _inside(block: dict, edges: np.ndarray, chosen: np.ndarray, classes) -> tuple:
+    "All thresholds of the rows whose scores lie in the chosen bins, and the type of the scores."
     scores = np.asarray(block["scores"])
-    place = _place(scores.astype(float), edges)
-    keep = np.isin(place, chosen)
-    return {name: np.asarray(value)[keep] for name, value in block.items()}
+    keep = np.isin(_place(scores.astype(float), edges), chosen)
+    kind = scores.dtype if scores.dtype.kind == "f" else np.dtype(float)
+    return _curve({name: np.asarray(value)[keep] for name, value in block.items()}, classes), kind
+
+
+def _merge_inside(parts: list) -> tuple:
+    "Curves added, and the type that holds all scores."
+    curves, types = zip(*parts)
+    return _sum(curves), np.result_type(*types)
 
 
 def best_threshold(
@@ -879,7 +877,7 @@ def best_threshold(
         (N,) 0/1 labels, or labels of the costs' classes, and scores; or names of columns of `data`
     costs : CostMatrix or array_like
         (2, 2)
-    priors : array_like, optional
+    priors : array_like or mapping, optional
         (2,) of the deployment; default: those of the data
     sample_weight : Dask series or array, or str, optional
         (N,) finite, non-negative weights
@@ -907,55 +905,34 @@ def best_threshold(
     >>> best_threshold(y, s, [[0, 1], [3, 0]], scheduler="synchronous").threshold
     0.25
     """
-    table = _binary_costs(costs)
+    bayes_threshold(costs)  # refuses what no threshold can serve, before any work starts
     classes = costs.classes if isinstance(costs, LabelledTable) else None
-    target = None if priors is None else check_priors(priors, 2, classes=classes)
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
     with cluster(scheduler) as compute:
         edges = _edges(blocks, bins, compute)
         counted = compute(_add_up([dask.delayed(_at_edges)(block, edges, classes) for block in blocks], _sum))
-        cost, least = _bounds(_edge_counts(counted, edges), table, target)
-        slack = 1e-9 * np.abs(cost).max()
-        from_top = np.flatnonzero(least <= cost.min() + slack)  # bins, the highest first
-        chosen = np.unique(
-            np.clip(len(edges) - np.concatenate([from_top - 1, from_top, from_top + 1]), 0, len(edges))
-        )
-        rows = compute(_add_up([dask.delayed(_inside)(block, edges, chosen) for block in blocks], _gather))
-    rows["y_true"] = _positive(rows["y_true"], classes)
-    return _exact_choice(rows, counted, edges, chosen, table, target)
+        chosen = _open_bins(_edge_counts(counted, edges), costs, priors)
+        parts = [dask.delayed(_inside)(block, edges, chosen, classes) for block in blocks]
+        inside, kind = compute(_add_up(parts, _merge_inside))
+    counted[:, chosen] = 0
+    return best_threshold_counted(inside + _steps(counted, edges), costs, priors=priors, kind=kind)
 
 
-def _exact_choice(rows: dict, counted, edges, chosen, table, priors) -> ThresholdChoice:
-    "The best threshold among the rows kept, the bins left out standing in as rows at their places."
-    others = np.setdiff1d(np.arange(counted.shape[1]), chosen)
-    middle = np.concatenate([[-np.inf], (edges[:-1] + edges[1:]) / 2, [np.inf]])
-    stand_in = np.concatenate([middle[others], middle[others]])
-    labels = np.concatenate([np.zeros(len(others), bool), np.ones(len(others), bool)])
-    mass = np.concatenate([counted[0, others], counted[1, others]]).astype(float)
-    own = (
-        np.asarray(rows["sample_weight"], float) if "sample_weight" in rows else np.ones(len(rows["y_true"]))
-    )
-    scores = np.asarray(rows["scores"])
-    narrow = scores.astype(float)
-    y = np.concatenate([rows["y_true"], labels])
-    weight = np.concatenate([own, mass])
-    found = best_threshold_in_memory(
-        y, np.concatenate([narrow, stand_in]), table, priors=priors, sample_weight=weight
-    )
-    found = replace(found, threshold=_middle(found.low, found.high, scores.dtype))
-    if "sample_weight" in rows:
-        return found
-    counts = BinaryCounts(
-        *(np.rint(getattr(found.counts, cell)).astype(np.int64) for cell in ("tp", "fp", "fn", "tn"))
-    )
-    return replace(found, counts=counts)
+def _open_bins(curve: ThresholdCounts, costs, priors) -> np.ndarray:
+    "Bins that can hold the best threshold by (70.1), and their neighbours, counted from the lowest."
+    cost, least = _bounds(curve, costs, priors)
+    from_top = np.flatnonzero(least <= cost.min() + 1e-9 * np.abs(cost).max())
+    last = len(curve.thresholds) - 2
+    return np.unique(np.clip(last - from_top[:, None] + [-1, 0, 1], 0, last))
 
 
-def _middle(low: float, high: float, kind) -> float:
-    "The middle of (low, high] as a number of the scores' type, or `high` where there is none."
-    with np.errstate(invalid="ignore", over="ignore"):
-        middle = float(np.asarray(low / 2 + high / 2).astype(kind if kind.kind == "f" else float))
-    return middle if np.isfinite(middle) and middle > low else high
+def _steps(counted: np.ndarray, edges: np.ndarray) -> ThresholdCounts:
+    "Bins as if all rows of one had the same score, somewhere inside it; only bins that hold any."
+    places = np.concatenate([[-np.inf], (edges[:-1] + edges[1:]) / 2, [np.inf]])
+    used = counted.any(0)
+    fp, tp = (np.append(0, np.cumsum(row[used][::-1])) for row in counted)
+    counts = BinaryCounts(tp=tp, fp=fp, fn=tp[-1] - tp, tn=fp[-1] - fp)
+    return ThresholdCounts(np.append(np.inf, places[used][::-1]), counts)
 
 # %% ../nbs/70_scale.ipynb #calib1
 #| code-fold: true
@@ -1098,26 +1075,32 @@ def _slivers(block: dict) -> np.ndarray:
 _CELLS = ("fp", "fn", "tp", "tn")
 
 
-def _cost_columns(costs) -> tuple:
-    "Costs of every row as columns: {argument: column}, and what else `ExampleCosts` takes."
-    columns = {
-        f"cost {k}": v for k, v in costs.items() if k in _CELLS and (isinstance(v, str) or hasattr(v, "dask"))
-    }
-    rest = {k: v for k, v in costs.items() if f"cost {k}" not in columns}
-    for name in rest:
+def _cost_columns(costs) -> dict:
+    "The costs of single rows that are columns, of a mapping with the arguments of `ExampleCosts`."
+    if not isinstance(costs, Mapping):
+        return {}
+    for name in costs:
         if name not in (*_CELLS, "classes", "decisions"):
             raise ValueError(unknown_name(name, [*_CELLS, "classes", "decisions"], "cost"))
-    return columns, rest
+    lazy = {k: v for k, v in costs.items() if isinstance(v, str) or hasattr(v, "dask")}
+    return {f"cost {k}": v for k, v in lazy.items() if k in _CELLS}
+
+
+def _without_columns(costs):
+    "What is sent to the blocks: of a mapping all that is no column."
+    own = _cost_columns(costs)
+    return {k: v for k, v in costs.items() if f"cost {k}" not in own} if own else costs
 
 
 def _block_costs(block: dict, costs):
-    "The costs of a block's rows."
+    "The costs of a block's rows, as the in-memory functions take them."
     if not isinstance(costs, Mapping):
         return costs
-    _, rest = _cost_columns(costs)
     own = {name.removeprefix("cost "): v for name, v in block.items() if name.startswith("cost ")}
-    ones = np.ones(_length(block))
-    return ExampleCosts(**{k: v * ones if k in _CELLS else v for k, v in rest.items()}, **own)
+    many = {k: v * np.ones(_length(block)) if own and k in _CELLS else v for k, v in costs.items()} | own
+    if own:
+        return ExampleCosts(**many)
+    return CostMatrix.binary(**many) if {"classes", "decisions"} & set(many) else many
 
 
 def losses(y_true, decisions, costs, *, data=None):
@@ -1151,41 +1134,38 @@ def losses(y_true, decisions, costs, *, data=None):
     [1.0, 0.0, 10.0]
     """
     array = optional_import("dask.array", extra="scale")
-    own = _cost_columns(costs)[0] if isinstance(costs, Mapping) else {}
-    blocks = _blocks(data, {"y_true": y_true, "decisions": decisions, **own})
-    kept = {k: v for k, v in costs.items() if f"cost {k}" not in own} if own else costs
-    parts = [dask.delayed(_losses_of)(block, kept) for block in blocks]
+    blocks = _blocks(data, {"y_true": y_true, "decisions": decisions, **_cost_columns(costs)})
+    parts = [dask.delayed(_losses_of)(block, _without_columns(costs)) for block in blocks]
     return array.concatenate([array.from_delayed(part, shape=(np.nan,), dtype=float) for part in parts])
 
 
 def _losses_of(block: dict, costs) -> np.ndarray:
     if not _length(block):
         return np.zeros(0)
-    return losses_in_memory(block["y_true"], block["decisions"], _block_costs(block, costs))
+    own = _block_costs(block, costs)
+    own = CostMatrix.binary(**own) if isinstance(own, Mapping) else own
+    return losses_in_memory(block["y_true"], block["decisions"], own)
 
 # %% ../nbs/70_scale.ipynb #losses2
 #| code-fold: true
 #| code-summary: "Intervals of losses"
-_UNITS = 5000  # random batches of rows that are resampled where rows are too many to be gathered
+_UNITS = 5000  # random batches of rows or clusters, where these are too many to be gathered
 
 
-def _clusters_of(block: dict) -> pd.DataFrame:
-    "Total weighted loss and weight of each cluster in a block."
-    w = block.get("sample_weight", np.ones(len(block["losses"])))
-    frame = pd.DataFrame({"cluster": block["clusters"], "loss": w * block["losses"], "weight": w})
-    return frame.groupby("cluster", sort=False).sum()
-
-
-def _merge_clusters(parts: list) -> pd.DataFrame:
-    return pd.concat(parts).groupby(level=0, sort=False).sum()
-
-
-def _batches_of(block: dict, seed: int) -> np.ndarray:
-    "(2, _UNITS) total weighted loss and weight of random batches of a block's rows."
+def _clusters_of(block: dict, seed: int) -> tuple:
+    "Weighted loss and weight of each cluster or random batch in a block; range of losses, largest weight."
     x = block["losses"]
-    w = block.get("sample_weight", np.ones(len(x)))
-    unit = np.random.default_rng(seed).integers(0, _UNITS, len(x), dtype=np.int16)
-    return np.stack([np.bincount(unit, w * x, _UNITS), np.bincount(unit, w, _UNITS)])
+    w = check_weights(block.get("sample_weight", np.ones(len(x))), len(x))
+    unit = block.get("clusters")
+    if unit is None:
+        unit = np.random.default_rng(seed).integers(0, _UNITS, len(x), dtype=np.int16)
+    sums = pd.DataFrame({"unit": unit, "loss": w * x, "weight": w}).groupby("unit", sort=False).sum()
+    return sums, np.array([(-x).max(initial=-np.inf), x.max(initial=-np.inf), w.max(initial=0)])
+
+
+def _merge_clusters(parts: list) -> tuple:
+    sums, ends = zip(*parts)
+    return pd.concat(sums).groupby(level=0, sort=False).sum(), _largest(ends)
 
 
 def _loss_blocks(columns: dict, given: dict, data) -> _Blocks:
@@ -1206,28 +1186,29 @@ def _side_by_side(one: dict, two: dict, k: int) -> dict:
     return _checked_block(one | two, k)
 
 
-def _of_losses(function, columns: dict, clusters, sample_weight, gather, rng, data, scheduler, options):
+def _of_losses(function, columns: dict, given: dict, gather, rng, data, scheduler, options):
     "An interval function of losses on what it needs of the rows."
-    given = {"sample_weight": sample_weight, "clusters": clusters}
     blocks = _loss_blocks(columns, given, data)
     with cluster(scheduler) as compute:
         if _row_count(blocks, compute) <= gather:
             rows = compute(_add_up(blocks, _gather))
             kept = {name: rows[name] for name, value in given.items() if value is not None}
             return function(*(rows[name] for name in columns), **kept, rng=rng, **options)
+        if given["strata"] is not None:
+            raise ValueError(f"strata: taken for at most gather={gather} rows; raise gather=")
+        rng = generator(rng)
+        seeds = rng.integers(0, 2**62, len(blocks)).tolist()
         made = [dask.delayed(_one_loss)(block, list(columns)) for block in blocks]
-        if clusters is not None:
-            frame = compute(_add_up([dask.delayed(_clusters_of)(b) for b in made], _merge_clusters))
-            total, weight = frame["loss"].to_numpy(), frame["weight"].to_numpy()
-        else:
-            rng = generator(rng)
-            seeds = rng.integers(0, 2**62, len(made)).tolist()
-            parts = [dask.delayed(_batches_of)(block, seed) for block, seed in zip(made, seeds)]
-            total, weight = compute(_add_up(parts, _sum))
-    used = weight > 0
-    mean = total[used] / weight[used]
-    units = {"sample_weight": weight[used], "clusters": np.arange(used.sum()), "rng": rng}
-    return function(*[mean, 0 * mean][: len(columns)], **units, **options)
+        parts = [dask.delayed(_clusters_of)(block, seed) for block, seed in zip(made, seeds)]
+        sums, (low, high, heaviest) = compute(_add_up(parts, _merge_clusters))
+    sums = sums[sums["weight"] > 0].sort_index()
+    possible = [-low, high], [0, 0], [0, 0]  # two rows that weigh nothing show what is possible
+    of_units = sums["loss"] / sums["weight"], sums["weight"], np.arange(len(sums))
+    x, weight, unit = (np.append(*parts) for parts in zip(of_units, possible))
+    units = {"sample_weight": weight, "clusters": unit}
+    if given["clusters"] is None:
+        units["heaviest"] = heaviest  # one more row, and not one more batch, may be in the worst place
+    return function(*[x, 0 * x][: len(columns)], **units, rng=rng, **options)
 
 
 def _one_loss(block: dict, names: list) -> dict:
@@ -1244,6 +1225,7 @@ def loss_interval(
     *,
     sample_weight=None,
     clusters=None,
+    strata=None,
     gather=1_000_000,
     rng=None,
     data=None,
@@ -1253,7 +1235,8 @@ def loss_interval(
     """Interval of the mean of what each row cost: `cost_eval.bootstrap.loss_interval`.
 
     With clusters the sum of each cluster is all that is needed, exactly. Beyond `gather` rows without
-    clusters, 5,000 random batches of rows are resampled in place of rows.
+    clusters, the rows are put at random into 5,000 batches, whose sums tell how the rows vary; what may be
+    in the worst place is one more row, as in memory.
 
     Parameters
     ----------
@@ -1263,6 +1246,8 @@ def loss_interval(
         (N,) weights, or a column of `data`
     clusters : Dask array or series, or str, optional
         (N,) label of the group (customer, patient) of each row; whole groups are resampled
+    strata : Dask array or series, or str, optional
+        (N,) label of the separately drawn sample of each row; for at most `gather` rows
     gather : int, default 1,000,000
         so many rows are gathered, and the result is that of the in-memory function
     rng : Generator or int, optional
@@ -1287,9 +1272,8 @@ def loss_interval(
     Interval(0.0352 to 2.095, mean 0.24, clopper_pearson, 95%)
     """
     columns = {"losses": losses}
-    return _of_losses(
-        intervals.loss_interval, columns, clusters, sample_weight, gather, rng, data, scheduler, options
-    )
+    given = {"sample_weight": sample_weight, "clusters": clusters, "strata": strata}
+    return _of_losses(intervals.loss_interval, columns, given, gather, rng, data, scheduler, options)
 
 
 def loss_difference(
@@ -1298,6 +1282,7 @@ def loss_difference(
     *,
     sample_weight=None,
     clusters=None,
+    strata=None,
     gather=1_000_000,
     rng=None,
     data=None,
@@ -1311,7 +1296,7 @@ def loss_difference(
     ----------
     losses_a, losses_b : Dask array
         (N,) from `losses`
-    sample_weight, clusters, gather, rng, data, scheduler, **options
+    sample_weight, clusters, strata, gather, rng, data, scheduler, **options
         as for `loss_interval`
 
     Returns
@@ -1327,15 +1312,13 @@ def loss_difference(
     Difference(-0.6051 to 3.105, mean 1.25, normal, 95%)
     """
     columns = {"losses_a": losses_a, "losses_b": losses_b}
-    return _of_losses(
-        intervals.loss_difference, columns, clusters, sample_weight, gather, rng, data, scheduler, options
-    )
+    given = {"sample_weight": sample_weight, "clusters": clusters, "strata": strata}
+    return _of_losses(intervals.loss_difference, columns, given, gather, rng, data, scheduler, options)
 
 # %% ../nbs/70_scale.ipynb #f9e505de
 #| code-fold: true
 #| code-summary: "evaluate"
-_SAMPLED = 200_000  # rows that calibration maps are fitted on, where not all are gathered
-_EDGES = 4096  # thresholds among which the best is looked for, where rows are not gathered
+_SAMPLED = 1_000_000  # rows that rules are fitted on, where not all are gathered
 
 
 def evaluate(
@@ -1343,10 +1326,14 @@ def evaluate(
     models,
     costs,
     *,
+    rule="calibrated",
+    positive=None,
     priors=None,
+    capacity=None,
     groups=None,
     clusters=None,
     sample_weight=None,
+    folds=5,
     confidence=0.95,
     rng=None,
     gather=1_000_000,
@@ -1356,8 +1343,7 @@ def evaluate(
     """The report from Dask collections or parquet files: `cost_eval.report.evaluate`.
 
     Up to `gather` rows are gathered, and the report is that of the in-memory function. Of more, every
-    row is judged and counted, by rules that were fitted on the other half of the rows: calibration maps
-    on a random sample of it, thresholds among 4,096 on all of it, with the bound (70.2) in the notes.
+    row is judged and counted, by rules that were fitted on a random sample of the other half of the rows.
 
     Parameters
     ----------
@@ -1365,16 +1351,25 @@ def evaluate(
         (N,) true labels, or a column of `data`
     models : mapping
         name -> Dask series or (N, K) array of decisions, posteriors or scores; or a column of `data`,
-        or a list of K columns, in the order of the costs' classes
+        or a list of K columns, in the order of the costs' classes; or `Decisions`, `Posteriors` or
+        `Scores` of one of these
     costs : CostMatrix, array_like or mapping
         (K, M), or where every row has its own: see `losses`
-    priors : array_like or mapping, optional
+    rule : str or mapping, default "calibrated"
+        how outputs become decisions, one of `cost_eval.policies.RULES` for all models; or {model: rule}
+    positive : label, optional
+        the positive one of two classes, see `cost_eval.samples.read_samples`
+    priors : float, array_like or mapping, optional
         (K,) class priors of the deployment
+    capacity : int or float, optional
+        at most so many positive decisions; for at most `gather` rows
     groups : Dask series or array, or str, optional
         (N,) labels of groups
     clusters, sample_weight : Dask series or array, or str, optional
         (N,) as for the in-memory function; of more than `gather` rows, weighted ones are put into 5,000
         random batches, and clusters, if there are more than that, into as many, for the intervals
+    folds : int or Dask series or array, or str, default 5
+        as for the in-memory function; of more than `gather` rows two halves stand in for them
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -1395,8 +1390,8 @@ def evaluate(
     Raises
     ------
     ValueError
-        For unknown columns, missing values, labels that the costs do not have, and costs of single rows
-        for more rows than are gathered.
+        For unknown columns, missing values, labels that the costs do not have; and for more rows than are
+        gathered for costs of single rows, a capacity and columns of folds.
 
     Examples
     --------
@@ -1405,154 +1400,169 @@ def evaluate(
     >>> float(evaluate(y, {"m": d}, [[0, 1], [3, 0]], scheduler="synchronous", rng=0).best["cost"][0])
     1.0
     """
-    if not models:
-        raise ValueError("models: at least one is needed, a mapping from names to arrays or columns")
-    own = _cost_columns(costs)[0] if isinstance(costs, Mapping) else {}
-    if not own:
-        costs = _labels_of(ExampleCosts(**costs).mean() if isinstance(costs, Mapping) else costs)
-        _check_widths(models, costs)
-    names = list(models)
-    columns = {"y_true": y_true, **{f"model {k}": models[name] for k, name in enumerate(names)}}
-    extra = {"groups": groups, "clusters": clusters, "sample_weight": sample_weight, **own}
-    blocks = _blocks(data, columns | extra)
-    options = {"priors": priors, "confidence": confidence}
+    shells, columns = _shells(models, costs)
+    per_row = {"groups": groups, "clusters": clusters, "sample_weight": sample_weight}
+    options = {"rule": rule, "positive": positive, "priors": priors, "capacity": capacity, "folds": folds}
+    if isinstance(folds, str) or hasattr(folds, "dask"):
+        per_row["folds"] = options.pop("folds")
+    own = _cost_columns(costs)
+    blocks = _blocks(data, {"y_true": y_true} | columns | per_row | own)
+    costs = _without_columns(costs)
     with cluster(scheduler) as compute:
         n = _row_count(blocks, compute)
-        if n <= gather:
-            rows = compute(_add_up(blocks, _gather))
-            given = {name: rows[f"model {k}"] for k, name in enumerate(names)}
-            options |= {name: rows.get(name) for name in ("groups", "clusters", "sample_weight")}
-            costs = _block_costs(
-                rows, {k: v for k, v in costs.items() if f"cost {k}" not in own} if own else costs
-            )
-            return evaluate_in_memory(rows["y_true"], given, costs, rng=rng, **options)
-        if own:
-            raise ValueError(
-                f"{next(iter(own)).replace('cost ', 'costs, ')} of single rows: taken for at most "
-                f"gather={gather} rows, but there are {n}, of which only the distinct ones are counted. Use "
-                "losses with loss_interval (one model) or loss_difference (two), for any number of rows; or "
-                f"gather={n} if they fit into memory"
-            )
-        return _Judged(blocks, names, costs, n, options, generator(rng)).report(compute)
+        if n > gather:
+            _refuse_beyond(n, gather, own, per_row, capacity)
+            found = _Halves(blocks, shells, n, rule, priors, generator(rng))
+            report = found.report(compute, costs, positive, confidence)
+            seed = {"seed": rng} if isinstance(rng, (int, np.integer)) else {}
+            return replace(report, provenance=report.provenance | seed)
+        rows = compute(_add_up(blocks, _gather))
+    options |= {name: rows[name] for name in per_row if name in rows}
+    models, costs = _models_of(rows, shells), _block_costs(rows, costs)
+    return evaluate_in_memory(rows["y_true"], models, costs, confidence=confidence, rng=rng, **options)
 
 
-def _check_widths(models, costs: CostMatrix):
-    "Posteriors must have a column for each class: said before any work starts."
-    K = len(costs.classes)
-    for name, value in models.items():
-        width = (
-            len(value) if isinstance(value, list) else value.shape[1] if getattr(value, "ndim", 1) == 2 else K
+def _shells(models, costs) -> tuple[dict, dict]:
+    "Name -> what a model said its values are, or None; and the columns of values, their widths checked."
+    if not isinstance(models, Mapping) or not models:
+        raise ValueError("models: at least one is needed, a mapping from names to arrays or columns")
+    K, shells, columns = _class_count(costs), {}, {}
+    for k, (name, given) in enumerate(models.items()):
+        wrapped = isinstance(given, (Decisions, Posteriors, Scores))
+        values = given.values if wrapped else given
+        several = isinstance(values, list)
+        width = len(values) if several else values.shape[1] if getattr(values, "ndim", 1) == 2 else None
+        if width not in (None, K):
+            raise ValueError(f"models[{name!r}]: {width} columns, but the costs have {K} classes")
+        shell = given if wrapped else Posteriors(None) if width else None
+        shells[str(name)] = None if shell is None else replace(shell, values=None)
+        columns[f"model {k}"] = values
+    return shells, columns
+
+
+def _class_count(costs) -> int:
+    "How many classes the costs have."
+    return 2 if isinstance(costs, Mapping) else len(_labels_of(costs).classes)
+
+
+def _models_of(block: dict, shells: dict) -> dict:
+    "The models of a block, as they were handed over."
+    found = {}
+    for k, (name, shell) in enumerate(shells.items()):
+        values = block[f"model {k}"]
+        found[name] = values if shell is None else replace(shell, values=values)
+    return found
+
+
+def _refuse_beyond(n: int, gather: int, own: dict, per_row: dict, capacity):
+    "What needs the rows themselves."
+    if own:
+        raise ValueError(
+            f"{next(iter(own)).replace('cost ', 'costs, ')} of single rows: taken for at most "
+            f"gather={gather} rows, but there are {n}, of which only the distinct ones are counted. Use "
+            "losses with loss_interval (one model) or loss_difference (two), for any number of rows; or "
+            f"gather={n} if they fit into memory"
         )
-        if width != K:
+    said = {"capacity": capacity, "folds": per_row.get("folds")}
+    for name, value in said.items():
+        if value is not None:
             raise ValueError(
-                f"models[{name!r}]: {width} columns, but the costs have {K} classes {list(costs.classes)}"
+                f"{name}: taken for at most gather={gather} rows, but there are {n}, of which no order and "
+                f"no single row is kept; leave it out, or give gather={n} if they fit into memory"
             )
 
 # %% ../nbs/70_scale.ipynb #395ca2fa
 #| code-fold: true
 #| code-summary: "Rules fitted on one half, judged on the other"
-class _Judged:
-    "A report on more rows than fit: rules fitted on one half of the rows judge the other half."
+class _Halves:
+    "A report on more rows than fit: rules fitted on a sample of one half of the rows judge the other half."
 
-    def __init__(self, blocks, names, costs, n, options, rng):
-        self.blocks, self.names, self.costs, self.options = blocks, names, costs, options
-        self.share, self.rng = min(1.0, _SAMPLED / n), rng
+    def __init__(self, blocks, shells, n, rule, priors, rng):
+        self.blocks, self.shells, self.rule, self.priors, self.rng = blocks, shells, rule, priors, rng
+        self.share, self.salt = min(1.0, _SAMPLED / n), int(rng.integers(0, 2**62))
         self.seeds = rng.integers(0, 2**62, len(blocks)).tolist()
 
-    def over_blocks(self, compute, function, merge, *args):
-        "function(block, seed, ...) of every block, merged."
-        parts = [dask.delayed(function)(b, seed, *args) for b, seed in zip(self.blocks, self.seeds)]
-        return compute(_add_up(parts, merge))
+    def report(self, compute, costs, positive, confidence):
+        "Read, fit, judge, count, report."
+        self.compute = compute
+        self.read(costs, positive)
+        rules = [self.rules(half) for half in (0, 1)]
+        like = self.sample.take([0])  # a row is enough to read others alike
+        rows = self.over_blocks(_decided, _merge_rows, like, self.shells, rules, self.clusters)
+        found = self.counted(rows, list(rules[0]), confidence)
+        return self.with_notes(found, rows)
 
-    def report(self, compute):
-        "Sample, fit, judge, count, report."
-        sample = self.over_blocks(compute, _sampled, _gather, self.share)
-        self.clusters = np.unique(sample.pop("clusters"))[: _UNITS + 1] if "clusters" in sample else None
-        if not sample.get("sample_weight", np.ones(1)).any():
-            raise ValueError("sample_weight: 0 for all rows of a sample; leave rows that weigh nothing out")
-        sample["y_true"] = encode(
-            sample["y_true"], list(self.costs.classes), "y_true", "the costs' classes"
-        ).astype(np.intp)
-        kinds = {k: _kind_of(sample[f"model {k}"], self.costs) for k in range(len(self.names))}
-        edges, curves = self.curves(compute, sample, kinds)
-        rules = [self.rules(sample, kinds, curves, half) for half in (0, 1)]
-        rows = self.over_blocks(compute, _decided, _merge_rows, rules, self.costs, self.clusters)
-        return self.counted(rows, list(rules[0]), curves)
+    def over_blocks(self, function, merge, *args):
+        "function(block with the half of each row, seed, ...) of every block, merged."
+        pairs = zip(self.blocks, self.seeds)
+        parts = [dask.delayed(_with_half)(function, block, seed, self.salt, *args) for block, seed in pairs]
+        return self.compute(_add_up(parts, merge))
 
-    def curves(self, compute, sample, kinds):
-        "Counts at edges of equal cost in each half, for the models that a threshold can serve."
-        if self.costs.shape != (2, 2):
-            return {}, {}
-        weight = _class_weight(
-            sample["y_true"], sample.get("sample_weight"), self.costs, self.options["priors"]
+    def read(self, costs, positive):
+        "The labels of the classes, what the models hand over, and a sample of the rows."
+        self.classes = self.over_blocks(_classes_of, _merge_rows)
+        y, K = _array(self.classes["y_true"], "y_true", "the rows"), _class_count(costs)
+        any_model, costs = Posteriors(np.full((len(y), K), 1 / K)), _block_costs({}, costs)
+        weight = self.classes["sample_weight" if "sample_weight" in self.classes else "repeats"]
+        all_rows = read_samples(y, any_model, costs, positive=positive, sample_weight=weight)
+        rows, looks, clusters, mass = self.over_blocks(
+            _sampled, _merge_sampled, self.shells, all_rows.costs, self.share
         )
-        edges = {
-            k: _equal_cost_edges(_score(sample[f"model {k}"]), weight)
-            for k, kind in kinds.items()
-            if kind != "decisions"
-        }
-        if not edges:
-            return {}, {}
-        counted = self.over_blocks(compute, _halves_at_edges, _sum_curves, edges, self.costs.classes)
-        return edges, {k: [_edge_counts(counted[k][half], edges[k]) for half in (0, 1)] for k in edges}
+        self.shares, self.clusters, self.heaviest = all_rows.shares, clusters, float(mass.max())
+        self.half, models = rows["half"], _models_of(rows, self.shells)
+        for name, look in looks.items():
+            if look_at(models[name], all_rows.costs).kind() is not look.kind(f"models[{name!r}]"):
+                models[name] = look.kind()(models[name])
+        given = {name: rows[name] for name in ("sample_weight", "clusters") if name in rows}
+        self.sample = read_samples(rows["y_true"], models, all_rows.costs, **given)
 
-    def rules(self, sample, kinds, curves, half: int) -> dict:
-        "(position of the model, rule) -> function of its values, fitted on the other half of the rows."
-        inside = sample["half"] != half
-        y, weight = sample["y_true"], sample.get("sample_weight")
-        K, priors = len(self.costs.classes), self.options["priors"]
-        shift = {}
-        if priors is not None:
-            target, sizes = check_priors(priors, K, classes=self.costs.classes), np.bincount(y, weight, K)
-            shift = {"priors": target, "train_priors": sizes / sizes.sum()}
-        known = y[inside], None if weight is None else weight[inside]
-        found = {}
-        for k, kind in kinds.items():
-            if kind == "decisions":
-                found[k, "as given"] = partial(_as_given, decisions=list(self.costs.decisions))
-                continue
-            bayes = partial(_by_bayes, costs=self.costs.array, shift=shift)
-            fitted = _fitted(_logs(sample[f"model {k}"][inside], kind), *known, K)
-            calibrated = partial(_calibrated, kind=kind, fitted=fitted, costs=self.costs.array, shift=shift)
-            rules = {"Bayes": bayes} if kind == "posteriors" else {}
-            rules |= {"Bayes, calibrated": calibrated} if fitted else {}
-            if k in curves:
-                tuned = {"tuned threshold": partial(_above, threshold=self.best_edge(curves[k][1 - half]))}
-                rules = rules | tuned if kind == "posteriors" else tuned | rules
-            found |= {(k, rule): function for rule, function in rules.items()}
+    @property
+    def batched(self) -> bool:
+        "Are units put into batches? Clusters are not, where they are few."
+        return self.clusters is None or len(self.clusters) > _UNITS
+
+    def rules(self, half: int) -> dict:
+        "(model, rule) -> what was fitted on the other half of the rows; a model's declared rule first."
+        others, found = self.sample.take(self.half != half), {}
+        for name in self.sample.models:
+            declared = self.rule.get(name, "calibrated") if isinstance(self.rule, Mapping) else self.rule
+            for rule in dict.fromkeys([check_choice(declared, RULES, "rule"), *RULES]):
+                try:
+                    fitted = fit_rule(others, name, rule, priors=self.priors)
+                except ValueError:
+                    if rule == declared:
+                        raise
+                    continue
+                if fitted.rule == "bayes" and fitted.shift:  # posteriors at their word hold for all rows
+                    fitted = replace(fitted, shift=fitted.shift | {"train_priors": self.shares})
+                found.setdefault((name, fitted.rule), fitted)
         return found
 
-    def best_edge(self, curve) -> float:
-        "The edge of the lowest cost."
-        priors = self.options["priors"]
-        priors = None if priors is None else check_priors(priors, 2, classes=self.costs.classes)
-        cost, _ = _bounds(curve, self.costs.array, priors)
-        return float(curve.thresholds[cost.argmin()])
+    def counted(self, rows, keys, confidence):
+        "The report from distinct rows."
+        costs, rows = self.sample.costs, _in_order(rows)
+        labels = np.array(costs.decisions, object)
+        decisions = {key: labels[rows[f"decision {i}"]] for i, key in enumerate(keys)}
+        given = {name: _array(rows[name], name, "the rows") for name in _OF_ROWS if name in rows}
+        if self.batched and "clusters" in rows:
+            given |= {"heaviest": self.heaviest, "independent": self.clusters is None}
+        options = {"priors": self.priors, "confidence": confidence, "rng": self.rng}
+        y_true = np.array(costs.classes, object)[rows["y_true"]]
+        return evaluate_counted(y_true, decisions, costs, rows["repeats"], **given, **options)
 
-    def counted(self, rows, keys, curves):
-        "The report from distinct rows; with the thresholds, and how far from the best they can be."
-        labels = np.array(self.costs.decisions, object)
-        decisions = {(self.names[k], rule): labels[rows[1 + i]] for i, (k, rule) in enumerate(keys)}
-        y_true = np.array(self.costs.classes, object)[rows[0]]
-        given = {name: rows[name].to_numpy() for name in _OF_ROWS if name in rows}
-        found = evaluate_counted(
-            y_true, decisions, self.costs, rows["repeats"], rng=self.rng, **given, **self.options
-        )
-        ladder, notes = found.ladder.copy(), [*found.notes, *self.note_on_units(rows)]
-        for k, (one, two) in curves.items():
-            error = max(sketch_error(c, self.costs, priors=self.options["priors"]).error for c in (one, two))
-            row = (ladder["model"] == str(self.names[k])) & (ladder["rule"] == "tuned threshold")
-            whole = ThresholdCounts(one.thresholds, _added(one.counts, two.counts))
-            ladder.loc[row, "threshold"] = self.best_edge(whole)
-            notes.append(
-                f"Thresholds of {self.names[k]} were sought among {len(one.thresholds) - 2}: the best of all "
-                f"would cost at most {error:.2g} less per case on the rows that chose them."
-            )
-        return replace(found, ladder=ladder, notes=tuple(notes))
+    def with_notes(self, found, rows):
+        "The report with the thresholds, and with what stands in for folds, and for rows or clusters."
+        ladder, many = found.ladder.copy(), f"{len(self.sample):,}"
+        for row in np.flatnonzero(ladder["rule"] == "tuned"):
+            fitted = fit_rule(self.sample, ladder.loc[row, "model"], "tuned", priors=self.priors)
+            ladder.loc[row, "threshold"] = fitted.threshold
+        half = f"Rules were fitted on {many} random rows, those of one half, to judge all rows of the other."
+        notes = *self.sample.notes, *found.notes, half, *self.note_on_units(rows)
+        return replace(found, ladder=ladder, taken=self.sample.taken, notes=tuple(dict.fromkeys(notes)))
 
     def note_on_units(self, rows) -> list:
         "Which batches stand in for rows or clusters."
-        if "clusters" not in rows or self.clusters is not None and len(self.clusters) <= _UNITS:
+        if "clusters" not in rows or not self.batched:
             return []
         what = "The rows were put at random"
         if self.clusters is not None:  # the last is the 5,001st smallest of as many numbers as clusters
@@ -1561,147 +1571,75 @@ class _Judged:
         count = rows["clusters"].nunique()
         return [f"{what} into {count:,} batches, which the intervals take as independent."]
 
-
-def _added(a: BinaryCounts, b: BinaryCounts) -> BinaryCounts:
-    "Counts at the same thresholds added."
-    return BinaryCounts(*(getattr(a, cell) + getattr(b, cell) for cell in ("tp", "fp", "fn", "tn")))
-
 # %% ../nbs/70_scale.ipynb #judged2
 #| code-fold: true
-#| code-summary: "Halves, edges, logarithms"
-def _half(block: dict, seed: int) -> np.ndarray:
-    "(N,) to which half each row belongs, at random, the same each time it is asked."
-    return np.random.default_rng([seed, 0]).integers(0, 2, _length(block), dtype=np.int8)
-
-
-def _sampled(block: dict, seed: int, share: float) -> dict:
-    "A random part of a block, with the half of each row; and the smallest hashes of its clusters."
-    check_weights(block.get("sample_weight"), _length(block))
-    keep = np.random.default_rng([seed, 1]).random(_length(block), "float32") < share
-    found = {name: value[keep] for name, value in (block | {"half": _half(block, seed)}).items()}
+#| code-summary: "Halves, and a sample"
+def _with_half(function, block: dict, seed: int, salt: int, *args):
+    "A function of a block whose rows know their half: random, of whole clusters, each time the same."
     if "clusters" in block:
-        found["clusters"] = np.unique(_hashed(block["clusters"]))[: _UNITS + 1]
-    return found
+        mixed = pd.util.hash_array(_hashed(block["clusters"]) ^ np.uint64(salt))
+        half = (mixed >> np.uint64(63)).astype(np.int8)
+    else:
+        half = np.random.default_rng([seed, 0]).integers(0, 2, _length(block), dtype=np.int8)
+    return function(block | {"half": half}, seed, *args)
 
 
-def _kind_of(values: np.ndarray, costs: CostMatrix) -> str:
-    "What a model's values are, as `cost_eval.report.evaluate` decides it."
-    if values.ndim == 2:
-        return "posteriors"
-    if values.dtype.kind != "f" or set(np.unique(values).tolist()) <= set(costs.decisions):
-        return "decisions"
-    if len(costs.classes) != 2:
-        raise ValueError(
-            f"models: one score a row decides between two classes, there are {len(costs.classes)}"
-        )
-    return "posteriors" if values.min() >= 0 and values.max() <= 1 else "scores"
+def _classes_of(block: dict, seed: int) -> pd.DataFrame:
+    "Labels of a block, how often each occurs, and with what weight."
+    return _columns_counted(block, ["y_true"])
 
 
-def _score(values: np.ndarray) -> np.ndarray:
-    "(N,) what a threshold cuts."
-    return values[:, 1] if values.ndim == 2 else values
+_SPREAD = 2**20  # bins that clusters are spread over, to see how heavy one can be
 
 
-def _class_weight(y: np.ndarray, weight, costs: CostMatrix, priors) -> np.ndarray:
-    "(N,) what an error about each row costs, at the deployment's priors."
-    size = np.bincount(y, weight, 2)
-    share = size / size.sum() if priors is None else check_priors(priors, 2, classes=costs.classes)
-    error = (costs.array.max(1) - costs.array.min(1)) * np.divide(
-        share, size, out=np.zeros(2), where=size > 0
-    )
-    return error[y] if weight is None else error[y] * weight
+def _sampled(block: dict, seed: int, shells: dict, costs: CostMatrix, share: float) -> tuple:
+    """A random part of a block; what its models look like; the smallest hashes of its clusters; and weights
+    of clusters (or of what shares a bin with them), or the largest of a row."""
+    models = _models_of(block, shells)
+    looks = {name: look_at(v, costs) for name, v in models.items() if shells[name] is None}
+    keep = np.random.default_rng([seed, 1]).random(_length(block), "float32") < share
+    rows, clusters = {name: value[keep] for name, value in block.items()}, None
+    mass = np.asarray(block.get("sample_weight", np.ones(1)), float).max(initial=0)
+    if "clusters" in block:
+        hashed = _hashed(block["clusters"])
+        rows["clusters"], clusters = hashed[keep], np.unique(hashed)[: _UNITS + 1]
+        mass = np.bincount((hashed % _SPREAD).astype(np.intp), block.get("sample_weight"), _SPREAD)
+    return rows, looks, clusters, np.atleast_1d(mass).astype(float)
 
 
-def _equal_cost_edges(scores: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    "Ascending edges between which errors about the sampled rows cost the same."
-    order = np.argsort(scores)
-    total = np.cumsum(weight[order])
-    place = np.searchsorted(total, total[-1] * np.arange(_EDGES) / _EDGES)
-    edges = np.unique(scores[order[np.minimum(place, len(order) - 1)]].astype(float))
-    return edges if len(edges) > 1 else np.array([edges[0], np.nextafter(edges[0], np.inf)])
+def _merge_sampled(parts: list) -> tuple:
+    rows, looks, clusters, mass = zip(*parts)
+    looks = {name: _sum([look[name] for look in looks]) for name in looks[0]}
+    if clusters[0] is None:
+        return _gather(rows), looks, None, _largest(mass)
+    return _gather(rows), looks, np.unique(np.concatenate(clusters))[: _UNITS + 1], _sum(mass)
 
 
-def _halves_at_edges(block: dict, seed: int, edges: dict, classes) -> dict:
-    "Model -> (2, 2, B + 1) counts of both halves in bins."
-    half = _half(block, seed)
-    y = encode(block["y_true"], list(classes), "y_true", "the costs' classes") == 1 if len(half) else half > 0
-    weight, found = block.get("sample_weight"), {}
-    for k, own in edges.items():
-        values = y, _score(block[f"model {k}"]), weight
-        found[k] = np.stack(
-            [_in_bins(*(None if v is None else v[half == h] for v in values), own) for h in (0, 1)]
-        )
-    return found
-
-
-def _sum_curves(parts: list) -> dict:
-    return {k: sum(part[k] for part in parts) for k in parts[0]}
-
-
-def _fitted(logs: np.ndarray, y: np.ndarray, weight, K: int):
-    "A calibration map, or None where a class has too few sampled rows (of positive weight)."
-    if np.bincount(y if weight is None else y[weight > 0], minlength=K).min() < 2:
-        return None
-    with warnings.catch_warnings():  # separable classes
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return AffineCalibrator().fit(logs, y, weight)
-
-
-def _logs(values: np.ndarray, kind: str) -> np.ndarray:
-    "(N, K) logarithms of posteriors, or scores as log odds."
-    if kind == "scores":
-        return np.column_stack([np.zeros(len(values)), values.astype(float)])
-    return np.log(np.maximum(_both(values), 1e-6))
-
-
-def _both(values: np.ndarray) -> np.ndarray:
-    "(N, K) posteriors."
-    p = values.astype(float)
-    return np.column_stack([1 - p, p]) if p.ndim == 1 else p
+def _read(block: dict, like, shells: dict):
+    "The rows of a block as the sample was read."
+    given = {"sample_weight": block.get("sample_weight")}
+    return read_alike(like, block["y_true"], _models_of(block, shells), **given)
 
 # %% ../nbs/70_scale.ipynb #judged3
 #| code-fold: true
 #| code-summary: "Decisions, and their distinct rows"
-def _as_given(values, decisions):
-    return encode(values, decisions, "models", "the costs' decisions")
-
-
-def _by_bayes(values, costs, shift):
-    return bayes_decisions(_both(values), costs, **shift)
-
-
-def _calibrated(values, kind, fitted, costs, shift):
-    return bayes_decisions(fitted.transform(_logs(values, kind), log=True), costs, log=True, **shift)
-
-
-def _above(values, threshold):
-    return _score(values) >= threshold
-
-
 _OF_ROWS = ("groups", "clusters", "sample_weight")
 
 
-def _decided(block: dict, seed: int, rules: list, costs: CostMatrix, clusters) -> pd.DataFrame:
+def _decided(block: dict, seed: int, like, shells: dict, rules: list, clusters) -> pd.DataFrame:
     "How often each combination of class, decisions, group and batch occurs in a block, and with what weight."
-    if not _length(block):
-        return pd.DataFrame()
-    y = encode(block["y_true"], list(costs.classes), "y_true", "the costs' classes")
-    half = _half(block, seed)
-    codes: dict = {0: y}
-    for i, (k, rule) in enumerate(rules[0]):
-        code = np.empty(len(y), np.int8 if len(costs.decisions) < 128 else np.intp)
+    samples, half = _read(block, like, shells), block["half"]
+    codes = {"y_true": samples.y}
+    for i, (name, rule) in enumerate(rules[0]):
+        code, values = np.empty(len(samples), np.intp), samples.models[name].values
         for h in (0, 1):
-            code[half == h] = rules[h][k, rule](block[f"model {k}"][half == h])
-        codes[1 + i] = code
-    sizes = [len(costs.classes)] + [len(costs.decisions)] * (len(codes) - 1)
+            code[half == h] = rules[h][name, rule].decide(values[half == h])
+        codes[f"decision {i}"] = code
     if "groups" in block:
-        codes["groups"], labels = pd.factorize(block["groups"], use_na_sentinel=False)
-        sizes.append(len(labels))
+        codes["groups"] = block["groups"]
     if "clusters" in block or "sample_weight" in block:
         codes["clusters"] = _batch(block, seed, clusters)
-        sizes.append(_UNITS)
-    rows = _distinct(codes, sizes, block.get("sample_weight"))
-    return rows.assign(groups=labels[rows["groups"]]) if "groups" in block else rows
+    return _distinct(codes, block.get("sample_weight"))
 
 
 def _batch(block: dict, seed: int, clusters) -> np.ndarray:
@@ -1728,27 +1666,3 @@ def _hashed(labels: np.ndarray) -> np.ndarray:
         numbers = np.where(whole, labels, 0).astype(np.int64)
         return np.where(whole, _hashed(numbers), pd.util.hash_array(labels.astype(float)))
     return pd.util.hash_array(labels.astype(np.int64 if labels.dtype.kind in "biu" else object))
-
-
-def _distinct(codes: dict, sizes: list, weight) -> pd.DataFrame:
-    "Distinct rows of codes: how often each occurs, and with what weight."
-    if np.prod(sizes, dtype=float) <= 2**23:
-        row = np.ravel_multi_index(tuple(codes.values()), sizes)
-        repeats = np.bincount(row)
-        used = np.flatnonzero(repeats)
-        found = dict(zip(codes, np.unravel_index(used, sizes)))
-    else:
-        row, first = kinds(list(codes.values()))
-        repeats, used = np.bincount(row), slice(None)
-        found = {name: code[first] for name, code in codes.items()}
-    found["repeats"] = repeats[used]
-    if weight is not None:
-        found["sample_weight"] = np.bincount(row, weight)[used]
-    return pd.DataFrame(found)
-
-
-def _merge_rows(parts: list) -> pd.DataFrame:
-    "Numbers and weights of distinct rows added."
-    rows = pd.concat([part for part in parts if len(part)] or parts)
-    keys = [name for name in rows if name not in ("repeats", "sample_weight")]
-    return rows.groupby(keys, sort=False, as_index=False, dropna=False).sum() if keys else rows

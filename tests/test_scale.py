@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 da = pytest.importorskip("dask.array")
@@ -139,33 +139,45 @@ def test_the_report_is_the_in_memory_one(scored):
     assert found == here
 
 
+NOT_FITTED = ("as given", "bayes", "constant", "knows the class")
+
+
+def same_ladders(found, here, rows=NOT_FITTED, rel=1e-12, columns=("cost", "low", "high")):
+    "Rows of two ladders that need nothing fitted are equal, and both have the same rows."
+    a, b = (r.ladder.set_index(["model", "rule"]) for r in (found, here))
+    assert list(a.index) == list(b.index) and a["main"].tolist() == b["main"].tolist()
+    kept = a.index.get_level_values("rule").isin(rows)
+    np.testing.assert_allclose(a.loc[kept, list(columns)], b.loc[kept, list(columns)], rtol=rel, atol=1e-12)
+    return a, b
+
+
 def test_the_report_beyond_memory_counts_every_row(scored, monkeypatch):
     folder, frame = scored
-    monkeypatch.setattr(scale, "_SAMPLED", 8000)
+    monkeypatch.setattr(scale, "_SAMPLED", 12_000)
     models = ("one", "two", "rule")
-    found = scale.evaluate("y", {m: m for m in models}, COSTS, groups="group", data=str(folder), rng=0, gather=1000, **HERE)
+    given = {"groups": "group", "data": str(folder), "rng": 0, "gather": 1000}
+    found = scale.evaluate("y", {m: m for m in models}, COSTS, **given, **HERE)
     here = ce.evaluate(frame["y"].to_numpy(), {m: frame[m].to_numpy() for m in models}, COSTS, groups=frame["group"].to_numpy(), rng=0)
-    a, b = (r.ladder.set_index(["model", "rule"]) for r in (found, here))
-    for key in [("one", "Bayes"), ("two", "Bayes"), ("rule", "as given"), ("always no", "constant")]:
-        assert a.loc[key, ["cost", "low", "high"]].tolist() == pytest.approx(b.loc[key, ["cost", "low", "high"]].tolist(), rel=1e-9)
-    for key in [("one", "tuned threshold"), ("two", "Bayes, calibrated")]:
+    a, b = same_ladders(found, here)
+    for key in [("one", "tuned"), ("two", "calibrated")]:
         assert a.loc[key, "cost"] == pytest.approx(b.loc[key, "cost"], rel=.05)
-    pd.testing.assert_frame_equal(found.differences, here.differences, rtol=1e-9)
-    pd.testing.assert_frame_equal(found.groups, here.groups, rtol=1e-9)
-    assert found.n == 30_000
-    tuned = a.loc[("two", "tuned threshold")]
-    best = ce.best_threshold(frame["y"], frame["two"], COSTS)
+    assert found.n == 30_000 and found.rule == here.rule and found.taken == here.taken
+    tuned, best = a.loc[("two", "tuned")], ce.best_threshold(frame["y"], frame["two"], COSTS)
     assert best.cost <= tuned["cost"] and tuned["threshold"] == pytest.approx(best.threshold, abs=.05)
-    (note,) = [note for note in found.notes if note.startswith("Thresholds of two")]
-    bound = float(note.rpartition("at most ")[2].split()[0])
-    assert 0 < bound < .01 and (y := frame["y"] == "yes").any()
-    whole = (COSTS.array * ce.confusion_counts(y, frame["two"] >= tuned["threshold"]).array).sum() / len(y)
-    assert 0 <= whole - best.cost <= bound + .01
+    assert any("random rows, those of one half, to judge all rows of the other" in note for note in found.notes)
     assert found.panels == ("ladder", "differences") and "map" in here.panels
-    with pytest.raises(ValueError, match="one would decide anew.*a random sample is enough"):
+    with pytest.raises(ValueError, match="would decide anew.*a random sample is enough"):
         found.robustness()
-    again = scale.evaluate("y", {m: m for m in models}, COSTS, groups="group", data=str(folder), rng=0, gather=1000, scheduler="threads")
+    again = scale.evaluate("y", {m: m for m in models}, COSTS, **given, scheduler="threads")
     assert again == found, "the halves do not depend on who computes them"
+
+
+def test_what_needs_the_rows_is_refused_beyond_gather(scored):
+    folder, frame = scored
+    lazy = dd.from_pandas(frame.assign(fold=0), npartitions=2)
+    for more in ({"capacity": 100}, {"capacity": .1}, {"folds": "fold"}):
+        with pytest.raises(ValueError, match=rf"{next(iter(more))}: taken for at most gather=10 rows, but there are 30000.*gather=30000"):
+            scale.evaluate("y", {"m": "one"}, COSTS, data=lazy, gather=10, **more, **HERE)
 
 
 def test_the_report_of_many_classes_and_of_scores_beyond_memory():
@@ -177,18 +189,59 @@ def test_the_report_of_many_classes_and_of_scores_beyond_memory():
     lazy = da.from_array(y, chunks=700), da.from_array(p, chunks=(700, 2))
     given = {"priors": [.5, .3, .2], "rng": 0}
     found, here = scale.evaluate(lazy[0], {"m": lazy[1]}, costs, gather=100, **given, **HERE), ce.evaluate(y, {"m": p}, costs, **given)
-    a, b = (r.ladder.set_index(["model", "rule"])["cost"] for r in (found, here))
-    assert a.index.tolist() == b.index.tolist() and a["m", "Bayes"] == pytest.approx(b["m", "Bayes"])
-    assert a["m", "Bayes, calibrated"] == pytest.approx(b["m", "Bayes, calibrated"], rel=.05)
-    score = np.log(p[:, 1] / p[:, 0])
-    lazy = da.from_array(y == 1, chunks=700), da.from_array(score, chunks=700)
+    a, b = same_ladders(found, here)
+    assert a.loc[("m", "calibrated"), "cost"] == pytest.approx(b.loc[("m", "calibrated"), "cost"], rel=.05)
+    points = np.rint(100 * np.log(p[:, 1] / p[:, 0])).astype(int)  # whole numbers are scores, whatever a block holds of them
+    lazy = da.from_array(y == 1, chunks=700), da.from_array(points, chunks=700)
     found, here = (f(*args, [[0, 1], [4, 0]], rng=0, **o) for f, args, o in (
-        (scale.evaluate, (lazy[0], {"s": lazy[1]}), HERE | {"gather": 100}), (ce.evaluate, (y == 1, {"s": score}), {})))
-    assert found.best["cost"][0] == pytest.approx(here.best["cost"][0], rel=.05)
-    assert sorted(found.ladder["rule"]) == sorted(here.ladder["rule"]) and found.ladder["main"].sum() == 1
+        (scale.evaluate, (lazy[0], {"s": lazy[1]}), HERE | {"gather": 100}), (ce.evaluate, (y == 1, {"s": points}), {})))
+    assert found.best["cost"][0] == pytest.approx(here.best["cost"][0], rel=.05) and found.taken == here.taken
+    same_ladders(found, here)
 
 
-TABLES = ("ladder", "differences", "best", "groups")
+def test_clusters_are_never_in_two_halves(monkeypatch):
+    "A score without signal in customers of one label each: tuned on their other rows it would seem to help."
+    rng = np.random.default_rng(0)
+    who = np.tile(np.arange(60), 50)
+    y, score = (rng.random(60) < .5)[who], rng.random(60)[who]
+    lazy = [da.from_array(v, chunks=600) for v in (y, score, who)]
+    seen = []
+    monkeypatch.setattr(scale, "_sampled", spy := lambda block, *args, old=scale._sampled: seen.append(block) or old(block, *args))
+    found = scale.evaluate(lazy[0], {"s": ce.Scores(lazy[1])}, [[0, 1], [1, 0]], rule="tuned", clusters=lazy[2], gather=0, rng=0, **HERE)
+    halves = {(int(c), int(h)) for block in seen for c, h in zip(block["clusters"], block["half"])}
+    assert len(halves) == 60 and 15 < sum(h for _, h in halves) < 45 and spy
+    assert found.best["cost"][0] > .35
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["calibrated", "tuned", "bayes", "as given"]), st.booleans(), st.booleans(), st.sampled_from([[1, 0], [0, 1], ["b", "a"]]))
+@settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])
+def test_the_report_over_random_partitions(seed, rule, shifted, points, classes):
+    "Whatever the blocks, the classes' order, and what models hand over: the in-memory report; of more rows what needs no fitting."
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(80, 160))
+    chunks, unknown = cut(rng, n), bool(rng.integers(2))
+    hidden = rng.random(n) < .4
+    y = np.where(hidden, classes[1], classes[0]) if isinstance(classes[0], int) else np.where(hidden, classes[1], classes[0]).astype(object)
+    p = (.2 + .6 * rng.random(n) * np.where(hidden, 1, .7)).astype(rng.choice(["float32", "float64"]))
+    values = {"p": p, "d": np.where(p > .5, classes[1], classes[0]).astype(y.dtype)}
+    if points and rule in ("calibrated", "tuned"):
+        values["s"] = np.rint(40 * p).astype(int)
+    else:
+        values["say"] = ce.Posteriors(p, classes=[classes[0]])
+    lazy = {k: chunked(v, chunks, unknown) if isinstance(v, np.ndarray) else ce.Posteriors(chunked(p, chunks, unknown), classes=[classes[0]]) for k, v in values.items()}
+    costs = ce.CostMatrix.binary(fp=1, fn=float(rng.uniform(.5, 6)), classes=classes)
+    given = {"rule": rule, "priors": .3 if shifted else None, "rng": 0, "confidence": .9}
+    own = {"folds": (rng.random(n) * 3).astype(int), "capacity": .3} if shifted else {"groups": rng.choice(["u", "v"], n).astype(object)}
+    more = {k: chunked(v, chunks, unknown) if isinstance(v, np.ndarray) else v for k, v in own.items()}
+    assert scale.evaluate(chunked(y, chunks, unknown), lazy, costs, **given, **more, **HERE) == ce.evaluate(y, values, costs, **given, **own)
+    beyond = scale.evaluate(chunked(y, chunks, unknown), lazy, costs, **given, gather=0, **HERE)
+    here = ce.evaluate(y, values, costs, **given)
+    if beyond.ladder["rule"].tolist() == here.ladder["rule"].tolist():  # a class may be missing in half of so few rows
+        same_ladders(beyond, here)
+    assert beyond.taken == here.taken
+
+
+TABLES = ("ladder", "differences", "best", "groups", "group_differences", "against_constant")
 
 
 def weighed(rng, n, clusters):
@@ -446,13 +499,13 @@ def test_bad_input_is_refused(scored, tmp_path):
         (lambda: scale.threshold_counts(da.from_array([0, 1], chunks=1), da.from_array([.1, np.nan], chunks=1), bins=3, **HERE), "NaN"),
         (lambda: scale.threshold_counts("y", "one", data=unread, bins=[2, 1], **HERE), "ascending edges"),
         (lambda: scale.threshold_counts("y", "one", data=lazy, bins=5, **HERE), "say which label is positive"),
-        (lambda: scale.best_threshold("y", "one", [[1, 0], [0, 1]], data=unread, **HERE), "columns swapped"),
+        (lambda: scale.best_threshold("y", "one", [[1, 0], [0, 1]], data=unread, **HERE), "swap the columns"),
         (lambda: scale.evaluate("y", {"m": ["one", "two", "one"]}, COSTS, data=unread, **HERE), r"models\['m'\]: 3 columns, but the costs have 2 classes"),
         (lambda: scale.evaluate(da.ones(6, chunks=3), {"m": p3}, COSTS, **HERE), "3 columns, but the costs have 2 classes"),
         (lambda: scale.evaluate("y", {}, COSTS, data=unread, **HERE), "at least one is needed"),
         (lambda: scale.evaluate("y", two, COSTS, data=unread, **HERE), "with data=, the name of a column|1 columns"),
         (lambda: scale.evaluate("y", {"m": "one"}, COSTS, data=lazy.assign(two=-1.), sample_weight="two", gather=10, **HERE), "sample_weight: -1 at position 0"),
-        (lambda: scale.evaluate("y", {"m": "one"}, COSTS, data=lazy.assign(two=0.), sample_weight="two", gather=10, **HERE), "sample_weight: 0 for all rows"),
+        (lambda: scale.evaluate("y", {"m": "one"}, COSTS, data=lazy.assign(two=0.), sample_weight="two", gather=10, **HERE), "sample_weight: 0 for every sample"),
         (lambda: scale.evaluate(*two_blocks, COSTS, clusters=da.from_array(np.array([1, "a"] * 3, object), chunks=3), gather=0, **HERE), "clusters: labels must be all text or all numbers, got mixed"),
         (lambda: scale.evaluate(*two_blocks, COSTS, clusters=da.from_array([1, 2, np.nan] * 2, chunks=3), gather=0, **HERE), "clusters: NaN"),
         (lambda: ce.evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [5, 2], sample_weight=[1.5, 2]), "sample_weight: totals of rows .* give clusters="),
