@@ -56,7 +56,7 @@ from .page import as_dict, flat_metrics, frame_html, latex_page, markdown_page, 
 from .panels import draw_panel, draw_report, panels_of
 from .policies import RULES, CrossFit, cross_fit, room_for
 from .robustness import Line, Robustness, axes_around, robustness_map
-from .samples import Decisions, Samples, read_samples
+from .samples import Decisions, Posteriors, Samples, Scores, labelled_rows, read_samples
 from .words import caveats, has_ratio, short_ladder, summary_lines, tidy_ladder, why_no_map
 
 # %% ../nbs/60_report.ipynb #63507286
@@ -814,6 +814,7 @@ def evaluate(
     positive=None,
     priors=None,
     capacity=None,
+    propensity=None,
     groups=None,
     clusters=None,
     sample_weight=None,
@@ -847,6 +848,9 @@ def evaluate(
         samples
     capacity : int or float, optional
         at most so many samples, or such a share of them, can be decided positive
+    propensity : float or array_like, optional
+        (N,) where labels are missing (None, NaN): the probability that each sample's label was looked up, so
+        that those labelled stand for all; see `cost_eval.missing_labels`
     groups : array_like, optional
         (N,) labels of groups to compare
     clusters : array_like, optional
@@ -883,13 +887,41 @@ def evaluate(
     >>> report.best[["model", "cost"]].round(3).values.tolist()
     [['bold', 0.167], ['shy', 1.667]]
     """
-    options = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters, "groups": groups}
-    samples = read_samples(y_true, models, costs, **options)
+    given = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups}
+    said = []
+    if propensity is not None:
+        part = labelled_rows(y_true, propensity, sample_weight=sample_weight)
+        columns = {"y_true": y_true, "models": models, "costs": costs, "folds": folds} | given
+        columns = {name: _rows_of(column, part.rows) for name, column in columns.items()}
+        y_true, models, costs, folds = (columns.pop(name) for name in ("y_true", "models", "costs", "folds"))
+        given = columns | {"sample_weight": part.sample_weight}
+        said.append(
+            f"{len(part.rows)} of {part.n} samples have a label; each stands for one over its probability of "
+            "having been labelled, which is taken as known."
+        )
+    samples = read_samples(y_true, models, costs, positive=positive, **given)
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
     fits = cross_fit(samples, folds=folds, rng=rng)
-    notes = [*samples.notes, *([_POOLED] if np.ndim(folds) else [])]
+    notes = [*said, *samples.notes, *([_POOLED] if np.ndim(folds) else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2))
     return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed)
+
+
+def _rows_of(value, rows: np.ndarray):
+    "The rows of whatever has a row for each sample; costs of all samples and single numbers as they are."
+    if value is None or isinstance(value, CostMatrix):
+        return value
+    if isinstance(value, Mapping):
+        return {key: _rows_of(one, rows) for key, one in value.items()}
+    if isinstance(value, (Decisions, Posteriors, Scores)):
+        return replace(value, values=_rows_of(value.values, rows))
+    if hasattr(value, "iloc"):
+        return value.iloc[rows]
+    if isinstance(value, ExampleCosts):
+        return value[rows]
+    if isinstance(value, (list, tuple)) and len(value) > rows.max():
+        return [value[row] for row in rows]
+    return value[rows] if np.ndim(value) and len(value) > rows.max() else value
 
 
 _POOLED = (
