@@ -142,7 +142,7 @@ def resampled_coverage(n_scores, test_share, correlation, *, confidence: float =
     --------
     >>> resampled_coverage([5, 50, 500], 0, .2).round(3)  # more and more repeats, not corrected
     array([0.862, 0.413, 0.139])
-    >>> resampled_coverage(50, 1 / 4, .2).round(3)
+    >>> float(resampled_coverage(50, 1 / 4, .2).round(3))
     0.95
     """
     J = check_range(n_scores, "n_scores", 2, ends="[)", hint="a number of folds")
@@ -197,9 +197,9 @@ class TrainingVariation(Result):
 
     @property
     def table(self):
-        """A row per estimator: the mean cost of its models with the corrected interval, and two noises: of the
-        test set (standard error of one pooled cross-validation), and of training (standard deviation of the
-        cost of one cross-validation over the repeats: the same samples, other folds and seeds).
+        """A row per estimator: the mean cost of its models with the corrected interval, and two noises: of
+        the test set (standard error of one pooled cross-validation), and of training (standard deviation of
+        the cost of one cross-validation over the repeats: the same samples, other folds and seeds).
         """
         found = self._interval(self.fold_costs, self.confidence)
         columns = {"estimator": list(self.names), "rule": list(self.rules), "cost": found.mean}
@@ -365,7 +365,7 @@ def training_variation(
     >>> ways = {"three": GaussianNB(), "smooth": GaussianNB(var_smoothing=1e-3)}
     >>> found = training_variation(ways, X[:, :3], y == 0, [[0, 1], [20, 0]], repeats=2, rng=0)
     >>> found.table[["estimator", "cost"]].round(2).values.tolist()
-    [['three', 0.68], ['smooth', 0.68]]
+    [['three', 0.52], ['smooth', 0.52]]
     """
     confidence = check_confidence(confidence)
     case = _read_case(estimators, X, y, costs, rule, priors, positive, groups, sample_weight)
@@ -449,7 +449,8 @@ def _method(name, model, rule, samples) -> str:
     K, M = samples.costs.shape
     if rule == "tuned" and (K, M) != (2, 2):
         raise ValueError(
-            f"rule: 'tuned' cuts once, for two classes and two decisions; there are {K} and {M}: use 'calibrated'"
+            f"rule: 'tuned' cuts once, for two classes and two decisions; there are {K} and {M}: use "
+            "'calibrated'"
         )
     if rule == "as given":
         return "predict"
@@ -459,8 +460,8 @@ def _method(name, model, rule, samples) -> str:
         return "decision_function"
     needs = "posteriors" if rule == "bayes" or K > 2 else "posteriors or scores"
     raise ValueError(
-        f"estimators: {name!r} ({type(model).__name__}) has no predict_proba, and rule={rule!r} needs {needs}; "
-        "wrap it in CalibratedClassifierCV, or say rule={..., " + repr(name) + ": 'as given'}"
+        f"estimators: {name!r} ({type(model).__name__}) has no predict_proba, and rule={rule!r} needs "
+        f"{needs}; wrap it in CalibratedClassifierCV, or say rule={{..., {name!r}: 'as given'}}"
     )
 
 
@@ -536,8 +537,9 @@ def _split(case: _Case, cv, rng) -> np.ndarray:
         fold[test] = i
         seen[test] += 1
     if (seen != 1).any():
+        row = int((seen != 1).argmax())
         raise ValueError(
-            f"cv: {type(cv).__name__} tests sample {int((seen != 1).argmax())} {seen[(seen != 1).argmax()]} times; "
+            f"cv: {type(cv).__name__} tests sample {row} {seen[row]} times; "
             "every sample must be tested once a repeat (StratifiedKFold, GroupKFold; repeats= repeats them)"
         )
     return fold
@@ -555,7 +557,8 @@ def _check_folds(samples: Samples, fold: np.ndarray):
         if (first[group] != fold).any():
             row = int((first[group] != fold).argmax())
             raise ValueError(
-                f"cv: its folds part the group {samples.clusters[row]!r}; give a number of folds, or GroupKFold"
+                f"cv: its folds part the group {samples.clusters[row]!r}; give a number of folds, or "
+                "GroupKFold"
             )
     table = np.bincount(fold * K + samples.y, minlength=many * K).reshape(many, K)
     lacking = (table.sum(0) - table == 0) & (table.sum(0) > 0)
@@ -649,8 +652,8 @@ def _as_decided(case: _Case, name: str, said) -> np.ndarray:
         )
     if not set(said.tolist()) <= set(decisions):
         raise ValueError(
-            f"rule: 'as given', but {name!r} predicts {said.tolist()[0]!r} and the decisions are {decisions}; "
-            "use 'bayes' or 'calibrated', or costs whose decisions are the classes"
+            f"rule: 'as given', but {name!r} predicts {said.tolist()[0]!r} and the decisions are "
+            f"{decisions}; use 'bayes' or 'calibrated', or costs whose decisions are the classes"
         )
     return encode(said, decisions, "predict", "the costs' decisions").astype(np.intp)
 
