@@ -293,7 +293,7 @@ def test_a_rescaled_score_changes_no_word(ill, rule):
     for change in RESCALED.values():
         same_verdict(plain, evaluate(y, models | {"anomaly": Scores(change(models["anomaly"].values))}, COSTS, rule=rule, rng=1))
     bare = evaluate(y, {name: RESCALED["a tenth"](model.values) for name, model in models.items()}, COSTS, rng=1)
-    assert "posteriors" in bare.taken["anomaly"], "a wrong guess is named"
+    assert "probabilities" in bare.taken["anomaly"], "a wrong guess is named"
     assert bare.best["model"][0] == "anomaly" and bare.best["cost"][0] < plain.best["cost"][0] + .1, "and costs little"
 
 
