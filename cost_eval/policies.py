@@ -402,7 +402,7 @@ class CrossFit:
         model = self.samples.models[check_choice(name, tuple(self.samples.models), "name")]
         log_odds = np.asarray(log_odds, float)
         if rule == "tuned" and len(self._fold):
-            return self._back(self._tuned_levels(name, log_odds))
+            return self._back(self._tuned_levels(name, log_odds, shifted))
         if rule == "bayes" and model.kind == "posteriors":
             with np.errstate(divide="ignore"):
                 logs, shares = np.log(self._rows.models[name].values), np.log(self.samples.shares)
@@ -414,15 +414,20 @@ class CrossFit:
         ratio = logs[:, 1] - logs[:, 0] - (shares[..., 1] - shares[..., 0])
         return self._back(np.searchsorted(log_odds, -ratio, side="left"))
 
-    def _tuned_levels(self, name: str, log_odds: np.ndarray) -> np.ndarray:
+    def _tuned_levels(self, name: str, log_odds: np.ndarray, shifted: bool) -> np.ndarray:
         "Levels of the ordered rows by the threshold that is best on the other folds at each of the odds."
         fold, rank, rows = self._fold, self._rank(name), self._rows
-        costs = np.zeros((len(log_odds), 2, 2))
-        costs[:, 0, 1], costs[:, 1, 0] = np.exp(-log_odds / 2), np.exp(log_odds / 2)
+        costs, own = np.zeros((len(log_odds), 2, 2)), self.samples.shares
         out = np.empty(len(rows), np.intp)
         for k in np.unique(fold):
             inside, outside = np.flatnonzero(fold != k), fold == k
             weight = None if rows.sample_weight is None else rows.sample_weight[inside]
+            there = np.bincount(rows.y[inside], weight, 2)
+            if not there.all():  # the best decision for everybody
+                out[outside] = np.searchsorted(log_odds, 0, side="right")
+                continue
+            odds = log_odds if shifted else log_odds + np.log(there[1] / there[0]) - np.log(own[1] / own[0])
+            costs[:, 0, 1], costs[:, 1, 0] = np.exp(-odds / 2), np.exp(odds / 2)
             even = {"priors": [0.5, 0.5], "sample_weight": weight}
             found = best_threshold(rows.y[inside], rank[inside], costs, **even)
             out[outside] = np.searchsorted(-np.asarray(found.threshold), -rank[outside], side="left")
