@@ -23,7 +23,6 @@ from .report import evaluate
 from .samples import Columns, Scores, guess_columns
 from .words import short_ladder
 
-
 # %% ../nbs/95_command_line.ipynb #c634462e
 _EXTRAS = {
     "pandas": "data",
@@ -177,7 +176,11 @@ def _add_columns(group):
     "Which columns are what."
     for name, metavar, what in (
         ("label", "COL", "true labels (default: guessed)"),
-        ("scores", "COL[,COL]", "probabilities of the positive class, scores or decisions (default: guessed)"),
+        (
+            "scores",
+            "COL[,COL]",
+            "probabilities of the positive class, scores or decisions (default: guessed)",
+        ),
         ("posteriors", "PREFIX[,PREFIX]", "models with a column PREFIX_class a class; COL=CLASS: one column"),
         ("ranks", "COL[,COL]", "scores of which only the order counts, whatever they look like"),
         ("group", "COL", "groups to compare"),
@@ -203,7 +206,8 @@ def _add_costs(group):
 
 def _add_decisions(group):
     "How the models decide, and how they are judged."
-    what = f"how outputs become decisions: {', '.join(map(repr, RULES))} (default: calibrated), or MODEL=RULE,..."
+    rules = ", ".join(map(repr, RULES))
+    what = f"how outputs become decisions: {rules} (default: calibrated), or MODEL=RULE,..."
     group.add_argument("--rule", default="calibrated", metavar="RULE", help=what)
     what = "at most so many samples are decided positive: 200, or 10%%"
     group.add_argument("--capacity", type=_number, metavar="N", help=what)
@@ -249,7 +253,6 @@ def _whole(text: str) -> int:
     if not text.strip().isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 0; write it as 0 or 42")
     return int(text)
-
 
 # %% ../nbs/95_command_line.ipynb #ev1
 _WRITERS = {
@@ -365,7 +368,6 @@ def _print_report(report):
 def _print_table(table):
     "Four digits, nothing for an undefined number."
     print(table.to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep=""))
-
 
 # %% ../nbs/95_command_line.ipynb #48c96dfa
 _LARGE = 2e8  # bytes of a CSV file that is read in parts, with a line of progress for each
@@ -486,7 +488,9 @@ def _costs_of(arguments):
     "The costs of the file, or of --fp, --fn, --tp, --tn."
     given = {name: getattr(arguments, name) for name in _OUTCOMES if getattr(arguments, name) is not None}
     if arguments.costs and given:
-        raise ValueError(f"--costs: {arguments.costs} and --{next(iter(given))} both say what errors cost; give one")
+        raise ValueError(
+            f"--costs: {arguments.costs} and --{next(iter(given))} both say what errors cost; give one"
+        )
     if arguments.costs:
         return _cost_table(_existing(arguments.costs))
     if not {"fp", "fn"} <= set(given):
@@ -508,7 +512,9 @@ def _cost_table(path):
         )
     except (ValueError, OSError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise ValueError(f"--costs: {reason if excel else f'{path}: cannot be read as CSV: {reason}'}") from None
+        raise ValueError(
+            f"--costs: {reason if excel else f'{path}: cannot be read as CSV: {reason}'}"
+        ) from None
     for column in table.columns:
         values = pd.to_numeric(table[column], errors="coerce")
         if values.isna().any():
@@ -543,7 +549,6 @@ def _pairs(texts: list, option: str, form: str) -> dict:
     if bad is not None:
         raise ValueError(f"{option}: want {form}, got {bad!r}")
     return {key.strip(): value.strip() for key, _, value in pairs}
-
 
 # %% ../nbs/95_command_line.ipynb #98a9f8fe
 def _add_app(commands):

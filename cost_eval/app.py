@@ -30,7 +30,6 @@ from .report import evaluate
 from .samples import guess_columns
 from .words import short_ladder
 
-
 # %% ../nbs/62_app.ipynb #2030581e
 _MAX_ROWS = 2_000_000
 
@@ -111,7 +110,6 @@ def _csv(content: bytes) -> pd.DataFrame:
     header, row, *_ = [*content[:100_000].decode("utf-8-sig", "replace").splitlines()[:2], "", ""]
     return pd.read_csv(io.BytesIO(content), encoding="utf-8-sig", **csv_options(header, row))
 
-
 # %% ../nbs/62_app.ipynb #ba8ad2c1
 _TITLE = "Which model is the cheapest?"
 _PURPOSE = (
@@ -185,12 +183,16 @@ class App:
         self.fn = widgets.FloatText(value=10.0, description="a miss costs", **options)
         self.prevalence = widgets.Text(placeholder="as in the file", description="prevalence", **options)
         drag = {"base": 10, "readout": False, "continuous_update": False, **options}
-        self.drag_fn = widgets.FloatLogSlider(value=10, min=-1, max=4, step=0.02, description="drag a miss", **drag)
+        self.drag_fn = widgets.FloatLogSlider(
+            value=10, min=-1, max=4, step=0.02, description="drag a miss", **drag
+        )
         self.drag_prevalence = widgets.FloatLogSlider(
             value=0.1, min=-4, max=np.log10(0.9), step=0.02, description="drag prevalence", **drag
         )
         self.rule = widgets.Dropdown(options=RULES, value="calibrated", description="rule", **options)
-        self.capacity = widgets.Text(placeholder="no limit: or 200, or 10 %", description="capacity", **options)
+        self.capacity = widgets.Text(
+            placeholder="no limit: or 200, or 10 %", description="capacity", **options
+        )
         self.panel = widgets.Dropdown(options=["ladder"], value="ladder", description="picture")
         self.prepare = widgets.Button(description="Prepare the report", tooltip="as one HTML page")
         self._controls = widgets.Box(
@@ -339,8 +341,8 @@ class App:
         if y.nunique() > 2:
             many = y.nunique()
             raise ValueError(
-                f"true label: {self._found.label!r} has {many} different values, but this page is for two classes; "
-                "for more, cost-eval evaluate takes a table of costs"
+                f"true label: {self._found.label!r} has {many} different values, but this page is for two "
+                "classes; for more, cost-eval evaluate takes a table of costs"
             )
         if not names:
             raise ValueError("models: tick at least one")
@@ -425,4 +427,3 @@ class App:
         data = base64.b64encode(self.report.to_html().encode()).decode()
         place = f'download="report.html" href="data:text/html;base64,{data}"'
         self.link.value = f"<a {place}>Save the report (one HTML page)</a>"
-

@@ -241,9 +241,9 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
         page.on("pageerror", lambda error: raised.append(str(error)))
         page.on("console", lambda said: raised.append(said.text) if said.type == "error" and "Failed to load resource" not in said.text else None)
         page.goto(url, timeout=180_000)
-        page.get_by_text("is the cheapest").first.wait_for(timeout=180_000)
+        page.get_by_text("is the cheapest of 2").first.wait_for(timeout=180_000)
         with page.expect_file_chooser() as chooser:
-            page.get_by_role("button", name="CSV or parquet").click()
+            page.get_by_role("button", name="CSV").click()
         chooser.value.set_files(tmp_path / "half.csv")
         page.get_by_text("say positive=").wait_for(timeout=60_000)
         page.get_by_label("positive is").select_option("ill")

@@ -83,7 +83,7 @@ BAD = {
     "unknown rule": (None, [*ILL, "--rule", "bays"], "rule: 'bays' is unknown; did you mean 'bayes'? (here: --rule"),
     "a rule of an unknown model": (None, [*ILL, "--rule", "tow=bayes"], "rule: of 'tow', but the models are ['one', 'two']"),
     "half a rule": (None, [*ILL, "--rule", "one="], "--rule: want MODEL=RULE,..., got 'one='"),
-    "half a call": (None, [*ILL, "--capacity", "2.5"], "capacity: must be a whole number, got 2.5; a count, or a share below 1 (here: --capacity"),
+    "half a call": (None, [*ILL, "--capacity", "2.5"], "capacity: must be a whole number, got 2.5; a count of the 300 samples, or a share below 1 (here: --capacity"),
     "no prevalence": (None, [*ILL, "--prevalence", 5], "priors: must lie in [0, 1], got 5; 5 % is .05 (here: --prevalence"),
     "half priors": (None, [*ILL, "--priors", "ill"], "--priors: want CLASS=P,CLASS=P,..., got 'ill'"),
     "priors of others": (None, [*ILL, "--priors", "sick=.1,well=.9"], "priors: classes ['sick', 'well']"),
