@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .bootstrap import Difference, Interval, loss_difference, loss_interval
+from .bootstrap import Interval, loss_difference, loss_interval
 from cost_eval.core import (
     Result,
     check_1d,
     check_confidence,
     check_integer,
-    check_posteriors,
     check_range,
-    columns_by_class,
     generator,
     result,
     short,
