@@ -28,7 +28,7 @@ from .samples import read_samples
 # %% ../nbs/64_capacity.ipynb #cap056
 @result
 class CallUnits(Result):
-    """The samples in the order in which they are called, and what a call to each saved; from `capacity_curve`.
+    """The samples in the order in which they are called, what a call to each saved; from `capacity_curve`.
 
     Attributes
     ----------

@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .bootstrap import Difference, Interval, loss_difference, loss_interval
+from .bootstrap import Interval, loss_difference, loss_interval
 from cost_eval.core import (
     Result,
     check_1d,
     check_confidence,
     check_integer,
-    check_posteriors,
     check_range,
-    columns_by_class,
     generator,
     result,
     short,
@@ -518,7 +516,7 @@ def _proportional(spread: np.ndarray, total: float, room: np.ndarray) -> np.ndar
 
 # %% ../nbs/65_missing_labels.ipynb #mis054
 def _told(verified, sensitivity, prevalence, ratio):
-    "Cost per patient: the truth, of those verified, and the bounds; all flagged and a share of the others verified."
+    "Cost per patient if a share of those not flagged is verified: truth, of those verified, bounds."
     alarms, misses = (1 - prevalence) * 0.1, prevalence * (1 - sensitivity)
     flagged = alarms + prevalence * sensitivity
     seen = alarms + verified * misses * ratio
