@@ -105,10 +105,10 @@ def sometimes(f):
     (bs.bcost, (COUNTS, COSTS), dict(confidence=.8, laplace=1, n_resamples=200, stratified=True, priors=PRIORS, rng=1)),
     (bs.bdelta_cost, (JOINTS[0], COSTS), dict(confidence=.8, laplace=1, n_resamples=200, priors=PRIORS, rng=1)),
     (bs.independent_difference, (COUNTS, STACK[0], COSTS), dict(method="normal", confidence=.8, priors=PRIORS, normalized=True, n_resamples=200, rng=1)),
-    (bs.loss_interval, (RNG.exponential(size=90),), dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(0, 20), method="normal",
+    (bs.loss_interval, (RNG.exponential(size=90),), dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(0, 20), heaviest=9, method="normal",
                                                         strata=np.arange(90) % 2, shares={0: .9, 1: .1}, confidence=.8, n_resamples=200, rng=1)),
     (bs.loss_difference, (RNG.exponential(size=90), RNG.exponential(size=90)),
-     dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(-20, 20), method="normal", strata=np.arange(90) % 2, shares={0: .9, 1: .1},
+     dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(-20, 20), heaviest=9, method="normal", strata=np.arange(90) % 2, shares={0: .9, 1: .1},
           confidence=.8, n_resamples=200, rng=1)),
     (bs.metric_interval, ([[90, 9], [5, 20]], "f_beta"), dict(method="clopper_pearson", confidence=.8, laplace=2, stratified=True, priors=[.5, .5], n_resamples=200, rng=1)),
 ], ids=lambda v: getattr(v, "__name__", None))

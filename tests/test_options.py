@@ -239,6 +239,8 @@ CASES = {
         "bayes_threshold": Case(COSTS, log_odds=True),
         "threshold_costs": Case(Y, SCORES, COSTS, priors=PRIORS, sample_weight=WEIGHT),
         "best_threshold": Case(Y, SCORES, COSTS, priors=PRIORS, sample_weight=WEIGHT),
+        "best_threshold_counted": Case(lambda: load("confusion").threshold_counts(Y, SCORES), COSTS, via=lambda f, curve, costs, **options: f(curve(), costs, **options),
+                                       priors=PRIORS, kind="float16"),
         "cross_entropy": Case(P3, Y3, classes=[2, 1, 0], sample_weight=WEIGHT, log=refused(True)),
         "stratified_folds": Case(Y3, folds=3, clusters=given(GROUPS, rng=0), rng=1),
         "cross_calibrate": Case(P3, Y3, folds=3, clusters=given(GROUPS, rng=0), sample_weight=given(WEIGHT, rng=0), rng=1, log=refused(True), classes=[2, 1, 0]),
@@ -252,6 +254,8 @@ CASES = {
         "plot_reliability": Case(Y, P2[:, 1], bins=4),
     },
     "samples": {
+        "read_alike": Case(lambda: load("samples").read_samples(Y, P2[:, 1], COSTS), Y, {"model": P2[:, 1]},
+                           via=lambda f, samples, *given, **options: vars(f(samples(), *given, **options)), sample_weight=WEIGHT, clusters=GROUPS, groups=GROUPS),
         "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, positive=given("no", first="yes"), sample_weight=given(WEIGHT, positive="yes"),
                              clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes")),
         "labelled_rows": Case(GAPS, propensity=.5, sample_weight=WEIGHT),
