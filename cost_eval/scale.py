@@ -1488,7 +1488,8 @@ class _Halves:
         self.read(costs, positive)
         rules = [self.rules(half) for half in (0, 1)]
         like = self.sample.take([0])  # a row is enough to read others alike
-        rows = self.over_blocks(_decided, _merge_rows, like, self.shells, rules, self.clusters)
+        few = None if self.batched else self.clusters
+        rows = self.over_blocks(_decided, _merge_rows, like, self.shells, rules, few)
         found = self.counted(rows, list(rules[0]), confidence)
         return self.with_notes(found, rows)
 
@@ -1505,10 +1506,11 @@ class _Halves:
         any_model, costs = Posteriors(np.full((len(y), K), 1 / K)), _block_costs({}, costs)
         weight = self.classes["sample_weight" if "sample_weight" in self.classes else "repeats"]
         all_rows = read_samples(y, any_model, costs, positive=positive, sample_weight=weight)
-        rows, looks, clusters, mass = self.over_blocks(
+        rows, looks, weights = self.over_blocks(
             _sampled, _merge_sampled, self.shells, all_rows.costs, self.share
         )
-        self.shares, self.clusters, self.heaviest = all_rows.shares, clusters, float(mass.max())
+        self.shares, self.heaviest = all_rows.shares, float(weights.max())
+        self.clusters = weights.index.to_numpy() if "clusters" in rows else None
         self.half, models = rows["half"], _models_of(rows, self.shells)
         for name, look in looks.items():
             if look_at(models[name], all_rows.costs).kind() is not look.kind(f"models[{name!r}]"):
@@ -1564,10 +1566,10 @@ class _Halves:
         "Which batches stand in for rows or clusters."
         if "clusters" not in rows or not self.batched:
             return []
-        what = "The rows were put at random"
-        if self.clusters is not None:  # the last is the 5,001st smallest of as many numbers as clusters
-            about = _UNITS * 2**64 / float(self.clusters[-1])
-            what = f"The clusters, about {float(f'{about:.2g}'):,.0f}, were put whole"
+        known = self.clusters is not None
+        what = (
+            f"The {len(self.clusters):,} clusters were put whole" if known else "The rows were put at random"
+        )
         count = rows["clusters"].nunique()
         return [f"{what} into {count:,} batches, which the intervals take as independent."]
 
@@ -1589,30 +1591,25 @@ def _classes_of(block: dict, seed: int) -> pd.DataFrame:
     return _columns_counted(block, ["y_true"])
 
 
-_SPREAD = 2**20  # bins that clusters are spread over, to see how heavy one can be
-
-
 def _sampled(block: dict, seed: int, shells: dict, costs: CostMatrix, share: float) -> tuple:
-    """A random part of a block; what its models look like; the smallest hashes of its clusters; and weights
-    of clusters (or of what shares a bin with them), or the largest of a row."""
+    "A random part of a block; what its models look like; and the weight of each cluster, or the largest."
     models = _models_of(block, shells)
     looks = {name: look_at(v, costs) for name, v in models.items() if shells[name] is None}
     keep = np.random.default_rng([seed, 1]).random(_length(block), "float32") < share
-    rows, clusters = {name: value[keep] for name, value in block.items()}, None
-    mass = np.asarray(block.get("sample_weight", np.ones(1)), float).max(initial=0)
-    if "clusters" in block:
-        hashed = _hashed(block["clusters"])
-        rows["clusters"], clusters = hashed[keep], np.unique(hashed)[: _UNITS + 1]
-        mass = np.bincount((hashed % _SPREAD).astype(np.intp), block.get("sample_weight"), _SPREAD)
-    return rows, looks, clusters, np.atleast_1d(mass).astype(float)
+    rows = {name: value[keep] for name, value in block.items()}
+    weight = np.asarray(block.get("sample_weight", np.ones(_length(block))), float)
+    if "clusters" not in block:
+        return rows, looks, pd.Series([weight.max(initial=0)], ["heaviest"])
+    hashed = _hashed(block["clusters"])
+    rows["clusters"] = hashed[keep]
+    return rows, looks, pd.Series(weight).groupby(hashed).sum()
 
 
 def _merge_sampled(parts: list) -> tuple:
-    rows, looks, clusters, mass = zip(*parts)
+    rows, looks, weights = zip(*parts)
     looks = {name: _sum([look[name] for look in looks]) for name in looks[0]}
-    if clusters[0] is None:
-        return _gather(rows), looks, None, _largest(mass)
-    return _gather(rows), looks, np.unique(np.concatenate(clusters))[: _UNITS + 1], _sum(mass)
+    weights = pd.concat(weights).groupby(level=0)
+    return _gather(rows), looks, weights.sum() if "clusters" in rows[0] else weights.max()
 
 
 def _read(block: dict, like, shells: dict):
@@ -1626,7 +1623,7 @@ def _read(block: dict, like, shells: dict):
 _OF_ROWS = ("groups", "clusters", "sample_weight")
 
 
-def _decided(block: dict, seed: int, like, shells: dict, rules: list, clusters) -> pd.DataFrame:
+def _decided(block: dict, seed: int, like, shells: dict, rules: list, few) -> pd.DataFrame:
     "How often each combination of class, decisions, group and batch occurs in a block, and with what weight."
     samples, half = _read(block, like, shells), block["half"]
     codes = {"y_true": samples.y}
@@ -1638,16 +1635,16 @@ def _decided(block: dict, seed: int, like, shells: dict, rules: list, clusters) 
     if "groups" in block:
         codes["groups"] = block["groups"]
     if "clusters" in block or "sample_weight" in block:
-        codes["clusters"] = _batch(block, seed, clusters)
+        codes["clusters"] = _batch(block, seed, few)
     return _distinct(codes, block.get("sample_weight"))
 
 
-def _batch(block: dict, seed: int, clusters) -> np.ndarray:
-    "(N,) which of the batches each row is in: that of its cluster, or a random one."
-    if clusters is None:
+def _batch(block: dict, seed: int, few) -> np.ndarray:
+    "(N,) the batch of each row: its cluster, if there are few; that of its cluster; or a random one."
+    if "clusters" not in block:
         return np.random.default_rng([seed, 2]).integers(0, _UNITS, _length(block), dtype=np.int16)
     hashed = _hashed(block["clusters"])
-    return np.searchsorted(clusters, hashed) if len(clusters) <= _UNITS else (hashed % _UNITS).astype(np.intp)
+    return (hashed % _UNITS).astype(np.intp) if few is None else np.searchsorted(few, hashed)
 
 
 def _hashed(labels: np.ndarray) -> np.ndarray:

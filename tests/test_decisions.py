@@ -737,3 +737,14 @@ def test_a_class_that_occurs_neither_here_nor_there_decides_nothing():
     given = {"priors": [.9, .1, 0], "train_priors": [.5, .5, 0]}
     assert (d.bayes_decisions(p, costs, **given) == d.bayes_decisions([[.9, .1]] * 2, costs[:2])).all()
     assert d.shift_priors(p, given["train_priors"], given["priors"]) == pytest.approx(np.array([[.9, .1, 0]] * 2))
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_the_best_of_counted_thresholds_is_that_of_the_rows(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 50))
+    y, s = np.arange(n) % 3 == 0, rng.integers(0, 9, n)
+    costs, half = CostMatrix.binary(fp=1, fn=float(rng.integers(1, 9))), n // 2
+    curve = threshold_counts(y[:half], s[:half]) + threshold_counts(y[half:], s[half:])
+    assert d.best_threshold_counted(curve, costs, priors=[.8, .2]) == d.best_threshold(y, s, costs, priors=[.8, .2])

@@ -105,10 +105,10 @@ def sometimes(f):
     (bs.bcost, (COUNTS, COSTS), dict(confidence=.8, laplace=1, n_resamples=200, stratified=True, priors=PRIORS, rng=1)),
     (bs.bdelta_cost, (JOINTS[0], COSTS), dict(confidence=.8, laplace=1, n_resamples=200, priors=PRIORS, rng=1)),
     (bs.independent_difference, (COUNTS, STACK[0], COSTS), dict(method="normal", confidence=.8, priors=PRIORS, normalized=True, n_resamples=200, rng=1)),
-    (bs.loss_interval, (RNG.exponential(size=90),), dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(0, 20), method="normal",
+    (bs.loss_interval, (RNG.exponential(size=90),), dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(0, 20), heaviest=9, method="normal",
                                                         strata=np.arange(90) % 2, shares={0: .9, 1: .1}, confidence=.8, n_resamples=200, rng=1)),
     (bs.loss_difference, (RNG.exponential(size=90), RNG.exponential(size=90)),
-     dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(-20, 20), method="normal", strata=np.arange(90) % 2, shares={0: .9, 1: .1},
+     dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(-20, 20), heaviest=9, method="normal", strata=np.arange(90) % 2, shares={0: .9, 1: .1},
           confidence=.8, n_resamples=200, rng=1)),
     (bs.metric_interval, ([[90, 9], [5, 20]], "f_beta"), dict(method="clopper_pearson", confidence=.8, laplace=2, stratified=True, priors=[.5, .5], n_resamples=200, rng=1)),
 ], ids=lambda v: getattr(v, "__name__", None))
@@ -539,3 +539,26 @@ def test_the_exact_bootstrap_sums_on_the_costs_own_lattice_in_any_currency(costs
     for unit in (2**-10, 1e-9, .01, 1 / 3, 1e5):
         moved = bs.interval(counts, np.multiply(costs, unit), method="exact_bootstrap")
         assert ends(moved) == pytest.approx(np.array(ends(found)) * unit, rel=1e-12)
+
+
+def test_the_unit_of_weights_does_not_matter():
+    "Clusters of two samples against each other: 2.4917 became 2.4846 when all weights were doubled."
+    rng = np.random.default_rng(0)
+    who, side, x = rng.integers(0, 15, 400), rng.random(400) < .33, rng.choice([0, 1, 7.], 400, p=[.75, .15, .1])
+    given = {"strata": side, "shares": {True: 1, False: -1}, "bounds": (0, 7), "clusters": who}
+    want = bs.loss_difference(x, 0 * x, **given)
+    for unit in (2, .5, 3, 1 / 17):
+        found = bs.loss_difference(x, 0 * x, sample_weight=np.full(400, unit), **given)
+        assert (found.low, found.high) == pytest.approx((want.low, want.high), rel=1e-10)
+
+
+def test_the_heaviest_unit_that_can_occur():
+    rng = np.random.default_rng(0)
+    x, batch = rng.choice([0, 1, 60.], 20_000, p=[.9, .0995, .0005]), rng.integers(0, 1000, 20_000)
+    rows = bs.loss_interval(x, bounds=(0, 60))
+    batches, wide = (bs.loss_interval(x, clusters=batch, bounds=(0, 60), heaviest=heaviest) for heaviest in (1, None))
+    assert batches.high - batches.low == pytest.approx(rows.high - rows.low, rel=.1)
+    assert wide.high - wide.low > 3 * (rows.high - rows.low), "a batch of thirty-five rows, all at 60"
+    for heaviest, message in ((0, "heaviest"), (-1, "heaviest"), (.5, "an example of weight 1 was seen")):
+        with pytest.raises(ValueError, match=message):
+            bs.loss_interval(x, heaviest=heaviest)

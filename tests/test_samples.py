@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cost_eval.costs import CostMatrix, ExampleCosts
-from cost_eval.samples import Decisions, Posteriors, Scores, guess_columns, look_at, read_samples
+from cost_eval.samples import Decisions, Posteriors, Scores, guess_columns, look_at, read_alike, read_samples
 
 pd = pytest.importorskip("pandas")
 
@@ -323,3 +323,18 @@ def test_the_order_of_columns_and_models_changes_nothing_but_the_order():
         values = {"a": P, "b": S, "c": Y}
         read = read_samples(Y, {name: values[name] for name in order}, PLAIN)
         assert list(read.models) == list(order) and {n: m.kind for n, m in read.models.items()} == {"a": "posteriors", "b": "scores", "c": "decisions"}
+
+
+def test_other_rows_are_read_as_the_first_ones():
+    costs = CostMatrix.binary(fp=1, fn=5, classes=["well", "ill"])
+    models = {"p": [.2, .9, 1.0], "d": ["well", "ill", "ill"], "s": [3, 7, 5]}
+    first = read_samples(["well", "ill", "ill"], models, costs)
+    assert (again := read_alike(first, ["ill"], {"p": [1], "d": ["well"], "s": [0]})).y.tolist() == [1]
+    assert {name: m.kind for name, m in again.models.items()} == {name: m.kind for name, m in first.models.items()}, "1 and 0 stay a probability and points"
+    assert again.models["p"].values.tolist() == [[0, 1]] and again.notes == ()
+    for call, message in [
+            (lambda: read_alike(first, ["sick"], {k: v[:1] for k, v in models.items()}), "label 'sick' is not in"),
+            (lambda: read_alike(first, ["ill"], {"p": [1]}), r"models: \['p'\], but the samples have"),
+            (lambda: read_alike("first", ["ill"], models), "samples: give read_samples")]:
+        with pytest.raises(ValueError, match=message):
+            call()
