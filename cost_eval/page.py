@@ -45,7 +45,7 @@ def sections(report, about=None) -> list[tuple]:
     pd = optional_import("pandas", extra="book")
     record = pd.DataFrame(for_the_record(report, about), columns=["item", "what there is to say"])
     tables = [
-        ("The costs", report.costs.to_frame().reset_index()),
+        ("The costs", report.costs.to_frame().rename_axis(columns=None).reset_index()),
         ("The ladder", short_ladder(report)),
         ("Differences, all of them held together", report.differences),
         ("Which is the cheapest", report.best),
@@ -114,10 +114,10 @@ def _panels_html(report) -> str:
     found = []
     for panel in panels_of(report):
         rungs = min(len(report.ladder), 30) if panel == "ladder" else 0
-        figure = figure_class(figsize=(6.2, max(4.2, 1 + 0.24 * rungs)), layout="none")
+        figure = figure_class(figsize=(4.8, max(3.4, 1 + 0.24 * rungs)), layout="constrained")
         draw_panel(report, panel, figure.subplots())
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=100, bbox_inches="tight", metadata={"Software": None})
+        figure.savefig(buffer, format="png", dpi=125, metadata={"Software": None})
         data = base64.b64encode(buffer.getvalue()).decode()
         found.append(f'<img alt="{PANELS[panel][1]}" src="data:image/png;base64,{data}">')
     return f'<div class="panels">{"".join(found)}</div>'
@@ -130,7 +130,7 @@ table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabu
 td, th { padding: .2rem .6rem; border-bottom: 1px solid #8885; text-align: right; }
 td:first-child, th:first-child { text-align: left; }
 .wide { overflow-x: auto; }
-.record td { text-align: left; }
+.record td, .record th { text-align: left; }
 .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(30rem, 100%), 1fr)); gap: 1rem; }
 img { width: 100%; background: white; }
 """

@@ -244,7 +244,6 @@ def _metric_columns(case: _Case, entries, cost, low, high):
 
 def _best(case: _Case, mains: list[_Entry], ladder, in_sample: dict):
     "A row per model, cheapest first: cost at the deployment's priors and the sample's, how likely it leads."
-    pd = optional_import("pandas", extra="book")
     columns = ["model", "rule", "cost", "low", "high"]
     best = ladder.loc[ladder["main"], columns].reset_index(drop=True)
     best["cost_in_sample"] = [in_sample.get(e.model, case.cost(e.decisions, at_priors=False)) for e in mains]
