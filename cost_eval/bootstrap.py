@@ -1565,12 +1565,21 @@ def _label_codes(labels, name, n):
     if group.dtype.kind == "O":
         codes = {label: i for i, label in enumerate(dict.fromkeys(group.tolist()))}
         known, code = list(codes), np.fromiter((codes[label] for label in group.tolist()), np.intp, n)
+    elif group.dtype.kind in "iu" and group.min(initial=0) >= 0 and group.max(initial=0) < 4 * n:
+        values, code = _numbered(group.astype(np.intp))
+        known = values.tolist()
     else:
         values, code = np.unique(group, return_inverse=True)
         known, code = values.tolist(), code.ravel()
     if any(is_missing(label) for label in known):
         raise ValueError(f"{name}: missing values; give these examples {name} of their own or drop them")
     return known, code
+
+
+def _numbered(codes):
+    "The whole numbers that occur, ascending, and the place of each code among them, without a sort."
+    there = np.bincount(codes) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
 
 
 def _limits_of(x, bounds, known, code):
@@ -1655,13 +1664,12 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     parts = []
     for s in range(len(share)):
         rows = np.flatnonzero((code == s) & (w > 0))
-        units = rows if cluster is None else np.unique(cluster[rows])
+        units, own = (rows, None) if cluster is None else _numbered(cluster[rows])
         if not len(units):
             raise ValueError("sample_weight: all are 0" + (" in one of the strata" if len(share) > 1 else ""))
         if len(units) == 1 and (clusters is not None or sample_weight is not None):
             what = "clusters" if clusters is not None else "sample_weight"
             raise ValueError(f"{what}: at least 2 examples (clusters) of positive weight are needed, got 1")
-        own = None if cluster is None else np.unique(cluster[rows], return_inverse=True)[1].ravel()
         parts.append(_stratum(x[rows] / unit, w[rows], own, *ends[s] / unit, heaviest))
     m, a, b = _padded(parts)
     if cluster is not None:

@@ -924,8 +924,9 @@ def _rows_of(value, rows: np.ndarray):
 
 
 _POOLED = (
-    "The predictions are pooled from cross-validation: the intervals take them for those of one fixed model, "
-    "and leave out how much the models of other training sets would differ."
+    "The predictions are pooled from cross-validation: they stand for a way of making models, not for the model "
+    "in use, and the intervals leave out how much the models of other training sets would differ "
+    "(training_variation shows it; chapter 23 measures how often such an interval holds)."
 )
 
 

@@ -285,9 +285,9 @@ def test_clusters_of_one_are_examples():
 
 @pytest.mark.parametrize("clusters", [[1., np.nan, 2., np.nan], ["a", None, "b", "b"]])
 def test_missing_clusters_are_refused(clusters):
-    with pytest.raises(ValueError, match="clusters: missing values"):
+    with pytest.raises(ValueError, match="clusters: .*missing"):
         bs.loss_interval([1., 2., 3., 4.], clusters=clusters)
-    with pytest.raises(ValueError, match="clusters: missing values"):
+    with pytest.raises(ValueError, match="clusters: .*missing"):
         report.evaluate([0, 0, 1, 1], {"a": [0, 1, 1, 0]}, [[0, 1], [1, 0]], clusters=clusters)
 
 
