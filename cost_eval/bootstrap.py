@@ -1804,7 +1804,8 @@ def loss_difference(
             f"losses_b: {len(b)} losses, but losses_a has {len(a)}; they must be of the same examples"
         )
     x = _check_losses(a - b, "losses_a - losses_b")
-    sample, notes = _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, "losses_a - losses_b")
+    given = x, sample_weight, clusters, bounds, strata, shares, heaviest
+    sample, notes = _loss_sample(*given, "losses_a - losses_b")
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
     return sample_difference(sample, quantity="mean loss", notes=notes, **options)
 

@@ -644,7 +644,7 @@ EXCEL = (".xlsx", ".xlsm", ".xls")  # how names of files of a spreadsheet progra
 
 
 def read_sheet(source, name: str, **options):
-    "The first sheet of an Excel file, a path or bytes to read; `ValueError` with the remedy where that fails."
+    "The first sheet of an Excel file, a path or bytes; `ValueError` with the remedy where that fails."
     pd = optional_import("pandas", extra="data")
     if importlib.util.find_spec("openpyxl") is None:
         raise ValueError(

@@ -368,7 +368,7 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
 
 
 def _in_parts(case: _Case, decided: np.ndarray, parts: list, priors) -> np.ndarray:
-    "(G, 3) cost and interval in parts of the samples; NaN where a class that counts, or everything, is missing."
+    "(G, 3) cost and interval in parts of the samples; NaN where a class that counts, or all, is missing."
     found = np.full((len(parts), 3), np.nan)
     sizes = np.stack([case.take(rows).class_sizes for rows in parts])
     known = sizes.sum(1) > 0 if priors is None else (sizes[:, priors > 0] > 0).all(1)
@@ -425,7 +425,8 @@ def _apart(case: _Case, decided: np.ndarray, sides: list, common: bool, level: f
     if not case.counted:
         return [_apart_by_losses(case, decided, side, common, level) for side in sides]
     tables = (
-        [case.take(np.flatnonzero(s)).count(decided[s]) for s in which] for which in (sides, [~s for s in sides])
+        [case.take(np.flatnonzero(s)).count(decided[s]) for s in which]
+        for which in (sides, [~s for s in sides])
     )
     priors = case.priors if common else None
     return [independent_difference(*map(np.stack, tables), case.costs.array, confidence=level, priors=priors)]
@@ -924,8 +925,8 @@ def _rows_of(value, rows: np.ndarray):
 
 
 _POOLED = (
-    "The predictions are pooled from cross-validation: they stand for a way of making models, not for the model "
-    "in use, and the intervals leave out how much the models of other training sets would differ "
+    "The predictions are pooled from cross-validation: they stand for a way of making models, not for the "
+    "model in use, and the intervals leave out how much the models of other training sets would differ "
     "(training_variation shows it; chapter 23 measures how often such an interval holds)."
 )
 

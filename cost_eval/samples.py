@@ -21,6 +21,7 @@ from cost_eval.core import (
     Result,
     check_1d,
     check_costs,
+    check_labels,
     check_posteriors,
     check_priors,
     check_range,
@@ -224,7 +225,16 @@ def deployment_priors(priors, sizes: np.ndarray, labels) -> np.ndarray:
     ------
     ValueError
         For what is no distribution, and for a class that has a prior but no sample.
+
+    Examples
+    --------
+    >>> deployment_priors(0.25, [3, 5], ["well", "ill"]).tolist()
+    [0.75, 0.25]
     """
+    sizes = check_range(check_1d(numbers(sizes, "sizes"), "sizes"), "sizes", 0, ends="[]")
+    labels = check_labels(labels, len(sizes), "labels", "sizes")
+    if not sizes.any():
+        raise ValueError("sizes: no sample of any class, so there are no shares; give some")
     target = sizes / sizes.sum() if priors is None else _priors_of(priors, labels)
     missing = [str(labels[i]) for i in np.flatnonzero((sizes == 0) & (target > 0))]
     if missing:
@@ -945,7 +955,8 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
         if classes is not None:
             raise ValueError(f"{argument}: a frame names its columns itself; give its values, or no classes=")
         if len(set(values.columns)) < len(values.columns):
-            raise ValueError(f"{argument}: columns {list(values.columns)}, two of one name; name each as its class")
+            names = list(values.columns)
+            raise ValueError(f"{argument}: columns {names}, two of one name; name each as its class")
         columns, table = (
             list(values.columns),
             np.column_stack([_column(values[c], argument) for c in values.columns]),
