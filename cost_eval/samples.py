@@ -360,6 +360,8 @@ def read_alike(samples, y_true, models, *, sample_weight=None, clusters=None, gr
         raise ValueError(f"samples: give read_samples(y_true, models, costs), got {samples!r:.60}")
     if samples.own is not None:
         raise ValueError("samples: with costs of their own other rows need theirs; use read_samples")
+    if not isinstance(models, Mapping):
+        raise ValueError(f"models: a mapping from names to values is needed, got {models!r:.60}")
     if set(models) != set(samples.models):
         raise ValueError(f"models: {list(models)}, but the samples have {list(samples.models)}")
     costs, labels = samples.costs, _column(y_true, "y_true")
