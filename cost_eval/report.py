@@ -368,7 +368,7 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
 
 
 def _in_parts(case: _Case, decided: np.ndarray, parts: list, priors) -> np.ndarray:
-    "(G, 3) cost and interval in parts of the samples; NaN where a class that counts, or all, is missing."
+    "(G, 3) cost and interval in parts of the samples; NaN where a class that counts is missing, or all."
     found = np.full((len(parts), 3), np.nan)
     sizes = np.stack([case.take(rows).class_sizes for rows in parts])
     known = sizes.sum(1) > 0 if priors is None else (sizes[:, priors > 0] > 0).all(1)
@@ -424,10 +424,8 @@ def _apart(case: _Case, decided: np.ndarray, sides: list, common: bool, level: f
     "Cost on one side minus that on the other, two separate samples."
     if not case.counted:
         return [_apart_by_losses(case, decided, side, common, level) for side in sides]
-    tables = (
-        [case.take(np.flatnonzero(s)).count(decided[s]) for s in which]
-        for which in (sides, [~s for s in sides])
-    )
+    both = sides, [~s for s in sides]
+    tables = ([case.take(np.flatnonzero(s)).count(decided[s]) for s in which] for which in both)
     priors = case.priors if common else None
     return [independent_difference(*map(np.stack, tables), case.costs.array, confidence=level, priors=priors)]
 

@@ -206,7 +206,8 @@ def page_agrees(r, page):
             read(rf"\b{name} {N}", record["net benefit"], (c[:, 0] @ r.priors - cost[name]) / (c[1, 0] - c[1, 1]))
 
 
-SEEDS = (*range(5), *range(6, 13), 14, 16, 17, 18, 20, 21, 24, 26, 46, 56)  # 5, 13, 15 have four to six seconds of group intervals
+SEEDS = (0, 3, 4, 6, 7, 10, 12, 16, 26, 56)
+SEEDS += tuple(pytest.param(seed, marks=pytest.mark.slow) for seed in range(57) if seed not in SEEDS)
 
 
 @pytest.fixture(scope="module")
@@ -249,7 +250,7 @@ def test_the_map_of_folds_that_lack_a_class():
 
 
 def test_the_web_page_says_the_same(pages):
-    r = pages(10)
+    r = pages(7)
     page = unescape(r.to_html())
     assert all(f"<p>{line}</p>" in page for line in [*r.summary().splitlines(), r.robustness().words()])
     body = re.search(r"The ladder</h2>.*?<tbody>(.*?)</tbody>", page, re.S)[1]
@@ -433,7 +434,7 @@ def simulated_winner(S, runs, n=1000):
 
 def test_the_winners_interval_holds_though_it_was_chosen():
     "B3, ten equal models."
-    chosen, alone = simulated_winner(10, 40)
+    chosen, alone = simulated_winner(10, 20)
     assert chosen >= .9 and alone < chosen
 
 
@@ -463,5 +464,5 @@ def without_signal(rule, runs):
 @pytest.mark.parametrize("rule", ["calibrated", "tuned"])
 def test_no_customer_is_in_two_folds(rule):
     "B4: a score without signal saves nothing once the folds keep customers whole."
-    leaking, whole, told_apart = without_signal(rule, 6)
+    leaking, whole, told_apart = without_signal(rule, 3)
     assert leaking > whole and whole < .05 and told_apart == 0
