@@ -562,3 +562,13 @@ def test_the_heaviest_unit_that_can_occur():
     for heaviest, message in ((0, "heaviest"), (-1, "heaviest"), (.5, "an example of weight 1 was seen")):
         with pytest.raises(ValueError, match=message):
             bs.loss_interval(x, heaviest=heaviest)
+
+
+def test_weighted_losses_that_are_equal_in_a_class():
+    "Ratios w x / w that differ in their last digit are one value: an integral over their differences has no digits."
+    for seed in range(12):
+        w = np.random.default_rng(seed).uniform(.2, 3, 120)
+        options = {"strata": np.repeat([0, 1], [84, 36]), "shares": {0: .9, 1: .1}, "bounds": {0: (0, 3.), 1: (0, .5)}}
+        found = bs.loss_interval(np.r_[np.zeros(84), np.full(36, .5)], sample_weight=w, **options)
+        only = bs.loss_interval(np.zeros(84), sample_weight=w[:84], bounds=(0, 3.))  # at the low end nothing of class 1 is certain
+        assert found.high == pytest.approx(.05 + .9 * only.high, abs=1e-9) and 0 < found.low < .05 < found.high
