@@ -251,7 +251,8 @@ _MANY = 4096  # more units than these are thinned out
 
 def _shapes(n, a, b, x):
     "Which cell has one more at the levels x (N,): shapes, z and what belongs to it, for `_gamma_tail`."
-    z = a - x[:, None] * b
+    away = x[:, None] * b
+    z = np.where((b != 1) & (np.abs(a - away) <= 4e-16 * np.abs(away)), 0.0, a - away)  # a rounding error
     top, row = z.argmax(-1), np.arange(len(z))
     shape = n.astype(float)
     shape[row, top] += 1
