@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from .core import EXCEL, check_range, csv_options, read_sheet
+from .core import EXCEL, check_choice, check_range, csv_options, read_sheet
 from .page import frame_html, sentences
 from .plotting import for_page
 from .policies import RULES
@@ -287,6 +287,9 @@ class App:
         *names : str
             of `models`
         """
+        known = [box.description for box in self.models.children]
+        for name in names:
+            check_choice(name, known, "names")
         self._quiet = True
         for box in self.models.children:
             box.value = box.description in names
@@ -299,9 +302,9 @@ class App:
         Returns
         -------
         list of str
-            the summary, and what the map says
+            the summary, and what the map says; without a report none
         """
-        return sentences(self.report)
+        return [] if self.report is None else sentences(self.report)
 
     def _uploaded(self, change):
         "A file has come."

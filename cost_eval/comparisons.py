@@ -313,10 +313,7 @@ def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
         matrix = CostMatrix(check_costs(values), classes=classes, decisions=columns)
     y = encode(y_labels, list(matrix.classes), "y_true", "the costs' classes").astype(np.intp)
     decided = [_columns_of(given, name, n, matrix) for name, given in named.items()]
-    sizes = np.bincount(y, weight, matrix.shape[0])
-    target = deployment_priors(priors, sizes, matrix.classes)
     codes = None if clusters is None else _cluster_codes(clusters, n)
-    case = Judged(y, matrix, own, target, priors is not None, weight, codes)
     used = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
     if len(used) < 2:
         weighed = "sample_weight: at least two samples of positive weight"
@@ -324,6 +321,8 @@ def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
         raise ValueError(f"{what} are needed, got {len(used)}")
     if codes is not None and (codes[used] == codes[used[0]]).all():
         raise ValueError("clusters: at least two clusters are needed, got 1")
+    target = deployment_priors(priors, np.bincount(y, weight, matrix.shape[0]), matrix.classes)
+    case = Judged(y, matrix, own, target, priors is not None, weight, codes)
     return case, list(named), np.stack(decided)
 
 

@@ -202,6 +202,18 @@ def check_confidence(confidence) -> float:
     return check_range(confidence, "confidence", 0, 1, shape=(), hint="95 % is .95")
 
 # %% ../nbs/00_core.ipynb #071f7c98
+LARGEST = 1e300  # of costs and weights: as many of them as fit into memory can still be added up
+
+
+def check_addable(values: np.ndarray, name: str) -> None:
+    "`ValueError` where numbers are so large that their sum may be infinite."
+    largest = np.abs(values).max(initial=0)
+    if largest > LARGEST:
+        raise ValueError(
+            f"{name}: {largest:g} is too large to be added up; give it in another unit, at most {LARGEST:g}"
+        )
+
+
 def check_weights(sample_weight, n: int) -> np.ndarray | None:
     "`None`, or `n` finite, non-negative weights as floats."
     if sample_weight is None:
@@ -214,6 +226,7 @@ def check_weights(sample_weight, n: int) -> np.ndarray | None:
             f"sample_weight: {weight[first]:g} at position {first}; "
             "weights must be finite and not negative (0 leaves a sample out)"
         )
+    check_addable(weight, "sample_weight")
     return weight
 
 
@@ -584,6 +597,7 @@ def cost_values(costs, name: str = "costs") -> np.ndarray:
         raise ValueError(
             f"{name}: NaN or infinite entries; a decision that must never be taken needs a large finite cost"
         )
+    check_addable(values, name)
     if values.size and (values == values[..., :1]).all(axis=(-2, -1)).any():
         raise ValueError(
             f"{name}: every decision costs the same for each class, so no decision is wrong "

@@ -12,6 +12,7 @@ from cost_eval.core import (
     LabelledTable,
     axis_kind,
     check_1d,
+    check_addable,
     check_costs,
     check_integer,
     check_labels,
@@ -394,6 +395,7 @@ class ExampleCosts(LabelledTable):
             raise ValueError(
                 f"costs: NaN or infinite costs of sample {sample}; drop it or give it finite costs"
             )
+        check_addable(table, "costs")
         super().__init__(table, classes=classes, decisions=decisions)
 
     def __reduce__(self):

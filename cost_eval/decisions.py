@@ -27,6 +27,7 @@ from cost_eval.core import (
     check_costs,
     check_integer,
     check_posteriors,
+    sample_by_class,
     check_priors,
     check_range,
     check_scores,
@@ -144,7 +145,7 @@ def bayes_decisions(posteriors, costs, *, priors=None, train_priors=None, log=Fa
     c, classes, decisions = _cost_table(costs)
     K, M = c.shape[-2:]
     p, _ = columns_by_class(posteriors, classes)
-    check_posteriors(p[:0], K, log=log)  # the shape
+    sample_by_class(p if p.ndim != 2 else p[:0], "posteriors", K)  # the shape
     if c.ndim == 3 and len(c) != len(p):
         raise ValueError(f"costs: {len(c)} samples, but posteriors has {len(p)} rows; one each is needed")
     ratio = _prior_ratio(K, priors, train_priors, classes)[:, None]

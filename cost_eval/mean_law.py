@@ -718,7 +718,8 @@ def _patterns(n, a, b):
     """
     flat = (part.reshape(-1, part.shape[-1]) for part in (n, a, b))
     low, high = (part.reshape(n.shape[:2]) for part in _ratios(*flat))
-    open_ = high > low
+    rounding = np.where((b == 1).all(-1), 0.0, 1e-15 * np.abs(high))  # of equal ratios a / b
+    open_ = high > low + np.where(np.isfinite(high), rounding, 0.0)
     fixed = np.where(open_, 0.0, high).sum(-1)
     kinds, kind = np.unique(open_, axis=0, return_inverse=True)
     for k, pattern in enumerate(kinds):

@@ -28,6 +28,7 @@ from cost_eval.core import (
     check_priors,
     check_range,
     encode,
+    is_missing,
     generator,
     label_array,
     numbers,
@@ -805,6 +806,8 @@ def _whole_clusters(clusters, largest, n) -> tuple[np.ndarray, np.ndarray]:
     labels = label_array(clusters, "clusters")
     if labels.shape != (n,):
         raise ValueError(f"clusters: shape {labels.shape}, but one label per loss, {(n,)}, is needed")
+    if any(map(is_missing, labels.tolist())):
+        raise ValueError("clusters: missing values (None or NaN); give these losses a label of their own")
     code = encode(labels, seen_labels(labels), "clusters", "clusters")
     ends = np.append(code[1:] != code[:-1], True)
     if ends.sum() > len(np.unique(code)):

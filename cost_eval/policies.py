@@ -885,7 +885,7 @@ class IsotonicCalibrator:
         positive = check_binary(y_true, n=len(s))
         weight = np.ones(len(s)) if sample_weight is None else check_weights(sample_weight, len(s))
         used = weight > 0
-        s, positive, weight = s[used], positive[used], weight[used]
+        s, positive, weight = s[used], positive[used], weight[used] / weight.max(initial=0)  # in any unit
         if not 0 < positive.sum() < len(s):
             raise ValueError("y_true: both classes are needed (with positive weight) to calibrate on")
         values, place = np.unique(s, return_inverse=True)

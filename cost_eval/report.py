@@ -370,7 +370,11 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
 def _in_parts(case: _Case, decided: np.ndarray, parts: list, priors) -> np.ndarray:
     "(G, 3) cost and interval in parts of the samples; NaN where a class that counts is missing, or all."
     found = np.full((len(parts), 3), np.nan)
-    sizes = np.stack([case.take(rows).class_sizes for rows in parts])
+    weight = case.repeats if case.repeated else case.weight
+    sizes = [
+        np.bincount(case.y[rows], None if weight is None else weight[rows], len(case.priors)) for rows in parts
+    ]
+    sizes = np.stack(sizes)
     known = sizes.sum(1) > 0 if priors is None else (sizes[:, priors > 0] > 0).all(1)
     asked = [case.take(parts[g], priors=priors) for g in np.flatnonzero(known)]
     own = [decided[parts[g]] for g in np.flatnonzero(known)]
@@ -485,7 +489,7 @@ def _breakdown(case: _Case, entry: _Entry):
     for kind, name, own in parts:
         found = _part_of_cost(case, np.where(own, paid, 0.0), level)
         many = int(own.sum() if case.repeats is None else case.repeats[own].sum())
-        ends = float(found.low[0]), float(found.high[0])
+        ends = float(found.low[0]) + 0.0, float(found.high[0])  # which turns -0 into 0
         rows.append((kind, name, many, float(found.mean[0]), *ends, ratio(float(found.mean[0]), total)))
     return pd.DataFrame(rows, columns=["part", "name", "n", "cost", "low", "high", "share"])
 
@@ -692,8 +696,8 @@ class Report(Result):
 
         Parameters
         ----------
-        cost_sampler : callable
-            cost_sampler(rng, size) -> (size, K, M) cost matrices
+        cost_sampler : callable or array_like
+            cost_sampler(rng, size) -> (size, K, M) cost matrices; or (B, K, M) equally likely ones
         n_draws : int, default 1000
             cost matrices, each with its own draw from the posterior of `probability_best`
         rng : optional
@@ -1181,7 +1185,16 @@ def _uncertain(report: Report, cost_sampler, n_draws: int, rng):
         raise ValueError(
             "uncertain_costs: costs of single samples are not drawn jointly; use one cost matrix"
         )
-    drawn = check_costs(cost_sampler(rng, n_draws))
+    if not callable(cost_sampler):
+        matrices = check_costs(cost_sampler, name="cost_sampler")
+        if matrices.ndim != 3:
+            raise ValueError(
+                "cost_sampler: a function (rng, size) -> (size, K, M) or an array (B, K, M) of equally "
+                f"likely matrices is needed, got shape {matrices.shape}"
+            )
+        drawn = matrices[rng.integers(len(matrices), size=n_draws)]
+    else:
+        drawn = check_costs(cost_sampler(rng, n_draws))
     K, M = case.costs.shape
     if drawn.shape != (n_draws, K, M):
         raise ValueError(f"cost_sampler: returned shape {drawn.shape}, but {(n_draws, K, M)} is needed")

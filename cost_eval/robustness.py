@@ -150,6 +150,8 @@ def _ends(low, high, grid, unit: str) -> str:
         return f"everywhere on the map ({low_word} to {high_word})"
     if low <= grid[0]:
         return f"up to {high_word} (the map begins at {low_word})"
+    if low == high < grid[-1]:
+        return f"about {low_word} only"
     return (
         f"from {low_word} on (the map ends at {high_word})"
         if high >= grid[-1]

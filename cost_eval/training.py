@@ -490,9 +490,18 @@ def _all_folds(case: _Case, cv, repeats: int, seed: int) -> tuple[np.ndarray, in
     "(R, N) test fold of each sample in each repeat, checked; and how many inner folds."
     number = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
     n, fewest, what = len(case.samples), *_smallest(case.samples, case.samples.y)
+    seen = np.unique(case.samples.y)
+    if len(seen) < 2:
+        only = case.samples.costs.classes[seen[0]]
+        raise ValueError(f"y: all samples are of class {only!r}; at least two classes are needed to fit on")
     splitter = hasattr(cv, "split") and hasattr(cv, "get_n_splits")
     if number or np.ndim(cv) == 0 and not splitter:
         cv = check_integer(cv, "cv", 2, hint="with one fold nothing is left to train on")
+        if fewest < 2:
+            raise ValueError(
+                f"y: the smallest class has {fewest} {what[:-1]}; at least 2 are needed, for one is fitted "
+                "on and another tested"
+            )
         if cv > fewest:
             raise ValueError(
                 f"cv: {cv} folds, but the smallest class has {fewest} {what}; use cv={fewest} or fewer"

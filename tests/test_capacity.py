@@ -234,3 +234,13 @@ def test_the_population_of_the_widget():
     assert saved[k] == pytest.approx(.25 * norm.sf(t - 1.2) * 200 - 10 * at[k], rel=1e-3)
     slope = np.gradient(saved, at)
     assert slope[500:3000] == pytest.approx(more[500:3000], abs=.3)
+
+
+@pytest.mark.slow
+def test_equal_ratios_of_clusters_raise_no_warning(recwarn):
+    "The called of one class each gain the same, up to rounding."
+    rng = np.random.default_rng(0)
+    y = (rng.random(400) < .2).astype(int)
+    p = np.clip(.2 + .3 * y + .15 * rng.normal(size=400), .01, .99)
+    found = capacity_curve(y, p, CostMatrix.binary(fp=1, fn=10), priors=.1, clusters=np.arange(400) // 5, sample_weight=np.linspace(0, 2, 400), rng=0)
+    assert not len(recwarn) and (found.table["low"] <= found.table["saving"]).all() and (found.table["saving"] <= found.table["high"]).all()

@@ -1,4 +1,4 @@
-"""Ten jobs of a practitioner, each in at most five lines (the lines between the marks), and what comes out."""
+"""Twelve jobs of a practitioner, each in at most five lines (the lines between the marks), and what comes out."""
 import inspect
 
 import numpy as np
@@ -26,7 +26,7 @@ def test_churn_with_two_models(churn):
     # job
     models, next_year = {"small": a, "large": b}, [.95, .05]
     report = ce.evaluate(y, models, ce.CostMatrix.from_ratio(5), priors=next_year, rng=0)
-    by_customer = report.with_costs(ce.ExampleCosts(fp=10, fn=fees), priors=next_year, rng=0)
+    by_customer = report.with_costs(ce.ExampleCosts(fp=10, fn=fees), priors=next_year)
     # done
     assert set(report.best["model"]) == {"small", "large"} and "per case" in report.summary()
     assert by_customer == ce.evaluate(y, models, ce.ExampleCosts(fp=10, fn=fees), priors=next_year, rng=0) and len(by_customer.differences) == 1
@@ -90,7 +90,7 @@ def test_cost_by_group(churn):
     # job
     groups = ce.evaluate(y, {"small": a, "large": b}, ce.CostMatrix.from_ratio(5), groups=region, rng=0).groups
     # done
-    assert len(groups) == 4 and {"cost", "low", "high", "against_rest", "p_value"} <= set(groups)
+    assert len(groups) == 4 and {"cost", "low", "high", "cost_at_priors", "fnr"} <= set(groups)
 
 
 def test_every_metric_and_its_percentile(churn):
@@ -124,9 +124,56 @@ def test_a_csv_from_the_command_line(churn, tmp_path, capsys):
     assert code == 0 and report.summary() in capsys.readouterr().out and "<img" in (tmp_path / "report.html").read_text()
 
 
+def test_a_group_that_lacks_a_class_is_no_obstacle(churn):
+    y, a, b = churn
+    first = np.arange(len(y)) < 20
+    # job
+    where = np.where(first, "new branch", "old branch")
+    report = ce.evaluate(np.where(first, 0, y), {"a": a, "b": b}, {"fp": 1, "fn": 10}, groups=where, rng=0)
+    # done
+    new = report.groups[report.groups["group"] == "new branch"]
+    assert new["cost"].notna().all() and new["fnr"].isna().all() and new["cost_at_priors"].isna().all()
+    assert set(report.group_differences["shares"]) == {"each group's own"}
+    assert len(ce.evaluate(y, {"a": a}, {"fp": 1, "fn": 10}, groups=y, rng=0).groups) == 2
+
+
+def test_equally_likely_costs_are_taken_as_an_array(churn):
+    y, a, b = churn
+    report, matrices = ce.evaluate(y, {"a": a, "b": b}, {"fp": 1, "fn": 10}, rng=0), [[[0, 1], [c, 0]] for c in (5, 10, 20)]
+    # job
+    found = report.uncertain_costs(matrices, rng=0)
+    # done
+    drawn = report.uncertain_costs(lambda rng, size: np.array(matrices, float)[rng.integers(3, size=size)], rng=0)
+    assert found.equals(drawn) and found["probability_best"].sum() == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"cost_sampler: a function .* got shape \(2, 2\)"):
+        report.uncertain_costs(matrices[0])
+
+
+@pytest.mark.parametrize("call, says", [
+    (lambda y, p: ce.evaluate(y, {"a": p}, {"fp": 1e308, "fn": 1e308}), r"costs: 1e\+308 is too large to be added up"),
+    (lambda y, p: ce.evaluate(y, {"a": p}, ce.ExampleCosts(fp=1, fn=np.full(len(y), 1e307))), r"costs: 1e\+307 is too large"),
+    (lambda y, p: ce.best_of(y, {"a": y, "b": 1 - y}, [[0, 1e308], [1e308, 0]]), "costs: .*too large"),
+    (lambda y, p: ce.capacity_curve(y, p, {"fp": 1e308, "fn": 1e308}), "costs: .*too large"),
+    (lambda y, p: ce.decide(p, y, {"fp": 1, "fn": 5}, sample_weight=np.full(len(y), 1e306)), "sample_weight: .*too large"),
+    (lambda y, p: ce.simultaneous_differences([], {"a": [], "b": []}, [[0, 1], [5, 0]]), "y_true: at least two samples are needed, got 0"),
+    (lambda y, p: ce.bayes_decisions(p, [[0, 1], [5, 0]]), r"posteriors: .* got \(2000,\)"),
+    (lambda y, p: ce.confidence_sequence([0, 1], bounds=(0, 1), clusters=[np.nan, 1], largest_cluster=2), "clusters: missing values"),
+])
+def test_a_slip_is_named(churn, call, says):
+    with pytest.raises(ValueError, match=says):
+        call(churn[0], churn[1])
+
+
+def test_the_unit_of_weights_changes_no_decision(churn):
+    y, a, _ = churn
+    weight = np.random.default_rng(0).uniform(1, 3, len(y))
+    found = [ce.decide(ce.Scores(a), y, {"fp": 1, "fn": 5}, sample_weight=weight * unit, rng=0).decisions for unit in (1, 2.0**-1000)]
+    assert (found[0] == found[1]).all()
+
+
 def test_no_job_takes_more_than_five_lines():
     jobs = [f for name, f in globals().items() if name.startswith("test_") and "# job" in inspect.getsource(f).split('"""')[0] and f is not test_no_job_takes_more_than_five_lines]
-    assert len(jobs) == 10
+    assert len(jobs) == 12
     for job in jobs:
         lines = inspect.getsource(job).partition("# job\n")[2].partition("    # done")[0].strip().splitlines()
         assert len(lines) <= 5, job.__name__

@@ -351,3 +351,9 @@ def test_the_interval_covers_the_expected_difference():
         truth.append(cost[0] - cost[1])
     low, high = np.transpose(ends)
     assert .93 < np.mean((low <= np.mean(truth)) & (np.mean(truth) <= high)) <= 1
+
+
+@pytest.mark.parametrize("y, said", [([0] * 20, "y: all samples are of class 0"), ([0] * 19 + [1], "y: the smallest class has 1 sample;")])
+def test_too_few_classes_are_named(y, said):
+    with pytest.raises(ValueError, match=said):
+        training_variation(GaussianNB(), np.arange(20.0)[:, None], y, [[0, 1], [5, 0]], cv=2, repeats=1)
