@@ -874,13 +874,13 @@ def _fewer(n, a, b, fine):
 def _pooled(m, c):
     """All samples as one (N, C) with the costs reweighted, so that its mean cost is what is estimated; shape.
 
-    What all examples of a sample pay is known, and is shared by all examples alike: it is no noise. Where
-    costs are on both sides of 0 nothing is taken off, so that first minus second is minus the reverse.
+    What all examples of a sample pay is known, and is shared by all examples alike: it is no noise. That is
+    the end of its range that is nearer to 0, so that first minus second is minus the reverse.
     """
     n = m.sum(-1, keepdims=True)
-    total, least = n.sum(-2, keepdims=True), c.min(-1, keepdims=True)
-    signs = (c < 0).any((-2, -1), keepdims=True) & (c > 0).any((-2, -1), keepdims=True)
-    known = np.where(signs, 0.0, least)  # of differences: nothing
+    total, least, most = n.sum(-2, keepdims=True), c.min(-1, keepdims=True), c.max(-1, keepdims=True)
+    known = np.where(np.abs(least) < np.abs(most), least, np.where(np.abs(most) < np.abs(least), most, 0.0))
+    known = np.where(least == most, least, known)
     z = (c - known) * (total / n) + known.sum(-2, keepdims=True)
     counts, z, _, lead = Sample(m, z).rows
     return counts.reshape(len(counts), -1), z.reshape(len(z), -1), lead

@@ -41,6 +41,7 @@ from cost_eval.core import (
     is_missing,
     kinds,
     labelled,
+    numbers,
     optional_import,
     percent,
     ratio,
@@ -341,6 +342,19 @@ def _cluster_codes(clusters, n: int) -> np.ndarray:
         raise ValueError("clusters: missing values; give these samples clusters of their own or drop them")
     return np.fromiter((code[label] for label in group), np.intp, n)
 
+
+def _check_judged(case, names, decided) -> tuple:
+    "A case, its models' names, and their decisions (S, N) as columns of the costs."
+    if not isinstance(case, Judged):
+        raise ValueError(f"case: samples as Judged are needed, got {case!r:.60}")
+    codes = numbers(decided, "decided")
+    names = list(range(len(codes))) if names is None else names
+    if not isinstance(names, (list, tuple)) or codes.shape != (len(names), len(case.y)):
+        raise ValueError(f"decided: a row of {len(case.y)} for each of {names!r:.60}, got shape {codes.shape}")
+    if (codes != np.rint(codes)).any() or (codes < 0).any() or (codes >= case.costs.shape[1]).any():
+        raise ValueError(f"decided: columns 0..{case.costs.shape[1] - 1} of the costs are needed")
+    return list(names), codes.astype(np.intp)
+
 # %% ../nbs/21_comparisons.ipynb #e6ebc7a2
 class _Units(NamedTuple):
     """What is drawn, rows or whole clusters, equal ones counted: how many there are of each (U,), the part
@@ -628,6 +642,10 @@ def judged_differences(
     >>> found.difference.round(4).tolist(), found.rejects.tolist()
     ([-0.3], [False])
     """
+    names, decided = _check_judged(case, names, decided)
+    confidence = check_confidence(confidence)
+    check_choice(method, ("auto", "holm", "bonferroni", "max-t"), "method")
+    n_resamples, rng = check_integer(n_resamples, "n_resamples", 1), generator(rng)
     label, pairs = _labels(names), np.triu_indices(len(names), 1) if pairs is None else pairs
     first, second = (np.asarray(side, np.intp) for side in pairs)
     level = 1 - (1 - confidence) / len(first)
@@ -910,6 +928,8 @@ def judged_best(
     >>> found.winner, found.cost, found.low < found.cost < found.high
     ('bold', 0.2, True)
     """
+    names, decided = _check_judged(case, names, decided)
+    confidence, n_resamples = check_confidence(confidence), check_integer(n_resamples, "n_resamples", 1)
     mean, low, high, _, method, _, notes = case.intervals(decided, confidence)
     top = case.intervals(decided, 1 - (1 - confidence) / len(names)).high
     order = cheapest_first(mean)
@@ -1090,6 +1110,7 @@ def judged_probability(
     >>> bool(found.probability[0] > 0.5)
     True
     """
+    names, decided = _check_judged(case, names, decided)
     cost = posterior_costs(case, decided, n_resamples, generator(rng), drawn)
     least = cost.min(axis=1, keepdims=True)
     cheapest = cost <= least + 1e-12 * np.abs(cost).max()
@@ -1128,6 +1149,8 @@ def posterior_costs(case: Judged, decided, n_resamples: int, rng, drawn=None) ->
     >>> posterior_costs(case, np.stack([bold, shy]), 1000, np.random.default_rng(0)).shape
     (1000, 2)
     """
+    (_, decided), rng = _check_judged(case, None, decided), generator(rng)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
     if drawn is not None:
         return _drawn_posterior(case, decided, drawn, rng)
     units = _units(case, np.stack([case.losses(d) for d in decided]), rng)

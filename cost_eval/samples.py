@@ -233,9 +233,8 @@ def deployment_priors(priors, sizes: np.ndarray, labels) -> np.ndarray:
     """
     sizes = check_range(check_1d(numbers(sizes, "sizes"), "sizes"), "sizes", 0, ends="[]")
     labels = check_labels(labels, len(sizes), "labels", "sizes")
-    if not sizes.any():
-        raise ValueError("sizes: no sample of any class, so there are no shares; give some")
-    target = sizes / sizes.sum() if priors is None else _priors_of(priors, labels)
+    shares = sizes / sizes.sum() if sizes.any() else np.full(len(sizes), np.nan)
+    target = shares if priors is None else _priors_of(priors, labels)
     missing = [str(labels[i]) for i in np.flatnonzero((sizes == 0) & (target > 0))]
     if missing:
         raise ValueError(

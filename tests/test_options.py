@@ -2,7 +2,9 @@
 import dataclasses
 import importlib
 import inspect
+import os
 import pkgutil
+import tempfile
 
 import numpy as np
 import pytest
@@ -155,9 +157,14 @@ def tabled(evaluate, *args, **options):
     return [frame.to_dict() for frame in (report.table, report.differences, report.ladder, report.groups)]
 
 
+def mapped(function, report, **options):
+    report = report() if callable(report) else report
+    return function(report._case, list(report._lines), np.array([2., 5]), np.array([.2, .5]), (5., .5), .95, **options).sure.tolist()
+
+
 def tabled_best(evaluate, *args, **options):
     report = evaluate(*args, **options)
-    return [frame.to_dict() for frame in (report.ladder, report.differences, report.best, report.groups)]
+    return [frame.to_dict() for frame in (report.ladder, report.differences, report.best, report.groups, report.group_differences)]
 
 
 def on_dask(function, *args, **options):
@@ -270,6 +277,7 @@ CASES = {
         "CrossFit": Case(lambda: read(), via=crossed, folds=given(2, rng=0), rng=given(1, first=0)),
         "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="tuned", costs=load("costs").CostMatrix([[0, 1], [1, 0]]),
                                 priors=PRIORS, capacity=5),
+        "CrossFit.levels": Case(lambda: load("policies").CrossFit(read(), folds=np.arange(N) % 7 // 3, rng=0), "model", "calibrated", np.linspace(-3, 3, 200), shifted=True),
         "CrossFit.queue": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="bayes", costs=load("costs").CostMatrix([[0, 1], [1, 0]]),
                                priors=PRIORS),
         "IsotonicCalibrator.fit": Case(lambda: load("policies").IsotonicCalibrator(), SCORES, Y, via=lambda fit, *args, **options: fit(*args, **options).transform(SCORES),
@@ -456,15 +464,25 @@ CASES = {
         "CostSensitiveClassifier.predict": Case(lambda: unfitted().fit(X, Y), X, costs=ExampleCosts(**EXAMPLES)),
         "CostSensitiveClassifier.score": Case(lambda: unfitted().fit(X, Y), X, Y, sample_weight=WEIGHT, costs=ExampleCosts(**EXAMPLES)),
     },
+    "page": {name: Case(lambda: reported(), about={"use": "triage"}, via=lambda page, *args, **options: str(page(*(a() if callable(a) else a for a in args), **options)))
+             for name in ("sections", "web_page", "markdown_page", "latex_page")},
+    "words": {"for_the_record": Case(lambda: reported(), about={"use": "triage"})},
+    "robustness": {
+        "robustness_map": Case(lambda: reported(), via=mapped, tested=given(False, first=True)),
+    },
     "report": {
         "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), clusters=given(GROUPS, rng=0),
-                         sample_weight=given(WEIGHT, rng=0), confidence=given(.8, rng=0), rng=unchanged(1)),
+                         sample_weight=given(WEIGHT, rng=0), confidence=given(.8, rng=0), rng=given(1, first=0), rule=given("tuned", rng=0), positive=refused(0, rng=0),
+                         capacity=given(5, rng=0), propensity=given(WEIGHT / 4, rng=0), folds=given(3, rng=0)),
         "evaluate_counted": Case([0, 0, 1, 1, 1], {"a": [0, 1, 0, 1, 1], "b": [0, 0, 1, 1, 0]}, COSTS, [60, 9, 3, 20, 4], via=tabled_best,
                                  priors=given(PRIORS, rng=0), groups=given([1, 2, 1, 2, 2], rng=0), clusters=given([1, 2, 1, 2, 3], rng=0),
                                  sample_weight=given([60., 9, 5, 20, 2], clusters=[1, 2, 1, 2, 3], rng=0), heaviest=given(2., clusters=[1, 2, 1, 2, 3], rng=0),
                                  independent=given(True, clusters=[1, 2, 1, 2, 3], priors=PRIORS, rng=0), confidence=given(.8, rng=0), rng=given(1, first=0)),
         "Report.robustness": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3]),
-        "Report.with_costs": Case(lambda: reported(), [[0, 1], [7, 0]], via=tabled_best, priors=given(PRIORS, rng=0), rng=given(1, first=0)),
+        "Report.with_costs": Case(lambda: reported(), [[0, 1], [7, 0]], via=tabled_best, priors=PRIORS),
+        "Report.breakdown": Case(lambda: reported(), model=given("b", first="a")),
+        "Report.to_markdown": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "report.md")), about={"use": "triage"}),
+        "Report.to_latex": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "report.tex")), about={"use": "triage"}),
         "Report.uncertain_costs": Case(lambda: reported(), lambda rng, size: np.array(MANY)[rng.integers(3, size=size)], n_draws=given(20, rng=0),
                                        rng=given(1, first=0, n_draws=50)),
         "translation_table": Case(COUNTS, COSTS, priors=PRIORS),

@@ -71,7 +71,7 @@ def test_own_bounds_are_where_their_capital_reaches_the_bar():
     found = pl.confidence_sequence(x, bounds=(low, high))
 
     def logs(x, low, high, m):
-        stakes, place, logs = STAKES / (high - low)[0], .5, np.log(SHARES)
+        stakes, _place, logs = STAKES / (high - low)[0], .5, np.log(SHARES)
         for i, (one, a, c) in enumerate(zip(x, low, high - low)):
             guess, t = (.5 + sum((x[:i] - low[:i]) / (high - low)[:i])) / (i + 1), stakes * c
             z = (one - a) / c - guess

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cost_eval.comparisons import best_of, simultaneous_differences
+from cost_eval.comparisons import best_of
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores
@@ -120,7 +120,7 @@ def sentences_agree(r):
     top, lines, level = r.best.iloc[0], r.summary().splitlines(), "95%"
     row = r.ladder[r.ladder["main"] & (r.ladder["model"] == top["model"])].iloc[0]
     head, verdict, constant = lines[:3]
-    read(rf"^(\d+) samples; ", head, r.n)
+    read(r"^(\d+) samples; ", head, r.n)
     assert {rule for rule in re.findall(r"'([a-z ]+)' \(", head)} == set(r.best["rule"])
     assert ("Every model decides by the rule" in head) == (r.best["rule"].nunique() == 1)
     for label, p in zip(r.classes, r.priors):
@@ -158,7 +158,7 @@ def lead_agrees(r, top, lines, level):
         read(rf"^Against (\S+) it saves {N} per case \({level} {ENDS}, p = {N}", line, second, saving if saving > 1e-12 else None, *ends)
         assert f"p = {pair['p_value']:.2g}" in line and ("adjusted for all" in line) == (len(r.differences) > 1)
         assert ("The two are told apart." in line) == pair["told_apart"] != ("not told apart: the lead is inside the noise" in line)
-        told = re.findall(rf"The probability that (\S+) is the cheapest is (?:(more than) )?(\d+) %", line)[0]
+        told = re.findall(r"The probability that (\S+) is the cheapest is (?:(more than) )?(\d+) %", line)[0]
         assert told[0] == top["model"] and (abs(int(told[2]) - 100 * top["probability_best"]) <= .5 or told[1] and top["probability_best"] > .99)
 
 
@@ -177,7 +177,7 @@ def map_agrees(r):
     told = re.findall(r"prevalence [\d.e-]+ % (.+?) is the cheapest\. At", words)
     assert told == [cheapest] or here.iloc[0] == pytest.approx(constant["cost"]) or np.sum(here < here.iloc[0] + 1e-9) > 1, (told, cheapest)
     assert found.names[found.winner[i, j]] == told[0] and f"{told[0]} is the cheapest for products" in words
-    assert (f"told from the next for products" in words) == bool(found.sure[i, j])
+    assert ("told from the next for products" in words) == bool(found.sure[i, j])
     assert set(re.findall(r"'([a-z ]+)'", words)) == set(r.best["rule"]) and f"On {100 * found.sure.mean():.0f} % of the map" in words
     product = np.multiply.outer(found.cost_ratios, found.prevalences / (1 - found.prevalences))
     assert says(re.findall(rf"here {N}:", words)[0], float(f"{product[i, j]:.3g}"))
