@@ -202,7 +202,7 @@ def check_confidence(confidence) -> float:
     return check_range(confidence, "confidence", 0, 1, shape=(), hint="95 % is .95")
 
 # %% ../nbs/00_core.ipynb #071f7c98
-LARGEST = 1e300  # of costs and weights: as many of them as fit into memory can still be added up
+LARGEST = 1e303  # of costs and weights: a hundred thousand of them can still be added up
 
 
 def check_addable(values: np.ndarray, name: str) -> None:

@@ -371,10 +371,8 @@ def _in_parts(case: _Case, decided: np.ndarray, parts: list, priors) -> np.ndarr
     "(G, 3) cost and interval in parts of the samples; NaN where a class that counts is missing, or all."
     found = np.full((len(parts), 3), np.nan)
     weight = case.repeats if case.repeated else case.weight
-    sizes = [
-        np.bincount(case.y[rows], None if weight is None else weight[rows], len(case.priors)) for rows in parts
-    ]
-    sizes = np.stack(sizes)
+    weight = np.ones(len(case.y)) if weight is None else weight
+    sizes = np.stack([np.bincount(case.y[rows], weight[rows], len(case.priors)) for rows in parts])
     known = sizes.sum(1) > 0 if priors is None else (sizes[:, priors > 0] > 0).all(1)
     asked = [case.take(parts[g], priors=priors) for g in np.flatnonzero(known)]
     own = [decided[parts[g]] for g in np.flatnonzero(known)]
