@@ -27,7 +27,6 @@ from cost_eval.core import (
     check_costs,
     check_integer,
     check_posteriors,
-    sample_by_class,
     check_priors,
     check_range,
     check_scores,

@@ -291,7 +291,7 @@ def test_what_is_kept_is_what_the_evaluator_finds(part):
         made = problem(*name)
         found = second.solution(made.strata, made.tail)
         share, digits = second.measure(made.strata, *found[:2])
-        if not np.allclose(found[:2], answer(made)[:2], rtol=0, atol=1e-11 * share + digits / 4) or abs(found[2] - answer(made)[2]) > 1e-10 * found[2]:
+        if not np.allclose(found[:2], answer(made)[:2], rtol=0, atol=1e-11 * share + digits / 4) or abs(found[2] - answer(made)[2]) > 1e-10 * max(found[2], 1e-13):  # smaller p have fewer digits, other processors others
             wrong.append(f"problem{name}: {found}, kept {answer(made)}")
     assert len(kept()) == sum(len(numbers(kind, 0)) for kind in KINDS) and not wrong, "\n".join(wrong)
 

@@ -159,7 +159,7 @@ def tabled(evaluate, *args, **options):
 
 def mapped(function, report, **options):
     report = report() if callable(report) else report
-    return function(report._case, list(report._lines), np.array([2., 5]), np.array([.2, .5]), (5., .5), .95, **options).sure.tolist()
+    return function(report._case, list(report._lines), np.geomspace(.01, 100, 9), np.array([.2, .5]), (5., .5), .2, **options).sure.tolist()
 
 
 def tabled_best(evaluate, *args, **options):
@@ -466,7 +466,7 @@ CASES = {
     },
     "page": {name: Case(lambda: reported(), about={"use": "triage"}, via=lambda page, *args, **options: str(page(*(a() if callable(a) else a for a in args), **options)))
              for name in ("sections", "web_page", "markdown_page", "latex_page")},
-    "words": {"for_the_record": Case(lambda: reported(), about={"use": "triage"})},
+    "words": {"for_the_record": Case(lambda: reported(), about={"use": "triage"}, via=lambda record, report, **options: record(report(), **options))},
     "robustness": {
         "robustness_map": Case(lambda: reported(), via=mapped, tested=given(False, first=True)),
     },
