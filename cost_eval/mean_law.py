@@ -321,7 +321,7 @@ def _ratios(n, a, b):
     high = np.where(np.isnan(worth), -np.inf, worth).max(-1)
     low = np.where((n > 0) & ~np.isnan(worth), worth, np.inf).min(-1)
     with np.errstate(invalid="ignore"):
-        alike = high - low <= 1e-14 * np.maximum(np.abs(low), np.abs(high))
+        alike = (high - low <= 1e-14 * np.maximum(np.abs(low), np.abs(high))) & np.isfinite(high - low)
     return np.where(alike, high, np.minimum(low, high)), high
 
 
