@@ -77,6 +77,7 @@ from cost_eval.decisions import (
     best_threshold,
     cross_calibrate,
     cross_entropy,
+    hull_vertices,
     implied_costs,
     naive_decision,
     reliability,
@@ -209,10 +210,7 @@ _LATER = {
 _MOVED = {  # names that stood here in version 0.1: where they are; one release long, with a warning
     "samples": "Columns Look Samples guess_columns look_at",
     "policies": "CrossFit FittedRule IsotonicCalibrator Policy canonical_order",
-    "decisions": (
-        "Reliability ThresholdCosts hull_vertices plot_reliability stratified_folds "
-        "threshold_costs"
-    ),
+    "decisions": "Reliability ThresholdCosts plot_reliability stratified_folds threshold_costs",
     "expected_cost": (
         "decision_intervals explore_expected_cost explore_loan loan_costs plot_cost_lines "
         "plot_loan plot_simplex_decisions soft_expected_cost_gradient"
