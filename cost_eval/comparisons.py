@@ -350,7 +350,8 @@ def _check_judged(case, names, decided) -> tuple:
     codes = numbers(decided, "decided")
     names = list(range(len(codes))) if names is None else names
     if not isinstance(names, (list, tuple)) or codes.shape != (len(names), len(case.y)):
-        raise ValueError(f"decided: a row of {len(case.y)} for each of {names!r:.60}, got shape {codes.shape}")
+        wanted = f"a row of {len(case.y)} for each of {names!r:.60}"
+        raise ValueError(f"decided: {wanted} is needed, got shape {codes.shape}")
     if (codes != np.rint(codes)).any() or (codes < 0).any() or (codes >= case.costs.shape[1]).any():
         raise ValueError(f"decided: columns 0..{case.costs.shape[1] - 1} of the costs are needed")
     return list(names), codes.astype(np.intp)

@@ -617,7 +617,15 @@ def best_threshold_counted(curve, costs, *, priors=None, kind="float64") -> Thre
     class_weight = _class_weights(curve.counts, priors, classes)
     k = _best_corner(curve, c, class_weight)
     cost = (class_weight[:, None] * c * curve.counts[k].to_matrix()).sum((-2, -1))
-    return _choice(curve, k, cost, np.dtype(kind))
+    return _choice(curve, k, cost, _dtype(kind))
+
+
+def _dtype(kind) -> np.dtype:
+    "The type of the scores."
+    try:
+        return np.dtype(kind)
+    except TypeError:
+        raise ValueError(f"kind: {kind!r:.60} is no type of numbers; give scores.dtype") from None
 
 
 def _choice(curve: ThresholdCounts, k, cost, kind: np.dtype) -> ThresholdChoice:

@@ -315,8 +315,8 @@ def log_above(n, a, b, x):
 #| code-summary: "The level of a chance, for one sample"
 def _ratios(n, a, b):
     """What the seen units alone are worth at least, and what any possible unit is worth at most, (N,); a unit
-    with a numerator alone is worth more (or less) than any number, one with neither nothing. What is alike but
-    for a rounding error is alike."""
+    with a numerator alone is worth more (or less) than any number, one with neither nothing. What is alike
+    but for a rounding error is alike."""
     worth = np.divide(a, b, out=np.where(a == 0, np.nan, np.copysign(np.inf, a)), where=b > 0)
     high = np.where(np.isnan(worth), -np.inf, worth).max(-1)
     low = np.where((n > 0) & ~np.isnan(worth), worth, np.inf).min(-1)

@@ -744,6 +744,7 @@ def room_for(capacity, rows: Samples) -> tuple[float, np.ndarray]:
     >>> float(room), mass.tolist()
     (2.0, [1.0, 1.0, 1.0, 1.0])
     """
+    _check_samples(rows)
     value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint="a count, or a share below 1")
     if value < 1 and not isinstance(capacity, (int, np.integer)):
         mass = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight

@@ -1232,7 +1232,7 @@ def guess_columns(frame, *, label=None, models=None, taken=()) -> Columns:
     """
     if not hasattr(frame, "columns"):
         raise ValueError(f"frame: a table with named columns is needed, got {frame!r:.60}")
-    if isinstance(taken, str) or not np.iterable(taken):
+    if isinstance(taken, str) or not np.iterable(taken) or any(isinstance(c, (list, dict)) for c in taken):
         raise ValueError(f"taken: a list of columns is needed, got {taken!r:.60}")
     columns, notes = list(frame.columns), []
     given = _given_columns(columns, models)
