@@ -25,6 +25,7 @@ from cost_eval.core import (
     Result,
     blocks,
     cheapest_first,
+    cheapest_shared,
     check_1d,
     check_choice,
     check_confidence,
@@ -951,8 +952,7 @@ def _luck(units, n_resamples, rng) -> float:
     mean, more = units.means(units.count[None].astype(float))[0][0], 0.0
     for _, drawn in units.replicates(n_resamples, rng):
         there = units.means(drawn)[0]
-        close = there <= there.min(1, keepdims=True) + 1e-12 * np.abs(there).max()
-        more += ((mean - there) * close / close.sum(1, keepdims=True)).sum()
+        more += ((mean - there) * cheapest_shared(there)).sum()
     return max(0.0, float(np.sqrt(2) * more / n_resamples))
 
 # %% ../nbs/21_comparisons.ipynb #22c8e8fe
@@ -1114,8 +1114,7 @@ def judged_probability(
     names, decided = _check_judged(case, names, decided)
     cost = posterior_costs(case, decided, n_resamples, generator(rng), drawn)
     least = cost.min(axis=1, keepdims=True)
-    cheapest = cost <= least + 1e-12 * np.abs(cost).max()
-    share = (cheapest / cheapest.sum(axis=1, keepdims=True)).mean(axis=0)
+    share = cheapest_shared(cost).mean(axis=0)
     each = " in each class" if case.shifted else ""
     posterior = f"Dirichlet, the counts and one more example{each}, spread over all cells"
     return ProbabilityBest(_labels(names), share, cost.mean(axis=0), (cost - least).mean(axis=0), posterior)

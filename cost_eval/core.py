@@ -692,6 +692,12 @@ def cheapest_first(cost: np.ndarray) -> np.ndarray:
     return np.argsort(level, kind="stable")
 
 
+def cheapest_shared(cost: np.ndarray) -> np.ndarray:
+    "1 for the cheapest in each row of costs (B, S), shared among those that differ by no more than rounding."
+    cheapest = cost <= cost.min(axis=1, keepdims=True) + 1e-12 * np.abs(cost).max()
+    return cheapest / cheapest.sum(axis=1, keepdims=True)
+
+
 def holm(p: np.ndarray) -> np.ndarray:
     "Holm's adjusted p-values."
     order = np.argsort(p)

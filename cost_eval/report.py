@@ -34,6 +34,7 @@ from cost_eval.core import (
     Result,
     aligned,
     cheapest_first,
+    cheapest_shared,
     check_1d,
     check_choice,
     check_confidence,
@@ -177,7 +178,7 @@ def _known_by_class(case: _Case, entry: _Entry) -> tuple[float, float]:
     if free and case.counted:
         found = interval(case.class_sizes[None].astype(np.int64), low[None], confidence=case.confidence)
         return float(found.low), float(found.high)
-    of = None if case.capacity is not None and entry.rule not in ("constant",) else (low, high)
+    of = None if case.capacity is not None and entry.rule != "constant" else (low, high)
     found = case.intervals([entry.decisions], case.confidence, of)
     return float(found.low[0]), float(found.high[0])
 
@@ -1200,9 +1201,7 @@ def _uncertain(report: Report, cost_sampler, n_draws: int, rng):
     cost = posterior_costs(case, np.stack([e.decisions for e in mains]), n_draws, rng, drawn)
     tail = (1 - case.confidence) / 2
     low, high = np.quantile(cost, [tail, 1 - tail], axis=0)
-    best = np.isclose(cost, cost.min(1, keepdims=True), rtol=1e-12, atol=0)
-    share = (best / best.sum(1, keepdims=True)).mean(0)
-    columns = {"model": [e.model for e in mains], "probability_best": share}
+    columns = {"model": [e.model for e in mains], "probability_best": cheapest_shared(cost).mean(0)}
     return pd.DataFrame({**columns, "cost": cost.mean(0), "low": low, "high": high})
 
 # %% ../nbs/60_report.ipynb #8e165bf5
