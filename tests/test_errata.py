@@ -1,0 +1,49 @@
+"""The errata: what they quote stands in the papers, letter by letter, and every contradicted row of the board is told once."""
+import ast
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAPERS = Path(os.environ.get("COST_EVAL_DATA", ROOT.parent / "shared" / "data")).parent / "papers"
+FILES = {"expected_cost": "expected_cost*", "bootstrap": "bootstrap*", "cost_score": "cscore*", "weighted_accuracy": "weighted*", "outperformance": "outperf*"}
+
+
+def entries():
+    """(paper, title, quote) of each call of `erratum` on the page."""
+    cells = json.loads((ROOT / "nbs" / "93_errata.ipynb").read_text(encoding="utf-8"))["cells"]
+    for source in ("".join(c["source"]) for c in cells if c["cell_type"] == "code"):
+        if "\nerratum(" not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "erratum":
+                paper, title, _, quote = (ast.literal_eval(argument) for argument in node.args[:4])
+                yield paper, title, quote
+
+
+ENTRIES = list(entries())
+
+
+def plain(text):
+    """Letters and digits only: line ends, markup and typographic signs differ between a page and its text file."""
+    return re.sub(r"[^0-9a-z]", "", text.lower())
+
+
+def test_there_are_entries_for_all_five_papers():
+    assert {paper for paper, _, _ in ENTRIES} == set(FILES) and len(ENTRIES) > 25
+
+
+@pytest.mark.parametrize("paper, title, quote", [e for e in ENTRIES if e[2]], ids=lambda v: v[:40])
+def test_a_quotation_is_in_the_paper(paper, title, quote):
+    found = sorted(PAPERS.glob(FILES[paper]))
+    if not found:
+        pytest.skip("the papers' texts are not on this machine")
+    assert plain(quote) in plain(found[0].read_text(encoding="utf-8")), quote
+
+
+def test_a_false_quotation_would_be_noticed():
+    assert plain("sigma is the variance") not in plain("sigma is the standard deviation")
+    assert plain("$\\sigma$ is\n the variance") == plain("\\sigma is the variance")
