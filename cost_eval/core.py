@@ -25,6 +25,15 @@ from typing import (
 
 import numpy as np
 
+# %% ../nbs/00_core.ipynb #a48b9852
+def optional_import(name: str, extra: str):
+    "Import a module that the base install does not need, or say which extra of the package brings it."
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        library = name.partition(".")[0]
+        raise ImportError(f'{library} is needed for this: pip install "cost_eval[{extra}]"') from error
+
 # %% ../nbs/00_core.ipynb #95553467
 Item = TypeVar("Item", covariant=True)
 
@@ -66,16 +75,16 @@ class Model(Protocol):
 
 
 Labels = Row[Any] | Typed
-Number = float | Typed
 Vector = Row[float | Typed] | Typed
 Matrix = Row[Row[Any] | Typed] | Typed | Frame
 Numbers = float | Vector | Row[Row[Any]]
 if TYPE_CHECKING:
-    Value = Any  # which of the two it is, no type of an argument says; NumPy's sums say Any as well
+    Value = Any  # which of the two, no type of an argument tells; NumPy's sums say Any, too
 else:
     Value = float | np.ndarray
 Priors = Vector | Row[Row[Any]] | Mapping[Any, float]
-Rng = int | np.integer | Row[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None
+Seed = int | np.integer | Row[int] | np.random.SeedSequence
+Rng = Seed | np.random.Generator | np.random.BitGenerator | None
 
 Rule = Literal["as given", "bayes", "calibrated", "tuned"]
 Together = Literal["auto", "holm", "bonferroni", "max-t"]
@@ -99,15 +108,6 @@ IntervalMethod = Literal[
 PanelName = Literal[
     "ladder", "map", "differences", "cost curve", "decision curve", "roc", "precision-recall", "reliability"
 ]
-
-# %% ../nbs/00_core.ipynb #a48b9852
-def optional_import(name: str, extra: str):
-    "Import a module that the base install does not need, or say which extra of the package brings it."
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        library = name.partition(".")[0]
-        raise ImportError(f'{library} is needed for this: pip install "cost_eval[{extra}]"') from error
 
 # %% ../nbs/00_core.ipynb #5eceeb6b
 def dense(values, name: str) -> np.ndarray:

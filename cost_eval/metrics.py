@@ -353,7 +353,7 @@ _Parameters = ParamSpec("_Parameters")
 
 
 class _OfCounts(Protocol[_Parameters]):
-    "A metric of the terms of counts, as it is public: of counts in any form, with a value for what is undefined."
+    "A metric as it is public: it takes counts in any form, and a value for what is undefined."
 
     __name__: str
     __wrapped__: Callable[..., Any]
