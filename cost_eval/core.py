@@ -9,9 +9,19 @@ __all__ = []
 import difflib
 import importlib.util
 import operator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from html import escape
-from typing import NamedTuple, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    dataclass_transform,
+    overload,
+)
 
 import numpy as np
 
@@ -23,6 +33,81 @@ def optional_import(name: str, extra: str):
     except ModuleNotFoundError as error:
         library = name.partition(".")[0]
         raise ImportError(f'{library} is needed for this: pip install "cost_eval[{extra}]"') from error
+
+# %% ../nbs/00_core.ipynb #95553467
+Item = TypeVar("Item", covariant=True)
+
+
+class Row(Protocol[Item]):
+    "A list, a tuple or a range: a sequence that is no text."
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Item]: ...
+    def __contains__(self, item: object, /) -> bool: ...
+    @overload
+    def __getitem__(self, index: int, /) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> object: ...
+
+
+class Typed(Protocol):
+    "An array, a column of a data frame, a tensor, a NumPy number: whatever has a dtype."
+
+    @property
+    def dtype(self) -> Any: ...
+
+
+class Frame(Protocol):
+    "A data frame of pandas or polars."
+
+    @property
+    def columns(self) -> Any: ...
+    def to_numpy(self) -> Any: ...
+
+
+class Model(Protocol):
+    "What a model handed over, said to be decisions, posteriors or scores."
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def values(self) -> Any: ...
+
+
+Labels = Row[Any] | Typed
+Vector = Row[float | Typed] | Typed
+Matrix = Row[Row[Any] | Typed] | Typed | Frame
+Numbers = float | Vector | Row[Row[Any]]
+if TYPE_CHECKING:
+    Value = Any  # which of the two, no type of an argument tells; NumPy's sums say Any, too
+else:
+    Value = float | np.ndarray
+Priors = Vector | Row[Row[Any]] | Mapping[Any, float]
+Seed = int | np.integer | Row[int] | np.random.SeedSequence
+Rng = Seed | np.random.Generator | np.random.BitGenerator | None
+
+Rule = Literal["as given", "bayes", "calibrated", "tuned"]
+Together = Literal["auto", "holm", "bonferroni", "max-t"]
+CurveKind = Literal["roc", "pr", "lift", "gain"]
+AreaRule = Literal["exact", "trapezoid", "step"]
+Average = Literal["macro", "weighted", "harmonic", "micro"]
+IntervalMethod = Literal[
+    "auto",
+    "normal",
+    "bcost",
+    "bdelta_cost",
+    "percentile",
+    "bca",
+    "bootstrap_t",
+    "dirichlet",
+    "exact_bootstrap",
+    "likelihood_ratio",
+    "clopper_pearson",
+    "betting",
+]
+PanelName = Literal[
+    "ladder", "map", "differences", "cost curve", "decision curve", "roc", "precision-recall", "reliability"
+]
 
 # %% ../nbs/00_core.ipynb #5eceeb6b
 def dense(values, name: str) -> np.ndarray:

@@ -1,68 +1,251 @@
-"""What a type checker sees of the public names: a small program that uses them has no error, and a wrong one has; ruff finds nothing."""
+"""What a type checker sees: strict mypy takes the README and every example of a docstring, and refuses what is wrong; every public name says its types."""
+import ast
+import doctest
+import importlib
+import inspect
 import os
+import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import cost_eval
+
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = """
-import numpy as np
+NOT_OF_USERS = {"_modidx", "api", "core", "__main__", "app", "reproductions"}
 
-from cost_eval.bootstrap import bdelta_cost, difference, interval
-from cost_eval.confusion import BinaryCounts, ConfusionCounts, confusion_counts, joint_counts, threshold_counts
-from cost_eval.costs import CostMatrix, ExampleCosts, losses
-from cost_eval.decisions import bayes_decisions, bayes_threshold, best_threshold
-from cost_eval.expected_cost import decision_intervals, roc_auc
-from cost_eval.metrics import evaluate_metrics, expected_cost, normalized_expected_cost
-from cost_eval.outperformance import outperformance, outperformance_of_cost
-from cost_eval.comparisons import simultaneous_differences
-from cost_eval.report import Report, evaluate
 
-y, s = np.array([0, 1, 1]), np.array([0.1, 0.4, 0.9])
-costs = CostMatrix.binary(fp=1, fn=20, classes=["a", "b"])
-counts: ConfusionCounts = confusion_counts(y, s > 0.5)
-labels: tuple = counts.classes + costs.decisions
-array: np.ndarray = counts.array + costs.array
-ec = expected_cost(counts, costs, priors=[0.5, 0.5]), normalized_expected_cost(counts, costs)
-found = interval(counts, costs, confidence=0.9, rng=0)
-width = found.high - found.low
-pair = difference(joint_counts(y, y, 1 - y), costs, rng=0)
-p = pair.p_value
-b = BinaryCounts(tp=3, fp=1, fn=1, tn=5)
-rates = b.fpr + b.fnr
-choice = best_threshold(y, s, costs)
-cut = choice.threshold + choice.low
-many = threshold_counts(y, s)
-t = many.thresholds.mean()
-cost = losses(y, y, ExampleCosts(fp=np.ones(3), fn=np.ones(3))).sum()
-decided = bayes_decisions(np.array([[0.2, 0.8]]), costs)
-o = outperformance("f1", 0.5, 0.1), outperformance_of_cost(0.1, costs, [0.5, 0.5]), roc_auc(y, s), decision_intervals(costs)
-report: Report = evaluate(y, {"m": s}, costs, rng=0)
-text: str = report.summary()
-cheapest = report.ladder["cost"].min()
-which = report.differences.loc[0, "p_value"]
-"""
-WRONG = """
-wrong: str = found.high
-missing = counts.no_such_thing
-"""
+def modules():
+    "Modules that users import from: without the flat name space, the command and the page to click in."
+    return [m.name for m in pkgutil.iter_modules(cost_eval.__path__) if m.name not in NOT_OF_USERS]
+
+
+# Libraries that a program with few lines need not wait for; those without types say nothing anyway.
+SKIPPED = "matplotlib dask distributed IPython sklearn pandas scipy ipywidgets joblib".split()
 
 
 def checked(folder, text):
-    (folder / "program.py").write_text(text)
-    command = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--follow-imports=silent", "--cache-dir", str(folder / "cache"), "program.py"]
-    return subprocess.run(command, cwd=folder, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True)
+    """Lines of a program in which strict mypy finds an error -> what it says.
 
-
-@pytest.mark.slow
-def test_public_names_have_types(tmp_path):
+    Functions that an example defines need no annotations, and a library without types is no error.
+    """
     pytest.importorskip("mypy", reason='needs pip install "cost_eval[dev]"')
-    done = checked(tmp_path, PROGRAM)
-    assert done.returncode == 0, done.stdout
-    done = checked(tmp_path, PROGRAM + WRONG)
-    assert done.returncode == 1 and "Found 2 errors" in done.stdout, done.stdout
+    skipped = ",".join(f"mypy-{name}.*" for name in SKIPPED).replace(",mypy-", ",")
+    (folder / "program.py").write_text(text, encoding="utf-8")
+    (folder / "mypy.ini").write_text(f"[mypy]\n[{skipped}]\nfollow_imports = skip\n", encoding="utf-8")
+    strict = ["--strict", "--allow-untyped-defs", "--allow-untyped-calls", "--disable-error-code=import-untyped"]
+    more = ["--follow-imports=silent", "--no-error-summary", "--cache-dir", str(folder / "cache")]
+    done = subprocess.run([sys.executable, "-m", "mypy", *strict, *more, "program.py"], cwd=folder, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True)
+    assert done.returncode < 2, done.stdout + done.stderr
+    found = {}
+    for line, said in re.findall(r"^program\.py:(\d+): error: (.*)$", done.stdout, re.M):
+        found.setdefault(int(line), []).append(said)
+    return found
+
+
+# ---- the examples
+
+def home(name, module):
+    "The line that imports what an example of a module finds there under a name."
+    thing = getattr(module, name)
+    if inspect.ismodule(thing):
+        return f"import {thing.__name__} as {name}"
+    known = [module.__name__.split(".")[1], *modules()]
+    for other in (importlib.import_module(f"cost_eval.{m}") for m in known):
+        if name in other.__all__ and getattr(other, name) is thing:
+            return f"from {other.__name__} import {name}"
+    return f"from {thing.__module__} import {name}"
+
+
+def examples(module):
+    "The examples of the docstrings of a module, a function each."
+    module = importlib.import_module(f"cost_eval.{module}")
+    for found in doctest.DocTestFinder(exclude_empty=True).find(module, module.__name__):
+        if not found.examples or any(part.startswith("_") for part in found.name.split(".")[2:]):
+            continue
+        source = "".join(e.source for e in found.examples if not e.exc_msg)
+        names = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+        lines = [home(name, module) for name in sorted(names) if hasattr(module, name) and name not in dir(__builtins__)]
+        body = "".join(f"    {line}\n" for line in [*lines, *source.splitlines()])
+        yield f"def {re.sub(r'[^0-9a-z_A-Z]', '_', found.name)}() -> None:\n{body}\n"
+
+
+def readme():
+    "The blocks of Python in README.md, one after the other, as one function."
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = "\n".join(re.findall(r"^``` ?python\n(.*?)^```", text, re.M | re.S)).splitlines()
+    return "def readme() -> None:\n" + "".join(f"    {line}\n" for line in lines)
+
+
+# What a checker cannot know: a method that the program itself adds is not among the names of methods.
+OWN_METHOD = 'interval([[90, 8], [1, 1]], [[0, 1], [20, 0]], method="range")'
+
+GIVEN = """
+import numpy as np
+import cost_eval.api as ce
+from cost_eval.policies import Policy
+
+y, s = np.array([0, 1, 1]), np.array([0.1, 0.4, 0.9])
+costs = ce.CostMatrix.binary(fp=1, fn=20, classes=["a", "b"])
+counts = ce.confusion_counts(y, s > 0.5)
+joint = ce.joint_counts(y, y, 1 - y)
+found = ce.interval(counts, costs)
+report = ce.evaluate(y, {"m": s}, costs, rng=0)
+"""
+RIGHT = """
+labels: tuple[object, ...] = counts.classes + costs.decisions
+array: np.ndarray = counts.array + costs.array
+width: float = found.high - found.low
+p: float = ce.difference(joint, costs, rng=np.random.default_rng(0)).p_value
+rates = ce.BinaryCounts(tp=3, fp=1, fn=1, tn=5).fpr + ce.recall([[3, 1], [1, 5]], undefined=0.0)
+cut: float = ce.best_threshold(y, s, costs).threshold
+ce.threshold_counts([0, 1], (0.1, 0.9)).thresholds.mean()
+ce.losses(["a", "b"], ["b", "b"], ce.ExampleCosts(fp=np.ones(2), fn=[1, 2])).sum()
+ce.bayes_decisions(np.array([[0.2, 0.8]]), costs, priors={"a": 0.5, "b": 0.5})
+ce.expected_cost(np.ones((5, 2, 2)), [[0, 1], [np.float64(2), 0]], priors=[[0.1, 0.9], [0.5, 0.5]])
+ce.interval([np.array([3, 1]), np.array([0, 4])], costs, method="betting", rng=np.int64(3))
+ce.evaluate(y, {"m": s, "n": ce.Scores(s)}, costs, rule={"m": "bayes", "n": "tuned"}, priors=0.1)
+for rule in ce.RULES:
+    ce.evaluate(y, s, costs, rule=rule)
+text: str = report.summary()
+report.ladder["cost"].min()
+"""
+WRONG = """
+ce.interval(counts, "costs")
+ce.interval(counts, costs, confidence="ninety")
+ce.interval(counts, costs, method=3)
+ce.interval(counts, costs, method="clopper-pearson")
+ce.interval(costs, costs)
+ce.interval(counts, counts)
+ce.interval([0.1, 0.9, 0.4], costs)
+ce.interval(counts, costs, rng="a")
+ce.interval(counts, costs, rng=0.5)
+ce.interval(counts, costs, n_resamples="many")
+ce.interval(counts, costs, priors="equal")
+ce.interval(counts)
+ce.difference(counts, costs)
+ce.difference(joint, costs, normalized="yes")
+ce.bcost(counts, ["a", "b"])
+ce.bdelta_cost(joint, costs, laplace="0.1")
+ce.expected_cost([0.1, 0.9], costs)
+ce.expected_cost(counts, ["healthy", "ill"])
+ce.expected_cost(counts, costs, 0.5)
+ce.normalized_expected_cost(counts, costs, priors=0.5)
+ce.confusion_counts("y", "decisions")
+ce.confusion_counts(y)
+ce.confusion_counts(y, y, sample_weight="w")
+ce.threshold_counts(y, "score")
+ce.threshold_counts(y, 0.5)
+ce.recall([1, 2, 3, 4])
+ce.recall(costs)
+ce.f_beta(counts, "two")
+ce.f_beta(counts, 1.0, 2.0)
+ce.CostMatrix.binary(fp="one")
+ce.CostMatrix([1, 20])
+ce.CostMatrix("0 1; 20 0")
+ce.losses(y, y, ["a", "b"])
+ce.bayes_decisions([0.2, 0.8], costs)
+ce.bayes_threshold(0.5)
+ce.implied_costs(costs)
+ce.best_threshold(y, ["low", "high", "high"], costs)
+ce.evaluate(y, {"m": s}, costs, rule=3)
+ce.evaluate(y, {"m": s}, costs, rule="bayess")
+ce.evaluate(y, {"m": s}, costs, rule={"m": "tunned"})
+ce.evaluate(y, {"m": s}, ["a", "b"])
+ce.evaluate(y, {"m": s}, costs, confidence="95 %")
+ce.evaluate("y", {"m": s}, costs)
+ce.evaluate(y, {"m": s}, costs, weights=s)
+ce.simultaneous_differences(y, {"m": y}, costs, method="max")
+ce.performance_curve(y, s, "receiver")
+ce.multiclass_cost_score(counts, 2.0, average="median")
+ce.required_pairs(joint, costs, saving="half")
+ce.equal_error_rate(y, s, method="hul")
+wrong: str = found.high
+found.no_such_field
+counts.no_such_thing
+report.no_such_plot()
+report.plot(panel="mapp")
+costs.cost_ratio = 3
+ce.no_such_name
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    "(part, its line) -> what mypy says: one run for all the parts, each error with the line of its part."
+    parts = {"readme": readme(), "examples": "\n".join(text for m in modules() for text in examples(m)), "given": GIVEN, "right": RIGHT, "wrong": WRONG}
+    lines = [(part, line) for part, text in parts.items() for line in text.splitlines()]
+    errors = checked(tmp_path_factory.mktemp("mypy"), "\n".join(line for _, line in lines) + "\n")
+    return {part: {line.strip(): errors.get(n, []) for n, (p, line) in enumerate(lines, 1) if p == part} for part in parts}
+
+
+@pytest.mark.parametrize("part", ["readme", "examples", "given", "right"])
+def test_a_strict_checker_accepts(found, part):
+    assert len(found[part]) > 8
+    wrong = {line: said for line, said in found[part].items() if said}
+    if part == "examples":
+        assert "arg-type" in wrong.pop(OWN_METHOD)[0]
+    assert not wrong
+
+
+@pytest.mark.parametrize("line", [line for line in WRONG.splitlines() if line])
+def test_a_strict_checker_refuses(found, line):
+    assert found["wrong"][line], "no error is found here"
+
+
+# ---- every public name says its types
+
+def functions(thing):
+    "(name, function) of a public function, or of the public methods and properties of a class."
+    if inspect.isfunction(thing):
+        yield thing.__name__, thing
+    elif inspect.isclass(thing):
+        for name, raw in vars(thing).items():
+            function = getattr(raw, "__func__", None) or getattr(raw, "fget", None) or getattr(raw, "func", None) or raw
+            ours = inspect.isfunction(function) and function.__module__ == thing.__module__ and function.__name__ != "<lambda>"
+            made = f"{thing.__name__}.{name}" != getattr(function, "__qualname__", "")  # by dataclass
+            if ours and not made and (name[0] != "_" or name in ("__init__", "__call__", "__getitem__", "__add__")):
+                yield f"{thing.__name__}.{name}", function
+
+
+def without_types(module):
+    "Parameters and results of the public names of a module that say no type."
+    module = importlib.import_module(f"cost_eval.{module}")
+    things = [thing for name in module.__all__ if getattr(thing := getattr(module, name), "__module__", "") == module.__name__]
+    for name, function in (pair for thing in things for pair in functions(inspect.unwrap(thing) if not inspect.isclass(thing) and not inspect.isfunction(thing) else thing)):
+        signature = inspect.signature(function)
+        yield from (f"{name}({p.name})" for p in signature.parameters.values() if p.annotation is p.empty and p.name not in ("self", "cls"))
+        if signature.return_annotation is signature.empty:
+            yield f"{name} ->"
+
+
+@pytest.mark.parametrize("module", [*modules(), "app", "__main__"])
+def test_every_public_name_says_its_types(module):
+    assert not list(without_types(module))
+
+
+def test_names_of_methods_and_rules_are_those_there_are():
+    "What a checker knows by heart is what the package has."
+    from typing import get_args
+
+    from cost_eval import bootstrap, core, cost_score, curves, panels, policies
+
+    assert set(get_args(core.IntervalMethod)) == {"auto", *bootstrap.METHODS}
+    assert get_args(core.Rule) == policies.RULES and get_args(core.CurveKind) == curves.CURVES
+    assert get_args(core.PanelName) == tuple(panels.PANELS) and get_args(core.Average) == cost_score._AVERAGES
+
+
+def test_types_can_be_asked_for():
+    "`typing.get_type_hints` knows what a result holds, with the names of the core's types."
+    from typing import get_type_hints
+
+    from cost_eval import bootstrap, confusion, core
+
+    assert get_type_hints(bootstrap.Interval)["low"] is float
+    assert get_type_hints(confusion.threshold_counts)["scores"] == core.Vector
 
 
 def test_the_package_says_that_it_has_types():
