@@ -16,6 +16,7 @@ import argparse
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -605,7 +606,12 @@ def _app(arguments):
             f"--port={arguments.port}",
             "--Voila.ip=127.0.0.1",
         ]
-        return subprocess.run([*call, *(["--no-browser"] if arguments.no_browser else [])]).returncode
+        # told to end, it ends what it serves: `run` kills its program when it is left by an exception
+        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        try:
+            return subprocess.run([*call, *(["--no-browser"] if arguments.no_browser else [])]).returncode
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
 # %% ../nbs/95_command_line.ipynb #0b5bd2c3
 class _Parser(argparse.ArgumentParser):

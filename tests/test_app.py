@@ -217,6 +217,10 @@ def served(tmp_path):
     finally:
         process.terminate()
         process.wait(20)
+        with pytest.raises(OSError):  # what it served has ended with it
+            for _ in range(20):
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                time.sleep(.5)
 
 
 @pytest.mark.xdist_group("browser")
