@@ -1,4 +1,4 @@
-"""The work behind the Makefile: `python3 .ci/make.py env|peers|book|test|lab|mutants`, in numbered steps, each with its time.
+"""The work behind the Makefile: `python3 .ci/make.py env|peers|book|change|test|lab`, in numbered steps, each with its time.
 
 STACK=oldest works in .venv-oldest, with exactly the lower bounds of settings.ini; FULL=1 runs also what is marked slow.
 Needs nothing but a Python (any Python 3 can read this file, so that an old one gets a message and not a SyntaxError).
@@ -23,7 +23,7 @@ VENV = ROOT / STACKS.get(STACK, ".venv")
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / "python"
 OLDEST = (3, 11)
-EXTRAS = {"book": {"book", "site"}, "test": {"dev"}}
+EXTRAS = {"book": {"book", "site"}, "test": {"dev"}, "change": {"dev"}}
 
 
 class Failed(Exception):
@@ -313,6 +313,29 @@ def working_copy(source, target):
     return lines
 
 
+# ---- make change
+
+def change_notebooks(stems):
+    """Run the cells and store the outputs, clean; on the other core the tests of the modules."""
+    BESIDE["tests"] = kept(*tests_of(stems), "--ignore=tests/test_house.py")
+    run(PYTHON, ".ci/notebooks.py", *(stem + ".ipynb" for stem in stems))
+    if "index" in stems:
+        run(PYTHON, ".ci/readme.py")
+
+
+def tests_of(stems, where="tests"):
+    return PYTHON, "-m", "pytest", where, "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--of", ",".join(stems)
+
+
+def change_house(stems):
+    """What the house asks of a notebook and its module: form, outputs, arrows, documentation, examples."""
+    return watched(*tests_of(stems, "tests/test_house.py"))[-1]
+
+
+def change_tests():
+    return awaited("tests")[-1]
+
+
 # ---- make test
 
 PYTEST = ["-m", "pytest", "-n", str(min(2, cores())), "--dist", "loadgroup", "-p", "no:cacheprovider"]  # .ci/cover.py runs the same
@@ -328,8 +351,7 @@ def test_in_sync():
 def test_notebooks(beside):
     """The notebooks' cells; `beside` them the site is built, which leaves one core idle most of the time."""
     if beside:
-        log = tempfile.TemporaryFile()
-        BESIDE["site"] = started(*SITE, stdout=log, stderr=subprocess.STDOUT), log
+        BESIDE["site"] = kept(*SITE)
     lines = watched(PYTHON, ".ci/check_notebooks.py", "--jobs", min(2, cores()), *(["--slow"] if FULL else []))
     return lines[-1]
 
@@ -345,6 +367,20 @@ def started(*command, **output):
     words = [str(word) for word in command]
     say("$ " + " ".join(words).replace(str(ROOT) + os.sep, ""))
     return subprocess.Popen(words, cwd=str(ROOT), env=surroundings(), stdin=subprocess.DEVNULL, **output)
+
+
+def kept(*command):
+    """A program that was begun, and the file that keeps what it says."""
+    log = tempfile.TemporaryFile()
+    return started(*command, stdout=log, stderr=subprocess.STDOUT), log
+
+
+def awaited(name):
+    """The lines of a program that runs beside, shown when it has ended."""
+    process, log = BESIDE.pop(name)
+    process.wait()
+    log.seek(0)
+    return shown(log, process)
 
 
 def watched(*command):
@@ -375,10 +411,7 @@ def test_package():
 
 def test_site():
     if "site" in BESIDE:
-        process, log = BESIDE.pop("site")
-        process.wait()
-        log.seek(0)
-        shown(log, process)
+        awaited("site")
     else:
         watched(*SITE)
     return "_docs/index.html"
@@ -415,7 +448,21 @@ def perform(command, only=()):
     unknown = set(only) - {name for name, _ in known}
     if unknown:
         sys.exit("no step is called %s; there are %s" % (", ".join(sorted(unknown)), ", ".join(name for name, _ in known)))
-    todo = [(name, step) for name, step in known if not only or name in only or name == "install"]
+    return worked(command, [(name, step) for name, step in known if not only or name in only or name == "install"])
+
+
+def change(*notebooks):
+    """Export, run, test what was edited: seconds to a minute, where `make test` takes minutes."""
+    stems = [Path(name).stem for name in notebooks]
+    absent = [stem for stem in stems if not (ROOT / "nbs" / (stem + ".ipynb")).exists()]
+    if absent or not stems:
+        sys.exit("no such notebook: %s" % ", ".join(absent) if absent else "which notebook? make change NB=02_costs.ipynb")
+    return worked("change", [("install", lambda: environment(EXTRAS["change"])), ("export", lambda: run(BIN / "nbdev_export")),
+                             ("notebook", lambda: change_notebooks(stems)), ("house", lambda: change_house(stems)), ("tests", change_tests)])
+
+
+def worked(command, todo):
+    """Go through the steps; the summary's exit code."""
     outcome = []
     for number, (name, step) in enumerate(todo, 1):
         print("\n[%d/%d] %s" % (number, len(todo), name), flush=True)
@@ -458,8 +505,8 @@ def main(command, *arguments):
         return 0
     if command == "run":  # a program of the virtual environment, in the same surroundings as the steps
         return subprocess.run([str(BIN / arguments[0]), *arguments[1:]], cwd=str(ROOT), env=surroundings()).returncode
-    if command == "lab":
-        return lab(*arguments)
+    if command in ("lab", "change"):
+        return {"lab": lab, "change": change}[command](*arguments)
     return perform(command, arguments)
 
 
