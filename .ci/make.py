@@ -448,7 +448,23 @@ def perform(command, only=()):
     unknown = set(only) - {name for name, _ in known}
     if unknown:
         sys.exit("no step is called %s; there are %s" % (", ".join(sorted(unknown)), ", ".join(name for name, _ in known)))
-    return worked(command, [(name, step) for name, step in known if not only or name in only or name == "install"])
+    failed = worked(command, [(name, step) for name, step in known if not only or name in only or name == "install"])
+    if command == "test":
+        note_tested(only, failed, tree_state() and not tree_state()[0])
+    return int(bool(failed))
+
+
+def note_tested(only, failed, clean):
+    """Write down that every step passed on this commit: `make release` asks for it."""
+    if clean and not only and not failed:
+        file = ROOT / "build" / "tested.json"
+        file.parent.mkdir(exist_ok=True)
+        known = json.loads(file.read_text()) if file.exists() else {}
+        file.write_text(json.dumps(dict(known, **{STACK: head()})))
+
+
+def head():
+    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=str(ROOT), stdout=subprocess.PIPE).stdout.decode().strip()
 
 
 def change(*notebooks):
@@ -457,12 +473,12 @@ def change(*notebooks):
     absent = [stem for stem in stems if not (ROOT / "nbs" / (stem + ".ipynb")).exists()]
     if absent or not stems:
         sys.exit("no such notebook: %s" % ", ".join(absent) if absent else "which notebook? make change NB=02_costs.ipynb")
-    return worked("change", [("install", lambda: environment(EXTRAS["change"])), ("export", lambda: run(BIN / "nbdev_export")),
-                             ("notebook", lambda: change_notebooks(stems)), ("house", lambda: change_house(stems)), ("tests", change_tests)])
+    return int(bool(worked("change", [("install", lambda: environment(EXTRAS["change"])), ("export", lambda: run(BIN / "nbdev_export")),
+                             ("notebook", lambda: change_notebooks(stems)), ("house", lambda: change_house(stems)), ("tests", change_tests)])))
 
 
 def worked(command, todo):
-    """Go through the steps; the summary's exit code."""
+    """Go through the steps, print the summary: the names of those that failed."""
     outcome = []
     for number, (name, step) in enumerate(todo, 1):
         print("\n[%d/%d] %s" % (number, len(todo), name), flush=True)
@@ -488,7 +504,7 @@ def summary(command, outcome):
         for line in LEFT_OUT:
             print("  " + line)
     print("%s in %.0f s" % ("failed: " + ", ".join(failed) if failed else "all steps ok", sum(row[2] for row in outcome)), flush=True)
-    return int(bool(failed))
+    return failed
 
 
 def main(command, *arguments):

@@ -63,7 +63,7 @@ def objections(root=ROOT, today=None):
     if tested(root) != git(root, "rev-parse", "HEAD"):
         yield "the tests were not seen to pass on this commit: make test"
     script = root / ".ci" / "in_sync.py"
-    if script.exists() and (done := subprocess.run([sys.executable, script], capture_output=True, text=True)).returncode:
+    if script.exists() and (done := subprocess.run([sys.executable, script], cwd=root, capture_output=True, text=True)).returncode:
         yield done.stdout + done.stderr
 
 
