@@ -222,13 +222,13 @@ def run(*command, **kwargs):
 
 
 def surroundings():
-    """The environment of every program: the virtual environment first, output at once, what is imported kept compiled, each of two workers its share of the cores."""
+    """The environment of every program: the virtual environment first, output at once, what is imported kept compiled, each worker its share of the cores."""
     env = dict(os.environ, PATH=str(BIN) + os.pathsep + os.environ.get("PATH", ""), VIRTUAL_ENV=str(VENV), PYTHONUNBUFFERED="1")
     env.pop("PYTHONHOME", None)
     # a program compiles thousands of files if nobody has kept them compiled: kept, but not in the checkout
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     env["PYTHONPYCACHEPREFIX"] = str(VENV / "pycache")
-    threads = str(max(1, cores() // 2))
+    threads = str(max(1, cores() // WORKERS))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         env.setdefault(name, threads)
     beside = ROOT.parent / "shared" / "data"
@@ -239,6 +239,9 @@ def surroundings():
 
 def cores():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+WORKERS = min(4, cores())
 
 
 def tree_state():
@@ -338,8 +341,9 @@ def change_tests():
 
 # ---- make test
 
-PYTEST = ["-m", "pytest", "-n", str(min(2, cores())), "--dist", "loadgroup", "-p", "no:cacheprovider"]  # .ci/cover.py runs the same
+PYTEST = ["-m", "pytest", "-n", str(WORKERS), "--dist", "loadgroup", "-p", "no:cacheprovider"]  # .ci/cover.py runs the same
 LEFT_OUT = []  # lines on what a run did not do, for the end of the summary
+NUMBERS = ROOT / "build" / "numbers"
 BESIDE = {}  # programs that run beside a step, and the files that keep what they say
 SITE = [PYTHON, ".ci/site.py", "--strict"] + ([] if FULL else ["--sample"])
 
@@ -352,12 +356,17 @@ def test_notebooks(beside):
     """The notebooks' cells; `beside` them the site is built, which leaves one core idle most of the time."""
     if beside:
         BESIDE["site"] = kept(*SITE)
-    lines = watched(PYTHON, ".ci/check_notebooks.py", "--jobs", min(2, cores()), *(["--slow"] if FULL else []))
+    shutil.rmtree(str(NUMBERS), ignore_errors=True)
+    NUMBERS.mkdir(parents=True)
+    os.environ["COST_EVAL_NUMBERS"] = str(NUMBERS)  # the papers' numbers, computed once a run: the tests read what the notebooks got
+    lines = watched(PYTHON, ".ci/check_notebooks.py", "--jobs", WORKERS, *(["--slow"] if FULL else []))
     return lines[-1]
 
 
-def test_pytest():
-    """pytest on both cores; its closing line is kept for the summary."""
+def test_pytest(beside):
+    """pytest on both cores; its closing line is kept for the summary. `beside` it the package is built and installed, which waits for the registry."""
+    if beside:
+        BESIDE["package"] = kept(PYTHON, ".ci/package.py")
     lines = watched(PYTHON, *PYTEST, "tests", "-ra", "--durations=15")
     return lines[-1].strip("= ").partition(" in ")[0]
 
@@ -406,14 +415,11 @@ def shown(stream, process):
 
 
 def test_package():
-    run(PYTHON, ".ci/package.py")
+    awaited("package") if "package" in BESIDE else run(PYTHON, ".ci/package.py")
 
 
 def test_site():
-    if "site" in BESIDE:
-        awaited("site")
-    else:
-        watched(*SITE)
+    awaited("site") if "site" in BESIDE else watched(*SITE)
     return "_docs/index.html"
 
 
@@ -436,8 +442,9 @@ def steps(command, only=()):
     if command == "book":
         return [first, ("data", book_data), ("reproduce", book_reproduce), ("site", site)]
     before = tree_state()
-    beside = not only or "site" in only
-    checks = [("in-sync", test_in_sync), ("notebooks", lambda: test_notebooks(beside)), ("site", test_site), ("pytest", test_pytest),
+    beside = {name: not only or name in only for name in ("site", "package")}
+    checks = [("in-sync", test_in_sync), ("notebooks", lambda: test_notebooks(beside["site"])), ("site", test_site),
+              ("pytest", lambda: test_pytest(beside["package"] and STACK == "newest")),
               ("package", test_package), ("tree", lambda: test_tree(before))]
     return [first] + [(name, step) for name, step in checks if STACK == "newest" or name not in ("in-sync", "package")]
 
@@ -482,23 +489,29 @@ def worked(command, todo):
     outcome = []
     for number, (name, step) in enumerate(todo, 1):
         print("\n[%d/%d] %s" % (number, len(todo), name), flush=True)
-        start = time.time()
+        start, used = time.time(), processor_time()
         try:
             verdict, detail = "ok", step() or ""
         except Failed as failure:
             verdict, detail = "FAILED", str(failure)
-        outcome.append((name, verdict, time.time() - start, detail))
-        say("%s, %.1f s %s" % (verdict, outcome[-1][2], detail and "(%s)" % detail))
+        outcome.append((name, verdict, time.time() - start, processor_time() - used, detail))
+        say("%s, %.1f s, %.1f of processor time %s" % (verdict, outcome[-1][2], outcome[-1][3], detail and "(%s)" % detail))
         if verdict != "ok" and name == "install":
             break
     return summary(command, outcome)
 
 
+def processor_time():
+    """Seconds that the programs which have ended took on all cores: a busy machine stretches the others."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def summary(command, outcome):
-    failed = [name for name, verdict, _, _ in outcome if verdict != "ok"]
+    failed = [name for name, verdict, *_ in outcome if verdict != "ok"]
     print("\nmake %s%s%s" % (command, " STACK=oldest" if STACK == "oldest" else "", " FULL=1" if FULL else ""))
-    for name, verdict, seconds, detail in outcome:
-        print("  %-10s %-6s %6.1f s  %s" % (name, verdict, seconds, detail.partition("\n")[0]))
+    for name, verdict, seconds, used, detail in outcome:
+        print("  %-10s %-6s %6.1f s %6.1f of processor time  %s" % (name, verdict, seconds, used, detail.partition("\n")[0]))
     if LEFT_OUT:
         print("left out%s:" % ("" if FULL else " (make test FULL=1 runs what is marked slow)"))
         for line in LEFT_OUT:

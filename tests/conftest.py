@@ -2,6 +2,7 @@
 import contextlib
 import importlib
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -106,6 +107,13 @@ def pytest_terminal_summary(terminalreporter):
     for reason, names in reasons.items():
         told = (name + (f" ({count} cases)" if count > 1 else "") for name, count in names.items())
         terminalreporter.write_line(f"left out: {reason}: {', '.join(told)}")
+
+
+def item_result(item):
+    "What an item of a paper gives: as its notebook got it in the same `make test`, else computed here."
+    from cost_eval.reproduce import run_item
+    kept = Path(os.environ.get("COST_EVAL_NUMBERS", os.devnull)) / item.name.replace("/", "-")
+    return pickle.loads(kept.read_bytes()) if kept.is_file() else run_item(item)
 
 
 def build_site(root, *options, path=None):

@@ -650,6 +650,24 @@ def test_a_notebook_that_fails_or_warns_is_left_alone(tmp_path, cell, reason):
     assert path.read_bytes() == before
 
 
+def test_a_papers_numbers_are_computed_once_a_run(tmp_path, monkeypatch):
+    "What a notebook got, the tests of the same `make test` read; nothing that was asked for with options."
+    from conftest import item_result
+    from cost_eval.reproduce import Item, ItemResult
+    calls, item = [], Item("toy", "table1", print)
+
+    def run_item(item, **options):
+        calls.append(options)
+        return ItemResult(item.name, "a table", "agrees", table=[len(calls)])
+    remembered = script("check_notebooks").remembered(run_item, tmp_path)
+    monkeypatch.setattr("cost_eval.reproduce.run_item", run_item)
+    remembered(item, mutant="wrong")
+    assert item_result(item).table == [2], "computed, where nobody has"
+    monkeypatch.setenv("COST_EVAL_NUMBERS", str(tmp_path))
+    remembered(item)
+    assert item_result(item).table == item_result(item).table == [3] and calls == [{"mutant": "wrong"}, {}, {}]
+
+
 def small_project(folder):
     "A project of one notebook, exported and clean."
     (folder / "nbs").mkdir()
