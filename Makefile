@@ -5,13 +5,16 @@ PYTHON ?= python3
 MAKE_PY = @$(PYTHON) .ci/make.py
 export STACK FULL EDIT
 
-.PHONY: help book test coverage mutants lab site bench notebooks clean
+.PHONY: help book change test coverage mutants lab site bench notebooks release clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 book:  ## install, reproduce the papers with the data at hand, build the site into _docs/
 	$(MAKE_PY) book
+
+change:  ## after editing a notebook: export it, run it, store its outputs, run its tests; NB="02_costs.ipynb ..." names it
+	$(MAKE_PY) change $(NB)
 
 test:  ## install, run every check; STEPS="in-sync pytest" runs only some, STACK=oldest with the oldest versions, FULL=1 also what is slow
 	$(MAKE_PY) test $(STEPS)
@@ -42,6 +45,10 @@ notebooks:  ## install, export, re-run all notebooks in place; NB="index.ipynb .
 	$(MAKE_PY) run nbdev_export
 	$(MAKE_PY) run python .ci/notebooks.py $(if $(SLOW),--slow) $(NB)
 	$(MAKE_PY) run python .ci/readme.py
+
+release:  ## say whether this commit is what its version says; if so, build it into dist/ and tag it, here only
+	$(MAKE_PY) env test
+	$(MAKE_PY) run python .ci/release.py
 
 clean:  ## remove what the targets above made
 	rm -rf .venv .venv-oldest _docs _proc _reproduced build dist .pytest_cache .hypothesis .ruff_cache *.egg-info

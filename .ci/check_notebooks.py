@@ -2,9 +2,10 @@
 
     python .ci/check_notebooks.py [--slow] [--jobs N] [NOTEBOOK ...]        default: all of nbs/
 
-What `nbdev_test` runs, it runs, and stores nothing. `nbdev_test` itself runs several notebooks in one process, whose settings and
-seeds leak from one to the next, and then waits minutes for idle workers that a notebook started. Where the system can fork, the
-processes begin with the libraries of others already imported, which takes seconds, and nothing of ours.
+What `nbdev_test` runs, it runs, and stores nothing: a slider is taken to its ends and its middle, the pictures between are drawn
+where they are stored. `nbdev_test` itself runs several notebooks in one process, whose settings and seeds leak from one to the next,
+and then waits minutes for idle workers that a notebook started. Where the system can fork, the processes begin with the libraries of
+others already imported, which takes seconds, and nothing of ours.
 """
 import argparse
 import contextlib
@@ -12,6 +13,7 @@ import importlib
 import json
 import multiprocessing.connection
 import os
+import pickle
 import signal
 import sys
 import tempfile
@@ -38,11 +40,27 @@ def run_cells(path, slow, log):
     # nothing is stored: what a cell shows is drawn once, not again for a file, and not in the double resolution of one
     execnb.shell._out_nb = lambda *_: []
     execnb.shell.CaptureShell.__init__ = partialmethod(execnb.shell.CaptureShell.__init__, mpl_format="png")
+    from cost_eval import plotting
+    positions = plotting._positions
+    plotting._positions = lambda control: positions(control, 3)
+    if folder := os.environ.get("COST_EVAL_NUMBERS"):
+        from cost_eval import reproduce
+        reproduce.run_item = remembered(reproduce.run_item, Path(folder))
     flags = (get_config(path=ROOT).tst_flags or "").split()
     success = test_nb(path, skip_flags=[] if slow else flags, force_flags=flags if slow else [], basepath=NBS)[0]
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(not success)  # at once: idle workers of joblib would keep an ordinary exit waiting
+
+
+def remembered(run_item, folder):
+    "`run_item`, which writes down what an item gives, so that the tests of the same run need not compute it again (tests/conftest.py)."
+    def run(item, **options):
+        result = run_item(item, **options)
+        if not options and result.table is not None:
+            (folder / item.name.replace("/", "-")).write_bytes(pickle.dumps(result))
+        return result
+    return run
 
 
 def processes(paths, slow, jobs):

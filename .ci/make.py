@@ -1,4 +1,4 @@
-"""The work behind the Makefile: `python3 .ci/make.py env|peers|book|test|lab|mutants`, in numbered steps, each with its time.
+"""The work behind the Makefile: `python3 .ci/make.py env|peers|book|change|test|lab`, in numbered steps, each with its time.
 
 STACK=oldest works in .venv-oldest, with exactly the lower bounds of settings.ini; FULL=1 runs also what is marked slow.
 Needs nothing but a Python (any Python 3 can read this file, so that an old one gets a message and not a SyntaxError).
@@ -23,7 +23,7 @@ VENV = ROOT / STACKS.get(STACK, ".venv")
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / "python"
 OLDEST = (3, 11)
-EXTRAS = {"book": {"book", "site"}, "test": {"dev"}}
+EXTRAS = {"book": {"book", "site"}, "test": {"dev"}, "change": {"dev"}}
 
 
 class Failed(Exception):
@@ -222,13 +222,13 @@ def run(*command, **kwargs):
 
 
 def surroundings():
-    """The environment of every program: the virtual environment first, output at once, what is imported kept compiled, each of two workers its share of the cores."""
+    """The environment of every program: the virtual environment first, output at once, what is imported kept compiled, each worker its share of the cores."""
     env = dict(os.environ, PATH=str(BIN) + os.pathsep + os.environ.get("PATH", ""), VIRTUAL_ENV=str(VENV), PYTHONUNBUFFERED="1")
     env.pop("PYTHONHOME", None)
     # a program compiles thousands of files if nobody has kept them compiled: kept, but not in the checkout
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     env["PYTHONPYCACHEPREFIX"] = str(VENV / "pycache")
-    threads = str(max(1, cores() // 2))
+    threads = str(max(1, cores() // WORKERS))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         env.setdefault(name, threads)
     beside = ROOT.parent / "shared" / "data"
@@ -239,6 +239,9 @@ def surroundings():
 
 def cores():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+WORKERS = min(4, cores())
 
 
 def tree_state():
@@ -313,10 +316,34 @@ def working_copy(source, target):
     return lines
 
 
+# ---- make change
+
+def change_notebooks(stems):
+    """Run the cells and store the outputs, clean; on the other core the tests of the modules."""
+    BESIDE["tests"] = kept(*tests_of(stems), "--ignore=tests/test_house.py")
+    run(PYTHON, ".ci/notebooks.py", *(stem + ".ipynb" for stem in stems))
+    if "index" in stems:
+        run(PYTHON, ".ci/readme.py")
+
+
+def tests_of(stems, where="tests"):
+    return PYTHON, "-m", "pytest", where, "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--of", ",".join(stems)
+
+
+def change_house(stems):
+    """What the house asks of a notebook and its module: form, outputs, arrows, documentation, examples."""
+    return watched(*tests_of(stems, "tests/test_house.py"))[-1]
+
+
+def change_tests():
+    return awaited("tests")[-1]
+
+
 # ---- make test
 
-PYTEST = ["-m", "pytest", "-n", str(min(2, cores())), "--dist", "loadgroup", "-p", "no:cacheprovider"]  # .ci/cover.py runs the same
+PYTEST = ["-m", "pytest", "-n", str(WORKERS), "--dist", "loadgroup", "-p", "no:cacheprovider"]  # .ci/cover.py runs the same
 LEFT_OUT = []  # lines on what a run did not do, for the end of the summary
+NUMBERS = ROOT / "build" / "numbers"
 BESIDE = {}  # programs that run beside a step, and the files that keep what they say
 SITE = [PYTHON, ".ci/site.py", "--strict"] + ([] if FULL else ["--sample"])
 
@@ -328,14 +355,18 @@ def test_in_sync():
 def test_notebooks(beside):
     """The notebooks' cells; `beside` them the site is built, which leaves one core idle most of the time."""
     if beside:
-        log = tempfile.TemporaryFile()
-        BESIDE["site"] = started(*SITE, stdout=log, stderr=subprocess.STDOUT), log
-    lines = watched(PYTHON, ".ci/check_notebooks.py", "--jobs", min(2, cores()), *(["--slow"] if FULL else []))
+        BESIDE["site"] = kept(*SITE)
+    shutil.rmtree(str(NUMBERS), ignore_errors=True)
+    NUMBERS.mkdir(parents=True)
+    os.environ["COST_EVAL_NUMBERS"] = str(NUMBERS)  # the papers' numbers, computed once a run: the tests read what the notebooks got
+    lines = watched(PYTHON, ".ci/check_notebooks.py", "--jobs", WORKERS, *(["--slow"] if FULL else []))
     return lines[-1]
 
 
-def test_pytest():
-    """pytest on both cores; its closing line is kept for the summary."""
+def test_pytest(beside):
+    """pytest on both cores; its closing line is kept for the summary. `beside` it the package is built and installed, which waits for the registry."""
+    if beside:
+        BESIDE["package"] = kept(PYTHON, ".ci/package.py")
     lines = watched(PYTHON, *PYTEST, "tests", "-ra", "--durations=15")
     return lines[-1].strip("= ").partition(" in ")[0]
 
@@ -345,6 +376,20 @@ def started(*command, **output):
     words = [str(word) for word in command]
     say("$ " + " ".join(words).replace(str(ROOT) + os.sep, ""))
     return subprocess.Popen(words, cwd=str(ROOT), env=surroundings(), stdin=subprocess.DEVNULL, **output)
+
+
+def kept(*command):
+    """A program that was begun, and the file that keeps what it says."""
+    log = tempfile.TemporaryFile()
+    return started(*command, stdout=log, stderr=subprocess.STDOUT), log
+
+
+def awaited(name):
+    """The lines of a program that runs beside, shown when it has ended."""
+    process, log = BESIDE.pop(name)
+    process.wait()
+    log.seek(0)
+    return shown(log, process)
 
 
 def watched(*command):
@@ -370,17 +415,11 @@ def shown(stream, process):
 
 
 def test_package():
-    run(PYTHON, ".ci/package.py")
+    awaited("package") if "package" in BESIDE else run(PYTHON, ".ci/package.py")
 
 
 def test_site():
-    if "site" in BESIDE:
-        process, log = BESIDE.pop("site")
-        process.wait()
-        log.seek(0)
-        shown(log, process)
-    else:
-        watched(*SITE)
+    awaited("site") if "site" in BESIDE else watched(*SITE)
     return "_docs/index.html"
 
 
@@ -403,8 +442,9 @@ def steps(command, only=()):
     if command == "book":
         return [first, ("data", book_data), ("reproduce", book_reproduce), ("site", site)]
     before = tree_state()
-    beside = not only or "site" in only
-    checks = [("in-sync", test_in_sync), ("notebooks", lambda: test_notebooks(beside)), ("site", test_site), ("pytest", test_pytest),
+    beside = {name: not only or name in only for name in ("site", "package")}
+    checks = [("in-sync", test_in_sync), ("notebooks", lambda: test_notebooks(beside["site"])), ("site", test_site),
+              ("pytest", lambda: test_pytest(beside["package"] and STACK == "newest")),
               ("package", test_package), ("tree", lambda: test_tree(before))]
     return [first] + [(name, step) for name, step in checks if STACK == "newest" or name not in ("in-sync", "package")]
 
@@ -415,33 +455,69 @@ def perform(command, only=()):
     unknown = set(only) - {name for name, _ in known}
     if unknown:
         sys.exit("no step is called %s; there are %s" % (", ".join(sorted(unknown)), ", ".join(name for name, _ in known)))
-    todo = [(name, step) for name, step in known if not only or name in only or name == "install"]
+    failed = worked(command, [(name, step) for name, step in known if not only or name in only or name == "install"])
+    if command == "test":
+        note_tested(only, failed, tree_state() and not tree_state()[0])
+    return int(bool(failed))
+
+
+def note_tested(only, failed, clean):
+    """Write down that every step passed on this commit: `make release` asks for it."""
+    if clean and not only and not failed:
+        file = ROOT / "build" / "tested.json"
+        file.parent.mkdir(exist_ok=True)
+        known = json.loads(file.read_text()) if file.exists() else {}
+        file.write_text(json.dumps(dict(known, **{STACK: head()})))
+
+
+def head():
+    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=str(ROOT), stdout=subprocess.PIPE).stdout.decode().strip()
+
+
+def change(*notebooks):
+    """Export, run, test what was edited: seconds to a minute, where `make test` takes minutes."""
+    stems = [Path(name).stem for name in notebooks]
+    absent = [stem for stem in stems if not (ROOT / "nbs" / (stem + ".ipynb")).exists()]
+    if absent or not stems:
+        sys.exit("no such notebook: %s" % ", ".join(absent) if absent else "which notebook? make change NB=02_costs.ipynb")
+    return int(bool(worked("change", [("install", lambda: environment(EXTRAS["change"])), ("export", lambda: run(BIN / "nbdev_export")),
+                             ("notebook", lambda: change_notebooks(stems)), ("house", lambda: change_house(stems)), ("tests", change_tests)])))
+
+
+def worked(command, todo):
+    """Go through the steps, print the summary: the names of those that failed."""
     outcome = []
     for number, (name, step) in enumerate(todo, 1):
         print("\n[%d/%d] %s" % (number, len(todo), name), flush=True)
-        start = time.time()
+        start, used = time.time(), processor_time()
         try:
             verdict, detail = "ok", step() or ""
         except Failed as failure:
             verdict, detail = "FAILED", str(failure)
-        outcome.append((name, verdict, time.time() - start, detail))
-        say("%s, %.1f s %s" % (verdict, outcome[-1][2], detail and "(%s)" % detail))
+        outcome.append((name, verdict, time.time() - start, processor_time() - used, detail))
+        say("%s, %.1f s, %.1f of processor time %s" % (verdict, outcome[-1][2], outcome[-1][3], detail and "(%s)" % detail))
         if verdict != "ok" and name == "install":
             break
     return summary(command, outcome)
 
 
+def processor_time():
+    """Seconds that the programs which have ended took on all cores: a busy machine stretches the others."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def summary(command, outcome):
-    failed = [name for name, verdict, _, _ in outcome if verdict != "ok"]
+    failed = [name for name, verdict, *_ in outcome if verdict != "ok"]
     print("\nmake %s%s%s" % (command, " STACK=oldest" if STACK == "oldest" else "", " FULL=1" if FULL else ""))
-    for name, verdict, seconds, detail in outcome:
-        print("  %-10s %-6s %6.1f s  %s" % (name, verdict, seconds, detail.partition("\n")[0]))
+    for name, verdict, seconds, used, detail in outcome:
+        print("  %-10s %-6s %6.1f s %6.1f of processor time  %s" % (name, verdict, seconds, used, detail.partition("\n")[0]))
     if LEFT_OUT:
         print("left out%s:" % ("" if FULL else " (make test FULL=1 runs what is marked slow)"))
         for line in LEFT_OUT:
             print("  " + line)
     print("%s in %.0f s" % ("failed: " + ", ".join(failed) if failed else "all steps ok", sum(row[2] for row in outcome)), flush=True)
-    return int(bool(failed))
+    return failed
 
 
 def main(command, *arguments):
@@ -458,8 +534,8 @@ def main(command, *arguments):
         return 0
     if command == "run":  # a program of the virtual environment, in the same surroundings as the steps
         return subprocess.run([str(BIN / arguments[0]), *arguments[1:]], cwd=str(ROOT), env=surroundings()).returncode
-    if command == "lab":
-        return lab(*arguments)
+    if command in ("lab", "change"):
+        return {"lab": lab, "change": change}[command](*arguments)
     return perform(command, arguments)
 
 

@@ -84,6 +84,10 @@ def check_install(wheel, scratch):
     if installed != {"numpy", "scipy"}:
         sys.exit(f"the wheel brings {sorted(installed)}; numpy and scipy are all it may need")
     print("      " + step("imports", python, "-I", "-c", IMPORT_EVERYTHING, cwd=scratch).strip())
+    for name in ("cost_eval.api", "cost_eval.report"):
+        code = f"import time; start = time.process_time(); import {name}; print(time.process_time() - start)"
+        took = [float(subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(3)]
+        print(f"      import {name}: {min(took):.2f} s of processor time", flush=True)
     step("cost-eval --version", venv / "bin" / "cost-eval", "--version", cwd=scratch)
 
 

@@ -10,192 +10,190 @@ import importlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from cost_eval.confusion import (
-    BinaryCounts as BinaryCounts,
-    ConfusionCounts as ConfusionCounts,
-    JointCounts as JointCounts,
-    ThresholdCounts as ThresholdCounts,
-    confusion_counts as confusion_counts,
-    joint_counts as joint_counts,
-    threshold_counts as threshold_counts,
-)
-from cost_eval.costs import (
-    CostMatrix as CostMatrix,
-    ExampleCosts as ExampleCosts,
-    losses as losses,
-)
-from cost_eval.metrics import (
-    METRICS as METRICS,
-    Metric as Metric,
-    accuracy as accuracy,
-    accuracy_cost_distance as accuracy_cost_distance,
-    b_roc as b_roc,
-    balanced_accuracy as balanced_accuracy,
-    balanced_error_rate as balanced_error_rate,
-    class_balance_accuracy as class_balance_accuracy,
-    cohen_kappa as cohen_kappa,
-    cost_score as cost_score,
-    diagnostic_odds_ratio as diagnostic_odds_ratio,
-    error_rate as error_rate,
-    evaluate_metrics as evaluate_metrics,
-    expected_cost as expected_cost,
-    expected_weighted_accuracy as expected_weighted_accuracy,
-    f_beta as f_beta,
-    f_beta_of_macro_averages as f_beta_of_macro_averages,
-    g_mean as g_mean,
-    h_measure as h_measure,
-    imbalance_accuracy as imbalance_accuracy,
-    informedness as informedness,
-    jaccard as jaccard,
-    lift as lift,
-    likelihood_ratio_negative as likelihood_ratio_negative,
-    likelihood_ratio_positive as likelihood_ratio_positive,
-    macro_f_beta as macro_f_beta,
-    markedness as markedness,
-    mcc as mcc,
-    mean_subjective_utility as mean_subjective_utility,
-    metric as metric,
-    micro_f_beta as micro_f_beta,
-    naive_cost as naive_cost,
-    net_benefit as net_benefit,
-    normalized_expected_cost as normalized_expected_cost,
-    npv as npv,
-    one_vs_rest as one_vs_rest,
-    p4 as p4,
-    precision as precision,
-    recall as recall,
-    single_point_auc as single_point_auc,
-    specificity as specificity,
-    weighted_accuracy as weighted_accuracy,
-    weighted_class_accuracy as weighted_class_accuracy,
-    weighted_relative_accuracy as weighted_relative_accuracy,
-)
-from cost_eval.decisions import (
-    AffineCalibrator as AffineCalibrator,
-    ThresholdChoice as ThresholdChoice,
-    bayes_decisions as bayes_decisions,
-    bayes_threshold as bayes_threshold,
-    best_threshold as best_threshold,
-    cross_calibrate as cross_calibrate,
-    cross_entropy as cross_entropy,
-    hull_vertices as hull_vertices,
-    implied_costs as implied_costs,
-    naive_decision as naive_decision,
-    reliability as reliability,
-    shift_priors as shift_priors,
-)
-from cost_eval.samples import (
-    Decisions as Decisions,
-    Posteriors as Posteriors,
-    Scores as Scores,
-    labelled_rows as labelled_rows,
-    read_samples as read_samples,
-)
-from cost_eval.policies import (
-    RULES as RULES,
-    cross_fit as cross_fit,
-    decide as decide,
-    fit_rule as fit_rule,
-)
-from cost_eval.expected_cost import (
-    equal_error_rate as equal_error_rate,
-    f_beta_threshold as f_beta_threshold,
-    implicit_cost_ratio as implicit_cost_ratio,
-    plot_cost_curve as plot_cost_curve,
-    plot_decisions as plot_decisions,
-    plot_expected_cost as plot_expected_cost,
-    roc_auc as roc_auc,
-    soft_expected_cost as soft_expected_cost,
-)
-from cost_eval.bootstrap import (
-    Difference as Difference,
-    Interval as Interval,
-    METHODS as METHODS,
-    bcost as bcost,
-    bdelta_cost as bdelta_cost,
-    difference as difference,
-    independent_difference as independent_difference,
-    interval as interval,
-    loss_difference as loss_difference,
-    loss_interval as loss_interval,
-    metric_interval as metric_interval,
-)
-from cost_eval.comparisons import (
-    best_of as best_of,
-    equivalence_test as equivalence_test,
-    non_inferiority_test as non_inferiority_test,
-    probability_best as probability_best,
-    simultaneous_differences as simultaneous_differences,
-    uncertain_cost_difference as uncertain_cost_difference,
-    uncertain_cost_interval as uncertain_cost_interval,
-)
-from cost_eval.cost_score import (
-    ThresholdTuning as ThresholdTuning,
-    cost_score_from_precision as cost_score_from_precision,
-    cost_score_from_rates as cost_score_from_rates,
-    f1_cost as f1_cost,
-    held_out_saving as held_out_saving,
-    isocost_precision as isocost_precision,
-    isocost_slope as isocost_slope,
-    multiclass_cost_score as multiclass_cost_score,
-    multilabel_cost_score as multilabel_cost_score,
-    plot_isocost as plot_isocost,
-    tune_threshold as tune_threshold,
-)
-from cost_eval.weighted_accuracy import (
-    cost_weight as cost_weight,
-    hand_h_measure as hand_h_measure,
-    target_weight as target_weight,
-    weight_range_from_ranking as weight_range_from_ranking,
-)
-from cost_eval.metric_study import (
-    cost_correlation as cost_correlation,
-    rank_correlation as rank_correlation,
-    weighted_spearman as weighted_spearman,
-)
-from cost_eval.outperformance import (
-    Reference as Reference,
-    add_reference as add_reference,
-    multilabel_outperformance as multilabel_outperformance,
-    outperformance as outperformance,
-    outperformance_interval as outperformance_interval,
-    outperformance_of_cost as outperformance_of_cost,
-    outperformance_value as outperformance_value,
-)
-from cost_eval.planning import (
-    confidence_sequence as confidence_sequence,
-    cost_alarm as cost_alarm,
-    cost_change as cost_change,
-    difference_sequence as difference_sequence,
-    paired_power as paired_power,
-    required_pairs as required_pairs,
-    required_sample_size as required_sample_size,
-)
-from .training import training_variation as training_variation
-from cost_eval.curves import (
-    curve_auc as curve_auc,
-    normalized_auc as normalized_auc,
-    outperformance_curve_auc as outperformance_curve_auc,
-    outperformance_curve_point as outperformance_curve_point,
-    performance_curve as performance_curve,
-    sample_directed_binary_tree as sample_directed_binary_tree,
-)
-from cost_eval.report import (
-    Report as Report,
-    evaluate as evaluate,
-    evaluate_counted as evaluate_counted,
-    translation_table as translation_table,
-)
-from .capacity import capacity_curve as capacity_curve
-from cost_eval.missing_labels import (
-    bounds_without_labels as bounds_without_labels,
-    labels_to_buy as labels_to_buy,
-    prediction_powered as prediction_powered,
-    weighted_by_propensity as weighted_by_propensity,
-)
-
-# %% ../nbs/99_api.ipynb #d8a6e586
-if TYPE_CHECKING:  # what a type checker reads instead of `__getattr__`
+if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell below holds it to `_NAMES`
+    from cost_eval.confusion import (
+        BinaryCounts as BinaryCounts,
+        ConfusionCounts as ConfusionCounts,
+        JointCounts as JointCounts,
+        ThresholdCounts as ThresholdCounts,
+        confusion_counts as confusion_counts,
+        joint_counts as joint_counts,
+        threshold_counts as threshold_counts,
+    )
+    from cost_eval.costs import (
+        CostMatrix as CostMatrix,
+        ExampleCosts as ExampleCosts,
+        losses as losses,
+    )
+    from cost_eval.metrics import (
+        METRICS as METRICS,
+        Metric as Metric,
+        accuracy as accuracy,
+        accuracy_cost_distance as accuracy_cost_distance,
+        b_roc as b_roc,
+        balanced_accuracy as balanced_accuracy,
+        balanced_error_rate as balanced_error_rate,
+        class_balance_accuracy as class_balance_accuracy,
+        cohen_kappa as cohen_kappa,
+        cost_score as cost_score,
+        diagnostic_odds_ratio as diagnostic_odds_ratio,
+        error_rate as error_rate,
+        evaluate_metrics as evaluate_metrics,
+        expected_cost as expected_cost,
+        expected_weighted_accuracy as expected_weighted_accuracy,
+        f_beta as f_beta,
+        f_beta_of_macro_averages as f_beta_of_macro_averages,
+        g_mean as g_mean,
+        h_measure as h_measure,
+        imbalance_accuracy as imbalance_accuracy,
+        informedness as informedness,
+        jaccard as jaccard,
+        lift as lift,
+        likelihood_ratio_negative as likelihood_ratio_negative,
+        likelihood_ratio_positive as likelihood_ratio_positive,
+        macro_f_beta as macro_f_beta,
+        markedness as markedness,
+        mcc as mcc,
+        mean_subjective_utility as mean_subjective_utility,
+        metric as metric,
+        micro_f_beta as micro_f_beta,
+        naive_cost as naive_cost,
+        net_benefit as net_benefit,
+        normalized_expected_cost as normalized_expected_cost,
+        npv as npv,
+        one_vs_rest as one_vs_rest,
+        p4 as p4,
+        precision as precision,
+        recall as recall,
+        single_point_auc as single_point_auc,
+        specificity as specificity,
+        weighted_accuracy as weighted_accuracy,
+        weighted_class_accuracy as weighted_class_accuracy,
+        weighted_relative_accuracy as weighted_relative_accuracy,
+    )
+    from cost_eval.decisions import (
+        AffineCalibrator as AffineCalibrator,
+        ThresholdChoice as ThresholdChoice,
+        bayes_decisions as bayes_decisions,
+        bayes_threshold as bayes_threshold,
+        best_threshold as best_threshold,
+        cross_calibrate as cross_calibrate,
+        cross_entropy as cross_entropy,
+        hull_vertices as hull_vertices,
+        implied_costs as implied_costs,
+        naive_decision as naive_decision,
+        reliability as reliability,
+        shift_priors as shift_priors,
+    )
+    from cost_eval.samples import (
+        Decisions as Decisions,
+        Posteriors as Posteriors,
+        Scores as Scores,
+        labelled_rows as labelled_rows,
+        read_samples as read_samples,
+    )
+    from cost_eval.policies import (
+        RULES as RULES,
+        cross_fit as cross_fit,
+        decide as decide,
+        fit_rule as fit_rule,
+    )
+    from cost_eval.expected_cost import (
+        equal_error_rate as equal_error_rate,
+        f_beta_threshold as f_beta_threshold,
+        implicit_cost_ratio as implicit_cost_ratio,
+        plot_cost_curve as plot_cost_curve,
+        plot_decisions as plot_decisions,
+        plot_expected_cost as plot_expected_cost,
+        roc_auc as roc_auc,
+        soft_expected_cost as soft_expected_cost,
+    )
+    from cost_eval.bootstrap import (
+        Difference as Difference,
+        Interval as Interval,
+        METHODS as METHODS,
+        bcost as bcost,
+        bdelta_cost as bdelta_cost,
+        difference as difference,
+        independent_difference as independent_difference,
+        interval as interval,
+        loss_difference as loss_difference,
+        loss_interval as loss_interval,
+        metric_interval as metric_interval,
+    )
+    from cost_eval.comparisons import (
+        best_of as best_of,
+        equivalence_test as equivalence_test,
+        non_inferiority_test as non_inferiority_test,
+        probability_best as probability_best,
+        simultaneous_differences as simultaneous_differences,
+        uncertain_cost_difference as uncertain_cost_difference,
+        uncertain_cost_interval as uncertain_cost_interval,
+    )
+    from cost_eval.cost_score import (
+        ThresholdTuning as ThresholdTuning,
+        cost_score_from_precision as cost_score_from_precision,
+        cost_score_from_rates as cost_score_from_rates,
+        f1_cost as f1_cost,
+        held_out_saving as held_out_saving,
+        isocost_precision as isocost_precision,
+        isocost_slope as isocost_slope,
+        multiclass_cost_score as multiclass_cost_score,
+        multilabel_cost_score as multilabel_cost_score,
+        plot_isocost as plot_isocost,
+        tune_threshold as tune_threshold,
+    )
+    from cost_eval.weighted_accuracy import (
+        cost_weight as cost_weight,
+        hand_h_measure as hand_h_measure,
+        target_weight as target_weight,
+        weight_range_from_ranking as weight_range_from_ranking,
+    )
+    from cost_eval.metric_study import (
+        cost_correlation as cost_correlation,
+        rank_correlation as rank_correlation,
+        weighted_spearman as weighted_spearman,
+    )
+    from cost_eval.outperformance import (
+        Reference as Reference,
+        add_reference as add_reference,
+        multilabel_outperformance as multilabel_outperformance,
+        outperformance as outperformance,
+        outperformance_interval as outperformance_interval,
+        outperformance_of_cost as outperformance_of_cost,
+        outperformance_value as outperformance_value,
+    )
+    from cost_eval.planning import (
+        confidence_sequence as confidence_sequence,
+        cost_alarm as cost_alarm,
+        cost_change as cost_change,
+        difference_sequence as difference_sequence,
+        paired_power as paired_power,
+        required_pairs as required_pairs,
+        required_sample_size as required_sample_size,
+    )
+    from cost_eval.training import training_variation as training_variation
+    from cost_eval.curves import (
+        curve_auc as curve_auc,
+        normalized_auc as normalized_auc,
+        outperformance_curve_auc as outperformance_curve_auc,
+        outperformance_curve_point as outperformance_curve_point,
+        performance_curve as performance_curve,
+        sample_directed_binary_tree as sample_directed_binary_tree,
+    )
+    from cost_eval.report import (
+        Report as Report,
+        evaluate as evaluate,
+        evaluate_counted as evaluate_counted,
+        translation_table as translation_table,
+    )
+    from cost_eval.capacity import capacity_curve as capacity_curve
+    from cost_eval.missing_labels import (
+        bounds_without_labels as bounds_without_labels,
+        labels_to_buy as labels_to_buy,
+        prediction_powered as prediction_powered,
+        weighted_by_propensity as weighted_by_propensity,
+    )
     from cost_eval import scale as scale
     from cost_eval.estimators import (
         cost_scorer as cost_scorer,
@@ -211,18 +209,68 @@ if TYPE_CHECKING:  # what a type checker reads instead of `__getattr__`
     from cost_eval.app import App as App
     from cost_eval.__main__ import main as main
 
-_LATER = {
-    "cost_scorer": "estimators",
-    "CostSensitiveClassifier": "estimators",
-    "load": "datasets",
-    "available": "datasets",
-    "describe": "datasets",
-    "DataNotAvailable": "datasets",
-    "reproduces": "reproduce",
-    "run": "reproduce",
-    "scoreboard": "reproduce",
-    "App": "app",
-    "main": "__main__",
+# %% ../nbs/99_api.ipynb #d8a6e586
+_NAMES = {
+    "confusion": (
+        "BinaryCounts ConfusionCounts JointCounts ThresholdCounts confusion_counts joint_counts "
+        "threshold_counts"
+    ),
+    "costs": "CostMatrix ExampleCosts losses",
+    "metrics": (
+        "METRICS Metric accuracy accuracy_cost_distance b_roc balanced_accuracy balanced_error_rate "
+        "class_balance_accuracy cohen_kappa cost_score diagnostic_odds_ratio error_rate evaluate_metrics "
+        "expected_cost expected_weighted_accuracy f_beta f_beta_of_macro_averages g_mean h_measure "
+        "imbalance_accuracy informedness jaccard lift likelihood_ratio_negative likelihood_ratio_positive "
+        "macro_f_beta markedness mcc mean_subjective_utility metric micro_f_beta naive_cost net_benefit "
+        "normalized_expected_cost npv one_vs_rest p4 precision recall single_point_auc specificity "
+        "weighted_accuracy weighted_class_accuracy weighted_relative_accuracy"
+    ),
+    "decisions": (
+        "AffineCalibrator ThresholdChoice bayes_decisions bayes_threshold best_threshold cross_calibrate "
+        "cross_entropy hull_vertices implied_costs naive_decision reliability shift_priors"
+    ),
+    "samples": "Decisions Posteriors Scores labelled_rows read_samples",
+    "policies": "RULES cross_fit decide fit_rule",
+    "expected_cost": (
+        "equal_error_rate f_beta_threshold implicit_cost_ratio plot_cost_curve plot_decisions "
+        "plot_expected_cost roc_auc soft_expected_cost"
+    ),
+    "bootstrap": (
+        "Difference Interval METHODS bcost bdelta_cost difference independent_difference interval "
+        "loss_difference loss_interval metric_interval"
+    ),
+    "comparisons": (
+        "best_of equivalence_test non_inferiority_test probability_best simultaneous_differences "
+        "uncertain_cost_difference uncertain_cost_interval"
+    ),
+    "cost_score": (
+        "ThresholdTuning cost_score_from_precision cost_score_from_rates f1_cost held_out_saving "
+        "isocost_precision isocost_slope multiclass_cost_score multilabel_cost_score plot_isocost "
+        "tune_threshold"
+    ),
+    "weighted_accuracy": "cost_weight hand_h_measure target_weight weight_range_from_ranking",
+    "metric_study": "cost_correlation rank_correlation weighted_spearman",
+    "outperformance": (
+        "Reference add_reference multilabel_outperformance outperformance outperformance_interval "
+        "outperformance_of_cost outperformance_value"
+    ),
+    "planning": (
+        "confidence_sequence cost_alarm cost_change difference_sequence paired_power required_pairs "
+        "required_sample_size"
+    ),
+    "training": "training_variation",
+    "curves": (
+        "curve_auc normalized_auc outperformance_curve_auc outperformance_curve_point performance_curve "
+        "sample_directed_binary_tree"
+    ),
+    "report": "Report evaluate evaluate_counted translation_table",
+    "capacity": "capacity_curve",
+    "missing_labels": "bounds_without_labels labels_to_buy prediction_powered weighted_by_propensity",
+    "estimators": "cost_scorer CostSensitiveClassifier",
+    "datasets": "load available describe DataNotAvailable",
+    "reproduce": "reproduces run scoreboard",
+    "app": "App",
+    "__main__": "main",
 }
 _MOVED = {  # names that stood here in version 0.1: where they are; one release long, with a warning
     "samples": "Columns Look Samples guess_columns look_at",
@@ -257,18 +305,19 @@ _MOVED = {  # names that stood here in version 0.1: where they are; one release 
     ),
     "robustness": "Robustness",
 }
+_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 _HOME = {name: module for module, names in _MOVED.items() for name in names.split()}
 _MODULES = ("scale",)
-_TOOLS = ("importlib", "warnings", "TYPE_CHECKING", "Any")
-__all__ = [*(name for name in globals() if name[0] != "_" and name not in _TOOLS), *_LATER]
+__all__ = list(_WHERE)
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        "Names that need more than numpy and scipy, imported when they are first asked for (PEP 562)."
-        if name in _LATER:
-            return getattr(importlib.import_module(f"cost_eval.{_LATER[name]}"), name)
+        "A name is imported when it is first asked for (PEP 562), so that nobody waits for what is not used."
+        if name in _WHERE:
+            globals()[name] = found = getattr(importlib.import_module(f"cost_eval.{_WHERE[name]}"), name)
+            return found
         if name in _MODULES:
             return importlib.import_module(f"cost_eval.{name}")
         if name in _HOME:

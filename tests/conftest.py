@@ -1,6 +1,9 @@
-"""Shared by all tests: hypothesis, tests that only the nightly run does, and the site, which is built once."""
+"""Shared by all tests: hypothesis, tests that only the nightly run does, those of one notebook, and the site, which is built once."""
 import contextlib
+import importlib
 import os
+import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,12 +30,58 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "xdist_group(name): tests that run one after the other, in one process")
 
 
+# --of 02_costs: the tests in the file of the module's name (or of one of these names), and of the common files the cases that begin with the module, the notebook,
+# or a public name of the module. No test that needs a browser.
+OTHER_NAMES = {"intervals": "bootstrap", "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law", "sequences": "planning",
+               "labels": "confusion costs", "report": "robustness words panels page", "verdicts": "report robustness words panels page", "jobs": "api", "contract": "api",
+               "command_line": "__main__"}
+COMMON = ("house", "contract", "options", "limits", "nonsense", "invariances", "widgets")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--of", default="", metavar="NOTEBOOK,NOTEBOOK", help="only what tests these notebooks, and needs no browser")
+
+
+def made_by(notebook):
+    "The module that a notebook makes, without the package's name; empty where it makes none."
+    text = (ROOT / "nbs" / f"{notebook}.ipynb").read_text(encoding="utf-8")
+    found = re.search(r"#\| *default_exp ([\w.]+)", text)
+    return found[1] if found else ""
+
+
+def is_of(path, notebooks):
+    "Does a whole file of tests belong to the modules of these notebooks?"
+    file = path.stem.removeprefix("test_")
+    names = {module: module.replace(".", "_") for module in map(made_by, notebooks) if module}
+    return any(file == name or file.startswith(f"{name}_") or module in OTHER_NAMES.get(file, "").split() for module, name in names.items())
+
+
+def pytest_ignore_collect(collection_path, config):
+    "With --of the files of other modules are not even read."
+    notebooks, path = config.getoption("of"), collection_path
+    if notebooks and path.name.startswith("test_") and path.stem.removeprefix("test_") not in COMMON:
+        return not is_of(path, notebooks.split(",")) or None
+
+
+def chosen(items, notebooks):
+    "Those of the notebooks."
+    modules = [module for module in map(made_by, notebooks) if module]
+    names = {*notebooks, *modules}.union(*(getattr(importlib.import_module(f"cost_eval.{module}"), "__all__", ()) for module in modules))
+    whole = {path: is_of(path, notebooks) for path in {item.path for item in items}}
+    for item in items:
+        first = re.split(r"[- \]]", item.name.partition("[")[2].removeprefix("cost_eval."))[0]
+        if not {"docs", "browser", "lab", "site"} & set(item.fixturenames) and (whole[item.path] or first in names):
+            yield item
+
+
 LONG = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_reproductions_weighted_accuracy", "test_reproductions_expected_cost",
         "test_reproductions_outperformance", "test_reproductions_cost_score", "test_reproduce")  # begun first, so that all workers end together
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("of"):
+        items[:] = chosen(items, config.getoption("of").split(","))
     items.sort(key=lambda item: item.path.stem not in LONG)
     for item in items:
         if "results" in item.fixturenames:  # a paper's items, run once a process: so in one process only
@@ -58,6 +107,13 @@ def pytest_terminal_summary(terminalreporter):
     for reason, names in reasons.items():
         told = (name + (f" ({count} cases)" if count > 1 else "") for name, count in names.items())
         terminalreporter.write_line(f"left out: {reason}: {', '.join(told)}")
+
+
+def item_result(item):
+    "What an item of a paper gives: as its notebook got it in the same `make test`, else computed here."
+    from cost_eval.reproduce import run_item
+    kept = Path(os.environ.get("COST_EVAL_NUMBERS", os.devnull)) / item.name.replace("/", "-")
+    return pickle.loads(kept.read_bytes()) if kept.is_file() else run_item(item)
 
 
 def build_site(root, *options, path=None):

@@ -234,18 +234,25 @@ HEAVY_AT_THE_TOP = {"cost_eval.estimators", "cost_eval.scale", "cost_eval.app"}
 
 
 def test_imports_are_light():
-    "All modules in turn, in one new process: none loads more than NumPy and SciPy, the package itself and the flat name space not even that."
+    "All modules in turn, in one new process: none loads more than NumPy and SciPy, the package itself and the flat name space not even that, and nothing else of ours."
     names = ["cost_eval", "cost_eval.api", *(set(map(module_name, MODULES)) - HEAVY_AT_THE_TOP - {"cost_eval.api"})]
     code = f"""
 import importlib, sys
 for name in {names!r}:
     importlib.import_module(name)
-    print(name, *({HEAVY!r} | {{'numpy'}}) & set(sys.modules), sep=',')
+    print(name, *({HEAVY!r} | {{'numpy'}}) & set(sys.modules), *(m for m in sys.modules if m.startswith('cost_eval.') and name == 'cost_eval.api' != m), sep=',')
 """
     lines = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     loaded = {name: set(rest) for name, *rest in (line.split(",") for line in lines)}
     assert len(loaded) == len(names)
-    assert {name: found for name, found in loaded.items() if found - (set() if name == "cost_eval" else {"numpy"})} == {}
+    assert {name: found for name, found in loaded.items() if found - (set() if name in ("cost_eval", "cost_eval.api") else {"numpy"})} == {}
+
+
+def test_the_flat_names_load_what_they_need():
+    "A report from the flat name space reads no published number, no reproduction, no loader of data."
+    code = "import sys; import cost_eval.api as ce; ce.evaluate, ce.interval, ce.CostMatrix; print(*[m for m in sys.modules if m.startswith('cost_eval.')])"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert "cost_eval.report" in loaded and not [name for name in loaded if re.search("reproduc|datasets|published|estimators|app$|scale", name)]
 
 
 @pytest.mark.parametrize("module, library, extra", [("app", "ipywidgets", "app"), ("scale", "dask", "scale"), ("estimators", "sklearn", "book")])
@@ -641,6 +648,24 @@ def test_a_notebook_that_fails_or_warns_is_left_alone(tmp_path, cell, reason):
     _, outcome, _, text = script("notebooks").process(path)
     assert outcome == "FAILED" and reason in text
     assert path.read_bytes() == before
+
+
+def test_a_papers_numbers_are_computed_once_a_run(tmp_path, monkeypatch):
+    "What a notebook got, the tests of the same `make test` read; nothing that was asked for with options."
+    from conftest import item_result
+    from cost_eval.reproduce import Item, ItemResult
+    calls, item = [], Item("toy", "table1", print)
+
+    def run_item(item, **options):
+        calls.append(options)
+        return ItemResult(item.name, "a table", "agrees", table=[len(calls)])
+    remembered = script("check_notebooks").remembered(run_item, tmp_path)
+    monkeypatch.setattr("cost_eval.reproduce.run_item", run_item)
+    remembered(item, mutant="wrong")
+    assert item_result(item).table == [2], "computed, where nobody has"
+    monkeypatch.setenv("COST_EVAL_NUMBERS", str(tmp_path))
+    remembered(item)
+    assert item_result(item).table == item_result(item).table == [3] and calls == [{"mutant": "wrong"}, {}, {}]
 
 
 def small_project(folder):

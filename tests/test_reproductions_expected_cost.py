@@ -11,6 +11,8 @@ pd = pytest.importorskip("pandas")
 sk = pytest.importorskip("sklearn.metrics")
 pytest.importorskip("matplotlib").use("Agg")
 
+from conftest import item_result
+
 from cost_eval import datasets
 from cost_eval.datasets import SystemScores
 from cost_eval.expected_cost import expected_cost, normalized_expected_cost
@@ -447,7 +449,7 @@ def test_table_3_from_the_labels_at_hand():
 def test_section_4_2_and_table_2():
     if not all(datasets.available(name) for name in ITEMS["expected_cost/section4.2"].needs):
         pytest.skip("the score files are not at hand")
-    result = run_item(ITEMS["expected_cost/section4.2"])
+    result = item_result(ITEMS["expected_cost/section4.2"])
     rows = result.table.set_index("cell")["outcome"]
     assert result.verdict == "undecided" and not result.fails
     assert rows[rows == "undecided"].index.str.contains("Resnet20 is better than Vgg19 on Cimb").all()
@@ -455,7 +457,7 @@ def test_section_4_2_and_table_2():
         rows[rows == "contradicted"].index.str.contains("argmax decisions").all()
         and (rows == "contradicted").sum() == 3
     )
-    table = run_item(ITEMS["expected_cost/table2"])
+    table = item_result(ITEMS["expected_cost/table2"])
     assert table.verdict == "caused" and table.counts["caused"] == 3
     caused = table.table[table.table["outcome"] == "caused"]
     assert (np.abs(caused["with_cause"] - caused["published"]) <= 0.0005 + 1e-9).all()

@@ -13,6 +13,8 @@ sk = pytest.importorskip("sklearn.metrics")
 pytest.importorskip("matplotlib").use("Agg")
 from matplotlib import pyplot
 
+from conftest import item_result
+
 from cost_eval import datasets
 from cost_eval.confusion import BinaryCounts
 from cost_eval.curves import outperformance_curve_auc, sample_directed_binary_tree
@@ -225,7 +227,7 @@ def test_interchange_is_found_only_where_there_is_one():
 
 @pytest.fixture(scope="module")
 def results():
-    return {name: run_item(ITEMS[f"outperformance/{name}"]) for name in WITHOUT_DATA}
+    return {name: item_result(ITEMS[f"outperformance/{name}"]) for name in WITHOUT_DATA}
 
 
 @pytest.mark.parametrize("item", WITHOUT_DATA)

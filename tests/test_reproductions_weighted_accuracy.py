@@ -13,6 +13,8 @@ matplotlib.use("Agg")
 
 from matplotlib.figure import Figure
 
+from conftest import item_result
+
 from cost_eval import datasets
 from cost_eval.metric_study import STUDY_GRID, STUDY_METRICS, cost_correlation, rank_correlation
 from cost_eval.metrics import METRICS
@@ -48,7 +50,7 @@ def no_data(monkeypatch, tmp_path):
 @pytest.fixture(scope="module")
 def results():
     "Every item at hand, run once."
-    return {name: run_item(item) for name, item in ALL.items() if name != "replay" and (AT_HAND or name not in NEED_DATA)}
+    return {name: item_result(item) for name, item in ALL.items() if name != "replay" and (AT_HAND or name not in NEED_DATA)}
 
 
 def title(ax):
