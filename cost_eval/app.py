@@ -6,10 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .core import DataFrame
 
 # %% auto #0
 __all__ = ['example_frame', 'read_upload', 'App']

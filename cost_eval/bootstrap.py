@@ -6,18 +6,12 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from .core import IntervalMethod, Labels, Matrix, Numbers, Priors, Rng, Vector
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-    from matplotlib.axes import Axes
-    from pandas import DataFrame
-
-    from cost_eval.confusion import BinaryCounts, ConfusionCounts, JointCounts
-    from cost_eval.costs import CostMatrix
-    from cost_eval.metrics import Metric
+from .confusion import BinaryCounts, ConfusionCounts, JointCounts
+from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Priors, Rng, VBox, Vector
+from .costs import CostMatrix
+from .metrics import Metric
 
 # %% auto #0
 __all__ = ['METHODS', 'KINDS', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', 'Sample', 'interval', 'sample_interval',

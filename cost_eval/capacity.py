@@ -7,16 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from .core import Frame, Labels, Matrix, Model, Priors, Rng, Vector
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-    from matplotlib.axes import Axes
-    from pandas import DataFrame
-
-    from cost_eval.costs import CostMatrix, ExampleCosts
+from .core import Axes, DataFrame, Frame, Labels, Matrix, Model, Priors, Rng, VBox, Vector
+from .costs import CostMatrix, ExampleCosts
 
 # %% auto #0
 __all__ = ['CallUnits', 'CapacityPoint', 'CapacityCurve', 'capacity_curve', 'explore_capacity']

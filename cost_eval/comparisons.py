@@ -7,16 +7,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from .core import Frame, IntervalMethod, Labels, Matrix, Priors, Rng, Together, Vector
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-    from matplotlib.axes import Axes
-    from pandas import DataFrame
-
-    from cost_eval.confusion import BinaryCounts, ConfusionCounts
+from .confusion import BinaryCounts, ConfusionCounts
+from cost_eval.core import (
+    Axes,
+    DataFrame,
+    Frame,
+    IntervalMethod,
+    Labels,
+    Matrix,
+    Priors,
+    Rng,
+    Together,
+    VBox,
+    Vector,
+)
 
 # %% auto #0
 __all__ = ['Judged', 'Asked', 'SimultaneousDifferences', 'simultaneous_differences', 'judged_differences', 'together', 'BestOf',

@@ -6,12 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .core import Labels, Matrix, Numbers, Value, Vector
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .core import DataFrame, Labels, Matrix, Numbers, Value, Vector
 
 # %% auto #0
 __all__ = ['ConfusionCounts', 'confusion_counts', 'JointCounts', 'joint_counts', 'BinaryCounts', 'ThresholdCounts',

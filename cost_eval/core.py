@@ -75,12 +75,19 @@ class Model(Protocol):
 
 
 Labels = Row[Any] | Typed
+Number = float | Typed
 Vector = Row[float | Typed] | Typed
 Matrix = Row[Row[Any] | Typed] | Typed | Frame
 Numbers = float | Vector | Row[Row[Any]]
 if TYPE_CHECKING:
+    from ipywidgets import VBox as VBox
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+    from pandas import DataFrame as DataFrame
+
     Value = Any  # which of the two, no type of an argument tells; NumPy's sums say Any, too
 else:
+    Axes = DataFrame = Figure = VBox = Any  # of libraries that are imported only where they are needed
     Value = float | np.ndarray
 Priors = Vector | Row[Row[Any]] | Mapping[Any, float]
 Seed = int | np.integer | Row[int] | np.random.SeedSequence

@@ -7,15 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from .core import Average, Labels, Matrix, Numbers, Value, Vector
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-    from matplotlib.axes import Axes
-
-    from cost_eval.confusion import ConfusionCounts
+from .confusion import ConfusionCounts
+from .core import Average, Axes, Labels, Matrix, Numbers, VBox, Value, Vector
 
 # %% auto #0
 __all__ = ['cost_score_from_precision', 'cost_score_from_rates', 'isocost_precision', 'isocost_slope', 'f1_cost',

@@ -6,12 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .core import Frame, Labels, Matrix, Numbers, Priors, Vector
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .core import DataFrame, Frame, Labels, Matrix, Numbers, Priors, Vector
 
 # %% auto #0
 __all__ = ['CostMatrix', 'ExampleCosts', 'losses']

@@ -7,15 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .core import AreaRule, CurveKind, Labels, Numbers, Rng, Row, Value, Vector
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-    from matplotlib.axes import Axes
-
-    from cost_eval.confusion import BinaryCounts
+from .confusion import BinaryCounts
+from .core import AreaRule, Axes, CurveKind, Labels, Numbers, Rng, Row, VBox, Value, Vector
 
 # %% auto #0
 __all__ = ['CURVES', 'PerformanceCurve', 'performance_curve', 'curve_auc', 'ideal_auc', 'worst_auc', 'normalized_auc',

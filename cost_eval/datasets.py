@@ -6,12 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .core import Row
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .core import DataFrame, Row
 
 # %% auto #0
 __all__ = ['DATASETS', 'GENUINE', 'File', 'Form', 'DataSet', 'register', 'SystemScores', 'content_digest', 'has_content',

@@ -7,12 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .core import Labels, Matrix, Priors, Rng, Value, Vector
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .core import Axes, Labels, Matrix, Priors, Rng, Value, Vector
 
 # %% auto #0
 __all__ = ['bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold', 'implied_costs', 'ThresholdCosts',

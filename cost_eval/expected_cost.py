@@ -7,15 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from .core import Labels, Matrix, Priors, Value, Vector
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-    from matplotlib.axes import Axes
-
-    from cost_eval.confusion import ConfusionCounts
+from .confusion import ConfusionCounts
+from .core import Axes, Labels, Matrix, Priors, VBox, Value, Vector
 
 # %% auto #0
 __all__ = ['plot_cost_lines', 'loan_costs', 'decision_intervals', 'plot_decisions', 'plot_loan', 'explore_loan',

@@ -7,14 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from .core import Numbers, Rng, Value, Vector
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-    from matplotlib.axes import Axes
-    from pandas import DataFrame
+from .core import Axes, DataFrame, Numbers, Rng, VBox, Value, Vector
 
 # %% auto #0
 __all__ = ['STUDY_GRID', 'STUDY_METRICS', 'rank_correlation', 'SpearmanMoments', 'spearman_moments', 'standardize_spearman',

@@ -7,13 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
 
+from .confusion import ConfusionCounts
 from .core import Matrix, Numbers, Priors, Row, Value
-
-if TYPE_CHECKING:
-    from cost_eval.confusion import ConfusionCounts
-    from cost_eval.costs import CostMatrix
+from .costs import CostMatrix
 
 # %% auto #0
 __all__ = ['METRICS', 'Metric', 'metric', 'recall', 'specificity', 'precision', 'npv', 'lift', 'likelihood_ratio_positive',

@@ -7,14 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from .core import IntervalMethod, Labels, Matrix, Rng, Vector
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-
-    from cost_eval.costs import CostMatrix, ExampleCosts
+from .core import IntervalMethod, Labels, Matrix, Rng, VBox, Vector
+from .costs import CostMatrix, ExampleCosts
 
 # %% auto #0
 __all__ = ['LabelBounds', 'bounds_without_labels', 'weighted_by_propensity', 'prediction_powered', 'LabelPlan', 'labels_to_buy',

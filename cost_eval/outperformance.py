@@ -6,16 +6,11 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from .core import Matrix, Numbers, Priors, Rng, Value, Vector
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-    from matplotlib.axes import Axes
-
-    from cost_eval.confusion import ConfusionCounts
-    from cost_eval.costs import CostMatrix
+from .confusion import ConfusionCounts
+from .core import Axes, Matrix, Numbers, Priors, Rng, VBox, Value, Vector
+from .costs import CostMatrix
 
 # %% auto #0
 __all__ = ['REFERENCES', 'Reference', 'add_reference', 'metric_range', 'outperformance', 'outperformance_value',

@@ -7,10 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .core import DataFrame
 
 # %% auto #0
 __all__ = ['sections', 'sentences', 'frame_html', 'web_page', 'markdown_page', 'latex_page', 'flat_metrics', 'as_dict']

@@ -6,11 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from .core import Axes, Figure
 
 # %% auto #0
 __all__ = ['PANELS', 'panels_of', 'draw_panel', 'draw_report']

@@ -6,17 +6,11 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from .core import IntervalMethod, Labels, Matrix, Numbers, Rng, Value, Vector
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-    from matplotlib.axes import Axes
-    from pandas import DataFrame
-
-    from cost_eval.confusion import BinaryCounts, ConfusionCounts, JointCounts
-    from cost_eval.costs import CostMatrix
+from .confusion import BinaryCounts, ConfusionCounts, JointCounts
+from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Rng, VBox, Value, Vector
+from .costs import CostMatrix
 
 # %% auto #0
 __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'explore_power', 'ConfidenceSequence', 'confidence_sequence',

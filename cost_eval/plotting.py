@@ -7,11 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-    from matplotlib.axes import Axes
+from .core import Axes, VBox
 
 # %% auto #0
 __all__ = ['COLORS', 'DASHES', 'contrast', 'ink', 'readable', 'use_style', 'ensure_axes', 'label_lines', 'save_figure',

@@ -7,17 +7,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from .core import Frame, Labels, Matrix, Model, Numbers, PanelName, Priors, Rng, Rule, Vector
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from pandas import DataFrame
-    from pathlib import Path
-
-    from cost_eval.confusion import ConfusionCounts
+from .confusion import ConfusionCounts
+from cost_eval.core import (
+    Axes,
+    DataFrame,
+    Figure,
+    Frame,
+    Labels,
+    Matrix,
+    Model,
+    Numbers,
+    PanelName,
+    Priors,
+    Rng,
+    Rule,
+    Vector,
+)
 
 # %% auto #0
 __all__ = ['Report', 'evaluate', 'evaluate_counted', 'translation_table']

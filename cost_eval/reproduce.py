@@ -7,12 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from .core import Row
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .core import DataFrame, Row
 
 # %% auto #0
 __all__ = ['OUTCOMES', 'STATES', 'MARKS', 'BUDGETS', 'COLUMNS', 'ITEMS', 'published', 'Margin', 'compare', 'verdict', 'unlisted',

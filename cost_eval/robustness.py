@@ -6,13 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .core import Numbers
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from pandas import DataFrame
+from .core import Axes, DataFrame, Numbers
 
 # %% auto #0
 __all__ = ['PREVALENCES', 'Robustness', 'Line', 'robustness_map', 'axes_around', 'CostLine', 'cost_line', 'as_percent',

@@ -7,12 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from .core import Frame, Labels, Matrix, Model, Priors, Vector
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .core import DataFrame, Frame, Labels, Matrix, Model, Priors, Vector
 
 # %% auto #0
 __all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'deployment_priors', 'read_samples', 'read_alike', 'Labelled',

@@ -6,12 +6,10 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .core import Labels, Matrix, Priors, Rng, Rule, Vector
-
-if TYPE_CHECKING:
-    from cost_eval.report import Report
+from .report import Report
 
 # %% auto #0
 __all__ = ['cluster', 'confusion_counts', 'joint_counts', 'interval', 'difference', 'threshold_counts', 'SketchError',

@@ -6,14 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .core import Labels, Matrix, Numbers, Priors, Rng, Rule, Value, Vector
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-    from matplotlib.axes import Axes
-    from pandas import DataFrame
+from .core import Axes, DataFrame, Labels, Matrix, Numbers, Priors, Rng, Rule, VBox, Value, Vector
 
 # %% auto #0
 __all__ = ['Resampled', 'corrected_interval', 'resampled_coverage', 'TrainingVariation', 'training_variation', 'explore_repeats']

@@ -7,17 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .core import Labels, Matrix, Numbers, Value, Vector
-
-if TYPE_CHECKING:
-    from ipywidgets import VBox
-    from matplotlib.axes import Axes
-    from pandas import DataFrame
-
-    from cost_eval.confusion import ConfusionCounts
-    from cost_eval.costs import CostMatrix
+from .confusion import ConfusionCounts
+from .core import Axes, DataFrame, Labels, Matrix, Numbers, VBox, Value, Vector
+from .costs import CostMatrix
 
 # %% auto #0
 __all__ = ['cost_weight', 'target_weight', 'neutral_prevalence', 'plot_model_choice', 'explore_model_choice',

@@ -7,10 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .core import DataFrame
 
 # %% auto #0
 __all__ = ['RULES_IN_WORDS', 'ABOUT', 'has_ratio', 'why_no_map', 'caveats', 'summary_lines', 'short_ladder', 'tidy_ladder',

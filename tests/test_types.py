@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -229,8 +230,6 @@ def test_every_public_name_says_its_types(module):
 
 def test_names_of_methods_and_rules_are_those_there_are():
     "What a checker knows by heart is what the package has."
-    from typing import get_args
-
     from cost_eval import bootstrap, core, cost_score, curves, panels, policies
 
     assert set(get_args(core.IntervalMethod)) == {"auto", *bootstrap.METHODS}
@@ -238,10 +237,18 @@ def test_names_of_methods_and_rules_are_those_there_are():
     assert get_args(core.PanelName) == tuple(panels.PANELS) and get_args(core.Average) == cost_score._AVERAGES
 
 
-def test_types_can_be_asked_for():
-    "`typing.get_type_hints` knows what a result holds, with the names of the core's types."
-    from typing import get_type_hints
+@pytest.mark.parametrize("module", [*modules(), "app", "__main__"])
+def test_types_can_be_asked_for(module):
+    "Whoever reads annotations when a program runs (pages of documentation, checkers of arguments) finds every word."
+    module = importlib.import_module(f"cost_eval.{module}")
+    for thing in (getattr(module, name) for name in module.__all__):
+        for _, function in functions(thing):
+            inspect.signature(function, eval_str=True)
+        if inspect.isclass(thing):
+            get_type_hints(thing)
 
+
+def test_types_say_what_is_true():
     from cost_eval import bootstrap, confusion, core
 
     assert get_type_hints(bootstrap.Interval)["low"] is float

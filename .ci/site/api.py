@@ -121,10 +121,11 @@ def signature(symbol):
     function = symbol.__init__ if inspect.isclass(symbol) else symbol
     parameters = [p for p in inspect.signature(symbol).parameters.values() if not p.name.startswith("_")]
     if not is_dataclass(symbol) and inspect.isfunction(function) and {p.name for p in parameters} <= set(inspect.signature(inspect.unwrap(function)).parameters):
-        return header(symbol.__name__, function)
+        return header(symbol.__name__, function).removesuffix(" -> None")
     text = str(inspect.Signature(parameters))
     if len(text) > WIDTH:
         text = "(\n    " + ",\n    ".join(map(str, parameters)) + ",\n)"
+    text = re.sub(r": '([^']+)'", r": \1", text)  # a type as it is written, not as text
     return symbol.__name__ + re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])", "", text)  # ndarray, not numpy.ndarray
 
 
