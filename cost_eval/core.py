@@ -41,41 +41,56 @@ Item = TypeVar("Item", covariant=True)
 class Row(Protocol[Item]):
     "A list, a tuple or a range: a sequence that is no text."
 
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Item]: ...
-    def __contains__(self, item: object, /) -> bool: ...
+    def __len__(self) -> int:
+        "How many."
+
+    def __iter__(self) -> Iterator[Item]:
+        "One after the other."
+
+    def __contains__(self, item: object, /) -> bool:
+        "Of any thing it can be asked: a text could not."
+
     @overload
-    def __getitem__(self, index: int, /) -> Item: ...
+    def __getitem__(self, index: int, /) -> Item:
+        "One of them."
+
     @overload
-    def __getitem__(self, index: slice, /) -> object: ...
+    def __getitem__(self, index: slice, /) -> object:
+        "Some of them."
 
 
 class Typed(Protocol):
     "An array, a column of a data frame, a tensor, a NumPy number: whatever has a dtype."
 
     @property
-    def dtype(self) -> Any: ...
+    def dtype(self) -> Any:
+        "The kind of its elements."
 
 
 class Frame(Protocol):
     "A data frame of pandas or polars."
 
     @property
-    def columns(self) -> Any: ...
-    def to_numpy(self) -> Any: ...
+    def columns(self) -> Any:
+        "Their names."
+
+    def to_numpy(self) -> Any:
+        "The cells."
 
 
 class Model(Protocol):
     "What a model handed over, said to be decisions, posteriors or scores."
 
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        '"decisions", "posteriors" or "scores".'
+
     @property
-    def values(self) -> Any: ...
+    def values(self) -> Any:
+        "What was handed over."
 
 
 Labels = Row[Any] | Typed
-Number = float | Typed
 Vector = Row[float | Typed] | Typed
 Matrix = Row[Row[Any] | Typed] | Typed | Frame
 Numbers = float | Vector | Row[Row[Any]]
