@@ -288,7 +288,7 @@ _MOVED = {  # names that stood here in version 0.1: where they are; one release 
     "weighted_accuracy": (
         "CostParts WeightConstraint WeightRange check_coherence churn_costs cost_parts "
         "emblematic_models expected_positive_share expected_weighted_accuracy_over "
-        "explore_model_choice explore_ranking neutral_prevalence plot_model_choice "
+        "explore_ranking neutral_prevalence "
         "plot_weight_range total_cost"
     ),
     "metric_study": (

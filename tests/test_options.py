@@ -301,6 +301,8 @@ CASES = {
                        uniform_cdf=len, of_terms=False),
     },
     "weighted_accuracy": {
+        "effective_weight": Case([.5, .9], .3, unit="worst"),
+        "plot_effective_weight": Case(mean=.6, spread=.05, prevalence=.4),
         "expected_weighted_accuracy_over": Case(COUNTS, lambda w: 1., support=(.2, .4)),
         "hand_h_measure": Case(Y, SCORES, a=3., b=3.),
         "check_coherence": Case(load("costs").ExampleCosts(fp=1, fn=[2., .5, 3.], tp=1), via=said, of="mean"),

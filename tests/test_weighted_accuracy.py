@@ -381,46 +381,73 @@ def test_a_ranking_is_made_by_moving_one_model_up_or_down():
     assert list(order.options) == ["M-", "M+", "Mbad", "Mbad-", "Mbad+"]
 
 
-# ---- three criteria choose
+# ---- uncertain weights
 
-@given(share, share, share, seeds)
+def bill_of(w, fn, fp):
+    return w * fn + (1 - w) * fp
+
+
+@given(st.lists(st.tuples(st.floats(.01, .99), st.floats(.1, 10)), min_size=1, max_size=6), st.floats(.02, .98), st.sampled_from(["sum", "worst", "constant", "given"]), seeds)
 @few
-def test_the_choice_of_weighted_accuracy_is_the_cheapest(weight, here, there, seed):
-    rng = np.random.default_rng(seed)
-    models = {f"m{k}": tuple(rng.random(2)) for k in range(8)}
-    picked = wa._choices(models, weight, here, there)
-    recall, specificity = np.array(list(models.values())).T
-    cost = weight * there * (1 - recall) + (1 - weight) * (1 - there) * (1 - specificity)
-    assert cost[picked["weighted accuracy"]] == pytest.approx(cost.min())
-    assert picked["balanced accuracy"] == np.argmax(recall + specificity)
-    assert picked["accuracy"] == np.argmax(here * recall + (1 - here) * specificity)
+def test_an_average_of_scaled_bills_ranks_as_one_weight(states, pi, unit, seed):
+    "By definition: each state's bill over its scale, averaged, for random tables; and the bill at the effective weight."
+    w, given_scale = np.array(states).T
+    scale = {"sum": 1 + 0 * w, "worst": w * pi + (1 - w) * (1 - pi), "constant": np.minimum(w * pi, (1 - w) * (1 - pi)), "given": given_scale}[unit]
+    at = wa.effective_weight(w, pi, unit=given_scale if unit == "given" else unit)
+    assert w.min() - 1e-12 <= at <= w.max() + 1e-12
+    fn, fp = np.random.default_rng(seed).random((2, 20, 1)) * [[[pi]], [[1 - pi]]]
+    averaged = (bill_of(w, fn, fp) / scale).mean(1)
+    assert_allclose(averaged, bill_of(at, fn, fp)[:, 0] * (1 / scale).mean(), rtol=1e-9)
 
 
-def test_picture_of_the_choice_shows_what_is_chosen():
-    models = {"lazy": (.1, .99), "even": (.7, .8), "eager": (.97, .4)}
-    plane, bars = axes = wa.plot_model_choice(models, .95, .1, .1)
-    texts = [t.get_text() for t in bars.texts]
-    assert [t.split(":")[0] for t in texts] == ["accuracy □", "balanced accuracy △", "weighted accuracy ○"]
-    assert [line.get_marker() for line in plane.lines[2:]] == ["s", "^", "o"]
-    assert [next(m for m in models if m in t) for t in texts] == ["lazy", "even", "eager"]
-    assert list(wa.plot_model_choice(models, .95, .1, .4, axes=axes)) == [plane, bars]
-    assert "0.40" in "".join(bars.get_title(loc) for loc in ("left", "center", "right"))
+def test_money_is_the_weight_of_the_mean_costs():
+    miss, call = np.array([50., 320.]), 40.
+    w = miss / (miss + call)
+    assert wa.effective_weight(w, .2, unit=1 / (miss + call)) == pytest.approx(wa.cost_weight(miss.mean(), call))
+    assert wa.effective_weight(w, .2) == pytest.approx(w.mean())
+
+
+@given(st.floats(1.5, 30), st.floats(1.5, 30), st.floats(.05, .95))
+@few
+def test_effective_weights_of_a_beta_density_are_those_of_its_closed_forms(a, b, pi):
+    w = stats.beta(a, b).ppf((np.arange(20_000) + .5) / 20_000)
+    share_ = wa.expected_positive_share(pi, a, b)
+    odds = share_ / (1 - share_) * (1 - pi) / pi
+    assert wa.effective_weight(w, pi, unit="worst") == pytest.approx(odds / (1 + odds), abs=2e-3)
+    assert wa.effective_weight(w, pi) == pytest.approx(a / (a + b), abs=1e-3)
+
+
+@pytest.mark.parametrize("values", [{}, {"mean": .4, "spread": .05, "prevalence": .3}, {"mean": .25, "spread": .16, "prevalence": .5}])
+def test_picture_of_an_uncertain_weight_says_what_it_shows(values):
+    ax = wa.plot_effective_weight(**values)
+    found = [float(line.get_xdata()[0]) for line in ax.lines if line.get_linewidth() == 2]
+    dashed = next(float(line.get_xdata()[0]) for line in ax.lines if line.get_linestyle() == "--")
+    title = "".join(ax.get_title(loc) for loc in ("left", "center", "right"))
+    assert f"A is cheaper from {dashed:.2f} on" in title
+    for name, at in zip(("H", "EWA", "NEC"), found, strict=True):
+        assert f"{name} {at:.2f}: {'A' if at > dashed else 'B'}" in title
+    pi = values.get("prevalence", .2)
+    costs = [bill_of(dashed, pi * (1 - recall), (1 - pi) * fpr) for recall, fpr in ((.8, .3), (.5, .05))]
+    assert costs[0] == pytest.approx(costs[1])
+    x, height = ax.collections[0].get_paths()[0].vertices.T
+    mean = np.average(x, weights=height)  # of the grey density, on an even grid
+    assert mean == pytest.approx(values.get("mean", .75), abs=.002)
+    assert np.sqrt(np.average((x - mean)**2, weights=height)) == pytest.approx(values.get("spread", .13), abs=.002)
     import matplotlib.pyplot as plt
     plt.close("all")
 
 
-def test_choice_widget_moves_with_each_slider():
+def test_widget_of_an_uncertain_weight_moves_with_each_slider():
     pytest.importorskip("ipywidgets")
-    widget = wa.explore_model_choice()
-    controls, image = widget.children
-    assert [c.value for c in controls.children] == [.95, .27, .27]
+    controls, image = wa.explore_effective_weight().children
     seen = [image.value]
-    for control, value in zip(controls.children, (.3, .6, .05)):
+    for control, value in zip(controls.children, (.05, .6, .3), strict=True):
         control.value = value
         seen.append(image.value)
     assert len(set(seen)) == 4
-
-
+    for control in controls.children:  # moved to either end nothing breaks
+        control.value = control.min
+        control.value = control.max
 
 
 # ---- bad input
@@ -489,8 +516,15 @@ R, COSTS = np.linspace(1, 2, 10), np.array([[0, 1], [5, 0]])
     (lambda: cost_parts(Y, [0, 1, 5], ExampleCosts(fp=1, fn=[1, 1, 2])), "^decisions"),
     (lambda: cost_parts([0, 1, 3], Y, ExampleCosts(fp=1, fn=[1, 1, 2])), "^y_true"),
     (lambda: cost_parts(Y, Y, COSTS), "^costs"),
-    (lambda: wa.plot_model_choice({"a": (2, 0)}, .5, .5, .5), "^models"),
-    (lambda: wa.plot_model_choice(MODELS, 1.5, .5, .5), "^weight"),
+    (lambda: wa.effective_weight([.5, 1], .5), "^weights"),
+    (lambda: wa.effective_weight([], .5), "^weights"),
+    (lambda: wa.effective_weight([[.5]], .5), "^weights"),
+    (lambda: wa.effective_weight([.5], 1), "^prevalence"),
+    (lambda: wa.effective_weight([.5], .5, unit="euro"), "^unit"),
+    (lambda: wa.effective_weight([.5, .6], .5, unit=[1, -1]), "^unit"),
+    (lambda: wa.effective_weight([.5, .6], .5, unit=[1]), "^unit"),
+    (lambda: wa.plot_effective_weight(.5, .4), "^spread"),
+    (lambda: wa.plot_effective_weight(1.5, .1), "^mean"),
     (lambda: wa.cost_weight("much", 1), "^fn_cost"),
     (lambda: wa.target_weight(.5, "half", .5), "^prevalence"),
     (lambda: weight_range_from_ranking("a < b", .5, models=[("a", .5)]), "^models"),

@@ -1,0 +1,50 @@
+"""What the chapters on weighted accuracy quote with a place stands in the paper in one piece: no two sentences spliced into one."""
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAPERS = Path(os.environ.get("COST_EVAL_DATA", ROOT.parent / "shared" / "data")).parent / "papers"
+PAGES = ("40_weighted_accuracy", "41_metric_study", "49_weighted_accuracy_reproduced")
+PLACE = re.compile(r"section \d|equation|[Pp]aper(?:'s)? (?:says|takes|wants|writes|prints)|Table \d")
+
+
+def plain(text):
+    "Letters and digits only, without the commands of formulas."
+    return re.sub(r"[^0-9a-z]", "", re.sub(r"\\[a-zA-Z]+", "", text).lower())
+
+
+def quotations():
+    "(page, quotation) of four words or more, in paragraphs that name their place in the paper."
+    for page in PAGES:
+        cells = json.loads((ROOT / "nbs" / f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
+        for paragraph in "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown").split("\n\n"):
+            if PLACE.search(paragraph) and not re.match(r"\*\*\d+\.\*\* \*Find", paragraph):
+                yield from ((page, quote) for quote in paragraph.split('"')[1::2] if len(quote.split()) >= 4)
+
+
+FOUND = list(quotations())
+
+
+def test_there_are_quotations():
+    assert len(FOUND) >= 8 and {page for page, _ in FOUND} >= {"40_weighted_accuracy", "49_weighted_accuracy_reproduced"}
+
+
+@pytest.mark.parametrize("page, quote", FOUND, ids=lambda v: v[:40])
+def test_a_quotation_is_in_the_paper_in_one_piece(page, quote):
+    found = sorted(PAPERS.glob("weighted*"))
+    if not found:
+        pytest.skip("the paper's text is not on this machine")
+    text = plain(found[0].read_text(encoding="utf-8"))
+    for piece in re.split(r"\[[a-z]+\]", quote):  # a word in square brackets is ours
+        assert plain(piece) in text, quote
+
+
+def test_a_spliced_one_would_be_noticed():
+    found = sorted(PAPERS.glob("weighted*"))
+    if not found:
+        pytest.skip("the paper's text is not on this machine")
+    assert plain("outcomes with low TCC or high metric values") not in plain(found[0].read_text(encoding="utf-8"))
