@@ -98,13 +98,15 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
         decide as decide,
         fit_rule as fit_rule,
     )
-    from cost_eval.expected_cost import (
-        equal_error_rate as equal_error_rate,
+    from cost_eval.expected_cost import plot_decisions as plot_decisions
+    from cost_eval.rivals import (
         f_beta_threshold as f_beta_threshold,
         implicit_cost_ratio as implicit_cost_ratio,
-        plot_cost_curve as plot_cost_curve,
-        plot_decisions as plot_decisions,
         plot_expected_cost as plot_expected_cost,
+    )
+    from cost_eval.scores import (
+        equal_error_rate as equal_error_rate,
+        plot_cost_curve as plot_cost_curve,
         roc_auc as roc_auc,
         soft_expected_cost as soft_expected_cost,
     )
@@ -231,10 +233,9 @@ _NAMES = {
     ),
     "samples": "Decisions Posteriors Scores labelled_rows read_samples",
     "policies": "RULES cross_fit decide fit_rule",
-    "expected_cost": (
-        "equal_error_rate f_beta_threshold implicit_cost_ratio plot_cost_curve plot_decisions "
-        "plot_expected_cost roc_auc soft_expected_cost"
-    ),
+    "expected_cost": "plot_decisions",
+    "rivals": "f_beta_threshold implicit_cost_ratio plot_expected_cost",
+    "scores": "equal_error_rate plot_cost_curve roc_auc soft_expected_cost",
     "bootstrap": (
         "Difference Interval METHODS bcost bdelta_cost difference independent_difference interval "
         "loss_difference loss_interval metric_interval"
@@ -277,9 +278,10 @@ _MOVED = {  # names that stood here in version 0.1: where they are; one release 
     "policies": "CrossFit FittedRule IsotonicCalibrator Policy canonical_order",
     "decisions": "Reliability ThresholdCosts plot_reliability stratified_folds threshold_costs",
     "expected_cost": (
-        "decision_intervals explore_expected_cost explore_loan loan_costs plot_cost_lines "
-        "plot_loan plot_simplex_decisions soft_expected_cost_gradient"
+        "decision_intervals explore_loan loan_costs plot_cost_lines plot_loan plot_simplex_decisions"
     ),
+    "rivals": "explore_expected_cost",
+    "scores": "soft_expected_cost_gradient",
     "bootstrap": "Fit Method add_method explore_interval",
     "comparisons": "BestOf MarginTest ProbabilityBest SimultaneousDifferences explore_luck",
     "cost_score": "Saving explore_isocost paired_saving plot_threshold_cost",

@@ -10,6 +10,8 @@ from hypothesis.extra import numpy as hnp
 from sklearn import metrics as sk
 
 from cost_eval import expected_cost as ec
+from cost_eval import rivals
+from cost_eval import scores as sc
 from cost_eval.confusion import BinaryCounts, confusion_counts
 from cost_eval.costs import CostMatrix
 from cost_eval.decisions import bayes_decisions, best_threshold
@@ -223,8 +225,8 @@ def test_soft_gradient_is_the_slope(seed, slope, with_priors):
         rng.uniform(0, 3, size=(2, 2)),
     )
     priors, h = [0.3, 0.7] if with_priors else None, 1e-5
-    at = lambda q, t: ec.soft_expected_cost(q, y, costs, t, slope, priors=priors)
-    by_posterior, by_threshold = ec.soft_expected_cost_gradient(p, y, costs, 0.4, slope, priors=priors)
+    at = lambda q, t: sc.soft_expected_cost(q, y, costs, t, slope, priors=priors)
+    by_posterior, by_threshold = sc.soft_expected_cost_gradient(p, y, costs, 0.4, slope, priors=priors)
     np.testing.assert_allclose(
         by_posterior, [(at(p + h * e, 0.4) - at(p - h * e, 0.4)) / (2 * h) for e in np.eye(12)], atol=1e-6
     )
@@ -242,7 +244,7 @@ def test_a_steep_soft_cost_is_the_expected_cost(seed):
     hard = ec.expected_cost(
         confusion_counts(y, (p > 0.5).astype(int), classes=[0, 1], decision_labels=[0, 1]), costs
     )
-    assert ec.soft_expected_cost(np.column_stack([1 - p, p]), y, costs, 0.5, 1e6) == pytest.approx(hard)
+    assert sc.soft_expected_cost(np.column_stack([1 - p, p]), y, costs, 0.5, 1e6) == pytest.approx(hard)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +259,7 @@ def test_a_steep_soft_cost_is_the_expected_cost(seed):
 )
 def test_soft_bad_input(p, y, costs, message):
     with pytest.raises(ValueError, match=message):
-        ec.soft_expected_cost(p, y, 1 - costs, 0.5, 1)
+        sc.soft_expected_cost(p, y, 1 - costs, 0.5, 1)
 
 
 # implicit costs and F-beta
@@ -267,21 +269,21 @@ def test_soft_bad_input(p, y, costs, message):
 def test_implicit_ratio_of_f_beta(prevalence, fpr, fnr, beta):
     counts = BinaryCounts.from_rates(500, prevalence, fpr, fnr)
     f = METRICS["f_beta"].function(counts, beta)
-    assert ec.implicit_cost_ratio("f_beta", counts, beta=beta) == pytest.approx(
+    assert rivals.implicit_cost_ratio("f_beta", counts, beta=beta) == pytest.approx(
         (1 + beta**2) / f - 1, rel=1e-6
     )
-    assert ec.implicit_cost_ratio(lambda c: c.tp - 3 * c.fp, counts) == pytest.approx(1 / 3, rel=1e-6)
+    assert rivals.implicit_cost_ratio(lambda c: c.tp - 3 * c.fp, counts) == pytest.approx(1 / 3, rel=1e-6)
 
 
 def test_implicit_ratio_of_an_empty_cell_is_nan():
-    assert np.isnan(ec.implicit_cost_ratio("f_beta", BinaryCounts(tp=3, fp=0, fn=1, tn=5)))
+    assert np.isnan(rivals.implicit_cost_ratio("f_beta", BinaryCounts(tp=3, fp=0, fn=1, tn=5)))
 
 
 @given(hnp.arrays(float, st.integers(1, 9), elements=st.floats(0.001, 1)), st.floats(0.3, 3))
 def test_f_beta_threshold_is_the_best_of_all_decisions(p, beta):
     decided = np.array(list(itertools.product((0, 1), repeat=len(p))))
     f = (1 + beta**2) * (decided @ p) / (decided.sum(1) + beta**2 * p.sum())
-    t = ec.f_beta_threshold(p, beta)
+    t = rivals.f_beta_threshold(p, beta)
     assert (1 + beta**2) * t == pytest.approx(f.max())
     above = p > t * (1 + 1e-12)
     assert (1 + beta**2) * p[above].sum() / (above.sum() + beta**2 * p.sum()) == pytest.approx(f.max())
@@ -290,7 +292,7 @@ def test_f_beta_threshold_is_the_best_of_all_decisions(p, beta):
 def test_f_beta_threshold_bad_input():
     for bad in ([], [0.2, 1.2], [[0.1, 0.9]], [np.nan]):
         with pytest.raises(ValueError, match="posteriors"):
-            ec.f_beta_threshold(bad)
+            rivals.f_beta_threshold(bad)
 
 
 # AUC and EER
@@ -305,34 +307,34 @@ def random_scores(seed):
 @given(seeds)
 def test_auc_agrees_with_scikit_learn(seed):
     rng, y, scores = random_scores(seed)
-    assert ec.roc_auc(y, scores) == pytest.approx(sk.roc_auc_score(y, scores), abs=1e-12)
+    assert sc.roc_auc(y, scores) == pytest.approx(sk.roc_auc_score(y, scores), abs=1e-12)
     weight = rng.integers(1, 4, size=len(y))
-    assert ec.roc_auc(y, scores, sample_weight=weight) == pytest.approx(
+    assert sc.roc_auc(y, scores, sample_weight=weight) == pytest.approx(
         sk.roc_auc_score(y, scores, sample_weight=weight), abs=1e-12
     )
-    assert ec.roc_auc(y, scores, sample_weight=weight) == pytest.approx(
-        ec.roc_auc(np.repeat(y, weight), np.repeat(scores, weight)), abs=1e-12
+    assert sc.roc_auc(y, scores, sample_weight=weight) == pytest.approx(
+        sc.roc_auc(np.repeat(y, weight), np.repeat(scores, weight)), abs=1e-12
     )
-    assert ec.roc_auc(1 - y, -scores) == pytest.approx(ec.roc_auc(y, scores), abs=1e-12)
+    assert sc.roc_auc(1 - y, -scores) == pytest.approx(sc.roc_auc(y, scores), abs=1e-12)
 
 
 @given(seeds)
 def test_eer_conventions(seed):
     rng, y, scores = random_scores(seed)
     fpr, tpr, _ = sk.roc_curve(y, scores, drop_intermediate=True)
-    assert ec.equal_error_rate(y, scores, method="nearest") == pytest.approx(
+    assert sc.equal_error_rate(y, scores, method="nearest") == pytest.approx(
         fpr[np.abs(fpr - (1 - tpr)).argmin()], abs=1e-9
     )
-    e = ec.equal_error_rate(y, scores)
+    e = sc.equal_error_rate(y, scores)
     fpr, tpr, _ = sk.roc_curve(y, scores, drop_intermediate=False)
     if len(np.unique(fpr)) == len(fpr):
         assert np.interp(e, fpr, tpr) == pytest.approx(1 - e)
-    hull = ec.equal_error_rate(y, scores, method="hull")
+    hull = sc.equal_error_rate(y, scores, method="hull")
     assert hull <= e + 1e-12
     priors = np.column_stack([1 - (p := np.linspace(0, 1, 101)), p])
     lowest = [best_threshold(y, scores, CostMatrix.zero_one(2), priors=prior).cost for prior in priors]
     assert max(lowest) <= hull + 1e-12
-    assert ec.equal_error_rate(y, np.exp(scores), method="hull") == pytest.approx(hull)
+    assert sc.equal_error_rate(y, np.exp(scores), method="hull") == pytest.approx(hull)
 
 
 @given(seeds)
@@ -346,18 +348,18 @@ def test_hull_eer_is_the_largest_smallest_error(seed):
     found = -minimize_scalar(
         lambda p: -lowest(p), bounds=(0, 1), method="bounded", options={"xatol": 1e-12}
     ).fun  # concave
-    assert found == pytest.approx(ec.equal_error_rate(y, scores, method="hull"), abs=1e-6)
+    assert found == pytest.approx(sc.equal_error_rate(y, scores, method="hull"), abs=1e-6)
 
 
 def test_eer_of_perfect_and_reversed_scores():
     y, scores = np.array([0, 0, 1, 1]), np.array([1.0, 2, 3, 4])
     for method in ("interpolate", "hull", "nearest"):
-        assert ec.equal_error_rate(y, scores, method=method) == 0
-    assert ec.equal_error_rate(y, -scores) == 1
-    assert ec.equal_error_rate(y, -scores, method="hull") == 0.5  # the hull may use a coin
+        assert sc.equal_error_rate(y, scores, method=method) == 0
+    assert sc.equal_error_rate(y, -scores) == 1
+    assert sc.equal_error_rate(y, -scores, method="hull") == 0.5  # the hull may use a coin
 
 
-@pytest.mark.parametrize("call", [ec.roc_auc, ec.equal_error_rate])
+@pytest.mark.parametrize("call", [sc.roc_auc, sc.equal_error_rate])
 def test_scores_need_both_classes_and_numbers(call):
     with pytest.raises(ValueError, match="both classes"):
         call([1, 1], [0.1, 0.2])
@@ -367,7 +369,7 @@ def test_scores_need_both_classes_and_numbers(call):
 
 def test_unknown_eer_method():
     with pytest.raises(ValueError, match="method: 'exact' is unknown"):
-        ec.equal_error_rate([0, 1], [0.0, 1.0], method="exact")
+        sc.equal_error_rate([0, 1], [0.0, 1.0], method="exact")
 
 
 # regions
@@ -422,12 +424,12 @@ def test_plots_draw_on_the_axes_given():
     assert ec.plot_decisions(ec.loan_costs(), ax=ax) is ax
     assert ec.plot_cost_lines(ec.loan_costs(), {"m": [[5, 1, 1], [1, 1, 1]]}, ax=ax) is ax
     assert ec.plot_simplex_decisions(CostMatrix.zero_one(3, abstain=0.4), ax=ax) is ax
-    assert ec.plot_cost_curve(y, scores, ax=ax) is ax
-    assert len(ec.plot_expected_cost()) == 2 and len(ec.plot_loan()) == 2
+    assert sc.plot_cost_curve(y, scores, ax=ax) is ax
+    assert len(rivals.plot_expected_cost()) == 2 and len(ec.plot_loan()) == 2
     plt.close("all")
 
 
-@pytest.mark.parametrize("make", [ec.explore_expected_cost, ec.explore_loan])
+@pytest.mark.parametrize("make", [rivals.explore_expected_cost, ec.explore_loan, sc.explore_two_scores])
 def test_a_slider_changes_the_picture(make):
     pytest.importorskip("ipywidgets")
     widget = make()

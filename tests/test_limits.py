@@ -10,7 +10,7 @@ from cost_eval import planning as pl
 from cost_eval import cost_score as cs
 from cost_eval import curves as cv
 from cost_eval import decisions as de
-from cost_eval import expected_cost as ec
+from cost_eval import rivals
 from cost_eval import metric_study as ms
 from cost_eval import outperformance as op
 from cost_eval import weighted_accuracy as wa
@@ -85,7 +85,7 @@ LIMITS = {
     "outperformance_curve_interval x": (lambda v: cv.outperformance_curve_interval("roc", Y, S, x=v, n_resamples=2, rng=0), SHARE),
     "outperformance_curve_interval n_resamples": (lambda v: cv.outperformance_curve_interval("roc", Y, S, x=.5, n_resamples=v, rng=0), from_(2)),
     "curve_auc prevalence": (lambda v: cv.curve_auc("pr", [0, .2, 1], [0, .7, 1], v), OPEN),
-    "f_beta_threshold beta": (lambda v: ec.f_beta_threshold([.2, .7], beta=v), NOT_NEGATIVE),
+    "f_beta_threshold beta": (lambda v: rivals.f_beta_threshold([.2, .7], beta=v), NOT_NEGATIVE),
     "implied_costs threshold": (de.implied_costs, OPEN),
     "stratified_folds folds": (lambda v: de.stratified_folds(Y, v, rng=0), ([2, 6], [1, 7, 2.5])),
     "reliability bins": (lambda v: de.reliability(Y, S, bins=v), from_(1)),

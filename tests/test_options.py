@@ -318,18 +318,22 @@ CASES = {
         "study_ranks": Case(REVENUES, .4, .7, "mcc", skill=given(2., rng=0), population=given(9 * REVENUES, rng=0), rng=1),
         "plot_metric_study": Case(metric="recall", weighted="best", skill=1., prevalence=.8, weight=.9, revenues=np.linspace(20., 110., 55)),
     },
-    "expected_cost": {
+    "rivals": {
+        "f_beta_threshold": Case(P2[:, 1], beta=2),
+        "plot_expected_cost": Case(fp_cost=2., fn_cost=2., prevalence=.4, separation=1., threshold=1.),
+    },
+    "scores": {
         "equal_error_rate": Case(Y, SCORES, method="hull", sample_weight=WEIGHT),
         "roc_auc": Case(Y, SCORES, sample_weight=WEIGHT),
         "soft_expected_cost": Case(P2[:, 1], Y, COSTS, .3, 5., priors=PRIORS),
         "soft_expected_cost_gradient": Case(P2[:, 1], Y, COSTS, .3, 5., priors=PRIORS),
-        "f_beta_threshold": Case(P2[:, 1], beta=2),
+        "plot_cost_curve": Case(Y, SCORES, cost_ratios=(1, 9), priors=PRIORS),
+    },
+    "expected_cost": {
         "loan_costs": Case(standard=.2, high=.3, acceptance=.6, recovered=.5),
         "plot_cost_lines": Case(COSTS, systems={"a": COUNTS}, up_to=.5),
         "plot_decisions": Case(COSTS3[:2], utility=True),
         "plot_loan": Case(acceptance=.6, recovered=.5, defaulters=.3),
-        "plot_expected_cost": Case(fp_cost=2., fn_cost=2., prevalence=.4, separation=1., threshold=1.),
-        "plot_cost_curve": Case(Y, SCORES, cost_ratios=(1, 9), priors=PRIORS),
     },
     "bootstrap": {
         "interval": Case(COUNTS, COSTS, method="bca", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA), normalized=True,

@@ -72,6 +72,21 @@ def expected_cost(fn_cost):
     return ["NEC {:.3f} at your threshold, {:.3f} at Bayes'".format(*np.array(cost) / min(.8, .2 * fn_cost))]
 
 
+def loan(acceptance):
+    good = [max(0, 20 * acceptance - 10) + 10, max(0, 10 - 20 * acceptance), max(0, 20 * acceptance - 10)]
+    bad, counts = [0, 10, 17.5], {"model A": [[90, 210, 600], [60, 30, 10]], "model B": [[20, 180, 700], [20, 55, 25]]}
+    costs = {name: .9 * g + .1 * b for name, g, b in zip(["always deny", "always high rate", "always standard"], good, bad)}
+    costs |= {name: (np.dot(n[0], good) + np.dot(n[1], bad)) / 1000 for name, n in counts.items()}
+    name = min(costs, key=costs.get)
+    return [f"cheapest: {name}, {costs[name]:.2f}"]
+
+
+def two_scores(miss):
+    t = np.linspace(-8, 12, 20_001)
+    found = [(.98 * 10 * norm.sf(t) + .02 * miss * norm.cdf((t - m) / s)).min() / min(9.8, .02 * miss) for m, s in ((2, 1), (2.6, 2))]
+    return ["NEC {:.3f} with A, {:.3f} with B".format(*found)]
+
+
 def bootstrap(costly):
     from cost_eval.bootstrap import interval
 
@@ -184,7 +199,9 @@ WIDGETS = {  # by notebook; a second widget of one has a word after it
     "03_metrics": Widget("share of frauds"),
     "04_decisions": Widget("a miss costs ... false alarms", decisions),
     "05_plotting": Widget("recall", plotting),
-    "10_expected_cost": Widget("cost of a miss", expected_cost, 1, "from cost_eval.expected_cost import explore_expected_cost as explore"),
+    "10_expected_cost": Widget("accept the high rate", loan, 0, "from cost_eval.expected_cost import explore_loan as explore", .01),
+    "11_rivals": Widget("cost of a miss", expected_cost, 0, "from cost_eval.rivals import explore_expected_cost as explore"),
+    "12_scores": Widget("a missed fraud costs (euros)", two_scores, 0, "from cost_eval.scores import explore_two_scores as explore", .01),
     "20_bootstrap": Widget("costly errors in 10,000", bootstrap, 0, "from cost_eval.bootstrap import explore_interval as explore"),
     "21_comparisons": Widget("models tried", comparisons, 0, "from cost_eval.comparisons import explore_luck as explore"),
     "22_how_many": Widget("cost ratio", planning, 0, "from cost_eval.planning import explore_power as explore", .01),

@@ -21,10 +21,11 @@ from ..confusion import BinaryCounts, confusion_counts
 from ..core import check_costs, optional_import
 from ..costs import CostMatrix
 from ..decisions import bayes_decisions, bayes_threshold, cross_calibrate, naive_decision
-from ..expected_cost import equal_error_rate, expected_cost, normalized_expected_cost, roc_auc
-from ..metrics import f_beta, f_beta_of_macro_averages, macro_f_beta, mcc
+from ..metrics import expected_cost, f_beta, f_beta_of_macro_averages, macro_f_beta, mcc
+from ..metrics import normalized_expected_cost
 from ..plotting import COLORS, use_style
 from ..reproduce import Margin, Reproduction, compare, published, reproduces
+from ..scores import equal_error_rate, roc_auc
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #7aea23c0
 _MARKS = {"agrees": "=", "caused": "#", "contradicted": "o", "open": "o", "definition": ".", "undecided": "?"}
