@@ -184,7 +184,7 @@ def _printed(paper) -> dict:
         return {(row["item"], row["cell"]): row["published"] for row in csv.DictReader(file)}
 
 
-def published_rates() -> dict:
+def published_rates() -> dict[str, np.ndarray]:
     """Error rates of real classifiers, worked out from what two papers print about them.
 
     Returns
@@ -566,8 +566,14 @@ def outperformance(
 
 # %% ../nbs/50_outperformance.ipynb #c2d1be3f
 def naive_outperformance(
-    metric, prevalence, *, reference="uniform", n_samples=100_000, rng=None, **metric_args
-):
+    metric: str | Metric,
+    prevalence: Numbers,
+    *,
+    reference: str | tuple[Any, ...] | Callable[..., Any] | Reference = "uniform",
+    n_samples: int = 100_000,
+    rng: Rng = None,
+    **metric_args: Any,
+) -> Value:
     """The outperformance score of the better of the two constant decisions, which look at nothing.
 
     It belongs beside every outperformance score: what is not above it is not above no model at all. Where a
