@@ -1,7 +1,7 @@
 """The built site: complete, self-contained, no dead link, nothing of Quarto's notation left over; and a broken one is refused."""
 import csv
 import hashlib
-import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -25,6 +25,7 @@ sphinx_only = pytest.mark.skipif(with_quarto, reason="Quarto is on PATH and make
 import figures  # noqa: E402 (conftest knows where)
 import reading  # noqa: E402
 from check import parsed  # noqa: E402
+from translate import DIV, outside_fences  # noqa: E402
 
 
 def listed():
@@ -75,7 +76,6 @@ def test_links_to_the_repository_name_files_that_exist(page):
             assert not m.group(2) or re.match(r"\s*(@|def |class |async )", file.read_text(encoding="utf-8").splitlines()[int(m.group(2)) - 1]), link
 
 
-@sphinx_only
 def test_nothing_is_loaded_from_elsewhere(page, docs):
     for url in parsed(page).loaded:
         parts = urlparse(url)
@@ -83,7 +83,6 @@ def test_nothing_is_loaded_from_elsewhere(page, docs):
         assert parts.scheme or (docs / unquote(parts.path)).is_file(), url
 
 
-@sphinx_only
 def test_style_sheets_load_nothing_from_elsewhere(docs):
     sheets = list(docs.rglob("*.css"))
     assert sheets
@@ -312,6 +311,51 @@ def elements(tree):
         yield tree["t"], tree.get("c")
     for below in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
         yield from elements(below)
+
+
+def test_what_goes_to_quarto_is_as_it_takes_it(docs):
+    "Of a source that is one string it drops the line ends (callouts and tables are gone), at an option said twice it stops, a block left open swallows the rest."
+    files, callouts = sorted((ROOT / "_proc").glob("*.ipynb")), 0
+    assert {file.stem for file in files} == {p.stem for p in (ROOT / "nbs").glob("*.ipynb")}
+    for file in files:
+        blocks = []
+        for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
+            where = f"{file.name}, cell {cell.get('id')}"
+            texts = [cell["source"], *(text for out in cell.get("outputs", []) for kind, text in out.get("data", {}).items() if kind.startswith("text/"))]
+            for lines in texts:
+                assert isinstance(lines, list) and all("\n" not in line[:-1] for line in lines), where
+            if cell["cell_type"] == "code":
+                options = re.findall(r"(?m)^#\|\s*([\w-]+):", "".join(cell["source"]))
+                assert len(options) == len(set(options)), (where, options)
+            else:
+                for _, line, fenced in outside_fences("".join(cell["source"])):
+                    if found := not fenced and DIV.match(line):
+                        callouts += "callout" in line
+                        blocks.append(line) if found[1] else blocks.pop()
+        assert not blocks, (file.name, blocks)
+    assert callouts > 150
+    assert yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))["format"]["html"]["html-table-processing"] == "none", "else it breaks widgets"
+
+
+def test_pages_of_quarto_fetch_nothing(tmp_path):
+    "Of what Quarto 1.7 writes into a head MathJax comes from beside the page, RequireJS and polyfills not at all, fonts are the reader's."
+    (tmp_path / "x.html").write_text('<script src="site_libs/a.js"></script>\n<script src="https://c.net/require.min.js" crossorigin="anonymous"></script>\n'
+                                     "<script type=\"application/javascript\">define('jquery', [],function() {return window.jQuery;})</script>\n"
+                                     '<script src="https://c.net/polyfill.min.js?features=es6"></script><script src="https://c.net/npm/mathjax@3/es5/tex-chtml-full.js"></script>\n<p>x')
+    (tmp_path / "x.css").write_text('@charset "utf-8";@import"https://fonts.net/css2?family=Lato:ital,wght@0,400;1,400&display=swap";@import url("own.css");a{b:c}')
+    site_script().offline(tmp_path)
+    page = parsed(tmp_path / "x.html")
+    assert page.loaded == ["site_libs/a.js", "site_libs/mathjax/startup.js"] and (tmp_path / page.loaded[1]).is_file() and "define(" not in (tmp_path / "x.html").read_text()
+    assert (tmp_path / "x.css").read_text() == '@charset "utf-8";@import url("own.css");a{b:c}'
+
+
+def site_script():
+    spec = importlib.util.spec_from_file_location("site_script", ROOT / ".ci/site.py")
+    module = importlib.util.module_from_spec(spec)
+    first = sys.path[0]
+    spec.loader.exec_module(module)
+    sys.path[0] = first
+    return module
 
 
 def test_pandoc_finds_every_target(docs):

@@ -168,8 +168,7 @@ def measured(page, url, script):
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda m: errors.append(m.text) if m.type == "error" and "Failed to load" not in m.text else None)
     page.on("response", lambda r: size.append(int(r.headers.get("content-length") or 0)) if r.ok else errors.append(f"{r.status} {r.url}"))
-    if not shutil.which("quarto"):  # whose pages load MathJax from elsewhere
-        page.on("request", lambda r: errors.append(f"loads {r.url}") if r.url.startswith("http") and r.url.split("/")[2] != url.split("/")[2] else None)
+    page.on("request", lambda r: errors.append(f"loads {r.url}") if r.url.startswith("http") and r.url.split("/")[2] != url.split("/")[2] else None)
     page.goto(url)
     page.wait_for_load_state("networkidle")
     page.evaluate("window.MathJax?.startup?.promise")

@@ -9,7 +9,7 @@ import reading
 SUPPRESSED = ["myst.header"]  # an API entry may be an H3 right under the H1
 
 
-def config(project, pages):
+def config(project, pages, mathjax):
     "The configuration, from settings.ini and _quarto.yml."
     cfg = project.cfg
     return dict(
@@ -30,9 +30,7 @@ def config(project, pages):
         nb_code_prompt_show="Show code", nb_code_prompt_hide="Hide code", nb_render_image_options={"align": "center"},
         myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline", "strikethrough", "tasklist"],
         myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,
-        mathjax_path="mathjax/startup.js", mathjax3_config={
-            "loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]},
-            "chtml": {"scale": 1.1, "matchFontHeight": False}},
+        mathjax_path="mathjax/startup.js", mathjax3_config=mathjax,
         suppress_warnings=SUPPRESSED,
         site_stems={p.name: p.stem for p in pages}, site_notebooks=str(project.nbs),
     )

@@ -15,7 +15,6 @@ HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*(\{[^{}]*\})?\s*#*\s*$")
 ASIDE = re.compile(r"(`+)(?!`)(?:(?!\n\s*\n).)*?(?<!`)\1(?!`)|<!--.*?-->"
                    r"|(?<![\\$])\$(?![\s$])(?:\\.|(?!\n\s*\n)[^$\\])+?(?<!\s)\$(?!\d)", re.S)
 TARGET = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)(\{[^{}]*\})?", re.S)
-BADGE = re.compile(r"\[!\[[^\]]*\]\(https?://[^)\s]*\)\]\([^)\s]*\)[ \t]*\n?")
 SHORTCODE = re.compile(r"\{\{<.*?>\}\}")
 VIEW = "application/vnd.jupyter.widget-view+json"
 # mathematics that begins a text whose last character is a digit: the parser takes the last character for the one before
@@ -282,8 +281,7 @@ class Translator:
             kept.append(m.group(0))
             return HIDDEN.format(len(kept) - 1)
 
-        text = BADGE.sub("", ASIDE.sub(hide, text))  # badges are for the README; here they would be fetched from elsewhere
-        text = TARGET.sub(self.link, text)
+        text = TARGET.sub(self.link, ASIDE.sub(hide, text))
         text = re.sub("\x00(\\d+)\x00", lambda m: kept[int(m.group(1))], text)
         return FIRST.sub("&#8203;", text)
 
