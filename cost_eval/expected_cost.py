@@ -6,24 +6,39 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
-from .core import Axes, Matrix, VBox
+from .confusion import ConfusionCounts
+from .core import Axes, Labels, Matrix, Priors, VBox, Value, Vector
 
 # %% auto #0
 __all__ = ['plot_cost_lines', 'loan_costs', 'decision_intervals', 'plot_decisions', 'plot_loan', 'explore_loan',
-           'plot_simplex_decisions', 'expected_cost', 'normalized_expected_cost', 'naive_cost']
+           'plot_simplex_decisions', 'soft_expected_cost', 'soft_expected_cost_gradient', 'implicit_cost_ratio',
+           'f_beta_threshold', 'plot_expected_cost', 'explore_expected_cost', 'roc_auc', 'equal_error_rate',
+           'plot_cost_curve', 'expected_cost', 'normalized_expected_cost', 'naive_cost']
 
 # %% ../nbs/10_expected_cost.ipynb #325e42e4
-import importlib
-import warnings
-
 import numpy as np
+from scipy.special import expit, ndtr
 
-from .core import check_costs, check_range, optional_import, unknown_name
+from .confusion import BinaryCounts, threshold_counts
+from cost_eval.core import (
+    check_1d,
+    check_binary,
+    check_choice,
+    check_costs,
+    check_function,
+    check_priors,
+    check_range,
+    optional_import,
+    plain,
+    ratio as quotient,
+)
+
 from .costs import CostMatrix
-from .metrics import expected_cost, naive_cost, normalized_expected_cost
+from .decisions import hull_vertices
+from .metrics import METRICS, expected_cost, naive_cost, normalized_expected_cost
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
 
 # %% ../nbs/10_expected_cost.ipynb #c65571c2
@@ -350,23 +365,519 @@ def _centroid(corners):
         return corners.mean(0)
     return (cross[:, None] * (corners + following)).sum(0) / (3 * cross.sum())
 
-# %% ../nbs/10_expected_cost.ipynb #moved002
-_MOVED = {
-    "rivals": "explore_expected_cost f_beta_threshold implicit_cost_ratio plot_expected_cost",
-    "scores": (
-        "equal_error_rate plot_cost_curve roc_auc soft_expected_cost soft_expected_cost_gradient"
-    ),
+# %% ../nbs/10_expected_cost.ipynb #47e47acc
+def soft_expected_cost(
+    posteriors: Vector | Matrix,
+    y_true: Labels,
+    costs: CostMatrix | Matrix,
+    threshold: float,
+    slope: float,
+    *,
+    priors: Priors | None = None,
+) -> float:
+    """Differentiable stand-in for the expected cost of deciding 1 where the posterior exceeds a threshold.
+
+    Source: Ferrer 2025, eqs. 10-11, with a slope.
+
+    Parameters
+    ----------
+    posteriors : array (N,) or (N, 2)
+        posterior of class 1
+    y_true : array (N,)
+        true classes, 0 or 1
+    costs : CostMatrix or array (2, 2)
+        true class in rows
+    threshold : float
+        on the posterior of class 1
+    slope : float
+        of the sigmoid that replaces the step; the paper's equations have 1
+    priors : array (2,), optional
+        class priors; None: those of the data
+
+    Returns
+    -------
+    float
+        cost per sample, to be minimised
+
+    Raises
+    ------
+    ValueError
+        for labels that are not 0 and 1, posteriors outside [0, 1], costs that are not 2 x 2
+
+    Examples
+    --------
+    >>> soft_expected_cost([.2, .9], [0, 1], [[0, 1], [4, 0]], threshold=.5, slope=1e6)
+    0.0
+    """
+    threshold, slope = check_range(threshold, "threshold", shape=()), check_range(slope, "slope", shape=())
+    p, base, step = _soft_terms(posteriors, y_true, costs, priors)
+    return float((base + step * expit(slope * (p - threshold))).sum())
+
+# %% ../nbs/10_expected_cost.ipynb #7938baca
+def soft_expected_cost_gradient(
+    posteriors: Vector | Matrix,
+    y_true: Labels,
+    costs: CostMatrix | Matrix,
+    threshold: float,
+    slope: float,
+    *,
+    priors: Priors | None = None,
+) -> tuple:
+    """Gradient of `soft_expected_cost`.
+
+    Parameters
+    ----------
+    posteriors, y_true, costs, threshold, slope, priors
+        as for `soft_expected_cost`
+
+    Returns
+    -------
+    by_posterior : array (N,)
+        derivative with respect to each posterior of class 1
+    by_threshold : float
+        derivative with respect to the threshold
+
+    Examples
+    --------
+    >>> soft_expected_cost_gradient([.5], [1], [[0, 1], [4, 0]], threshold=.5, slope=1)[1]
+    1.0
+    """
+    threshold, slope = check_range(threshold, "threshold", shape=()), check_range(slope, "slope", shape=())
+    p, _, step = _soft_terms(posteriors, y_true, costs, priors)
+    soft = expit(slope * (p - threshold))
+    by_posterior = step * slope * soft * (1 - soft)
+    return by_posterior, float(-by_posterior.sum())
+
+# %% ../nbs/10_expected_cost.ipynb #8eb3fe5f
+def _soft_terms(posteriors, y_true, costs, priors):
+    """Posterior of class 1, and for each sample its weighted cost of deciding 0 and the step in it
+    from deciding 0 to 1.
+    """
+    p, c = np.asarray(posteriors), check_costs(costs, 2, 2)
+    p = check_range(p[:, 1] if p.ndim == 2 and p.shape[1] == 2 else p, "posteriors", 0, 1, ends="[]")
+    y = check_binary(y_true, "y_true", len(check_1d(p, "posteriors"))).astype(int)
+    sizes = np.bincount(y, minlength=2)
+    shares = sizes / sizes.sum() if priors is None else check_priors(priors, 2)
+    if ((sizes == 0) & (shares > 0)).any():
+        raise ValueError("y_true: a class without a sample has a prior above 0; set its prior to 0")
+    weights = shares / np.maximum(sizes, 1)
+    return p, weights[y] * c[y, 0], weights[y] * (c[y, 1] - c[y, 0])
+
+# %% ../nbs/10_expected_cost.ipynb #8acccef2
+def implicit_cost_ratio(
+    metric: str | Callable[..., Any], counts: ConfusionCounts | BinaryCounts | Matrix, **parameters: Any
+) -> Value:
+    """The cost ratio c_FN/c_FP at which a metric trades misses for false alarms at these counts.
+
+    Minus the ratio of its derivatives with respect to true and false positives, by numerical
+    differentiation at fixed class sizes.
+
+    Parameters
+    ----------
+    metric : str, Metric or Callable
+        a name in `METRICS`, a `Metric`, or a function of `BinaryCounts`
+    counts : BinaryCounts, ConfusionCounts or array (..., 2, 2)
+        all four cells positive
+    **parameters
+        of the metric, such as beta=2
+
+    Returns
+    -------
+    float or array
+        nan where a cell is empty
+
+    Raises
+    ------
+    ValueError
+        for an unknown metric
+
+    Examples
+    --------
+    >>> round(implicit_cost_ratio("f_beta", [[140, 20], [10, 30]]), 6)  # 2/F1 - 1
+    2.0
+    """
+    if isinstance(metric, str):
+        metric = METRICS[check_choice(metric, METRICS, "metric")]
+    check_function(metric, "metric", "a name in METRICS, or a function of counts")
+    counts = BinaryCounts.from_matrix(counts)
+    cells = (counts.tp, counts.fp, counts.fn, counts.tn)
+    tp, fp, fn, tn = (np.asarray(quotient(cell, counts.total)) for cell in cells)
+    h = 1e-3 * np.minimum(np.minimum(tp, fp), np.minimum(fn, tn))
+
+    def slope(up, right):  # five-point rule in the direction (up, right)
+        def at(k):
+            du, dr = k * up * h, k * right * h
+            return metric(BinaryCounts(tp + du, fp + dr, fn - du, tn - dr), **parameters)
+
+        return 8 * (at(1) - at(-1)) - (at(2) - at(-2))
+
+    return plain(np.where(h > 0, quotient(-slope(1, 0), slope(0, 1)), np.nan))
+
+# %% ../nbs/10_expected_cost.ipynb #4bd08447
+def f_beta_threshold(posteriors: Vector, beta: float = 1.0) -> float:
+    """Threshold that maximises the F-beta of the expected counts: F*/(1 + beta^2); needs no labels.
+
+    Source: Lipton, Elkan and Naryanaswamy 2014.
+
+    Parameters
+    ----------
+    posteriors : array (N,)
+        calibrated posteriors of class 1
+    beta : float, default 1
+        recall is beta times as important as precision
+
+    Returns
+    -------
+    float
+        decide 1 where the posterior exceeds it; (1 + beta**2) times it is the F-beta of the expected counts
+
+    Raises
+    ------
+    ValueError
+        for no posteriors, or some outside [0, 1]
+
+    Examples
+    --------
+    >>> round(f_beta_threshold([.9, .6, .1]), 4)
+    0.4167
+    """
+    p = check_1d(check_range(posteriors, "posteriors", 0, 1, ends="[]"), "posteriors")
+    beta = check_range(beta, "beta", 0, ends="[)", shape=())
+    if not len(p):
+        raise ValueError("posteriors: none are given; at least one is needed")
+    p = np.sort(p)[::-1]
+    return float(np.max(quotient(p.cumsum(), np.arange(1, len(p) + 1) + beta**2 * p.sum())))
+
+# %% ../nbs/10_expected_cost.ipynb #dbaadf04
+def _gaussian_counts(threshold, separation, prevalence):
+    "Counts per 1000 samples of deciding positive from a threshold on: scores N(0, 1) and N(separation, 1)."
+    return BinaryCounts.from_rates(1000, prevalence, fpr=ndtr(-threshold), fnr=ndtr(threshold - separation))
+
+
+def _gaussian_bayes(separation, prevalence, cost_ratio):
+    "Bayes threshold on the score axis of the same example."
+    return separation / 2 + (np.log((1 - prevalence) / prevalence) - np.log(cost_ratio)) / separation
+
+
+_SHOWN = {
+    "NEC": lambda c, costs: METRICS["normalized_expected_cost"](c, costs),
+    "1 − F1": lambda c, _: 1 - METRICS["f_beta"](c),
+    "1 − MCC": lambda c, _: 1 - METRICS["mcc"](c),
 }
-_HOME = {name: module for module, names in _MOVED.items() for name in names.split()}
+
+# %% ../nbs/10_expected_cost.ipynb #4de1f40c
+_X = np.linspace(-4, 8, 241)  # the score axis
 
 
-if not TYPE_CHECKING:
+def _draw_operating_point(axes):
+    "Artists of the operating point figure: densities on the first of two Axes, metrics on the second."
+    density, metrics = axes
+    curves = [density.plot(_X, 0 * _X, color=COLORS[k], linestyle="-")[0] for k in (0, 1)]
+    areas = [density.fill_between(_X, 0 * _X, color=COLORS[k], alpha=0.4, linewidth=0) for k in (0, 1)]
+    notes = [
+        density.text(
+            0,
+            1.08 - 0.07 * k,
+            "",
+            transform=density.transAxes,
+            ha="left",
+            va="bottom",
+            color=COLORS[k],
+            fontsize=9,
+        )
+        for k in (0, 1)
+    ]
+    lines = [metrics.plot(_X, 0 * _X, color=COLORS[k + 2], label=name)[0] for k, name in enumerate(_SHOWN)]
+    dots = [metrics.plot(0, 0, "o", color=COLORS[k + 2])[0] for k in range(3)]
+    best = [
+        metrics.plot(0, 0, "v", color=COLORS[k + 2], markersize=7, markerfacecolor="white")[0]
+        for k in range(3)
+    ]
+    yours, bayes = (
+        [ax.axvline(0, color="black", linestyle=style, linewidth=1.2, label=label) for ax in axes]
+        for style, label in (("-", "your threshold"), ("--", "Bayes threshold"))
+    )
+    density.set(xlim=(-4, 8), xlabel="score", ylabel="density times prior", yticks=[])
+    metrics.set(
+        xlim=(-4, 8), ylim=(0, 1.5), xlabel="threshold on the score", ylabel="metric, lower is better"
+    )
+    return curves, areas, notes, lines, dots, best, yours, bayes
 
-    def __getattr__(name: str) -> Any:
-        "Names that stood here in version 0.1, from where they are now (PEP 562)."
-        if name not in _HOME:
-            raise AttributeError(unknown_name(name, globals()["__all__"], "cost_eval.expected_cost"))
-        home = f"cost_eval.{_HOME[name]}"
-        said = f"cost_eval.expected_cost.{name} is now {home}.{name}"
-        warnings.warn(said, DeprecationWarning, stacklevel=2)
-        return getattr(importlib.import_module(home), name)
+# %% ../nbs/10_expected_cost.ipynb #3e9312ab
+def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separation, threshold):
+    "Put the artists of the operating point figure where these values want them."
+    curves, areas, notes, lines, dots, best, yours, bayes = artists
+    heights = (1 - prevalence) * np.exp(-(_X**2) / 2), prevalence * np.exp(-((_X - separation) ** 2) / 2)
+    for curve, area, height, wrong in zip(curves, areas, heights, (_X >= threshold, _X <= threshold)):
+        curve.set_ydata(height)
+        area.set_data(_X, np.where(wrong, height, 0), 0 * _X)
+    axes[0].set_ylim(0, 1.25 * np.max(heights))
+    counts, costs = (
+        _gaussian_counts(threshold, separation, prevalence),
+        CostMatrix.binary(fp=fp_cost, fn=fn_cost),
+    )
+    notes[0].set_text(f"false alarms {counts.fp:.0f} in 1000, each costs {fp_cost:g}")
+    notes[1].set_text(f"misses {counts.fn:.0f} in 1000, each costs {fn_cost:g}")
+    everywhere = _gaussian_counts(_X, separation, prevalence)
+    top = max(1.5, 1.08 * float(normalized_expected_cost(counts, costs)))  # your point is always in the picture
+    axes[1].set_ylim(0, top)
+    for line, dot, low, value in zip(lines, dots, best, _SHOWN.values()):
+        y = value(everywhere, costs)
+        line.set_ydata(np.where(y <= top, y, np.nan))
+        dot.set_data([threshold], [value(counts, costs)])
+        low.set_data([_X[np.nanargmin(y)]], [np.nanmin(y)])
+    for text in list(axes[1].texts):
+        text.remove()
+    optimum = _gaussian_bayes(separation, prevalence, fn_cost / fp_cost)
+    for at, pair, name in ((threshold, yours, "your threshold"), (optimum, bayes, "Bayes threshold")):
+        for line in pair:
+            line.set_xdata([at, at])
+        side = "left" if (at >= optimum) == (name == "your threshold") else "right"
+        axes[1].text(at, 0.993 * top, f" {name} ", fontsize=8, ha=side, va="top", clip_on=True)
+    label_lines(axes[1], lines, fontsize=8)
+    found = [
+        normalized_expected_cost(_gaussian_counts(t, separation, prevalence), costs)
+        for t in (threshold, optimum)
+    ]
+    axes[1].set_title("NEC {:.3f} at your threshold, {:.3f} at Bayes'".format(*found))
+
+# %% ../nbs/10_expected_cost.ipynb #c1a28a28
+def plot_expected_cost(
+    fp_cost: float = 1.0,
+    fn_cost: float = 4.0,
+    prevalence: float = 0.2,
+    separation: float = 2.2,
+    threshold: float = 2.0,
+    *,
+    axes: Sequence[Axes] | None = None,
+) -> Sequence[Axes]:
+    """Two Gaussian score densities with two thresholds, and NEC, F1 and MCC along all thresholds.
+
+    Parameters
+    ----------
+    fp_cost, fn_cost : float, default 1 and 4
+        costs of a false alarm and a miss
+    prevalence : float, default 0.2
+        share of positives
+    separation : float, default 2.2
+        of the two score distributions, in standard deviations
+    threshold : float, default 2
+        on the score
+    axes : sequence of two Axes, optional
+        to draw on
+
+    Returns
+    -------
+    sequence of two Axes
+    """
+    if axes is None:
+        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9.6, 3.6))[1]
+    values = fp_cost, fn_cost, prevalence, separation, threshold
+    _move_operating_point(axes, _draw_operating_point(axes), *values)
+    return axes
+
+# %% ../nbs/10_expected_cost.ipynb #198e00fa
+_HEADS = ("", "threshold", "hits", "misses", "false alarms", "right no", "EC", "NEC", "F1", "MCC")
+
+
+def _operating_point_table(fp_cost, fn_cost, prevalence, separation, threshold) -> str:
+    """HTML table: confusion matrix and metrics at the chosen threshold, at the Bayes threshold, and at
+    those that F1 and MCC like best.
+    """
+    costs, x = CostMatrix.binary(fp=fp_cost, fn=fn_cost), np.linspace(-4, 8, 601)
+    everywhere = _gaussian_counts(x, separation, prevalence)
+    at = {
+        "yours": threshold,
+        "Bayes": _gaussian_bayes(separation, prevalence, fn_cost / fp_cost),
+        "best F1": x[np.nanargmax(METRICS["f_beta"](everywhere))],
+        "best MCC": x[np.nanargmax(METRICS["mcc"](everywhere))],
+    }
+    rows = ""
+    for name, t in at.items():
+        c = _gaussian_counts(t, separation, prevalence)
+        values = (
+            expected_cost(c, costs),
+            normalized_expected_cost(c, costs),
+            METRICS["f_beta"](c),
+            METRICS["mcc"](c),
+        )
+        cells = [f"{t:.2f}", *(f"{v:.0f}" for v in (c.tp, c.fn, c.fp, c.tn)), *(f"{v:.3f}" for v in values)]
+        row = "".join(f"<td style='text-align:right;padding:0 .6em'>{v}</td>" for v in cells)
+        rows += f"<tr><th>{name}</th>{row}</tr>"
+    heads = "".join(f"<th style='padding:0 .6em'>{h}</th>" for h in _HEADS)
+    return f"<table><caption>per 1000 samples</caption><tr>{heads}</tr>{rows}</table>"
+
+# %% ../nbs/10_expected_cost.ipynb #028bd16d
+def explore_expected_cost() -> VBox:
+    """Widget: move costs, prior, separation and threshold over two score densities; all metrics follow.
+
+    Returns
+    -------
+    ipywidgets.VBox
+    """
+    widgets = optional_import("ipywidgets", extra="book")
+    image, draw = live_figure(_draw_operating_point, _move_operating_point, (9.6, 3.6))
+    table = widgets.HTML()
+
+    def show(**values):
+        draw(**values)
+        table.value = _operating_point_table(**values)
+
+    sliders = {
+        "fp_cost": slider("cost of a false alarm", 1, 0.5, 20, 0.5),
+        "fn_cost": slider("cost of a miss", 4, 0.5, 20, 0.5),
+        "prevalence": slider("prior of the positives", 0.2, 0.01, 0.99, 0.01),
+        "separation": slider("separation", 2.2, 0.2, 4, 0.1),
+        "threshold": slider("your threshold", 2, -4, 8, 0.05),
+    }
+    alt = "Left: two bell curves and two thresholds; right: NEC, 1 - F1 and 1 - MCC at every threshold."
+    return explorer(sliders, image, show, table, moves="fn_cost", alt=alt)
+
+# %% ../nbs/10_expected_cost.ipynb #8e7abcae
+def roc_auc(y_true: Labels, scores: Vector, *, sample_weight: Vector | None = None) -> float:
+    """Area under the ROC curve: the probability that a positive outscores a negative, ties counted half.
+
+    Parameters
+    ----------
+    y_true : array (N,)
+        binary labels, 1 is positive
+    scores : array (N,)
+        larger for positives; ties allowed
+    sample_weight : array (N,), optional
+        not negative
+
+    Returns
+    -------
+    float
+        between 0 and 1
+
+    Raises
+    ------
+    ValueError
+        unless both classes occur
+
+    Examples
+    --------
+    >>> roc_auc([0, 0, 1, 1], [.1, .4, .35, .8])
+    0.75
+    """
+    tp, fp = _roc(y_true, scores, sample_weight)
+    return float((np.diff(fp) * (tp[1:] + tp[:-1])).sum() / (2 * tp[-1] * fp[-1]))
+
+# %% ../nbs/10_expected_cost.ipynb #39b05b41
+def _roc(y_true, scores, sample_weight):
+    "True and false positives at all thresholds, as floats; both classes must occur."
+    counts = threshold_counts(y_true, scores, sample_weight=sample_weight).counts
+    tp, fp = np.asarray(counts.tp, float), np.asarray(counts.fp, float)
+    if not (tp[-1] > 0 and fp[-1] > 0):
+        raise ValueError(
+            f"y_true: both classes are needed, got weight {fp[-1]:g} of class 0 and {tp[-1]:g} of class 1"
+        )
+    return tp, fp
+
+# %% ../nbs/10_expected_cost.ipynb #3242ffa8
+def equal_error_rate(
+    y_true: Labels,
+    scores: Vector,
+    *,
+    method: Literal["interpolate", "hull", "nearest"] = "interpolate",
+    sample_weight: Vector | None = None,
+) -> float:
+    """The error rate at the threshold where false positive and false negative rate are equal.
+
+    Parameters
+    ----------
+    y_true : array (N,)
+        binary labels, 1 is positive
+    scores : array (N,)
+        larger for positives
+    method : str, default "interpolate"
+        "interpolate": on the ROC curve, "hull": on its convex hull, "nearest": the false positive
+        rate at the nearest corner
+    sample_weight : array (N,), optional
+        not negative
+
+    Returns
+    -------
+    float
+        between 0 and 1
+
+    Raises
+    ------
+    ValueError
+        for an unknown method, or unless both classes occur
+
+    Examples
+    --------
+    >>> equal_error_rate([0, 0, 1, 1], [.1, .4, .35, .8])
+    0.5
+    """
+    crossing = _EER[check_choice(method, _EER, "method")]
+    return float(crossing(*_roc(y_true, scores, sample_weight)))
+
+# %% ../nbs/10_expected_cost.ipynb #2bd82ced
+def _crossing(tp, fp):
+    "Error rate where the broken line through the ROC points meets the line of equal error rates."
+    fpr, gap = fp / fp[-1], fp / fp[-1] - 1 + tp / tp[-1]  # gap grows from -1 to 1
+    k = np.searchsorted(gap, 0)
+    return fpr[k - 1] + (fpr[k] - fpr[k - 1]) * gap[k - 1] / (gap[k - 1] - gap[k])
+
+
+def _hull_crossing(tp, fp):
+    "`_crossing` of the ROC convex hull."
+    corners = hull_vertices(BinaryCounts(tp, fp, tp[-1] - tp, fp[-1] - fp))
+    return _crossing(tp[corners], fp[corners])
+
+
+def _nearest_corner(tp, fp):
+    """False positive rate at the corner with the smallest gap; points in the middle of three
+    equidistant collinear ones are no corners.
+    """
+    bends = (np.diff(fp[1:], 2) != 0) | (np.diff(tp[1:], 2) != 0)
+    keep = np.r_[True, True, bends, True][: len(fp)]
+    fpr, fnr = fp[keep] / fp[-1], 1 - tp[keep] / tp[-1]
+    return fpr[np.abs(fpr - fnr).argmin()]
+
+
+_EER = {"interpolate": _crossing, "hull": _hull_crossing, "nearest": _nearest_corner}
+
+# %% ../nbs/10_expected_cost.ipynb #df131bcd
+def plot_cost_curve(
+    y_true: Labels,
+    scores: Vector,
+    cost_ratios: Vector = (1, 4, 16),
+    *,
+    priors: Priors | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Normalized expected cost against the threshold, one curve per cost ratio, each minimum marked.
+
+    Parameters
+    ----------
+    y_true : array (N,)
+        binary labels
+    scores : array (N,)
+        larger for positives
+    cost_ratios : sequence of float, default (1, 4, 16)
+        c_FN/c_FP, one curve each
+    priors : array (2,), optional
+        class priors; None: those of the data
+    ax : matplotlib Axes, optional
+        to draw on
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax, curve = ensure_axes(ax), threshold_counts(y_true, scores)
+    keep = np.unique(np.linspace(1, len(curve.thresholds) - 1, 1000).astype(int))  # enough points for a line
+    tables = curve.counts.to_matrix()
+    for k, cost_ratio in enumerate(np.atleast_1d(cost_ratios)):
+        nec = normalized_expected_cost(tables, CostMatrix.from_ratio(cost_ratio), priors=priors)
+        best = nec[1:].argmin() + 1
+        ax.plot(curve.thresholds[keep], nec[keep], color=COLORS[k], label=f"a miss costs {cost_ratio:g}")
+        ax.plot(curve.thresholds[best], nec[best], "o", color=COLORS[k])
+    ax.axhline(1, color=COLORS[8], linestyle=":", linewidth=1)
+    ax.set(xlabel="threshold on the score", ylabel="normalized expected cost", ylim=(0, 1.5))
+    ax.legend(loc="upper right", fontsize=8)
+    return ax

@@ -286,6 +286,81 @@ def test_a_slider_moves_the_page(browser, site, stem):  # noqa: F811
             assert slider.get_attribute("aria-valuetext") == seen[-1][0]
 
 
+def outside(figure):
+    "Marks and bars of a figure that the frames of its axes cut off, or hide."
+    found = []
+    for ax in figure.axes:
+        low, high = np.sort([ax.get_xlim(), ax.get_ylim()], axis=1).T
+        low, high = low - 1e-6 * (high - low), high + 1e-6 * (high - low)
+        for line in ax.lines:
+            if line.get_marker() not in ("None", "", None) and line.get_transform() == ax.transData:
+                points = np.array(line.get_xydata(), float)
+                found += [("mark", *point) for point in points[np.isfinite(points).all(1)] if (point < low).any() or (point > high).any()]
+        for bar in (patch for patch in ax.patches if hasattr(patch, "get_width")):
+            corners = bar.get_extents().transformed(ax.transData.inverted()).get_points()
+            seen = (np.ptp(corners, axis=0) > .005 * (high - low)).all()
+            found += [("bar", *corners[1])] * bool(seen and bar.get_visible() and (corners[1] > high).any())
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name, widget in WIDGETS.items() if widget.made])
+def test_nothing_is_cut_off_at_either_end(monkeypatch, name):
+    "What is drawn, compared with the axes, at both ends of the slider that moves on the page, and where it stands."
+    import importlib
+
+    from cost_eval import plotting
+    module, _, function = WIDGETS[name].made.removesuffix(" as explore").removeprefix("from ").partition(" import ")
+    figures = []
+    monkeypatch.setattr(plotting, "_svg", lambda figure: figures.append(figure) or "<svg></svg>")
+    box = getattr(importlib.import_module(module), function)()
+    slider = next(control for control in plotting._controls(box) if control.description.startswith(WIDGETS[name].slider))
+    for value in (plotting._positions(slider)[0], plotting._positions(slider)[-1], slider.value):
+        slider.value = value
+        assert outside(figures[-1]) == [], value
+
+
+def test_what_is_cut_off_is_found():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    ax.plot([1, 2, float("nan")], [1, 5, 9], "o")
+    ax.bar([1, 2], [3, 5])
+    ax.plot([0, 9], [0, 9])  # a line may leave the picture
+    ax.set(xlim=(0, 3), ylim=(0, 4))
+    assert outside(ax.figure) == [("mark", 2, 5), ("bar", 2.4, 5)]
+    ax.set(ylim=(0, 6))
+    assert outside(ax.figure) == []
+
+
+def frames_of(page):
+    "The drawings of a stored widget, a list for each position."
+    data = json.loads(re.search(r'(?s)<script type="application/json">(.*?)</script>', page)[1])
+    runs = lambda ranges: "".join(data["pieces"][k] for part in ranges.split(",") for a, *b in [part.split("-")] for k in range(int(a), int(b[0] if b else a) + 1))
+    return [[runs(value) for value in values if re.fullmatch(r"[\d,-]+", value)] for _, values, _ in data["frames"]]
+
+
+def cut_bars(svg):
+    "Filled boxes of a drawing that its frames cut off to the right or at the top."
+    frames = {name: [float(v) for v in box] for name, *box in re.findall(r"<clipPath id='(\w+)'> *<rect x='([-\d.]+)' y='([-\d.]+)' width='([-\d.]+)' height='([-\d.]+)'", svg)}
+    found = []
+    for path, frame, style in re.findall(r"<path d='(M [^']* z *)' clip-path='url\(#(\w+)\)' style='([^']*)'", svg):
+        x, y = np.array(re.findall(r"-?\d+\.?\d*", path), float).reshape(-1, 2).T
+        left, top, width, height = frames[frame]
+        if len(set(x)) == len(set(y)) == 2 and "fill: none" not in style and np.ptp(x) > 1 and np.ptp(y) > 1:
+            found += [(x.max(), y.min())] * bool(x.max() > left + width + 1 or y.min() < top - 1)
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(p for p in (ROOT / "nbs").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_no_stored_bar_is_cut_off_at_either_end(path):
+    "Of every widget of the book, as it is stored."
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    pages = ["".join(o.get("data", {}).get("text/html", "")) for c in cells for o in c.get("outputs", [])]
+    for page in (page for page in pages if 'class="ce-widget"' in page and "application/json" in page):
+        frames = frames_of(page)
+        assert [cut_bars(svg) for svg in (*frames[0], *frames[-1])] == [[] for _ in range(2 * len(frames[0]))]
+
+
 def test_without_scripts_the_page_shows_the_first_state(browser, site):  # noqa: F811
     page = browser.new_page(java_script_enabled=False)
     page.goto(f"{site}/plotting.html")
