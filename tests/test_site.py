@@ -164,6 +164,21 @@ def test_the_search_leads_to_places_that_exist(docs):
     assert [(page, anchor) for page, anchor in places if anchor not in parsed(docs / f"{page}.html").ids] == []
 
 
+def test_home_says_what_it_is_for(docs):
+    "A sentence, the picture, the slider; one line to install; three doors; code comes later. The README shows the same picture, as a file."
+    home = lxml.html.parse(docs / "index.html").getroot()
+    seen = [e for e in home.iter("img", "input", "pre", "a") if e.get("class") != "logo__image" and any("article" in (above.tag, above.get("class") or "") or above.tag == "main" for above in e.iterancestors())]
+    kinds = [e.get("type") or e.tag for e in seen]
+    picture, install = kinds.index("img"), kinds.index("pre")
+    assert kinds.index("range") < picture < install and "cheaper" in seen[picture].get("alt")
+    assert " ".join(seen[install].text_content().split()).startswith('pip install "cost_eval[book]')
+    doors = [e.get("href").partition("#")[0] for e in seen[install:] if e.tag == "a" and e.text_content() in ("Learn", "Judge my model", "Check the papers")]
+    assert doors == ["expected_cost.html", "judge.html", "reproduce.html"] or with_quarto
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme.index("](nbs/home.svg)") < readme.index("pip install") < readme.index("```python")
+    lxml.etree.parse(ROOT / "nbs/home.svg")
+
+
 def test_the_reference_leads_to_every_entry(docs):
     links = {unquote(link) for link in parsed(docs / "reference.html").links}
     for name in ("expected_cost", "threshold_counts", "interval", "outperformance", "evaluate"):
@@ -224,7 +239,34 @@ def test_a_figure_carries_the_width_at_which_its_smallest_words_can_be_read(tmp_
         figures.sized(tmp_path)
         images = parsed(tmp_path / "x.html").images
         assert [(i.get("width"), i.get("height"), i.get("style")) for i in images] == [
-            ("600", "300", "--least: 479px"), ("600", "300", "--least: 383px"), (None, None, None), (None, None, None)]  # 8.5 / (8 * 4/3) of 600
+            ("600", "300", f"--least: {least}px; aspect-ratio: 600/300") for least in (510, 408)] + 2 * [(None, None, None)]  # 9.05 / (8 * 4/3) of 600
+
+
+def test_panels_stand_alone_on_a_phone(tmp_path):
+    "Two axes side by side with their words are two windows on the drawing; a scale of colours belongs to its neighbour; stacked ones stay whole."
+    plt = pytest.importorskip("matplotlib.pyplot")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+    for ax, name in ((left, "a long name at the left"), (right, "and another one")):
+        ax.set(ylabel=name, xlabel=name, title=name)
+    figure.colorbar(right.imshow([[0, 1]]), ax=right)
+    figure.savefig(tmp_path / "x.svg")
+    svg = (tmp_path / "x.svg").read_text()
+    size = figures.measure(svg)
+    (x0, _, w0, _), (x1, _, w1, h1) = size.panels
+    inner = [float(part.split()[1]) for part in re.findall(r'<g id="patch_(?:2|7)">\s*<path d="(M [^"]*)', svg)]
+    assert x0 < inner[0] - 30 and x0 + w0 <= x1 + 5 < 648 and x1 + w1 > 600 and h1 > 150, "with the words beside the frames, without the neighbour's"
+    stacked, axes = plt.subplots(2, 1, figsize=(6, 4))
+    stacked.savefig(tmp_path / "y.svg")
+    assert figures.measure((tmp_path / "y.svg").read_text()).panels == ()
+    plt.close("all")
+    inline = "data:image/svg+xml," + quote(svg[svg.index("<svg"):].replace('"', "'"), safe=" /:=,;()'")
+    (tmp_path / "x.html").write_text(f'<figure><img alt="a" src="x.svg"></figure><figure><img alt="w" data-frame="0" src="{inline}"></figure>')
+    figures.sized(tmp_path)
+    still, widget = lxml.html.parse(tmp_path / "x.html").getroot().iter("figure")
+    whole, first, second = still.iter("img")
+    assert [image.get("alt") for image in (whole, first, second)] == ["a", "a", ""] and second.get("role") == "presentation"
+    assert first.get("src").startswith("x.svg#svgView(viewBox(") and [check.described(dict(image.attrib)) for image in (first, second)] == [True, True]
+    assert [image.get("src") is None for image in widget.iter("img")] == [False, True, True] and {image.get("data-frame") for image in widget.iter("img")} == {"0"}
 
 
 def test_small_words_in_a_figure_are_named_with_page_and_width(tmp_path):

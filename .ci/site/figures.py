@@ -48,7 +48,7 @@ def with_size(docs, found):
         return shown(size.width, size.height)
     parts = []
     for k, (x, y, width, height) in enumerate(size.panels):
-        view, alone = f"#svgView(viewBox({x:g},{y:g},{width:g},{height:g}))", bare
+        view, alone = f"#svgView(viewBox({x:g},{y:g},{width:g},{height:g});preserveAspectRatio(none))", bare
         if k:  # the first one speaks for all
             alone = re.sub(r' alt="[^"]*"', ' alt="" role="presentation"', alone)
         # a widget's drawing is in the page once: site.js shows it through the windows
@@ -58,7 +58,7 @@ def with_size(docs, found):
 
 
 def put(tag, width, height, words):
-    return tag.replace("<img", f'<img width="{width:.0f}" height="{height:.0f}" style="--least: {-(-width * SMALLEST // words):.0f}px"', 1)
+    return tag.replace("<img", f'<img width="{width:.0f}" height="{height:.0f}" style="--least: {-(-width * SMALLEST // words):.0f}px; aspect-ratio: {width:.0f}/{height:.0f}"', 1)
 
 
 @lru_cache(None)
@@ -81,8 +81,8 @@ def measure(svg):
 def panels(svg, width, height, gap=3):
     "Boxes of the axes with all their words, what overlaps as one; none where they do not stand side by side."
     tree = lxml.etree.fromstring(svg.encode(), lxml.etree.XMLParser(huge_tree=True, recover=True))
-    figure = next((e for e in tree.iter("{*}g") if re.match(r"figure_\d", e.get("id", ""))), None)
-    parts = [box for e in (figure if figure is not None else ()) if e.get("id", "").startswith(("axes_", "text_", "legend_")) and (box := extent(e))]
+    found = [extent(e) for e in next(tree.iterchildren("{*}g"), ())]  # of the figure: its ground, axes, words, legends; a widget's have no names
+    parts = [box for box in found if box and (box[2] - box[0] < .98 * width or box[3] - box[1] < .98 * height)]
     boxes = []
     for box in parts:  # what overlaps, or nearly, belongs together: twins, scales of colours
         while near := [b for b in boxes if b[0] - gap < box[2] and box[0] - gap < b[2] and b[1] - gap < box[3] and box[1] - gap < b[3]]:

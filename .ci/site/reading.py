@@ -312,6 +312,8 @@ def laid_out(html):
     words_to_the_left(head, body)
     one_line_of_names(head)
     without_numbers_of_lines(head, body)
+    for cell in (cell for row in head for cell in row if not text(cell)):
+        cell.tag = "td"  # a head without words is none
     return lxml.html.tostring(table, encoding="unicode", with_tail=False)
 
 

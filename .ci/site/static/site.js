@@ -35,6 +35,16 @@
   });
   panels();
   phone.addEventListener("change", panels);
+  const folds = [...document.querySelectorAll("details:is(.hide, .code, .code-fold)")], title = document.querySelector("main h1");
+  if (folds.length > 2 && title) {
+    const all = Object.assign(document.createElement("button"), {type: "button", className: "all-code", textContent: "Show all code"});
+    all.onclick = () => {
+      const open = all.textContent.startsWith("Show");
+      folds.forEach((e) => { e.open = open; });
+      all.textContent = open ? "Hide all code" : "Show all code";
+    };
+    title.after(all);
+  }
   const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { join(); shrink(); mark(); });
   addEventListener("load", after);
   let soon;
