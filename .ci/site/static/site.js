@@ -35,6 +35,11 @@
   });
   panels();
   phone.addEventListener("change", panels);
+  document.querySelectorAll(".highlight-sh").forEach((e) => {  // a line for the shell is there to be copied (Quarto has its own button)
+    const copy = Object.assign(document.createElement("button"), {type: "button", className: "copy", textContent: "copy"});
+    copy.onclick = () => navigator.clipboard.writeText(e.querySelector("pre").textContent.trim()).then(() => { copy.textContent = "copied"; });
+    e.append(copy);
+  });
   const folds = [...document.querySelectorAll("details:is(.hide, .code, .code-fold)")], title = document.querySelector("main h1");
   if (folds.length > 2 && title) {
     const all = Object.assign(document.createElement("button"), {type: "button", className: "all-code", textContent: "Show all code"});
