@@ -11,7 +11,8 @@ from typing import Any
 from .core import Axes, DataFrame, Numbers
 
 # %% auto #0
-__all__ = ['PREVALENCES', 'Line', 'robustness_map', 'axes_around', 'CostLine', 'cost_line', 'as_percent', 'plain_ticks']
+__all__ = ['PREVALENCES', 'Robustness', 'Line', 'robustness_map', 'axes_around', 'CostLine', 'cost_line', 'as_percent',
+           'plain_ticks']
 
 # %% ../nbs/55_robustness.ipynb #5559c1b0
 from collections.abc import Callable
@@ -87,15 +88,9 @@ class Robustness(Result):
         "Where the winner at the report's cost ratio and prevalence wins, computed from the map."
         return _words(self)
 
-<<<<<<< /tmp/tmp4ie9mnlp
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The map: a colour a winner, hatched where the lead is inside the noise, a dot at the report's
-        own setting.
-=======
-    def plot(self, ax=None):
         """The map: a colour a winner, strong and outlined where the lead is outside the noise, pale elsewhere, a
         dot at the report's own setting.
->>>>>>> /tmp/tmpbjz3j1s7
 
         Parameters
         ----------
