@@ -679,7 +679,8 @@ def _still(k, value, words) -> str:
     quoted = (
         value if value.startswith("data:") else "data:image/svg+xml," + quote(value, safe=" /:=,;()!*+@$?-.'")
     )
-    return f'<figure><img class="ce-shown" data-frame="{k}" alt="{html.escape(words)}" src="{quoted}"></figure>'
+    shown = f'class="ce-shown" data-frame="{k}" alt="{html.escape(words)}"'
+    return f'<figure><img {shown} src="{quoted}"></figure>'
 
 
 def _data(frames) -> str:

@@ -54,7 +54,9 @@ def with_size(docs, found):
         # a widget's drawing is in the page once: site.js shows it through the windows
         new = f' data-view="{view}"' if source.startswith("data:") else f' src="{source}{view}"'
         parts.append(put(alone.replace(f' src="{source}"', new), 4 / 3 * width, 4 / 3 * height, words=size.words))
-    return f'{shown(size.width, size.height).replace("<img", "<img data-whole", 1)}<span class="panels">{"".join(parts)}</span>'
+    wide = "wide" if size.width * SMALLEST > 640 * size.words else ""  # too wide for a tablet
+    whole = shown(size.width, size.height).replace("<img", f'<img data-whole="{wide}"', 1)
+    return f'{whole}<span class="panels">{"".join(parts)}</span>'
 
 
 def put(tag, width, height, words):
@@ -84,10 +86,12 @@ def panels(svg, width, height, gap=3):
     found = [extent(e) for e in next(tree.iterchildren("{*}g"), ())]  # of the figure: its ground, axes, words, legends; a widget's have no names
     parts = [box for box in found if box and (box[2] - box[0] < .98 * width or box[3] - box[1] < .98 * height)]
     boxes = []
-    for box in parts:  # what overlaps, or nearly, belongs together: twins, scales of colours
-        while near := [b for b in boxes if b[0] - gap < box[2] and box[0] - gap < b[2] and b[1] - gap < box[3] and box[1] - gap < b[3]]:
+    for box in sorted(parts, key=lambda b: b[0] - b[2]):  # what overlaps belongs together, and what is narrow, a scale of colours, to what is beside it
+        reach = gap if box[2] - box[0] > .12 * width else .05 * width
+        while near := [b for b in boxes if b[0] - reach < box[2] and box[0] - reach < b[2] and b[1] - gap < box[3] and box[1] - gap < b[3]]:
             boxes = [b for b in boxes if b not in near]
             box = tuple(f(v) for f, v in zip((min, min, max, max), zip(box, *near)))
+            reach = gap
         boxes.append(box)
     if len(boxes) < 2 or max(x1 - x0 for x0, _, x1, _ in boxes) > .8 * width or min(x1 - x0 for x0, _, x1, _ in boxes) < .12 * width:
         return ()

@@ -29,7 +29,7 @@
   document.querySelectorAll(":is(.cell_output, .cell-output) pre").forEach((e) => {
     if (!/\S {2,}\S/.test(e.textContent)) e.style.whiteSpace = "pre-wrap";
   });
-  const phone = matchMedia("(max-width: 600px)");
+  const phone = matchMedia("(max-width: 900px)");
   const panels = () => phone.matches && document.querySelectorAll(".panels > img[data-view]").forEach((e) => {
     e.src = e.closest("figure").querySelector("[data-whole]").src + e.dataset.view;
   });
