@@ -619,7 +619,7 @@ def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separatio
     notes[0].set_text(f"false alarms {counts.fp:.0f} in 1000, each costs {fp_cost:g}")
     notes[1].set_text(f"misses {counts.fn:.0f} in 1000, each costs {fn_cost:g}")
     everywhere = _gaussian_counts(_X, separation, prevalence)
-    top = max(1.5, 1.08 * float(normalized_expected_cost(counts, costs)))  # your point is always in the picture
+    top = max(1.5, 1.08 * float(normalized_expected_cost(counts, costs)))  # your point is in the picture
     axes[1].set_ylim(0, top)
     for line, dot, low, value in zip(lines, dots, best, _SHOWN.values()):
         y = value(everywhere, costs)

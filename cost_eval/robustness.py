@@ -89,8 +89,8 @@ class Robustness(Result):
         return _words(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The map: a colour a winner, strong and outlined where the lead is outside the noise, pale elsewhere,
-        a dot at the report's own setting.
+        """The map: a colour a winner, strong and outlined where the lead is outside the noise, pale
+        elsewhere, a dot at the report's own setting.
 
         Parameters
         ----------
