@@ -40,7 +40,7 @@
     copy.onclick = () => navigator.clipboard.writeText(e.querySelector("pre").textContent.trim()).then(() => { copy.textContent = "copied"; });
     e.append(copy);
   });
-  const folds = [...document.querySelectorAll("details:is(.hide, .code, .code-fold)")], title = document.querySelector("main h1");
+  const folds = [...document.querySelectorAll("details:is(.hide, .code, .code-fold)")], title = document.querySelector(".bd-article h1, main h1.title");
   if (folds.length > 2 && title) {
     const all = Object.assign(document.createElement("button"), {type: "button", className: "all-code", textContent: "Show all code"});
     all.onclick = () => {
