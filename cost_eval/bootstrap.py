@@ -1647,7 +1647,9 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     w = np.ones(len(x)) if w is None else w
     heaviest, scale = _check_heaviest(heaviest, w, clusters), _power_of_two(w, -1)
     w, heaviest = w / scale, None if heaviest is None else heaviest / scale
-    known, cluster = (None, None) if clusters is None else check_numbered(clusters, "clusters", len(x), ascending=True)
+    known = cluster = None
+    if clusters is not None:
+        known, cluster = check_numbered(clusters, "clusters", len(x), ascending=True)
     unit = _power_of_two(ends.ravel(), -1)
     parts = []
     for s in range(len(share)):

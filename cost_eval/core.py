@@ -403,7 +403,7 @@ def is_missing(label) -> bool:
 
 
 def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndarray]:
-    "Distinct labels, in order of appearance or as far as they can be sorted, and the number of each sample's."
+    "Distinct labels, in order of appearance or sorted where that can be, and the number of each sample's."
     if labels.dtype.kind == "O":
         known = list(dict.fromkeys(labels.tolist()))
         with suppress(TypeError):
@@ -422,10 +422,10 @@ def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndar
     return known[order].tolist(), np.argsort(order)[code.ravel()]
 
 
-def check_numbered(values, name: str, n: int | None = None, ascending: bool = False) -> tuple[list, np.ndarray]:
+def check_numbered(values, name: str, n: int, *, ascending: bool = False) -> tuple[list, np.ndarray]:
     "Labels of samples, such as clusters, as `numbered` gives them; `ValueError` where one is missing."
     labels = check_1d(values, name)
-    if n is not None and len(labels) != n:
+    if len(labels) != n:
         raise ValueError(f"{name}: {len(labels)} values, but there are {n} samples; one for each is needed")
     known, code = numbered(labels, ascending)
     if any(is_missing(label) for label in known):
