@@ -1095,7 +1095,8 @@ def stratified_folds(
     y = check_1d(y_true, "y_true")
     y = encode(y, seen_labels(y), "y_true", "the labels", seen=True)
     if clusters is not None:
-        return _cluster_folds(y.astype(np.intp), check_numbered(clusters, "clusters", len(y))[1], folds, generator(rng))
+        _, cluster = check_numbered(clusters, "clusters", len(y))
+        return _cluster_folds(y.astype(np.intp), cluster, folds, generator(rng))
     folds = check_integer(
         folds, "folds", 2, len(y), hint=f"at most one per sample, of which there are {len(y)}"
     )
