@@ -138,26 +138,15 @@ def uv_environment():
 
 
 def pip_install(*what):
-    """pip install into the environment; one moving line on a terminal, a line every 25 packages elsewhere, everything on failure."""
-    say("pip install %s" % " ".join(what))
+    """pip install into the environment; its last lines on failure."""
+    say("pip install %s (minutes, and silent)" % " ".join(what))
     command = [str(PYTHON), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", *what]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, cwd=str(ROOT))
-    lines, count, terminal = [], 0, sys.stdout.isatty()
-    for line in process.stdout:
-        lines.append(line)
-        if line.startswith("Installing collected packages"):
-            count = line.count(",") + 1
-            say("installing %d packages" % count)
-        elif line.startswith("Collecting "):
-            seen = sum(text.startswith("Collecting ") for text in lines)
-            if terminal:
-                print("\r      found %3d packages; now %-40s" % (seen, line.split()[1][:40]), end="\r", flush=True)
-            elif seen % 25 == 0:
-                say("found %d packages" % seen)
-    if process.wait():
-        sys.stdout.writelines([line for line in lines if not line.startswith("WARNING: Retrying")][-12:])
-        raise Failed("pip failed (above are its last lines): " + remedy("".join(lines)))
-    return count
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=str(ROOT))
+    lines = done.stdout.decode(errors="replace").splitlines()
+    if done.returncode:
+        print("\n".join([line for line in lines if not line.startswith("WARNING: Retrying")][-12:]))
+        raise Failed("pip failed (above are its last lines): " + remedy("\n".join(lines)))
+    return sum(len(line.split()) - 2 for line in lines if line.startswith("Successfully installed "))
 
 
 REMEDIES = (

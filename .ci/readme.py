@@ -1,10 +1,14 @@
-"""README.md from nbs/index.ipynb, in GitHub's Markdown: text, code, and outputs as text; figures stay on the site."""
+"""README.md from nbs/index.ipynb, in GitHub's Markdown: text, code, and outputs as text, and the first state of its widget as the picture."""
+import html
 import json
 import re
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parent.parent
+PICTURE = "nbs/home.svg"
+SHOWN = re.compile(r'<img class="ce-shown" data-frame="0" alt="([^"]*)" src="data:image/svg\+xml,([^"]*)">')
 NOTE = "<!-- Made from nbs/index.ipynb by .ci/readme.py: edit the notebook. -->\n"
 
 
@@ -15,8 +19,10 @@ def directives(source):
 
 
 def text_of(output):
-    "An output as Markdown; nothing for a figure."
+    "An output as Markdown; of a widget its picture, nothing for another figure."
     data = output.get("data", {})
+    if found := SHOWN.search("".join(data.get("text/html", ""))):
+        return f"![{html.unescape(found[1])}]({PICTURE})"
     if "text/markdown" in data:
         return "".join(data["text/markdown"]).strip("\n")
     text = "".join(output.get("text", data.get("text/plain", ""))).rstrip()
@@ -43,15 +49,21 @@ def render(notebook):
     return "\n\n".join(filter(None, [NOTE.strip(), *map(render_cell, notebook["cells"])])) + "\n"
 
 
+def picture(notebook):
+    "The first widget's picture as it stands, an SVG."
+    pages = ["".join(output.get("data", {}).get("text/html", "")) for cell in notebook["cells"] for output in cell.get("outputs", ())]
+    return unquote(next(found[2] for page in pages if (found := SHOWN.search(page)))) + "\n"
+
+
 def main(check):
-    made = render(json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8")))
-    readme = ROOT / "README.md"
-    if readme.read_text(encoding="utf-8") == made:
-        return 0
-    if check:
+    notebook = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))
+    made = {"README.md": render(notebook), PICTURE: picture(notebook)}
+    stale = [name for name in made if not (ROOT / name).is_file() or (ROOT / name).read_text(encoding="utf-8") != made[name]]
+    if stale and check:
         return 1
-    readme.write_text(made, encoding="utf-8")
-    print("README.md written")
+    for name in stale:
+        (ROOT / name).write_text(made[name], encoding="utf-8")
+        print(f"{name} written")
     return 0
 
 

@@ -21,6 +21,7 @@ from urllib.parse import urljoin
 HERE = Path(__file__).resolve().parent / "site"
 sys.path[0] = str(HERE)
 MATHJAX = "sphinx-mathjax-offline"
+SET = {"loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]}, "chtml": {"scale": 1.1, "matchFontHeight": False}}
 STEPS = ["Processing the notebooks", "Translating them", "Building the pages", "Writing _docs"]
 LEVELS = ["built", "read", "sampled", "seen"]  # how closely the finished pages were looked at: not, as text, some or all in the browser
 GENERATED = ("scoreboard", "reference")  # pages that no notebook makes: reading.py writes them
@@ -213,9 +214,25 @@ def build_with_quarto(project):
         raise Failure(f"quarto stopped with exit code {process.returncode}")
     shutil.rmtree(project.docs, ignore_errors=True)
     shutil.move(project.processed / project.docs.name, project.docs)
+    offline(project.docs)
     add_to_search(project, translate.keywords(pages))
     finish(project, pages)
     return pages, [line.strip() for line in log if "WARN" in line] + quarto_complaints(project, pages)
+
+
+ELSEWHERE = re.compile(r'\s*<script[^>]* src="https?://[^"]*"[^>]*></script>(?:\s*<script[^>]*>define\([^<]*</script>)?')
+IMPORTED = re.compile(r"""@import\s*(?:url\(\s*)?(?:"https?://[^"]*"|'https?://[^']*'|https?://[^)]*)\)?[^;]*;""")
+
+
+def offline(docs):
+    "What Quarto's pages fetch when they are read: MathJax from here, scripts for widgets (ours need none) and fonts (the reader's will do) not at all."
+    copied(docs / "site_libs/mathjax", mathjax())
+    math = f"<script>MathJax = {json.dumps(SET)}</script><script src=\"site_libs/mathjax/startup.js\" defer></script>"
+    for path in docs.glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(ELSEWHERE.sub(lambda found: math if "mathjax" in found[0].lower() else "", text), encoding="utf-8")
+    for path in docs.rglob("*.css"):
+        path.write_text(IMPORTED.sub("", path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def add_to_search(project, words):
@@ -330,7 +347,7 @@ def run_sphinx(project, pages):
     build, stream = project.build, io.StringIO()
     asset_files(project)
     with contextlib.chdir(project.root):
-        app = Sphinx(build / "source", None, build / "html", build / "doctrees", "html", confoverrides=sphinx_site.config(project, pages),
+        app = Sphinx(build / "source", None, build / "html", build / "doctrees", "html", confoverrides=sphinx_site.config(project, pages, SET),
                      status=None, warning=stream, verbosity=0)
         app.build()
     complaints = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines() if line.strip()]
@@ -340,16 +357,22 @@ def run_sphinx(project, pages):
 
 
 def asset_files(project):
-    "MathJax, out of the Python package that carries it, and our own files into build/site/static."
-    static = project.build / "static"
-    copies = {static / "mathjax" / path: source for path, source in package_files(MATHJAX, "static/mathjax/", (
+    "MathJax and our own files into build/site/static."
+    copied(project.build / "static/mathjax", mathjax())
+    copied(project.build / "static", [(name, HERE / "static" / name) for name in ("site.css", "site.js")])
+
+
+def mathjax():
+    "[(path, file)] of what the pages need of MathJax, out of the Python package that carries it."
+    return package_files(MATHJAX, "static/mathjax/", (
         "startup.js", "core.js", "input/tex.js", "input/tex/extensions/", "output/chtml.js", "output/chtml/fonts/tex.js",
-        "output/chtml/fonts/woff-v2/", "a11y/assistive-mml.js"))}
-    for name in ("site.css", "site.js"):
-        copies[static / name] = HERE / "static" / name
-    for target, source in copies.items():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
+        "output/chtml/fonts/woff-v2/", "a11y/assistive-mml.js"))
+
+
+def copied(folder, named):
+    for name, source in named:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, folder / name)
 
 
 def package_files(package, folder, wanted):
@@ -393,7 +416,7 @@ def main(argv=None):
         pages, more = (build_with_quarto if shutil.which("quarto") else build_with_sphinx)(project)
         complaints += [text for page in pages for text in page.complaints] + more
     if arguments.strict:
-        complaints += checked(project, pages, look=not arguments.unseen, sample=arguments.sample)
+        complaints += checked(project, pages, look=not arguments.unseen and not shutil.which("quarto"), sample=arguments.sample)
     state |= dict(complaints=complaints)
     if arguments.strict and complaints:
         raise Failure("\n".join([*complaints, "These are warnings; without --strict they would only be printed."]))
@@ -419,6 +442,8 @@ def checked(project, pages, look, sample):
           f"{sorted(weights.values())[len(weights) // 2] / 1e6:.1f} MB, {heaviest}.html {weights[heaviest] / 1e6:.1f} MB" if weights else "no page is there")
     if look and not seen:
         print("left out: the pages were not looked at: Chromium or Playwright is missing")
+    elif shutil.which("quarto"):
+        print("left out: Quarto's pages are read as text; small targets and colours of its themes are as they are. The public site is the one that Sphinx makes")
     elif look and not check.axe():
         print('left out: accessibility was not looked at: pip install "cost_eval[dev]" brings axe-core')
     elif look and sample:

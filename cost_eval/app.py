@@ -190,10 +190,10 @@ class App:
         self.prevalence = widgets.Text(placeholder="as in the file", description="prevalence", **options)
         drag = {"base": 10, "readout": False, "continuous_update": False, **options}
         self.drag_fn = widgets.FloatLogSlider(
-            value=10, min=-1, max=4, step=0.02, description="drag a miss", **drag
+            value=10, min=-1, max=4, step=0.02, description="cost of a miss", **drag
         )
         self.drag_prevalence = widgets.FloatLogSlider(
-            value=0.1, min=-4, max=np.log10(0.9), step=0.02, description="drag prevalence", **drag
+            value=0.1, min=-4, max=np.log10(0.9), step=0.02, description="share of positives", **drag
         )
         self.rule = widgets.Dropdown(options=RULES, value="calibrated", description="rule", **options)
         self.capacity = widgets.Text(

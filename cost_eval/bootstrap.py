@@ -40,14 +40,14 @@ from cost_eval.core import (
     check_counts,
     check_function,
     check_integer,
+    check_numbered,
     check_priors,
     check_range,
     check_weights,
     generator,
-    is_missing,
     kinds,
-    label_array,
     labelled,
+    numbered,
     numbers,
     optional_import,
     percent,
@@ -1570,31 +1570,6 @@ def _check_losses(losses, name):
     return x
 
 
-def _label_codes(labels, name, n):
-    "The labels that occur, and the number of each example's."
-    group = label_array(labels, name)
-    if group.shape != (n,):
-        raise ValueError(f"{name}: {group.shape}, but one label per example, {(n,)}, is needed")
-    if group.dtype.kind == "O":
-        codes = {label: i for i, label in enumerate(dict.fromkeys(group.tolist()))}
-        known, code = list(codes), np.fromiter((codes[label] for label in group.tolist()), np.intp, n)
-    elif group.dtype.kind in "iu" and group.min(initial=0) >= 0 and group.max(initial=0) < 4 * n:
-        values, code = _numbered(group.astype(np.intp))
-        known = values.tolist()
-    else:
-        values, code = np.unique(group, return_inverse=True)
-        known, code = values.tolist(), code.ravel()
-    if any(is_missing(label) for label in known):
-        raise ValueError(f"{name}: missing values; give these examples {name} of their own or drop them")
-    return known, code
-
-
-def _numbered(codes):
-    "The whole numbers that occur, ascending, and the place of each code among them, without a sort."
-    there = np.bincount(codes) > 0
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
-
-
 def _limits_of(x, bounds, known, code):
     "Smallest and largest loss that is possible in each stratum (S, 2), and notes."
     if bounds is None:
@@ -1621,7 +1596,7 @@ def _shares_of(strata, shares, n):
         if shares is not None:
             raise ValueError("shares: weights of strata, but strata= was not given")
         return [None], np.zeros(n, np.intp), np.ones(1)
-    known, code = _label_codes(strata, "strata", n)
+    known, code = check_numbered(strata, "strata", n, ascending=True)
     if shares is None:
         return known, code, np.bincount(code) / n
     unknown = [label for label in shares if label not in known and shares[label] != 0]
@@ -1672,12 +1647,14 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     w = np.ones(len(x)) if w is None else w
     heaviest, scale = _check_heaviest(heaviest, w, clusters), _power_of_two(w, -1)
     w, heaviest = w / scale, None if heaviest is None else heaviest / scale
-    known, cluster = (None, None) if clusters is None else _label_codes(clusters, "clusters", len(x))
+    known = cluster = None
+    if clusters is not None:
+        known, cluster = check_numbered(clusters, "clusters", len(x), ascending=True)
     unit = _power_of_two(ends.ravel(), -1)
     parts = []
     for s in range(len(share)):
         rows = np.flatnonzero((code == s) & (w > 0))
-        units, own = (rows, None) if cluster is None else _numbered(cluster[rows])
+        units, own = (rows, None) if cluster is None else numbered(cluster[rows], ascending=True)
         if not len(units):
             raise ValueError("sample_weight: all are 0" + (" in one of the strata" if len(share) > 1 else ""))
         if len(units) == 1 and (clusters is not None or sample_weight is not None):

@@ -54,6 +54,7 @@ from cost_eval.core import (
     check_costs,
     check_counts,
     check_integer,
+    check_numbered,
     check_priors,
     check_range,
     check_weights,
@@ -61,7 +62,6 @@ from cost_eval.core import (
     encode,
     generator,
     holm,
-    is_missing,
     kinds,
     labelled,
     numbers,
@@ -337,7 +337,7 @@ def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
         matrix = CostMatrix(check_costs(values), classes=classes, decisions=columns)
     y = encode(y_labels, list(matrix.classes), "y_true", "the costs' classes").astype(np.intp)
     decided = [_columns_of(given, name, n, matrix) for name, given in named.items()]
-    codes = None if clusters is None else _cluster_codes(clusters, n)
+    codes = None if clusters is None else check_numbered(clusters, "clusters", n)[1]
     used = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
     if len(used) < 2:
         weighed = "sample_weight: at least two samples of positive weight"
@@ -355,15 +355,6 @@ def _columns_of(given, name, n: int, matrix: CostMatrix) -> np.ndarray:
     argument = f"decisions of {name!r}"
     labels = check_1d(given, argument, n)
     return encode(labels, list(matrix.decisions), argument, "the costs' decisions").astype(np.intp)
-
-
-def _cluster_codes(clusters, n: int) -> np.ndarray:
-    "Clusters numbered in the order of their first sample."
-    group = check_1d(clusters, "clusters", n).tolist()
-    code = {label: i for i, label in enumerate(dict.fromkeys(group))}
-    if any(is_missing(label) for label in code):
-        raise ValueError("clusters: missing values; give these samples clusters of their own or drop them")
-    return np.fromiter((code[label] for label in group), np.intp, n)
 
 
 def _check_judged(case, names, decided) -> tuple:

@@ -10,6 +10,7 @@ import difflib
 import importlib.util
 import operator
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from html import escape
 from typing import (
@@ -399,6 +400,37 @@ def is_missing(label) -> bool:
         return label is None or not label == label
     except TypeError:
         return True
+
+
+def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndarray]:
+    "Distinct labels, in order of appearance or sorted where that can be, and the number of each sample's."
+    if labels.dtype.kind == "O":
+        known = list(dict.fromkeys(labels.tolist()))
+        with suppress(TypeError):
+            known = sorted(known) if ascending else known
+        place = {label: i for i, label in enumerate(known)}
+        return known, np.fromiter((place[label] for label in labels.tolist()), np.intp, len(labels))
+    if labels.dtype.kind in "iu" and labels.min(initial=0) >= 0 and labels.max(initial=0) < 4 * len(labels):
+        code = labels.astype(np.intp)
+        first = np.full(code.max(initial=-1) + 1, -1)
+        first[code[::-1]] = np.arange(len(code))[::-1]
+        known = np.flatnonzero(first >= 0)  # without a sort
+        code, first = (np.cumsum(first >= 0) - 1)[code], first[known]
+    else:
+        known, first, code = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.arange(len(known)) if ascending else np.argsort(first)
+    return known[order].tolist(), np.argsort(order)[code.ravel()]
+
+
+def check_numbered(values, name: str, n: int, *, ascending: bool = False) -> tuple[list, np.ndarray]:
+    "Labels of samples, such as clusters, as `numbered` gives them; `ValueError` where one is missing."
+    labels = check_1d(values, name)
+    if len(labels) != n:
+        raise ValueError(f"{name}: {len(labels)} values, but there are {n} samples; one for each is needed")
+    known, code = numbered(labels, ascending)
+    if any(is_missing(label) for label in known):
+        raise ValueError(f"{name}: missing values; give these samples a label of their own or drop them")
+    return known, code
 
 
 def seen_labels(*arrays: np.ndarray) -> list:

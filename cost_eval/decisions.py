@@ -35,6 +35,7 @@ from cost_eval.core import (
     check_binary,
     check_costs,
     check_integer,
+    check_numbered,
     check_posteriors,
     check_priors,
     check_range,
@@ -44,7 +45,6 @@ from cost_eval.core import (
     dense,
     encode,
     generator,
-    is_missing,
     label_array,
     optional_import,
     plain,
@@ -1095,7 +1095,8 @@ def stratified_folds(
     y = check_1d(y_true, "y_true")
     y = encode(y, seen_labels(y), "y_true", "the labels", seen=True)
     if clusters is not None:
-        return _cluster_folds(y.astype(np.intp), _numbered(clusters, len(y)), folds, generator(rng))
+        _, cluster = check_numbered(clusters, "clusters", len(y))
+        return _cluster_folds(y.astype(np.intp), cluster, folds, generator(rng))
     folds = check_integer(
         folds, "folds", 2, len(y), hint=f"at most one per sample, of which there are {len(y)}"
     )
@@ -1104,16 +1105,6 @@ def stratified_folds(
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
     fold[by_class] = np.arange(len(y)) % folds  # deal them out, class by class
     return fold
-
-
-def _numbered(clusters, n: int) -> np.ndarray:
-    "(N,) labels of clusters as numbers, in order of appearance."
-    labels = check_1d(clusters, "clusters", n).tolist()
-    position = {}
-    code = np.fromiter((position.setdefault(v, len(position)) for v in labels), np.intp, n)
-    if any(is_missing(label) for label in position):
-        raise ValueError("clusters: missing values; give these samples a label of their own")
-    return code
 
 
 def _cluster_folds(y: np.ndarray, cluster: np.ndarray, folds, rng) -> np.ndarray:
@@ -1203,7 +1194,7 @@ def _fold_of_each(y: np.ndarray, folds, clusters, rng) -> np.ndarray:
         return stratified_folds(y, folds, clusters=clusters, rng=rng)
     fold = check_1d(folds, "folds", len(y))
     if clusters is not None:
-        cluster = _numbered(clusters, len(y))
+        cluster = check_numbered(clusters, "clusters", len(y))[1]
         first = np.zeros(cluster.max() + 1, fold.dtype)
         first[cluster[::-1]] = fold[::-1]
         if (first[cluster] != fold).any():

@@ -13,20 +13,23 @@ from .core import Axes, Matrix, Numbers, Priors, Rng, VBox, Value, Vector
 from .costs import CostMatrix
 
 # %% auto #0
-__all__ = ['REFERENCES', 'Reference', 'add_reference', 'metric_range', 'outperformance', 'outperformance_value',
-           'outperformance_of_cost', 'OutperformanceInterval', 'outperformance_interval', 'outperformance_counts',
-           'multilabel_outperformance', 'plot_unit_square', 'explore_outperformance']
+__all__ = ['REFERENCES', 'Reference', 'add_reference', 'published_rates', 'metric_range', 'outperformance',
+           'naive_outperformance', 'outperformance_value', 'outperformance_of_cost', 'OutperformanceInterval',
+           'outperformance_interval', 'outperformance_counts', 'multilabel_outperformance', 'plot_unit_square',
+           'explore_outperformance']
 
 # %% ../nbs/50_outperformance.ipynb #33a79291
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
+from importlib.resources import files
 from math import factorial
 
 import numpy as np
 from scipy.linalg import expm
 from scipy.optimize import elementwise
-from scipy.special import betainc, betaincinv, expit
+from scipy.special import betainc, betaincinv, expit, logit, ndtr
 
 from .bootstrap import METHODS, rates_interval
 from .confusion import BinaryCounts
@@ -173,6 +176,93 @@ _BETTER = add_reference(
         diagonal=True,
     )
 )
+
+# %% ../nbs/50_outperformance.ipynb #cec74063
+def _printed(paper) -> dict:
+    "(item, cell) -> number, as the paper prints it."
+    with (files("cost_eval") / "published" / f"{paper}.csv").open(encoding="utf-8", newline="") as file:
+        return {(row["item"], row["cell"]): row["published"] for row in csv.DictReader(file)}
+
+
+def published_rates() -> dict[str, np.ndarray]:
+    """Error rates of real classifiers, worked out from what two papers print about them.
+
+    Returns
+    -------
+    dict
+        four columns of equal length: "data" and "decisions" (what was decided about, and how), "fpr" and
+        "fnr", both in [0, 1] and as exact as three printed digits allow
+
+    References
+    ----------
+    Marwah et al. (2024), Tables 5 and 6; Ferrer (2025), Tables 2 and 3.
+
+    Examples
+    --------
+    >>> rates = published_rates()
+    >>> len(rates["data"]), len(set(rates["data"]))
+    (37, 10)
+    """
+    rows, printed = [], _printed("cost_score")
+    for item, cell in printed:
+        if item == "table6-study" and cell.endswith("recall"):
+            data, threshold = cell.removesuffix("recall").rstrip(" /").split("/")
+            pair = cell.removesuffix("recall") + "precision"
+            recall, precision = float(printed[item, cell]), float(printed[item, pair])
+            negatives, positives = (float(printed["table5", f"{data}/class {k}"]) for k in (0, 1))
+            rows.append((data, threshold, recall * (1 / precision - 1) * positives / negatives, 1 - recall))
+    rows = [row for row in rows if not (row[1] == "1" and (row[0], "F1", *row[2:]) in rows)]
+    printed = _printed("expected_cost")
+    for item, cell in printed:
+        if item == "table2" and cell.endswith("/Bin"):
+            system = cell.removesuffix("/Bin")
+            data, name, state = system.split("/")
+            prior, f1 = float(printed["table3", f"{data}/prior 2"]), 1 - float(printed[item, cell])
+            error = float(printed[item, f"{system}/C01"])
+            fnr = min(max(1 - f1 * error / (2 * (1 - f1)), 0.0), 1.0)
+            rows.append((data.partition("-Res")[0], f"{system}", (error - fnr) * prior / (1 - prior), fnr))
+    return dict(zip(("data", "decisions", "fpr", "fnr"), map(np.array, zip(*rows))))
+
+
+_KERNEL = 0.5  # in log odds
+
+
+@lru_cache(1)
+def _published_points():
+    "Log odds of recall and FPR (K,) of the published classifiers, and weights: each data set counts once."
+    rates = published_rates()
+    _, data, often = np.unique(rates["data"], return_inverse=True, return_counts=True)
+    inside = [np.clip(part, 5e-4, 1 - 5e-4) for part in (1 - rates["fnr"], rates["fpr"])]
+    return *map(logit, inside), 1 / (len(often) * often[data])
+
+
+@lru_cache(1)
+def _published_table():
+    "Log odds of the recall on a grid, and the share of the published classifiers below."
+    recall, _, weight = _published_points()
+    z = np.linspace(-12, 14, 5201)
+    return z, weight @ ndtr((z - recall[:, None]) / _KERNEL)
+
+
+def _published_recall(s):
+    "Quantiles of the recall of the published classifiers."
+    z, below = _published_table()
+    return expit(np.interp(s, below, z))
+
+
+def _published_fpr(fpr, recall):
+    "P(FPR <= fpr | recall) among the published classifiers."
+    at, points, weight = _published_points()
+    with np.errstate(divide="ignore"):
+        near = (np.clip(logit(np.asarray(recall, float)), -14, 14)[..., None] - at) / _KERNEL
+        below = ndtr((logit(np.asarray(fpr, float))[..., None] - points) / _KERNEL)
+    near = np.log(weight) - near**2 / 2
+    near = np.exp(near - near.max(-1, keepdims=True))
+    return (near * below).sum(-1) / near.sum(-1)
+
+
+_PUBLISHED = Reference("published", _published_recall, _published_fpr)
+REFERENCES[_PUBLISHED.name] = _PUBLISHED  # its files are read when it is asked for
 
 # %% ../nbs/50_outperformance.ipynb #b33791ab
 def _find_reference(reference):
@@ -473,6 +563,57 @@ def outperformance(
     value = check_within(value, "value", *_range(metric, pi, arguments, line), where)
     share = _share_worse(metric, value, pi, arguments, reference, _draw(reference, n_samples, rng), line)
     return plain(np.asarray(share, float))
+
+# %% ../nbs/50_outperformance.ipynb #c2d1be3f
+def naive_outperformance(
+    metric: str | Metric,
+    prevalence: Numbers,
+    *,
+    reference: str | tuple[Any, ...] | Callable[..., Any] | Reference = "uniform",
+    n_samples: int = 100_000,
+    rng: Rng = None,
+    **metric_args: Any,
+) -> Value:
+    """The outperformance score of the better of the two constant decisions, which look at nothing.
+
+    It belongs beside every outperformance score: what is not above it is not above no model at all. Where a
+    metric is 0/0 for both constant decisions (MCC), it is the score of a coin.
+
+    Parameters
+    ----------
+    metric : str or Metric
+        name in `METRICS`, or a `Metric`
+    prevalence : float or array
+        share of positives
+    reference, n_samples, rng
+        as for `outperformance`
+    **metric_args
+        parameters of the metric
+
+    Returns
+    -------
+    float or array
+        between 0 and 1
+
+    References
+    ----------
+    Zhao et al. 2025, example 1, compare F1 with that of calling everything positive.
+
+    Examples
+    --------
+    >>> naive_outperformance("f_beta", [.1, .5]).round(4).tolist()
+    [0.55, 0.75]
+    >>> round(naive_outperformance("expected_cost", .01, costs=[[0, 1], [20, 0]]), 3)
+    0.899
+    """
+    found, pi = _find_metric(metric), _check_prevalence(prevalence)
+    arguments, options = _arguments(found, metric_args), {"reference": reference, "n_samples": n_samples}
+    seed = int(generator(rng).integers(2**32))
+    scores = []
+    for rate in (0.0, 1.0, 0.5):
+        value = np.asarray(found.at_rates(rate, rate, pi, **arguments), float)
+        scores.append(_score_or_nan(found, value, pi, np.nan, rng=seed, **options, **metric_args))
+    return plain(np.where(np.isnan(scores[0]) & np.isnan(scores[1]), scores[2], np.fmax(*scores[:2])))
 
 # %% ../nbs/50_outperformance.ipynb #eb3aa618
 def outperformance_value(

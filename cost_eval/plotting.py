@@ -611,19 +611,14 @@ _LOOK = """<style>
 .ce-widget label {margin: .3rem 0; color: inherit}
 .ce-widget label > span {flex: 0 1 15em}
 .ce-widget input[type=range] {flex: 1 1 250px; max-width: 34rem; height: 1.6rem; accent-color: #3f90da}
-.ce-widget :is(select, button, input:not([type=range])) {font: inherit}
 .ce-widget output {min-width: 4em; font-variant-numeric: tabular-nums}
 .ce-widget :focus-visible {outline: 3px solid #3f90da; outline-offset: 2px}
-.ce-widget fieldset {border: 1px dashed; border-radius: 6px; padding: .1rem .8rem .3rem}
-.ce-widget fieldset {margin: .4rem 0; min-width: 0}
-.ce-widget legend {float: none; width: auto; margin: 0; padding: 0 .7em; font-size: .85em}
-.ce-widget legend {border: 1px solid; border-radius: 1em}
-.ce-widget fieldset:disabled :is(input, select, button) {cursor: not-allowed; opacity: .55}
+.ce-widget .ce-more {font-size: .85em; opacity: .8; margin: .2rem 0}
 .ce-widget figure {margin: .4rem 0; overflow-x: auto}
 .ce-widget img {max-width: 100%; height: auto; background: white}
 @media (max-width: 600px) {.ce-widget label > span {flex-basis: 100%}}
 @media (max-width: 600px) {.ce-widget input[type=range] {flex-basis: 8rem}}
-@media print {.ce-widget :is(label, fieldset) {display: none}}
+@media print {.ce-widget :is(label, .ce-more) {display: none}}
 </style>"""
 _SCRIPT = """<script>
 (() => {
@@ -636,9 +631,10 @@ _SCRIPT = """<script>
     const [at, values, words] = frames[slider.value];
     readout.textContent = at;
     slider.setAttribute("aria-valuetext", at);
-    box.querySelectorAll(".ce-shown").forEach((e, k) => {
-      if (e.src) Object.assign(e, {src: draw(values[k]), alt: words[k]});
-      else e.innerHTML = values[k];
+    box.querySelectorAll("[data-frame]").forEach((e) => {
+      const k = e.dataset.frame, {view = ""} = e.dataset;
+      if (!e.src) e.innerHTML = values[k];
+      else Object.assign(e, {src: draw(values[k]) + view, alt: e.alt && words[k]});
     });
   };
   slider.disabled = false;
@@ -649,16 +645,16 @@ _SCRIPT = """<script>
 def _page(box, moves, alt) -> str:
     "A widget as HTML."
     frames, at = _frames(box, moves, alt)
-    others = [_control(each) for each in _controls(box) if each is not moves]
+    others = [_standing(each) for each in _controls(box) if each is not moves]
     parts = [_LOOK]
     if moves is not None:
         says = html.escape(frames[at][0])
         bounds = f'max="{len(frames) - 1}" value="{at}" aria-valuetext="{says}" autocomplete="off" disabled'
         parts.append(_labelled(moves, f'<input type="range" {bounds}><output>{says}</output>'))
+    parts += [_still(k, value, words) for k, (value, words) in enumerate(zip(*frames[at][1:]))]
     if others:
-        badge = "<legend>snapshot: open in JupyterLab to move it</legend>"
-        parts.append(f"<fieldset disabled>{badge}{''.join(others)}</fieldset>")
-    parts += [_still(value, words) for value, words in zip(*frames[at][1:])]
+        also = "these move" if moves is None else "these move, too"
+        parts.append(f'<p class="ce-more">In JupyterLab {also}: {html.escape("; ".join(others))}.</p>')
     if moves is not None:
         parts += [_data(frames), _SCRIPT]
     return f'<div class="ce-widget">{"".join(part + chr(10) for part in parts)}</div>'
@@ -669,35 +665,22 @@ def _labelled(control, field) -> str:
     return f"<label><span>{html.escape(control.description)}</span>{field}</label>"
 
 
-def _control(control) -> str:
-    "A control as it stands, to be disabled."
-    value, kind = html.escape(_readout(control)), type(control).__name__
-    if kind in ("Button", "FileUpload"):
-        return f'<button type="button">{html.escape(control.description)}</button>'
-    if hasattr(control, "readout_format"):
-        places = _positions(control, 10**6)
-        at = _nearest(places, control.value)
-        position = f'max="{len(places) - 1}" value="{at}" aria-valuetext="{value}"'
-        return _labelled(control, f'<input type="range" {position}><output>{value}</output>')
-    if hasattr(control, "options"):
-        rows = f' size="{control.rows}" multiple' if hasattr(control, "rows") else ""
-        picked = np.atleast_1d(np.asarray(control.index, object))
-        options = enumerate(control._options_labels) if rows else [(control.index, control.label)]
-        listed = [
-            f"<option{' selected' if k in picked else ''}>{html.escape(str(name))}" for k, name in options
-        ]
-        return _labelled(control, f"<select{rows}>{''.join(listed)}</select>")
-    return _labelled(control, f'<input value="{value}">')
+def _standing(control) -> str:
+    "The name of a control that does not move on the page, and where it stands."
+    silent = ("Button", "FileUpload", "Text", "SelectMultiple")
+    empty = type(control).__name__ in silent or getattr(control, "index", 0) is None
+    return control.description if empty else f"{control.description} {_readout(control)}"
 
 
-def _still(value, words) -> str:
+def _still(k, value, words) -> str:
     "An image or a text of the first state."
     if not value.startswith(("<svg", "data:")):
-        return f'<div class="ce-shown">{value}</div>'
+        return f'<div class="ce-shown" data-frame="{k}">{value}</div>'
     quoted = (
         value if value.startswith("data:") else "data:image/svg+xml," + quote(value, safe=" /:=,;()!*+@$?-.'")
     )
-    return f'<figure><img class="ce-shown" alt="{html.escape(words)}" src="{quoted}"></figure>'
+    shown = f'class="ce-shown" data-frame="{k}" alt="{html.escape(words)}"'
+    return f'<figure><img {shown} src="{quoted}"></figure>'
 
 
 def _data(frames) -> str:

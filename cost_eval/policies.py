@@ -34,6 +34,7 @@ from cost_eval.core import (
     check_scores,
     check_weights,
     generator,
+    numbered,
     result,
 )
 from .costs import CostMatrix, ExampleCosts
@@ -843,18 +844,7 @@ def _cross_calibrated(rows: Samples, name: str, fold: np.ndarray) -> tuple[np.nd
 
 def _coded_clusters(rows: Samples) -> Samples:
     "Clusters as numbers, so that they can be counted."
-    return rows if rows.clusters is None else replace(rows, clusters=_first_seen(rows.clusters))
-
-
-def _first_seen(labels: np.ndarray) -> np.ndarray:
-    "(N,) labels numbered in order of appearance."
-    if labels.dtype.kind != "O":
-        _, first, place = np.unique(labels, return_index=True, return_inverse=True)
-        rank = np.empty(len(first), np.intp)
-        rank[np.argsort(first)] = np.arange(len(first))
-        return rank[place.ravel()]
-    position = {}
-    return np.fromiter((position.setdefault(v, len(position)) for v in labels.tolist()), np.intp, len(labels))
+    return rows if rows.clusters is None else replace(rows, clusters=numbered(rows.clusters)[1])
 
 # %% ../nbs/07_policies.ipynb #pol033
 class IsotonicCalibrator:
@@ -1178,7 +1168,7 @@ def canonical_order(samples: Samples) -> np.ndarray:
     alone = _mix(sum(_mix(k + np.uint64(j)) for j, k in enumerate(keys)))
     for labels in (samples.clusters, samples.groups):
         if labels is not None:
-            place = _first_seen(labels)
+            place = numbered(labels)[1]
             total = np.zeros(place.max() + 1, np.uint64)
             np.add.at(total, place, alone)
             keys.append(_mix(total)[place])

@@ -65,13 +65,12 @@ from cost_eval.core import (
     check_costs,
     check_priors,
     check_range,
-    encode,
     generator,
+    numbered,
     numbers,
     optional_import,
     ratio,
     result,
-    seen_labels,
 )
 from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, ExampleCosts
@@ -110,18 +109,9 @@ def _case_of(samples: Samples, priors, capacity, confidence, rng) -> _Case:
     "What was read, as the engine takes it."
     own = None if samples.own is None else samples.own.array
     target = samples.target_priors(priors)
-    clusters = None if samples.clusters is None else _coded(samples.clusters)[1]
+    clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
     given = samples.y, samples.costs, own, target, priors is not None, samples.sample_weight, clusters
     return _Case(*given, None, samples.groups, confidence, rng, capacity)
-
-
-def _coded(labels) -> tuple[np.ndarray, np.ndarray]:
-    "Distinct labels, sorted where they can be compared, and the number of each sample's."
-    try:
-        return np.unique(labels, return_inverse=True)
-    except TypeError:
-        known = seen_labels(labels)
-        return np.array(known, dtype=object), encode(labels, known, "groups", "its labels")
 
 # %% ../nbs/60_report.ipynb #d9bf9032
 def _rules_of(rule, samples: Samples) -> dict:
@@ -357,7 +347,7 @@ def _group_tables(case: _Case, entries: list[_Entry]):
     pd = optional_import("pandas", extra="book")
     if case.groups is None:
         return pd.DataFrame(columns=_GROUP_COLUMNS), pd.DataFrame(columns=_GROUP_DIFFERENCES)
-    labels, code = _coded(case.groups)
+    labels, code = numbered(case.groups, ascending=True)
     inside = [np.flatnonzero(code == g) for g in range(len(labels))]
     tables = [_one_model(case, entry, labels, inside) for entry in entries]
     apart = [
@@ -504,7 +494,7 @@ def _breakdown(case: _Case, entry: _Entry):
     ]
     parts += [("class", str(label), case.y == i) for i, label in enumerate(labels.classes)]
     if case.groups is not None:
-        known, code = _coded(case.groups)
+        known, code = numbered(case.groups, ascending=True)
         parts += [("group", str(label), code == g) for g, label in enumerate(known)]
     parts = [part for part in parts if (np.where(part[2], paid, 0) != 0).any() or part[0] != "cell"]
     level = 1 - (1 - case.confidence) / len(parts)

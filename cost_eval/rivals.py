@@ -182,9 +182,11 @@ def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separatio
     notes[0].set_text(f"false alarms {counts.fp:.0f} in 1000, each costs {fp_cost:g}")
     notes[1].set_text(f"misses {counts.fn:.0f} in 1000, each costs {fn_cost:g}")
     everywhere = _gaussian_counts(_X, separation, prevalence)
+    top = max(1.5, 1.08 * float(normalized_expected_cost(counts, costs)))  # your point is in the picture
+    axes[1].set_ylim(0, top)
     for line, dot, low, value in zip(lines, dots, best, _SHOWN.values()):
         y = value(everywhere, costs)
-        line.set_ydata(np.where(y <= 1.5, y, np.nan))
+        line.set_ydata(np.where(y <= top, y, np.nan))
         dot.set_data([threshold], [value(counts, costs)])
         low.set_data([_X[np.nanargmin(y)]], [np.nanmin(y)])
     for text in list(axes[1].texts):
@@ -194,7 +196,7 @@ def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separatio
         for line in pair:
             line.set_xdata([at, at])
         side = "left" if (at >= optimum) == (name == "your threshold") else "right"
-        axes[1].text(at, 1.49, f" {name} ", fontsize=8, ha=side, va="top", clip_on=True)
+        axes[1].text(at, 0.993 * top, f" {name} ", fontsize=8, ha=side, va="top", clip_on=True)
     label_lines(axes[1], lines, fontsize=8)
     found = [
         normalized_expected_cost(_gaussian_counts(t, separation, prevalence), costs)

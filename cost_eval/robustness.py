@@ -89,8 +89,8 @@ class Robustness(Result):
         return _words(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The map: a colour a winner, hatched where the lead is inside the noise, a dot at the report's
-        own setting.
+        """The map: a colour a winner, strong and outlined where the lead is outside the noise, pale
+        elsewhere, a dot at the report's own setting.
 
         Parameters
         ----------
@@ -407,26 +407,20 @@ def _part(weight, rows):
 # %% ../nbs/55_robustness.ipynb #81a50b3f
 def _plot_map(found: Robustness, ax):
     "Draw the map."
-    cmap = optional_import("matplotlib.colors", extra="book").ListedColormap
-    shades = [*COLORS[: len(found.models)], "#e8e8e8", "#c9c9c9"]
+    to_rgb = optional_import("matplotlib.colors", extra="book").to_rgb
+    colors = np.array([to_rgb(color) for color in (*COLORS[: len(found.models)], "#8a8a8a", "#4d4d4d")])
     x, y = found.prevalences, found.cost_ratios
-    ax.pcolormesh(
-        x,
-        y,
-        found.winner,
-        cmap=cmap(shades),
-        vmin=-0.5,
-        vmax=len(shades) - 0.5,
-        shading="nearest",
-        rasterized=True,
-    )
-    ax.contourf(x, y, ~found.sure, levels=[0.5, 1.5], colors="none", hatches=["////"])
-    ax.contour(x, y, found.winner, levels=np.arange(0.5, len(shades)), colors="black", linewidths=0.6)
+    strength = np.where(found.sure, 0.5, 0.16)[..., None]
+    tint = 1 - strength * (1 - colors[found.winner])
+    ax.pcolormesh(x, y, tint, shading="nearest", rasterized=True)
+    if found.sure.any() and not found.sure.all():
+        ax.contour(x, y, found.sure, levels=[0.5], colors="#333333", linewidths=1.1, linestyles="-")
+    ax.contour(x, y, found.winner, levels=np.arange(0.5, len(colors)), colors="#777777", linewidths=0.5)
     ax.plot(found.at[1], found.at[0], "o", ms=9, mfc="white", mec="black", zorder=5)
     share = np.bincount(found.winner.ravel()) / found.winner.size
     for k in np.flatnonzero(share > 0.01):
         i, j = _label_place(found.winner == k)
-        box = {"fc": "white", "ec": "none", "alpha": 0.85, "pad": 1.5}
+        box = {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1.2}
         above = 2.2 if abs(np.log(x[j] / found.at[1])) < 2 and abs(np.log(y[i] / found.at[0])) < 0.7 else 1
         side, at = "center", j  # beside an edge the word begins, or ends, at the edge
         if min(j, len(x) - 1 - j) < 0.15 * len(x):
@@ -435,7 +429,7 @@ def _plot_map(found: Robustness, ax):
     ax.set(xscale="logit", yscale="log", xlabel="prevalence", ylabel="cost ratio (miss / false alarm)")
     plain_ticks(ax.xaxis, x, PREVALENCES, as_percent)
     plain_ticks(ax.yaxis, y, 10.0 ** np.arange(-9, 10), lambda v: f"{v:,.10g}")
-    ax.set_title("who is cheapest (hatched: not told from the next)", fontsize=10)
+    ax.set_title("who is cheapest (outlined, strong: told from the next)", fontsize=10)
     ax.grid(False)
     return ax
 

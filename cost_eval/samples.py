@@ -36,6 +36,7 @@ from cost_eval.core import (
     check_weights,
     dense,
     is_missing,
+    numbered,
     numbers,
     result,
     seen_labels,
@@ -693,21 +694,13 @@ def _codes(array: np.ndarray, labels) -> np.ndarray | None:
     "(N,) positions among labels, by value or else by how they are written; None if one is not there."
     if array.dtype.kind in "iu" and len(array) and tuple(labels) == tuple(range(len(labels))):
         return array.astype(np.intp) if 0 <= array.min() and array.max() < len(labels) else None
-    seen, place = np.unique(array, return_inverse=True) if array.dtype.kind != "O" else _first_seen(array)
+    seen, place = numbered(array)
     for form in (lambda label: label, _text):
         known = {form(label): i for i, label in enumerate(labels)}
-        found = [known.get(form(v), -1) for v in seen.tolist()]
+        found = [known.get(form(v), -1) for v in seen]
         if len(known) == len(labels) and min(found, default=0) >= 0:
             return np.array(found, np.intp)[place]
     return None
-
-
-def _first_seen(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    "Distinct objects, and the number of each sample's."
-    position = {v: i for i, v in enumerate(_distinct(array))}
-    seen = np.empty(len(position), object)
-    seen[:] = list(position)
-    return seen, np.fromiter((position[v] for v in array.tolist()), np.intp, len(array))
 
 
 def _read_labels(labels: np.ndarray, table, origin: str, positive) -> tuple:

@@ -43,7 +43,8 @@ def opened(browser, url, *, width=1400, height=900, scheme="light"):
     assert not complaints, complaints
 
 
-@pytest.mark.parametrize("words, page_name", [("NEC", "expected_cost"), ("isocost", "cost_score"), ("threshold_counts", "confusion"), ("Clopper", "bootstrap")])
+@pytest.mark.parametrize("words, page_name", [("NEC", "expected_cost"), ("isocost", "cost_score"), ("threshold_counts", "confusion"), ("Clopper", "bootstrap"),
+                                              ("normalized expected cost", "expected_cost"), ("confidence interval", "bootstrap"), ("install", "index"), ("class weights", "estimators")])
 def test_search_finds_the_page_itself_first(browser, site, words, page_name):
     with opened(browser, f"{site}/index.html") as page:
         page.keyboard.press("Control+k")
@@ -61,6 +62,34 @@ def test_the_theme_can_be_switched(browser, site):
             page.locator("button.theme-switch-button:visible").first.click()
             page.get_by_role("button", name=mode, exact=True).click()
             assert page.evaluate("document.documentElement.dataset.theme") == mode.lower()
+
+
+def test_one_switch_opens_all_code_and_each_fold_has_its_name(browser, site):
+    with opened(browser, f"{site}/expected_cost.html") as page:
+        closed = "details:is(.hide, .code):not([open])"
+        assert page.locator(closed).count() > 10
+        page.get_by_role("button", name="Show all code").click()
+        assert page.locator(closed).count() == 0
+        page.get_by_role("button", name="Hide all code").click()
+        assert page.locator(closed).count() > 10
+        named = page.evaluate("[...document.querySelectorAll('details.hide > summary')].map(e => e.ariaLabel ?? e.textContent.trim())")
+        assert len(set(named)) > 10 and "Toggle hidden content" not in named
+
+
+def test_on_a_phone_panels_stand_alone_and_move(browser, site):
+    "In a widget, too, whose drawings are data of the page."
+    with opened(browser, f"{site}/cost_score.html", width=390, height=844) as page:
+        widget = page.locator(".ce-widget")
+        whole, panels = widget.locator("img[data-whole]"), widget.locator(".panels img")
+        assert not whole.is_visible() and panels.count() == 2 and all(panel.is_visible() for panel in panels.all())
+        assert all(panel.bounding_box()["width"] <= 380 for panel in panels.all())
+        before = [panel.get_attribute("src") for panel in panels.all()]
+        widget.locator("input").focus()
+        widget.locator("input").press("End")
+        after = [panel.get_attribute("src") for panel in panels.all()]
+        assert all(a != b and "#svgView" in b for a, b in zip(before, after))
+        page.set_viewport_size({"width": 1200, "height": 900})
+        assert whole.is_visible() and not panels.first.is_visible()
 
 
 def test_folded_code_opens(browser, site):

@@ -438,3 +438,23 @@ def test_confidence_is_a_share():
     for level in (0, 1, 95, [.9], np.nan):
         with pytest.raises(ValueError, match="confidence: .*(95 % is .95|one number)"):
             core.check_confidence(level)
+
+
+@pytest.mark.parametrize("labels", [
+    np.array([7, 3, 7, 0, 3]), np.array([70, -3, 70, 10 ** 9, -3]), np.array([2, 1, 2], np.uint8), np.array([.5, -1., .5]), np.array(["b", "a", "b"]), np.array([True, False]),
+    np.array(["b", "a", "b"], object), np.array([(1, 2), "a", None, "a"], object)[1:], np.array([], int), np.array([], object)])
+@pytest.mark.parametrize("ascending", [False, True])
+def test_labels_are_numbered_in_one_place(labels, ascending):
+    "By a plain loop; in order of appearance, or sorted where that can be."
+    known, code = core.numbered(labels, ascending)
+    seen = list(dict.fromkeys(labels.tolist()))
+    assert known == (sorted(seen) if ascending and None not in seen else seen)
+    assert code.dtype == np.intp and [known[k] for k in code] == labels.tolist()
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), np.datetime64("NaT")])
+def test_a_missing_label_is_refused_by_the_name_of_its_argument(gap):
+    with pytest.raises(ValueError, match="clusters: missing values; give these samples a label of their own or drop them"):
+        core.check_numbered([gap, "a"] if gap is None else [gap, gap], "clusters", 2)
+    with pytest.raises(ValueError, match="strata: 2 values, but there are 3 samples"):
+        core.check_numbered([1, 2], "strata", 3)

@@ -432,6 +432,7 @@ CASES = {
     "outperformance": {
         "outperformance": Case("mcc", .4, .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
         "outperformance_value": Case("mcc", .4, .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
+        "naive_outperformance": Case("f_beta", .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
         "outperformance_interval": Case("mcc", COUNTS, prevalence=.1, confidence=.8, reference="better than chance",
                                         rng=given(1, first=0, reference=lambda n, rng: rng.random((2, n)))),
         "outperformance_counts": Case("recall", COUNTS, ties="below"),

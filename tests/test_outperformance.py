@@ -598,3 +598,64 @@ def test_shares_of_the_square_where_coefficients_vanish():
 def test_weights_that_are_all_0_are_refused():
     with pytest.raises(ValueError, match="weights: one weight for each of 2 labels is needed, not all 0"):
         op.multilabel_outperformance("f_beta", [[[90, 5], [1, 4]], [[40, 10], [10, 40]]], weights=[0, 0])
+
+
+# ---- published classifiers, and no model
+
+
+def test_published_rates_give_back_what_the_papers_print():
+    "Forward from the rates: Marwah's precision and recall, Ferrer's error rate, F1 and NEC."
+    rates, printed = op.published_rates(), op._printed("cost_score")
+    ferrer, seen = op._printed("expected_cost"), 0
+    for data, decisions, fpr, fnr in zip(*rates.values()):
+        if "/" not in decisions:
+            negatives, positives = (float(printed["table5", f"{data}/class {k}"]) for k in (0, 1))
+            made = BinaryCounts.from_rates(negatives + positives, positives / (negatives + positives), fpr, fnr)
+            cell = f"{data}/F1 " if decisions == "F1" else f"{data}/{decisions}/"
+            assert float(made.precision) == pytest.approx(
+                float(printed["table6-study", f"{cell}precision"]), abs=1e-9
+            )
+            assert float(made.tpr) == pytest.approx(float(printed["table6-study", f"{cell}recall"]), abs=1e-9)
+        else:
+            prior = float(ferrer["table3", f"{decisions.split('/')[0]}/prior 2"])
+            made = BinaryCounts.from_rates(1, prior, fpr, fnr)
+            nec = float(made.fp + made.fn) / prior
+            f1 = float(2 * made.tp / (2 * made.tp + made.fp + made.fn))
+            assert nec == pytest.approx(float(ferrer["table2", f"{decisions}/C01"]), abs=1e-9)
+            assert f1 == pytest.approx(1 - float(ferrer["table2", f"{decisions}/Bin"]), abs=1.5e-3)
+            error = float(ferrer["table2", f"{decisions}/1-ACC"])  # a third printed number, not used to make them
+            share = 0.005 / prior  # half a unit of the prior's last digit
+            assert float(made.fp + made.fn) == pytest.approx(error, rel=share, abs=6e-4 + share * error)
+        seen += 1
+    assert seen == 37
+
+
+def test_each_data_set_counts_once_in_the_published_reference():
+    recall, fpr, weight = op._published_points()
+    names = op.published_rates()["data"]
+    shares = {name: weight[names == name].sum() for name in set(names)}
+    assert np.allclose(list(shares.values()), 1 / len(shares))
+    assert op._checked(op.REFERENCES["published"]) is op.REFERENCES["published"]
+
+
+@pytest.mark.parametrize("reference", ["uniform", "published"])
+@pytest.mark.parametrize("name", ["f_beta", "accuracy", "expected_cost", "cohen_kappa", "mcc"])
+def test_no_model_is_the_better_constant_decision(name, reference):
+    for prevalence in (0.02, 0.5, 0.9):
+        options = {"reference": reference, **arguments(name)}
+        given = METRICS[name].parameters(**arguments(name))
+        constants = [METRICS[name].at_rates(rate, rate, prevalence, **given) for rate in (0.0, 1.0)]
+        scores = [op.outperformance(name, v, prevalence, **options) for v in constants if not np.isnan(v)]
+        found = op.naive_outperformance(name, prevalence, **options)
+        if scores:
+            assert found == pytest.approx(max(scores), abs=1e-12)
+        else:  # the correlation of a constant is 0/0, that of a coin is 0
+            assert found == pytest.approx(op.outperformance(name, 0.0, prevalence, **options), abs=1e-9)
+
+
+def test_of_cost_and_expected_cost_agree_on_no_model():
+    priors, prevalence = [0.99, 0.01], 0.01
+    costs = np.array([[0, 1.0], [20, 0]])
+    better = (np.array(priors) @ costs).min()
+    found = op.naive_outperformance("expected_cost", prevalence, costs=costs)
+    assert found == pytest.approx(op.outperformance_of_cost(better, costs, priors), abs=1e-6)

@@ -1,7 +1,7 @@
 """The built site: complete, self-contained, no dead link, nothing of Quarto's notation left over; and a broken one is refused."""
 import csv
 import hashlib
-import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -25,6 +25,7 @@ sphinx_only = pytest.mark.skipif(with_quarto, reason="Quarto is on PATH and make
 import figures  # noqa: E402 (conftest knows where)
 import reading  # noqa: E402
 from check import parsed  # noqa: E402
+from translate import DIV, outside_fences  # noqa: E402
 
 
 def listed():
@@ -75,7 +76,6 @@ def test_links_to_the_repository_name_files_that_exist(page):
             assert not m.group(2) or re.match(r"\s*(@|def |class |async )", file.read_text(encoding="utf-8").splitlines()[int(m.group(2)) - 1]), link
 
 
-@sphinx_only
 def test_nothing_is_loaded_from_elsewhere(page, docs):
     for url in parsed(page).loaded:
         parts = urlparse(url)
@@ -83,7 +83,6 @@ def test_nothing_is_loaded_from_elsewhere(page, docs):
         assert parts.scheme or (docs / unquote(parts.path)).is_file(), url
 
 
-@sphinx_only
 def test_style_sheets_load_nothing_from_elsewhere(docs):
     sheets = list(docs.rglob("*.css"))
     assert sheets
@@ -165,6 +164,21 @@ def test_the_search_leads_to_places_that_exist(docs):
     assert [(page, anchor) for page, anchor in places if anchor not in parsed(docs / f"{page}.html").ids] == []
 
 
+def test_home_says_what_it_is_for(docs):
+    "A sentence, the picture, the slider; one line to install; three doors; code comes later. The README shows the same picture, as a file."
+    home = lxml.html.parse(docs / "index.html").getroot()
+    article = home.find_class("bd-article")[0] if not with_quarto else home.find(".//main")
+    seen = list(article.iter("img", "input", "pre", "a"))
+    picture, install = (next(k for k, e in enumerate(seen) if e.tag == tag) for tag in ("img", "pre"))
+    assert seen[picture - 1].get("type") == "range" and picture < install and "cheaper" in seen[picture].get("alt")
+    assert " ".join(seen[install].text_content().split()).startswith('pip install "cost_eval[book]')
+    doors = {e.text_content(): e.get("href").partition("#")[0] for e in seen[install:] if e.tag == "a"}
+    assert [doors[name] for name in ("Learn", "Judge my model", "Check the papers")] == ["expected_cost.html", "judge.html", "reproduce.html"] or with_quarto
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme.index("](nbs/home.svg)") < readme.index("pip install") < readme.index("```python")
+    lxml.etree.parse(ROOT / "nbs/home.svg")
+
+
 def test_the_reference_leads_to_every_entry(docs):
     links = {unquote(link) for link in parsed(docs / "reference.html").links}
     for name in ("expected_cost", "threshold_counts", "interval", "outperformance", "evaluate"):
@@ -225,7 +239,34 @@ def test_a_figure_carries_the_width_at_which_its_smallest_words_can_be_read(tmp_
         figures.sized(tmp_path)
         images = parsed(tmp_path / "x.html").images
         assert [(i.get("width"), i.get("height"), i.get("style")) for i in images] == [
-            ("600", "300", "--least: 479px"), ("600", "300", "--least: 383px"), (None, None, None), (None, None, None)]  # 8.5 / (8 * 4/3) of 600
+            ("600", "300", f"--least: {least}px; aspect-ratio: 600/300") for least in (510, 408)] + 2 * [(None, None, None)]  # 9.05 / (8 * 4/3) of 600
+
+
+def test_panels_stand_alone_on_a_phone(tmp_path):
+    "Two axes side by side with their words are two windows on the drawing; a scale of colours belongs to its neighbour; stacked ones stay whole."
+    plt = pytest.importorskip("matplotlib.pyplot")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+    for ax, name in ((left, "a long name at the left"), (right, "and another one")):
+        ax.set(ylabel=name, xlabel=name, title=name)
+    figure.colorbar(right.imshow([[0, 1]]), ax=right)
+    figure.savefig(tmp_path / "x.svg")
+    svg = (tmp_path / "x.svg").read_text()
+    size = figures.measure(svg)
+    (x0, _, w0, _), (x1, _, w1, h1) = size.panels
+    inner = [float(part.split()[1]) for part in re.findall(r'<g id="patch_(?:2|7)">\s*<path d="(M [^"]*)', svg)]
+    assert x0 < inner[0] - 30 and x0 + w0 <= x1 + 5 < 648 and x1 + w1 > 640 and h1 > 150, "with the words beside the frames, without the neighbour's"
+    stacked, axes = plt.subplots(2, 1, figsize=(6, 4))
+    stacked.savefig(tmp_path / "y.svg")
+    assert figures.measure((tmp_path / "y.svg").read_text()).panels == ()
+    plt.close("all")
+    inline = "data:image/svg+xml," + quote(svg[svg.index("<svg"):].replace('"', "'"), safe=" /:=,;()'")
+    (tmp_path / "x.html").write_text(f'<figure><img alt="A line" src="x.svg"></figure><figure><img alt="Moving" data-frame="0" src="{inline}"></figure>')
+    figures.sized(tmp_path)
+    still, widget = lxml.html.parse(tmp_path / "x.html").getroot().iter("figure")
+    whole, first, second = still.iter("img")
+    assert [image.get("alt") for image in (whole, first, second)] == ["A line", "A line", ""] and second.get("role") == "presentation"
+    assert first.get("src").startswith("x.svg#svgView(viewBox(") and [check.described(dict(image.attrib)) for image in (first, second)] == [True, True]
+    assert [image.get("src") is None for image in widget.iter("img")] == [False, True, True] and {image.get("data-frame") for image in widget.iter("img")} == {"0"}
 
 
 def test_small_words_in_a_figure_are_named_with_page_and_width(tmp_path):
@@ -312,6 +353,51 @@ def elements(tree):
         yield tree["t"], tree.get("c")
     for below in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
         yield from elements(below)
+
+
+def test_what_goes_to_quarto_is_as_it_takes_it(docs):
+    "Of a source that is one string it drops the line ends (callouts and tables are gone), at an option said twice it stops, a block left open swallows the rest."
+    files, callouts = sorted((ROOT / "_proc").glob("*.ipynb")), 0
+    assert {file.stem for file in files} == {p.stem for p in (ROOT / "nbs").glob("*.ipynb")}
+    for file in files:
+        blocks = []
+        for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
+            where = f"{file.name}, cell {cell.get('id')}"
+            texts = [cell["source"], *(text for out in cell.get("outputs", []) for kind, text in out.get("data", {}).items() if kind.startswith("text/"))]
+            for lines in texts:
+                assert isinstance(lines, list) and all("\n" not in line[:-1] for line in lines), where
+            if cell["cell_type"] == "code":
+                options = re.findall(r"(?m)^#\|\s*([\w-]+):", "".join(cell["source"]))
+                assert len(options) == len(set(options)), (where, options)
+            else:
+                for _, line, fenced in outside_fences("".join(cell["source"])):
+                    if found := not fenced and DIV.match(line):
+                        callouts += "callout" in line
+                        blocks.append(line) if found[1] else blocks.pop()
+        assert not blocks, (file.name, blocks)
+    assert callouts > 150
+    assert yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))["format"]["html"]["html-table-processing"] == "none", "else it breaks widgets"
+
+
+def test_pages_of_quarto_fetch_nothing(tmp_path):
+    "Of what Quarto 1.7 writes into a head MathJax comes from beside the page, RequireJS and polyfills not at all, fonts are the reader's."
+    (tmp_path / "x.html").write_text('<script src="site_libs/a.js"></script>\n<script src="https://c.net/require.min.js" crossorigin="anonymous"></script>\n'
+                                     "<script type=\"application/javascript\">define('jquery', [],function() {return window.jQuery;})</script>\n"
+                                     '<script src="https://c.net/polyfill.min.js?features=es6"></script><script src="https://c.net/npm/mathjax@3/es5/tex-chtml-full.js"></script>\n<p>x')
+    (tmp_path / "x.css").write_text('@charset "utf-8";@import"https://fonts.net/css2?family=Lato:ital,wght@0,400;1,400&display=swap";@import url("own.css");a{b:c}')
+    site_script().offline(tmp_path)
+    page = parsed(tmp_path / "x.html")
+    assert page.loaded == ["site_libs/a.js", "site_libs/mathjax/startup.js"] and (tmp_path / page.loaded[1]).is_file() and "define(" not in (tmp_path / "x.html").read_text()
+    assert (tmp_path / "x.css").read_text() == '@charset "utf-8";@import url("own.css");a{b:c}'
+
+
+def site_script():
+    spec = importlib.util.spec_from_file_location("site_script", ROOT / ".ci/site.py")
+    module = importlib.util.module_from_spec(spec)
+    first = sys.path[0]
+    spec.loader.exec_module(module)
+    sys.path[0] = first
+    return module
 
 
 def test_pandoc_finds_every_target(docs):

@@ -22,7 +22,7 @@ HEAVIEST, USUAL = 4e6, 2e6  # bytes: no page more, half of the pages less
 LEFT_OVER = (":::", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#| ", "{target=", "](#")
 RAW = re.compile(r"(?<!\w)\$[^$\s][^$\n]{0,80}?[^$\s]?\$(?![\w$])|`[^`\n]+`|\b(Figure|Table) \d+: \1\b")
 WIDTHS = (1440, 820, 390)
-SMALLEST = 8.45  # pixels, the size of type in a figure: figures.py aims a little higher
+SMALLEST = 9  # pixels, the size of type in a figure: figures.py aims a little higher
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]
@@ -168,8 +168,7 @@ def measured(page, url, script):
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda m: errors.append(m.text) if m.type == "error" and "Failed to load" not in m.text else None)
     page.on("response", lambda r: size.append(int(r.headers.get("content-length") or 0)) if r.ok else errors.append(f"{r.status} {r.url}"))
-    if not shutil.which("quarto"):  # whose pages load MathJax from elsewhere
-        page.on("request", lambda r: errors.append(f"loads {r.url}") if r.url.startswith("http") and r.url.split("/")[2] != url.split("/")[2] else None)
+    page.on("request", lambda r: errors.append(f"loads {r.url}") if r.url.startswith("http") and r.url.split("/")[2] != url.split("/")[2] else None)
     page.goto(url)
     page.wait_for_load_state("networkidle")
     page.evaluate("window.MathJax?.startup?.promise")
@@ -227,7 +226,8 @@ FIGURES = """async () => {
         if (!width || !/\\.svg$|^data:image\\/svg/.test(image.src)) continue;
         const svg = await (await fetch(image.src)).text(), box = svg.match(/viewBox=["']0 0 ([\\d.]+)/);
         const sizes = [...svg.matchAll(/scale\\(([\\d.]+) -/g)].map(glyphs => 100 * glyphs[1]);
-        if (box && sizes.length) found.push({ words: +(Math.min(...sizes) * width / box[1]).toFixed(2), wide: width > frame.clientWidth + 1,
+        const seen = image.src.match(/svgView\\(viewBox\\(([^)]*)/)?.[1].split(',')[2] ?? box?.[1];
+        if (box && sizes.length) found.push({ words: +(Math.min(...sizes) * width / seen).toFixed(2), wide: width > frame.clientWidth + 1,
             name: (frame.id || 'a figure') + ' (' + image.alt.slice(0, 50) + ')' });
     }
     return found;

@@ -18,6 +18,7 @@ TEST = re.compile(r"(?:np|numpy)\.testing\.|testing\.|test_|assert_|check_that")
 SHADES = re.compile(r"\b(?:dark|light|bright|pale|white|black|yellow)(?:er|est)?\b", re.I)  # a figure that must not be turned over in the dark
 NUMBER = re.compile(r"(?i)\bnan\b|\binf\b|\de[-+]?\d")  # letters in numbers
 WORD = re.compile(r"[^\W\d_]")
+BADGE = re.compile(r"\[!\[[^\]]*\]\(https?://[^)\s]*\)\]\([^)\s]*\)[ \t]*\n?")  # for the README; a page would fetch it from elsewhere
 SOLUTION = '::: {.callout-tip collapse="true" title="Solution"}'
 AS_DRAWN = "#| classes: as-drawn\n"  # written by the author where numbers stand on colours
 EXPECTS = re.compile(r"ExceptionExpected|pytest\.raises|.*assertRaises")
@@ -29,7 +30,7 @@ def reading_view(nb, module=None, source_url=""):
     "The notebook as it is read."
     for cell in nb["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = unnested(source(cell))
+            cell["source"] = BADGE.sub("", unnested(source(cell)))
     cells = [piece for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
     nb["cells"] = solved(one_line(gathered(cells, module, source_url)))
     return nb
@@ -235,7 +236,7 @@ def prepare(project):
     to_entries = entry_links(project, notebooks)
     for path, nb in notebooks.items():
         refine(nb, to_entries)
-        path.write_text(json.dumps(nb, indent=1), encoding="utf-8")
+        path.write_text(json.dumps(for_quarto(nb), indent=1), encoding="utf-8")
         entries[path.name] = names[path.name], [(name, cell["metadata"]["entry"]["summary"]) for cell in nb["cells"] if (name := entry_name(cell))]
     listed = project.stems()
     pages = dict(scoreboard=scoreboard, reference=lambda project: reference(project, entries))
@@ -245,6 +246,17 @@ def prepare(project):
     for name in ("quarto.css", "site.js"):
         shutil.copyfile(STATIC / name, project.processed / name)
     (project.processed / "404.qmd").write_text(f"---\ntitle: No such page\n---\n\n{NOT_FOUND}\n", encoding="utf-8")
+
+
+def for_quarto(nb):
+    "Texts as lists of lines (of one string Quarto drops the line ends), each option of a cell once (a second one stops it), no lines of nbdev's own."
+    for cell in nb["cells"]:
+        lines, said = source(cell).splitlines(keepends=True), set()
+        options = {k: m[1] for k, line in enumerate(lines) if cell["cell_type"] == "code" and (m := re.match(r"#\|\s*([\w-]+):", line))}
+        cell["source"] = [line for k, line in enumerate(lines) if k not in options or not (options[k] in said or said.add(options[k]))]
+        for data in (output["data"] for output in cell.get("outputs", []) if "data" in output):
+            data.update({kind: translate.joined(text).splitlines(keepends=True) for kind, text in data.items() if kind.startswith("text/")})
+    return nb
 
 
 def entry_links(project, notebooks):
@@ -300,6 +312,8 @@ def laid_out(html):
     words_to_the_left(head, body)
     one_line_of_names(head)
     without_numbers_of_lines(head, body)
+    for cell in (cell for row in head for cell in row if not text(cell)):
+        cell.tag = "td"  # a head without words is none
     return lxml.html.tostring(table, encoding="unicode", with_tail=False)
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import reading
 
+PROVED = ("index", "10_expected_cost", "60_report")  # where all cells were run on Colab's packages
 SUPPRESSED = ["myst.header"]  # an API entry may be an H3 right under the H1
 
 
-def config(project, pages):
+def config(project, pages, mathjax):
     "The configuration, from settings.ini and _quarto.yml."
     cfg = project.cfg
     return dict(
@@ -22,7 +23,7 @@ def config(project, pages):
         html_context={"default_mode": "auto"}, html_use_index=False, html_domain_indices=False, html_permalinks_icon="#",
         html_theme_options=dict(
             repository_url=cfg["git_url"], repository_branch=cfg["branch"], path_to_docs=cfg["nbs_path"],
-            use_repository_button=True, use_source_button=True, use_edit_page_button=True, use_issues_button=True,
+            launch_buttons=dict(colab_url="https://colab.research.google.com"), use_repository_button=True, use_source_button=True, use_edit_page_button=True, use_issues_button=True,
             home_page_in_toc=True, show_navbar_depth=1, show_toc_level=2, navigation_with_keys=False, navbar_persistent=[], toc_title="On this page",
             logo=dict(text=cfg["title"], image_light=str(project.nbs / "logo.svg"), image_dark=str(project.nbs / "logo.svg")),
         ),
@@ -30,9 +31,7 @@ def config(project, pages):
         nb_code_prompt_show="Show code", nb_code_prompt_hide="Hide code", nb_render_image_options={"align": "center"},
         myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline", "strikethrough", "tasklist"],
         myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,
-        mathjax_path="mathjax/startup.js", mathjax3_config={
-            "loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]},
-            "chtml": {"scale": 1.1, "matchFontHeight": False}},
+        mathjax_path="mathjax/startup.js", mathjax3_config=mathjax,
         suppress_warnings=SUPPRESSED,
         site_stems={p.name: p.stem for p in pages}, site_notebooks=str(project.nbs),
     )
@@ -52,14 +51,18 @@ def real_notebook_names(app, pagename, templatename, context, doctree):
     stem, buttons = app.config.site_stems.get(pagename), context.get("header_buttons", [])
     if stem and (Path(app.config.site_notebooks) / f"{stem}.ipynb").exists():
         rename_urls(buttons, f"/{pagename}.ipynb", f"/{stem}.ipynb")
+        if stem not in PROVED:
+            without_urls(buttons, f"/{stem}.ipynb", "colab.")
     else:
         without_urls(buttons, f"/{pagename}.ipynb")
 
 
-def without_urls(buttons, end):
-    buttons[:] = [button for button in buttons if "_sources/" in button.get("url", "") or not button.get("url", "").endswith(end)]
+def without_urls(buttons, end, host=""):
+    "Drop the buttons that lead to a host's file, and lists of buttons that are empty then."
     for button in buttons:
-        without_urls(button.get("buttons", []), end)
+        without_urls(button.get("buttons", []), end, host)
+    buttons[:] = [button for button in buttons if button.get("buttons", True)
+                  and ("_sources/" in button.get("url", "") or host not in button.get("url", "") or not button.get("url", "").endswith(end))]
 
 
 def rename_urls(buttons, old, new):
@@ -103,6 +106,7 @@ def lighten(docs):
     (docs / "_static/icons.css").write_text("\n".join([RULE, *rules]), encoding="utf-8")
     for path, text in pages.items():
         text = re.sub(r"<link[^>]*/webfonts/[^>]*>", "", text)  # fetched early on every page, needed on few
+        text = text.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # a fold is named by its words
         text = SCRIPT.sub('<link rel="stylesheet" href="_static/icons.css">', text)
         text = text.replace('<summary><span class="toctree-toggle"', '<summary aria-label="further pages"><span class="toctree-toggle"')
         path.write_text(text, encoding="utf-8")

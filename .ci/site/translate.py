@@ -15,7 +15,6 @@ HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*(\{[^{}]*\})?\s*#*\s*$")
 ASIDE = re.compile(r"(`+)(?!`)(?:(?!\n\s*\n).)*?(?<!`)\1(?!`)|<!--.*?-->"
                    r"|(?<![\\$])\$(?![\s$])(?:\\.|(?!\n\s*\n)[^$\\])+?(?<!\s)\$(?!\d)", re.S)
 TARGET = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)(\{[^{}]*\})?", re.S)
-BADGE = re.compile(r"\[!\[[^\]]*\]\(https?://[^)\s]*\)\]\([^)\s]*\)[ \t]*\n?")
 SHORTCODE = re.compile(r"\{\{<.*?>\}\}")
 VIEW = "application/vnd.jupyter.widget-view+json"
 # mathematics that begins a text whose last character is a digit: the parser takes the last character for the one before
@@ -282,8 +281,7 @@ class Translator:
             kept.append(m.group(0))
             return HIDDEN.format(len(kept) - 1)
 
-        text = BADGE.sub("", ASIDE.sub(hide, text))  # badges are for the README; here they would be fetched from elsewhere
-        text = TARGET.sub(self.link, text)
+        text = TARGET.sub(self.link, ASIDE.sub(hide, text))
         text = re.sub("\x00(\\d+)\x00", lambda m: kept[int(m.group(1))], text)
         return FIRST.sub("&#8203;", text)
 
@@ -395,6 +393,14 @@ def index_entries(words):
     return f"\n```{{index}} {', '.join(f'! {word}' for word in words)}\n```\n" if words else ""
 
 
+SOUGHT = {  # phrases that readers type and no heading holds
+    "index": "install, pip, getting started", "96_judge": "evaluate my model, csv, command line", "10_expected_cost": "normalized expected cost",
+    "20_bootstrap": "confidence interval, error bars", "21_comparisons": "compare two models, mcnemar, significance",
+    "22_how_many": "sample size, power", "61_estimators": "class weights, scikit-learn", "60_report": "fairness, groups", "04_decisions": "threshold tuning",
+    "70_scale": "dask, large data", "02_costs": "fraud, costs of single cases",
+}
+
+
 def keywords(pages):
     "[(word, address, explanation)] for the search: the glossary's terms lead to their pages, names of the code to their entries."
     found, by_stem = [], {page.stem: page for page in pages}
@@ -404,6 +410,7 @@ def keywords(pages):
             for term, meaning, stem in re.findall(r"^\| ([^|]+?) \| ([^|]+?) \| \[[^\]]*\]\(([^)#]+)\.ipynb[^)]*\) \|$", text, re.M):
                 if stem in by_stem:
                     found += [(word, f"{by_stem[stem].name}.html", meaning) for word in re.split(r"\s*[(),]\s*", term) if word]
+        found += [(phrase, f"{page.name}.html", "") for phrase in SOUGHT.get(page.stem, "").split(", ") if phrase]
         names = [cell["metadata"]["entry"]["name"] for cell in page.nb["cells"] if "entry" in cell["metadata"]]
         found += [(name, f"{page.name}.html#{slug(name)}", "") for name in names]
     return found

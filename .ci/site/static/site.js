@@ -1,11 +1,15 @@
 // What scrolls by itself can be reached with the keyboard; what need not scroll is no stop on the way. A formula a little wider than
-// its column is set a little smaller; a full stop or comma stays on its line. Printed sentences wrap, printed columns do not.
+// its column is set a little smaller; on a phone the panels of a widget stand alone; a full stop or comma stays on its line. Printed sentences wrap, printed columns do not.
 (() => {
   "use strict";
   const WIDE = ":is(article, main) :is(table, pre, figure, .math, mjx-container, .cell_output, .cell-output-display, .pst-scrollable-table-container)";
   const mark = () => document.querySelectorAll(WIDE).forEach((e) => {
     const wide = e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1;
     const scrolls = wide && ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
+    if (e.tagName === "FIGURE") {
+      e.onscroll = () => e.classList.toggle("scrolls", scrolls && e.scrollLeft + e.clientWidth < e.scrollWidth - 2);
+      e.onscroll();
+    }
     if (scrolls) e.tabIndex = 0;
     else if (e.tabIndex === 0 && e.tagName !== "MJX-CONTAINER") e.removeAttribute("tabindex");
   });
@@ -25,6 +29,27 @@
   document.querySelectorAll(":is(.cell_output, .cell-output) pre").forEach((e) => {
     if (!/\S {2,}\S/.test(e.textContent)) e.style.whiteSpace = "pre-wrap";
   });
+  const phone = matchMedia("(max-width: 900px)");
+  const panels = () => phone.matches && document.querySelectorAll(".panels > img[data-view]").forEach((e) => {
+    e.src = e.closest("figure").querySelector("[data-whole]").src + e.dataset.view;
+  });
+  panels();
+  phone.addEventListener("change", panels);
+  document.querySelectorAll(".highlight-sh").forEach((e) => {  // a line for the shell is there to be copied (Quarto has its own button)
+    const copy = Object.assign(document.createElement("button"), {type: "button", className: "copy", textContent: "copy"});
+    copy.onclick = () => navigator.clipboard.writeText(e.querySelector("pre").textContent.trim()).then(() => { copy.textContent = "copied"; });
+    e.append(copy);
+  });
+  const folds = [...document.querySelectorAll("details:is(.hide, .code, .code-fold)")], title = document.querySelector(".bd-article h1, main h1.title");
+  if (folds.length > 2 && title) {
+    const all = Object.assign(document.createElement("button"), {type: "button", className: "all-code", textContent: "Show all code"});
+    all.onclick = () => {
+      const open = all.textContent.startsWith("Show");
+      folds.forEach((e) => { e.open = open; });
+      all.textContent = open ? "Hide all code" : "Show all code";
+    };
+    title.after(all);
+  }
   const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { join(); shrink(); mark(); });
   addEventListener("load", after);
   let soon;
