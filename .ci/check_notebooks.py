@@ -21,6 +21,8 @@ import time
 from functools import partialmethod
 from pathlib import Path
 
+import captions
+
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
 SHARED = ["nbdev.test", "nbdev.showdoc", "scipy.stats", "scipy.optimize", "pandas", "matplotlib.pyplot", "ipywidgets", "sklearn.ensemble"]
@@ -46,11 +48,15 @@ def run_cells(path, slow, log):
     if folder := os.environ.get("COST_EVAL_NUMBERS"):
         from cost_eval import reproduce
         reproduce.run_item = remembered(reproduce.run_item, Path(folder))
+    untrue = []
+    captions.watch(untrue)
     flags = (get_config(path=ROOT).tst_flags or "").split()
     success = test_nb(path, skip_flags=[] if slow else flags, force_flags=flags if slow else [], basepath=NBS)[0]
+    for line in untrue:
+        print(line)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(not success)  # at once: idle workers of joblib would keep an ordinary exit waiting
+    os._exit(not success or bool(untrue))  # at once: idle workers of joblib would keep an ordinary exit waiting
 
 
 def remembered(run_item, folder):

@@ -1,0 +1,158 @@
+"""Does a caption say what its figure shows? Each number in a caption or alternative text must be a number of the drawing.
+
+A number of the drawing is one that is written in it, or one that its data turn at: the ends, the extremes and where they are, the
+crossings of two lines, the values of short lines, points and bars, the limits and ticks of the axes, how many there are of each. What
+is not drawn but set (1,000 replicates, a seed) must stand in the code of the cell. In between, where a long line passes through
+everything, nothing counts: else no number could be wrong.
+"""
+import ast
+import json
+import re
+
+import numpy as np
+
+SHORT = 40  # a line of so many points shows each of them
+WORDS_OF_A_FIGURE = re.compile(r"^#\| (fig-cap|fig-alt): *(.*)$", re.M)
+NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?![\w])")
+FRACTION = re.compile(r"(?<![\w.,/])(\d+)/(\d+)(?![\w/])")
+SOURCE_NUMBER = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?:e-?\d+)?|(?<![\w.\d])\.\d+")
+
+
+def said(text):
+    "The numbers in a text, as written: [(number, half a unit of its last digit)]. Equations, links and names of figures do not count."
+    text = re.sub(r"\$[^$]*\$|`[^`]*`|\]\([^)]*\)|(Table|Figure|Fig\.|Section|Equation|Eq\.|Appendix|chapter)s? [\dA-Z.]+(( and|,| to) [\d.]+)*|\(\d+\)", " ", text)
+    found = [(int(a) / int(b), 1e-9, f"{a}/{b}") for a, b in FRACTION.findall(text)]
+    for match in NUMBER.finditer(FRACTION.sub(" ", text)):
+        word = match.group().replace("−", "-")
+        if not re.search(r"\d", word):
+            continue
+        digits = len(word.partition(".")[2])
+        found.append((float(word.replace(",", "")), 0.5 * 10.0**-digits, word))
+    return found
+
+
+def turns(x, y):
+    "Where a line begins, ends, turns, and how high; all of a short one."
+    good = np.isfinite(x) & np.isfinite(y)
+    x, y = x[good], y[good]
+    if not len(x):
+        return []
+    if len(x) <= SHORT:
+        return [*x, *y]
+    at = [0, len(x) - 1, int(y.argmin()), int(y.argmax()), int(x.argmin()), int(x.argmax())]
+    return [*x[at], *y[at]]
+
+
+def crossings(lines):
+    "Where two lines over the same x cross: x and y."
+    found = []
+    for k, (x, y) in enumerate(lines):
+        for u, v in lines[k + 1:]:
+            if len(x) < 2 or len(u) < 2 or (np.diff(x) < 0).any() or (np.diff(u) < 0).any():
+                continue
+            grid = np.union1d(x, u)
+            grid = grid[(grid >= max(x[0], u[0])) & (grid <= min(x[-1], u[-1]))]
+            gap = np.interp(grid, x, y) - np.interp(grid, u, v)
+            k0 = np.flatnonzero(np.sign(gap[:-1]) * np.sign(gap[1:]) <= 0)[:20]
+            for i in k0:
+                share = gap[i] / (gap[i] - gap[i + 1]) if gap[i] != gap[i + 1] else 0
+                at = grid[i] + share * (grid[i + 1] - grid[i])
+                found += [at, np.interp(at, x, y)]
+    return found
+
+
+def shown(fig):
+    "Every number that a figure shows."
+    values, counts = [], [len(fig.axes)]
+    for ax in fig.axes:
+        lines = []
+        for line in ax.get_lines():
+            x, y = (np.ma.filled(np.ma.asarray(v, dtype=float), np.nan).ravel() for v in line.get_data(orig=False))
+            values += turns(x, y)
+            lines.append((x, y))
+        if len(lines) <= 30:
+            values += crossings(lines)
+        points = [np.asarray(c.get_offsets(), dtype=float) for c in ax.collections if len(c.get_offsets())]
+        for p in points:
+            values += turns(*p.T)
+        for patch in ax.patches:
+            box = patch.get_extents().transformed(ax.transData.inverted()) if not hasattr(patch, "get_width") else patch.get_bbox()
+            values += [box.x0, box.x1, box.y0, box.y1, box.width, box.height]
+        for image in [*ax.images, *(c for c in ax.collections if c.get_array() is not None)]:
+            a = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan)
+            values += [np.nanmin(a), np.nanmax(a), *a.shape, a.size] if a.size else []
+            values += list(a.ravel()) if a.size <= 400 else []
+        values += [*ax.get_xlim(), *ax.get_ylim(), *ax.get_xticks(), *ax.get_yticks()]
+        counts += [len(lines), len(ax.patches), len(ax.texts), *(len(p) for p in points), *(len(x) for x, _ in lines)]
+    values = np.array(values, dtype=float)
+    return np.concatenate([values, 100 * values, np.array(counts, dtype=float)])
+
+
+def words_in(fig):
+    "The numbers written in a figure."
+    from matplotlib.text import Text
+
+    texts = [t.get_text() for t in fig.findobj(Text)]
+    return [number for text in texts for number, _, _ in said(text.replace("$", " ").replace("\\mathdefault", ""))]
+
+
+def numbers_of(value):
+    "The numbers in a value that a cell names: itself, its size, its entries if they are few, its numeric fields."
+    if isinstance(value, (int, float, np.number)):
+        return [float(value)]
+    if isinstance(value, (list, tuple, set, dict, np.ndarray)) or hasattr(value, "to_numpy"):
+        found = [float(len(value))] if np.ndim(value) or not isinstance(value, np.ndarray) else []
+        entries = list(value.values()) if isinstance(value, dict) else list(np.ravel(np.asarray(value, dtype=object)))
+        return found + [float(e) for e in entries if isinstance(e, (int, float, np.number))] if len(entries) <= SHORT else found
+    fields = getattr(value, "__dict__", None) or {}
+    return [float(v) for v in fields.values() if isinstance(v, (int, float, np.number))]
+
+
+def set_in(code, names):
+    "The numbers that a cell sets or names."
+    code = "\n".join(line for line in code.splitlines() if not line.lstrip().startswith(("#|", "%", "!")))
+    found = [float(n.replace("_", "")) for n in SOURCE_NUMBER.findall(code)]
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Name) and node.id in names:
+            found += numbers_of(names[node.id])
+    return found
+
+
+def unsupported(text, fig, code="", names=()):
+    "The numbers of a text that its figure does not show and its code neither sets nor names."
+    drawn, written = shown(fig), words_in(fig)
+    drawn = drawn[np.isfinite(drawn)]
+    setting = set_in(code, dict(names))
+    missing = []
+    for value, half, word in said(text):
+        near = abs(drawn - value) <= max(half, 1e-9 * abs(value)) * (1 + 1e-9)
+        if near.any() or any(abs(value - w) <= half for w in written):
+            continue
+        if word == "95":  # per cent, the confidence that every interval has unless it says another
+            continue
+        if any(abs(value - s * scale) <= max(half, 1e-9 * abs(value)) * (1 + 1e-9) for s in setting for scale in (1, 100)):
+            continue
+        missing.append(word)
+    return missing
+
+
+def watch(told):
+    "From now on every figure that a cell shows is held against its caption and its alternative text; `told` collects what is not there."
+    import IPython.core.pylabtools as tools
+    from execnb.shell import CaptureShell
+
+    cell = {"source": "", "names": {}}
+    run, draw = CaptureShell.run, tools.print_figure
+
+    def remember(self, code=None, *args, **kwargs):
+        cell.update(source=code or "", names=self.user_ns)
+        return run(self, code, *args, **kwargs)
+
+    def look(fig, *args, **kwargs):
+        for what, text in WORDS_OF_A_FIGURE.findall(cell["source"]):
+            if missing := unsupported(json.loads(text) if text.startswith('"') else text, fig, cell["source"], cell["names"]):
+                label = re.search(r"#\| label: (\S+)", cell["source"])
+                told.append(f"{label[1] if label else 'a figure'}, {what}: not in the drawing: {', '.join(missing)}\n    {text}")
+        return draw(fig, *args, **kwargs)
+
+    CaptureShell.run, tools.print_figure = remember, look
