@@ -22,7 +22,6 @@ from cost_eval.core import (
     Together,
     VBox,
     Vector,
-    same_rows,
 )
 
 # %% auto #0

@@ -813,7 +813,21 @@ def kept(name, property_, tag, case, before):
             yield "holds" if twin == result else f"[{tag}] a pickled or copied result is not equal to it"
 
 
-PROPERTIES = {**dict.fromkeys(CHANGES, of_the_case), "stack": stacked, "containers": contained, "index": indexed, "Dask": in_memory, "twice": kept}
+def ends_are_where_the_test_turns(name, property_, tag, case, before):
+    "The p-value of a method at an end of its interval is one minus the confidence; of methods without replicates."
+    record = ce.METHODS.get(name.partition("[")[2].rstrip("]"))
+    if record is None or record.needs_rng or tag != "2":
+        return
+    several = np.array(tables(case.but(table=tuple(range(7))), name.startswith("difference"))).reshape(7, -1)
+    worth = np.array([0, 1, 10, 0] if several.shape[1] == 4 else [0, -1, 1, 0, 0, 10, -10, 0]) / 16
+    for table in several:
+        fit = record.function(table[None, None].astype(float), worth[None, None])
+        ends = [float(np.ravel(end)[0]) for end in fit.ends(.025)]
+        told = [float(np.ravel(fit.p_value(end))[0]) for end in ends if worth.min() < end < worth.max()]
+        yield "holds" if np.allclose(told, .05, rtol=1e-4) else f"[{tag}] p is {told} at the ends {ends}"
+
+
+PROPERTIES = {**dict.fromkeys(CHANGES, of_the_case), "stack": stacked, "containers": contained, "index": indexed, "Dask": in_memory, "ends": ends_are_where_the_test_turns, "twice": kept}
 
 
 def timed(names):
