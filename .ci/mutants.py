@@ -32,6 +32,9 @@ TESTS = {
     "costs": ["test_costs", "test_labels", "test_decisions", "test_options"],
     "metrics": ["test_metrics", "test_labels", "test_options", "test_expected_cost"],
     "decisions": ["test_decisions", "test_costs", "test_labels", "test_options"],
+    "mean_law": ["test_engine_grid", "test_second_evaluator", "test_bootstrap", "test_bootstrap_methods", "test_intervals"],
+    "samples": ["test_samples", "test_policies", "test_missing_labels", "test_report", "test_options"],
+    "policies": ["test_policies", "test_capacity", "test_report", "test_options"],
     "expected_cost": ["test_expected_cost", "test_labels", "test_options"],
     "bootstrap": ["test_bootstrap", "test_intervals", "test_bootstrap_methods", "test_options", "test_comparisons"],
     "comparisons": ["test_comparisons", "test_bootstrap_methods", "test_options"],
@@ -42,7 +45,9 @@ TESTS = {
     "metric_study": ["test_metric_study", "test_weighted_accuracy", "test_options"],
     "outperformance": ["test_outperformance", "test_options", "test_curves"],
     "curves": ["test_curves", "test_outperformance", "test_options"],
-    "report": ["test_report", "test_options"],
+    "report": ["test_report", "test_verdicts", "test_options"],
+    "estimators": ["test_estimators", "test_options"],
+    "scale": ["test_scale", "test_options"],
 }
 COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn,
            ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
@@ -185,7 +190,7 @@ def workshop(folder):
 
 
 def test_files(module, folder):
-    return [f"cost_eval/{module}.py", *(f"tests/{name}.py" for name in [*TESTS[module], "test_limits", "test_contract"] if (folder / "tests" / f"{name}.py").exists())]
+    return [f"cost_eval/{module}.py", *(f"tests/{name}.py" for name in [*TESTS[module], "test_limits", "test_contract", "test_invariances"] if (folder / "tests" / f"{name}.py").exists())]
 
 
 class Calls:
@@ -195,6 +200,7 @@ class Calls:
         self.package, self.told = str(folder / "cost_eval") + os.sep, told
         self.calls, self.seconds, self.now = {}, {}, set()
         sys.settrace(self.trace)
+        threading.settrace(self.trace)
 
     def trace(self, frame, event, arg):
         if frame.f_code.co_filename.startswith(self.package):
@@ -204,6 +210,9 @@ class Calls:
         for code in self.now:
             self.calls.setdefault(f"{Path(code.co_filename).stem}.{code.co_qualname}", []).append(name)
         self.now.clear()
+
+    def pytest_collection_modifyitems(self, items):
+        items[:] = [item for item in items if "client" not in getattr(item, "fixturenames", ())]  # processes of their own, which are not seen
 
     def pytest_collection_finish(self, session):
         self.note("")  # called by an import: all tests depend on it
@@ -220,6 +229,7 @@ class Calls:
 
     def pytest_unconfigure(self):
         sys.settrace(None)
+        threading.settrace(None)
         self.told.write_text(json.dumps([self.calls, self.seconds]))
 
 
@@ -237,6 +247,7 @@ class Only:
         return 60 + 5 * sum(seconds for test, seconds in self.seconds.items() if self.wanted(test))
 
     def pytest_collection_modifyitems(self, items):
+        items[:] = [item for item in items if "client" not in getattr(item, "fixturenames", ())]
         items[:] = sorted((item for item in items if self.wanted(item.nodeid)), key=lambda item: self.seconds.get(item.nodeid, 0) > .3)
 
 

@@ -54,6 +54,7 @@ from cost_eval.core import (
     plain,
     ratio,
     result,
+    same_rows,
     short,
     unknown_name,
 )
@@ -1745,6 +1746,7 @@ def loss_interval(
     >>> loss_interval([0.0] * 95 + [1.0] * 4 + [20.0], bounds=(0, 50))
     Interval(0.0352 to 2.095, mean 0.24, clopper_pearson, 95%)
     """
+    same_rows(losses=losses, sample_weight=sample_weight, clusters=clusters, strata=strata)
     x = _check_losses(losses, "losses")
     sample, notes = _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, "losses")
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
@@ -1788,6 +1790,9 @@ def loss_difference(
     >>> loss_difference([0, 1, 1, 5], [0, 1, 0, 1], method="normal")
     Difference(-0.6051 to 3.105, mean 1.25, normal, 95%)
     """
+    same_rows(
+        losses_a=losses_a, losses_b=losses_b, sample_weight=sample_weight, clusters=clusters, strata=strata
+    )
     a, b = (check_1d(numbers(x, n), n) for x, n in ((losses_a, "losses_a"), (losses_b, "losses_b")))
     if len(a) != len(b):
         raise ValueError(

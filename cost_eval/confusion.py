@@ -38,6 +38,7 @@ from cost_eval.core import (
     order_of,
     ratio,
     result,
+    same_rows,
     seen_labels,
     table_html,
     wide,
@@ -216,6 +217,7 @@ def confusion_counts(
     >>> counts.array.tolist()
     [[1, 1], [0, 1]]
     """
+    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight)
     codes, labels = _encode(y_true, {"decisions": decisions}, classes, decision_labels)
     weight = check_weights(sample_weight, len(codes[0]))
     y, d = codes
@@ -384,6 +386,7 @@ def joint_counts(
     >>> joint_counts([0, 1, 1], [0, 1, 0], [0, 0, 1]).array.tolist()
     [[[1, 0], [0, 0]], [[0, 1], [1, 0]]]
     """
+    same_rows(y_true=y_true, decisions_a=decisions_a, decisions_b=decisions_b, sample_weight=sample_weight)
     both = {"decisions_a": decisions_a, "decisions_b": decisions_b}
     codes, (rows, columns) = _encode(y_true, both, classes, decision_labels)
     weight = check_weights(sample_weight, len(codes[0]))
@@ -689,6 +692,7 @@ def threshold_counts(
     >>> curve.thresholds.tolist(), curve.counts.tp.tolist(), curve.counts.fp.tolist()
     ([inf, 0.9, 0.7, 0.2], [0, 1, 2, 2], [0, 0, 1, 2])
     """
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
     positive = check_binary(y_true)
     scores = check_scores(scores, len(positive))
     weight = check_weights(sample_weight, len(positive))

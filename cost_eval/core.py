@@ -198,6 +198,61 @@ def check_1d(values, name: str, n: int | None = None) -> np.ndarray:
         )
     return array
 
+# %% ../nbs/00_core.ipynb #a07a8ece
+#| code-fold: true
+#| code-summary: "Rows of two arguments that carry labels"
+def same_rows(**columns):
+    """`ValueError` where two arguments' rows carry the same labels in another order, or other labels.
+
+    A mapping stands for its values. Arrays, and an index that only counts the rows, go by position.
+    """
+    first = index = None
+    for name, values in columns.items():
+        several = values.values() if isinstance(values, Mapping) else [values]
+        for part in several:
+            own = row_labels(part)
+            if own is not None and index is None:
+                first, index = name, own
+            elif own is not None:
+                rows_meet(first, index, name, own)
+
+
+def row_labels(values):
+    "The index of a series or a frame; None if its rows have no labels."
+    index = getattr(values, "index", None)
+    return index if hasattr(index, "equals") and hasattr(values, "iloc") else None
+
+
+def rows_meet(first: str, index, name: str, own) -> str:
+    "A note if the rows of two arguments are taken in the order they stand in, because one is only numbered."
+    if len(own) != len(index) or own.equals(index):
+        return ""  # another length has an error of its own
+    remedy = f"give {name}.loc[{first}.index], or arrays (.to_numpy()) that are in one order"
+    if set(own) == set(index):
+        raise ValueError(
+            f"{name}: its index has the rows of {first} in another order ({_few(own)} against "
+            f"{_few(index)}); {remedy}"
+        )
+    if not (_only_numbered(own) or _only_numbered(index)):
+        raise ValueError(
+            f"{name}: its index {_few(own)} has other rows than that of {first}, {_few(index)}; {remedy}"
+        )
+    return (
+        f"The rows of {name} and {first} were taken in the order they stand in: one of the two "
+        "is only numbered."
+    )
+
+
+def _only_numbered(index) -> bool:
+    "Is it the index that a series gets if nobody gives it one?"
+    return type(index).__name__ == "RangeIndex" and index.equals(type(index)(len(index)))
+
+
+def _few(labels) -> str:
+    "The first labels of many."
+    some = ", ".join(repr(getattr(v, "item", lambda v=v: v)()) for v in list(labels[:3]))
+    return f"[{some}{', ...' if len(labels) > 3 else ''}]"
+
 # %% ../nbs/00_core.ipynb #e937227f
 def unknown_name(value, known, name: str) -> str:
     "What to say of a name that is not among the known ones: the nearest of them, or all."
@@ -1084,6 +1139,14 @@ def same(a, b) -> bool:
         return a.equals(b)
     if isinstance(a, float) and isinstance(b, float):
         return a == b or (a != a and b != b)
+    if type(a) is not type(b):
+        return bool(a == b)
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if type(a).__eq__ is object.__eq__ and not callable(a) and hasattr(a, "__dict__"):
+        return same(vars(a), vars(b))  # a calibrator
     return bool(a == b)
 
 

@@ -43,6 +43,7 @@ from cost_eval.core import (
     plain,
     ratio,
     result,
+    same_rows,
     short,
     table_html,
 )
@@ -350,6 +351,7 @@ def tune_threshold(
     0         0.4   0.5     0.5         0.2
     1        10.0   0.3     1.0         0.5
     """
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
     r_c, y = _check_ratio(cost_ratio), check_binary(y_true)
     _check_both_classes(y, check_weights(sample_weight, len(y)))
     priors = None
@@ -666,6 +668,7 @@ def paired_saving(
     >>> round(saved.saving, 3)
     0.818
     """
+    same_rows(y_true=y_true, decisions_a=decisions_a, decisions_b=decisions_b, sample_weight=sample_weight)
     y, weight, r_c, options = _check_saving(y_true, cost_ratio, prevalence, confidence, sample_weight)
     a, b = check_binary(decisions_a, "decisions_a", len(y)), check_binary(decisions_b, "decisions_b", len(y))
     cases = _seen_cases(4 * y + 2 * a + b, 8, weight)
@@ -729,6 +732,7 @@ def held_out_saving(
     >>> round(saved.saving, 3)
     0.909
     """
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
     y, weight, r_c, options = _check_saving(y_true, cost_ratio, prevalence, confidence, sample_weight)
     s = check_scores(scores, len(y))
     chosen = [

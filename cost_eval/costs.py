@@ -30,6 +30,7 @@ from cost_eval.core import (
     encode,
     numbers,
     optional_import,
+    same_rows,
     table_html,
 )
 
@@ -386,6 +387,7 @@ class ExampleCosts(LabelledTable):
         decisions: Labels | str | None = None,
     ) -> None:
         cells = {"tn": tn, "fp": fp, "fn": fn, "tp": tp}
+        same_rows(**cells)
         values = {name: numbers(value, name) for name, value in cells.items()}
         sizes = {name: len(value) for name, value in values.items() if value.ndim == 1}
         if any(value.ndim > 1 for value in values.values()) or len(set(sizes.values())) > 1:
@@ -494,6 +496,7 @@ def losses(y_true: Labels, decisions: Labels, costs: CostMatrix | ExampleCosts |
     >>> losses([0, 1, 1], [1, 1, 0], ExampleCosts(fp=1, fn=[5, 6, 7])).tolist()
     [1.0, 0.0, 7.0]
     """
+    same_rows(y_true=y_true, decisions=decisions)
     y = check_1d(y_true, "y_true")
     d = check_1d(decisions, "decisions", len(y))
     table, classes, columns = _loss_table(costs, len(y))

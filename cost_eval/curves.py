@@ -40,6 +40,7 @@ from cost_eval.core import (
     optional_import,
     plain,
     result,
+    same_rows,
 )
 from .metrics import METRICS
 from .outperformance import OutperformanceInterval, Reference, add_reference, outperformance_interval
@@ -177,6 +178,7 @@ def performance_curve(
     >>> curve.x.tolist(), curve.y.round(3).tolist()
     ([0.0, 0.5, 1.0, 1.0], [1.0, 1.0, 0.667, 0.5])
     """
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
     check_choice(kind, CURVES, "kind")
     found = threshold_counts(y_true, scores, sample_weight=sample_weight)
     counts = found.counts

@@ -50,6 +50,7 @@ from cost_eval.core import (
     plain,
     positive_labels,
     result,
+    same_rows,
     sample_by_class,
     seen_labels,
 )
@@ -481,6 +482,7 @@ def threshold_costs(
     >>> curve.thresholds.tolist(), curve.costs.tolist()
     ([inf, 0.8, 0.5, 0.4, 0.1], [1.5, 0.75, 1.0, 0.25, 0.5])
     """
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
     curve, c, class_weight, positive = _curve(y_true, scores, costs, priors, sample_weight)
     if isinstance(costs, ExampleCosts):
         values = _own_costs(curve, c, class_weight, positive, scores, sample_weight)
@@ -601,6 +603,7 @@ def best_threshold(
     >>> best_threshold([0, 1, 0, 1], [.1, .4, .5, .8], CostMatrix.binary(fp=1, fn=3))
     ThresholdChoice(threshold=0.25, low=0.1, high=0.4, cost=0.25, counts=BinaryCounts(tp=2, fp=1, fn=0, tn=1))
     """
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
     kind = _float_type(scores)
     curve, c, class_weight, positive = _curve(y_true, scores, costs, priors, sample_weight)
     if not isinstance(costs, ExampleCosts):
@@ -747,6 +750,7 @@ def cross_entropy(
     >>> round(cross_entropy([[.5, .5], [.25, .75]], [0, 1]), 4)
     0.4904
     """
+    same_rows(posteriors=posteriors, y_true=y_true, sample_weight=sample_weight)
     p, names = columns_by_class(posteriors, classes)
     p = check_posteriors(p, log=log)
     weight = check_weights(sample_weight, len(p))
@@ -1092,6 +1096,7 @@ def stratified_folds(
     >>> np.bincount(fold).tolist(), np.bincount(fold[4:]).tolist()
     ([3, 3], [1, 1])
     """
+    same_rows(y_true=y_true, clusters=clusters)
     y = check_1d(y_true, "y_true")
     y = encode(y, seen_labels(y), "y_true", "the labels", seen=True)
     if clusters is not None:
@@ -1171,6 +1176,7 @@ def cross_calibrate(
     >>> cross_calibrate(p, [0, 0, 1, 0, 1] * 4, folds=2, rng=0).shape
     (20, 2)
     """
+    same_rows(posteriors=posteriors, y_true=y_true, clusters=clusters, sample_weight=sample_weight)
     x, names = columns_by_class(posteriors, classes)
     x = check_posteriors(x, log=log)
     with np.errstate(divide="ignore"):
@@ -1272,6 +1278,7 @@ def reliability(y_true: Labels, posteriors: Vector, *, bins: int = 10) -> Reliab
     >>> reliability([0, 0, 1, 1], [.1, .2, .6, .9], bins=2)
     Reliability(predicted=[0.15, 0.75], observed=[0, 1], size=[2, 2])
     """
+    same_rows(y_true=y_true, posteriors=posteriors)
     p = check_1d(check_range(posteriors, "posteriors", 0, 1, ends="[]"), "posteriors")
     y, bins = check_binary(y_true, n=len(p)), check_integer(bins, "bins", 1)
     if not len(p):

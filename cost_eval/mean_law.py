@@ -264,7 +264,8 @@ _MANY = 4096  # more units than these are thinned out
 def _shapes(n, a, b, x):
     "Which cell has one more at the levels x (N,): shapes, z and what belongs to it, for `_gamma_tail`."
     away = x[:, None] * b
-    z = np.where((b != 1) & (np.abs(a - away) <= 4e-16 * np.abs(away)), 0.0, a - away)  # a rounding error
+    none = (b != 1) & (np.abs(a - away) <= 4e-16 * np.abs(away))  # a rounding error
+    z = np.where(none, 0.0, a - away)
     top, row = z.argmax(-1), np.arange(len(z))
     shape = n.astype(float)
     shape[row, top] += 1
@@ -274,6 +275,7 @@ def _shapes(n, a, b, x):
     inside = (peak > 0) & (least < 0)
     unit = np.where(inside, peak, 1.0)[:, None]
     gap = (a[row, top][:, None] - a) - x[:, None] * (b[row, top][:, None] - b)
+    gap = np.where(none, peak[:, None], gap)
     parts = (np.where(used, part / unit, other) for part, other in ((z, 0.0), (gap, 1.0), (-b, 0.0)))
     return (shape, *parts), inside, (peak > 0) | (least >= 0)
 
@@ -348,9 +350,12 @@ def _around(n, a, b):
 
 
 def _one_more(n, a, b):
-    "Counts with one more of the unit that is worth the most, and what each unit is worth."
+    """Counts with one more of the unit that is worth the most, and what each unit is worth. Of several, alike
+    but for a rounding error, it is the heaviest: just below their worth it raises the mean most."""
     worth = np.divide(a, b, out=np.full(np.shape(a), -np.inf), where=b > 0)
-    return n + (np.arange(n.shape[1]) == worth.argmax(-1)[:, None]), worth
+    most = worth.max(-1, keepdims=True)
+    alike = worth >= most - 1e-14 * np.where(np.isfinite(most), np.abs(most), 0)
+    return n + (np.arange(n.shape[1]) == np.where(alike, b, -np.inf).argmax(-1)[:, None]), worth
 
 
 def _newton(log_tail, x, low, high, target):

@@ -36,6 +36,7 @@ from cost_eval.core import (
     optional_import,
     plain,
     result,
+    same_rows,
     unknown_name,
 )
 from .metrics import METRICS
@@ -96,6 +97,7 @@ def rank_correlation(x: Vector, y: Vector, *, n0: float | None = None) -> Value:
     >>> rank_correlation([1, 2, 3, 4], [1, 3, 2, 4])
     0.8
     """
+    same_rows(x=x, y=y)
     x, y = numbers(x, "x"), numbers(y, "y")
     if n0 is not None:
         n0 = check_range(n0, "n0", 0, ends="[)", shape=())
@@ -286,6 +288,7 @@ def weighted_spearman(x: Vector, y: Vector, n0: float = 2.0, *, standardized: bo
     >>> round(weighted_spearman([1, 2, 3, 4], [1, 3, 2, 4]), 3)
     0.813
     """
+    same_rows(x=x, y=y)
     gamma = rank_correlation(x, y, n0=n0)
     if not standardized:
         return gamma

@@ -30,6 +30,7 @@ from cost_eval.core import (
     check_range,
     generator,
     result,
+    same_rows,
     short,
 )
 from .plotting import COLORS, explorer, live_figure, slider
@@ -504,6 +505,7 @@ def labels_to_buy(
     >>> plan.propensity.round(2).tolist()
     [0.41, 1.0, 0.41, 0.18]
     """
+    same_rows(decisions=decisions, posteriors=posteriors, versus=versus)
     given = check_1d(decisions, "decisions")
     n_labels = check_integer(n_labels, "n_labels", 1, len(given), hint="at most one for each sample")
     floor = check_range(floor, "floor", 0, 1, ends="(]", shape=())

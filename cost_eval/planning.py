@@ -38,14 +38,15 @@ from cost_eval.core import (
     check_priors,
     check_range,
     encode,
-    is_missing,
     generator,
+    is_missing,
     label_array,
     numbers,
     optional_import,
     percent,
     plain,
     result,
+    same_rows,
     seen_labels,
     short,
 )
@@ -896,6 +897,7 @@ def confidence_sequence(
     >>> confidence_sequence([0.0] * 95 + [1.0] * 4 + [20.0], bounds=(0, 50))
     ConfidenceSequence(100 looks, now 0.008423 to 3.031, 95%)
     """
+    same_rows(losses=losses, clusters=clusters)
     x = _check_stream(losses, "losses")
     return _sequence(x, bounds, clusters, largest_cluster, confidence, "losses", "mean loss")
 
@@ -938,6 +940,7 @@ def difference_sequence(
     >>> found.first_outside()
     25
     """
+    same_rows(losses_a=losses_a, losses_b=losses_b, clusters=clusters)
     a, b = (_check_stream(x, n) for x, n in ((losses_a, "losses_a"), (losses_b, "losses_b")))
     if len(a) != len(b):
         raise ValueError(

@@ -39,6 +39,8 @@ from cost_eval.core import (
     numbered,
     numbers,
     result,
+    row_labels,
+    rows_meet,
     seen_labels,
     unknown_name,
 )
@@ -424,40 +426,16 @@ class _Rows:
 
     def meet(self, argument: str, values):
         "`values`, if its rows are labelled like those before, or not at all."
-        index = getattr(values, "index", None)
-        if index is None or callable(index) or not hasattr(values, "iloc"):
+        own = row_labels(values)
+        if own is None:
             return values
         if self.index is None:
-            self.first, self.index = argument, index
-        if len(index) != len(self.index) or index.equals(self.index):
-            return values  # another length has an error of its own
-        remedy = f"give {argument}.loc[{self.first}.index], or arrays (.to_numpy()) that are in one order"
-        if set(index) == set(self.index):
-            raise ValueError(
-                f"{argument}: its index has the rows of {self.first} in another order ({_few(index)} against "
-                f"{_few(self.index)}); {remedy}"
-            )
-        if not (_numbered(index) or _numbered(self.index)):
-            raise ValueError(
-                f"{argument}: its index {_few(index)} has other rows than that of {self.first}, "
-                f"{_few(self.index)}; {remedy}"
-            )
-        self.notes.append(
-            f"The rows of {argument} and {self.first} were taken in the order they stand in: one of the two "
-            "is only numbered."
-        )
+            self.first, self.index = argument, own
+        note = rows_meet(self.first, self.index, argument, own)
+        if note:
+            self.notes.append(note)
         return values
 
-
-def _numbered(index) -> bool:
-    "Is it the index that a series gets if nobody gives it one?"
-    return type(index).__name__ == "RangeIndex" and index.equals(type(index)(len(index)))
-
-
-def _few(labels) -> str:
-    "The first labels of many."
-    some = ", ".join(repr(getattr(v, "item", lambda v=v: v)()) for v in list(labels[:3]))
-    return f"[{some}{', ...' if len(labels) > 3 else ''}]"
 
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true

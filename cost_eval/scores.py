@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from .confusion import BinaryCounts, threshold_counts
-from .core import check_1d, check_binary, check_choice, check_costs, check_priors, check_range
+from .core import check_1d, check_binary, check_choice, check_costs, check_priors, check_range, same_rows
 from .costs import CostMatrix
 from .decisions import hull_vertices
 from .metrics import normalized_expected_cost
@@ -53,6 +53,7 @@ def roc_auc(y_true: Labels, scores: Vector, *, sample_weight: Vector | None = No
     >>> roc_auc([0, 0, 1, 1], [.1, .4, .35, .8])
     0.75
     """
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
     tp, fp = _roc(y_true, scores, sample_weight)
     return float((np.diff(fp) * (tp[1:] + tp[:-1])).sum() / (2 * tp[-1] * fp[-1]))
 
@@ -104,6 +105,7 @@ def equal_error_rate(
     >>> equal_error_rate([0, 0, 1, 1], [.1, .4, .35, .8])
     0.5
     """
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
     crossing = _EER[check_choice(method, _EER, "method")]
     return float(crossing(*_roc(y_true, scores, sample_weight)))
 
@@ -161,6 +163,7 @@ def plot_cost_curve(
     -------
     matplotlib Axes
     """
+    same_rows(y_true=y_true, scores=scores)
     ax, curve = ensure_axes(ax), threshold_counts(y_true, scores)
     keep = np.unique(np.linspace(1, len(curve.thresholds) - 1, 1000).astype(int))  # enough points for a line
     tables = curve.counts.to_matrix()
@@ -218,6 +221,7 @@ def soft_expected_cost(
     >>> soft_expected_cost([.2, .9], [0, 1], [[0, 1], [4, 0]], threshold=.5, slope=1e6)
     0.0
     """
+    same_rows(posteriors=posteriors, y_true=y_true)
     threshold, slope = check_range(threshold, "threshold", shape=()), check_range(slope, "slope", shape=())
     p, base, step = _soft_terms(posteriors, y_true, costs, priors)
     return float((base + step * expit(slope * (p - threshold))).sum())

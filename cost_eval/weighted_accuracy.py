@@ -41,6 +41,7 @@ from cost_eval.core import (
     optional_import,
     plain,
     result,
+    same_rows,
 )
 from .costs import ExampleCosts, losses
 from .decisions import hull_vertices
@@ -482,6 +483,7 @@ def hand_h_measure(y_true: Labels, scores: Vector, a: float = 2.0, b: float = 2.
     >>> hand_h_measure([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9])
     1.0
     """
+    same_rows(y_true=y_true, scores=scores)
     y = check_binary(y_true)
     a, b = check_range(a, "a", 0, shape=()), check_range(b, "b", 0, shape=())
     if y.all() or not y.any():

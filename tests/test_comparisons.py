@@ -645,3 +645,10 @@ def test_widget_of_luck():
     before = box.children[1].value
     box.children[0].children[0].value = 40
     assert box.children[1].value != before
+
+
+def test_what_the_winner_owes_to_luck_is_added_and_nobody_is_tied_alone():
+    y, votes = a_set()
+    found = cp.best_of(y, votes, BILL, rng=0)
+    assert found.luck > 0 and found.corrected == found.cost + found.luck
+    assert not [note for note in found.notes if "cost the same" in note]

@@ -432,3 +432,15 @@ def test_what_must_not_matter(change, examples):
 
 if __name__ == "__main__":
     keep()
+
+
+@pytest.mark.parametrize("error", [-4e-16, 0, 4e-16])
+def test_a_seen_unit_at_the_worst_does_not_stand_for_a_heavier_one(error):
+    "Of units that are worth the same, one more of the heaviest may come: a rounding error of its numerator does not decide (.416 for .580)."
+    n, a, b = ([[row] * 2] for row in ([12., 1, 0], [0, 1, 8 * (1 + error)], [5., 1, 8]))
+    found = upper_level(*map(np.array, (n, a, b)), np.array([.025]))[0]
+    rng, alone = np.random.default_rng(0), []
+    for _ in range(2):
+        g = rng.standard_gamma([12, 1, 1], (400_000, 3))
+        alone.append((g @ [0, 1, 8]) / (g @ [5, 1, 8]))
+    assert np.quantile(sum(alone), .975) == pytest.approx(found, abs=.002)

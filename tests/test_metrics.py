@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from cost_eval import metrics as module
-from cost_eval.confusion import BinaryCounts, confusion_counts
+from cost_eval.confusion import BinaryCounts
 from cost_eval.core import LabelledTable
 from cost_eval.costs import CostMatrix
 from cost_eval.metrics import METRICS, Metric, evaluate_metrics, expected_cost, f_beta_of_macro_averages
@@ -77,19 +77,11 @@ def test_record_is_complete(metric):
 @every_metric
 def test_leading_shape_is_kept(metric):
     flat = metric(COUNTS[:24], COSTS)
-    assert flat.shape == (24,)
+    assert flat.shape == (24,) and type(metric(COUNTS[0], COSTS)) is float
     for shape in [(24,), (4, 6), (2, 3, 4), (24, 1)]:
         same(metric(COUNTS[:24].reshape(*shape, 2, 2), COSTS), flat.reshape(shape))
     same(metric(COUNTS[:24][::-1], COSTS), flat[::-1])
     assert metric(np.empty((0, 2, 2)), COSTS).shape == (0,)
-
-
-@every_metric
-def test_single_matrix_gives_a_float_equal_to_the_array(metric):
-    for counts, value in zip(COUNTS[::7], metric(COUNTS[::7], COSTS)):
-        alone = metric(counts, COSTS)
-        assert type(alone) is float
-        same(alone, value)
 
 
 @every_metric
@@ -104,22 +96,6 @@ def test_forms_of_counts_agree(metric):
 @every_metric
 def test_only_proportions_matter(metric):
     same(metric(COUNTS * 3, COSTS), metric(COUNTS, COSTS), rtol=1e-11)
-
-
-@every_metric
-def test_order_of_samples_does_not_matter_and_weights_are_repetitions(metric):
-    rng = np.random.default_rng(3)
-    truth, decided = rng.integers(0, 2, (2, 50))
-    weight = rng.integers(0, 5, 50)
-    expected = metric(confusion_counts(truth, decided, classes=[0, 1]), COSTS)
-    order = rng.permutation(50)
-    same(metric(confusion_counts(truth[order], decided[order], classes=[0, 1]), COSTS), expected)
-    weighted = confusion_counts(truth, decided, classes=[0, 1], sample_weight=weight)
-    repeated = confusion_counts(np.repeat(truth, weight), np.repeat(decided, weight), classes=[0, 1])
-    same(metric(weighted, COSTS), metric(repeated, COSTS))
-    names = np.array(["no", "yes"])
-    named = confusion_counts(names[truth], names[decided], classes=["no", "yes"])
-    same(metric(named, CostMatrix(COSTS.array, classes=["no", "yes"])), expected)
 
 
 @every_metric

@@ -175,27 +175,6 @@ def test_costs_of_single_samples_are_the_counts_when_equal(case):
     assert row(found, "rule", "as given")["cost"] == pytest.approx(losses(y, models["rule"], own).mean())
 
 
-def test_weights_are_repetition(case):
-    y, models = case
-    w = np.random.default_rng(2).integers(1, 4, 400)
-    rule = {"rule": models["rule"]}
-    a, b = evaluate(y, rule, COSTS, sample_weight=w, rng=0), evaluate(np.repeat(y, w), {"rule": np.repeat(models["rule"], w)}, COSTS, rng=0)
-    assert row(a, "rule", "as given")["cost"] == pytest.approx(row(b, "rule", "as given")["cost"])
-    assert a.sample_priors == pytest.approx(b.sample_priors)
-
-
-def test_order_of_samples_and_labels_changes_nothing(case):
-    y, models = case
-    rule, order = {"rule": models["rule"]}, np.random.default_rng(0).permutation(400)
-    turned = CostMatrix(COSTS.array[::-1, ::-1], classes=["ill", "well"], decisions=["treat", "home"])
-    cost = [row(r, "rule", "as given")["cost"] for r in (
-        evaluate(y, rule, COSTS, rng=0), evaluate(y[order], {"rule": models["rule"][order]}, COSTS, rng=0), evaluate(y, rule, turned, rng=0))]
-    assert cost == pytest.approx(cost[:1] * 3)
-    frame = pd.DataFrame({"ill": models["good"], "well": 1 - models["good"]})
-    a, b = (evaluate(y, {"good": given}, COSTS, rng=0) for given in (models["good"], frame))
-    assert a.ladder["cost"].tolist() == pytest.approx(b.ladder["cost"].tolist())
-
-
 def test_the_order_may_depend_on_the_priors():
     y = np.repeat([0, 1], [800, 200])
     bold, shy = np.zeros(1000, int), np.zeros(1000, int)
@@ -312,21 +291,6 @@ def test_groups_of_weighted_and_clustered_samples(case, weighted):
         assert against["told_apart"] == (against["p_value"] < .05) == (against["low"] >= 0 or against["high"] <= 0)
         single[name] = against["p_value"]
     assert len(single) == len(between) == 3
-
-
-def test_one_matrix_and_the_same_matrix_for_each_row_make_one_report(case):
-    "Weights of one, clusters of one and costs of their own that are all alike change no interval and no p-value (A4)."
-    y, models = case
-    decided = {"rule": models["rule"], "other": np.roll(models["rule"], 1)}
-    own = ExampleCosts.from_array(np.broadcast_to(COSTS.array, (400, 2, 2)), classes=COSTS.classes, decisions=COSTS.decisions)
-    for priors in (None, [.9, .1]):
-        plain = evaluate(y, decided, COSTS, priors=priors, rng=0)
-        others = [evaluate(y, decided, own, priors=priors, rng=0), evaluate(y, decided, COSTS, priors=priors, sample_weight=np.ones(400), rng=0)]
-        if priors is None: others.append(evaluate(y, decided, COSTS, clusters=np.arange(400), rng=0))
-        for other in others:
-            for table, columns in (("ladder", ["cost", "low", "high"]), ("differences", ["difference", "low", "high", "p_value"])):
-                wanted, found = (getattr(report, table)[columns].to_numpy() for report in (plain, other))
-                assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12)
 
 
 def test_the_map_is_the_expected_cost(case):
@@ -672,3 +636,16 @@ def test_a_page_of_scores_that_separate_the_classes_warns_of_nothing(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         evaluate(y, {"s": .5 * y + .5 * rng.random(60)}, [[0, 1], [9, 0]], rng=0).to_html(tmp_path / "r.html")
+
+
+def test_the_breakdown_is_told_cell_by_cell():
+    "By hand: what each cell costs, and no row for a cell that costs nothing."
+    y, d = np.repeat([0, 0, 1, 1], [6, 3, 2, 4]), np.repeat([0, 1, 0, 1], [6, 3, 2, 4])
+    found = evaluate(y, {"a": d}, [[0, 1], [5, 0]], rng=0).breakdown()
+    cells = found[found["part"] == "cell"]
+    assert cells["n"].tolist() == [3, 2] and cells["cost"].to_numpy() == pytest.approx([3 / 15, 10 / 15])
+
+
+def test_a_set_of_one_class_has_no_area():
+    found = evaluate([1] * 20, {"a": Scores(np.arange(20.))}, CostMatrix.binary(fp=1, fn=5), rng=0)
+    assert len(found.areas) == 0

@@ -123,11 +123,6 @@ def test_the_best_threshold_is_the_in_memory_one(seed, classes, shifted, reverse
     assert found.cost == pytest.approx(here.cost, rel=1e-12, abs=1e-15)
 
 
-def test_the_positive_class_is_the_costs_second_one():
-    y, s = (da.from_array(np.array(v), chunks=4) for v in ([0, 0, 0, 1, 1, 1], [6, 5, 4, 3, 2, 1]))
-    assert scale.best_threshold(y, s, ce.CostMatrix.binary(fp=1, fn=7, classes=[1, 0]), **HERE).cost == 0
-
-
 def test_bounds_shrink_with_bins():
     rng = np.random.default_rng(0)
     y = rng.random(20_000) < .2

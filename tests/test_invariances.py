@@ -1,0 +1,99 @@
+"""What may be done to a problem without changing the answer, tried on every public function; and that the tries see slips which once were in the package.
+
+The functions are found, not listed (`invariances.subjects`). A function of new arguments says how they are made (MAKERS there). What does not apply to
+a function stands here with its reason, and a reason that is not needed fails.
+"""
+import numpy as np
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("matplotlib.pyplot").switch_backend("Agg")
+pytest.importorskip("sklearn")
+pytest.importorskip("dask")
+
+import invariances as iv  # noqa: E402
+import planted  # noqa: E402
+
+import cost_eval.api as ce  # noqa: E402
+
+RECORD = "a record that functions hand over, or that a user fills by hand: nothing is computed"
+FILES = "files, papers' data and pages: test_datasets.py, test_reproduce.py, test_app.py, test_command_line.py drive it"
+NO_ARGUMENTS = {  # functions without arguments to change
+    **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Difference", "Interval", "ThresholdTuning", "Reference", "Report", "scale.SketchError"], RECORD),
+    **dict.fromkeys(["load", "available", "describe", "DataNotAvailable", "reproduces", "run", "scoreboard", "App", "main"], FILES),
+    "metric": "a decorator; what it registers is tried",
+    "add_reference": "registers a record",
+    "scale.cluster": "hands out workers",
+    "scale.sketch_error": "what it is told is a curve at fixed edges; test_scale.py",
+}
+DRAWS = "its replicates are drawn cell by cell, table by table: in another order they are others"
+FOLDS = "the folds are drawn class by class, and clusters are dealt out by another rule: other random folds"
+IN_TIME = "the order of the rows is the order in time"
+PAIRS = "a pair's difference is the first model's cost minus the second's"
+HANDS_OVER = "hands over what it was given"
+NOT = {
+    "cross_calibrate": {"rows": "its folds are drawn in the order of the rows; decide() puts them in an order of their own", "classes": FOLDS, "weights": FOLDS, "clusters": FOLDS},
+    "decide": {"classes": FOLDS, "weights": FOLDS, "clusters": FOLDS},
+    "capacity_curve": {"weights": FOLDS, "clusters": FOLDS,
+                       "own costs": "with costs of their own rows queue by the expected saving, which each fold calibrates anew; with one matrix by the score"},
+    "cross_fit": {"classes": FOLDS, "decisions": FOLDS},
+    "evaluate": {"models": PAIRS},
+    "evaluate_counted": {"models": PAIRS, "weights": "asks for clusters beside weights", "clusters": "a row stands for several samples: with a label of its own they are one cluster"},
+    "read_samples": dict.fromkeys(["classes", "decisions", "weights", "clusters", "own costs", "scores"], HANDS_OVER),
+    "probability_best": {"classes": DRAWS, "decisions": DRAWS, "models": DRAWS, "clusters": DRAWS},
+    "simultaneous_differences": {"models": PAIRS},
+    "confidence_sequence": {"rows": IN_TIME}, "difference_sequence": {"rows": IN_TIME}, "cost_alarm": {"rows": IN_TIME},
+    "required_sample_size": {"classes": DRAWS, "decisions": DRAWS},
+    "training_variation": {"rows": "the folds are drawn in the order of the rows", "classes": FOLDS, "models": PAIRS},
+    "Scores": {"scores": HANDS_OVER}, "Posteriors": {"containers": HANDS_OVER},
+    "plot_cost_curve": {"scores": "it draws them along the axis"},
+    "held_out_saving": {"weights": "an interval, for which a row that stands twice is two rows: it takes no clusters that would say otherwise"},
+    "uncertain_cost_interval": {"classes": DRAWS, "decisions": DRAWS}, "uncertain_cost_difference": {"classes": DRAWS, "decisions": DRAWS},
+    "bcost": dict.fromkeys(["classes", "decisions", "stack"], DRAWS),
+    "bdelta_cost": dict.fromkeys(["classes", "decisions", "stack"], DRAWS),
+    **{f"{use}[{name}]": dict.fromkeys(["classes", "decisions", "stack"], DRAWS)
+       for use in ("interval", "difference") for name, record in ce.METHODS.items() if record.needs_rng and (record.single if use == "interval" else record.paired)},
+    **dict.fromkeys(["interval[exact_bootstrap]", "difference[exact_bootstrap]"], {"ends": "a discrete law: its ends are the nearest of the values it takes"}),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in iv.subjects() if name not in NO_ARGUMENTS])
+def test_the_answer_stays(name):
+    found, reasons = {property_: iv.check(name, property_) for property_ in iv.PROPERTIES}, NOT.get(name, {})
+    assert {p: told for p, told in found.items() if p not in reasons and told not in ("", "holds", "refused")} == {}
+    unneeded = {p: reason for p, reason in reasons.items() if found[p] in ("", "holds", "refused")}
+    assert unneeded == {}, "these properties hold, or mean nothing here: their reasons in NOT are not needed"
+
+
+def test_no_reason_for_what_is_not_there():
+    assert not set(NOT) - set(iv.subjects()) and not set(NO_ARGUMENTS) - set(iv.subjects())
+    assert not [name for name, properties in NOT.items() if set(properties) - set(iv.PROPERTIES)]
+    assert not set(NOT) & set(NO_ARGUMENTS)
+
+
+@pytest.mark.parametrize("name", NO_ARGUMENTS)
+def test_what_has_no_arguments_to_change_cannot_be_made_one(name):
+    assert not iv.parameters(iv.subjects()[name]) or iv.missing(name) or name in ("available", "describe", "App", "main", "run", "load", "scale.cluster", "scale.sketch_error"), f"{name} can be tried now"
+
+
+def test_a_new_function_is_in_the_suite_or_says_what_is_missing(monkeypatch):
+    "One with arguments of known names is tried at once; one with others is told what to declare."
+    monkeypatch.setattr(ce, "mean_loss", lambda losses: float(np.mean(losses)), raising=False)
+    monkeypatch.setattr(ce, "odd", lambda losses, moon: moon, raising=False)
+    monkeypatch.setattr(ce, "first_loss", lambda losses: losses[0], raising=False)
+    monkeypatch.setattr(ce, "__all__", [*ce.__all__, "mean_loss", "odd", "first_loss"])
+    with planted.afresh():
+        assert iv.check("mean_loss", "rows") == "holds" and iv.check("mean_loss", "unit") == "holds"
+        assert "result: " in iv.check("first_loss", "rows")
+        with pytest.raises(TypeError, match="odd: nobody knows how to make moon; add it to MAKERS"):
+            iv.check("odd", "rows")
+
+
+@pytest.mark.parametrize("slip", planted.SLIPS)
+def test_a_slip_that_was_once_there_is_caught(slip, monkeypatch):
+    "The finding of the third edition, put back: some check of the suite that passes now fails then."
+    plant, checks = planted.SLIPS[slip]
+    plant(monkeypatch)
+    with planted.afresh():
+        told = {pair: iv.check(*pair) for pair in checks}
+    assert all(outcome not in ("", "holds", "refused") for outcome in told.values()), told
