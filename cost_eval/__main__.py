@@ -54,7 +54,7 @@ def _add_reproduce(commands):
     "cost-eval reproduce [ITEM...]"
     about = "recompute tables and figures, compare them with the published numbers"
     parser = commands.add_parser("reproduce", help=about)
-    what = "a paper, paper/item or a pattern such as 'expected_cost/table*' (default: everything)"
+    what = "a paper, paper/item (ferrer/table2) or a pattern such as 'expected_cost/table*' (default: everything)"
     parser.add_argument("items", nargs="*", metavar="ITEM", help=what)
     parser.add_argument(
         "--budget",
@@ -62,6 +62,8 @@ def _add_reproduce(commands):
         default="quick",
         help="full: also what takes long (default: quick)",
     )
+    what = "print what each paper came to, from the committed board; nothing is computed"
+    parser.add_argument("--sheet", action="store_true", help=what)
     parser.add_argument("--data", metavar="DIR", help="where to look for data first")
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="how many items to run at a time (default: 1)"
@@ -75,6 +77,11 @@ def _add_reproduce(commands):
 def _reproduce(arguments):
     _need("pandas", "tqdm", "joblib", "matplotlib")
     optional_import("matplotlib", extra="book").use("agg")
+    if arguments.sheet:
+        reproduce.discover()
+        papers = dict.fromkeys(item.paper for item in reproduce.select(arguments.items))
+        print("\n\n".join(reproduce.sheet(paper) for paper in papers))
+        return 0
     options = {
         "budget": arguments.budget,
         "data_dir": arguments.data,
@@ -85,11 +92,11 @@ def _reproduce(arguments):
     for result in results:
         if result.verdict == "failed":
             print(f"{result.name} failed\n{result.note}", file=sys.stderr)
+    if 0 < len(arguments.items) and len(results) <= 3:
+        print("\n\n".join(reproduce.listing(result) for result in results), end="\n\n")
     print(reproduce.scoreboard(results, "text"))
-    print(
-        f"written to {arguments.out}/: the scoreboard as HTML, Markdown and CSV; CSV, PNG and SVG of "
-        "each item"
-    )
+    print(f"written to {Path(arguments.out).resolve()}: the scoreboard as HTML, Markdown and CSV; of each item")
+    print("CSV, PNG and SVG:", ", ".join(f"{result.name}.*" for result in results[:3]), "..." * (len(results) > 3))
     return int(any(r.fails for r in results))
 
 # %% ../nbs/95_command_line.ipynb #a1fe6c46

@@ -12,10 +12,10 @@ from typing import Literal
 from .core import DataFrame, Row
 
 # %% auto #0
-__all__ = ['OUTCOMES', 'STATES', 'MARKS', 'BUDGETS', 'COLUMNS', 'ITEMS', 'published', 'Margin', 'compare', 'verdict', 'unlisted',
-           'Reproduction', 'Item', 'reproduces', 'ItemResult', 'run_item', 'discover', 'select', 'run', 'writable',
-           'board', 'stored_board', 'rows', 'stored_rows', 'places', 'by_paper', 'overview', 'bar', 'scoreboard',
-           'write']
+__all__ = ['OUTCOMES', 'STATES', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'HOW', 'published', 'expected', 'Margin',
+           'compare', 'outcome_of', 'verdict', 'unlisted', 'Reproduction', 'Item', 'reproduces', 'drawn_as_computed',
+           'ItemResult', 'run_item', 'discover', 'by_author', 'select', 'run', 'writable', 'board', 'stored_board',
+           'rows', 'stored_rows', 'places', 'by_paper', 'overview', 'bar', 'scoreboard', 'write', 'sheet', 'listing']
 
 # %% ../nbs/91_reproduce.ipynb #d6773151
 import csv
@@ -29,6 +29,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from itertools import chain
@@ -45,11 +46,12 @@ from .plotting import save_figure
 # %% ../nbs/91_reproduce.ipynb #c3c532d7
 OUTCOMES = {
     "agrees": "within half a unit of the printed digit plus three standard errors of our Monte Carlo",
-    "consistent": "the paper printed one random run, and its number lies in the central 99 % of ours",
-    "caused": "off, and recomputing with the alleged cause agrees",
-    "contradicted": "the paper's own inputs refute its number or sentence",
-    "other data": "the paper's data cannot be had; a stand-in is shown beside it",
+    "consistent": "one random run was printed; it lies in the central 99 % of ours, 20 repetitions or more",
+    "caused": "off; of the causes tried just one makes every row that it touches come out as printed",
+    "other data": "the paper's data cannot be had; a stand-in is shown beside it, within its plausible range",
     "undecided": "our error is too large to tell: over a quarter of the distance to the trivial alternative",
+    "unsupported": "true of the paper's table, and inside the noise of the paper's own test set",
+    "contradicted": "the paper's own inputs refute its number or sentence; ours is what is expected instead",
     "open": "off, cause suspected or unknown",
 }
 STATES = {
@@ -59,12 +61,13 @@ STATES = {
     "not run": "it takes long: --budget full runs it",
     "failed": "an exception",
 }
-MARKS = dict(zip([*OUTCOMES, *STATES], "=~^#o?!.. -x"))
+MARKS = dict(zip([*OUTCOMES, *STATES], "=~^o?%#!.. -x"))
 BUDGETS = ("quick", "full")
 
 # %% ../nbs/91_reproduce.ipynb #1777cf72
 _BOARD, _ROWS = "scoreboard.csv", "scoreboard_rows.csv"  # the committed board, beside the published numbers
 _PLACES = "papers.csv"  # what each paper prints, place by place
+_EXPECTED = "expected.csv"  # what ours must be where it cannot be the printed number
 
 
 def published(paper: str, item: str | None = None) -> DataFrame:
@@ -81,7 +84,8 @@ def published(paper: str, item: str | None = None) -> DataFrame:
     -------
     DataFrame
         columns item, cell, kind (number, statement, definition), published (NaN: not legible),
-        decimals, unit, source
+        decimals, unit, source, low and high (the range that ours must lie in, where the paper is refuted or a
+        stand-in is used; NaN elsewhere)
 
     Raises
     ------
@@ -93,7 +97,7 @@ def published(paper: str, item: str | None = None) -> DataFrame:
     papers = sorted(
         f.name.removesuffix(".csv")
         for f in folder.iterdir()
-        if f.name.endswith(".csv") and f.name not in (_BOARD, _ROWS, _PLACES)
+        if f.name.endswith(".csv") and f.name not in (_BOARD, _ROWS, _PLACES, _EXPECTED)
     )
     check_choice(paper, papers, "paper")
     with (folder / f"{paper}.csv").open(encoding="utf-8", newline="") as file:
@@ -102,13 +106,45 @@ def published(paper: str, item: str | None = None) -> DataFrame:
         table.insert(2, "kind", "number")
     table.insert(4, "decimals", [len(text.partition(".")[2]) for text in table["published"]])
     table["published"] = [float(text) if text else np.nan for text in table["published"]]
+    ranges = _expected_ranges()
+    keys = [(f"{paper}/{item}", cell) for item, cell in zip(table["item"], table["cell"])]
+    for name, end in (("low", 0), ("high", 1)):
+        table[name] = [ranges.get(key, (np.nan, np.nan))[end] for key in keys]
     if item is None:
         return table
     check_choice(item, list(dict.fromkeys(table["item"])), "item")
     return table[table["item"] == item].reset_index(drop=True)
 
+
+@lru_cache(maxsize=1)
+def _expected_ranges() -> dict:
+    "(paper/item, cell) -> (low, high)."
+    with (files("cost_eval") / "published" / _EXPECTED).open(encoding="utf-8", newline="") as file:
+        return {
+            (row["item"], row["cell"]): (float(row["low"]), float(row["high"]))
+            for row in csv.DictReader(file)
+        }
+
+
+def expected(name: str) -> dict:
+    """What ours must be in the rows of an item that refute the paper or use a stand-in.
+
+    Parameters
+    ----------
+    name : str
+        paper/item, as registered
+
+    Returns
+    -------
+    dict
+        cell -> (low, high)
+    """
+    return {cell: ends for (item, cell), ends in _expected_ranges().items() if item == name}
+
+
 # %% ../nbs/91_reproduce.ipynb #a79885fb
-COLUMNS = ["cell", "kind", "published", "ours", "tolerance", "resolution", "outcome", "with_cause", "note"]
+SHOWN = ["cell", "kind", "published", "ours", "tolerance", "resolution", "outcome", "with_cause", "note"]
+COLUMNS = [*SHOWN, "basis", "low", "high", "margin", "repetitions", "survivors", "tried"]
 
 
 class Margin(NamedTuple):
@@ -134,6 +170,9 @@ def compare(
     trivial: float | Mapping[Any, float] | None = None,
     own_inputs: Row[str] | Literal[True] = (),
     other_data: Row[str] | Literal[True] = (),
+    test_set: Row[str] | Literal[True] = (),
+    expected: Mapping[Any, Any] | None = None,
+    causes: Mapping[str, Mapping[Any, Any]] | None = None,
     with_cause: Mapping | None = None,
     notes: Mapping | None = None,
     reasons: Mapping | None = None,
@@ -145,7 +184,7 @@ def compare(
     Parameters
     ----------
     published : DataFrame
-        columns cell, published, decimals, and kind ("number" if absent)
+        columns cell, published, decimals, and where they are kind ("number" if absent), low and high
     ours : mapping
         cell -> number, array of repetitions, bool or `Margin`; a cell that could not be computed is left out
     error : float or mapping, default 0
@@ -154,11 +193,19 @@ def compare(
         what a trivial computation (a constant, a coin, the other method) would give, one number or
         several: a row that agrees within more than a quarter of the distance to it is undecided
     own_inputs : sequence of str or True
-        cells computed from what the paper itself prints: if they are off, the paper contradicts itself
+        cells computed from what the paper itself prints: if they are off, and ours is what is expected, the
+        paper contradicts itself
     other_data : sequence of str or True
         cells computed from other data than the paper's
+    test_set : sequence of str or True
+        statements whose margin has the standard error of the paper's own test set
+    expected : mapping, optional
+        cell -> (low, high) that ours must lie in (the value of a `Margin`, where there is one); default the
+        columns low and high of `published`
+    causes : mapping, optional
+        name of a cause -> cell -> number recomputed with it, for all the cells that it touches
     with_cause : mapping, optional
-        cell -> number recomputed with the alleged cause of a difference
+        cell -> a number to show beside ours, such as a mended one; it decides nothing
     notes : mapping, optional
         remarks
     reasons : mapping, optional
@@ -167,7 +214,8 @@ def compare(
     Returns
     -------
     DataFrame
-        columns cell, kind, published, ours, tolerance, resolution, outcome, with_cause, note
+        columns cell, kind, published, ours, tolerance, resolution, outcome, with_cause, note, and what the
+        outcome was decided by (see `outcome_of`): basis, low, high, margin, repetitions, survivors, tried
 
     Raises
     ------
@@ -181,97 +229,158 @@ def compare(
     if any(not value >= 0 for value in errors.values()):
         raise ValueError(f"error: got a negative error or NaN in {error!r}")
     alternatives = _by_cell("trivial", trivial if isinstance(trivial, Mapping) else {"*": trivial}, cells)
-    causes = _by_cell("with_cause", with_cause or {}, cells)
-    inputs, stand_ins = (
-        _matching(name, chosen, cells)
-        for name, chosen in (("own_inputs", own_inputs), ("other_data", other_data))
-    )
+    mended = _by_cell("with_cause", with_cause or {}, cells)
+    ranges = _ranges(published) | _by_cell("expected", expected or {}, cells)
+    bases = {}
+    for basis, name, chosen in (
+        ("test set", "test_set", test_set),
+        ("own inputs", "own_inputs", own_inputs),
+        ("other data", "other_data", other_data),
+    ):
+        bases |= dict.fromkeys(_matching(name, chosen, cells), basis)
     remarks, allowed = (
         _texts(name, given or {}, cells) for name, given in (("notes", notes), ("reasons", reasons))
     )
     kinds = published["kind"] if "kind" in published else ["number"] * len(cells)
     rows = []
     for cell, kind, value, decimals in zip(cells, kinds, published["published"], published["decimals"]):
+        half_unit = 0.5 * 10.0 ** -int(decimals)
         row = _row(
-            kind,
-            value,
-            0.5 * 10.0 ** -int(decimals),
-            ours.get(cell),
-            errors.get(cell, 0.0),
-            alternatives.get(cell),
+            kind, value, half_unit, ours.get(cell), errors.get(cell, 0.0), alternatives.get(cell)
         )
-        outcome = row["outcome"]
-        if outcome not in ("", "definition") and cell in stand_ins:
-            outcome = "other data"
-        elif outcome == "open":
-            outcome = _of_a_difference(value, row["tolerance"], causes.get(cell), cell in inputs)
-        if outcome == "open":
-            remarks[cell] = "; ".join(
-                filter(None, [remarks[cell], allowed[cell] and f"open: {allowed[cell]}"])
-            )
-        rows.append(
-            {
-                "cell": cell,
-                "kind": kind,
-                "published": value,
-                **row,
-                "outcome": outcome,
-                "with_cause": causes.get(cell, np.nan),
-                "note": remarks[cell],
-            }
-        )
+        low, high = ranges.get(cell, (np.nan, np.nan))
+        row |= {"with_cause": mended.get(cell, np.nan), "basis": bases.get(cell, ""), "low": low, "high": high}
+        rows.append({"cell": cell, "kind": kind, "published": value, **row, "survivors": 0, "tried": 0})
+    competed = _compete(rows, causes or {}, cells)
+    for row in rows:
+        row["outcome"] = outcome_of(row)
+        said = [remarks[row["cell"]], competed.get(row["cell"], "")]
+        if row["outcome"] == "open" and allowed[row["cell"]] and "open: " not in said[1]:
+            said.append(f"open: {allowed[row['cell']]}")
+        row["note"] = "; ".join(filter(None, said))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 # %% ../nbs/91_reproduce.ipynb #3ffa1d73
+def outcome_of(row) -> str:
+    """What a row is worth, decided from the row alone.
+
+    Parameters
+    ----------
+    row : mapping
+        kind, published, ours, tolerance and resolution; basis ("own inputs", "other data", "test set" or
+        ""); low and high, between which ours must lie; margin (of a statement; NaN: none); repetitions (0:
+        ours is one number); with_cause (of the one cause that fits); survivors and tried (causes)
+
+    Returns
+    -------
+    str
+        a key of `OUTCOMES`, "definition", or "" where nothing is compared
+
+    Examples
+    --------
+    >>> outcome_of(stored_rows().iloc[0])
+    'agrees'
+    """
+    if np.isnan(row["ours"]) or np.isnan(row["published"]):
+        return ""
+    tolerance, margin = row["tolerance"] * (1 + 1e-9), row["margin"]
+    fits = abs(row["published"] - row["ours"]) <= tolerance
+    if row["kind"] == "definition":
+        return "definition" if fits else "open"
+    asked = not np.isnan(row["low"])
+    seen = row["ours"] if np.isnan(margin) else margin
+    slack = 1e-9 * abs(seen)
+    if asked and not row["low"] - slack <= seen <= row["high"] + slack:
+        return "open"
+    if row["basis"] == "other data":
+        return "other data" if asked else "open"
+    said = row["kind"] == "statement" and not row["repetitions"]
+    if said and row["resolution"] > 1:
+        return "unsupported" if fits and row["basis"] == "test set" else "undecided"
+    if fits:
+        coarse = not said and row["resolution"] > 0.25
+        few = 0 < row["repetitions"] < 20
+        return "undecided" if coarse or few else "consistent" if row["repetitions"] else "agrees"
+    if row["basis"] == "own inputs" and asked:
+        return "contradicted"
+    caused = row["survivors"] == 1 and row["tried"] > 1
+    return "caused" if caused and abs(row["published"] - row["with_cause"]) <= tolerance else "open"
+
+
 def _row(kind, published, half_unit, value, error, trivial) -> dict:
-    "Our number, its tolerance and resolution, and the outcome, `open` standing for anything that is off."
-    row = {"ours": np.nan, "tolerance": half_unit, "resolution": np.nan, "outcome": ""}
+    "Our number, its tolerance and resolution."
+    row = {"ours": np.nan, "tolerance": half_unit, "resolution": np.nan, "margin": np.nan, "repetitions": 0}
     if value is None:
         return row
     if isinstance(value, Margin):
-        return _statement(row, published, value)
+        return row | _statement(value)
     repetitions = np.asarray(value, float).ravel()
     row["ours"] = float(repetitions.mean())
     if np.isnan(published):
         return row
+    if np.isnan(row["ours"]):  # computed, and not a number: off, whatever is printed
+        row["ours"] = np.inf
     if kind == "definition":
-        return {**row, "outcome": "definition" if abs(row["ours"] - published) <= half_unit else "open"}
+        return row
     if len(repetitions) > 1:
-        width = (
-            stats.t.ppf(0.995, len(repetitions) - 1)
-            * repetitions.std(ddof=1)
-            * np.sqrt(1 + 1 / len(repetitions))
-        )
-        row["tolerance"] = half_unit + width
+        far = stats.t.ppf(0.995, len(repetitions) - 1) * np.sqrt(1 + 1 / len(repetitions))
+        row["tolerance"] += far * repetitions.std(ddof=1)
+        row["repetitions"] = len(repetitions)
     else:
-        row["tolerance"] = half_unit + 3 * error
-    fits = abs(published - row["ours"]) <= row["tolerance"] * (1 + 1e-9)
-    word = "consistent" if len(repetitions) > 1 else "agrees"
-    row["outcome"] = word if fits else "open"
+        row["tolerance"] += 3 * error
     if trivial is not None:
         distance = np.min(np.abs(published - np.atleast_1d(np.asarray(trivial, float))))
         row["resolution"] = row["tolerance"] / distance if distance else np.inf
     elif kind == "statement":
         row["resolution"] = 0.0
-    coarse = row["resolution"] > 0.25 or 1 < len(repetitions) < 20
-    return {**row, "outcome": "undecided"} if fits and coarse else row
+    return row
 
 
-def _statement(row, published, margin: Margin) -> dict:
+def _statement(margin: Margin) -> dict:
     "A statement known up to an error: undecided within three standard errors."
-    holds = float(margin.value > 0)
-    resolution = 3 * margin.error / abs(margin.value) if margin.value else (np.inf if margin.error else 0.0)
-    outcome = "undecided" if resolution > 1 else "agrees" if holds == published else "open"
-    return {**row, "ours": holds, "tolerance": 0.5, "resolution": resolution, "outcome": outcome}
+    value, error = float(margin.value), float(margin.error)
+    resolution = 3 * error / abs(value) if value else (np.inf if error else 0.0)
+    return {"ours": float(value > 0), "tolerance": 0.5, "resolution": resolution, "margin": value}
 
 
-def _of_a_difference(published, tolerance, with_cause, own_inputs) -> str:
-    "Contradicted, caused or open."
-    if own_inputs:
-        return "contradicted"
-    if with_cause is not None and abs(published - with_cause) <= tolerance * (1 + 1e-9):
-        return "caused"
-    return "open"
+def _ranges(published) -> dict:
+    "cell -> (low, high), of the cells that have them."
+    if "low" not in published:
+        return {}
+    known = published[published["low"].notna()]
+    return {cell: (low, high) for cell, low, high in zip(known["cell"], known["low"], known["high"])}
+
+
+def _compete(rows, causes, cells) -> dict:
+    """Try every cause on all rows it touches; rows learn how many survive, and the one's number.
+
+    Returns
+    -------
+    dict
+        cell -> what to say of it
+    """
+    by_cell = {row["cell"]: row for row in rows}
+    left, said = [], {}
+    for name, recomputed in causes.items():
+        _known(f"causes: {name}", recomputed, cells)
+        off = [
+            abs(by_cell[cell]["published"] - value) > by_cell[cell]["tolerance"] * (1 + 1e-9)
+            for cell, value in recomputed.items()
+        ]
+        if recomputed and not any(off):
+            left.append(name)
+    for cell in dict.fromkeys(cell for recomputed in causes.values() for cell in recomputed):
+        row = by_cell[cell]
+        row["survivors"], row["tried"] = len(left), len(causes)
+        if len(left) == 1 and cell in causes[left[0]]:
+            row["with_cause"] = float(causes[left[0]][cell])
+        if outcome_of(row) == "caused":
+            touched = len(causes[left[0]])
+            said[cell] = f"cause: {left[0]}, alone of {len(causes)} tried to fit all {touched} rows it touches"
+        elif outcome_of(row) == "open" and len(left) > 1:
+            said[cell] = f"open: {len(left)} of {len(causes)} causes fit as well: {', '.join(left)}"
+    return said
+
 
 # %% ../nbs/91_reproduce.ipynb #5c95520d
 def _known(argument, given, cells):
@@ -390,6 +499,8 @@ class Item:
         are its rows cells of heat maps, counted apart?
     shares : str
         a computation that it has in common with other items of its paper
+    how : str
+        a key of `HOW`
     """
 
     paper: str
@@ -400,6 +511,7 @@ class Item:
     mutants: tuple[str, ...] = ()
     heat_map: bool = False
     shares: str = ""
+    how: str = "arithmetic"
 
     @property
     def name(self) -> str:
@@ -418,6 +530,12 @@ class Item:
 
 
 ITEMS: dict[str, Item] = {}
+HOW = {
+    "data": "recomputed from data",
+    "simulation": "recomputed on data made as the paper says, or reconstructed",
+    "arithmetic": "by arithmetic from formulas or other printed numbers",
+    "description": "descriptions of the data",
+}
 
 
 def reproduces(
@@ -429,6 +547,7 @@ def reproduces(
     mutants: Row[str] = (),
     heat_map: bool = False,
     shares: str = "",
+    how: str | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: register a function that recomputes a table or figure.
 
@@ -447,6 +566,8 @@ def reproduces(
     shares : str, default ""
         name of a computation that items of this paper have in common: one worker runs them all, so that
         it is done once
+    how : str, optional
+        a key of `HOW`; default "data" for an item that needs data, else "arithmetic"
 
     Returns
     -------
@@ -464,9 +585,11 @@ def reproduces(
     for name in needs:
         datasets.data_set(name)
     check_choice(budget, BUDGETS, "budget")
+    how = how or ("data" if needs else "arithmetic")
+    check_choice(how, list(HOW), "how")
 
     def register(function):
-        new = Item(paper, item, function, needs, budget, tuple(mutants), heat_map, shares)
+        new = Item(paper, item, function, needs, budget, tuple(mutants), heat_map, shares, how)
         taken = inspect.signature(function).parameters
         for argument, wanted in (("data_dir", needs), ("mutant", mutants)):
             if wanted and argument not in taken:
@@ -480,6 +603,30 @@ def reproduces(
         return function
 
     return register
+
+
+def drawn_as_computed(what: str, drawn, computed, tolerance: float = 1e-9):
+    """Stop a reproduction whose picture shows something else than its rows.
+
+    Parameters
+    ----------
+    what : str
+        the curve or point, for the message
+    drawn : array
+        read off the lines of the figure
+    computed : array
+        what the rows were computed from
+    tolerance : float, default 1e-9
+        largest difference
+
+    Raises
+    ------
+    ValueError
+        If they differ; the item's verdict is then "failed".
+    """
+    drawn, computed = np.asarray(drawn, float), np.asarray(computed, float)
+    if drawn.shape != computed.shape or not np.allclose(drawn, computed, rtol=0, atol=tolerance, equal_nan=True):
+        raise ValueError(f"{what}: drawn {drawn.ravel()[:3]}..., computed {computed.ravel()[:3]}...")
 
 # %% ../nbs/91_reproduce.ipynb #dc8382e6
 @dataclass(frozen=True)
@@ -548,7 +695,7 @@ def _compared(table) -> str:
     said = (table["kind"] == "statement") | (defined & table.loc[defined, "published"].isin([0, 1]).all())
     truth = said & (table["tolerance"] == 0.5) & table["published"].isin([0, 1])
     word = lambda value: "" if np.isnan(value) else "true" if value else "false"
-    shown = table.drop(columns="kind").astype(object)
+    shown = table[SHOWN].drop(columns="kind").astype(object)
     shown["published"] = [word(v) if t else _number(v) for v, t in zip(table["published"], truth)]
     for name in ("ours", "with_cause"):
         both = zip(table[name], table["tolerance"], truth)
@@ -652,13 +799,45 @@ def discover() -> list[ItemResult]:
     return broken
 
 
+_AUTHORS = {
+    "ferrer": "expected_cost",
+    "margineantu": "bootstrap",
+    "marwah": "cost_score",
+    "lombardo": "weighted_accuracy",
+    "zhao": "outperformance",
+}
+
+
+def by_author(name: str) -> str:
+    """A paper, or a paper/item, whose first author may stand for the paper.
+
+    Parameters
+    ----------
+    name : str
+        such as "ferrer/table2"
+
+    Returns
+    -------
+    str
+        such as "expected_cost/table2"
+
+    Examples
+    --------
+    >>> by_author("ferrer/table2"), by_author("zhao")
+    ('expected_cost/table2', 'outperformance')
+    """
+    first, slash, rest = name.partition("/")
+    return _AUTHORS.get(first.lower(), first) + slash + rest
+
+
 def select(patterns: str | Row[str] | None = None, broken: Sequence[ItemResult] = ()) -> list[Item]:
     """Registered items by name.
 
     Parameters
     ----------
     patterns : str or sequence of str, optional
-        papers, paper/item names or patterns such as `*/table1`; default all
+        papers, paper/item names or patterns such as `*/table1`; a paper may be called by its first author,
+        as in `ferrer/table2`; default all
     broken : sequence of ItemResult
         modules that could not be imported, named in the error
 
@@ -676,6 +855,7 @@ def select(patterns: str | Row[str] | None = None, broken: Sequence[ItemResult] 
         return list(ITEMS.values())
     chosen = []
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        pattern = by_author(pattern)
         matching = [
             item for item in ITEMS.values() if item.paper == pattern or fnmatchcase(item.name, pattern)
         ]
@@ -1049,9 +1229,10 @@ _COLORS = {
     "agrees": "#3f90da",
     "consistent": "#92dadd",
     "caused": "#b9ac70",
-    "contradicted": "#832db6",
     "other data": "#94a4a2",
     "undecided": "#ffa90e",
+    "unsupported": "#e76300",
+    "contradicted": "#832db6",
     "open": "#bd1f01",
 }
 _TITLES = {
@@ -1232,7 +1413,7 @@ def _html_table(table, heat_map="") -> str:
         every, table = table, table[~table["outcome"].isin(["", "agrees"])]
         left_out = f"<p>{len(every) - len(table)} cells that agree or have no number: see {heat_map}.csv</p>"
     lines = []
-    for row in table[COLUMNS].to_dict("records"):
+    for row in table[SHOWN].to_dict("records"):
         numbers = [row[c] for c in ("published", "ours", "tolerance", "resolution")]
         cells = "".join(f'<td class="n">{_number(v)}</td>' for v in numbers)
         rest = f'<td>{row["outcome"]}</td><td class="n">{_number(row["with_cause"])}</td>'
@@ -1240,7 +1421,7 @@ def _html_table(table, heat_map="") -> str:
         first = f"<td>{escape(str(row['cell']))}</td><td>{row['kind']}</td>"
         mark = ' class="bad"' if row["outcome"] == "open" else ""
         lines.append(f"<tr{mark}>{first}{cells}{rest}</tr>")
-    head = "".join(f"<th>{c.replace('_', ' ')}</th>" for c in COLUMNS)
+    head = "".join(f"<th>{c.replace('_', ' ')}</th>" for c in SHOWN)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     return f'{left_out}<div class="table" tabindex="0">{table}</div>'
 
@@ -1317,3 +1498,145 @@ def write(results: Sequence[ItemResult], out: str | Path) -> None:
     )
     board(results).to_csv(out / _BOARD, index=False, lineterminator="\n")
     rows(results).to_csv(out / _ROWS, index=False, lineterminator="\n")
+
+# %% ../nbs/91_reproduce.ipynb #9f61f8f4
+def sheet(paper: str, table=None, compared=None) -> str:
+    """A paper on one screen: what it prints, what was recomputed and how, what is refuted, what stayed out.
+
+    Parameters
+    ----------
+    paper : str
+        its name, or its first author
+    table : DataFrame, optional
+        a board; default the stored one
+    compared : DataFrame, optional
+        its `rows`; default the stored ones
+
+    Returns
+    -------
+    str
+        lines of at most 110 characters
+
+    Raises
+    ------
+    ValueError
+        For an unknown paper.
+    """
+    discover()
+    paper = by_author(paper)
+    check_choice(paper, list(_TITLES), "paper")
+    table, compared = _board_and_rows(table, compared)
+    listed = places(table, compared)
+    listed = listed[listed["paper"] == paper]
+    mine = compared[compared["item"].str.startswith(f"{paper}/") & compared["outcome"].isin(list(OUTCOMES))]
+    lines = [_TITLES[paper], *_sheet_numbers(listed, mine)]
+    said = mine[mine["kind"] == "statement"]
+    if len(said):
+        lines.append(f"{len(said):,} sentences as tests: {_counted(said)}")
+    maps = _heat_maps(table[table["item"].str.startswith(f"{paper}/")])
+    if maps:
+        lines.append(f"cells of heat maps, apart: {maps}")
+    for outcome in ("contradicted", "unsupported", "caused", "undecided", "open"):
+        lines += _sheet_rows(outcome, mine[mine["outcome"] == outcome])
+    return "\n".join([*lines, *_sheet_left(listed)])
+
+
+def _counted(found) -> str:
+    return _words(found["outcome"].value_counts().to_dict())
+
+
+def _sheet_numbers(listed, mine) -> list:
+    "How many numbers there are, and how each was come by: one that is compared twice counts the first time."
+    plain = listed[listed["kind"] != "heat map"]
+    printed, start = plain["printed"].sum(), (plain["settings"] + plain["repeats"]).sum()
+    numbers = mine[mine["kind"] == "number"]
+    head = f"{printed:,} numbers printed ({start:,} of them set the scene or repeat), {len(numbers):,} rows compare them:"
+    lines = [head]
+    ways = numbers["item"].map(lambda item: ITEMS[item].how if item in ITEMS else "arithmetic")
+    ways = ways.mask(numbers["outcome"] == "other data", "stand-in")
+    for way, words in {**HOW, "stand-in": "on a stand-in for data that cannot be had"}.items():
+        own = numbers[ways == way]
+        if len(own):
+            lines.append(f"  {len(own):>5,} {words}: {_counted(own)}")
+    return lines
+
+
+_SHEET_WORDS = {
+    "contradicted": "refuted",
+    "unsupported": "true of the table, inside the noise of its test set",
+    "caused": "off, and the cause is found",
+    "undecided": "undecided: our error is too large",
+    "open": "open: off, cause unknown",
+}
+
+
+def _sheet_rows(outcome, found, most=16) -> list:
+    "A line each; where there are many, one for each item."
+    if not len(found):
+        return []
+    lines = [f"{_SHEET_WORDS[outcome]} ({len(found)}):"]
+    if len(found) > most or outcome in ("undecided", "open", "caused"):
+        for item, own in found.groupby("item", sort=False):
+            rest = f" and {len(own) - 1} more" if len(own) > 1 else ""
+            lines.append(_cut(f"  {MARKS[outcome]} {item.partition('/')[2]}: {own['cell'].iloc[0]}{rest}"))
+        return lines
+    for row in found.to_dict("records"):
+        values = "" if row["kind"] == "statement" else f": {row['published']:g}, follows {_rounded(row['ours'], row['tolerance'])}"
+        lines.append(_cut(f"  {MARKS[outcome]} {row['item'].partition('/')[2]}: {row['cell']}{values}"))
+    return lines
+
+
+def _sheet_left(listed) -> list:
+    "What is not compared, and why."
+    plain = listed[listed["kind"] != "heat map"]
+    left = plain["printed"] - plain["settings"] - plain["repeats"] - plain["compared"]
+    lines = [f"not compared ({left[left > 0].sum():,} numbers):"] if (left > 0).any() else []
+    for row, count in zip(plain[left > 0].itertuples(), left[left > 0]):
+        lines.append(_cut(f"  {count} of {row.place}: {row.why}"))
+    return lines
+
+
+def _cut(line, most=110) -> str:
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def listing(result) -> str:
+    """The rows of one item for a terminal, with a legend of the words that occur.
+
+    Parameters
+    ----------
+    result : ItemResult
+        from `run`
+
+    Returns
+    -------
+    str
+        a line a row: outcome, published, ours, cell; cells of heat maps only if they do not agree
+    """
+    head = f"{result.name}: {result.title}"
+    if result.table is None:
+        return f"{head}\n  {result.verdict}: {result.note.partition(chr(10))[0]}"
+    table = result.table[result.table["outcome"] != ""]
+    if result.heat_map:
+        table = table[table["outcome"] != "agrees"]
+    cells = [
+        (MARKS[row["outcome"]], row["outcome"], *_pair(row), row["cell"], row["note"])
+        for row in table.to_dict("records")
+    ]
+    cells = [("", "outcome", "printed", "ours", "cell", ""), *cells]
+    wide = [max(len(row[i]) for row in cells) for i in range(4)]
+    lines = [
+        f"{m:{wide[0]}} {o:{wide[1]}}  {p:>{wide[2]}}  {v:>{wide[3]}}  {c}{'  (' + n + ')' if n else ''}"
+        for m, o, p, v, c, n in cells
+    ]
+    used = [outcome for outcome in [*OUTCOMES, "definition"] if outcome in set(table["outcome"])]
+    legend = [f"{MARKS[outcome]} {outcome}: {({**OUTCOMES, **STATES})[outcome]}" for outcome in used]
+    return "\n".join([head, *lines, *legend])
+
+
+def _pair(row) -> tuple[str, str]:
+    "What is printed and ours, in words where it is true or false."
+    if row["kind"] == "number" or row["published"] not in (0, 1):
+        return _number(row["published"]), _rounded(row["ours"], row["tolerance"])
+    return tuple("true" if row[name] else "false" for name in ("published", "ours"))
+

@@ -149,10 +149,10 @@ def _ranges() -> dict:
     msu = METRICS["mean_subjective_utility"](wrong, np.array([[1, 4], [12, 2]]))
     printed = 1 - (most - least) / (10 * 20 + 3 * 80 - least)
     return {
-        "MSU: at least -TCC_min/TCC_max": np.isclose(msu, -least / most),
-        "B-ROC: 'everybody positive' lies at (1, 1)": np.isclose(1 - METRICS["precision"](everybody), 1),
-        "WA = 1 - (TCC - TCC_min)/(TCC_max - TCC_min) with the printed TCC_max": np.isclose(
-            weighted_accuracy(wrong, 10 / 13), printed
+        "MSU: at least -TCC_min/TCC_max": Margin(1e-9 - abs(msu + least / most)),
+        "B-ROC: 'everybody positive' lies at (1, 1)": Margin(1e-9 - METRICS["precision"](everybody)),
+        "WA = 1 - (TCC - TCC_min)/(TCC_max - TCC_min) with the printed TCC_max": Margin(
+            1e-9 - abs(weighted_accuracy(wrong, 10 / 13) - printed)
         ),
     }
 
@@ -278,8 +278,8 @@ def section_3(mutant=""):
         "no weighting is needed at r_+ = r_C r_t/(1 - r_t - r_C + 2 r_C r_t)": np.allclose(
             target_weight(w, neutral, to), 0.5
         ),
-        "EWA = WA(middle) + O(delta^2) for a uniform density": _middle_order(0.0) > 1.8,
-        "EWA = WA(middle) + O(delta^2) for a density that leans to one side": _middle_order(1.0) > 1.8,
+        "EWA = WA(middle) + O(delta^2) for a uniform density": Margin(_middle_order(0.0) - 1.8),
+        "EWA = WA(middle) + O(delta^2) for a density that leans to one side": Margin(_middle_order(1.0) - 1.8),
     }
     notes = {"*leans*": f"the order is {_middle_order(1.0):.1f}: it takes the density's mean, not the middle"}
     rows = published("weighted_accuracy", "section3")
@@ -495,8 +495,7 @@ _MISSING = "missing: the authors' repository has every other cell, the figure ha
     needs=("telco", "weighted_accuracy_published"),
     mutants=_MUTANTS,
     heat_map=True,
-    shares="study",
-)
+    shares="study", how="simulation")
 def figure_1(data_dir=None, mutant=""):
     "Figure 1: Spearman correlation of 23 metrics with the total cost, 121 cells"
     title = "Spearman correlation with the total cost, times ten"
@@ -509,8 +508,7 @@ def figure_1(data_dir=None, mutant=""):
     needs=("telco", "weighted_accuracy_published"),
     mutants=(*_MUTANTS, "the best end weighted"),
     heat_map=True,
-    shares="study",
-)
+    shares="study", how="simulation")
 def figure_2(data_dir=None, mutant=""):
     "Figure 2: weighted Spearman correlation of 23 metrics with the total cost, 121 cells"
     title = "weighted Spearman correlation as published (the worst end weighted), times ten"
@@ -570,6 +568,7 @@ def _replayed_draws(revenues, prevalence, rng, n_samples=100):
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #2e079d82
 #| code-fold: true
 _SUMS = ("H", "H informed", "EWA")  # metrics whose ties the published computation breaks by rounding
+_KEPT = "accuracy"  # one whose ties it keeps: a whole number over the sample size
 
 
 def _printed_tables(p, n, weight, data_dir=None) -> dict:
@@ -629,7 +628,7 @@ def _replay(data_dir) -> dict:
 
         for label, table in _printed_tables(p, 200 - p, w, data_dir).items():
             mean = partial(correlate, best=figure == "fig1" or label == "ACD")  # rank 1 at the worst end
-            ends = _broken_ties(table, mean, shake) if label in _SUMS else (np.nan, np.nan)
+            ends = _broken_ties(table, mean, shake) if label in (*_SUMS, _KEPT) else (np.nan, np.nan)
             out[figure, label, prevalence, w] = mean(table), *ends
     return out
 
@@ -642,8 +641,7 @@ def _replay(data_dir) -> dict:
     budget="full",
     mutants=("costs swapped", "figures swapped"),
     heat_map=True,
-    shares="study",
-)
+    shares="study", how="simulation")
 def figures_replayed(data_dir=None, mutant=""):
     "Figures 1 and 2 with the authors' own random numbers, to the sixth digit"
     pd = optional_import("pandas", extra="book")
@@ -660,14 +658,22 @@ def figures_replayed(data_dir=None, mutant=""):
     found = np.array([done[key] for key in zip(figure, both["metric"], both["prevalence"], weight)])
     ours, low, high = found.T
     wanted = both["published"].to_numpy()
-    ties = np.isfinite(low) & np.isfinite(wanted) & (np.abs(ours - wanted) > 5e-7)
+    sums = both["metric"].isin(_SUMS).to_numpy() & np.isfinite(wanted)
+    kept = (both["metric"] == _KEPT).to_numpy() & np.isfinite(wanted)
     words = "ties are broken by rounding: {:.6f} to {:.6f}, depending on how"
-    notes = {c: words.format(a, b) for c, a, b in zip(both["cell"][ties], low[ties], high[ties])}
+    off = sums & (np.abs(ours - wanted) > 5e-7)
+    notes = {c: words.format(a, b) for c, a, b in zip(both["cell"][off], low[off], high[off])}
+    broken = dict(zip(both["cell"][sums], np.clip(wanted, low, high)[sums]))
+    causes = {
+        "rounding breaks the ties of metrics that are sums": broken,
+        "rounding breaks all ties": broken | dict(zip(both["cell"][kept], low[kept])),
+        "no ties are broken": dict(zip(both["cell"][sums], ours[sums])),
+    }
     table = compare(
         both,
         dict(zip(both["cell"], ours)),
         trivial=dict(zip(both["cell"], both["published"] + typical)),
-        with_cause=dict(zip(both["cell"][ties], np.clip(wanted, low, high)[ties])),
+        causes=causes,
         notes=notes | {cell: _MISSING for cell in both.loc[both["published"].isna(), "cell"]},
     )
     agree, caused = ((table["outcome"] == word).sum() for word in ("agrees", "caused"))
@@ -918,7 +924,7 @@ def claims(data_dir=None, mutant=""):
     widths = [_distance("fig1", table, uncertain, data_dir) for table in (matched, wrong[None])]
     top, beta = _READINGS
     ours |= {"MSU and C-score rank as WA does": _same_rankings()}
-    ours |= {top: ends["best"] < ends["worst"], beta: widths[0] < widths[1]}
+    ours |= {top: Margin(ends["worst"] - ends["best"]), beta: Margin(widths[1] - widths[0])}
     notes = _remarks(plain, ends, widths, data_dir) if not mutant else {}
     rows = published("weighted_accuracy", "claims")
     return Reproduction(compare(rows, ours, own_inputs=[*refuted, top, beta], notes=notes))
