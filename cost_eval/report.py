@@ -179,13 +179,13 @@ def _intervals(case: _Case, entries: list[_Entry]) -> tuple[np.ndarray, np.ndarr
 
 
 def _known_by_class(case: _Case, entry: _Entry) -> tuple[float, float]:
-    """Interval of decisions that follow from the class alone: with one cost matrix only the frequencies of
-    the classes are uncertain, and at given priors nothing is.
+    """Interval of decisions that follow from the class alone: where all samples of a class pay the same only
+    the frequencies of the classes are uncertain, and at given priors nothing is.
     """
     costs = case.costs.array[None] if case.own is None else case.own
     paid = costs.min(axis=2) if entry.rule == "knows the class" else costs[:, :, entry.decisions[0]]
     low, high = paid.min(axis=0), paid.max(axis=0)
-    free = case.own is None and case.capacity is None
+    free = case.capacity is None and bool((low == high).all())
     seen = case.samples_of_classes > 0
     if free and (case.shifted or np.ptp(low[seen]) == 0):
         return (case.cost(entry.decisions),) * 2

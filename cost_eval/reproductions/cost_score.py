@@ -20,7 +20,15 @@ from ..core import optional_import
 from ..cost_score import cost_score_from_precision, isocost_precision
 from ..metrics import cost_score, f_beta
 from ..plotting import COLORS, use_style
-from ..reproduce import Margin, Reproduction, compare, drawn_as_computed, published, reproduces
+from cost_eval.reproduce import (
+    Margin,
+    Reproduction,
+    compare,
+    drawn_as_computed,
+    expected,
+    published,
+    reproduces,
+)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #81f3c9b9
 def _f1_contour(recall, f1):
@@ -922,7 +930,7 @@ def _remarks(data_dir) -> tuple[list, dict]:
 def _compared(
     item, ours, *, data_dir, budget, trivial=None, notes=None, figure=None, reasons=None
 ) -> Reproduction:
-    "Compare an item of the study; cells of other data and of missing data are marked as such."
+    "Compare an item of the study, cells of other data with what they are expected to be at this budget."
     paper = published("cost_score", item)
     cells, (other, remarks) = list(paper["cell"]), _remarks(data_dir)
     lacking = tuple(f"{name}/" for name, text in remarks.items() if text.startswith("needs data"))
@@ -932,6 +940,7 @@ def _compared(
         {cell: value for cell, value in ours.items() if cell in cells and not cell.startswith(lacking)},
         trivial={c: v for c, v in (trivial or {}).items() if c in cells},
         other_data=[f"{name}/*" for name in other if name in known],
+        expected=expected(f"cost_score/{item} quick") if budget == "quick" else None,
         notes={f"{name}/*": text for name, text in remarks.items() if name in known} | (notes or {}),
         reasons=reasons,
     )
