@@ -1,4 +1,4 @@
-"""What the chapters on weighted accuracy quote with a place stands in the paper in one piece: no two sentences spliced into one."""
+"""What the chapters on weighted accuracy and on the expected cost quote with a place stands in the paper in one piece: no two sentences spliced into one."""
 import json
 import os
 import re
@@ -8,8 +8,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAPERS = Path(os.environ.get("COST_EVAL_DATA", ROOT.parent / "shared" / "data")).parent / "papers"
-PAGES = ("40_weighted_accuracy", "41_metric_study", "49_weighted_accuracy_reproduced")
-PLACE = re.compile(r"section \d|equation|[Pp]aper(?:'s)? (?:says|takes|wants|writes|prints)|Table \d")
+PAGES = {
+    "40_weighted_accuracy": "weighted*",
+    "41_metric_study": "weighted*",
+    "49_weighted_accuracy_reproduced": "weighted*",
+    "10_expected_cost": "expected_cost*",
+    "11_rivals": "expected_cost*",
+    "12_scores": "expected_cost*",
+}
+PLACE = re.compile(r"section \d|equation|[Pp]aper(?:'s)? (?:says|takes|wants|writes|prints|speaks|words)|Table \d")
 
 
 def plain(text):
@@ -22,7 +29,7 @@ def quotations():
     for page in PAGES:
         cells = json.loads((ROOT / "nbs" / f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
         for paragraph in "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown").split("\n\n"):
-            if PLACE.search(paragraph) and not re.match(r"\*\*\d+\.\*\* \*Find", paragraph):
+            if PLACE.search(paragraph) and not re.match(r"\*\*\d+\.\*\* (\*Find|\")", paragraph):
                 yield from ((page, quote) for quote in paragraph.split('"')[1::2] if len(quote.split()) >= 4)
 
 
@@ -30,12 +37,12 @@ FOUND = list(quotations())
 
 
 def test_there_are_quotations():
-    assert len(FOUND) >= 8 and {page for page, _ in FOUND} >= {"40_weighted_accuracy", "49_weighted_accuracy_reproduced"}
+    assert len(FOUND) >= 8 and {page for page, _ in FOUND} >= set(PAGES) - {"41_metric_study"}
 
 
 @pytest.mark.parametrize("page, quote", FOUND, ids=lambda v: v[:40])
 def test_a_quotation_is_in_the_paper_in_one_piece(page, quote):
-    found = sorted(PAPERS.glob("weighted*"))
+    found = sorted(PAPERS.glob(PAGES[page]))
     if not found:
         pytest.skip("the paper's text is not on this machine")
     text = plain(found[0].read_text(encoding="utf-8"))
