@@ -328,7 +328,7 @@ def matched_beta(weight: float, n: int, spread: float) -> tuple[float, float]:
     """Beta density of c = C_FP/(C_FP + C_FN) with mean 1 - weight and the variance that comes from not
     knowing the mean revenue (a + b at most 1e8).
 
-    Lombardo et al. (2025), section 6, third paragraph, by the delta method.
+    Lombardo et al. (2025), section 6, second paragraph, by the delta method.
 
     Parameters
     ----------
