@@ -20,7 +20,7 @@ SOURCE_NUMBER = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?:e-?\d+)?|(?<![\w.\d]
 
 def said(text):
     "The numbers in a text, as written: [(number, half a unit of its last digit)]. Equations, links and names of figures do not count."
-    text = re.sub(r"\$[^$]*\$|`[^`]*`|\]\([^)]*\)|(Table|Figure|Fig\.|Section|Equation|Eq\.|Appendix|chapter)s? [\dA-Z.]+(( and|,| to) [\d.]+)*|\(\d+\)", " ", text)
+    text = re.sub(r"\$[^$]*\$|`[^`]*`|\]\([^)]*\)|(Table|Figure|Fig\.|Section|Equation|Eq\.|Appendix|chapter)s? [\dA-Z.]+(( and|,| to) [\d.]+)*|\(\d+(\.\d+)?\)", " ", text)
     found = [(int(a) / int(b), 1e-9, f"{a}/{b}") for a, b in FRACTION.findall(text)]
     for match in NUMBER.finditer(FRACTION.sub(" ", text)):
         word = match.group().replace("−", "-")

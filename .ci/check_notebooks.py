@@ -21,8 +21,6 @@ import time
 from functools import partialmethod
 from pathlib import Path
 
-import captions
-
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
 SHARED = ["nbdev.test", "nbdev.showdoc", "scipy.stats", "scipy.optimize", "pandas", "matplotlib.pyplot", "ipywidgets", "sklearn.ensemble"]
@@ -35,6 +33,7 @@ def run_cells(path, slow, log):
     os.chdir(NBS)
     for stream in (1, 2):
         os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), stream)
+    import captions
     import execnb.shell
     from nbdev.config import get_config
     from nbdev.test import test_nb

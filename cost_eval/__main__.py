@@ -54,7 +54,7 @@ def _add_reproduce(commands):
     "cost-eval reproduce [ITEM...]"
     about = "recompute tables and figures, compare them with the published numbers"
     parser = commands.add_parser("reproduce", help=about)
-    what = "a paper, paper/item (ferrer/table2) or a pattern such as 'expected_cost/table*' (default: everything)"
+    what = "paper, paper/item (ferrer/table2) or pattern like 'expected_cost/table*' (default: everything)"
     parser.add_argument("items", nargs="*", metavar="ITEM", help=what)
     parser.add_argument(
         "--budget",
@@ -95,8 +95,14 @@ def _reproduce(arguments):
     if 0 < len(arguments.items) and len(results) <= 3:
         print("\n\n".join(reproduce.listing(result) for result in results), end="\n\n")
     print(reproduce.scoreboard(results, "text"))
-    print(f"written to {Path(arguments.out).resolve()}: the scoreboard as HTML, Markdown and CSV; of each item")
-    print("CSV, PNG and SVG:", ", ".join(f"{result.name}.*" for result in results[:3]), "..." * (len(results) > 3))
+    print(
+        f"written to {Path(arguments.out).resolve()}: the scoreboard as HTML, Markdown and CSV; of each item"
+    )
+    print(
+        "CSV, PNG and SVG:",
+        ", ".join(f"{result.name}.*" for result in results[:3]),
+        "..." * (len(results) > 3),
+    )
     return int(any(r.fails for r in results))
 
 # %% ../nbs/95_command_line.ipynb #a1fe6c46

@@ -1591,9 +1591,9 @@ def bootstrap_coverage(
 ) -> Coverage:
     """How often `bcost` or `bdelta_cost` hold the true cost, with the noise of the replicates integrated out.
 
-    Given a test set, a replicate lies at or below the truth with some probability F, and the interval holds the
-    truth if a binomial number of replicates does: no replicate needs to be drawn. F is that of a mean of `n`
-    independent costs: by its Edgeworth expansion, or by inverting its characteristic function.
+    Given a test set, a replicate lies at or below the truth with some probability F, and the interval holds
+    the truth if a binomial number of replicates does: no replicate needs to be drawn. F is that of a mean
+    of `n` independent costs: by its Edgeworth expansion, or by inverting its characteristic function.
 
     Parameters
     ----------
@@ -1612,7 +1612,8 @@ def bootstrap_coverage(
     n_sets : int, default 1000
         test sets to draw
     method : {"expansion", "inversion"}, default "expansion"
-        "expansion" is quick, and right where no rare cell carries much of the cost; "inversion" is right always
+        "expansion" is quick, and right where no rare cell carries much of the cost;
+        "inversion" is right always
     rng : Generator or int, optional
         for the test sets
 
@@ -1628,8 +1629,8 @@ def bootstrap_coverage(
 
     Notes
     -----
-    Margineantu & Dietterich (2000), Tables 2, 5 and 6, Figure 2, by another way; the inversion formula is that of
-    Davies (1973).
+    Margineantu & Dietterich (2000), Tables 2, 5 and 6, Figure 2, by another way; the inversion formula is
+    that of Davies (1973).
 
     Examples
     --------
@@ -1647,7 +1648,9 @@ def bootstrap_coverage(
     shares = []
     for row, cost in zip(p.reshape(-1, cells), c.reshape(-1, cells)):
         row = row / row.sum()
-        off = (cost - row @ cost) / max(np.abs(cost).max(), 1e-300)  # the truth at 0, the unit does not matter
+        off = (cost - row @ cost) / max(
+            np.abs(cost).max(), 1e-300
+        )  # the truth at 0, the unit does not matter
         q = (rng.multinomial(n, row, n_sets) + laplace) / (n + cells * laplace)
         held = holds(below(q, off, n))
         shares.append((held.mean(), held.std() / np.sqrt(n_sets)))
@@ -1655,7 +1658,7 @@ def bootstrap_coverage(
 
 
 def _share_that_holds(n_resamples, confidence):
-    "A function: probability F of a replicate at or below the truth -> probability that the interval holds it."
+    "A function: probability F of a replicate at or below the truth -> that of the interval to hold it."
     low = int(np.floor((1 - confidence) / 2 * n_resamples + 1e-9)) + 1
     high = n_resamples + 1 - low
     grid = np.sin(np.linspace(0, np.pi / 2, 20_001)) ** 2  # dense at both ends
@@ -1677,11 +1680,13 @@ def _below_by_expansion(q, off, n):
 
 
 def _below_by_inversion(q, off, n, most=1 << 13):
-    """The same by inverting the characteristic function: half the probability at 0 counts. The step is fixed by
-    how far the sum can reach, the number of steps by doubling until the last ones no longer matter.
+    """The same by inverting the characteristic function: half the probability at 0 counts. The step is
+    fixed by how far the sum can reach, the number of steps by doubling until the last ones no longer matter.
     """
     if len(q) > 500:
-        return np.concatenate([_below_by_inversion(part, off, n, most) for part in np.array_split(q, len(q) // 250)])
+        return np.concatenate(
+            [_below_by_inversion(part, off, n, most) for part in np.array_split(q, len(q) // 250)]
+        )
     m1, m2 = q @ off, q @ off**2
     sd = np.sqrt(np.maximum(m2 - m1**2, 0))
     reach = (n * np.abs(m1) + 10 * np.sqrt(n) * sd).max() + 8 * np.abs(off).max()
@@ -1704,7 +1709,6 @@ def _whole_power(z, n):
         found = found * z if n & 1 else found
         z, n = z * z, n >> 1
     return found
-
 
 # %% ../nbs/20_bootstrap.ipynb #losscell
 #| code-fold: true

@@ -245,11 +245,14 @@ def compare(
     rows = []
     for cell, kind, value, decimals in zip(cells, kinds, published["published"], published["decimals"]):
         half_unit = 0.5 * 10.0 ** -int(decimals)
-        row = _row(
-            kind, value, half_unit, ours.get(cell), errors.get(cell, 0.0), alternatives.get(cell)
-        )
+        row = _row(kind, value, half_unit, ours.get(cell), errors.get(cell, 0.0), alternatives.get(cell))
         low, high = ranges.get(cell, (np.nan, np.nan))
-        row |= {"with_cause": mended.get(cell, np.nan), "basis": bases.get(cell, ""), "low": low, "high": high}
+        row |= {
+            "with_cause": mended.get(cell, np.nan),
+            "basis": bases.get(cell, ""),
+            "low": low,
+            "high": high,
+        }
         rows.append({"cell": cell, "kind": kind, "published": value, **row, "survivors": 0, "tried": 0})
     competed = _compete(rows, causes or {}, cells)
     for row in rows:
@@ -376,11 +379,12 @@ def _compete(rows, causes, cells) -> dict:
             row["with_cause"] = float(causes[left[0]][cell])
         if outcome_of(row) == "caused":
             touched = len(causes[left[0]])
-            said[cell] = f"cause: {left[0]}, alone of {len(causes)} tried to fit all {touched} rows it touches"
+            said[cell] = (
+                f"cause: {left[0]}, alone of {len(causes)} tried to fit all {touched} rows it touches"
+            )
         elif outcome_of(row) == "open" and len(left) > 1:
             said[cell] = f"open: {len(left)} of {len(causes)} causes fit as well: {', '.join(left)}"
     return said
-
 
 # %% ../nbs/91_reproduce.ipynb #5c95520d
 def _known(argument, given, cells):
@@ -625,7 +629,9 @@ def drawn_as_computed(what: str, drawn, computed, tolerance: float = 1e-9):
         If they differ; the item's verdict is then "failed".
     """
     drawn, computed = np.asarray(drawn, float), np.asarray(computed, float)
-    if drawn.shape != computed.shape or not np.allclose(drawn, computed, rtol=0, atol=tolerance, equal_nan=True):
+    if drawn.shape != computed.shape or not np.allclose(
+        drawn, computed, rtol=0, atol=tolerance, equal_nan=True
+    ):
         raise ValueError(f"{what}: drawn {drawn.ravel()[:3]}..., computed {computed.ravel()[:3]}...")
 
 # %% ../nbs/91_reproduce.ipynb #dc8382e6
@@ -1550,8 +1556,8 @@ def _sheet_numbers(listed, mine) -> list:
     plain = listed[listed["kind"] != "heat map"]
     printed, start = plain["printed"].sum(), (plain["settings"] + plain["repeats"]).sum()
     numbers = mine[mine["kind"] == "number"]
-    head = f"{printed:,} numbers printed ({start:,} of them set the scene or repeat), {len(numbers):,} rows compare them:"
-    lines = [head]
+    of_these = f"({start:,} of them set the scene or repeat)"
+    lines = [f"{printed:,} numbers printed {of_these}, {len(numbers):,} rows compare them:"]
     ways = numbers["item"].map(lambda item: ITEMS[item].how if item in ITEMS else "arithmetic")
     ways = ways.mask(numbers["outcome"] == "other data", "stand-in")
     for way, words in {**HOW, "stand-in": "on a stand-in for data that cannot be had"}.items():
@@ -1581,7 +1587,11 @@ def _sheet_rows(outcome, found, most=16) -> list:
             lines.append(_cut(f"  {MARKS[outcome]} {item.partition('/')[2]}: {own['cell'].iloc[0]}{rest}"))
         return lines
     for row in found.to_dict("records"):
-        values = "" if row["kind"] == "statement" else f": {row['published']:g}, follows {_rounded(row['ours'], row['tolerance'])}"
+        values = (
+            ""
+            if row["kind"] == "statement"
+            else f": {row['published']:g}, follows {_rounded(row['ours'], row['tolerance'])}"
+        )
         lines.append(_cut(f"  {MARKS[outcome]} {row['item'].partition('/')[2]}: {row['cell']}{values}"))
     return lines
 
@@ -1639,4 +1649,3 @@ def _pair(row) -> tuple[str, str]:
     if row["kind"] == "number" or row["published"] not in (0, 1):
         return _number(row["published"]), _rounded(row["ours"], row["tolerance"])
     return tuple("true" if row[name] else "false" for name in ("published", "ours"))
-

@@ -19,7 +19,15 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from .confusion import BinaryCounts, threshold_counts
-from .core import check_1d, check_binary, check_choice, check_costs, check_priors, check_range, same_rows
+from cost_eval.core import (
+    check_1d,
+    check_binary,
+    check_choice,
+    check_costs,
+    check_priors,
+    check_range,
+    same_rows,
+)
 from .costs import CostMatrix
 from .decisions import hull_vertices
 from .metrics import normalized_expected_cost

@@ -680,8 +680,8 @@ _RARE = ("M6", "M7", "M9")  # where a rare error carries much of the cost
 
 @lru_cache(maxsize=None)
 def _rates(domain, seed, n_sets, rare, n_points, paired):
-    """Coverage of BCOST (paired: of BDELTACOST on classifiers of equal cost) by lambda and model, (L, 9), of one
-    reconstruction, the replicates integrated out; of the models of rare errors in the first seed only.
+    """Coverage of BCOST (paired: of BDELTACOST on classifiers of equal cost) by lambda and model, (L, 9), of
+    one reconstruction, the replicates integrated out; of the models of rare errors in the first seed only.
     """
     data = population(domain, seed, n_points)
     costs, counts = data.costs, data.counts
@@ -788,7 +788,9 @@ def _plot_sweep(laplaces, curves):
     use_style()
     fig, axes = plt.subplots(3, 3, figsize=(8.4, 6), sharex=True, sharey=True)
     for k, ax in enumerate(axes.flat):
-        ax.fill_between(laplaces, np.nanmin(curves[:, :, k], axis=0), np.nanmax(curves[:, :, k], axis=0), alpha=0.25, lw=0)
+        ax.fill_between(
+            laplaces, np.nanmin(curves[:, :, k], axis=0), np.nanmax(curves[:, :, k], axis=0), alpha=0.25, lw=0
+        )
         ax.plot(laplaces, np.nanmean(curves[:, :, k], axis=0), marker="o", ms=3)
         ax.axhline(0.95, color="0.4", lw=0.8, ls=":")
         ax.set(title=MODELS[k], ylim=(0, 1.02))
@@ -1141,8 +1143,9 @@ def normal_theory(budget="quick", mutant=""):
     rows, why = published("bootstrap", "normal"), "none of the readings tried gives it for all cost models"
     causes = {reading: computed(reading) for reading in others}
     table = compare(rows, ours, causes=causes, notes=notes, reasons={"*": why})
-    return Reproduction(table, note="what interval was computed cannot be told: several readings give the same")
-
+    return Reproduction(
+        table, note="what interval was computed cannot be told: several readings give the same"
+    )
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #lgsing01
 LEAGUE_METHODS = tuple(

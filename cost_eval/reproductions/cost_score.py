@@ -528,7 +528,7 @@ def _best_of_printed(rows):
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #320eee00
 def _limit_at_zero() -> Margin:
-    "By how much eq. (13) grows more than a thousandfold on every way on which precision and recall fall to 0."
+    "By how much eq. (13) grows more than a thousandfold on every way to precision and recall 0."
     small = np.geomspace(1e-2, 1e-8, 13)
     ways = [cost_score_from_precision(small**power, small, 1.0) for power in (0.5, 1.0, 2.0)]
     return Margin(min(way[-1] / way[0] for way in ways) - 1e3)
@@ -913,8 +913,8 @@ def _prevalences() -> dict:
 
 
 def _remarks(data_dir) -> tuple[list, dict]:
-    """Data sets that are not the paper's, and what to say of their cells and of missing ones. A subsample that
-    must be weighted to a prevalence stands for nothing: its cells need the data.
+    """Data sets that are not the paper's, and what to say of their cells and of missing ones. A subsample
+    that must be weighted to a prevalence stands for nothing: its cells need the data.
     """
     other, notes = [], {}
     for name in _NAMES[:4]:

@@ -281,7 +281,12 @@ def _figure_1_shapes(curves) -> dict:
     return shapes | {"best MCC threshold": _lowest(curves["1-MCC"]), "NEC1 and NEC16 cross": crossing}
 
 
-@reproduces("expected_cost", "figure1", mutants=("costs swapped", "labels permuted", "a constant threshold"), how="simulation")
+@reproduces(
+    "expected_cost",
+    "figure1",
+    mutants=("costs swapped", "labels permuted", "a constant threshold"),
+    how="simulation",
+)
 def figure_1(mutant=""):
     "Figure 1: F1, MCC and three NECs against the threshold"
     use_style()
@@ -684,7 +689,13 @@ def _trivial_3(paper) -> dict:
 _SOURCES = tuple(dict.fromkeys(f"ferrer/{s.source}" for s in SYSTEMS if s.source != "sitw_plda"))
 
 
-@reproduces("expected_cost", "table3", needs=_SOURCES, mutants=("not downsampled", "classes in reverse"), how="description")
+@reproduces(
+    "expected_cost",
+    "table3",
+    needs=_SOURCES,
+    mutants=("not downsampled", "classes in reverse"),
+    how="description",
+)
 def table_3(data_dir=None, mutant=""):
     "Table 3: classes, samples and priors of the real data"
     paper, ours, notes = published("expected_cost", "table3"), {}, {}

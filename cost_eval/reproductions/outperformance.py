@@ -625,7 +625,9 @@ def _drawn_prevalences(task, number, size, n=40) -> np.ndarray:
     return np.random.default_rng(number).hypergeometric(good, bad, size, n) / size
 
 
-@reproduces("outperformance", "table4", needs=("heart", "loan"), mutants=("sets exchanged",), how="description")
+@reproduces(
+    "outperformance", "table4", needs=("heart", "loan"), mutants=("sets exchanged",), how="description"
+)
 def table_4(data_dir=None, mutant=""):
     "Table 4: sizes and prevalences of the test sets"
     ours, order = {}, (1, 0) if mutant == "sets exchanged" else (0, 1)
@@ -642,7 +644,9 @@ def table_4(data_dir=None, mutant=""):
     )
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #18db4a3c
-@reproduces("outperformance", "section4", needs=("heart", "loan"), mutants=("sets exchanged",), how="description")
+@reproduces(
+    "outperformance", "section4", needs=("heart", "loan"), mutants=("sets exchanged",), how="description"
+)
 def section_4(data_dir=None, mutant=""):
     "Section 4: the data sets in words"
     heart, loan = _load_task("heart", data_dir), _load_task("loan", data_dir)
@@ -923,7 +927,9 @@ def _conclude(data, statements, item, data_dir, budget, mutant):
     ours = {cell: _margin(margin) for cell, margin in margins.items()}
     notes = {cell: f"on {(m > 0).mean():.0%} of the splits, and on average" for cell, m in margins.items()}
     reasons = {cell: "not so on our splits; the paper shows one" for cell in ours}
-    table = compare(paper, ours, other_data=list(ours) if trained.task.scale < 1 else (), notes=notes, reasons=reasons)
+    table = compare(
+        paper, ours, other_data=list(ours) if trained.task.scale < 1 else (), notes=notes, reasons=reasons
+    )
     return Reproduction(table, note=f"{len(trained.values)} splits"), trained
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #f4bf7c7a

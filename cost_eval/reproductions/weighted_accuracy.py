@@ -279,7 +279,9 @@ def section_3(mutant=""):
             target_weight(w, neutral, to), 0.5
         ),
         "EWA = WA(middle) + O(delta^2) for a uniform density": Margin(_middle_order(0.0) - 1.8),
-        "EWA = WA(middle) + O(delta^2) for a density that leans to one side": Margin(_middle_order(1.0) - 1.8),
+        "EWA = WA(middle) + O(delta^2) for a density that leans to one side": Margin(
+            _middle_order(1.0) - 1.8
+        ),
     }
     notes = {"*leans*": f"the order is {_middle_order(1.0):.1f}: it takes the density's mean, not the middle"}
     rows = published("weighted_accuracy", "section3")
