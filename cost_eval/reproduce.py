@@ -609,7 +609,7 @@ def reproduces(
     return register
 
 
-def drawn_as_computed(what: str, drawn, computed, tolerance: float = 1e-9):
+def drawn_as_computed(what: str, drawn, computed, tolerance: float = 1e-9) -> None:
     """Stop a reproduction whose picture shows something else than its rows.
 
     Parameters
@@ -622,6 +622,11 @@ def drawn_as_computed(what: str, drawn, computed, tolerance: float = 1e-9):
         what the rows were computed from
     tolerance : float, default 1e-9
         largest difference
+
+    Returns
+    -------
+    None
+        if they are the same
 
     Raises
     ------
