@@ -240,14 +240,15 @@ def test_every_mutant_changes_the_verdict(item, results):
 
 @pytest.mark.parametrize("item", WITHOUT_DATA)
 def test_moved_numbers_are_noticed(item, results):
-    "Five units of the last digit in rows that agree; the trivial alternative in those that are consistent."
+    "Five units of the last digit in rows that agree; the trivial alternative in those that carry an error of simulation."
     rows, decimals = results[item].table, published("outperformance", item).set_index("cell")["decimals"]
     for _, row in rows.iterrows():
-        if row["outcome"] == "agrees" and row["kind"] == "number":
-            unit = 10.0 ** -decimals[row["cell"]]
+        unit = 10.0 ** -decimals[row["cell"]]
+        drawn = row["tolerance"] > 0.51 * unit
+        if row["outcome"] == "agrees" and row["kind"] == "number" and not drawn:
             for moved in (row["published"] - 5 * unit, row["published"] + 5 * unit):
                 assert abs(moved - row["ours"]) > row["tolerance"], row["cell"]
-        if row["outcome"] == "consistent":
+        if row["outcome"] == "consistent" or row["outcome"] == "agrees" and drawn:
             assert row["resolution"] <= 0.25
 
 
