@@ -316,10 +316,10 @@ def test_coins_are_what_a_random_ranking_has():
         assert found[key] == pytest.approx(paper._coins(column, y.mean()), abs=0.03), key
 
 
-def test_a_margin_knows_one_split_from_the_mean():
-    draws = np.random.default_rng(2).normal(1, 2, (4000, 21))
-    means, errors = np.array([paper._margin(d[:20]) for d in draws]).T
-    scaled = (draws[:, 20] - means) / errors
+def test_a_margin_has_the_error_of_the_mean_of_splits():
+    draws = np.random.default_rng(2).normal(1, 2, (4000, 20))
+    means, errors = np.array([paper._margin(d) for d in draws]).T
+    scaled = (1 - means) / errors
     assert scaled.std() == pytest.approx(np.sqrt(19 / 17), rel=0.05)  # Student's t with 19 degrees of freedom
 
 
@@ -460,7 +460,7 @@ def test_statements_about_the_loan_by_loops(monkeypatch, ours):
             spread = max(general, low, risky) - min(general, low, risky)
             margins.append(min(general, low) - risky if s in ("OPS(f1)", "OPS(MCC)") else 0.05 - spread)
         cell = f"Risky lowest by {s}" if s in ("OPS(f1)", "OPS(MCC)") else f"three sets within .05 by {s}"
-        expected = np.mean(margins), np.std(margins, ddof=1) * np.sqrt(6 / 5)
+        expected = np.mean(margins), np.std(margins, ddof=1) / np.sqrt(5)
         assert tuple(ours[cell]) == pytest.approx(expected), cell
 
 
