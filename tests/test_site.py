@@ -274,7 +274,7 @@ def test_small_words_in_a_figure_are_named_with_page_and_width(tmp_path):
     html = '<html lang="en"><title>t</title><style>body {{ background: white }} @media (prefers-color-scheme: dark) {{ body {{ background: black }} }}</style><main><h1>t</h1><figure id="fig-x" style="width: {}px; margin: 0">{}</figure></main>'
     image = '<img alt="Two lines" src="x.svg" style="width: 100%; min-width: {}px">'
     (tmp_path / "bad.html").write_text(html.format(300, image.format(0)))
-    (tmp_path / "good.html").write_text(html.format(600, image.format(480)).replace("width: 600px", "max-width: 600px; overflow-x: auto"))
+    (tmp_path / "good.html").write_text(html.format(600, image.format(520)).replace("width: 600px", "max-width: 600px; overflow-x: auto"))
     seen = check.look(tmp_path, ["bad", "good"], jobs=1)
     if not seen:
         pytest.skip("Chromium is missing")
