@@ -1578,16 +1578,16 @@ class Coverage(NamedTuple):
 
 
 def bootstrap_coverage(
-    probabilities,
-    costs,
+    probabilities: Numbers,
+    costs: Numbers,
     *,
     n: int = 1000,
     laplace: float = 0.0,
     confidence: float = 0.95,
     n_resamples: int = 1000,
     n_sets: int = 1000,
-    method: str = "expansion",
-    rng=None,
+    method: Literal["expansion", "inversion"] = "expansion",
+    rng: Rng = None,
 ) -> Coverage:
     """How often `bcost` or `bdelta_cost` hold the true cost, with the noise of the replicates integrated out.
 
@@ -1625,7 +1625,8 @@ def bootstrap_coverage(
     Raises
     ------
     ValueError
-        For shapes that do not fit, probabilities that do not sum to 1, and unknown methods.
+        For shapes that do not fit, probabilities that do not sum to 1, numbers out of range, and unknown
+        methods.
 
     Notes
     -----
@@ -1639,10 +1640,18 @@ def bootstrap_coverage(
     0.937
     """
     check_choice(method, ("expansion", "inversion"), "method")
-    p, c = np.broadcast_arrays(np.asarray(probabilities, float), np.asarray(costs, float))
-    if (p < 0).any() or not np.allclose(p.sum(-1), 1):
-        raise ValueError("probabilities: must be at least 0 and sum to 1 over the last axis")
-    rng, holds = np.random.default_rng(rng), _share_that_holds(n_resamples, confidence)
+    n, n_sets = check_integer(n, "n", 1, 10**12), check_integer(n_sets, "n_sets", 2, 10**7)
+    laplace, confidence = _check_laplace(laplace), check_confidence(confidence)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1, 10**9)
+    p = check_range(probabilities, "probabilities", 0, 1, ends="[]", hint="of the cells of one example")
+    c = check_range(costs, "costs", hint="one for each cell")
+    if not p.ndim or not p.size or not np.allclose(p.sum(-1), 1):
+        raise ValueError(f"probabilities: must sum to 1 over the last axis, got shape {p.shape}")
+    try:
+        p, c = np.broadcast_arrays(p, c)
+    except ValueError:
+        raise ValueError(f"costs: one for each of {p.shape[-1]} cells, got shape {c.shape}") from None
+    rng, holds = generator(rng), _share_that_holds(n_resamples, confidence)
     shape, cells = p.shape[:-1], p.shape[-1]
     below = _below_by_expansion if method == "expansion" else _below_by_inversion
     shares = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from .core import DataFrame, Row
+from .core import DataFrame, Numbers, Row
 
 # %% auto #0
 __all__ = ['OUTCOMES', 'STATES', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'HOW', 'published', 'expected', 'Margin',
@@ -264,7 +264,7 @@ def compare(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 # %% ../nbs/91_reproduce.ipynb #3ffa1d73
-def outcome_of(row) -> str:
+def outcome_of(row: Mapping[str, Any]) -> str:
     """What a row is worth, decided from the row alone.
 
     Parameters
@@ -609,7 +609,7 @@ def reproduces(
     return register
 
 
-def drawn_as_computed(what: str, drawn, computed, tolerance: float = 1e-9) -> None:
+def drawn_as_computed(what: str, drawn: Numbers, computed: Numbers, tolerance: float = 1e-9) -> None:
     """Stop a reproduction whose picture shows something else than its rows.
 
     Parameters
@@ -1511,7 +1511,7 @@ def write(results: Sequence[ItemResult], out: str | Path) -> None:
     rows(results).to_csv(out / _ROWS, index=False, lineterminator="\n")
 
 # %% ../nbs/91_reproduce.ipynb #9f61f8f4
-def sheet(paper: str, table=None, compared=None) -> str:
+def sheet(paper: str, table: DataFrame | None = None, compared: DataFrame | None = None) -> str:
     """A paper on one screen: what it prints, what was recomputed and how, what is refuted, what stayed out.
 
     Parameters
@@ -1615,7 +1615,7 @@ def _cut(line, most=110) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def listing(result) -> str:
+def listing(result: ItemResult) -> str:
     """The rows of one item for a terminal, with a legend of the words that occur.
 
     Parameters

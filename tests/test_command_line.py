@@ -285,9 +285,11 @@ def test_reproduce_hands_over_and_says_what_failed(monkeypatch, capsys):
     results = [SimpleNamespace(name="p/good", verdict="agrees", note="", fails=False), SimpleNamespace(name="p/bad", verdict="failed", note="1 / 0", fails=True)]
     monkeypatch.setattr(reproduce, "run", lambda items, **options: asked.append((items, options)) or results[:1 + ("p" in items)])
     monkeypatch.setattr(reproduce, "scoreboard", lambda found, form: f"{form}: {len(found)}")
+    monkeypatch.setattr(reproduce, "listing", lambda result: f"the rows of {result.name}")
     assert main(["reproduce", "p", "--budget", "full", "--jobs", "2", "--data", "d", "--out", "o"]) == 1
     said = capsys.readouterr()
-    assert "p/bad failed\n1 / 0" in said.err and "p/good" not in said.err and "text: 2" in said.out and "written to o/" in said.out
+    assert "p/bad failed\n1 / 0" in said.err and "p/good" not in said.err and "text: 2" in said.out and f"written to {Path('o').resolve()}" in said.out
+    assert "the rows of p/good" in said.out and "p/good.*, p/bad.*" in said.out
     assert asked == [(["p"], {"budget": "full", "data_dir": "d", "jobs": 2, "out": "o", "progress": True})]
     assert main(["reproduce"]) == 0 and asked[1][1] == {"budget": "quick", "data_dir": None, "jobs": 1, "out": "_reproduced", "progress": True}
 

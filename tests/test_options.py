@@ -348,6 +348,8 @@ CASES = {
                       priors=given(PRIORS, rng=0), rng=given(1, first=0)),
         "bdelta_cost": Case(JOINT, COSTS, confidence=given(.8, rng=0), laplace=given(2., rng=0), n_resamples=given(100, rng=0),
                             priors=given(PRIORS, rng=0), rng=given(1, first=0)),
+        "bootstrap_coverage": Case([.85, .1, .05], [0, 1, 10], n=given(200, rng=0), laplace=given(.5, rng=0), confidence=given(.8, rng=0),
+                                   n_resamples=given(100, rng=0), n_sets=given(50, rng=0), method=given("inversion", rng=0, n_sets=50), rng=given(1, first=0)),
         "loss_interval": Case(LOSSES, strata=given(GROUPS % 2, bounds=(-10, 10)), shares=given({0: .9, 1: .1}, strata=GROUPS % 2, bounds=(-10, 10)),
                               sample_weight=given(WEIGHT, **BCA), clusters=given(GROUPS, **BCA), bounds=(-10, 10), heaviest=5., method="normal", confidence=.8,
                               n_resamples=given(100, **BCA), rng=given(1, **BCA), prior=given(2., method="dirichlet", rng=0)),

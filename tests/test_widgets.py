@@ -366,8 +366,8 @@ def test_without_scripts_the_page_shows_the_first_state(browser, site):  # noqa:
     page.goto(f"{site}/plotting.html")
     widget = page.locator(".ce-widget")
     assert widget.locator("input:enabled").count() == 0 and widget.locator("output").first.text_content() == "0.40"
-    box = widget.locator("img").bounding_box()
-    assert box["width"] > 300 and box["height"] > 100 and "F1 = 0.509" in widget.locator("img").get_attribute("alt")
+    box = widget.locator("img[data-whole]").bounding_box()
+    assert box["width"] > 300 and box["height"] > 100 and "F1 = 0.509" in widget.locator("img[data-whole]").get_attribute("alt")
     page.close()
 
 
