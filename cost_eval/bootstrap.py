@@ -1657,9 +1657,7 @@ def bootstrap_coverage(
     shares = []
     for row, cost in zip(p.reshape(-1, cells), c.reshape(-1, cells)):
         row = row / row.sum()
-        off = (cost - row @ cost) / max(
-            np.abs(cost).max(), 1e-300
-        )  # the truth at 0, the unit does not matter
+        off = (cost - row @ cost) / max(np.abs(cost).max(), 1e-300)  # the truth at 0, in no unit
         q = (rng.multinomial(n, row, n_sets) + laplace) / (n + cells * laplace)
         held = holds(below(q, off, n))
         shares.append((held.mean(), held.std() / np.sqrt(n_sets)))

@@ -109,7 +109,7 @@ def published(paper: str, item: str | None = None) -> DataFrame:
     ranges = _expected_ranges()
     keys = [(f"{paper}/{item}", cell) for item, cell in zip(table["item"], table["cell"])]
     for name, end in (("low", 0), ("high", 1)):
-        table[name] = [ranges.get(key, (np.nan, np.nan))[end] for key in keys]
+        table[name] = [ranges.get((*key, ""), (np.nan, np.nan))[end] for key in keys]
     if item is None:
         return table
     check_choice(item, list(dict.fromkeys(table["item"])), "item")
@@ -118,28 +118,31 @@ def published(paper: str, item: str | None = None) -> DataFrame:
 
 @lru_cache(maxsize=1)
 def _expected_ranges() -> dict:
-    "(paper/item, cell) -> (low, high)."
+    "(paper/item, cell, budget) -> (low, high); the budget is empty where any gives it."
     with (files("cost_eval") / "published" / _EXPECTED).open(encoding="utf-8", newline="") as file:
         return {
-            (row["item"], row["cell"]): (float(row["low"]), float(row["high"]))
+            (row["item"], row["cell"], row["budget"]): (float(row["low"]), float(row["high"]))
             for row in csv.DictReader(file)
         }
 
 
-def expected(name: str) -> dict:
+def expected(name: str, budget: str = "") -> dict:
     """What ours must be in the rows of an item that refute the paper or use a stand-in.
 
     Parameters
     ----------
     name : str
         paper/item, as registered
+    budget : str, default ""
+        the ranges that hold for one budget only, whose study is smaller; default those for any
 
     Returns
     -------
     dict
         cell -> (low, high)
     """
-    return {cell: ends for (item, cell), ends in _expected_ranges().items() if item == name}
+    known = _expected_ranges().items()
+    return {cell: ends for (item, cell, own), ends in known if (item, own) == (name, budget)}
 
 
 # %% ../nbs/91_reproduce.ipynb #a79885fb

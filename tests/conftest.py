@@ -109,6 +109,15 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"left out: {reason}: {', '.join(told)}")
 
 
+def paper_text(file):
+    "The text of a paper, whose file begins like this; on a machine that does not have it the test is skipped."
+    folder = Path(os.environ.get("COST_EVAL_DATA", ROOT.parent / "shared" / "data")).parent / "papers"
+    found = sorted(folder.glob(f"{file}*"))
+    if not found:
+        pytest.skip("the papers' texts are not on this machine")
+    return found[0].read_text(encoding="utf-8")
+
+
 def item_result(item):
     "What an item of a paper gives: as its notebook got it in the same `make test`, else computed here."
     from cost_eval.reproduce import run_item

@@ -248,15 +248,12 @@ def test_ranges_name_rows_that_exist():
     listed = reproduce._expected_ranges()
     names = {f"{paper}/{item}" for paper in ("expected_cost", "bootstrap", "cost_score", "weighted_accuracy", "outperformance")
              for item in published(paper)["item"]} | set(ITEMS)
-    quick = {(item.removesuffix(" quick"), cell) for item, cell in listed if item.endswith(" quick")}
-    assert {item.removesuffix(" quick") for item, _ in listed} <= names and quick <= set(listed)  # a smaller study, its own range
+    assert {item for item, *_ in listed} <= names and {budget for *_, budget in listed} == {"", "quick"}
     rows = stored_rows().set_index(["item", "cell"])
-    for key, (low, high) in listed.items():
-        if key[0].endswith(" quick"):
-            assert low < high
-            continue
-        assert low < high and key in rows.index, key
-        assert rows.loc[key, "low"] == pytest.approx(low) and rows.loc[key, "high"] == pytest.approx(high), key
+    for (*key, budget), (low, high) in listed.items():
+        assert low < high and tuple(key) in rows.index and (*key, "") in listed, key
+        if not budget:  # of the full one, which is stored
+            assert rows.loc[tuple(key), "low"] == pytest.approx(low) and rows.loc[tuple(key), "high"] == pytest.approx(high), key
 
 
 # -- the committed board against a run ------------------------------------------------------------------------------------------------------------------

@@ -940,7 +940,7 @@ def _compared(
         {cell: value for cell, value in ours.items() if cell in cells and not cell.startswith(lacking)},
         trivial={c: v for c, v in (trivial or {}).items() if c in cells},
         other_data=[f"{name}/*" for name in other if name in known],
-        expected=expected(f"cost_score/{item} quick") if budget == "quick" else None,
+        expected=expected(f"cost_score/{item}", budget),
         notes={f"{name}/*": text for name, text in remarks.items() if name in known} | (notes or {}),
         reasons=reasons,
     )

@@ -1,0 +1,41 @@
+"""The check of captions against figures notices a number that is not in the drawing, and takes those that are."""
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / ".ci"))
+import captions  # noqa: E402
+
+matplotlib.use("agg")
+CODE = "n = 1_000\nax.set(xlabel='x')"
+
+
+@pytest.fixture(scope="module")
+def figure():
+    "A falling and a rising line of many points, which cross at (2.5, 5), and a word."
+    from matplotlib.figure import Figure
+    fig = Figure()
+    ax, x = fig.subplots(), np.linspace(0, 7.3, 400)
+    ax.plot(x, 10 - 2 * x)
+    ax.plot(x, 2 * x)
+    ax.set(xlim=(0, 8), ylim=(-6, 16), xticks=[0, 8], yticks=[0], title="cheapest from 3.21 on")
+    return fig
+
+
+@pytest.mark.parametrize("text", ["from 10 to -4.6", "they cross at 2.5", "two lines over 0 to 7.3", "cheapest from 3.21 on", "of 1,000 examples", "95 % intervals",
+                                  "by (20.7), $99$ or Table 12"])
+def test_what_is_drawn_written_or_set_is_found(figure, text):
+    assert captions.unsupported(text, figure, CODE, {}) == []
+
+
+@pytest.mark.parametrize("text, missing", [("from 10 to -4.7", ["-4.7"]), ("they cross at 2.6", ["2.6"]), ("at 4.4 it is 1.2", ["4.4", "1.2"]),
+                                           ("of 2,000 examples", ["2,000"]), ("at 5/17", ["5/17"])])
+def test_what_is_not_is_named(figure, text, missing):
+    assert captions.unsupported(text, figure, CODE, {}) == missing
+
+
+def test_what_a_cell_names_is_set():
+    assert set(captions.set_in("f(costs, rest)", {"costs": [3, 40], "rest": np.arange(100)})) == {2, 3, 40, 100}
