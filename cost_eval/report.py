@@ -192,8 +192,10 @@ def _known_by_class(case: _Case, entry: _Entry) -> tuple[float, float]:
     if free and case.counted:
         found = interval(case.class_sizes[None].astype(np.int64), low[None], confidence=case.confidence)
         return float(found.low), float(found.high)
-    of = None if case.capacity is not None and entry.rule != "constant" else (low, high)
-    found = case.intervals([entry.decisions], case.confidence, of)
+    open_ = low < high
+    of = np.where(open_, case.cost_range[0], low), np.where(open_, case.cost_range[1], high)
+    limited = case.capacity is not None and entry.rule != "constant"
+    found = case.intervals([entry.decisions], case.confidence, None if limited else of)
     return float(found.low[0]), float(found.high[0])
 
 # %% ../nbs/60_report.ipynb #ccea081e
