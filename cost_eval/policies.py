@@ -246,7 +246,7 @@ class CrossFit:
 
     The rows are put into an order that depends on what they hold, not on where they stand, before folds are
     drawn and sums are taken. So the same seed gives each row the same decision in whatever order rows and
-    models come, and whatever models, classes, groups and clusters are called.
+    models come, and whatever models, classes, groups and clusters are called and in whatever order listed.
 
     Parameters
     ----------
@@ -707,7 +707,7 @@ class _Task:
         if len(self.target) != 2:
             return _places(-saving), saving
         rank = self.fits._rank(self.name)
-        if self.rows.own is None:
+        if (each == each[0]).all():
             return _places(-np.sign(each[0, 1] - each[0, 0]) * rank), saving
         return _places(-saving, -rank), saving
 
@@ -1096,7 +1096,8 @@ def _draw_folds(rows: Samples, folds, order: np.ndarray, rng) -> tuple[np.ndarra
         folds = smallest
     if clusters is not None:
         return _whole_clusters(rows.y, clusters, folds, rng), notes
-    return stratified_folds(rows.y, folds, rng=rng), notes
+    place = np.argsort(np.argsort(_label_keys(rows)[0], kind="stable"))
+    return stratified_folds(place[rows.y], folds, rng=rng), notes
 
 
 def _whole_clusters(y: np.ndarray, cluster: np.ndarray, folds: int, rng) -> np.ndarray:
@@ -1123,17 +1124,43 @@ def _bits(values: np.ndarray) -> np.ndarray:
     return (np.ascontiguousarray(values, float) + 0.0).view(np.uint64)
 
 
-def _key_of_model(model, y: np.ndarray) -> np.ndarray:
+def _label_keys(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+    """(K,) and (M,) a number for each class and each decision that does not depend on the order in which they
+    are listed, but on costs and sizes and on what the models say; of two classes the second is the positive one.
+    """
+    K, M = samples.costs.shape
+    if (K, M) == (2, 2):
+        return np.arange(2, dtype=np.uint64), np.arange(2, dtype=np.uint64)
+    costs = samples.costs.array
+    told = (costs / (np.abs(costs).max() or 1)).round(12)  # in whatever unit
+    paid = _mix(np.unique(told, return_inverse=True)[1].reshape(K, M).astype(np.uint64))
+    classes = _mix(np.bincount(samples.y, minlength=K).astype(np.uint64)) + _mix(paid.sum(axis=1))
+    decisions = _mix(_mix(paid + classes[:, None]).sum(axis=0))
+    each = np.zeros(K, np.uint64)
+    np.add.at(each, samples.y, _key_of_rows(samples, classes, decisions))
+    return (np.arange(2, dtype=np.uint64) if K == 2 else _mix(each)), decisions
+
+
+def _key_of_model(model, y: np.ndarray, classes: np.ndarray, decisions: np.ndarray) -> np.ndarray:
     "(N,) a number for what a model says about each sample, and whether its class is the one meant."
     if model.kind == "posteriors":
         own = [_mix(_mix(_bits(p)) + (y == k).astype(np.uint64)) for k, p in enumerate(model.values.T)]
         return _mix(sum(own))
-    place = np.unique(model.values, return_inverse=True)[1] if model.kind == "scores" else model.values
-    return _mix(_mix(place.astype(np.uint64)) + y.astype(np.uint64))
+    if model.kind == "scores":
+        said = np.unique(model.values, return_inverse=True)[1].astype(np.uint64)
+    else:
+        said = decisions[model.values]
+    return _mix(_mix(said) + classes[y])
+
+
+def _key_of_rows(samples: Samples, classes: np.ndarray, decisions: np.ndarray) -> np.ndarray:
+    "(N,) a number for the class of each sample and what all models say about it."
+    said = (_key_of_model(m, samples.y, classes, decisions) for m in samples.models.values())
+    return _mix(classes[samples.y]) + sum(said)
 
 
 def canonical_order(samples: Samples) -> np.ndarray:
-    """An order of the rows that depends on what they hold, not on where they stand or what things are called.
+    """An order of the rows that depends on what they hold, not on where they stand, or what labels are called and how listed.
 
     Rows that are equal in everything keep the order in which they come, which nobody can tell. Weights, costs
     of their own, clusters and groups decide between rows of equal classes and outputs only: equal weights and
@@ -1156,15 +1183,15 @@ def canonical_order(samples: Samples) -> np.ndarray:
     >>> p[canonical_order(one)].tolist() == p[::-1][canonical_order(turned)].tolist()
     True
     """
-    key = _mix(_check_samples(samples).y.astype(np.uint64)) + sum(
-        _key_of_model(m, samples.y) for m in samples.models.values()
-    )
-    keys = [key]  # what follows decides between rows of equal classes and outputs
+    K, M = _check_samples(samples).costs.shape
+    classes, decisions = _label_keys(samples)
+    keys = [_key_of_rows(samples, classes, decisions)]  # what follows decides between rows of equal classes and outputs
     if samples.sample_weight is not None:
         keys.append(_mix(_bits(samples.sample_weight)))
     if samples.own is not None:
-        cells = samples.own.array.reshape(len(samples), -1).T
-        keys.append(_mix(sum(_mix(_bits(cell) + np.uint64(j)) for j, cell in enumerate(cells))))
+        cells = [(k, m) for k in range(K) for m in range(M)]
+        of = np.uint64(2) * classes[:, None] + decisions
+        keys.append(_mix(sum(_mix(_bits(samples.own.array[:, k, m]) + of[k, m]) for k, m in cells)))
     alone = _mix(sum(_mix(k + np.uint64(j)) for j, k in enumerate(keys)))
     for labels in (samples.clusters, samples.groups):
         if labels is not None:
@@ -1172,4 +1199,6 @@ def canonical_order(samples: Samples) -> np.ndarray:
             total = np.zeros(place.max() + 1, np.uint64)
             np.add.at(total, place, alone)
             keys.append(_mix(total)[place])
+    if (K, M) != (2, 2):  # classes that nothing but their place tells apart
+        keys.append(_key_of_rows(samples, np.arange(K, dtype=np.uint64), np.arange(M, dtype=np.uint64)))
     return np.lexsort(keys[::-1])

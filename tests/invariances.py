@@ -557,7 +557,7 @@ CHANGES = {"rows": rows_in_another_order, "classes": classes_in_another_order, "
            "labels": labels_renamed, "weights": weights_are_repetition, "clusters": clusters_of_one_are_rows, "own costs": one_matrix_is_each_rows_own,
            "scores": scores_stretched, "unit": costs_in_another_unit}
 NEEDS = {"weights": "sample_weight", "clusters": "clusters"}
-UNFITTED = {"weights", "clusters", "classes", "decisions"}  # asked of decisions where models are judged: what is fitted depends on random folds
+UNFITTED = {"weights", "clusters"}  # asked of decisions where models are judged: what is fitted depends on random folds, which are drawn of rows
 DRAWN = {"probability_best", "luck", "corrected"}
 UNLIKE = {"weights": {"n", "labelled", *DRAWN}, **dict.fromkeys(["classes", "decisions", "models", "clusters", "own costs"], DRAWN)}  # counts of rows; shares of draws
 MAY_REFUSE = {"labels", "own costs", "index", "stack"}

@@ -33,10 +33,8 @@ PAIRS = "a pair's difference is the first model's cost minus the second's"
 HANDS_OVER = "hands over what it was given"
 NOT = {
     "cross_calibrate": {"rows": "its folds are drawn in the order of the rows; decide() puts them in an order of their own", "classes": FOLDS, "weights": FOLDS, "clusters": FOLDS},
-    "decide": {"classes": FOLDS, "weights": FOLDS, "clusters": FOLDS},
-    "capacity_curve": {"weights": FOLDS, "clusters": FOLDS,
-                       "own costs": "with costs of their own rows queue by the expected saving, which each fold calibrates anew; with one matrix by the score"},
-    "cross_fit": {"classes": FOLDS, "decisions": FOLDS},
+    "decide": {"weights": FOLDS, "clusters": FOLDS},
+    "capacity_curve": {"weights": FOLDS, "clusters": FOLDS},
     "evaluate": {"models": PAIRS},
     "evaluate_counted": {"models": PAIRS, "weights": "asks for clusters beside weights", "clusters": "a row stands for several samples: with a label of its own they are one cluster"},
     "read_samples": dict.fromkeys(["classes", "decisions", "weights", "clusters", "own costs", "scores"], HANDS_OVER),

@@ -1,6 +1,7 @@
 """Nothing on a page contradicts anything else on it; and what a verdict may not depend on."""
 import re
 from html import unescape
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -483,3 +484,20 @@ def test_a_constant_is_not_certain_of_costs_that_two_samples_show(n, ill):
         most = four_digits(costs.array.max())
         assert f"Each sample has its own costs: none is taken to cost more than {most}, the most that was seen." in report.notes
     assert left_out <= .05 * 120
+
+
+@pytest.mark.parametrize("prices", [[[0, 1, 2], [3, 0, 1], [8, 4, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]])
+def test_three_classes_listed_in_any_order_get_one_verdict(prices):
+    "Calibration is fitted on random folds; these follow from what the rows hold, not from which class is listed first."
+    rng = np.random.default_rng(0)
+    y = rng.choice(list("abc"), 300, p=[.5, .3, .2])
+    seen = [rng.normal(size=(300, 3)) + 1.4 * (y[:, None] == list("abc")) for _ in range(2)]
+    posteriors = [np.exp(z) / np.exp(z).sum(1, keepdims=True) for z in seen]
+    said = set()
+    for order in permutations(range(3)):
+        labels = ["abc"[k] for k in order]
+        costs = CostMatrix(np.array(prices)[np.ix_(order, order)], classes=labels, decisions=labels)
+        models = {name: Posteriors(p[:, order], classes=labels) for name, p in zip("pq", posteriors)}
+        report = evaluate(y, models | {"d": np.array(list("abc"))[seen[1].argmax(1)]}, costs, rng=0)
+        said.add(str(report.best[["model", "cost", "low", "high"]].round(9).values.tolist()))
+    assert len(said) == 1
