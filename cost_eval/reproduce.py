@@ -171,9 +171,9 @@ def compare(
     *,
     error: float | Mapping[Any, float] = 0.0,
     trivial: float | Mapping[Any, float] | None = None,
-    own_inputs: Row[str] | Literal[True] = (),
-    other_data: Row[str] | Literal[True] = (),
-    test_set: Row[str] | Literal[True] = (),
+    own_inputs: str | Row[str] | Literal[True] = (),
+    other_data: str | Row[str] | Literal[True] = (),
+    test_set: str | Row[str] | Literal[True] = (),
     expected: Mapping[Any, Any] | None = None,
     causes: Mapping[str, Mapping[Any, Any]] | None = None,
     with_cause: Mapping | None = None,
@@ -195,12 +195,12 @@ def compare(
     trivial : float or mapping, optional
         what a trivial computation (a constant, a coin, the other method) would give, one number or
         several: a row that agrees within more than a quarter of the distance to it is undecided
-    own_inputs : sequence of str or True
+    own_inputs : str, sequence of str or True
         cells computed from what the paper itself prints: if they are off, and ours is what is expected, the
         paper contradicts itself
-    other_data : sequence of str or True
+    other_data : str, sequence of str or True
         cells computed from other data than the paper's
-    test_set : sequence of str or True
+    test_set : str, sequence of str or True
         statements whose margin has the standard error of the paper's own test set
     expected : mapping, optional
         cell -> (low, high) that ours must lie in (the value of a `Margin`, where there is one); default the
