@@ -6,6 +6,8 @@
 #| code-fold: true
 from __future__ import annotations
 
+from typing import Any
+
 from .core import DataFrame
 
 # %% auto #0
@@ -161,7 +163,8 @@ class App:
     """
 
     def __init__(self, frame: DataFrame | None = None) -> None:
-        self.report, self.frame, self._quiet = None, None, True
+        self.report: Any = None
+        self.frame, self._quiet = None, True
         self._make_controls()
         self.says, self.caption, self.more, self.ladder, self.link = (widgets.HTML() for _ in range(5))
         self.image = widgets.Image(format="png", layout=widgets.Layout(width="100%"))
@@ -421,7 +424,7 @@ class App:
 
     def _picture(self, panel: str) -> bytes:
         "A panel as PNG."
-        figure = Figure(figsize=(6.2, 4.2), layout="none")
+        figure = Figure(figsize=(6.2, 4.2), layout="none")  # type: ignore[arg-type]  # a word of its own
         left = 0.3 if panel in ("ladder", "differences") else 0.13
         axes = figure.add_axes((left, 0.13, 0.96 - left, 0.78))
         self.report.plot(axes, panel=panel)

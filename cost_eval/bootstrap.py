@@ -1247,13 +1247,14 @@ def _check_said(sample, quantity, notes):
         raise ValueError(f"notes: a tuple of sentences is needed, got {notes!r:.60}")
 
 
-def _fields(sample, fit, low, high):
+def _fields(sample, fit, low, high) -> tuple[Any, Any, Any, Any, np.ndarray]:
     "The first fields of a result: floats for one matrix, arrays for a stack."
     unit = sample.unit
     low, high, mean, error = np.broadcast_arrays(low, high, fit.mean, fit.standard_error)
     draws = np.empty((*low.shape, 0)) if fit.distribution is None else fit.distribution
     parts = (np.asarray(part * unit) for part in (low, high, mean, error))
-    return *(plain(part if part.ndim else part[()]) for part in parts), draws * np.expand_dims(unit, -1)
+    low, high, mean, error = (plain(part if part.ndim else part[()]) for part in parts)
+    return low, high, mean, error, draws * np.expand_dims(unit, -1)
 
 
 def _unseen(sample, record, fields, signs):
@@ -1511,7 +1512,7 @@ def bcost(
     Interval(0.04 to 0.85, mean 0.2998, bcost, 95%)
     """
     sample = _sample(counts, costs, priors=priors, stratified=stratified)
-    options = {"confidence": confidence, "n_resamples": n_resamples, "rng": rng, "laplace": laplace}
+    options: dict = {"confidence": confidence, "n_resamples": n_resamples, "rng": rng, "laplace": laplace}
     return sample_interval(sample, method="bcost", **options)
 
 
@@ -1556,7 +1557,7 @@ def bdelta_cost(
     Difference(-0.1933 to 0.26, mean 0.02667, bdelta_cost, 95%)
     """
     sample = _sample(joint, costs, priors=priors, joint=True)
-    options = {"confidence": confidence, "n_resamples": n_resamples, "rng": rng, "laplace": laplace}
+    options: dict = {"confidence": confidence, "n_resamples": n_resamples, "rng": rng, "laplace": laplace}
     return sample_difference(sample, method="bdelta_cost", **options)
 
 # %% ../nbs/20_bootstrap.ipynb #27fe1bc6
@@ -2145,10 +2146,10 @@ def metric_line(metric: Metric, prevalence: Numbers, **metric_args: Any) -> tupl
     >>> [float(c) for c in metric_line(METRICS["precision"], 0.25)]
     [0.0, 0.25, 0.0, 0.0, 0.25, 0.75]
     """
-    if getattr(metric, "linear_fractional", None) is None:
+    if (form := getattr(metric, "linear_fractional", None)) is None:
         raise ValueError(f"metric: a `Metric` with a linear-fractional form is needed, got {metric!r:.60}")
     p = numbers(prevalence, "prevalence")
-    m0, m1, m2, n0, n1, n2 = metric.linear_fractional(p, **metric_args)
+    m0, m1, m2, n0, n1, n2 = form(p, **metric_args)
     return tuple(part + 0 * p for part in (m0, m1 * p, m2 * (1 - p), n0, n1 * p, n2 * (1 - p)))
 
 
@@ -2272,7 +2273,7 @@ def _drawn_tables(table, weight, stratified, laplace, n_resamples, rng):
 # %% ../nbs/20_bootstrap.ipynb #widgetcell
 #| code-fold: true
 #| code-summary: "The widget"
-_COVERAGE_START = {"costly": 12, "ratio": 1000, "n": 1000, "method": "bcost"}
+_COVERAGE_START: dict = {"costly": 12, "ratio": 1000, "n": 1000, "method": "bcost"}
 
 
 def _draw_coverage(axes):

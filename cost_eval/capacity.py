@@ -88,7 +88,7 @@ class CallUnits(Result):
         price = self.one_more(share)
         return self.called(share) * (self.gain - price) + price * share
 
-    def ends_of(self, worth: np.ndarray, among: Any, shift: float) -> tuple:
+    def ends_of(self, worth: np.ndarray, among: Any, shift: float) -> tuple | dict:
         "Least and largest of some numbers, made of the possible gains and shifted, and of units; by stratum."
 
         def ends(rows):
@@ -352,7 +352,7 @@ def capacity_curve(
     (name,) = samples.models
     queue = cross_fit(samples, folds=folds, rng=rng).queue(name, rule, priors=priors)
     units, saving = _units(samples, queue, priors)
-    wanted = _nearest(units.ends, units.mass @ (queue.saving > 0))
+    wanted = _nearest(units.ends, float(units.mass @ (queue.saving > 0)))
     *cuts, best = _points(units, [*_grid(units.ends, points), wanted], confidence)
     calls, cuts = np.round(units.ends * len(samples), 9), tuple(cuts)
     notes = samples.notes + queue.notes

@@ -200,7 +200,7 @@ class Judged:
         "Some of the samples, at their own shares of the classes or at `priors`."
         names = ("own", "weight", "clusters", "repeats")
         columns = {name: getattr(self, name) for name in names}
-        part = {name: None if v is None else v[rows] for name, v in columns.items()}
+        part: dict = {name: None if v is None else v[rows] for name, v in columns.items()}
         y = self.y[rows]
         part["weight"] = part["repeats"] if self.repeated else part["weight"]
         sizes = np.bincount(y, part["weight"], self.costs.shape[0])
@@ -212,7 +212,7 @@ class Judged:
         """What `loss_interval` is told about the samples kept: weights, clusters, strata. With priors each
         class is a sample of its own; but a cluster may hold several classes, so weights restore the priors.
         """
-        given = {"sample_weight": self.weight, "clusters": self.clusters}
+        given: dict = {"sample_weight": self.weight, "clusters": self.clusters}
         if self.stratified:
             given["strata"] = self.y
         elif self.shifted:
@@ -285,7 +285,7 @@ class Judged:
         if self.counted:
             K, M = self.costs.shape
             tables = np.stack([self.cells([self.y, a, b], [K, M, M]) for a, b in pairs])
-            options = {"confidence": confidence, "priors": self.given_priors}
+            options: dict = {"confidence": confidence, "priors": self.given_priors}
             return Asked.of([difference(tables, self.costs.array, **options)])
         given = self.options() | {"bounds": self.bounds(spread=True), "confidence": confidence}
         both = ([self.losses(d)[self.kept] for d in pair] for pair in pairs)
@@ -317,10 +317,10 @@ class Asked(NamedTuple):
     def of(cls, found: list) -> "Asked":
         "From one stack of intervals, or from one interval each."
         names = ("mean", "low", "high", "p_value")
-        columns = (np.hstack([getattr(one, name, np.nan) for one in found]) for name in names)
+        mean, low, high, p = (np.hstack([getattr(one, name, np.nan) for one in found]) for name in names)
         notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
         promised = dict.fromkeys(one.guarantee for one in found)
-        return cls(*columns, found[0].method, "; ".join(promised), notes)
+        return cls(mean, low, high, p, found[0].method, "; ".join(promised), notes)
 
 
 def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
@@ -379,7 +379,7 @@ class _Units(NamedTuple):
     cluster is, where units are batches.
     """
 
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]  # hides the method of a tuple
     part: np.ndarray
     total: np.ndarray
     size: np.ndarray
@@ -441,7 +441,7 @@ def _units(case: Judged, columns, rng) -> _Units:
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
     cluster = case.clusters
     if cluster is None:
-        repeats = case.repeats[kept] if case.repeated else None
+        repeats = case.repeats[kept] if case.repeats is not None and case.repeated else None
         each = np.ones(len(weight)) if case.repeated else weight
         unit, first = kinds([column[kept] for column in (*columns, each, stratum)])
         if len(first) <= 2 * _BATCHES:
@@ -609,7 +609,7 @@ def simultaneous_differences(
     confidence = check_confidence(confidence)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     case, names, decided = _judge(y_true, decisions, costs, priors, sample_weight, clusters)
-    options = {"n_resamples": n_resamples, "rng": generator(rng)}
+    options: dict = {"n_resamples": n_resamples, "rng": generator(rng)}
     return judged_differences(case, names, decided, method=method, confidence=confidence, **options)
 
 
@@ -669,8 +669,11 @@ def judged_differences(
     method = "holm" if method == "auto" else method
     parts = _max_t if method == "max-t" else _one_by_one
     options = (n_resamples, rng) if method == "max-t" else (method,)
-    *numbers, name, notes = parts(case, decided, (first, second), level, confidence, *options)
-    return SimultaneousDifferences(label[first], label[second], *numbers, name, confidence, notes)
+    mean, low, high, p, rejects, name, notes = parts(
+        case, decided, (first, second), level, confidence, *options
+    )
+    both = label[first], label[second]
+    return SimultaneousDifferences(*both, mean, low, high, p, rejects, name, confidence, notes)
 
 
 def _all_pairs(case: Judged, decided, pairs, confidence: float) -> Asked:
@@ -964,9 +967,9 @@ def judged_best(
     rng = generator(rng)
     units = _units(case, np.stack([case.losses(d) for d in decided]), rng)
     luck = _luck(units, n_resamples, rng)
-    ends = float(mean[winner]), float(low.min()), float(top[winner])
-    parts = (luck, ends[0] + luck, _labels(names)[order], mean[order], low[order], high[order])
-    return BestOf(names[winner], *ends, *parts, method, confidence, notes)
+    cost, ends = float(mean[winner]), (float(low.min()), float(top[winner]))
+    alone = _labels(names)[order], mean[order], low[order], high[order]
+    return BestOf(names[winner], cost, *ends, luck, cost + luck, *alone, method, confidence, notes)
 
 
 def _luck(units, n_resamples, rng) -> float:
@@ -1093,7 +1096,7 @@ def probability_best(
     same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters)
     rng, n_resamples = generator(rng), check_integer(n_resamples, "n_resamples", 1)
     drawn = None
-    if callable(costs) or (not isinstance(costs, LabelledTable) and np.ndim(costs) == 3):
+    if callable(costs) or (not isinstance(costs, LabelledTable) and np.asarray(costs).ndim == 3):
         drawn = _drawn_costs(costs, n_resamples, rng)
         costs = drawn[0]
     case, names, decided = _judge(y_true, decisions, costs, priors, sample_weight, clusters)

@@ -446,8 +446,6 @@ class BinaryCounts:
             return NotImplemented
         return all(np.array_equal(getattr(self, c), getattr(other, c)) for c in _CELLS)
 
-    __hash__ = None
-
     def __repr__(self):
         if self.shape:
             return f"BinaryCounts(<{self.shape} of {np.asarray(self.tp).dtype}>)"
@@ -506,7 +504,7 @@ class BinaryCounts:
         return confusion_counts(y, d, classes=[False, True], sample_weight=sample_weight).binary()
 
     @classmethod
-    def from_matrix(cls, counts: ConfusionCounts | Matrix) -> "BinaryCounts":
+    def from_matrix(cls, counts: ConfusionCounts | BinaryCounts | Matrix) -> "BinaryCounts":
         """Counts from matrices: true class in rows, decision in columns, positive last.
 
         Parameters

@@ -16,6 +16,7 @@ from html import escape
 from typing import (
     TYPE_CHECKING,
     Any,
+    ClassVar,
     Literal,
     NamedTuple,
     Protocol,
@@ -141,7 +142,7 @@ def dense(values, name: str) -> np.ndarray:
                 f"{name}: {np.ma.count_masked(values)} masked entries; "
                 "drop these samples (values.compressed()) or fill them"
             )
-        values = values.data
+        return np.asarray(values.data)
     if hasattr(values, "toarray"):
         raise ValueError(f"{name}: a sparse matrix; hand over values.toarray()")
     if isinstance(values, (dict, set, frozenset)):
@@ -377,7 +378,17 @@ def check_addable(values: np.ndarray, name: str) -> None:
         )
 
 
-def check_weights(sample_weight, n: int) -> np.ndarray | None:
+@overload
+def check_weights(sample_weight: None, n: int) -> None:
+    "None."
+
+
+@overload
+def check_weights(sample_weight: Any, n: int) -> np.ndarray:
+    "As floats."
+
+
+def check_weights(sample_weight, n):
     "`None`, or `n` finite, non-negative weights as floats."
     if sample_weight is None:
         return None
@@ -988,7 +999,7 @@ def kinds(columns) -> tuple[np.ndarray, np.ndarray]:
 class Kinds(NamedTuple):
     "Kinds of samples to resample: how many of each, the weight of one, its class, the shares of the classes."
 
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]  # hides the method of a tuple
     weight: np.ndarray
     stratum: np.ndarray
     shares: np.ndarray
@@ -1153,12 +1164,12 @@ def same(a, b) -> bool:
 class Result:
     "Base of all result records: equal if every field is, short in print, a data frame when asked."
 
+    __dataclass_fields__: ClassVar[dict]
+
     def __eq__(self, other):
         if type(other) is not type(self):
             return NotImplemented
         return all(same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self) if f.compare)
-
-    __hash__ = None
 
     def __repr__(self):
         parts = (f"{f.name}={short(getattr(self, f.name))}" for f in fields(self) if f.repr)
@@ -1167,7 +1178,7 @@ class Result:
     def frame_columns(self) -> dict:
         "Column name -> values of `to_frame`: the fields shaped like the first one, and single values."
         shape = np.shape(getattr(self, fields(self)[0].name))
-        columns = {}
+        columns: dict = {}
         for field in fields(self):
             value = getattr(self, field.name)
             if np.shape(value) == shape and not isinstance(value, (Result, LabelledTable)):

@@ -557,8 +557,9 @@ def _saving(cases, kinds, r_c, *, prevalence, confidence, weighted) -> Saving:
     "Savings from cases (codes, how many codes there are, weights) and the kind (R, codes) of each code."
     ratios, costs = r_c.ravel(), _case_costs(r_c.ravel())
     few = _ONE_SAMPLE if prevalence is None else _BY_CLASS
-    n, w = _units(*cases, np.broadcast_to(kinds, (r_c.size, kinds.shape[1])), few)
-    of_class = [cases[2][kinds[0, cases[0]] // 4 == k] for k in (0, 1)]
+    codes, n_codes, weight = cases
+    n, w = _units(codes, n_codes, weight, np.broadcast_to(kinds, (r_c.size, kinds.shape[1])), few)
+    of_class = [weight[kinds[0, codes] // 4 == k] for k in (0, 1)]
     heaviest = [weights.max(initial=0) for weights in of_class]
     total, tail = (n * w).sum(-1), (1 - confidence) / 2
     if prevalence is None:
@@ -571,14 +572,9 @@ def _saving(cases, kinds, r_c, *, prevalence, confidence, weighted) -> Saving:
         total = total * np.repeat(shares / [weights.sum() for weights in of_class], 4)
     scores = (costs * total).sum(-1) * np.maximum(ratios, 1) / positives
     notes = _not_seen(n.sum(-1)[0], ratios[0], prevalence) if r_c.size == 1 else ()
-    fields = (r_c, *(part.reshape(r_c.shape) for part in (_share_saved(*scores), *ends[:2])))
-    facts = (
-        plain(ends[2].reshape(r_c.shape)),
-        confidence,
-        METHODS["clopper_pearson"].guarantee_for(kind),
-        notes,
-    )
-    return Saving(*map(plain, fields), scores.reshape(2, *r_c.shape), *facts)
+    share, low, high, p = (plain(part.reshape(r_c.shape)) for part in (_share_saved(*scores), *ends))
+    scores, promised = scores.reshape(2, *r_c.shape), METHODS["clopper_pearson"].guarantee_for(kind)
+    return Saving(plain(r_c), share, low, high, scores, p, confidence, promised, notes)
 
 
 _KIND_WORDS = {
@@ -974,14 +970,14 @@ def plot_isocost(
     if prevalence is not None:
         check_range(prevalence, "prevalence", 0, 1, shape=())
     curve = best = None
-    if y_true is not None:
+    if y_true is not None and scores is not None:
         best = tune_threshold(y_true, scores, r_c, prevalence=prevalence, sample_weight=sample_weight)
         curve = threshold_counts(y_true, scores, sample_weight=sample_weight).counts[1:]
         curve = curve if prevalence is None else curve.with_prevalence(prevalence)
         prevalence = float(curve.prevalence[0])
     ax = ensure_axes(ax, figsize=(5, 4.4))
     draw = _draw_precision_plane if plane == "precision" else _draw_rates_plane
-    draw(ax, r_c, prevalence, None if levels is None else np.atleast_1d(levels))
+    draw(ax, r_c, prevalence, None if levels is None else np.atleast_1d(np.asarray(levels)))
     if best is not None:
         _draw_model(ax, curve, best, r_c, plane)
     return ax
@@ -1111,7 +1107,7 @@ def plot_threshold_cost(
 
 # %% ../nbs/30_cost_score.ipynb #fd62e666
 _T = np.linspace(-4, 8, 1201)  # thresholds of the normal model
-_START = {"log_ratio": 1.6, "prevalence": 0.1, "separation": 2.0}
+_START: dict = {"log_ratio": 1.6, "prevalence": 0.1, "separation": 2.0}
 
 
 def _normal_counts(threshold, prevalence, separation) -> BinaryCounts:

@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from .core import DataFrame, Frame, Labels, Matrix, Numbers, Priors, Vector
 
@@ -442,6 +442,14 @@ class ExampleCosts(LabelledTable):
     def __len__(self) -> int:
         return len(self.array)
 
+    @overload
+    def __getitem__(self, index: int | np.integer) -> CostMatrix:
+        "Of one sample."
+
+    @overload
+    def __getitem__(self, index: slice | Labels) -> "ExampleCosts":
+        "Of several."
+
     def __getitem__(self, index: Any) -> "ExampleCosts | CostMatrix":
         "The costs of some of the samples."
         picked = self.array[index]
@@ -451,7 +459,8 @@ class ExampleCosts(LabelledTable):
 
     def mean(self, sample_weight: Vector | None = None) -> CostMatrix:
         "The cost matrix of an average sample (that of one class: `costs[y_true == label].mean()`)."
-        average = np.average(self.array, axis=0, weights=sample_weight)
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        average = np.average(self.array, axis=0, weights=weight)
         return CostMatrix(average, classes=self.classes, decisions=self.decisions)
 
     def __repr__(self):

@@ -99,7 +99,7 @@ class PerformanceCurve(Result):
     thresholds: np.ndarray
     fpr: np.ndarray
     recall: np.ndarray
-    kind: str
+    kind: CurveKind
     prevalence: float
 
     def auc(self, rule: AreaRule = "exact") -> float:
@@ -341,7 +341,7 @@ def _check_auc(curve, auc, prevalence):
     return check_within(auc, "auc", *limits, f"areas under the {curve} curve at this prevalence")
 
 # %% ../nbs/51_curves.ipynb #c38e963e
-def sample_directed_binary_tree(n_samples: int, depth: int, rng: Rng = None) -> tuple:
+def sample_directed_binary_tree(n_samples: int, depth: int, rng: Rng = None) -> tuple[np.ndarray, np.ndarray]:
     """Curves from the Directed Binary Tree distribution, the two fixed ends included.
 
     Parameters
@@ -626,7 +626,7 @@ def outperformance_curve_point(curve: CurveKind, x: Numbers, y: Numbers, prevale
     return plain(1 - _point_share(np.clip(fpr, 0, 1), np.clip(recall, 0, 1)))
 
 
-def _point_range(curve, x, pi):
+def _point_range(curve, x, pi) -> tuple[np.ndarray, np.ndarray]:
     "Smallest and largest y at x."
     if curve == "roc":
         return np.zeros_like(x), np.ones_like(x)
@@ -824,7 +824,7 @@ def _tree_lines(curve, fpr, fnr, prevalence):
     return x, np.where(np.isnan(y), y[:, 1:2], y)
 
 # %% ../nbs/51_curves.ipynb #d3923c76
-_START = {"curve": "pr", "separation": 1.2, "skew": 1.0, "prevalence": 0.1}
+_START: dict = {"curve": "pr", "separation": 1.2, "skew": 1.0, "prevalence": 0.1}
 
 
 def _own_curve(separation, skew):
@@ -921,7 +921,7 @@ def plot_monitoring(
     for k, name in enumerate(metrics):
         found = outperformance_interval(name, counts)
         ends = [found.score - found.low, found.high - found.score]
-        look = dict(
+        look: dict = dict(
             fmt="osD^v"[k % 5], color=COLORS[2 * k % 10], markersize=4, linewidth=1.2, linestyle="none"
         )
         axes[2].errorbar(periods + 0.12 * k, found.score, ends, label=name, **look)

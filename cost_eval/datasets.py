@@ -105,8 +105,9 @@ class Form:
 
     def find(self, *directories: Path) -> list[Path] | None:
         "Paths of all files of this form, each from the first directory that has it; None if one is missing."
-        paths = [next(filter(None, map(file.find, directories)), None) for file in self.files]
-        return None if None in paths else paths
+        found = (next(filter(None, map(file.find, directories)), None) for file in self.files)
+        paths = [path for path in found if path is not None]
+        return paths if len(paths) == len(self.files) else None
 
     @property
     def complete(self) -> bool:
@@ -232,9 +233,10 @@ def content_digest(data: Any) -> str:
     True
     """
     digest = hashlib.sha256()
-    columns = {"targets": data.targets, "scores": data.scores} if isinstance(data, SystemScores) else data
-    for name in columns:
-        values = np.atleast_1d(columns[name])
+    if isinstance(data, SystemScores):
+        data = {"targets": data.targets, "scores": data.scores}
+    for name in data:
+        values = np.atleast_1d(data[name])
         digest.update(f"{name} {values.shape}\n".encode())
         if values.dtype.kind in "biuf":
             digest.update(np.ascontiguousarray(values, "<f8").tobytes())
@@ -1070,7 +1072,7 @@ def load(name: str, *, data_dir: str | Path | None = None) -> Any:
     """
     dataset = data_set(name)
     at_hand = find(name, data_dir) or (fetch(name, data_dir=data_dir) and find(name, data_dir))
-    return _read(dataset, *at_hand)
+    return _read(dataset, *at_hand)  # type: ignore[misc]  # what was fetched is at hand
 
 # %% ../nbs/90_datasets.ipynb #de42e218
 def _download(url, target, timeout, progress):

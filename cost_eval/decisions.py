@@ -171,7 +171,7 @@ def bayes_decisions(
     for block in blocks(len(p), 8 * (2 * K + M + (c.ndim == 3) * 4 * K * M)):
         part = check_posteriors(p[block], K, log=log, first=block.start)
         part = np.exp(part) if log else part
-        if c.ndim == 3:
+        if shifted is None:
             cost = np.einsum("ni,nij->nj", part, _shift_rows(c[block]) * ratio)
         else:
             cost = np.einsum("ni,ij->nj", part, shifted, optimize=K > 8)
@@ -1287,7 +1287,8 @@ def reliability(y_true: Labels, posteriors: Vector, *, bins: int = 10) -> Reliab
     group = np.searchsorted(edges, p, side="left")
     size = np.bincount(group)
     used = np.flatnonzero(size)
-    return Reliability(*(np.bincount(group, v)[used] / size[used] for v in (p, y)), size[used])
+    predicted, observed = (np.bincount(group, v)[used] / size[used] for v in (p, y))
+    return Reliability(predicted, observed, size[used])
 
 # %% ../nbs/04_decisions.ipynb #18394a21
 def plot_reliability(

@@ -58,7 +58,7 @@ def plot_cost_lines(
     ax = ensure_axes(ax)
     p = np.linspace(0, up_to, 401)
     priors = np.column_stack([1 - p, p])
-    thin = {"color": COLORS[8], "linestyle": "-", "linewidth": 0.9}
+    thin: dict = {"color": COLORS[8], "linestyle": "-", "linewidth": 0.9}
     for j, name in enumerate(costs.decisions):
         ax.plot(p, priors @ costs.array[:, j], label=f"always {name}", **thin)
     ax.fill_between(p, naive_cost(costs, priors), color=COLORS[3], alpha=0.25, linewidth=0)
@@ -337,7 +337,8 @@ def plot_simplex_decisions(costs: CostMatrix | Matrix, *, ax: Axes | None = None
         corners = region @ _CORNERS
         ax.fill(*corners.T, facecolor=COLORS[j % len(COLORS)], alpha=0.35, edgecolor="white", linewidth=1.5)
         if np.ptp(corners[:, 0]) > 0.1:
-            ax.text(*_centroid(corners), str(costs.decisions[j]), ha="center", va="center", fontsize=9)
+            x, y = _centroid(corners)
+            ax.text(x, y, str(costs.decisions[j]), ha="center", va="center", fontsize=9)
     _name_corners(ax, costs.classes)
     return ax
 

@@ -680,7 +680,7 @@ def _sum_law(one, other, deep):
 # %% ../nbs/08_mean_law.ipynb #45a67a74
 #| code-fold: true
 #| code-summary: "What other modules call"
-def _merged(n, a, b):
+def _merged(n, a, b) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     "Cells of one cost as one cell, where all rows have the same costs."
     if not len(a) or not (b == 1).all() or not (a == a[:1]).all():
         return n, a, b
@@ -774,7 +774,7 @@ def upper_level(n: np.ndarray, a: np.ndarray, b: np.ndarray, tail: float | np.nd
     unit = np.where(unit > 0, unit, 1.0)
     a, found = a / unit, np.empty(len(n))
     for rows, strata, fixed in _patterns(n, a, b):
-        parts = [part[rows][:, strata] for part in (n, a, b)]
+        parts = n[rows][:, strata], a[rows][:, strata], b[rows][:, strata]
         if len(strata) == 0:
             found[rows] = fixed
         elif len(strata) == 1:
@@ -833,7 +833,8 @@ def share_above(
     unit = np.where(unit > 0, unit, 1.0)
     a, x, found = a / unit[:, None, None], x / unit, np.empty(len(n))
     for rows, strata, fixed in _patterns(n, a, b):
-        parts, level = [part[rows][:, strata] for part in (n, a, b)], x[rows] - fixed
+        parts = n[rows][:, strata], a[rows][:, strata], b[rows][:, strata]
+        level = x[rows] - fixed
         if len(strata) == 0:
             found[rows] = level <= 0
         elif len(strata) == 1:

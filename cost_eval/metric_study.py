@@ -110,10 +110,10 @@ def rank_correlation(x: Vector, y: Vector, *, n0: float | None = None) -> Value:
             first = int(np.flatnonzero(np.isnan(v))[0])
             raise ValueError(f"{name}: NaN at position {first}; it has no place in a ranking")
     try:
-        ranks = np.broadcast_arrays(_mean_ranks(x), _mean_ranks(y))
+        x, y = np.broadcast_arrays(_mean_ranks(x), _mean_ranks(y))
     except ValueError:
         raise ValueError(f"x, y: shapes {x.shape}, {y.shape} do not fit together") from None
-    return plain(_correlate(*ranks, n0))
+    return plain(_correlate(x, y, n0))
 
 # %% ../nbs/41_metric_study.ipynb #cfb0fe74
 #| code-fold: true
@@ -292,7 +292,7 @@ def weighted_spearman(x: Vector, y: Vector, n0: float = 2.0, *, standardized: bo
     gamma = rank_correlation(x, y, n0=n0)
     if not standardized:
         return gamma
-    return standardize_spearman(gamma, spearman_moments(np.shape(x)[-1], float(n0)))
+    return standardize_spearman(gamma, spearman_moments(np.asarray(x).shape[-1], float(n0)))
 
 # %% ../nbs/41_metric_study.ipynb #088b43f6
 #| code-fold: true
@@ -510,8 +510,10 @@ def _named(metrics) -> dict:
     "Name -> name of METRICS (or h_informed), or function."
     if metrics is None or isinstance(metrics, str):
         metrics = STUDY_METRICS if metrics is None else (metrics,)
-    by_name = hasattr(metrics, "keys")
-    given = dict(metrics) if by_name else {name: name for name in check_1d(metrics, "metrics").tolist()}
+    if hasattr(metrics, "keys"):
+        given = dict(metrics)
+    else:
+        given = {name: name for name in check_1d(metrics, "metrics").tolist()}
     for value in given.values():
         if not callable(value) and value not in METRICS and value != "h_informed":
             raise ValueError(unknown_name(value, (*METRICS, "h_informed"), "metrics"))
@@ -638,8 +640,8 @@ def cost_correlation(
         revenues, prevalences, weights, population=population, rng=rng, n_jobs=n_jobs, **given
     )
     if weighted is not None:
-        corr = standardize_spearman(corr, spearman_moments(len(revenues) + 1))
-    levels = [np.ravel(prevalences), np.ravel(weights), list(_named(metrics))]
+        corr = standardize_spearman(corr, spearman_moments(np.asarray(revenues).size + 1))
+    levels = [np.asarray(prevalences).ravel(), np.asarray(weights).ravel(), list(_named(metrics))]
     index = pd.MultiIndex.from_product(levels, names=["prevalence", "weight", "metric"])
     columns = {"mean": corr.mean(-1).ravel(), "std": corr.std(-1).ravel()}
     table = pd.DataFrame(columns, index=index).reset_index()
@@ -802,8 +804,8 @@ def plot_metric_study(
     prevalence: float = 0.3,
     weight: float = 0.5,
     revenues: Vector | None = None,
-    axes: Sequence[Axes] | None = None,
-) -> Sequence[Axes]:
+    axes: Sequence[Axes] | np.ndarray | None = None,
+) -> np.ndarray:
     """Heat map of a metric's correlation with the bill, and the ranks of one sample in one of its cells.
 
     Parameters
@@ -894,7 +896,7 @@ def explore_metric_study(revenues: Vector | None = None) -> VBox:
         "weight": widgets.SelectionSlider(options=STUDY_GRID, value=0.5, description="weight", **wide),
     }
 
-    given, shown = _study_revenues(revenues), []
+    given, shown = _study_revenues(revenues), list[tuple]()
     spearman_moments(len(given) + 1)  # of the coefficients with weights; cached, it depends on no control
 
     def draw(axes):

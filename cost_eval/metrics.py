@@ -274,8 +274,9 @@ class Metric:
         >>> METRICS["accuracy"].at_rates(.75, .125, .5)
         0.8125
         """
-        tp, fp = np.multiply(prevalence, tpr), np.multiply(np.subtract(1, prevalence), fpr)
-        cells = np.broadcast_arrays(tp, fp, prevalence - tp, np.subtract(1, prevalence) - fp)
+        tpr, fpr, prevalence = (np.asarray(part) for part in (tpr, fpr, prevalence))
+        tp, fp = prevalence * tpr, (1 - prevalence) * fpr
+        cells = np.broadcast_arrays(tp, fp, prevalence - tp, 1 - prevalence - fp)
         return self.function(_Terms(*cells), undefined=np.nan, **parameters)
 
     def _repr_markdown_(self) -> str:
@@ -1051,7 +1052,7 @@ def weighted_class_accuracy(counts: _Terms, weight: Numbers) -> Value:
     >>> weighted_class_accuracy([[140, 20], [10, 30]], weight=.5)
     0.8125
     """
-    return weight * counts.tpr + (1 - weight) * counts.tnr
+    return weight * counts.tpr + (1 - weight) * counts.tnr  # type: ignore[operator]  # numbers by now
 
 # %% ../nbs/03_metrics.ipynb #c0fe352e
 def _weighted_accuracy_form(p, weight):
@@ -1075,7 +1076,8 @@ def weighted_accuracy(counts: _Terms, weight: Numbers) -> Value:
     >>> weighted_accuracy([[140, 20], [10, 30]], weight=.5)
     0.85
     """
-    return (weight * counts.tp + (1 - weight) * counts.tn) / (weight * counts.p + (1 - weight) * counts.n)
+    other = 1 - weight  # type: ignore[operator]  # numbers by now
+    return (weight * counts.tp + other * counts.tn) / (weight * counts.p + other * counts.n)
 
 # %% ../nbs/03_metrics.ipynb #64ca4326
 def _weighted_relative_accuracy_form(p, cost_ratio):
@@ -1100,7 +1102,7 @@ def weighted_relative_accuracy(counts: _Terms, cost_ratio: Numbers) -> Value:
     >>> weighted_relative_accuracy([[140, 20], [10, 30]], cost_ratio=4)
     0.625
     """
-    factor = 4 * cost_ratio * counts.p * counts.n / (cost_ratio * counts.p + counts.n) ** 2
+    factor = 4 * counts.p * cost_ratio * counts.n / (cost_ratio * counts.p + counts.n) ** 2
     return factor * (counts.tpr - counts.fpr)
 
 # %% ../nbs/03_metrics.ipynb #cfb28c28
@@ -1343,7 +1345,8 @@ def net_benefit(counts: _Terms, threshold: Numbers) -> Value:
     >>> net_benefit([[140, 20], [10, 30]], threshold=.5)
     0.05
     """
-    return (counts.tp - threshold / (1 - threshold) * counts.fp) / counts.total
+    odds = threshold / (1 - threshold)  # type: ignore[operator]  # numbers by now
+    return (counts.tp - odds * counts.fp) / counts.total
 
 # %% ../nbs/03_metrics.ipynb #0fe43feb
 def _subjective_utility_form(p, costs):
@@ -1408,7 +1411,7 @@ def h_measure(counts: _Terms, a: Numbers = 2.0, b: Numbers = 2.0) -> Value:
     >>> h_measure([[140, 20], [10, 30]])
     0.85
     """
-    c = a / (a + b)
+    c = a / (a + b)  # type: ignore[operator]  # numbers by now
     return 1 - (c * counts.fp + (1 - c) * counts.fn) / (c * counts.n + (1 - c) * counts.p)
 
 # %% ../nbs/03_metrics.ipynb #1b7815d8
@@ -1524,10 +1527,8 @@ def evaluate_metrics(
     >>> evaluate_metrics([[140, 20], [10, 30]], names=["recall", "precision"])
     {'recall': 0.75, 'precision': 0.6}
     """
-    if costs is not None and np.ndim(costs) > 2:
-        raise ValueError(
-            f"costs: expected one cost matrix, got shape {np.shape(costs)}; for several, call one metric"
-        )
+    if costs is not None and len(shape := np.asarray(costs).shape) > 2:
+        raise ValueError(f"costs: expected one cost matrix, got shape {shape}; for several, call one metric")
     terms = _terms(counts, costs)
     chosen = [m for m in _chosen(names) if names is not None or costs is not None or not m.needs_costs]
     parameters = {m.name: m.parameters(costs) for m in chosen}

@@ -180,7 +180,7 @@ _BETTER = add_reference(
 # %% ../nbs/50_outperformance.ipynb #cec74063
 def _printed(paper) -> dict:
     "(item, cell) -> number, as the paper prints it."
-    with (files("cost_eval") / "published" / f"{paper}.csv").open(encoding="utf-8", newline="") as file:
+    with (files("cost_eval") / "published" / f"{paper}.csv").open(encoding="utf-8") as file:
         return {(row["item"], row["cell"]): row["published"] for row in csv.DictReader(file)}
 
 
@@ -363,7 +363,7 @@ def _line(metric: Metric, pi, arguments: dict):
     return (m0, m1 * pi, m2 * (1 - pi)), (n0, n1 * pi, n2 * (1 - pi))
 
 
-def _range(metric: Metric, pi, arguments: dict, line) -> tuple:
+def _range(metric: Metric, pi, arguments: dict, line) -> tuple[np.ndarray, np.ndarray]:
     "Smallest and largest value at the corners of the square; an undefined corner does not count."
     corners = [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -1160,7 +1160,7 @@ def _shade(ax, metric, value, prevalence, arguments):
     return image
 
 # %% ../nbs/50_outperformance.ipynb #fe0a6f1f
-_START = {"metric": "expected_cost", "position": 0.5, "prevalence": 0.1, "cost_ratio": 5.0}
+_START: dict = {"metric": "expected_cost", "position": 0.5, "prevalence": 0.1, "cost_ratio": 5.0}
 
 
 def _draw_square(axes):

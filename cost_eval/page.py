@@ -289,7 +289,7 @@ def flat_metrics(report: Any) -> dict:
     >>> round(flat_metrics(report)["bold/as_given/cost"], 3)
     0.167
     """
-    found = {}
+    found: dict = {}
     for row in report.ladder.to_dict("records"):
         head = f"{_flat(row['model'])}/{_flat(row['rule'])}"
         numbers = {k: v for k, v in row.items() if k not in ("model", "rule", "main")}

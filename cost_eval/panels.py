@@ -276,7 +276,7 @@ def draw_report(report: Any) -> Figure:
     """
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
     ladder, *others = panels_of(report)
-    rows = [[ladder], *([*others[i : i + 2], None][:2] for i in range(0, len(others), 2))]
+    rows: list[list] = [[ladder], *([*others[i : i + 2], None][:2] for i in range(0, len(others), 2))]
     heights = [max(2.6, 1 + 0.2 * min(len(report.ladder), 30)), *[3.3] * (len(rows) - 1)]
     figure = figure_class(figsize=(8.4, sum(heights)), layout="constrained")
     parts = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]

@@ -1082,8 +1082,8 @@ def cost_change(
         [_part(p, q, r, s, c, now_c), _part(r, s, p, q, c, now_c), _part(c, now_c, p, q, r, s)], -1
     )
     before, after = (p * r * c).sum((-2, -1)), (q * s * now_c).sum((-2, -1))
-    parts = (plain(part) for part in np.moveaxis(cells.sum((-3, -2)), -1, 0))
-    return CostChange(plain(after - before), *parts, plain(before), plain(after), cells)
+    priors, rates, amounts = (plain(part) for part in np.moveaxis(cells.sum((-3, -2)), -1, 0))
+    return CostChange(plain(after - before), priors, rates, amounts, plain(before), plain(after), cells)
 
 
 def _factors(counts, name) -> tuple[np.ndarray, np.ndarray]:

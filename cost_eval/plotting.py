@@ -238,7 +238,7 @@ def label_lines(ax: Axes, lines: Sequence[Any] | None = None, fontsize: float = 
     ['cost']
     """
     if lines is None:
-        lines = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
+        lines = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
     ends = []
     for line in lines:
         xy = np.column_stack([np.asarray(v, float) for v in line.get_data()])
@@ -587,7 +587,7 @@ def _cut(drawings) -> tuple[list, list]:
     definitions = dict.fromkeys(d for svg in drawings for d in re.findall(r"<defs>(.*?)</defs>", svg))
     kinds = r"<(?:path [^>]*/|style.*?</style|clipPath.*?</clipPath)>"
     glyphs = dict.fromkeys(g for d in definitions for g in re.findall(kinds, d))
-    pieces, rows = {}, []
+    pieces, rows = dict[str, int](), []
     for svg in drawings:
         head, *groups = re.split(r"(?<!<g> )(?=<g[ >])", re.sub(r"<defs>.*?</defs>", "", svg))
         parts = [f"{head}<defs>{''.join(glyphs)}</defs>", *groups]

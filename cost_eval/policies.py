@@ -281,7 +281,9 @@ class CrossFit:
         self._rows = _coded_clusters(coded.take(self._order))
         self._fold, notes = _draw_folds(self._rows, folds, self._order, self.random(0))
         self.folds, self.notes = self._back(self._fold), tuple(notes)
-        self._logs, self._ranks, self._said = {}, {}, {}
+        self._logs: dict = {}
+        self._ranks: dict = {}
+        self._said: dict = {}
 
     def random(self, purpose: int) -> np.random.Generator:
         """The same random numbers for a purpose, whatever has been asked before.
@@ -528,11 +530,12 @@ class _Task:
 
     def __init__(self, fits: CrossFit, name: str, rule: str, costs, priors, capacity):
         rows = fits._rows if costs is None else _at_costs(fits._rows, costs, fits._order)
-        self.fits, self.name, self.rows, self.notes = fits, name, rows, []
+        self.fits, self.name, self.rows = fits, name, rows
         self.model, self.capacity = rows.models[name], capacity
+        self.notes: list = []
         self.kind = self.model.kind
         self.target = rows.target_priors(priors)
-        self.shift = {} if priors is None else {"priors": self.target, "train_priors": rows.shares}
+        self.shift: dict = {} if priors is None else {"priors": self.target, "train_priors": rows.shares}
         self.costs = rows.costs if rows.own is None else rows.own
         self.rule = self.possible(rule)
 
@@ -728,7 +731,6 @@ _CONSTANT = "the decision that is best for everybody"
 
 def _at_costs(rows: Samples, costs, order: np.ndarray) -> Samples:
     "The rows at other costs, of the same labels."
-    own = costs if isinstance(costs, ExampleCosts) else None
     table = (
         costs
         if isinstance(costs, (ExampleCosts, CostMatrix))
@@ -738,12 +740,12 @@ def _at_costs(rows: Samples, costs, order: np.ndarray) -> Samples:
         given, wanted = list(getattr(table, name)), list(getattr(rows.costs, name))
         if given != wanted:
             raise ValueError(f"costs: {name} {given}, but the samples' are {wanted}, in this order")
-    if own is not None:
-        if len(own) != len(rows):
-            raise ValueError(f"costs: of {len(own)} samples, but there are {len(rows)}; one each is needed")
-        own = own[order]
-        table = own.mean(rows.sample_weight)
-    return replace(rows, costs=table, own=own)
+    if isinstance(table, CostMatrix):
+        return replace(rows, costs=table, own=None)
+    if len(table) != len(rows):
+        raise ValueError(f"costs: of {len(table)} samples, but there are {len(rows)}; one each is needed")
+    own = table[order]
+    return replace(rows, costs=own.mean(rows.sample_weight), own=own)
 
 
 def room_for(capacity: float, rows: Samples) -> tuple[float, np.ndarray]:
@@ -976,7 +978,7 @@ class FittedRule(Result):
     rule: str
     kind: str
     costs: CostMatrix
-    calibrator: object
+    calibrator: AffineCalibrator | IsotonicCalibrator | None
     threshold: float
     shift: dict
     floor: float
@@ -1006,7 +1008,7 @@ class FittedRule(Result):
             values = np.column_stack([1 - values, values])
         if self.rule == "as given":
             return np.array([table.decisions.index(c) for c in table.classes])[values.argmax(1)]
-        if self.rule == "bayes":
+        if self.calibrator is None:
             return bayes_decisions(values, table, **self.shift)
         given = values if self.kind == "scores" else np.log(np.maximum(values, self.floor))
         return bayes_decisions(self.calibrator.transform(given, log=True), table, log=True, **self.shift)
@@ -1059,7 +1061,7 @@ def fit_rule(
     return FittedRule(task.rule, task.kind, samples.costs, calibrator, threshold, task.shift, floor)
 
 
-class _Fitted:
+class _Fitted(CrossFit):
     "Samples as they stand, where no folds are needed."
 
     def __init__(self, samples: Samples):
@@ -1111,7 +1113,7 @@ def _whole_clusters(y: np.ndarray, cluster: np.ndarray, folds: int, rng) -> np.n
 
 # %% ../nbs/07_policies.ipynb #pol040
 #| code-fold: true
-def _mix(x: np.ndarray) -> np.ndarray:
+def _mix(x) -> np.ndarray:
     "64 bits of each number, well shaken (the finaliser of splitmix64)."
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

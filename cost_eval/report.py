@@ -128,7 +128,8 @@ def _rules_of(rule, samples: Samples) -> dict:
 
 def _entries(fits: CrossFit, declared: dict, priors, capacity) -> tuple[list, list]:
     "The decisions of each model under the declared rule and all others it can follow; what is to be said."
-    found, notes = [], []
+    found: list = []
+    notes: list = []
     for name, rule in declared.items():
         others = [other for other in fits.rules(name) if other != rule]
         for k, each in enumerate([rule, *others]):
@@ -155,7 +156,7 @@ def _oracle(case: _Case, samples: Samples | None = None) -> _Entry:
         best = case.costs.array.argmin(1)[case.y]
     else:
         best = case.own[np.arange(len(case.y)), case.y].argmin(1)
-    if case.capacity is not None:
+    if samples is not None and case.capacity is not None:
         room, mass = room_for(case.capacity, samples)
         saved = case.losses(np.zeros_like(best)) - case.losses(np.ones_like(best))
         wanted = np.flatnonzero(saved > 0)
@@ -371,7 +372,7 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
     "One model in each group: cost at the group's own shares of the classes and at the deployment's, rates."
     pd = optional_import("pandas", extra="book")
     columns = {"group": list(labels), "n": [case.take(rows).n for rows in inside], "model": entry.model}
-    asked = [(("cost", "low", "high"), case, inside, None)]
+    asked: list = [(("cost", "low", "high"), case, inside, None)]
     asked.append((("cost_at_priors", "low_at", "high_at"), case, inside, case.priors))
     if case.costs.shape == (2, 2):
         wrong = CostMatrix([[0, 1], [1, 0]], classes=case.costs.classes, decisions=case.costs.decisions)
@@ -444,9 +445,9 @@ def _apart(case: _Case, decided: np.ndarray, sides: list, common: bool, level: f
     if not case.counted:
         return [_apart_by_losses(case, decided, side, common, level) for side in sides]
     both = sides, [~s for s in sides]
-    tables = ([case.take(np.flatnonzero(s)).count(decided[s]) for s in which] for which in both)
+    a, b = (np.stack([case.take(np.flatnonzero(s)).count(decided[s]) for s in which]) for which in both)
     priors = case.priors if common else None
-    return [independent_difference(*map(np.stack, tables), case.costs.array, confidence=level, priors=priors)]
+    return [independent_difference(a, b, case.costs.array, confidence=level, priors=priors)]
 
 
 def _apart_by_losses(case: _Case, decided: np.ndarray, side: np.ndarray, common: bool, level: float):
@@ -472,8 +473,9 @@ def _apart_by_losses(case: _Case, decided: np.ndarray, side: np.ndarray, common:
     if min(len(np.unique(units[kept][side[kept] == s])) for s in (True, False)) < 2:
         width = bounds[1] - bounds[0]
         gap = parts[0].cost(decided[side]) - parts[1].cost(decided[~side])
-        return Asked(gap, -width, width, 1.0, "all that is possible", "none", ())
-    options = {
+        found = np.array([gap]), np.array([-width]), np.array([width]), np.ones(1)
+        return Asked(*found, "all that is possible", "none", ())
+    options: dict = {
         "strata": strata[kept],
         "shares": shares,
         "bounds": bounds,
@@ -519,7 +521,7 @@ def _part_of_cost(case: _Case, paid: np.ndarray, level: float) -> Asked:
         place = np.searchsorted(values, paid)
         counts = case.cells([case.y, place], [K, len(values)])
         nearest = np.clip(values, of[0][:, None], of[1][:, None])
-        options = {"confidence": level, "priors": case.given_priors}
+        options: dict = {"confidence": level, "priors": case.given_priors}
         return Asked.of([interval(counts, nearest, **options)])
     return Asked.of([case.mean_interval(paid, level, of)])
 
@@ -910,11 +912,11 @@ def evaluate(
     >>> report.best[["model", "cost"]].round(3).values.tolist()
     [['bold', 0.167], ['shy', 1.667]]
     """
-    given = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups}
+    given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups}
     said = []
     if propensity is not None:
         part = labelled_rows(y_true, propensity, sample_weight=sample_weight)
-        columns = {"y_true": y_true, "models": models, "costs": costs, "folds": folds} | given
+        columns: dict = {"y_true": y_true, "models": models, "costs": costs, "folds": folds} | given
         columns = {name: _rows_of(column, part.rows) for name, column in columns.items()}
         y_true, models, costs, folds = (columns.pop(name) for name in ("y_true", "models", "costs", "folds"))
         given = columns | {"sample_weight": part.sample_weight}
@@ -925,7 +927,7 @@ def evaluate(
     samples = read_samples(y_true, models, costs, positive=positive, **given)
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
     fits = cross_fit(samples, folds=folds, rng=rng)
-    notes = [*said, *samples.notes, *([_POOLED] if np.ndim(folds) else [])]
+    notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2))
     return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed)
 
@@ -997,7 +999,9 @@ def _levels_of(fits: CrossFit, entry: _Entry, shifted: bool):
     if entry.rule == "as given" or len(fits.samples.costs.classes) != 2:
         return None
     possible = entry.rule == "bayes" or len(fits.folds)
-    return partial(fits.levels, entry.model, entry.rule, shifted=shifted) if possible else None
+    if not possible:
+        return None
+    return partial(fits.levels, entry.model, entry.rule, shifted=shifted)  # type: ignore[arg-type]  # a rule
 
 
 def _in_sample(case: _Case, fits: CrossFit, declared: dict) -> dict:

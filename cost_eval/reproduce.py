@@ -100,7 +100,7 @@ def published(paper: str, item: str | None = None) -> DataFrame:
         if f.name.endswith(".csv") and f.name not in (_BOARD, _ROWS, _PLACES, _EXPECTED)
     )
     check_choice(paper, papers, "paper")
-    with (folder / f"{paper}.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / f"{paper}.csv").open(encoding="utf-8") as file:
         table = pd.DataFrame(list(csv.DictReader(file)))
     if "kind" not in table:
         table.insert(2, "kind", "number")
@@ -119,7 +119,7 @@ def published(paper: str, item: str | None = None) -> DataFrame:
 @lru_cache(maxsize=1)
 def _expected_ranges() -> dict:
     "(paper/item, cell, budget) -> (low, high); the budget is empty where any gives it."
-    with (files("cost_eval") / "published" / _EXPECTED).open(encoding="utf-8", newline="") as file:
+    with (files("cost_eval") / "published" / _EXPECTED).open(encoding="utf-8") as file:
         return {
             (row["item"], row["cell"], row["budget"]): (float(row["low"]), float(row["high"]))
             for row in csv.DictReader(file)
@@ -171,9 +171,9 @@ def compare(
     *,
     error: float | Mapping[Any, float] = 0.0,
     trivial: float | Mapping[Any, float] | None = None,
-    own_inputs: Row[str] | Literal[True] = (),
-    other_data: Row[str] | Literal[True] = (),
-    test_set: Row[str] | Literal[True] = (),
+    own_inputs: str | Row[str] | Literal[True] = (),
+    other_data: str | Row[str] | Literal[True] = (),
+    test_set: str | Row[str] | Literal[True] = (),
     expected: Mapping[Any, Any] | None = None,
     causes: Mapping[str, Mapping[Any, Any]] | None = None,
     with_cause: Mapping | None = None,
@@ -195,12 +195,12 @@ def compare(
     trivial : float or mapping, optional
         what a trivial computation (a constant, a coin, the other method) would give, one number or
         several: a row that agrees within more than a quarter of the distance to it is undecided
-    own_inputs : sequence of str or True
+    own_inputs : str, sequence of str or True
         cells computed from what the paper itself prints: if they are off, and ours is what is expected, the
         paper contradicts itself
-    other_data : sequence of str or True
+    other_data : str, sequence of str or True
         cells computed from other data than the paper's
-    test_set : sequence of str or True
+    test_set : str, sequence of str or True
         statements whose margin has the standard error of the paper's own test set
     expected : mapping, optional
         cell -> (low, high) that ours must lie in (the value of a `Margin`, where there is one); default the
@@ -234,7 +234,7 @@ def compare(
     alternatives = _by_cell("trivial", trivial if isinstance(trivial, Mapping) else {"*": trivial}, cells)
     mended = _by_cell("with_cause", with_cause or {}, cells)
     ranges = _ranges(published) | _by_cell("expected", expected or {}, cells)
-    bases = {}
+    bases: dict = {}
     for basis, name, chosen in (
         ("test set", "test_set", test_set),
         ("own inputs", "own_inputs", own_inputs),
@@ -769,7 +769,7 @@ def run_item(
     ItemResult
         with the verdict
     """
-    kept = {"heat_map": item.heat_map, "needs": item.needs, "link": item.link}
+    kept: dict = {"heat_map": item.heat_map, "needs": item.needs, "link": item.link}
     result = ItemResult(item.name, item.title, "not run", budget=budget, **kept)
     if mutant:
         check_choice(mutant, item.mutants, "mutant")
@@ -1301,7 +1301,8 @@ def bar(counts: Mapping[str, int], height: float = 1.6) -> str:
     """
     used = {outcome: counts[outcome] for outcome in OUTCOMES if counts.get(outcome)}
     line, square = "border-left:1px solid #fff;", "display:inline-block;width:.8em;height:.8em"
-    parts, key = [], []
+    parts: list = []
+    key: list = []
     for outcome, n in used.items():
         color, edge = _COLORS[outcome], line if parts else ""
         style = f"{edge}min-width:3px;flex:{n};background:{color}"
@@ -1474,7 +1475,7 @@ def scoreboard(
     if form == "html":
         return _html(results)
     stored = hasattr(results, "columns")
-    table = results if stored else board(results)
+    table: DataFrame = results if stored else board(results)
     if form == "markdown":
         return _markdown(table, None if stored else rows(results))
     if form == "text":
@@ -1652,7 +1653,7 @@ def listing(result: ItemResult) -> str:
     return "\n".join([head, *lines, *legend])
 
 
-def _pair(row) -> tuple[str, str]:
+def _pair(row) -> tuple[str, ...]:
     "What is printed and ours, in words where it is true or false."
     if row["kind"] == "number" or row["published"] not in (0, 1):
         return _number(row["published"]), _rounded(row["ours"], row["tolerance"])

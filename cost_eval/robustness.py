@@ -115,16 +115,16 @@ def _words(found: Robustness) -> str:
     along_r = _run(found.winner[:, j] == best, i)
     along_p = _run(found.winner[i] == best, j)
     ends = found.cost_ratios[list(along_r)], found.prevalences[list(along_p)]
-    r_words = _ends(*ends[0], found.cost_ratios, "")
-    p_words = _ends(*(100 * ends[1]), 100 * found.prevalences, " %")
+    r_words = _ends(ends[0], found.cost_ratios, "")
+    p_words = _ends(100 * ends[1], 100 * found.prevalences, " %")
     product = np.multiply.outer(found.cost_ratios, found.prevalences / (1 - found.prevalences))
     order = np.argsort(product, axis=None)
     line, own = product.ravel()[order], int(np.flatnonzero(order == i * len(found.prevalences) + j)[0])
     wins = found.winner.ravel()[order] == best
-    k_words = _ends(*line[list(_run(wins, own))], line, "")
+    k_words = _ends(line[list(_run(wins, own))], line, "")
     sure, more = wins & found.sure.ravel()[order], ""
     if sure[own]:
-        sure_words = _ends(*line[list(_run(sure, own))], line, "").partition(" (")[0]
+        sure_words = _ends(line[list(_run(sure, own))], line, "").partition(" (")[0]
         more = f", told from the next for products {sure_words}"
     rules = " and ".join(repr(rule) for rule in dict.fromkeys(found.rules))
     by = f" by the rule {rules}" if found.rules else ""
@@ -151,9 +151,10 @@ def _run(flags: np.ndarray, at: int) -> tuple[int, int]:
     return int(before[-1] + 1) if len(before) else 0, int(after[0] - 1) if len(after) else len(flags) - 1
 
 
-def _ends(low, high, grid, unit: str) -> str:
+def _ends(ends, grid, unit: str) -> str:
     "A range in words; an end of the map is not an end of the range."
-    low_word, high_word = (f"{float(f'{end:.3g}'):,.10g}{unit}" for end in (low, high))
+    low, high = ends
+    low_word, high_word = (f"{float(f'{end:.3g}'):,.10g}{unit}" for end in ends)
     if low <= grid[0] and high >= grid[-1]:
         return f"everywhere on the map ({low_word} to {high_word})"
     if low <= grid[0]:

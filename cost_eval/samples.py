@@ -166,7 +166,7 @@ class Samples(Result):
         sizes = self.class_sizes
         return sizes / sizes.sum()
 
-    def target_priors(self, priors: Priors | None = None) -> np.ndarray:
+    def target_priors(self, priors: float | Priors | None = None) -> np.ndarray:
         """Priors of the deployment, or the shares of the samples.
 
         Parameters
@@ -215,7 +215,7 @@ class Samples(Result):
         return f"<{len(self)} samples of the classes {list(self.costs.classes)}; {models}>"
 
 
-def deployment_priors(priors: float | Priors, sizes: Vector, labels: Labels) -> np.ndarray:
+def deployment_priors(priors: float | Priors | None, sizes: Vector, labels: Labels) -> np.ndarray:
     """Priors of the deployment, or the shares of the samples: what every function makes of `priors=`.
 
     Parameters
@@ -451,7 +451,7 @@ def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
     if type(values).__module__.partition(".")[0] == "pyarrow":
         values = np.asarray(values)
-    shape = getattr(values, "shape", ())
+    shape: tuple = getattr(values, "shape", ())
     if len(shape) == 2 and shape[1] > 1 and name == "y_true":
         raise ValueError(
             f"y_true: one label a sample is needed, got shape {shape}; of columns of 0 and 1 give "
@@ -784,7 +784,7 @@ def _turned(table, known: dict, positive):
 _KINDS = (Decisions, Posteriors, Scores)
 
 
-def _named_models(models) -> Mapping | None:
+def _named_models(models) -> Any:
     "A mapping from names to models, if it is one; names as text."
     if not isinstance(models, Mapping):
         return None
@@ -1314,7 +1314,8 @@ def _no_model(name, values, labels: list) -> str:
 
 def _posterior_columns(frame, columns, labels: list) -> dict:
     "What columns begin with that end in every label and add up to 1: name -> class -> column."
-    found, texts = {}, {str(c): c for c in columns}
+    found: dict = {}
+    texts = {str(c): c for c in columns}
     known = {_text(label): label for label in labels}
     if len(known) < 2:
         return found

@@ -149,7 +149,7 @@ def _array(value, name: str, where: str) -> np.ndarray:
     return value.to_numpy(dtype=object) if isinstance(value.dtype, pd.StringDtype) else value.to_numpy()
 
 
-def _labels_of(costs) -> LabelledTable:
+def _labels_of(costs) -> Any:
     "Costs with labels, 0..K-1 where they have none."
     return costs if isinstance(costs, LabelledTable) else CostMatrix(check_costs(costs))
 
@@ -203,7 +203,7 @@ def _columns_of(part: pd.DataFrame, given: dict, where: str) -> dict:
 def _parquet_blocks(data, given: dict) -> _Blocks:
     "Row groups of parquet files, in blocks; the footer of every file is read before any work starts."
     system, files = _files(data)
-    blocks, kinds = _Blocks(), {}
+    blocks, kinds = _Blocks(), dict[str, tuple]()
     blocks.rows = 0
     for file in files:
         fixed = _folder_columns(file)
@@ -275,7 +275,7 @@ def _kind(kind) -> str | None:
 
 def _together(rows: list) -> list:
     "Row groups, in runs of at most `_BLOCK_ROWS` rows."
-    runs, size = [], 0
+    runs, size = list[list](), 0
     for k, count in enumerate(rows):
         if not runs or size + count > _BLOCK_ROWS:
             runs.append([])
@@ -417,12 +417,12 @@ def _length(block: dict) -> int:
     return len(next(iter(block.values())))
 
 
-def _gather(parts: list) -> dict:
+def _gather(parts) -> dict:
     "Rows of several blocks."
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _sum(parts: list):
+def _sum(parts):
     "Curves or arrays added."
     return sum(parts[1:], parts[0])
 
@@ -731,7 +731,7 @@ def _score_range(block: dict) -> np.ndarray:
     return np.array([-finite.min(), finite.max()]) if len(finite) else np.array([-np.inf, -np.inf])
 
 
-def _largest(parts: list) -> np.ndarray:
+def _largest(parts) -> np.ndarray:
     return np.max(parts, axis=0)
 
 
@@ -899,7 +899,7 @@ def _merge_inside(parts: list) -> tuple:
 def best_threshold(
     y_true: Any,
     scores: Any,
-    costs: CostMatrix | ExampleCosts | Matrix,
+    costs: CostMatrix | Matrix,
     *,
     priors: Priors | None = None,
     sample_weight: Any = None,
@@ -1576,7 +1576,7 @@ class _Halves:
 
     def rules(self, half: int) -> dict:
         "(model, rule) -> what was fitted on the other half of the rows; a model's declared rule first."
-        others, found = self.sample.take(self.half != half), {}
+        others, found = self.sample.take(self.half != half), dict[tuple, Any]()
         for name in self.sample.models:
             declared = self.rule.get(name, "calibrated") if isinstance(self.rule, Mapping) else self.rule
             for rule in dict.fromkeys([check_choice(declared, RULES, "rule"), *RULES]):

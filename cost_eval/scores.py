@@ -175,7 +175,7 @@ def plot_cost_curve(
     ax, curve = ensure_axes(ax), threshold_counts(y_true, scores)
     keep = np.unique(np.linspace(1, len(curve.thresholds) - 1, 1000).astype(int))  # enough points for a line
     tables = curve.counts.to_matrix()
-    for k, cost_ratio in enumerate(np.atleast_1d(cost_ratios)):
+    for k, cost_ratio in enumerate(np.atleast_1d(np.asarray(cost_ratios))):
         nec = normalized_expected_cost(tables, CostMatrix.from_ratio(cost_ratio), priors=priors)
         best = nec[1:].argmin() + 1
         ax.plot(curve.thresholds[keep], nec[keep], color=COLORS[k], label=f"a miss costs {cost_ratio:g}")

@@ -115,8 +115,9 @@ def corrected_interval(scores: Vector, test_share: Numbers, *, confidence: float
     half = np.where(error > 0, student.isf((1 - confidence) / 2, J - 1) * error, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         p_value = np.where(error > 0, 2 * student.sf(np.abs(mean) / error, J - 1), np.nan)
-    fields = (mean, mean - half, mean + half, error, p_value)
-    return Resampled(*(v[()] for v in fields), confidence)
+    parts = (mean, mean - half, mean + half, error, p_value)
+    mean, low, high, error, p_value = (part[()] for part in parts)
+    return Resampled(mean, low, high, error, p_value, confidence)
 
 
 def resampled_coverage(
@@ -398,7 +399,7 @@ class _Case(NamedTuple):
     estimators: dict
     rules: dict
     methods: dict
-    priors: object
+    priors: float | Priors | None
     inner: int = 5
 
 
@@ -630,7 +631,7 @@ def _cross_fitted(case: _Case, name: str, rows: Samples, inside, seed: list) -> 
         )
     rng = np.random.default_rng([*seed, 1])
     fold = stratified_folds(rows.y, min(case.inner, fewest), clusters=rows.clusters, rng=rng)
-    out = None
+    out: Any = None
     for k in range(fold.max() + 1):
         said = _said(case, name, inside[fold != k], inside[fold == k], [*seed, 2, k])
         out = np.empty((len(rows), *said.shape[1:])) if out is None else out
@@ -760,7 +761,7 @@ def _by_fold(folds, paid, F: int) -> np.ndarray:
 def _noise(case: _Case, loss, other=None) -> float:
     "Standard error of one pooled cross-validation (of a difference), as for fixed models; mean over repeats."
     samples = case.samples
-    options = {"sample_weight": samples.sample_weight, "clusters": samples.clusters, "method": "normal"}
+    options: dict = dict(sample_weight=samples.sample_weight, clusters=samples.clusters, method="normal")
     if case.priors is not None:
         prior = samples.target_priors(case.priors)
         options |= {"strata": samples.y, "shares": dict(enumerate(prior[: samples.y.max() + 1].tolist()))}

@@ -225,7 +225,7 @@ def effective_weight(weights: Numbers, prevalence: float, *, unit: str | Numbers
     >>> round(effective_weight([0.5, 0.9], 0.2, unit="constant"), 3)
     0.722
     """
-    w = check_range(np.atleast_1d(weights), "weights", 0, 1)
+    w = check_range(np.atleast_1d(np.asarray(weights)), "weights", 0, 1)
     pi = check_range(prevalence, "prevalence", 0, 1, shape=())
     if w.ndim != 1 or not w.size:
         raise ValueError(f"weights: one or more in one dimension are needed, got shape {w.shape}")
@@ -578,7 +578,7 @@ def cost_parts(y_true: Labels, decisions: Labels, costs: ExampleCosts) -> CostPa
     """
     each = _two_by_two(costs)
     y = encode(check_1d(y_true, "y_true"), list(costs.classes), "y_true", "classes").astype(bool)
-    given = label_array(decisions, "decisions") if np.ndim(decisions) < 2 else np.asarray(decisions)
+    given = label_array(decisions, "decisions") if np.asarray(decisions).ndim < 2 else np.asarray(decisions)
     if len(each) != len(y) or given.shape[-1:] != y.shape:
         raise ValueError(
             f"decisions: {len(each)} costs, {len(y)} labels and decisions of shape {given.shape} do not fit; "
@@ -776,7 +776,7 @@ def _refuse_circles(chains) -> None:
         for name in group[1:]:
             if root(name) != root(group[0]):
                 stands_for[root(name)] = root(group[0])
-    order = TopologicalSorter()
+    order: TopologicalSorter = TopologicalSorter()
     for chain in chains:
         for worse, better in zip(chain[:-1], chain[1:]):
             order.add(root(better[0]), root(worse[0]))
@@ -903,7 +903,8 @@ def weight_range_from_ranking(
     """
     models = emblematic_models(alpha) if models is None else _check_models(models)
     pi = check_range(prevalence, "prevalence", 0, 1, shape=())
-    found = tuple(_constraint(*pair, models, pi) for pair in _ordered_pairs(ranking, models))
+    pairs = _ordered_pairs(ranking, models)
+    found = tuple(_constraint(worse, better, models, pi) for worse, better in pairs)
     lower, upper = ([c for c in found if c.kind == kind] for kind in ("lower", "upper"))
     never = tuple((c,) for c in found if c.kind == "never")
     clash = never + tuple((a, b) for a in lower for b in upper if a.bound > b.bound + 1e-12)

@@ -53,6 +53,7 @@ TRIED = {  # with which words more a command is tried; None: elsewhere, or only 
     ".venv/bin/python -m pytest tests --of 02_costs": None,  # make change does, below
     ".venv/bin/cost-eval data list": [],
     ".venv/bin/cost-eval data fetch": ["--help"],
+    ".venv/bin/python -m mypy --config-file .ci/mypy.ini": None,  # tests/test_types.py does
     ".venv/bin/ruff format --line-length 110": ["--help"],
     ".venv/bin/pre-commit install -c .ci/pre-commit-config.yaml": ["--help"],
     ".venv/bin/python .ci/site/check.py _docs expected_cost": None,  # of a site that was built

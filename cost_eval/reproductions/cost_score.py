@@ -400,10 +400,10 @@ def _arithmetic(rows, mutant="") -> dict:
     "Cell -> (lowest, highest) score or saving that the other printed numbers of Table 6 allow."
     columns = {c: rows[c].to_numpy() for c in rows}
     ratio = rows.index.get_level_values(1).to_numpy()
-    names = ("recall", "precision") if mutant == "precision and recall swapped" else ("precision", "recall")
+    p, r = ("recall", "precision") if mutant == "precision and recall swapped" else ("precision", "recall")
     ratio = 1 / ratio if mutant == "costs swapped" else ratio
-    f1 = _score_interval(*(columns[f"F1 {name}"] for name in names), ratio)
-    ours = _score_interval(*(columns[name] for name in names), ratio)
+    f1 = _score_interval(columns[f"F1 {p}"], columns[f"F1 {r}"], ratio)
+    ours = _score_interval(columns[p], columns[r], ratio)
     f1_in, ours_in = _narrowed(columns["F1 C_score"], *f1), _narrowed(columns["C_score"], *ours)
     saving = 100 * (1 - ours_in[1] / f1_in[0]), 100 * (1 - ours_in[0] / f1_in[1])
     same = columns["F1 threshold"] == columns["threshold"]
@@ -797,7 +797,7 @@ class _Scored(NamedTuple):
 def _scored(y, scores, prevalence=None) -> _Scored:
     "Count all thresholds, negatives weighted to the prevalence."
     odds = None if prevalence is None else (1 - prevalence) / prevalence * y.sum() / (len(y) - y.sum())
-    weight = None if prevalence is None else np.where(y == 1, 1.0, odds)
+    weight = None if odds is None else np.where(y == 1, 1.0, odds)
     return _Scored(y, scores, weight, threshold_counts(y, scores, sample_weight=weight))
 
 
@@ -1056,7 +1056,8 @@ def _first_runs(budget, data_dir=None) -> dict:
 # %% ../../nbs/39_cost_score_reproduced.ipynb #ebd3c763
 def _figure_3_rows(done, mutant="") -> dict:
     "Margins of the sentences about the curves of F1, from the repetitions of one data set."
-    edges, found = np.linspace(0, 1, 21), {"flat": [], "ends": [], "dense": [], "peaks": []}
+    edges = np.linspace(0, 1, 21)
+    found: dict = {"flat": [], "ends": [], "dense": [], "peaks": []}
     for run in done:
         part = run.validation
         if mutant == "scores reversed":
@@ -1125,7 +1126,8 @@ def _figure_4_rows(done, mutant="") -> dict:
     "Margins of the sentences about the curves of the cost score, from the repetitions of one data set."
     ratios = np.array(_RATIOS)
     chosen = 1 / ratios if mutant == "costs swapped" else ratios
-    middle, found = _between(0.3, 0.7), {"flat": [], "spike": [], "inverse": []}
+    middle = _between(0.3, 0.7)
+    found: dict = {"flat": [], "spike": [], "inverse": []}
     falls = np.array([_chosen_thresholds(run.validation.curve, chosen)[1] for run in done])
     for run in done:
         counts = _counts_at(run.validation.curve, _THRESHOLDS)

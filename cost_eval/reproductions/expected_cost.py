@@ -848,12 +848,14 @@ def _calibration_causes(table, budget, data_dir) -> dict:
     """What may be behind calibrated cells that are off: cause -> cell -> number. The first is recomputed for
     every calibrated cell (quick: of the systems that have a cell that is off), a rival until it fails.
     """
-    printed, tried = table.set_index("cell")["published"], {_EARLY: calibrated_early}
+    printed = table.set_index("cell")["published"]
+    tried: dict = {_EARLY: calibrated_early}
     tried["folds of another seed"] = lambda logs, y: calibrated(logs, y, seed=1)
     tried["scores in single precision"] = lambda logs, y: calibrated(logs.astype(np.float32).astype(float), y)
     tried["the optimiser stopped after ten steps"] = lambda logs, y: calibrated_early(logs, y, steps=10)
     names = {cell.rpartition("/cal/")[0] for cell in table.loc[table["outcome"] == "open", "cell"]}
-    off, found = [system for system in SYSTEMS if system.name in names], {}
+    off = [system for system in SYSTEMS if system.name in names]
+    found: dict = {}
     scores = lambda system: system_scores(system, data_dir)
     everybody = [system for system in SYSTEMS if scores(system) is not None]
     for name, calibrate in tried.items() if off else ():
@@ -1000,7 +1002,7 @@ def _statements_on_f1(raw, cal) -> dict:
 def _statements_on_ranks(raw, cal, data_dir) -> dict:
     "Section 4.2, last paragraph: Resnet20 against Vgg19, and calibration's gain on Cimb."
     found: dict = {}
-    error = {}
+    error: dict = {}
     for dataset in ("CIFAR10", "CIFAR100"):
         one, other = cal.loc[(dataset, "Resnet20")], cal.loc[(dataset, "Vgg19")]
         columns = ["C01", "CinvP", "1-ACC", "MC1", "MC2"]

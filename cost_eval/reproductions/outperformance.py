@@ -445,7 +445,7 @@ def derived(item, name) -> dict:
     paper, (count, size) = _numbers(item), positives(name)
     pi, share = count / size, 500 / size
     curve, area = ("pr", "AUC(PRC)") if item in ("table6", "table7") else ("lift", "AUC(Lift)")
-    of_area = lambda v: outperformance_curve_auc(curve, v, pi)
+    of_area = lambda v: outperformance_curve_auc(curve, v, pi)  # type: ignore[arg-type]  # pr or lift
     found = {"OPS(AUC)": (of_area, paper[f"{name}/{area}"], True)}
     if curve == "pr":
         at_90 = lambda v: outperformance_curve_point("pr", 0.9, v, pi)

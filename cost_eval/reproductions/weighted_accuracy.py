@@ -261,7 +261,7 @@ def section_3(mutant=""):
     "Section 3: the sentences on ranking, balancing, the target and the middle of an interval"
     rng = np.random.default_rng(0)
     counts = BinaryCounts(*rng.integers(1, 300, (4, 2000)).astype(float))
-    pi, to, r = counts.prevalence, *rng.uniform(0.05, 0.95, (2, 2000))
+    pi, (to, r) = counts.prevalence, rng.uniform(0.05, 0.95, (2, 2000))
     w = 1 - r if mutant == "costs swapped" else r
     here, there = (to, pi) if mutant == "prevalences swapped" else (pi, to)
     moved = target_weight(w, here, there)
