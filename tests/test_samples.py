@@ -265,6 +265,7 @@ def test_samples():
     assert len(part) == Y.sum() and (part.y == 1).all() and part.clusters.tolist() == INDEX[Y == 1].tolist()
     own = read_samples(Y, P, dict(fp=1, fn=np.arange(N)))
     assert own.own.shape == (N, 2, 2) and own.take([3, 4]).own.array[1, 1, 0] == 4
+    assert read_samples(Y, P, own.own.array.tolist()).own.array.tolist() == own.own.array.tolist()
 
 
 # ---- columns of a table
