@@ -71,6 +71,13 @@ def test_the_ladder_is_the_expected_cost(case, priors):
     assert (report.ladder["low"] <= report.ladder["cost"] + 1e-12).all() and (report.ladder["high"] >= report.ladder["cost"] - 1e-12).all()
 
 
+def test_all_that_is_uncertain_of_a_constant_is_the_frequency(case):
+    "By SciPy: Clopper and Pearson's interval, at the level that was asked for."
+    y, models = case
+    ends = stats.binomtest(int((y == "ill").sum()), 400).proportion_ci(.8, "exact")
+    assert row(evaluate(y, models, COSTS, confidence=.8, rng=0), "always home", "constant")[["low", "high"]].tolist() == pytest.approx([8 * ends.low, 8 * ends.high])
+
+
 @pytest.mark.parametrize("order", [("good", "bad", "rule"), ("rule", "bad", "good"), ("bad", "good", "rule"), ("rule", "good", "bad")])
 def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
     y, models = case
@@ -452,6 +459,12 @@ def test_uncertain_costs(case):
     assert fixed.loc["good", "cost"] == pytest.approx(row(report, "good", "calibrated")["cost"], rel=.05)
     wide = report.uncertain_costs(lambda rng, size: np.stack([CostMatrix.binary(v, 8).array for v in rng.uniform(.1, 9, size)]), rng=0).set_index("model")
     assert wide.loc["bad", "high"] - wide.loc["bad", "low"] > fixed.loc["bad", "high"] - fixed.loc["bad", "low"]
+    y = np.repeat(["well", "ill"], [9000, 1000])
+    both = {name: np.full(10_000, name) for name in ("treat", "home")}
+    prices = evaluate(y, both, COSTS, confidence=.8, rng=0).uncertain_costs([[[0, v], [8, 0]] for v in np.linspace(.5, 1.5, 101)], rng=0)
+    assert prices[["low", "high"]].to_numpy() == pytest.approx(np.array([[.9 * .6, .9 * 1.4], [.8, .8]]), abs=.05), "the middle four fifths"
+    with pytest.raises(ValueError, match=r"cost_sampler: a function .* got shape \(2, 2\)"):
+        report.uncertain_costs(COSTS.array)
     with pytest.raises(ValueError, match="cost_sampler: returned shape"):
         report.uncertain_costs(lambda rng, size: np.zeros((3, 2, 2)) + COSTS.array)
 

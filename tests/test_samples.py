@@ -268,6 +268,13 @@ def test_samples():
     assert read_samples(Y, P, own.own.array.tolist()).own.array.tolist() == own.own.array.tolist()
 
 
+def test_dates_are_labels():
+    day = np.datetime64("2026-01-01") + np.arange(N) % 3
+    assert read_samples(Y, P, PLAIN, groups=day).groups.tolist() == day.tolist()
+    with pytest.raises(ValueError, match="groups: 1 of 120 values are missing, the first at position 7"):
+        read_samples(Y, P, PLAIN, groups=np.where(np.arange(N) == 7, np.datetime64("NaT"), day))
+
+
 # ---- columns of a table
 
 def test_columns_of_a_table():
