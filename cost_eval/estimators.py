@@ -280,8 +280,7 @@ def _folds(cv, codes, groups):
         return list(cv.split(np.zeros((len(codes), 1)), codes, groups)) if by_group else cv
     labels = np.arange(len(codes)) if groups is None else check_1d(groups, "groups", len(codes))
     unit = np.unique(labels, return_inverse=True)[1]
-    K = codes.max() + 1
-    fewest = int(np.bincount(np.unique(unit * K + codes) % K).min())
+    fewest = min(len(np.unique(unit[codes == k])) for k in np.unique(codes))
     what = "samples" if groups is None else "groups"
     if min(cv, fewest) < 2:
         raise ValueError(

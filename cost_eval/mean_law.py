@@ -216,7 +216,7 @@ def compressed(
             continue
         values, kind = few
         bins = _dense(kind * np.int64(_LEVELS**2) + _bins(*distances, fine=fine))
-        of = np.zeros(bins.max() + 1, np.intp)
+        of = np.zeros_like(bins)
         of[bins] = kind
         bin_, points, numbers = _two_points(bins, n, moving)
         still, kept = values[of[bin_]], numbers > 0
@@ -513,7 +513,7 @@ def _edges(curve, knots, blur, deep, step):
 
 def _nodes(edges):
     "Nodes (..., P, 12) in the pieces between edges (..., P + 1)."
-    return edges[..., :-1, None] + np.diff(edges, axis=-1)[..., None] * _NODES
+    return edges[..., :-1, None] + np.diff(edges)[..., None] * _NODES
 
 
 def _roughest(knots, smooth, blur):

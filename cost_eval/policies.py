@@ -1107,7 +1107,7 @@ def _whole_clusters(y: np.ndarray, cluster: np.ndarray, folds: int, rng) -> np.n
     G = cluster.max() + 1
     for _ in range(20):
         fold = (rng.permutation(G) % folds)[cluster]
-        if np.bincount(np.unique(fold * (y.max() + 1) + y) % (y.max() + 1)).min() > 1:
+        if all(np.ptp(fold[y == k]) > 0 for k in np.unique(y)):
             return fold
     return stratified_folds(y, folds, clusters=cluster, rng=rng)
 
@@ -1198,7 +1198,7 @@ def canonical_order(samples: Samples) -> np.ndarray:
     for labels in (samples.clusters, samples.groups):
         if labels is not None:
             place = numbered(labels)[1]
-            total = np.zeros(place.max() + 1, np.uint64)
+            total = np.zeros_like(alone)
             np.add.at(total, place, alone)
             keys.append(_mix(total)[place])
     if (K, M) != (2, 2):  # classes that nothing but their place tells apart

@@ -319,21 +319,21 @@ def _alternatives(case: _Case, entries: list[_Entry]):
 def _areas(case: _Case, samples: Samples):
     "Area under the ROC curve of each model's output, two classes: normal interval on the scale of log odds."
     pd = optional_import("pandas", extra="book")
-    rows = [] if case.costs.shape[0] != 2 else [(n, *_area(case, m)) for n, m in samples.models.items()]
-    return pd.DataFrame([r for r in rows if len(r) > 1], columns=["model", "auc", "low", "high"])
+    told = case.costs.shape[0] == 2 and (case.class_sizes > 0).all()
+    rows = [(n, *_area(case, m)) for n, m in samples.models.items() if told and m.kind != "decisions"]
+    return pd.DataFrame(rows, columns=["model", "auc", "low", "high"])
 
 
 def _area(case: _Case, model) -> tuple:
     "Area, and an interval by the placements of DeLong et al. (1988), of clusters by their sums."
-    if model.kind == "decisions" or (case.class_sizes <= 0).any():
-        return ()
     score = model.values if model.kind == "scores" else model.values[:, 1]
     weight = np.ones(len(score)) if case.weight is None else case.weight
-    place, part = np.unique(score, return_inverse=True)[1], np.zeros(len(score))
-    for k, sign in ((0, 1), (1, -1)):  # what part of the other class each sample outscores, ties counted half
-        mass = np.bincount(place, weight * (case.y != k), place.max() + 1)
-        below = (np.cumsum(mass) - mass / 2) / mass.sum()
-        part = np.where(case.y == k, 1 - below[place] if k == 0 else below[place], part)
+    place = np.unique(score, return_inverse=True)[1]
+    below = []  # what part of each class every sample outscores, ties counted half
+    for k in (0, 1):
+        mass = np.bincount(place, weight * (case.y == k))
+        below.append(((np.cumsum(mass) - mass / 2) / mass.sum())[place])
+    part = np.where(case.y == 1, below[0], 1 - below[1])
     area = float(np.average(part[case.y == 1], weights=weight[case.y == 1]))
     share = weight * (part - area) / case.class_sizes[case.y]
     unit = np.arange(len(share)) if case.clusters is None else case.clusters
@@ -388,10 +388,7 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
 def _in_parts(case: _Case, decided: np.ndarray, parts: list, priors) -> np.ndarray:
     "(G, 3) cost and interval in parts of the samples; NaN where a class that counts is missing, or all."
     found = np.full((len(parts), 3), np.nan)
-    weight = case.repeats if case.repeated else case.weight
-    weight = np.ones(len(case.y)) if weight is None else weight
-    sizes = np.stack([np.bincount(case.y[rows], weight[rows], len(case.priors)) for rows in parts])
-    known = sizes.sum(1) > 0 if priors is None else (sizes[:, priors > 0] > 0).all(1)
+    known = _known(case, parts, priors)
     asked = [case.take(parts[g], priors=priors) for g in np.flatnonzero(known)]
     own = [decided[parts[g]] for g in np.flatnonzero(known)]
     if case.counted and asked:
@@ -403,10 +400,18 @@ def _in_parts(case: _Case, decided: np.ndarray, parts: list, priors) -> np.ndarr
     return found
 
 
+def _known(case: _Case, parts: list, priors) -> np.ndarray:
+    "(G,) do the samples of each part weigh something, at priors those of every class that counts?"
+    weight = np.ones(len(case.y)) if case.weight is None else case.weight
+    sizes = np.stack([np.bincount(case.y[rows], weight[rows], len(case.priors)) for rows in parts])
+    counting = sizes.sum(1, keepdims=True) if priors is None else sizes[:, priors > 0]
+    return (counting > 0).all(axis=1)
+
+
 def _mean_and_ends(part: Judged, decided: np.ndarray, case: _Case) -> tuple:
-    "Cost with interval of samples that are no counts; of a single unit all that is possible."
-    units = np.arange(len(part.y)) if part.clusters is None else part.clusters
-    if len(np.unique(units[part.kept])) < 2:
+    "Cost with interval of samples that are no counts; where a unit stands alone all that is possible."
+    by = part.y if part.stratified and part.weight is not None else np.zeros_like(part.y)
+    if _alone(part, by, part.kept):
         low, high, _ = case.cost_range
         seen = part.samples_of_classes > 0
         return part.cost(decided), float(low[seen].min()), float(high[seen].max())
@@ -414,26 +419,30 @@ def _mean_and_ends(part: Judged, decided: np.ndarray, case: _Case) -> tuple:
     return float(found.mean[0]), float(found.low[0]), float(found.high[0])
 
 
+def _alone(samples: Judged, strata: np.ndarray, rows) -> bool:
+    "Is one of the strata a single unit?"
+    units = np.arange(len(strata)) if samples.clusters is None else samples.clusters
+    return any(np.ptp(units[rows][strata[rows] == s]) == 0 for s in np.unique(strata[rows]))
+
+
 def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool):
     """Differences in cost between two groups, or of each of several and the others, at the groups' own shares
     of the classes or at the deployment's; all comparisons of a model held together.
     """
     pd = optional_import("pandas", extra="book")
-    G, K = len(labels), case.costs.shape[0]
-    sides = [code == g for g in range(1 if G == 2 else G)] if G > 1 else []
-    if common:
-        present = [np.bincount(case.y[side], minlength=K) for s in sides for side in (s, ~s)]
-        sides = [] if any((sizes[case.priors > 0] == 0).any() for sizes in present) else sides
+    G, priors = len(labels), case.priors if common else None
+    sides = {g: code == g for g in range(1 if G == 2 else G) if G > 1}
+    sides = {g: s for g, s in sides.items() if _known(case, [s, ~s], priors).all()}
     if not sides:
         return pd.DataFrame(columns=_GROUP_DIFFERENCES)
     level = 1 - (1 - case.confidence) / len(sides)
-    found = Asked.of(_apart(case, entry.decisions, sides, common, level))
+    found = Asked.of(_apart(case, entry.decisions, [*sides.values()], common, level))
     low, high, p, rejects, _ = together(found, case.confidence)
     others = str(labels[1]) if G == 2 else "the others"
     columns = {
         "model": entry.model,
         "shares": "the deployment's" if common else "each group's own",
-        "first": labels[: len(sides)],
+        "first": [labels[g] for g in sides],
         "second": others,
     }
     ends = dict(difference=found.mean, low=low, high=high, p_value=p, told_apart=rejects)
@@ -469,8 +478,7 @@ def _apart_by_losses(case: _Case, decided: np.ndarray, side: np.ndarray, common:
         signed = ((k + K * s, (1.0 if s else -1.0) * p) for k, p in enumerate(case.priors) for s in (0, 1))
         shares = {k: v for k, v in signed if v}
     kept = np.flatnonzero((np.isin(strata, list(shares))) & (1 if weight is None else weight > 0))
-    units = np.arange(len(side)) if case.clusters is None else case.clusters
-    if min(len(np.unique(units[kept][side[kept] == s])) for s in (True, False)) < 2:
+    if _alone(case, side if case.weight is None else strata, kept):
         width = bounds[1] - bounds[0]
         gap = parts[0].cost(decided[side]) - parts[1].cost(decided[~side])
         found = np.array([gap]), np.array([-width]), np.array([width]), np.ones(1)

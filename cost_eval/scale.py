@@ -275,9 +275,9 @@ def _kind(kind) -> str | None:
 
 def _together(rows: list) -> list:
     "Row groups, in runs of at most `_BLOCK_ROWS` rows."
-    runs, size = list[list](), 0
+    runs, size = list[list](), np.inf
     for k, count in enumerate(rows):
-        if not runs or size + count > _BLOCK_ROWS:
+        if size + count > _BLOCK_ROWS:
             runs.append([])
             size = 0
         runs[-1].append(k)
@@ -737,11 +737,14 @@ def _largest(parts) -> np.ndarray:
 
 def _edge_counts(counted: np.ndarray, edges: np.ndarray) -> ThresholdCounts:
     "Counts of `score >= edge` for each edge, from the highest down, after +inf."
-    from_top = np.cumsum(counted[:, ::-1], axis=1)  # bins from the highest down
-    total = from_top[:, -1:]
-    fp, tp = np.concatenate([np.zeros((2, 1), from_top.dtype), from_top[:, :-1], total], axis=1)
-    thresholds = np.concatenate([[np.inf], edges[::-1], [-np.inf]])
-    return ThresholdCounts(thresholds, BinaryCounts(tp=tp, fp=fp, fn=tp[-1] - tp, tn=fp[-1] - fp))
+    return _from_top(counted, np.append(-np.inf, edges))
+
+
+def _from_top(counted: np.ndarray, lowest: np.ndarray) -> ThresholdCounts:
+    "Counts of `score >= lowest` for each of the bins (2, B), from the highest down, after +inf."
+    fp, tp = np.pad(np.cumsum(counted[:, ::-1], axis=1), ((0, 0), (1, 0)))
+    counts = BinaryCounts(tp=tp, fp=fp, fn=tp[-1] - tp, tn=fp[-1] - fp)
+    return ThresholdCounts(np.append(np.inf, lowest[::-1]), counts)
 
 
 def threshold_counts(
@@ -971,9 +974,7 @@ def _steps(counted: np.ndarray, edges: np.ndarray) -> ThresholdCounts:
     "Bins as if all rows of one had the same score, somewhere inside it; only bins that hold any."
     places = np.concatenate([[-np.inf], (edges[:-1] + edges[1:]) / 2, [np.inf]])
     used = counted.any(0)
-    fp, tp = (np.append(0, np.cumsum(row[used][::-1])) for row in counted)
-    counts = BinaryCounts(tp=tp, fp=fp, fn=tp[-1] - tp, tn=fp[-1] - fp)
-    return ThresholdCounts(np.append(np.inf, places[used][::-1]), counts)
+    return _from_top(counted[:, used], places[used])
 
 # %% ../nbs/70_scale.ipynb #calib1
 #| code-fold: true
@@ -1209,7 +1210,7 @@ def _clusters_of(block: dict, seed: int) -> tuple:
     w = check_weights(block.get("sample_weight", np.ones(len(x))), len(x))
     unit = block.get("clusters")
     if unit is None:
-        unit = np.random.default_rng(seed).integers(0, _UNITS, len(x), dtype=np.int16)
+        unit = np.random.default_rng(seed).integers(_UNITS, size=len(x), dtype=np.int16)
     sums = pd.DataFrame({"unit": unit, "loss": w * x, "weight": w}).groupby("unit", sort=False).sum()
     return sums, np.array([(-x).max(initial=-np.inf), x.max(initial=-np.inf), w.max(initial=0)])
 
@@ -1693,7 +1694,7 @@ def _decided(block: dict, seed: int, like, shells: dict, rules: list, few) -> pd
 def _batch(block: dict, seed: int, few) -> np.ndarray:
     "(N,) the batch of each row: its cluster, if there are few; that of its cluster; or a random one."
     if "clusters" not in block:
-        return np.random.default_rng([seed, 2]).integers(0, _UNITS, _length(block), dtype=np.int16)
+        return np.random.default_rng([seed, 2]).integers(_UNITS, size=_length(block), dtype=np.int16)
     hashed = _hashed(block["clusters"])
     return (hashed % _UNITS).astype(np.intp) if few is None else np.searchsorted(few, hashed)
 

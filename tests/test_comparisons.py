@@ -609,6 +609,9 @@ def test_uncertain_ends_and_p_value_come_from_one_count(n_resamples):
         for confidence in (.8, .95, .99):
             found = cp.uncertain_cost_difference(joint, stack, confidence=confidence, n_resamples=n_resamples, rng=seed)
             assert found.rejects == (found.p_value < 1 - confidence)
+    for priors, ends in ((None, (1, 7)), ([.6, .4], (.6 * 1 + .4 * 2, .6 * 3 + .4 * 7))):  # too few replicates for an end: all that is possible
+        found = cp.uncertain_cost_interval([[9, 1], [1, 9]], [[[1, 3], [7, 2]]], priors=priors, confidence=.99, n_resamples=100, rng=0)
+        assert (found.low, found.high) == pytest.approx(ends)
 
 
 # house

@@ -94,6 +94,7 @@ def test_the_order_of_labels_in_the_costs_changes_nothing(iris):
         decisions=[costs_3.decisions[j] for j in columns])
     models = [CostSensitiveClassifier(GaussianNB(), c).fit(X, y) for c in (costs_3, turned)]
     np.testing.assert_array_equal(*(model.predict(X) for model in models))
+    assert models[0].costs_.classes == models[1].costs_.classes == ("setosa", "versicolor", "virginica")
     own = np.random.default_rng(0).random((len(X), 3, 4))
     np.testing.assert_array_equal(
         models[0].predict(X, ExampleCosts.from_array(own, classes=costs_3.classes, decisions=costs_3.decisions)),

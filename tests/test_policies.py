@@ -184,6 +184,25 @@ def test_other_costs_and_priors_need_no_other_fit():
         fits.decide("model", costs=ExampleCosts(fp=1, fn=[2, 3]))
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_levels_are_the_odds_at_which_a_decision_turns(rule):
+    "Cost ratio times odds of the classes: the decisions at each such ratio, found anew."
+    fits, share = cross_fit(read_samples(Y, P, COSTS, sample_weight=W), rng=0), np.bincount(Y, W)
+    ratios = np.array([.3, 1.1, 2.3, 5.7, 19.1])
+    found = fits.levels("model", rule, np.log(ratios * share[1] / share[0]))
+    for k, ratio in enumerate(ratios):
+        decided = fits.decide("model", rule, costs=CostMatrix.binary(fp=1, fn=ratio)).decisions
+        np.testing.assert_array_equal(decided, P > .5 if found is None else found <= k)
+    assert (found is None) == (rule == "as given")
+    assert cross_fit(read_samples([0, 0, 1], [.1, .2, .3], COSTS)).levels("model", "calibrated", [0.]) is None
+
+
+def test_a_threshold_is_told_where_there_is_a_choice():
+    "No weight on the only class whose decisions differ in cost: all thresholds are alike."
+    for priors, told in (([1, 0], False), ([.9, .1], True)):
+        assert np.isfinite(decide(P, Y, [[1, 1], [5, 0]], rule="bayes", priors=priors).threshold) == told
+
+
 # ---- folds and clusters
 
 @given(st.integers(0, 10_000), st.integers(2, 6), st.integers(6, 30))
@@ -203,6 +222,9 @@ def test_folds_by_cluster_of_one_are_those_of_samples_and_a_rare_class_is_spread
     y = np.r_[np.zeros(90, int), np.ones(3, int)].repeat(4)
     fold = stratified_folds(y, 3, clusters=np.arange(93).repeat(4), rng=0)
     assert len(set(fold[y == 1])) == 3
+    for seed in range(6):  # two clusters of a class in two folds: by chance both would be in one every other time
+        fits = cross_fit(read_samples(y[:-4], np.arange(368.), COSTS, clusters=np.arange(92).repeat(4)), rng=seed)
+        assert set(fits.folds[y[:-4] == 1]) == {0, 1}
     with pytest.raises(ValueError, match="folds: must be from 2 to 3, got 4; at most one per cluster"):
         stratified_folds([0, 1, 0, 1, 0], 4, clusters=[1, 1, 2, 2, 3])
     with pytest.raises(ValueError, match="clusters: missing"):
@@ -251,6 +273,8 @@ def test_small_classes_are_told():
     assert "Class 1 has 3 samples, so there are 3 folds and not 5." in policy.notes and set(policy.folds) == {0, 1, 2}
     clustered = decide(rng.normal(size=33), y, COSTS, clusters=np.r_[np.arange(30), 50, 50, 50], rng=0)
     assert "Class 1 has 1 clusters" in " ".join(clustered.notes)
+    weightless = decide(rng.normal(size=33), y, COSTS, sample_weight=np.r_[np.ones(31), 0, 0], rng=0)
+    assert "Class 1 has 1 samples" in " ".join(weightless.notes)
     three = decide(P3[:40], np.minimum(Y3[:40], 1), THREE, rng=0)
     assert "Class 2 has 0 samples" in " ".join(three.notes) and three.rule == "bayes"
     given_ = decide(P, Y, COSTS, folds=np.where(Y == 1, 1, 0), rng=0)

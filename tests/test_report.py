@@ -5,7 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import precision_score, recall_score
+from scipy import stats
+from scipy.special import expit, logit
+from sklearn.metrics import precision_score, recall_score, roc_auc_score
 
 from cost_eval.bootstrap import difference, independent_difference, interval, loss_interval
 from cost_eval.comparisons import best_of, simultaneous_differences
@@ -67,6 +69,13 @@ def test_the_ladder_is_the_expected_cost(case, priors):
     ill = np.mean(y == "ill") if priors is None else .05
     assert row(report, "always home", "constant")["cost"] == pytest.approx(8 * ill)
     assert (report.ladder["low"] <= report.ladder["cost"] + 1e-12).all() and (report.ladder["high"] >= report.ladder["cost"] - 1e-12).all()
+
+
+def test_all_that_is_uncertain_of_a_constant_is_the_frequency(case):
+    "By SciPy: Clopper and Pearson's interval, at the level that was asked for."
+    y, models = case
+    ends = stats.binomtest(int((y == "ill").sum()), 400).proportion_ci(.8, "exact")
+    assert row(evaluate(y, models, COSTS, confidence=.8, rng=0), "always home", "constant")[["low", "high"]].tolist() == pytest.approx([8 * ends.low, 8 * ends.high])
 
 
 @pytest.mark.parametrize("order", [("good", "bad", "rule"), ("rule", "bad", "good"), ("bad", "good", "rule"), ("rule", "good", "bad")])
@@ -450,6 +459,12 @@ def test_uncertain_costs(case):
     assert fixed.loc["good", "cost"] == pytest.approx(row(report, "good", "calibrated")["cost"], rel=.05)
     wide = report.uncertain_costs(lambda rng, size: np.stack([CostMatrix.binary(v, 8).array for v in rng.uniform(.1, 9, size)]), rng=0).set_index("model")
     assert wide.loc["bad", "high"] - wide.loc["bad", "low"] > fixed.loc["bad", "high"] - fixed.loc["bad", "low"]
+    y = np.repeat(["well", "ill"], [9000, 1000])
+    both = {name: np.full(10_000, name) for name in ("treat", "home")}
+    prices = evaluate(y, both, COSTS, confidence=.8, rng=0).uncertain_costs([[[0, v], [8, 0]] for v in np.linspace(.5, 1.5, 101)], rng=0)
+    assert prices[["low", "high"]].to_numpy() == pytest.approx(np.array([[.9 * .6, .9 * 1.4], [.8, .8]]), abs=.05), "the middle four fifths"
+    with pytest.raises(ValueError, match=r"cost_sampler: a function .* got shape \(2, 2\)"):
+        report.uncertain_costs(COSTS.array)
     with pytest.raises(ValueError, match="cost_sampler: returned shape"):
         report.uncertain_costs(lambda rng, size: np.zeros((3, 2, 2)) + COSTS.array)
 
@@ -646,6 +661,53 @@ def test_the_breakdown_is_told_cell_by_cell():
     assert cells["n"].tolist() == [3, 2] and cells["cost"].to_numpy() == pytest.approx([3 / 15, 10 / 15])
 
 
-def test_a_set_of_one_class_has_no_area():
-    found = evaluate([1] * 20, {"a": Scores(np.arange(20.))}, CostMatrix.binary(fp=1, fn=5), rng=0)
-    assert len(found.areas) == 0
+@pytest.mark.parametrize("grouped", [False, True])
+def test_areas_and_their_intervals_are_delongs(grouped):
+    "From all pairs; what samples of one cluster add to the error adds up."
+    rng = np.random.default_rng(0)
+    y, who = np.repeat([0, 1], [50, 30]), rng.integers(0, 25, 80)
+    score = rng.integers(0, 9, 80) + 2 * y
+    wins = (score[y == 1][:, None] > score[y == 0]) + (score[y == 1][:, None] == score[y == 0]) / 2
+    area = roc_auc_score(y, score)
+    off = np.concatenate([(wins.mean(0) - area) / 50, (wins.mean(1) - area) / 30])
+    sums = np.array([off[who == w].sum() for w in np.unique(who)]) if grouped else off
+    reach = stats.norm.ppf(.975) * np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / (area * (1 - area))
+    found = evaluate(y, {"d": y, "s": Scores(score)}, CostMatrix.binary(fp=1, fn=5), clusters=who if grouped else None, rng=0).areas
+    assert found.values.tolist() == [["s", *(pytest.approx(v) for v in (area, *expit(logit(area) + [-reach, reach])))]]
+
+
+def test_one_sample_of_a_class_has_an_area_and_none_has_not():
+    costs, score = CostMatrix.binary(fp=1, fn=5), Scores([2., 1., 4., 3.])
+    assert evaluate([0, 0, 0, 1], {"s": score}, costs, rng=0).areas["auc"].tolist() == [pytest.approx(2 / 3)]
+    assert len(evaluate([1] * 4, {"s": score}, costs, rng=0).areas) == 0
+
+
+def test_a_group_that_lacks_a_class_is_not_judged_at_the_priors():
+    "And is compared at its own shares only; of its one sample all that its class can cost is possible."
+    y, d, group = [0] * 19 + [1, 0], [0, 1] * 10 + [1], ["a"] * 20 + ["b"]
+    for weights in ({}, {"sample_weight": np.ones(21)}):
+        report = evaluate(y, {"m": d}, [[0, 2], [5, 1]], groups=group, rng=0, **weights)
+        a, b = report.groups.to_dict("records")
+        assert (a["cost"], a["cost_at_priors"]) == pytest.approx(((9 * 2 + 1) / 20, 20 / 21 * 18 / 19 + 1 / 21)) and b["cost"] == 2
+        assert np.isnan([b[name] for name in ("cost_at_priors", "low_at", "high_at")]).all()
+        assert report.group_differences["shares"].tolist() == ["each group's own"]
+    assert (b["low"], b["high"]) == (0, 2)
+    weightless = evaluate(y + y, {"m": d + d}, [[0, 2], [5, 1]], groups=group + ["c"] * 21, sample_weight=np.repeat([1, 0], 21), rng=0)
+    assert np.isnan(weightless.groups["cost"][2]) and weightless.group_differences["first"].tolist() == ["a", "b"]
+    alone = evaluate(y[:20] * 2, {"m": d[:20] * 2}, [[0, 2], [5, 1]], groups=["a"] * 20 + ["b"] * 20, sample_weight=np.ones(40), rng=0).group_differences
+    assert alone[["shares", "low", "high", "p_value"]].values.tolist()[1] == ["the deployment's", -5, 5, 1]
+
+
+def test_missing_labels_leave_the_rows_that_have_one():
+    "Whatever holds a row for each sample: the report is that of the labelled rows, weighted by one over the chance of a label."
+    rng = np.random.default_rng(0)
+    y, p, d, chance = np.arange(90) % 2, rng.random(90), rng.integers(0, 2, 90), rng.uniform(.3, 1, 90)
+    has = np.flatnonzero(rng.random(90) < chance)
+    part = np.where(np.isin(np.arange(90), has), y, np.nan)
+    fn, who, group, fold = rng.uniform(1, 9, 90), np.arange(90) // 2, np.where(d, "x", "y"), np.arange(90) // 2 % 3
+    for costs, few in ((ExampleCosts(fp=1, fn=fn), ExampleCosts(fp=1, fn=fn[has])), ([[0, 1], [5, 0]],) * 2):
+        given = {"clusters": who.tolist(), "groups": pd.Series(group), "folds": fold}
+        found = evaluate(part, {"p": Posteriors(p), "s": pd.Series(8 * p), "d": d.tolist()}, costs, propensity=chance, rng=0, **given)
+        here = evaluate(y[has], {"p": Posteriors(p[has]), "s": 8 * p[has], "d": d[has]}, few, sample_weight=1 / chance[has], clusters=who[has], groups=group[has], folds=fold[has], rng=0)
+        for table in ("ladder", "differences", "groups", "areas"):
+            pd.testing.assert_frame_equal(getattr(found, table), getattr(here, table))

@@ -265,6 +265,14 @@ def test_samples():
     assert len(part) == Y.sum() and (part.y == 1).all() and part.clusters.tolist() == INDEX[Y == 1].tolist()
     own = read_samples(Y, P, dict(fp=1, fn=np.arange(N)))
     assert own.own.shape == (N, 2, 2) and own.take([3, 4]).own.array[1, 1, 0] == 4
+    assert read_samples(Y, P, own.own.array.tolist()).own.array.tolist() == own.own.array.tolist()
+
+
+def test_dates_are_labels():
+    day = np.datetime64("2026-01-01") + np.arange(N) % 3
+    assert read_samples(Y, P, PLAIN, groups=day).groups.tolist() == day.tolist()
+    with pytest.raises(ValueError, match="groups: 1 of 120 values are missing, the first at position 7"):
+        read_samples(Y, P, PLAIN, groups=np.where(np.arange(N) == 7, np.datetime64("NaT"), day))
 
 
 # ---- columns of a table

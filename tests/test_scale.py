@@ -204,7 +204,7 @@ def test_the_report_beyond_memory_counts_every_row(scored, monkeypatch):
     a, b = same_ladders(found, here)
     for key in [("one", "tuned"), ("two", "calibrated")]:
         assert a.loc[key, "cost"] == pytest.approx(b.loc[key, "cost"], rel=.05)
-    assert found.n == 30_000 and found.rule == here.rule and found.taken == here.taken
+    assert found.n == 30_000 and found.rule == here.rule and found.taken == here.taken and found.provenance["seed"] == here.provenance["seed"] == 0
     tuned, best = a.loc[("two", "tuned")], ce.best_threshold(frame["y"], frame["two"], COSTS)
     assert best.cost <= tuned["cost"] and tuned["threshold"] == pytest.approx(best.threshold, abs=.05)
     assert any("random rows, those of one half, to judge all rows of the other" in note for note in found.notes)
@@ -466,6 +466,14 @@ def test_reliability_over_random_partitions(seed, bins):
     assert (ordered[ends - 1] < ordered[ends]).all(), "equal posteriors stay together"
     most = np.unique(p, return_counts=True)[1].max()
     assert rough.size.max() <= n / bins + 2 * most
+
+
+def test_reliability_tells_posteriors_apart_that_differ_by_a_ten_thousandth():
+    "At both ends, 0 and 1 among them."
+    for p in ([0, 1.5e-4], [1 - 1.5e-4, 1]):
+        lazy, p = da.from_array([0, 1] * 10, chunks=7), np.repeat(p, 10)
+        found = scale.reliability(lazy, da.from_array(p, chunks=7), bins=2, gather=0, **HERE)
+        assert found.predicted == pytest.approx(np.unique(p)) and found.size.tolist() == [10, 10] and found.observed.tolist() == [.5, .5]
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.booleans())
