@@ -12,8 +12,8 @@ from typing import Any
 from .core import Axes, VBox
 
 # %% auto #0
-__all__ = ['COLORS', 'DASHES', 'contrast', 'ink', 'readable', 'use_style', 'ensure_axes', 'label_lines', 'save_figure',
-           'live_figure', 'slider', 'explorer', 'for_page']
+__all__ = ['COLORS', 'DASHES', 'NAMES', 'display_name', 'contrast', 'ink', 'readable', 'use_style', 'ensure_axes', 'label_lines',
+           'save_figure', 'live_figure', 'slider', 'explorer', 'for_page']
 
 # %% ../nbs/05_plotting.ipynb #90d7b845
 import base64
@@ -43,6 +43,51 @@ COLORS = (
     "#92dadd",
 )
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
+
+# %% ../nbs/05_plotting.ipynb #40d4d38c
+NAMES = {
+    "f_beta": "F-beta",
+    "mcc": "MCC",
+    "cohen_kappa": "Cohen's kappa",
+    "p4": "P4",
+    "g_mean": "G-mean",
+    "b_roc": "B-ROC",
+    "npv": "NPV",
+    "jaccard": "Jaccard index",
+    "h_measure": "H-measure",
+    "likelihood_ratio_positive": "LR+",
+    "likelihood_ratio_negative": "LR−",
+    "single_point_auc": "AUC of one point",
+    "bcost": "BCOST",
+    "bdelta_cost": "BDELTACOST",
+    "bca": "BCa",
+    "bootstrap_t": "bootstrap-t",
+    "clopper_pearson": "Clopper-Pearson",
+    "dirichlet": "Dirichlet",
+    "log_odds": "log odds",
+    "random_state": "seed",
+}
+
+
+def display_name(name: str) -> str:
+    """What people write for a name of the code: of a metric, a method, a parameter.
+
+    Parameters
+    ----------
+    name : str
+        as in the code
+
+    Returns
+    -------
+    str
+        of `NAMES`; else the name with spaces for underscores
+
+    Examples
+    --------
+    >>> display_name("cohen_kappa"), display_name("balanced_accuracy"), display_name("model A")
+    ("Cohen's kappa", 'balanced accuracy', 'model A')
+    """
+    return NAMES.get(name, str(name).replace("_", " "))
 
 # %% ../nbs/05_plotting.ipynb #figink01
 def contrast(color: Any, ground: Any = "white") -> float:
