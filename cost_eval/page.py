@@ -142,6 +142,7 @@ td:first-child, th:first-child { text-align: left; }
 .record td, .record th { text-align: left; }
 .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(30rem, 100%), 1fr)); gap: 1rem; }
 img { width: 100%; background: white; }
+@media (prefers-color-scheme: dark) { img { filter: invert(.9) hue-rotate(180deg) brightness(1.3); } }
 """
 
 
