@@ -12,8 +12,8 @@ from typing import Any
 from .core import Axes, VBox
 
 # %% auto #0
-__all__ = ['COLORS', 'DASHES', 'NAMES', 'display_name', 'contrast', 'ink', 'readable', 'use_style', 'ensure_axes', 'label_lines',
-           'save_figure', 'live_figure', 'slider', 'explorer', 'for_page']
+__all__ = ['COLORS', 'LINES', 'DASHES', 'NAMES', 'display_name', 'contrast', 'ink', 'readable', 'use_style', 'ensure_axes',
+           'label_lines', 'note', 'save_figure', 'live_figure', 'slider', 'explorer', 'for_page']
 
 # %% ../nbs/05_plotting.ipynb #90d7b845
 import base64
@@ -42,6 +42,7 @@ COLORS = (
     "#717581",
     "#92dadd",
 )
+LINES = (*COLORS[:2], "#3b4048", "#858b94", "#b0b5bb")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 
 # %% ../nbs/05_plotting.ipynb #40d4d38c
@@ -181,16 +182,23 @@ def use_style() -> None:
     cycler = optional_import("cycler", extra="book").cycler
     plt.rcParams.update(
         {
-            "axes.prop_cycle": cycler(color=COLORS) + cycler(linestyle=DASHES * 2),
+            "axes.prop_cycle": cycler(color=LINES) + cycler(linestyle=DASHES),
             "axes.spines.top": False,
             "axes.spines.right": False,
+            "axes.edgecolor": "0.5",
+            "axes.labelcolor": "0.25",
             "axes.titlelocation": "left",
             "axes.titlesize": "medium",
             "axes.grid": True,
             "grid.alpha": 0.25,
             "grid.linewidth": 0.6,
             "axes.axisbelow": True,
-            "figure.figsize": (6.4, 3.8),
+            "xtick.color": "0.5",
+            "ytick.color": "0.5",
+            "xtick.labelcolor": "0.25",
+            "ytick.labelcolor": "0.25",
+            "figure.figsize": (4.9, 3.2),  # the largest whose words are 9 px high on a phone
+            "figure.labelsize": "medium",
             "figure.constrained_layout.use": True,
             "figure.facecolor": "white",
             "legend.frameon": False,
@@ -304,6 +312,44 @@ def label_lines(ax: Axes, lines: Sequence[Any] | None = None, fontsize: float = 
             color=readable(line.get_color()),
             annotation_clip=False,
         )
+    return ax
+
+# %% ../nbs/05_plotting.ipynb #0e6b2fa4
+def note(
+    ax: Axes, text: str, at: tuple[float, float], to: tuple[float, float] | None = None, **style: Any
+) -> Axes:
+    """Write what is to be seen beside where it is to be seen, with a thin line to it.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        on which to write
+    text : str
+        some words, lines broken by hand
+    at : tuple
+        where they stand, as fractions of the axes
+    to : tuple, optional
+        the point that they speak of, in the units of the data; None: without a line
+    **style
+        of the text, `ha="right"` say
+
+    Returns
+    -------
+    matplotlib Axes
+        `ax`
+
+    Examples
+    --------
+    >>> ax = note(ensure_axes(), "here they cross", (0.1, 0.9), to=(0.5, 0.5))
+    >>> [text.get_text() for text in ax.texts]
+    ['here they cross']
+    """
+    lead = {"arrowstyle": "-", "color": "0.45", "linewidth": 0.8, "shrinkA": 1, "shrinkB": 4}
+    style = {"color": "0.15", "fontsize": 9.5, "va": "center", "linespacing": 1.25, **style}
+    place, kind = (at, "axes fraction") if to is None else (to, "data")
+    ax.annotate(
+        text, place, xytext=at, xycoords=kind, textcoords="axes fraction", arrowprops=to and lead, **style
+    )
     return ax
 
 # %% ../nbs/05_plotting.ipynb #65c19b29
