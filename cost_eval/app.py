@@ -30,7 +30,7 @@ from matplotlib.figure import Figure
 
 from .core import EXCEL, check_choice, check_range, csv_options, read_sheet
 from .page import frame_html, sentences
-from .plotting import for_page
+from .plotting import display_name, for_page
 from .policies import RULES
 from .report import evaluate
 from .samples import guess_columns
@@ -406,7 +406,7 @@ class App:
         left = ", ".join(f"{column!r} ({why})" for column, why in self._found.left_out.items())
         self.more.value = f"<p>Not offered as models: {escape(left, quote=False)}.</p>" if left else ""
         columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
-        table = frame_html(short_ladder(self.report)[columns])
+        table = frame_html(short_ladder(self.report)[columns].rename(columns=display_name))
         self.ladder.value, self.link.value = f"{_TABLE_STYLE}<div class='rungs'>{table}</div>", ""
         self._draw()
 
@@ -421,12 +421,15 @@ class App:
 
     def _picture(self, panel: str) -> bytes:
         "A panel as PNG."
-        figure = Figure(figsize=(6.2, 4.2), layout="none")
-        left = 0.3 if panel in ("ladder", "differences") else 0.13
-        axes = figure.add_axes((left, 0.13, 0.96 - left, 0.78))
+        figure = Figure(figsize=(4.8, 3.6), layout="none")
+        axes = figure.add_axes((0.16, 0.15, 0.8, 0.7))
         self.report.plot(axes, panel=panel)
+        if panel in ("ladder", "differences"):
+            names = "\n".join(label.get_text() for label in axes.get_yticklabels()).split("\n")
+            left = min(0.6, 0.05 + 0.0165 * max(map(len, names)))
+            axes.set_position((left, 0.15, 0.96 - left, 0.7))
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=100)
+        figure.savefig(buffer, format="png", dpi=130)
         return buffer.getvalue()
 
     def _prepare(self, _):

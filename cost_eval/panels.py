@@ -81,7 +81,7 @@ def _curves(report) -> dict:
 
 
 def _name_lines(ax, names):
-    "Write each line's name on it, where the other lines and names are farthest away."
+    "Write each line's name on it or beside it, where the other lines and names are farthest away."
     to_axes = ax.transData + ax.transAxes.inverted()
     at, heights = np.linspace(0, 1, 101), {}
     ax.autoscale_view()
@@ -96,13 +96,14 @@ def _name_lines(ax, names):
         others = [other for there, other in heights.items() if there is not line]
         best, room = (0.5, 0.5), -np.inf
         for x, y in zip(at, own):
-            if not np.isfinite(y) or not half <= x <= 1 - half:
-                continue
             under = np.abs(at - x) <= half
-            gaps = [np.nanmin(np.abs(other[under] - y), initial=0.3) for other in others]
-            gaps += [np.hypot(y - v, max(0, abs(x - u) - half - w)) for u, v, w in taken]
-            if min(gaps + [y - 0.04, 0.96 - y], default=0) > room:
-                best, room = (x, np.clip(y, 0.04, 0.96)), min(gaps + [y - 0.04, 0.96 - y])
+            for off in (0, -0.07, 0.07, -0.14, 0.14) if half <= x <= 1 - half and np.isfinite(y) else ():
+                z = np.clip(y + off, 0.04, 0.96)
+                gaps = [np.nanmin(np.abs(other[under] - z), initial=0.3) for other in others]
+                gaps += [np.hypot(z - v, max(0, abs(x - u) - half - w)) - 0.03 for u, v, w in taken]
+                free = min(*gaps, 0.3) - 0.5 * abs(z - y)
+                if free > room:
+                    best, room = (x, z), free
         taken.append((*best, half))
         box = {"fc": "white", "ec": "none", "alpha": 0.75, "pad": 0.8}
         look = {"color": readable(line.get_color()), "fontsize": 9, "ha": "center", "va": "center", "bbox": box}

@@ -47,7 +47,7 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 
 # %% ../nbs/05_plotting.ipynb #40d4d38c
 NAMES = {
-    "f_beta": "F-beta",
+    "f_beta": "F1",
     "mcc": "MCC",
     "cohen_kappa": "Cohen's kappa",
     "p4": "P4",
@@ -67,6 +67,9 @@ NAMES = {
     "dirichlet": "Dirichlet",
     "log_odds": "log odds",
     "random_state": "seed",
+    "nec": "NEC",
+    "auc": "AUC",
+    "h_informed": "H informed",
 }
 
 

@@ -102,7 +102,7 @@ class Robustness(Result):
         Axes
             prevalence spaced by the logarithm of its odds, cost ratio by its logarithm
         """
-        return _plot_map(self, ensure_axes(ax, figsize=(5, 4)))
+        return _plot_map(self, ensure_axes(ax, figsize=(4.9, 4)))
 
 # %% ../nbs/55_robustness.ipynb #8b9b1b1e
 def _words(found: Robustness) -> str:
