@@ -265,7 +265,7 @@ class CapacityCurve(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Saving against calls, with its interval, a perfect list and calls drawn by lot; returns the Axes."
-        return _plot_curve(self, ensure_axes(ax, figsize=(6.4, 3.6)))
+        return _plot_curve(self, ensure_axes(ax, figsize=(4.9, 3.4)))
 
     def __repr__(self):
         return f"<curve of {len(self.units.place)} samples; best: {self.best!r}>"

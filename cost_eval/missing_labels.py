@@ -572,8 +572,8 @@ def _move_missing(axes, lines, verified, sensitivity, prevalence, ratio):
     half = _width(_SHARES, *settings)
     for line, y in zip(lines, (0 * _SHARES + true, dropped, low, high, true - half, true + half)):
         line.set_data(_SHARES, y)
-    for text, x, at in zip(lines[7:], (10, 20, 40), (dropped, low, true + half)):
-        text.set_position((_SHARES[x], 1.04 * at[x]))
+    for text, k, y in zip(lines[7:], (10, 17, 40), (1.04 * dropped, 0.6 * low, 1.04 * (true + half))):
+        text.set_position((_SHARES[k], y[k]))
     true, dropped, low, high = _told(verified / 100, *settings)
     lines[6].set_data([verified / 100], [dropped])
     axes.set_ylim(0, max(2.2 * true, 1.15 * dropped, 0.2))
