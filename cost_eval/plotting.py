@@ -13,7 +13,8 @@ from .core import Axes, VBox
 
 # %% auto #0
 __all__ = ['COLORS', 'LINES', 'DASHES', 'NAMES', 'display_name', 'contrast', 'ink', 'readable', 'use_style', 'ensure_axes',
-           'label_lines', 'note', 'save_figure', 'live_figure', 'slider', 'explorer', 'for_page']
+           'label_lines', 'note', 'name_rows', 'name_colors', 'save_figure', 'live_figure', 'slider', 'explorer',
+           'for_page']
 
 # %% ../nbs/05_plotting.ipynb #90d7b845
 import base64
@@ -265,7 +266,8 @@ def _spread(y, gap):
 
 # %% ../nbs/05_plotting.ipynb #966adaed
 def label_lines(ax: Axes, lines: Sequence[Any] | None = None, fontsize: float = 9) -> Axes:
-    """Write each line's label to the right of its last finite point, in its colour, without overlaps.
+    """Write each line's label to the right of its last finite point between the limits of the x axis, in its
+    colour, without overlaps.
 
     Parameters
     ----------
@@ -295,13 +297,14 @@ def label_lines(ax: Axes, lines: Sequence[Any] | None = None, fontsize: float = 
     """
     if lines is None:
         lines = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
-    ends = []
+    ends, limits = [], np.sort(ax.get_xlim())
     for line in lines:
         xy = np.column_stack([np.asarray(v, float) for v in line.get_data()])
         finite = xy[np.isfinite(xy).all(axis=1)]
         if not len(finite):
             raise ValueError(f"lines: {line.get_label()!r} has no finite point, so no end to name")
-        ends.append(finite[-1])
+        seen = finite[(finite[:, 0] >= limits[0]) & (finite[:, 0] <= limits[1])]
+        ends.append(seen[-1] if len(seen) else finite[-1])
     to_points = 72 / ax.figure.dpi
     height = np.array([ax.transData.transform(end)[1] for end in ends]) * to_points
     for line, end, shift in zip(lines, ends, _spread(height, 1.25 * fontsize) - height):
@@ -353,6 +356,73 @@ def note(
     ax.annotate(
         text, place, xytext=at, xycoords=kind, textcoords="axes fraction", arrowprops=to and lead, **style
     )
+    return ax
+
+# %% ../nbs/05_plotting.ipynb #0bbf5b98
+def name_rows(ax: Axes, names: Sequence[Any]) -> Axes:
+    """Rows 0, 1, ... from the top, each under its name.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        whose rows, horizontal bars or intervals, are at the heights 0, 1, ...
+    names : sequence
+        of the rows
+
+    Returns
+    -------
+    matplotlib Axes
+        `ax`
+
+    Examples
+    --------
+    >>> ax = name_rows(ensure_axes(), ["forest", "neighbours"])
+    >>> [text.get_text() for text in ax.texts]
+    ['forest', 'neighbours']
+    """
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+    style = {"textcoords": "offset points", "va": "bottom", "fontsize": 9, "color": "0.15", "bbox": ground}
+    for row, name in enumerate(names):
+        ax.annotate(str(name), (0, row), (2, 4), xycoords=ax.get_yaxis_transform(), **style)
+    ax.set(yticks=range(len(names)), yticklabels=[], ylim=(len(names) - 0.5, -0.9))
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def name_colors(ax: Axes, names: Mapping[str, Any], place: str = "above") -> Axes:
+    """Write names side by side, each in its colour.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        on which to write
+    names : dict
+        a mark ("■", "●", "--"), a space and what to write -> colour
+    place : str, default "above"
+        above the axes; or inside, one below the other, "upper right" say, as legends are placed
+
+    Returns
+    -------
+    matplotlib Axes
+        `ax`
+
+    Examples
+    --------
+    >>> ax = name_colors(ensure_axes(), {"■ this year": "#3f90da", "■ last year": "0.6"})
+    """
+    boxes = optional_import("matplotlib.offsetbox", extra="book")
+    words = []
+    for name, color in names.items():
+        mark, _, word = name.partition(" ")
+        parts = ((mark, color), (word, readable(color)))
+        areas = [boxes.TextArea(text, textprops={"color": c, "fontsize": 9}) for text, c in parts]
+        words.append(boxes.HPacker(children=areas, pad=0, sep=4))
+    if place == "above":
+        where = {"loc": "lower left", "bbox_to_anchor": (0, 1), "bbox_transform": ax.transAxes}
+        pack = boxes.HPacker(children=words, pad=0, sep=12)
+    else:
+        where, pack = {"loc": place}, boxes.VPacker(children=words, pad=0, sep=3)
+    ax.add_artist(boxes.AnchoredOffsetbox(child=pack, frameon=False, pad=0, borderpad=0.4, **where))
     return ax
 
 # %% ../nbs/05_plotting.ipynb #65c19b29

@@ -31,7 +31,8 @@ from cost_eval.core import (
 from .costs import CostMatrix
 from .decisions import hull_vertices
 from .metrics import normalized_expected_cost
-from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
+from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines
+from .plotting import live_figure, readable, slider
 
 # %% ../nbs/12_scores.ipynb #8e7abcae
 def roc_auc(y_true: Labels, scores: Vector, *, sample_weight: Vector | None = None) -> float:
@@ -178,11 +179,16 @@ def plot_cost_curve(
     for k, cost_ratio in enumerate(np.atleast_1d(cost_ratios)):
         nec = normalized_expected_cost(tables, CostMatrix.from_ratio(cost_ratio), priors=priors)
         best = nec[1:].argmin() + 1
-        ax.plot(curve.thresholds[keep], nec[keep], color=COLORS[k], label=f"a miss costs {cost_ratio:g}")
-        ax.plot(curve.thresholds[best], nec[best], "o", color=COLORS[k])
+        color = LINES[k % len(LINES)]
+        ax.plot(curve.thresholds[keep], nec[keep], color=color)
+        ax.plot(curve.thresholds[best], nec[best], "o", color=color)
+        left = nec[best:]  # thresholds fall: the climb to the left of the minimum, named near its top
+        at = best + np.argmax(left >= 0.85 * min(1.5, left.max()))
+        name = f"a miss costs {cost_ratio:g}" if cost_ratio == max(np.atleast_1d(cost_ratios)) else cost_ratio
+        place = {"xytext": (6, 2), "textcoords": "offset points", "fontsize": 9}
+        ax.annotate(name, (curve.thresholds[at], nec[at]), color=readable(color), **place)
     ax.axhline(1, color=COLORS[8], linestyle=":", linewidth=1)
     ax.set(xlabel="threshold on the score", ylabel="normalized expected cost", ylim=(0, 1.5))
-    ax.legend(loc="upper right", fontsize=8)
     return ax
 
 # %% ../nbs/12_scores.ipynb #47e47acc
