@@ -44,7 +44,7 @@ from cost_eval.core import (
 )
 from .metrics import METRICS
 from .outperformance import OutperformanceInterval, Reference, add_reference, outperformance_interval
-from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, readable, slider
+from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, name_colors, slider
 
 # %% ../nbs/51_curves.ipynb #6c11c540
 CURVES = ("roc", "pr", "lift", "gain")
@@ -918,6 +918,7 @@ def plot_monitoring(
     for ax, y, title in zip(axes, (counts.prevalence, METRICS[metrics[0]](counts)), titles):
         ax.plot(periods, y, "o-", color=COLORS[0], markersize=4)
         ax.set(title=title, ylim=(0, 1 if ax is axes[1] else None))
+    named = {}
     for k, name in enumerate(metrics):
         found = outperformance_interval(name, counts)
         ends = [found.score - found.low, found.high - found.score]
@@ -925,9 +926,9 @@ def plot_monitoring(
             fmt="osD^v"[k % 5], color=COLORS[2 * k % 10], markersize=4, linewidth=1.2, linestyle="none"
         )
         axes[2].errorbar(periods + 0.12 * k, found.score, ends, **look)
-        place = {"transform": axes[2].transAxes, "ha": "right", "fontsize": 9}
-        axes[2].text(0.98, 0.04 + 0.09 * k, display_name(name), color=readable(look["color"]), **place)
+        named[f"{'●■◆▲▼'[k % 5]} {display_name(name)}"] = look["color"]
     axes[2].set(title="outperformance score, 95 %", ylim=(None, 1))
+    name_colors(axes[2], named, "lower right")
     for ax in axes:
         ax.set_xticks(periods, [str(label)[:1] for label in labels] if labels is not None else periods)
     return axes

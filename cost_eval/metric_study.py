@@ -40,7 +40,7 @@ from cost_eval.core import (
     unknown_name,
 )
 from .metrics import METRICS
-from .plotting import COLORS, display_name, ensure_axes, explorer, ink, live_figure, slider
+from .plotting import COLORS, display_name, ensure_axes, explorer, ink, live_figure, name_colors, slider
 
 # %% ../nbs/41_metric_study.ipynb #86f05262
 #| code-fold: true
@@ -786,14 +786,14 @@ def plot_mean_correlations(table: DataFrame, *, ax: Axes | None = None) -> Axes:
     ax = ensure_axes(ax, figsize=(4.9, 5.6))
     ax.hlines(range(len(table)), table.min(axis=1), table.max(axis=1), color="0.8", lw=1, zorder=1)
     greys = ("0.75", "0.6", "0.45", "0.3")[: len(table.columns) - 1]
-    for (name, column), marker, color in zip(table.items(), "vs^Do", (*greys, COLORS[0])):
-        ax.plot(column, range(len(table)), marker, color=color, label=name, ms=5, ls="")
+    colors = (*greys, COLORS[0])
+    for (_, column), marker, color in zip(table.items(), "vs^Do", colors):
+        ax.plot(column, range(len(table)), marker, color=color, ms=5, ls="")
     ax.axvline(0, color="0.4", lw=0.8)
     ax.set(yticks=range(len(table)), yticklabels=[display_name(name) for name in table.index])
     ax.set_xlabel("mean rank correlation with the bill")
-    shown = {"fontsize": 9, "handletextpad": 0.1, "columnspacing": 0.8}
-    ax.legend(loc="lower right", bbox_to_anchor=(1.02, 1), ncols=2 if len(table.columns) > 3 else 1, **shown)
-    return ax
+    names = {f"{mark} {name}": color for mark, name, color in zip("▼■▲◆●", table, colors)}
+    return name_colors(ax, names, "upper left")
 
 # %% ../nbs/41_metric_study.ipynb #914d9ed9
 #| code-fold: true

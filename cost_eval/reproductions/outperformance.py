@@ -33,7 +33,7 @@ from cost_eval.curves import (
 )
 from ..metrics import f_beta, mcc
 from ..outperformance import outperformance, plot_unit_square
-from ..plotting import COLORS, readable, use_style
+from ..plotting import COLORS, name_colors, readable, use_style
 from ..reproduce import Margin, Reproduction, compare, expected, published, reproduces
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #b0721491
@@ -1032,6 +1032,7 @@ def _plot_curves(data, kind, trained):
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
     which, (fig, axes) = ("pr", "lift").index(kind), plt.subplots(1, 2, figsize=(9.4, 4))
+    named = {}
     for i, name in enumerate(SETS[data.capitalize()]):
         color = ("#717581", COLORS[2], COLORS[0])[i]
         first, scores = trained.first[i][which], trained.scores[:, i, which, :-1]
@@ -1041,15 +1042,15 @@ def _plot_curves(data, kind, trained):
         axes[1].fill_between(
             _GRID[:-1], scores.min(0), scores.max(0), color=color, alpha=0.15, linewidth=0
         )
-        for ax, up in zip(axes, (0.95, 0.22)):
-            at = {"transform": ax.transAxes, "ha": "right", "va": "top", "fontsize": 9}
-            ax.text(0.98, up - 0.07 * i, name, color=readable(color), **at)
+        named[f"■ {name}"] = color
         x, *points = _published_point(_FIGURE_TABLES[data, kind], f"{data.capitalize()} {name}")
         for ax, y in zip(axes, points):
             ax.plot(x, y, "X", color=color, markeredgecolor="black", markersize=9, zorder=5)
     x, y = ("recall", "precision") if kind == "pr" else ("share recommended", "lift")
     axes[0].set(xlabel=x, ylabel=y, xlim=(0, 1), ylim=(0, None), title=f"{y} curve")
     axes[1].set(xlabel=x, ylabel=f"score of the {y}", xlim=(0, 1), ylim=(0.6, 1), title="its scores")
+    name_colors(axes[0], named, "upper right")
+    name_colors(axes[1], named, "lower left")
     return fig
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #d4c81fdc

@@ -30,7 +30,7 @@ from cost_eval.metric_study import (
     standardize_spearman,
 )
 from ..metrics import METRICS, weighted_accuracy
-from ..plotting import COLORS, readable, use_style
+from ..plotting import COLORS, name_colors, use_style
 from ..reproduce import Margin, Reproduction, compare, published, reproduces
 from cost_eval.weighted_accuracy import (
     cost_weight,
