@@ -131,7 +131,7 @@ _STYLE = {"description_width": "9.5em"}
 
 def _titled(title: str, *controls):
     "Controls under the name of what they are for."
-    head = widgets.HTML(f"<h2 style='font-size:1.05em;margin:.3em 0'>{title}</h2>")
+    head = widgets.HTML(f"<h2 class='ce-live' style='font-size:1.05em;margin:.3em 0'>{title}</h2>")
     return widgets.VBox([head, *controls], layout=widgets.Layout(margin="0 1.5em 0 0", max_width="100%"))
 
 
@@ -203,7 +203,7 @@ class App:
         self.prepare = widgets.Button(description="Prepare the report", tooltip="as one HTML page")
         self._controls = widgets.Box(
             [
-                _titled("The table", self.upload, self.label, widgets.HTML("models"), self.models),
+                _titled("The table", self.upload, self.label, widgets.HTML("<span class='ce-live'>models</span>"), self.models),
                 _titled("What errors cost", self.positive, self.fp, self.fn, self.drag_fn),
                 _titled(
                     "Where and how it decides",

@@ -101,7 +101,7 @@ def _name_lines(ax, names):
                 z = np.clip(y + off, 0.04, 0.96)
                 gaps = [np.nanmin(np.abs(other[under] - z), initial=0.3) for other in others]
                 gaps += [np.hypot(z - v, max(0, abs(x - u) - half - w)) - 0.03 for u, v, w in taken]
-                free = min(*gaps, 0.3) - 0.5 * abs(z - y)
+                free = min([*gaps, 0.3]) - 0.5 * abs(z - y)
                 if free > room:
                     best, room = (x, z), free
         taken.append((*best, half))

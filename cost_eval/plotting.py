@@ -771,6 +771,7 @@ def _ranges(numbers) -> str:
 #| code-summary: "HTML, style and script"
 _LOOK = """<style>
 .ce-widget {margin: 1rem 0}
+.ce-widget .ce-live {display: none}
 .ce-widget label {display: flex; flex-wrap: wrap; align-items: center; gap: .1rem .8rem}
 .ce-widget label {margin: .3rem 0; color: inherit}
 .ce-widget label > span {flex: 0 1 15em}

@@ -182,7 +182,7 @@ def _plot_at(ax, x, y, k):
     ax.plot(x, y, color=color, ls="-")
     box = {"fc": "white", "ec": "none", "pad": 0.5}
     words = f"π = {(k + 1) / 10}" if k == 0 else f"{(k + 1) / 10}"
-    middle = np.interp(0.18 + 0.16 * k, y, x), 0.18 + 0.16 * k
+    middle = np.interp(0.3 + 0.12 * k, y, x), 0.3 + 0.12 * k
     ax.text(*middle, words, color=readable(color), ha="center", va="center", fontsize=9, bbox=box)
 
 
