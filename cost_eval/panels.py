@@ -288,7 +288,7 @@ def draw_panel(report: Any, panel: str, ax: Axes | None = None) -> Axes:
     if panel not in panels_of(report):
         why = f" ({why_no_map(report)})" if panel == "map" else ""
         raise ValueError(f"panel: this report has no {panel!r}{why}; it has {', '.join(panels_of(report))}")
-    return PANELS[panel][0](report, ensure_axes(ax, figsize=(5, 4)))
+    return PANELS[panel][0](report, ensure_axes(ax, figsize=(4.9, 4)))
 
 
 def draw_report(report: Any) -> Figure:
