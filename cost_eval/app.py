@@ -32,7 +32,7 @@ from matplotlib.figure import Figure
 
 from .core import EXCEL, check_choice, check_range, csv_options, read_sheet
 from .page import frame_html, sentences
-from .plotting import for_page
+from .plotting import display_name, for_page
 from .policies import RULES
 from .report import evaluate
 from .samples import guess_columns
@@ -133,7 +133,7 @@ _STYLE = {"description_width": "9.5em"}
 
 def _titled(title: str, *controls):
     "Controls under the name of what they are for."
-    head = widgets.HTML(f"<h2 style='font-size:1.05em;margin:.3em 0'>{title}</h2>")
+    head = widgets.HTML(f"<h2 class='ce-live' style='font-size:1.05em;margin:.3em 0'>{title}</h2>")
     return widgets.VBox([head, *controls], layout=widgets.Layout(margin="0 1.5em 0 0", max_width="100%"))
 
 
@@ -206,7 +206,7 @@ class App:
         self.prepare = widgets.Button(description="Prepare the report", tooltip="as one HTML page")
         self._controls = widgets.Box(
             [
-                _titled("The table", self.upload, self.label, widgets.HTML("models"), self.models),
+                _titled("The table", self.upload, self.label, widgets.HTML("<span class='ce-live'>models</span>"), self.models),
                 _titled("What errors cost", self.positive, self.fp, self.fn, self.drag_fn),
                 _titled(
                     "Where and how it decides",
@@ -409,7 +409,7 @@ class App:
         left = ", ".join(f"{column!r} ({why})" for column, why in self._found.left_out.items())
         self.more.value = f"<p>Not offered as models: {escape(left, quote=False)}.</p>" if left else ""
         columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
-        table = frame_html(short_ladder(self.report)[columns])
+        table = frame_html(short_ladder(self.report)[columns].rename(columns=display_name))
         self.ladder.value, self.link.value = f"{_TABLE_STYLE}<div class='rungs'>{table}</div>", ""
         self._draw()
 
@@ -424,12 +424,15 @@ class App:
 
     def _picture(self, panel: str) -> bytes:
         "A panel as PNG."
-        figure = Figure(figsize=(6.2, 4.2), layout="none")  # type: ignore[arg-type]  # a word of its own
-        left = 0.3 if panel in ("ladder", "differences") else 0.13
-        axes = figure.add_axes((left, 0.13, 0.96 - left, 0.78))
+        figure = Figure(figsize=(4.8, 3.6), layout="none")  # type: ignore[arg-type]  # a word of its own
+        axes = figure.add_axes((0.16, 0.15, 0.8, 0.7))
         self.report.plot(axes, panel=panel)
+        if panel in ("ladder", "differences"):
+            names = "\n".join(label.get_text() for label in axes.get_yticklabels()).split("\n")
+            left = min(0.6, 0.05 + 0.0165 * max(map(len, names)))
+            axes.set_position((left, 0.15, 0.96 - left, 0.7))
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=100)
+        figure.savefig(buffer, format="png", dpi=130)
         return buffer.getvalue()
 
     def _prepare(self, _):

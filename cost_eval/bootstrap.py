@@ -61,7 +61,7 @@ from cost_eval.core import (
 )
 from .mean_law import compressed, share_above, upper_level
 from .metrics import METRICS
-from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, slider
 
 # %% ../nbs/20_bootstrap.ipynb #240ec518
 #| code-fold: true
@@ -119,7 +119,7 @@ class Interval(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Histogram of the distribution, if there is one, under the interval and its mean; returns the Axes."
-        return _plot_interval(self, ensure_axes(ax, figsize=(5.6, 2.8)))
+        return _plot_interval(self, ensure_axes(ax, figsize=(4.9, 2.8)))
 
 
 @result
@@ -162,7 +162,7 @@ def _plot_interval(found, ax):
     if isinstance(found, Difference):
         ax.axvline(0, color="0.4", ls="--", lw=1)
     ax.set(xlabel=found.quantity, yticks=[], ylim=(-0.14 * top, 1.08 * top))
-    title = f"{found.method}, {percent(found.confidence)}: {found.low:.3g} to {found.high:.3g}"
+    title = f"{display_name(found.method)}, {percent(found.confidence)}: {found.low:.3g} to {found.high:.3g}"
     ax.set_title(title, fontsize=10)
     return ax
 
@@ -2307,9 +2307,9 @@ def _move_coverage(axes, artists, *, costly, ratio, n, method):
     truth.set_xdata([true, true])
     first, last = min(true, ends.min()), max(true, ends.max())
     axes.set_xlim(first - 0.05 * (last - first), last + 0.05 * (last - first))
-    axes.set_xlabel(f"cost per example; the dashed line is the truth, {true:.3g}")
+    axes.set_xlabel(f"cost per example (dashed: the truth, {true:.3g})")
     counted = f"{covers[:40].sum()} of 40 shown cover, {covers.mean():.1%} of 400 drawn"
-    axes.set_title(f"{method}, 95 %: {counted}", fontsize=10)
+    axes.set_title(f"{display_name(method)}, 95 %:\n{counted}", fontsize=10)
 
 
 def explore_interval() -> VBox:
@@ -2334,6 +2334,6 @@ def explore_interval() -> VBox:
         "n": slider("test examples", start["n"], 100, 5000, 100),
         "method": widgets.Dropdown(options=names, value=start["method"], description="method"),
     }
-    image, show = live_figure(_draw_coverage, _move_coverage, (7.5, 4), columns=1)
+    image, show = live_figure(_draw_coverage, _move_coverage, (5.2, 4.2), columns=1)
     alt = "Forty intervals around a vertical line at the true cost; those that miss it carry a cross."
     return explorer(controls, image, show, moves="costly", alt=alt)

@@ -265,7 +265,7 @@ class CapacityCurve(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Saving against calls, with its interval, a perfect list and calls drawn by lot; returns the Axes."
-        return _plot_curve(self, ensure_axes(ax, figsize=(6.4, 3.6)))
+        return _plot_curve(self, ensure_axes(ax, figsize=(4.9, 3.4)))
 
     def __repr__(self):
         return f"<curve of {len(self.units.place)} samples; best: {self.best!r}>"
@@ -568,6 +568,8 @@ def _plot_curve(curve: CapacityCurve, ax):
     everybody = curve.saving[-1]
     ax.plot([0, calls[-1]], [0, everybody], color=COLORS[8], ls="--", lw=1.2, label="drawn by lot")
     ax.plot(curve.best.calls, curve.best.saving.mean, "o", color=COLORS[2], ls="none")
+    best = {"xytext": (0, -14), "textcoords": "offset points", "ha": "center", "fontsize": 9}
+    ax.annotate("best number of calls", (curve.best.calls, curve.best.saving.mean), **best)
     ax.axhline(0, color="0.6", lw=0.6)
     ax.set(xlabel="calls", ylabel="saved per sample", xlim=(0, calls[-1]))
     return label_lines(ax)

@@ -73,7 +73,7 @@ from cost_eval.core import (
     short,
 )
 from .costs import CostMatrix, ExampleCosts
-from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, live_figure, name_rows, slider
 from .samples import deployment_priors
 
 # %% ../nbs/21_comparisons.ipynb #c1e284ab
@@ -513,16 +513,15 @@ class SimultaneousDifferences(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Each pair's interval, a line at no difference; returns the Axes."
-        ax = ensure_axes(ax, figsize=(6, 0.9 + 0.32 * len(self.first)))
+        ax = ensure_axes(ax, figsize=(4.9, 0.9 + 0.4 * len(self.first)))
         for i in range(len(self.first)):
             color = COLORS[2] if self.rejects[i] else COLORS[8]
             ax.plot([self.low[i], self.high[i]], [i, i], color=color, ls="-", lw=3, solid_capstyle="butt")
             ax.plot(self.difference[i], i, "o", color="black", ms=4)
         ax.axvline(0, color="0.4", lw=1, ls="--")
         names = [f"{a} − {b}" for a, b in zip(self.first, self.second)]
-        ax.set(yticks=range(len(names)), yticklabels=names, xlabel="difference of the cost per sample")
-        ax.invert_yaxis()
-        return ax
+        ax.set_xlabel("difference of the cost per sample")
+        return name_rows(ax, names)
 
 # %% ../nbs/21_comparisons.ipynb #5d93ebd7
 def _labels(names) -> np.ndarray:
@@ -829,7 +828,7 @@ class BestOf(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Each model's own interval, and that of the winner as the chosen one; returns the Axes."
-        ax = ensure_axes(ax, figsize=(6, 0.9 + 0.32 * len(self.name)))
+        ax = ensure_axes(ax, figsize=(4.9, 0.9 + 0.32 * len(self.name)))
         ax.plot(
             [self.low, self.high], [0, 0], color=COLORS[2], ls="-", lw=9, alpha=0.4, solid_capstyle="butt"
         )
@@ -1024,7 +1023,7 @@ class ProbabilityBest(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "A bar for each model; returns the Axes."
-        ax = ensure_axes(ax, figsize=(6, 0.9 + 0.32 * len(self.name)))
+        ax = ensure_axes(ax, figsize=(4.9, 0.9 + 0.32 * len(self.name)))
         ax.barh(range(len(self.name)), self.probability, color=COLORS[0])
         ax.set(yticks=range(len(self.name)), yticklabels=[str(name) for name in self.name], xlim=(0, 1))
         ax.set_xlabel("probability of being the cheapest")
@@ -1642,7 +1641,7 @@ def _draw_luck(axis):
     "Empty bars, and the true cost."
     bars = axis.bar(np.arange(60), np.zeros(60), color=COLORS[0], width=0)
     axis.axvline(_ERROR, color="0.4", ls="--", lw=1)
-    axis.set(xlim=(0.03, 0.15), xlabel="lowest cost per sample of all models (dashed: true cost of each)")
+    axis.set(xlim=(0.03, 0.15), xlabel="lowest cost of all models (dashed: true cost of each)")
     axis.set(ylabel="probability", yticks=[])
     return bars
 
@@ -1669,7 +1668,7 @@ def explore_luck() -> VBox:
     --------
     >>> widget = explore_luck()  # doctest: +SKIP
     """
-    image, show = live_figure(_draw_luck, _move_luck, (6.4, 3), columns=1)
+    image, show = live_figure(_draw_luck, _move_luck, (5.2, 3), columns=1)
     sliders = {
         "models": slider("models tried", 10, 1, 50, 1),
         "n": slider("test samples", 500, 200, 2000, 100),

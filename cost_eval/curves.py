@@ -44,7 +44,7 @@ from cost_eval.core import (
 )
 from .metrics import METRICS
 from .outperformance import OutperformanceInterval, Reference, add_reference, outperformance_interval
-from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, name_colors, slider
 
 # %% ../nbs/51_curves.ipynb #6c11c540
 CURVES = ("roc", "pr", "lift", "gain")
@@ -809,7 +809,7 @@ def plot_tree_curves(
 def _draw_boxes(ax, x, y, level):
     "Boxes of one level of a curve and the points drawn in them."
     rectangle = optional_import("matplotlib.patches", extra="book").Rectangle
-    color, step = COLORS[level + 1], (len(x) - 1) >> level
+    color, step = (COLORS[2], "0.4", "0.65")[min(level, 2)], (len(x) - 1) >> level
     for i in range(0, len(x) - 1, step):
         sides = x[i + step] - x[i], y[i + step] - y[i]
         ax.add_patch(
@@ -914,19 +914,21 @@ def plot_monitoring(
         axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 3, figsize=(9.4, 3.2))[1]
     metrics = [check_choice(name, METRICS, "metrics") for name in metrics]
     periods = np.arange(len(counts.tp))
-    titles = "prevalence", f"{metrics[0]}, nominal"
+    titles = "prevalence", f"{display_name(metrics[0])}, nominal"
     for ax, y, title in zip(axes, (counts.prevalence, METRICS[metrics[0]](counts)), titles):
         ax.plot(periods, y, "o-", color=COLORS[0], markersize=4)
         ax.set(title=title, ylim=(0, 1 if ax is axes[1] else None))
+    named = {}
     for k, name in enumerate(metrics):
         found = outperformance_interval(name, counts)
         ends = [found.score - found.low, found.high - found.score]
         look: dict = dict(
             fmt="osD^v"[k % 5], color=COLORS[2 * k % 10], markersize=4, linewidth=1.2, linestyle="none"
         )
-        axes[2].errorbar(periods + 0.12 * k, found.score, ends, label=name, **look)
+        axes[2].errorbar(periods + 0.12 * k, found.score, ends, **look)
+        named[f"{'●■◆▲▼'[k % 5]} {display_name(name)}"] = look["color"]
     axes[2].set(title="outperformance score, 95 %", ylim=(None, 1))
-    axes[2].legend(fontsize=9, loc="lower right")
+    name_colors(axes[2], named, "lower right")
     for ax in axes:
         ax.set_xticks(periods, [str(label)[:1] for label in labels] if labels is not None else periods)
     return axes

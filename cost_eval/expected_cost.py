@@ -24,7 +24,7 @@ import numpy as np
 from .core import check_costs, check_range, optional_import, unknown_name
 from .costs import CostMatrix
 from .metrics import expected_cost, naive_cost, normalized_expected_cost
-from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
+from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines, live_figure, slider
 
 # %% ../nbs/10_expected_cost.ipynb #c65571c2
 _all_ = ["expected_cost", "normalized_expected_cost", "naive_cost"]
@@ -192,10 +192,10 @@ def plot_decisions(costs: CostMatrix | Matrix, *, utility: bool = False, ax: Axe
     costs = costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
     ax, sign = ensure_axes(ax), -1 if utility else 1
     for j, name in enumerate(costs.decisions):
-        ax.plot([0, 1], sign * costs.array[:, j], color=COLORS[j % len(COLORS)], label=str(name))
+        ax.plot([0, 1], sign * costs.array[:, j], color=LINES[j % len(LINES)], label=str(name))
     for name, low, high in decision_intervals(costs):
         j, at = costs.decisions.index(name), np.array([low, high])
-        color = COLORS[j % len(COLORS)]
+        color = LINES[j % len(LINES)]
         ax.axvspan(low, high, color=color, alpha=0.13, linewidth=0)
         best = sign * ((1 - at) * costs.array[0, j] + at * costs.array[1, j])
         ax.plot(at, best, color=color, linestyle="-", linewidth=4, solid_capstyle="butt")
@@ -213,14 +213,15 @@ def _draw_loan(axes):
     "Artists of the loan figure: three cost lines with their regions on one of two Axes, bars on the other."
     lines, bars = axes
     names = loan_costs().decisions
-    areas = [lines.axvspan(0, 0, color=COLORS[j], alpha=0.15, linewidth=0) for j in range(3)]
-    drawn = [lines.plot([0, 1], [0, 0], color=COLORS[j], label=names[j])[0] for j in range(3)]
+    areas = [lines.axvspan(0, 0, color=LINES[j], alpha=0.15, linewidth=0) for j in range(3)]
+    drawn = [lines.plot([0, 1], [0, 0], color=LINES[j], label=names[j])[0] for j in range(3)]
     here = lines.axvline(0, color="black", linestyle=":", linewidth=1)
     lines.set(xlim=(0, 1), ylim=(0, 30), xlabel="probability of default", ylabel="expected cost per 100 lent")
     policies = [*(f"always {name}" for name in names), *_APPLICATIONS]
     bars.set(yticks=range(5), yticklabels=policies, xlim=(0, 20), xlabel="expected cost per 100 lent")
+    bars.set_xticks(range(0, 21, 5))
     bars.invert_yaxis()
-    return areas, drawn, here, bars.barh(range(5), np.zeros(5), color=[*COLORS[:3], "0.3", "0.3"])
+    return areas, drawn, here, bars.barh(range(5), np.zeros(5), color=[*LINES[:3], "0.3", "0.3"])
 
 
 def _move_loan(axes, artists, acceptance, recovered, defaulters):
@@ -354,9 +355,7 @@ def _centroid(corners):
 # %% ../nbs/10_expected_cost.ipynb #moved002
 _MOVED = {
     "rivals": "explore_expected_cost f_beta_threshold implicit_cost_ratio plot_expected_cost",
-    "scores": (
-        "equal_error_rate plot_cost_curve roc_auc soft_expected_cost soft_expected_cost_gradient"
-    ),
+    "scores": ("equal_error_rate plot_cost_curve roc_auc soft_expected_cost soft_expected_cost_gradient"),
 }
 _HOME = {name: module for module, names in _MOVED.items() for name in names.split()}
 

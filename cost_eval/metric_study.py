@@ -40,7 +40,7 @@ from cost_eval.core import (
     unknown_name,
 )
 from .metrics import METRICS
-from .plotting import COLORS, ensure_axes, explorer, ink, live_figure, slider
+from .plotting import COLORS, display_name, ensure_axes, explorer, ink, live_figure, name_colors, slider
 
 # %% ../nbs/41_metric_study.ipynb #86f05262
 #| code-fold: true
@@ -785,14 +785,17 @@ def plot_mean_correlations(table: DataFrame, *, ax: Axes | None = None) -> Axes:
     matplotlib Axes
     """
     table = table.sort_values(table.columns[-1])
-    ax = ensure_axes(ax, figsize=(6.6, 5.4))
+    ax = ensure_axes(ax, figsize=(4.9, 5.6))
     ax.hlines(range(len(table)), table.min(axis=1), table.max(axis=1), color="0.8", lw=1, zorder=1)
-    for (name, column), marker, color in zip(table.items(), "vs^Do", COLORS):
-        ax.plot(column, range(len(table)), marker, color=color, label=name, ms=5, ls="")
+    greys = ("0.75", "0.6", "0.45", "0.3")[: len(table.columns) - 1]
+    colors = (*greys, COLORS[0])
+    for (_, column), marker, color in zip(table.items(), "vs^Do", colors):
+        ax.plot(column, range(len(table)), marker, color=color, ms=5, ls="")
     ax.axvline(0, color="0.4", lw=0.8)
-    ax.set(yticks=range(len(table)), yticklabels=table.index, xlabel="mean rank correlation with the bill")
-    ax.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.45, 1), ncols=len(table.columns))
-    return ax
+    ax.set(yticks=range(len(table)), yticklabels=[display_name(name) for name in table.index])
+    ax.set_xlabel("mean rank correlation with the bill")
+    names = {f"{mark} {name}": color for mark, name, color in zip("▼■▲◆●", table, colors)}
+    return name_colors(ax, names, "upper left")
 
 # %% ../nbs/41_metric_study.ipynb #914d9ed9
 #| code-fold: true
@@ -858,7 +861,7 @@ def _small_study(metric, weighted, skill, revenues):
 
 def _study_title(metric):
     "What stands above its heat map."
-    return f"{metric.replace('_', ' ')}, correlation times ten"
+    return f"{display_name(metric)}, correlation times ten"
 
 
 def _move_cell(axes, revenues, metric, skill, prevalence, weight):

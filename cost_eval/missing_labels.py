@@ -33,7 +33,7 @@ from cost_eval.core import (
     same_rows,
     short,
 )
-from .plotting import COLORS, explorer, live_figure, slider
+from .plotting import COLORS, explorer, live_figure, readable, slider
 from .samples import Decisions, Labelled, Posteriors, labelled_rows, read_samples
 
 # %% ../nbs/65_missing_labels.ipynb #mis044
@@ -559,6 +559,8 @@ def _draw_missing(axes):
     styles = ("-", "--", ":", ":", "-", "-")
     lines = [axes.plot([], [], color=c, ls=s, lw=1.4)[0] for c, s in zip(colors, styles)]
     lines.append(axes.plot([], [], "o", color=COLORS[2])[0])
+    names = {"of those verified": COLORS[2], "bounds": COLORS[8], "weights, 95 %": COLORS[0]}
+    lines += [axes.text(0, 0, name, color=readable(color), fontsize=9) for name, color in names.items()]
     axes.set(xlabel="of those not flagged, share verified", ylabel="cost per patient", xlim=(0, 1))
     return lines
 
@@ -570,10 +572,12 @@ def _move_missing(axes, lines, verified, sensitivity, prevalence, ratio):
     half = _width(_SHARES, *settings)
     for line, y in zip(lines, (0 * _SHARES + true, dropped, low, high, true - half, true + half)):
         line.set_data(_SHARES, y)
+    for text, k, y in zip(lines[7:], (10, 17, 40), (1.04 * dropped, 0.6 * low, 1.04 * (true + half))):
+        text.set_position((_SHARES[k], y[k]))
     true, dropped, low, high = _told(verified / 100, *settings)
     lines[6].set_data([verified / 100], [dropped])
     axes.set_ylim(0, max(2.2 * true, 1.15 * dropped, 0.2))
-    axes.set_title(f"true {true:.3f}, of those verified {dropped:.3f}, bounds {low:.3f} to {high:.3f}")
+    axes.set_title(f"true {true:.3f}, of those verified {dropped:.3f},\nbounds {low:.3f} to {high:.3f}")
 
 
 def explore_missing() -> VBox:
@@ -588,7 +592,7 @@ def explore_missing() -> VBox:
     --------
     >>> widget = explore_missing()  # doctest: +SKIP
     """
-    image, show = live_figure(_draw_missing, _move_missing, (7, 3.6), columns=1)
+    image, show = live_figure(_draw_missing, _move_missing, (4.9, 3.4), columns=1)
     sliders = {
         "verified": slider("of those not flagged, verified, %", 10, 1, 100, 1),
         "sensitivity": slider("sensitivity", 0.8, 0, 1, 0.05),

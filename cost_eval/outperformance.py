@@ -54,7 +54,7 @@ from cost_eval.core import (
     unknown_name,
 )
 from .metrics import METRICS, Metric
-from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, slider
 
 # %% ../nbs/50_outperformance.ipynb #46707b9e
 def _share_below(a, b, c):
@@ -1128,7 +1128,7 @@ def plot_unit_square(
     ax, metric = ensure_axes(ax, figsize=(4.2, 4.2)), _find_metric(metric)
     score = outperformance(metric, value, prevalence, **metric_args)
     _shade(ax, metric, value, prevalence, _arguments(metric, metric_args))
-    title = f"{metric.name} = {value:.3g}, prevalence {prevalence:.3g}: beats {score:.0%}"
+    title = f"{display_name(metric.name)} = {value:.3g}, prevalence {prevalence:.3g}: beats {score:.0%}"
     ax.set(title=title, **_SQUARE)
     return ax
 
@@ -1185,7 +1185,7 @@ def _move_square(axes, artists, metric, position, prevalence, cost_ratio):
     line.set_data(values, outperformance(m, values, prevalence, **costs))
     score = outperformance(m, value, prevalence, **costs)
     here.set_data([value], [score])
-    name = metric.replace("_", " ")
+    name = display_name(metric)
     axes[1].set(xlim=(low, high), xlabel=name)
     axes[0].set_title(f"{name} = {value:.3f} at prevalence {prevalence:.2f}: beats {score:.1%}")
 
@@ -1202,7 +1202,7 @@ def explore_outperformance() -> VBox:
     widgets = optional_import("ipywidgets", extra="book")
     image, show = live_figure(_draw_square, _move_square, (9.6, 4.2))
     chosen = widgets.Dropdown(
-        options=sorted(METRICS),
+        options=[(display_name(name), name) for name in sorted(METRICS)],
         value=_START["metric"],
         description="metric",
         style={"description_width": "13em"},

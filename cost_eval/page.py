@@ -24,6 +24,7 @@ import numpy as np
 
 from .core import optional_import
 from .panels import PANELS, draw_panel, panels_of
+from .plotting import display_name
 from .words import for_the_record, short_ladder, summary_lines
 
 # %% ../nbs/58_page.ipynb #cda8f67c
@@ -66,7 +67,8 @@ def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]
         ("Between groups", report.group_differences),
         ("For the record", record),
     ]
-    return [(title, frame) for title, frame in tables if len(frame)]
+    costs, *others = [(title, frame) for title, frame in tables if len(frame)]  # costs: classes as they are
+    return [costs, *((title, frame.rename(columns=display_name)) for title, frame in others)]
 
 
 def sentences(report: Any) -> list[str]:
@@ -140,8 +142,9 @@ td, th { padding: .2rem .6rem; border-bottom: 1px solid #8885; text-align: right
 td:first-child, th:first-child { text-align: left; }
 .wide { overflow-x: auto; }
 .record td, .record th { text-align: left; }
-.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(30rem, 100%), 1fr)); gap: 1rem; }
+.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(23rem, 100%), 1fr)); gap: 1rem; }
 img { width: 100%; background: white; }
+@media (prefers-color-scheme: dark) { img { filter: invert(.9) hue-rotate(180deg) brightness(1.3); } }
 """
 
 

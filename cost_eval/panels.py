@@ -19,8 +19,8 @@ import numpy as np
 from .confusion import threshold_counts
 from .core import check_choice, optional_import, percent
 from .decisions import reliability
-from .plotting import COLORS, ensure_axes
-from .robustness import PREVALENCES, as_percent, cost_line, plain_ticks
+from .plotting import COLORS, ensure_axes, readable
+from .robustness import PREVALENCES, as_percent, cost_line, model_color, plain_ticks
 from .words import short_ladder, why_no_map
 
 # %% ../nbs/57_panels.ipynb #ee0d75a4
@@ -45,7 +45,7 @@ def _plot_ladder(report, ax):
         m if r in ("constant", "as given") else f"{m}: {r}" for m, r in zip(rungs["model"], rungs["rule"])
     ]
     ax.set(yticks=range(len(names)), yticklabels=names, xlabel="cost per case")
-    ax.set_title(f"the ladder, {100 * report.confidence:g} % intervals", fontsize=10)
+    ax.set_title(f"the ladder, {percent(report.confidence)} intervals\nblue: the declared rules", fontsize=10)
     return ax
 
 
@@ -65,7 +65,7 @@ def _plot_differences(report, ax):
     names = [f"{a}\nminus {b}" for a, b in zip(pairs["first"], pairs["second"])]
     ax.set(yticks=range(len(names)), yticklabels=names, ylim=(-0.7, len(names) - 0.3), xlabel="cost per case")
     ax.locator_params(axis="x", nbins=5)
-    ax.set_title(f"differences, paired; {percent(report.confidence)} for all together", fontsize=10)
+    ax.set_title(f"left of 0 the first is cheaper\n{percent(report.confidence)} for all together", fontsize=10)
     return ax
 
 # %% ../nbs/57_panels.ipynb #a5a346bd
@@ -80,36 +80,74 @@ def _curves(report) -> dict:
     return found
 
 
+def _name_lines(ax, names):
+    "Write each line's name on it or beside it, where the other lines and names are farthest away."
+    to_axes = ax.transData + ax.transAxes.inverted()
+    at, heights = np.linspace(0, 1, 101), {}
+    ax.autoscale_view()
+    for line in ax.get_lines():
+        if line.get_label() in names:
+            x, y = to_axes.transform(np.column_stack(line.get_data())).T
+            order = np.argsort(x, kind="stable")
+            heights[line] = np.interp(at, x[order], y[order], left=np.nan, right=np.nan)
+    taken = []
+    for line, own in heights.items():
+        half = min(0.5, 3.5 * len(line.get_label()) / (72 * ax.get_window_extent().width / ax.figure.dpi))
+        others = [other for there, other in heights.items() if there is not line]
+        best, room = (0.5, 0.5), -np.inf
+        for x, y in zip(at, own):
+            under = np.abs(at - x) <= half
+            for off in (0, -0.07, 0.07, -0.14, 0.14) if half <= x <= 1 - half and np.isfinite(y) else ():
+                z = np.clip(y + off, 0.04, 0.96)
+                gaps = [np.nanmin(np.abs(other[under] - z), initial=0.3) for other in others]
+                gaps += [np.hypot(z - v, max(0, abs(x - u) - half - w)) - 0.03 for u, v, w in taken]
+                free = min([*gaps, 0.3]) - 0.5 * abs(z - y)
+                if free > room:
+                    best, room = (x, z), free
+        taken.append((*best, half))
+        box = {"fc": "white", "ec": "none", "alpha": 0.75, "pad": 0.8}
+        look = {"color": readable(line.get_color()), "fontsize": 9, "ha": "center", "va": "center", "bbox": box}
+        ax.text(*best, line.get_label(), transform=ax.transAxes, **look)
+
+
+def _mark_here(ax, x):
+    "A vertical line at the report's own prevalence or threshold."
+    ax.axvline(x, color="0.3", ls=":", lw=1)
+    place = {"xycoords": ax.get_xaxis_transform(), "xytext": (3, -2), "textcoords": "offset points"}
+    ax.annotate("here", (x, 1), va="top", fontsize=9, weight="bold", **place)
+
+
 def _plot_roc(report, ax):
     "ROC curves with the cheapest isocost line of each."
+    curves = _curves(report)
     slope = (1 - report.priors[1]) / (report.priors[1] * report.costs.cost_ratio)
-    for k, (name, c) in enumerate(_curves(report).items()):
-        ax.plot(c.fpr, c.tpr, color=COLORS[k], ls="-", lw=1.5, label=name)
+    for k, (name, c) in enumerate(curves.items()):
+        ax.plot(c.fpr, c.tpr, color=model_color(k), ls="-", lw=1.5, label=name)
         best = int(np.argmax(c.tpr - slope * c.fpr))
-        ax.plot(c.fpr[best], c.tpr[best], "o", color=COLORS[k], ms=6)
+        ax.plot(c.fpr[best], c.tpr[best], "o", color=model_color(k), ms=6)
         x = np.array([0, 1])
-        ax.plot(x, c.tpr[best] + slope * (x - c.fpr[best]), color=COLORS[k], ls=":", lw=1)
+        ax.plot(x, c.tpr[best] + slope * (x - c.fpr[best]), color=model_color(k), ls=":", lw=1)
     ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="false positive rate", ylabel="true positive rate")
-    ax.legend(loc="lower right", fontsize=8)
+    _name_lines(ax, curves)
     ax.set_title("ROC; dotted: equal cost", fontsize=10)
     return ax
 
 
 def _plot_precision_recall(report, ax):
     "Precision against recall, with the isocost contour through each model's cheapest point."
-    ratio = report.costs.cost_ratio
+    curves, ratio = _curves(report), report.costs.cost_ratio
     recall = np.linspace(1e-3, 1, 300)
-    for k, (name, c) in enumerate(_curves(report).items()):
-        ax.plot(c.tpr[1:], c.precision[1:], color=COLORS[k], ls="-", lw=1.5, label=name)
+    for k, (name, c) in enumerate(curves.items()):
+        ax.plot(c.tpr[1:], c.precision[1:], color=model_color(k), ls="-", lw=1.5, label=name)
         score = (c.fp + ratio * c.fn) / c.p
         best = int(np.argmin(score))
-        ax.plot(c.tpr[best], c.precision[best], "o", color=COLORS[k], ms=6)
+        ax.plot(c.tpr[best], c.precision[best], "o", color=model_color(k), ms=6)
         alarms = score[best] - ratio * (1 - recall)  # false alarms per positive on the contour
         with np.errstate(divide="ignore", invalid="ignore"):
             contour = np.where(alarms >= 0, recall / (recall + alarms), np.nan)
-        ax.plot(recall, contour, color=COLORS[k], ls=":", lw=1)
+        ax.plot(recall, contour, color=model_color(k), ls=":", lw=1)
     ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
-    ax.legend(loc="lower left", fontsize=8)
+    _name_lines(ax, curves)
     ax.set_title("precision and recall; dotted: equal cost", fontsize=10)
     return ax
 
@@ -118,8 +156,8 @@ def _plot_lines(ax, x, found, scale):
     "A line and a band for each of the first models; the two constant decisions, dashed."
     for k, name in enumerate(found.names[:_MOST_MODELS]):
         line, *ends = (scale(values[k]) for values in (found.cost, found.low, found.high))
-        ax.plot(x, line, color=COLORS[k], ls="-", lw=1.5, label=name)
-        ax.fill_between(x, *ends, color=COLORS[k], alpha=0.2, lw=0)
+        ax.plot(x, line, color=model_color(k), ls="-", lw=1.5, label=name)
+        ax.fill_between(x, *ends, color=model_color(k), alpha=0.2, lw=0)
     for constant in found.constant:
         ax.plot(x, scale(constant), color="0.5", ls="--", lw=0.8)
 
@@ -131,10 +169,10 @@ def _plot_cost_curves(report, ax):
     found = cost_line(report._case, report._lines[:_MOST_MODELS], *at, report.confidence)
     least = found.constant.min(0)
     _plot_lines(ax, at[1], found, lambda cost: cost / least)
-    ax.axvline(report.priors[1], color="0.3", ls=":", lw=1)
     ax.set(xscale="logit", xlabel="prevalence", ylabel="cost (1: no model)", ylim=(0, 1.6))
     plain_ticks(ax.xaxis, at[1], PREVALENCES, as_percent)
-    ax.legend(loc="upper left", fontsize=8)
+    _mark_here(ax, report.priors[1])
+    _name_lines(ax, found.names)
     ax.set_title("cost curve; dashed: constant decisions", fontsize=10)
     return ax
 
@@ -146,10 +184,11 @@ def _plot_decision_curves(report, ax):
     at = 1 / threshold - 1, np.full(len(threshold), prevalence)
     found = cost_line(report._case, report._lines[:_MOST_MODELS], *at, report.confidence)
     _plot_lines(ax, threshold, found, lambda cost: prevalence - threshold / (1 - threshold) * cost)
-    ax.axvline(own, color="0.3", ls=":", lw=1)
     ax.set(xlabel="threshold probability", ylabel="net benefit", ylim=(-0.15 * prevalence, 1.05 * prevalence))
     ax.set_title("decision curve; dashed: all, none", fontsize=10)
-    ax.legend(loc="best", fontsize=9)
+    ax.locator_params(axis="x", nbins=5)
+    _mark_here(ax, own)
+    _name_lines(ax, found.names)
     return ax
 
 
@@ -162,9 +201,9 @@ def _plot_calibration(report, ax):
             if p is not None:
                 found = reliability(positive, p, bins=10)
                 label = scored.name if style == "o-" or scored.posterior is None else None
-                ax.plot(found.predicted, found.observed, style, color=COLORS[k], ms=4, lw=1, label=label)
+                ax.plot(found.predicted, found.observed, style, color=model_color(k), ms=4, lw=1, label=label)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="mean posterior", ylabel="share of positives")
-    ax.legend(loc="upper left", fontsize=8)
+    _name_lines(ax, [scored.name for scored in report._scored])
     ax.set_title("reliability; dotted: calibrated", fontsize=10)
     return ax
 
@@ -249,11 +288,11 @@ def draw_panel(report: Any, panel: str, ax: Axes | None = None) -> Axes:
     if panel not in panels_of(report):
         why = f" ({why_no_map(report)})" if panel == "map" else ""
         raise ValueError(f"panel: this report has no {panel!r}{why}; it has {', '.join(panels_of(report))}")
-    return PANELS[panel][0](report, ensure_axes(ax, figsize=(6.2, 4.2)))
+    return PANELS[panel][0](report, ensure_axes(ax, figsize=(4.9, 4)))
 
 
 def draw_report(report: Any) -> Figure:
-    """All panels: the ladder, below it two in a row; and one legend.
+    """All panels, two in a row.
 
     Parameters
     ----------
@@ -275,25 +314,15 @@ def draw_report(report: Any) -> Figure:
     5
     """
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
-    ladder, *others = panels_of(report)
-    rows: list[list] = [[ladder], *([*others[i : i + 2], None][:2] for i in range(0, len(others), 2))]
-    heights = [max(2.6, 1 + 0.2 * min(len(report.ladder), 30)), *[3.3] * (len(rows) - 1)]
-    figure = figure_class(figsize=(8.4, sum(heights)), layout="constrained")
+    shown = panels_of(report)
+    rows: list[list] = [[*shown[i : i + 2], None][:2] for i in range(0, len(shown), 2)]
+    heights = [max(3.3, 1 + 0.2 * min(len(report.ladder), 30)), *[3.3] * (len(rows) - 1)]
+    figure = figure_class(figsize=(8.6, sum(heights)), layout="constrained")
     parts = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
     for row, part in zip(rows, parts):  # each row by itself: long names on one leave the others their width
         for panel, ax in zip(row, part.subplots(1, len(row), squeeze=False)[0]):
             if panel is None:
-                _share_legend(figure, ax)
+                ax.set_axis_off()
             else:
                 draw_panel(report, panel, ax)
     return figure
-
-
-def _share_legend(figure, place):
-    "One legend on free axes instead of one in each panel."
-    place.set_axis_off()
-    named = {}
-    for legend in [ax.get_legend() for ax in figure.axes if ax.get_legend()]:
-        named |= {text.get_text(): handle for text, handle in zip(legend.texts, legend.legend_handles)}
-        legend.remove()
-    place.legend(named.values(), named, loc="center left", fontsize=11)

@@ -51,7 +51,7 @@ from cost_eval.core import (
     short,
 )
 from .mean_law import share_above
-from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
 
 # %% ../nbs/22_how_many.ipynb #49a9ef3f
 def _cell_probabilities(probabilities, costs, joint: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -698,7 +698,7 @@ class ConfidenceSequence(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "The interval and the mean by the number of examples; returns the Axes."
-        ax, n = ensure_axes(ax, figsize=(6.4, 3.2)), np.arange(1, len(self.low) + 1)
+        ax, n = ensure_axes(ax, figsize=(4.9, 3.2)), np.arange(1, len(self.low) + 1)
         ax.fill_between(n, self.low, self.high, color=COLORS[0], alpha=0.25, lw=0)
         ax.plot(n, self.mean, color="black", lw=1.2)
         spread = np.ptp([self.low[len(n) // 20], self.high[len(n) // 20]])
@@ -1008,20 +1008,22 @@ class CostChange(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Bars of the three parts for each period, and the total; returns the Axes."
-        ax = ensure_axes(ax, figsize=(6.4, 3.2))
+        ax = ensure_axes(ax, figsize=(4.9, 3.2))
         at = np.arange(np.size(self.total))
         up, down = np.zeros(len(at)), np.zeros(len(at))
-        for name, color, hatch in (("prevalence", 0, ""), ("rates", 2, "//"), ("amounts", 1, "..")):
+        looks = {"prevalence": ("0.75", ""), "rates": (COLORS[0], "//"), "amounts": (COLORS[1], "..")}
+        for name, (color, hatch) in looks.items():
             part = np.ravel(getattr(self, name))
             base = np.where(part >= 0, up, down)
-            ax.bar(at, part, bottom=base, color=COLORS[color], hatch=hatch, edgecolor="white", label=name)
+            ax.bar(at, part, bottom=base, color=color, hatch=hatch, edgecolor="white")
             up, down = up + np.maximum(part, 0), down + np.minimum(part, 0)
-        ax.plot(at, np.ravel(self.total), "D", color="black", ms=4, label="total")
+        ax.plot(at, np.ravel(self.total), "D", color="black", ms=4)
         ax.axhline(0, color="0.4", lw=1)
+        ax.use_sticky_edges = False
         ax.margins(y=0.08)
         ax.set(xticks=at, xticklabels=at + 1, ylabel="change of cost per example")
-        ax.legend(ncols=2, loc="upper right")
-        return ax
+        marks = {f"■ {name}": color for name, (color, _) in looks.items()}
+        return name_colors(ax, {**marks, "◆ total": "black"})
 
 # %% ../nbs/22_how_many.ipynb #9f401272
 def cost_change(
@@ -1139,7 +1141,7 @@ class CostAlarm(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Capital by the number of examples, and the bar; returns the Axes."
-        ax = ensure_axes(ax, figsize=(6.4, 3.0))
+        ax = ensure_axes(ax, figsize=(4.9, 3.0))
         ax.plot(np.arange(1, len(self.capital) + 1), np.maximum(self.capital, 1e-3))
         ax.axhline(self.bar, color=COLORS[2], ls="--", lw=1)
         ax.set(yscale="log", xlabel="examples", ylabel="capital")

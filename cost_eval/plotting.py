@@ -12,8 +12,9 @@ from typing import Any
 from .core import Axes, VBox
 
 # %% auto #0
-__all__ = ['COLORS', 'DASHES', 'contrast', 'ink', 'readable', 'use_style', 'ensure_axes', 'label_lines', 'save_figure',
-           'live_figure', 'slider', 'explorer', 'for_page']
+__all__ = ['COLORS', 'LINES', 'DASHES', 'NAMES', 'display_name', 'contrast', 'ink', 'readable', 'use_style', 'ensure_axes',
+           'label_lines', 'note', 'name_rows', 'name_colors', 'save_figure', 'live_figure', 'slider', 'explorer',
+           'for_page']
 
 # %% ../nbs/05_plotting.ipynb #90d7b845
 import base64
@@ -42,7 +43,56 @@ COLORS = (
     "#717581",
     "#92dadd",
 )
+LINES = (*COLORS[:2], "#3b4048", "#858b94", "#b0b5bb")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
+
+# %% ../nbs/05_plotting.ipynb #40d4d38c
+NAMES = {
+    "f_beta": "F1",
+    "mcc": "MCC",
+    "cohen_kappa": "Cohen's kappa",
+    "p4": "P4",
+    "g_mean": "G-mean",
+    "b_roc": "B-ROC",
+    "npv": "NPV",
+    "jaccard": "Jaccard index",
+    "h_measure": "H-measure",
+    "likelihood_ratio_positive": "LR+",
+    "likelihood_ratio_negative": "LR−",
+    "single_point_auc": "AUC of one point",
+    "bcost": "BCOST",
+    "bdelta_cost": "BDELTACOST",
+    "bca": "BCa",
+    "bootstrap_t": "bootstrap-t",
+    "clopper_pearson": "Clopper-Pearson",
+    "dirichlet": "Dirichlet",
+    "log_odds": "log odds",
+    "random_state": "seed",
+    "nec": "NEC",
+    "auc": "AUC",
+    "h_informed": "H informed",
+}
+
+
+def display_name(name: str) -> str:
+    """What people write for a name of the code: of a metric, a method, a parameter.
+
+    Parameters
+    ----------
+    name : str
+        as in the code
+
+    Returns
+    -------
+    str
+        of `NAMES`; else the name with spaces for underscores
+
+    Examples
+    --------
+    >>> display_name("cohen_kappa"), display_name("balanced_accuracy"), display_name("model A")
+    ("Cohen's kappa", 'balanced accuracy', 'model A')
+    """
+    return NAMES.get(name, str(name).replace("_", " "))
 
 # %% ../nbs/05_plotting.ipynb #figink01
 def contrast(color: Any, ground: Any = "white") -> float:
@@ -136,16 +186,23 @@ def use_style() -> None:
     cycler = optional_import("cycler", extra="book").cycler
     plt.rcParams.update(
         {
-            "axes.prop_cycle": cycler(color=COLORS) + cycler(linestyle=DASHES * 2),
+            "axes.prop_cycle": cycler(color=LINES) + cycler(linestyle=DASHES),
             "axes.spines.top": False,
             "axes.spines.right": False,
+            "axes.edgecolor": "0.5",
+            "axes.labelcolor": "0.25",
             "axes.titlelocation": "left",
             "axes.titlesize": "medium",
             "axes.grid": True,
             "grid.alpha": 0.25,
             "grid.linewidth": 0.6,
             "axes.axisbelow": True,
-            "figure.figsize": (6.4, 3.8),
+            "xtick.color": "0.5",
+            "ytick.color": "0.5",
+            "xtick.labelcolor": "0.25",
+            "ytick.labelcolor": "0.25",
+            "figure.figsize": (4.9, 3.2),  # the largest whose words are 9 px high on a phone
+            "figure.labelsize": "medium",
             "figure.constrained_layout.use": True,
             "figure.facecolor": "white",
             "legend.frameon": False,
@@ -209,7 +266,8 @@ def _spread(y, gap):
 
 # %% ../nbs/05_plotting.ipynb #966adaed
 def label_lines(ax: Axes, lines: Sequence[Any] | None = None, fontsize: float = 9) -> Axes:
-    """Write each line's label to the right of its last finite point, in its colour, without overlaps.
+    """Write each line's label to the right of its last finite point between the limits of the x axis, in its
+    colour, without overlaps.
 
     Parameters
     ----------
@@ -239,13 +297,14 @@ def label_lines(ax: Axes, lines: Sequence[Any] | None = None, fontsize: float = 
     """
     if lines is None:
         lines = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
-    ends = []
+    ends, limits = [], np.sort(ax.get_xlim())
     for line in lines:
         xy = np.column_stack([np.asarray(v, float) for v in line.get_data()])
         finite = xy[np.isfinite(xy).all(axis=1)]
         if not len(finite):
             raise ValueError(f"lines: {line.get_label()!r} has no finite point, so no end to name")
-        ends.append(finite[-1])
+        seen = finite[(finite[:, 0] >= limits[0]) & (finite[:, 0] <= limits[1])]
+        ends.append(seen[-1] if len(seen) else finite[-1])
     to_points = 72 / ax.figure.dpi
     height = np.array([ax.transData.transform(end)[1] for end in ends]) * to_points
     for line, end, shift in zip(lines, ends, _spread(height, 1.25 * fontsize) - height):
@@ -259,6 +318,112 @@ def label_lines(ax: Axes, lines: Sequence[Any] | None = None, fontsize: float = 
             color=readable(line.get_color()),
             annotation_clip=False,
         )
+    return ax
+
+# %% ../nbs/05_plotting.ipynb #0e6b2fa4
+def note(
+    ax: Axes, text: str, at: tuple[float, float], to: tuple[float, float] | None = None, **style: Any
+) -> Axes:
+    """Write what is to be seen beside where it is to be seen, with a thin line to it.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        on which to write
+    text : str
+        some words, lines broken by hand
+    at : tuple
+        where they stand, as fractions of the axes
+    to : tuple, optional
+        the point that they speak of, in the units of the data; None: without a line
+    **style
+        of the text, `ha="right"` say
+
+    Returns
+    -------
+    matplotlib Axes
+        `ax`
+
+    Examples
+    --------
+    >>> ax = note(ensure_axes(), "here they cross", (0.1, 0.9), to=(0.5, 0.5))
+    >>> [text.get_text() for text in ax.texts]
+    ['here they cross']
+    """
+    lead = {"arrowstyle": "-", "color": "0.45", "linewidth": 0.8, "shrinkA": 1, "shrinkB": 4}
+    style = {"color": "0.15", "fontsize": 9.5, "va": "center", "linespacing": 1.25, **style}
+    place, kind = (at, "axes fraction") if to is None else (to, "data")
+    ax.annotate(
+        text, place, xytext=at, xycoords=kind, textcoords="axes fraction", arrowprops=to and lead, **style
+    )
+    return ax
+
+# %% ../nbs/05_plotting.ipynb #0bbf5b98
+def name_rows(ax: Axes, names: Sequence[Any]) -> Axes:
+    """Rows 0, 1, ... from the top, each under its name.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        whose rows, horizontal bars or intervals, are at the heights 0, 1, ...
+    names : sequence
+        of the rows
+
+    Returns
+    -------
+    matplotlib Axes
+        `ax`
+
+    Examples
+    --------
+    >>> ax = name_rows(ensure_axes(), ["forest", "neighbours"])
+    >>> [text.get_text() for text in ax.texts]
+    ['forest', 'neighbours']
+    """
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+    left = ax.get_yaxis_transform()
+    for row, name in enumerate(names):
+        said = ax.annotate(str(name), (0, row), (2, 4), xycoords=left, textcoords="offset points")
+        said.set(verticalalignment="bottom", fontsize=9, color="0.15", bbox=ground)
+    ax.set(yticks=range(len(names)), yticklabels=[], ylim=(len(names) - 0.5, -0.9))
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def name_colors(ax: Axes, names: Mapping[str, Any], place: str = "above") -> Axes:
+    """Write names side by side, each in its colour.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        on which to write
+    names : dict
+        a mark ("■", "●", "--"), a space and what to write -> colour
+    place : str, default "above"
+        above the axes; or inside, one below the other, "upper right" say, as legends are placed
+
+    Returns
+    -------
+    matplotlib Axes
+        `ax`
+
+    Examples
+    --------
+    >>> ax = name_colors(ensure_axes(), {"■ this year": "#3f90da", "■ last year": "0.6"})
+    """
+    boxes = optional_import("matplotlib.offsetbox", extra="book")
+    words = []
+    for name, color in names.items():
+        mark, _, word = name.partition(" ")
+        parts = ((mark, color), (word, readable(color)))
+        areas = [boxes.TextArea(text, textprops={"color": c, "fontsize": 9}) for text, c in parts]
+        words.append(boxes.HPacker(children=areas, pad=0, sep=4))
+    if place == "above":
+        where = {"loc": "lower left", "bbox_to_anchor": (0, 1), "bbox_transform": ax.transAxes}
+        pack = boxes.HPacker(children=words, pad=0, sep=12)
+    else:
+        where, pack = {"loc": place}, boxes.VPacker(children=words, pad=0, sep=3)
+    ax.add_artist(boxes.AnchoredOffsetbox(child=pack, frameon=False, pad=0, borderpad=0.4, **where))
     return ax
 
 # %% ../nbs/05_plotting.ipynb #65c19b29
@@ -607,6 +772,7 @@ def _ranges(numbers) -> str:
 #| code-summary: "HTML, style and script"
 _LOOK = """<style>
 .ce-widget {margin: 1rem 0}
+.ce-widget .ce-live {display: none}
 .ce-widget label {display: flex; flex-wrap: wrap; align-items: center; gap: .1rem .8rem}
 .ce-widget label {margin: .3rem 0; color: inherit}
 .ce-widget label > span {flex: 0 1 15em}

@@ -405,7 +405,7 @@ def _known(case: _Case, parts: list, priors) -> np.ndarray:
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
     sizes = np.stack([np.bincount(case.y[rows], weight[rows], len(case.priors)) for rows in parts])
     counting = sizes.sum(1, keepdims=True) if priors is None else sizes[:, priors > 0]
-    return (counting > 0).all(axis=1)
+    return np.all(counting > 0, axis=1)
 
 
 def _mean_and_ends(part: Judged, decided: np.ndarray, case: _Case) -> tuple:

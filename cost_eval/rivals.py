@@ -24,7 +24,7 @@ from .core import check_1d, check_choice, check_function, check_range, optional_
 from .core import ratio as quotient
 from .costs import CostMatrix
 from .metrics import METRICS, expected_cost, normalized_expected_cost
-from .plotting import COLORS, explorer, label_lines, live_figure, slider
+from .plotting import COLORS, LINES, explorer, label_lines, live_figure, slider
 
 # %% ../nbs/11_rivals.ipynb #8acccef2
 def implicit_cost_ratio(
@@ -150,12 +150,10 @@ def _draw_operating_point(axes):
         )
         for k in (0, 1)
     ]
-    lines = [metrics.plot(_X, 0 * _X, color=COLORS[k + 2], label=name)[0] for k, name in enumerate(_SHOWN)]
-    dots = [metrics.plot(0, 0, "o", color=COLORS[k + 2])[0] for k in range(3)]
-    best = [
-        metrics.plot(0, 0, "v", color=COLORS[k + 2], markersize=7, markerfacecolor="white")[0]
-        for k in range(3)
-    ]
+    looks = COLORS[2], *LINES[2:4]
+    lines = [metrics.plot(_X, 0 * _X, color=c, label=name)[0] for c, name in zip(looks, _SHOWN)]
+    dots = [metrics.plot(0, 0, "o", color=c)[0] for c in looks]
+    best = [metrics.plot(0, 0, "v", color=c, markersize=7, markerfacecolor="white")[0] for c in looks]
     yours, bayes = (
         [ax.axvline(0, color="black", linestyle=style, linewidth=1.2, label=label) for ax in axes]
         for style, label in (("-", "your threshold"), ("--", "Bayes threshold"))
@@ -196,8 +194,8 @@ def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separatio
         for line in pair:
             line.set_xdata([at, at])
         side = "left" if (at >= optimum) == (name == "your threshold") else "right"
-        axes[1].text(at, 0.993 * top, f" {name} ", fontsize=8, ha=side, va="top", clip_on=True)
-    label_lines(axes[1], lines, fontsize=8)
+        axes[1].text(at, 0.993 * top, f" {name} ", fontsize=9, ha=side, va="top", clip_on=True)
+    label_lines(axes[1], lines)
     found = [
         normalized_expected_cost(_gaussian_counts(t, separation, prevalence), costs)
         for t in (threshold, optimum)
@@ -279,7 +277,7 @@ def explore_expected_cost() -> VBox:
     ipywidgets.VBox
     """
     widgets = optional_import("ipywidgets", extra="book")
-    image, draw = live_figure(_draw_operating_point, _move_operating_point, (9.6, 3.6))
+    image, draw = live_figure(_draw_operating_point, _move_operating_point, (9.2, 3.6))
     table = widgets.HTML()
 
     def show(**values):

@@ -11,8 +11,8 @@ from typing import Any
 from .core import Axes, DataFrame, Numbers
 
 # %% auto #0
-__all__ = ['PREVALENCES', 'Robustness', 'Line', 'robustness_map', 'axes_around', 'CostLine', 'cost_line', 'as_percent',
-           'plain_ticks']
+__all__ = ['PREVALENCES', 'Robustness', 'Line', 'robustness_map', 'axes_around', 'CostLine', 'cost_line', 'model_color',
+           'as_percent', 'plain_ticks']
 
 # %% ../nbs/55_robustness.ipynb #5559c1b0
 from collections.abc import Callable
@@ -102,7 +102,7 @@ class Robustness(Result):
         Axes
             prevalence spaced by the logarithm of its odds, cost ratio by its logarithm
         """
-        return _plot_map(self, ensure_axes(ax, figsize=(5, 4)))
+        return _plot_map(self, ensure_axes(ax, figsize=(4.9, 4)))
 
 # %% ../nbs/55_robustness.ipynb #8b9b1b1e
 def _words(found: Robustness) -> str:
@@ -406,10 +406,35 @@ def _part(weight, rows):
     return None if weight is None else weight[rows]
 
 # %% ../nbs/55_robustness.ipynb #81a50b3f
+_STRONG = (*COLORS[:2], "#4d4d4d", "#767676", "#9a9a9a", "#bcbcbc")
+
+
+def model_color(k: int) -> str:
+    """Colour of a report's k-th model, the same in every panel: two strong ones, then greys.
+
+    Parameters
+    ----------
+    k : int
+        position among the report's models, from 0
+
+    Returns
+    -------
+    str
+        hexadecimal
+
+    Examples
+    --------
+    >>> model_color(0), model_color(2), model_color(40)
+    ('#3f90da', '#4d4d4d', '#bcbcbc')
+    """
+    return _STRONG[min(k, len(_STRONG) - 1)]
+
+
 def _plot_map(found: Robustness, ax):
     "Draw the map."
     to_rgb = optional_import("matplotlib.colors", extra="book").to_rgb
-    colors = np.array([to_rgb(color) for color in (*COLORS[: len(found.models)], "#8a8a8a", "#4d4d4d")])
+    looks = [model_color(k) for k in range(len(found.models))]
+    colors = np.array([to_rgb(color) for color in (*looks, "#8a8a8a", "#4d4d4d")])
     x, y = found.prevalences, found.cost_ratios
     strength = np.where(found.sure, 0.5, 0.16)[..., None]
     tint = 1 - strength * (1 - colors[found.winner])
@@ -418,6 +443,8 @@ def _plot_map(found: Robustness, ax):
         ax.contour(x, y, found.sure, levels=[0.5], colors="#333333", linewidths=1.1, linestyles="-")
     ax.contour(x, y, found.winner, levels=np.arange(0.5, len(colors)), colors="#777777", linewidths=0.5)
     ax.plot(found.at[1], found.at[0], "o", ms=9, mfc="white", mec="black", zorder=5)
+    here = dict(xytext=(8, 0), textcoords="offset points", va="center", fontsize=9, weight="bold")
+    ax.annotate("here", found.at[::-1], **here)
     share = np.bincount(found.winner.ravel()) / found.winner.size
     for k in np.flatnonzero(share > 0.01):
         i, j = _label_place(found.winner == k)
@@ -430,7 +457,7 @@ def _plot_map(found: Robustness, ax):
     ax.set(xscale="logit", yscale="log", xlabel="prevalence", ylabel="cost ratio (miss / false alarm)")
     plain_ticks(ax.xaxis, x, PREVALENCES, as_percent)
     plain_ticks(ax.yaxis, y, 10.0 ** np.arange(-9, 10), lambda v: f"{v:,.10g}")
-    ax.set_title("who is cheapest (outlined, strong: told from the next)", fontsize=10)
+    ax.set_title("who is the cheapest\noutlined, strong: told from the next", fontsize=10)
     ax.grid(False)
     return ax
 

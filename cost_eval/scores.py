@@ -31,7 +31,8 @@ from cost_eval.core import (
 from .costs import CostMatrix
 from .decisions import hull_vertices
 from .metrics import normalized_expected_cost
-from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
+from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines
+from .plotting import live_figure, readable, slider
 
 # %% ../nbs/12_scores.ipynb #8e7abcae
 def roc_auc(y_true: Labels, scores: Vector, *, sample_weight: Vector | None = None) -> float:
@@ -175,14 +176,20 @@ def plot_cost_curve(
     ax, curve = ensure_axes(ax), threshold_counts(y_true, scores)
     keep = np.unique(np.linspace(1, len(curve.thresholds) - 1, 1000).astype(int))  # enough points for a line
     tables = curve.counts.to_matrix()
-    for k, cost_ratio in enumerate(np.atleast_1d(np.asarray(cost_ratios))):
+    ratios = np.atleast_1d(np.asarray(cost_ratios))
+    for k, cost_ratio in enumerate(ratios):
         nec = normalized_expected_cost(tables, CostMatrix.from_ratio(cost_ratio), priors=priors)
         best = nec[1:].argmin() + 1
-        ax.plot(curve.thresholds[keep], nec[keep], color=COLORS[k], label=f"a miss costs {cost_ratio:g}")
-        ax.plot(curve.thresholds[best], nec[best], "o", color=COLORS[k])
+        color = LINES[k % len(LINES)]
+        ax.plot(curve.thresholds[keep], nec[keep], color=color)
+        ax.plot(curve.thresholds[best], nec[best], "o", color=color)
+        left = nec[best:]  # thresholds fall: the climb to the left of the minimum, named near its top
+        at = best + np.argmax(left >= 0.85 * min(1.5, left.max()))
+        name = f"a miss costs {cost_ratio:g}" if cost_ratio == ratios.max() else f"{cost_ratio:g}"
+        point = (curve.thresholds[at], nec[at])
+        ax.annotate(name, point, (6, 2), textcoords="offset points", color=readable(color), fontsize=9)
     ax.axhline(1, color=COLORS[8], linestyle=":", linewidth=1)
     ax.set(xlabel="threshold on the score", ylabel="normalized expected cost", ylim=(0, 1.5))
-    ax.legend(loc="upper right", fontsize=8)
     return ax
 
 # %% ../nbs/12_scores.ipynb #47e47acc

@@ -42,7 +42,7 @@ from cost_eval.core import (
 )
 from .costs import CostMatrix, ExampleCosts
 from .decisions import stratified_folds
-from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
 from .policies import RULES, fit_rule
 from .samples import Posteriors, Samples, Scores, read_samples
 
@@ -282,15 +282,15 @@ class TrainingVariation(Result):
             pairs = self.differences
             frames.append(pairs.assign(name=pairs["first"] + " − " + pairs["second"]))
         shown = optional_import("pandas", extra="book").concat(frames, ignore_index=True)
-        ax = ensure_axes(ax, figsize=(6.4, 1.2 + 0.5 * len(shown)))
+        ax = ensure_axes(ax, figsize=(4.9, 1.2 + 0.5 * len(shown)))
         place = np.arange(len(shown))
-        ax.barh(place - 0.19, shown["test_noise"], 0.36, color=COLORS[0], label="other patients")
-        ax.barh(place + 0.19, shown["training_noise"], 0.36, color=COLORS[1], label="other folds and seeds")
-        ax.plot(shown["standard_error"], place, "k|", ms=16, mew=2, label="corrected standard error")
+        ax.barh(place - 0.19, shown["test_noise"], 0.36, color=COLORS[0])
+        ax.barh(place + 0.19, shown["training_noise"], 0.36, color=COLORS[1])
+        ax.plot(shown["standard_error"], place, "k|", ms=16, mew=2)
         ax.set(yticks=place, yticklabels=shown["name"], xlabel="standard error of the cost per sample")
         ax.invert_yaxis()
-        ax.legend(frameon=False, fontsize=9, ncols=3, loc="lower center", bbox_to_anchor=(0.35, 1))
-        return ax
+        names = {"■ patients": COLORS[0], "■ folds and seeds": COLORS[1]}
+        return name_colors(ax, {**names, "❙ corrected": "black"})
 
 # %% ../nbs/23_training.ipynb #trn069
 def training_variation(
@@ -809,14 +809,15 @@ def _draw_repeats(axes):
     "Empty curves and points."
     artists = []
     for ax in axes:
-        for color, dash, name in ((COLORS[1], "--", "not corrected"), (COLORS[0], "-", "corrected")):
-            artists.append(ax.plot([], [], color=color, ls=dash, label=name)[0])
+        for color, dash in ((COLORS[1], "--"), (COLORS[0], "-")):
+            artists.append(ax.plot([], [], color=color, ls=dash)[0])
             artists.append(ax.plot([], [], "o", color=color)[0])
         ax.set(xlim=(0, 51), xlabel="repeats")
     axes[0].axhline(0.95, color="0.4", lw=1, ls=":")
     axes[0].set(ylim=(0, 1.02), ylabel="coverage")
     axes[1].set(ylim=(0, 3), ylabel="half width, in SD of a fold")
-    axes[1].legend(frameon=False, fontsize=9)
+    for ax, place in zip(axes, ("center right", "upper right")):
+        name_colors(ax, {"-- not corrected": COLORS[1], "— corrected": COLORS[0]}, place)
     return artists
 
 

@@ -52,7 +52,7 @@ from cost_eval.metrics import (
     h_measure,
     weighted_accuracy,
 )
-from .plotting import COLORS, ensure_axes, explorer, for_page, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, for_page, live_figure, readable, slider
 
 # %% ../nbs/40_weighted_accuracy.ipynb #0b9212ec
 _all_ = ["weighted_accuracy", "expected_weighted_accuracy", "h_measure"]
@@ -274,7 +274,7 @@ def plot_effective_weight(
         raise ValueError(
             f"spread: {spread:g} is too wide for a mean of {mean:g}: the density would not vanish"
         )
-    ax = ensure_axes(ax, figsize=(6.8, 3.6))
+    ax = ensure_axes(ax, figsize=(4.9, 3.4))
     ax.clear()
     w = np.linspace(0.005, 0.995, 199)
     density = np.exp((a - 1) * np.log(w) + (b - 1) * np.log1p(-w) - betaln(a, b))
@@ -288,14 +288,14 @@ def plot_effective_weight(
     for name, unit in (("H", "sum"), ("EWA", "worst"), ("NEC", "constant")):
         found[name] = effective_weight(drawn, pi, unit=unit)
     for k, (name, at) in enumerate(found.items()):
-        height = top * (0.88 - 0.09 * k)
-        ax.plot([at, at], [0, height], color=COLORS[k], ls="-", lw=2)
+        height, color = top * (0.88 - 0.09 * k), ("0.3", COLORS[0], COLORS[2])[k]
+        ax.plot([at, at], [0, height], color=color, ls="-", lw=2)
         right = at > min(found.values())
         ax.text(
             at,
             height,
             f" {name} {at:.2f} ",
-            color=COLORS[k],
+            color=readable(color),
             fontsize=9,
             ha="left" if right else "right",
             va="top",
@@ -304,7 +304,7 @@ def plot_effective_weight(
     ax.text(crossing, 0.99 * top, " → A cheaper", fontsize=9, ha="left", va="top")
     said = [f"{name} {at:.2f}: {'A' if at > crossing else 'B'}" for name, at in found.items()]
     ax.set(xlim=(0, 1), ylim=(0, top), yticks=[], xlabel="weight of a positive sample, $w$")
-    ax.set_title(f"A is cheaper from {crossing:.2f} on. " + ", ".join(said), fontsize=10)
+    ax.set_title(f"A is cheaper from {crossing:.2f} on\n" + ", ".join(said), fontsize=10)
     return ax
 
 
@@ -325,7 +325,7 @@ def explore_effective_weight() -> VBox:
         plot_effective_weight(**values, ax=axes)
 
     alt = "A density of the weight, a dividing line between two models, and three lines: effective weights."
-    image, show = live_figure(lambda axes: None, move, (6.8, 3.6), columns=1)
+    image, show = live_figure(lambda axes: None, move, (4.9, 3.4), columns=1)
     return explorer(sliders, image, show, moves="spread", alt=alt)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #69eea52f
@@ -929,7 +929,7 @@ def plot_weight_range(found: WeightRange, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
-    ax = ensure_axes(ax, figsize=(6.4, 2.8))
+    ax = ensure_axes(ax, figsize=(4.9, 3))
     ax.clear()
     bounded = [c for c in found.constraints if c.kind != "always"]
     window = _decades([c.bound for c in bounded if c.kind != "never"])
@@ -974,7 +974,7 @@ def _mark_weights(ax, window) -> None:
     places = np.maximum(np.rint(-np.log10(np.minimum(weights, 1 - weights))).astype(int) + 1, 2)
     ax.set_xticks(np.log10(ratios), [f"{w:.{n}f}" for w, n in zip(weights, places)])
     above = ax.secondary_xaxis(1.0)
-    above.set_xticks(np.log10(ratios), [f"{r:g}" if r >= 1 else f"1/{1 / r:g}" for r in ratios], fontsize=8)
+    above.set_xticks(np.log10(ratios), [f"{r:g}" if r >= 1 else f"1/{1 / r:g}" for r in ratios], fontsize=9)
 
 
 def _draw_constraint(ax, c: WeightConstraint, k: int, window) -> None:
@@ -1016,7 +1016,7 @@ def explore_ranking() -> VBox:
     def draw(axes, artists, prevalence, alpha):
         plot_weight_range(weight_range_from_ranking(list(order.options), prevalence, alpha), axes)
 
-    image, show = live_figure(lambda axes: None, draw, (6.6, 3.2), columns=1)
+    image, show = live_figure(lambda axes: None, draw, (4.9, 3.2), columns=1)
 
     def shift(step):
         listed, name = list(order.options), order.value

@@ -16,7 +16,7 @@ html, etree = pytest.importorskip("lxml.html"), pytest.importorskip("lxml.etree"
 import matplotlib.pyplot as plt
 
 from cost_eval import plotting
-from cost_eval.plotting import COLORS, DASHES, contrast, ensure_axes, explorer, for_page, ink, label_lines, live_figure, readable, save_figure, slider, use_style
+from cost_eval.plotting import COLORS, DASHES, LINES, contrast, display_name, ensure_axes, explorer, for_page, ink, label_lines, live_figure, name_colors, name_rows, note, readable, save_figure, slider, use_style
 
 
 @pytest.fixture(autouse=True)
@@ -29,15 +29,17 @@ def as_it_was():
 # Style
 
 def test_lines_differ_without_colour():
-    "The first ten lines have ten colours, and neighbours differ in their dashes, too."
+    "Two strong colours, then greys; each line has its own dashes."
     use_style()
     ax = ensure_axes(figsize=(4, 3))
-    lines = [ax.plot([0, 1], [k, k])[0] for k in range(10)]
-    assert [matplotlib.colors.to_hex(line.get_color()) for line in lines] == [*COLORS] and len({*COLORS}) == 10
+    lines = [ax.plot([0, 1], [k, k])[0] for k in range(5)]
+    shown = [matplotlib.colors.to_hex(line.get_color()) for line in lines]
+    assert shown == [*LINES] and shown[:2] == [*COLORS[:2]] and len({*COLORS}) == 10
+    assert all(np.ptp(matplotlib.colors.to_rgb(color)) < .1 for color in shown[2:])
     kinds = matplotlib.rcParams["axes.prop_cycle"].by_key()["linestyle"]
-    assert kinds[:5] == kinds[5:] == [*DASHES] and len({*map(str, kinds)}) == 5
+    assert kinds == [*DASHES] and len({*map(str, kinds)}) == 5
     assert not ax.spines["top"].get_visible() and ax.figure.get_layout_engine() is not None and tuple(ax.figure.get_size_inches()) == (4, 3)
-    assert ensure_axes(ax) is ax and ensure_axes().figure is not ax.figure and tuple(ensure_axes().figure.get_size_inches()) == (6.4, 3.8)
+    assert ensure_axes(ax) is ax and ensure_axes().figure is not ax.figure and tuple(ensure_axes().figure.get_size_inches()) == (4.9, 3.2)
 
 
 @pytest.mark.parametrize("color, expected", [("#767676", 4.54), ("#595959", 7.00), ("red", 4.00), ("blue", 8.59), ("lime", 1.37), ("#0a0a0a", 19.8)])
@@ -116,9 +118,43 @@ def test_labels_stand_at_the_last_finite_point_and_apart():
     only = ensure_axes()
     first, _ = only.plot([0, 1], label="one"), only.plot([1, 0], label="two")
     assert [text.get_text() for text in label_lines(only, first).texts] == ["one"]
+    only.set_xlim(0, .6)
+    assert label_lines(only, first).texts[-1].xy == (0, 0)  # where it leaves the panel
     only.plot([np.nan, np.inf], label="nothing")
     with pytest.raises(ValueError, match="lines: 'nothing' has no finite point"):
         label_lines(only)
+
+
+def test_a_note_stands_where_it_is_put_and_leads_to_its_point():
+    ax = ensure_axes()
+    ax.set(xscale="log", xlim=(1, 100), ylim=(0, 1))
+    assert note(ax, "here", (.2, .9), to=(10, .5), ha="right") is note(ax, "no line", (.1, .1)) is ax
+    here, plain = ax.texts
+    assert here.xy == (10, .5) and here.xyann == (.2, .9) and here.arrow_patch and here.get_ha() == "right" and plain.arrow_patch is None
+    ax.figure.draw_without_rendering()
+    for text, at in ((here, (.2, .9)), (plain, (.1, .1))):
+        box = text.get_window_extent().transformed(ax.transAxes.inverted())
+        assert text.arrow_patch or box.x0 == pytest.approx(at[0], abs=.02) and (box.y0 + box.y1) / 2 == pytest.approx(at[1], abs=.02)
+
+
+def test_rows_stand_under_their_names_and_colours_are_named():
+    ax = ensure_axes(figsize=(4, 3))
+    ax.plot([[0, 0], [1, 2]], [[0, 1]] * 2, lw=3)
+    assert name_rows(ax, ["forest", 7]) is ax and [text.get_text() for text in ax.texts] == ["forest", "7"]
+    for place in ("above", "upper right"):
+        assert name_colors(ax, {"■ this year": COLORS[0], "-- last year": COLORS[1]}, place) is ax
+        words = [text for text in ax.artists[-1].findobj(matplotlib.text.Text)]
+        assert [text.get_text() for text in words] == ["■", "this year", "--", "last year"]
+        assert [text.get_color() for text in words] == [color for c in COLORS[:2] for color in (c, readable(c))]
+        ax.figure.draw_without_rendering()
+        boxes = [text.get_window_extent().transformed(ax.transAxes.inverted()) for text in (words[0], words[2])]
+        assert boxes[0].y0 > 1 and boxes[1].x0 > boxes[0].x1 if place == "above" else boxes[0].y0 > boxes[1].y1 and boxes[0].y1 < 1
+    rows = ax.transData.transform([(0, 0), (0, 1)])[:, 1]
+    assert rows[0] > rows[1] and all(0 < text.get_window_extent().y0 - row < 15 for text, row in zip(ax.texts, rows))
+
+
+def test_names_are_those_that_people_write():
+    assert [display_name(name) for name in ("mcc", "cost_score", "forest, tuned", 7)] == ["MCC", "cost score", "forest, tuned", "7"]
 
 
 # Files

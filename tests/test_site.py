@@ -242,6 +242,26 @@ def test_a_figure_carries_the_width_at_which_its_smallest_words_can_be_read(tmp_
             ("600", "300", f"--least: {least}px; aspect-ratio: 600/300") for least in (510, 408)] + 2 * [(None, None, None)]  # 9.05 / (8 * 4/3) of 600
 
 
+PHONE = 366  # pixels of a column on a screen of 390
+SCROLLS = {"fig-1 of 49", "fig-2 of 49"}  # maps of 23 by 23 metrics: smaller nothing of them could be read
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "nbs").glob("[0-9i]*.ipynb")), ids=lambda path: path.stem)
+def test_figures_fit_a_phone(path):
+    "No stored figure, or panel of it, is wider than the column when its smallest words are 9 pixels high."
+    wide = set()
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        label = re.search(r"#\| label: (\S+)", "".join(cell["source"]))
+        for output in cell.get("outputs", []):
+            data = {kind: "".join(text) for kind, text in output.get("data", {}).items() if kind in ("image/svg+xml", "text/html")}
+            drawings = [unquote(source).replace("'", '"') for source in re.findall(r'src="data:image/svg\+xml,([^"]*)"', data.get("text/html", ""))]
+            for size in filter(None, map(figures.measure, [data.get("image/svg+xml", ""), *drawings])):
+                width = max([4 / 3 * panel[2] for panel in size.panels] or [size.width])
+                if width * figures.SMALLEST / size.words > PHONE:
+                    wide.add(f"{label[1] if label else cell['id']} of {path.stem[:2]}")
+    assert wide <= SCROLLS
+
+
 def test_panels_stand_alone_on_a_phone(tmp_path):
     "Two axes side by side with their words are two windows on the drawing; a scale of colours belongs to its neighbour; stacked ones stay whole."
     plt = pytest.importorskip("matplotlib.pyplot")

@@ -83,7 +83,9 @@ def measure(svg):
 def panels(svg, width, height, gap=3):
     "Boxes of the axes with all their words, what overlaps as one; none where they do not stand side by side."
     tree = lxml.etree.fromstring(svg.encode(), lxml.etree.XMLParser(huge_tree=True, recover=True))
-    found = [extent(e) for e in next(tree.iterchildren("{*}g"), ())]  # of the figure: its ground, axes, words, legends; a widget's have no names
+    parts = next(tree.iterchildren("{*}g"), ())  # of the figure: its ground, axes, words, legends; a widget's have no names
+    parts = [e for part in parts for e in (part[1:] if part.get("id", "").startswith("subfigure") else [part])]  # without its ground
+    found = [extent(e) for e in parts]
     parts = [box for box in found if box and (box[2] - box[0] < .98 * width or box[3] - box[1] < .98 * height)]
     boxes = []
     for box in sorted(parts, key=lambda b: b[0] - b[2]):  # what overlaps belongs together, and what is narrow, a scale of colours, to what is beside it

@@ -23,7 +23,7 @@ from ..costs import CostMatrix
 from ..decisions import bayes_decisions, bayes_threshold, cross_calibrate, naive_decision
 from ..metrics import expected_cost, f_beta, f_beta_of_macro_averages, macro_f_beta, mcc
 from ..metrics import normalized_expected_cost
-from ..plotting import COLORS, use_style
+from ..plotting import COLORS, label_lines, readable, use_style
 from ..reproduce import Margin, Reproduction, compare, drawn_as_computed, published, reproduces
 from ..scores import equal_error_rate, roc_auc
 
@@ -215,13 +215,17 @@ def _plot_figure_1(y, log_odds, costs=(1, 4, 16)):
     _panel_pair(axes[0, 1], curves, "1-F1", "NEC1")
     _panel_pair(axes[1, 0], curves, "1-MCC", "NEC4")
     for c in costs:
-        (line,) = axes[1, 1].plot(_GRID, curves[f"NEC{c:g}"], label=f"NEC$_{{{c:g}}}$")
+        nec = curves[f"NEC{c:g}"]
+        (line,) = axes[1, 1].plot(_GRID, nec)
+        low, color = np.nanargmin(nec), readable(line.get_color())
+        style = {"textcoords": "offset points", "ha": "center", "va": "top", "color": color}
+        axes[1, 1].annotate(f"NEC$_{{{c:g}}}$", (_GRID[low], nec[low]), (0, -5), **style)
         axes[1, 1].axvline(-np.log(c), color=line.get_color(), lw=0.8, ls=":")
     axes[1, 1].set(title="three NECs", ylabel="normalized expected cost", ylim=(0, 1.3))
-    for ax in axes.flat[1:]:
-        ax.legend(loc="upper right", fontsize="small")
     for ax in axes.flat:
         ax.set(xlim=(_GRID[0], _GRID[-1]))
+    for ax in (axes[0, 1], axes[1, 0]):
+        label_lines(ax)
     for ax in axes[1]:
         ax.set_xlabel("threshold on the log posterior odds")
     return fig
@@ -378,7 +382,7 @@ def _plot_figure_2(variances=(0.2, 0.06), costs=(1, 1.8)):
             xlim=(-2, 2),
             ylim=(0, top),
         )
-        ax.legend(loc="upper center", fontsize="small")
+        label_lines(ax)
     return fig
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #55f00979
@@ -496,7 +500,9 @@ def _trivial_1(paper, cells) -> dict:
 @reproduces(
     "expected_cost",
     "table1",
-    mutants=("argmax for Bayes", "costs transposed", "labels permuted", "100,000 samples"), how="simulation")
+    mutants=("argmax for Bayes", "costs transposed", "labels permuted", "100,000 samples"),
+    how="simulation",
+)
 def table_1(mutant=""):
     "Table 1: EC and NEC of naive, argmax and Bayes decisions"
     counts = _table_1_counts(100_000 if mutant == "100,000 samples" else 10_000, mutant=mutant)

@@ -33,7 +33,7 @@ from cost_eval.curves import (
 )
 from ..metrics import f_beta, mcc
 from ..outperformance import outperformance, plot_unit_square
-from ..plotting import COLORS, use_style
+from ..plotting import COLORS, name_colors, readable, use_style
 from ..reproduce import Margin, Reproduction, compare, expected, published, reproduces
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #b0721491
@@ -176,6 +176,16 @@ def section_2_4(mutant=""):
     return Reproduction(compare(paper, ours, own_inputs=list(ours), notes=notes))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #21fc6dbe
+def _plot_at(ax, x, y, k):
+    "A curve for the prevalence (k + 1)/10, the darker the larger, and the prevalence on it."
+    color = ("#b5d5f2", "#86bbe9", COLORS[0], "#2a6aa6", "#17406a")[k]
+    ax.plot(x, y, color=color, ls="-")
+    box = {"fc": "white", "ec": "none", "pad": 0.5}
+    words = f"π = {(k + 1) / 10}" if k == 0 else f"{(k + 1) / 10}"
+    middle = np.interp(0.3 + 0.12 * k, y, x), 0.3 + 0.12 * k
+    ax.text(*middle, words, color=readable(color), ha="center", va="center", fontsize=9, bbox=box)
+
+
 @reproduces("outperformance", "figure1", mutants=("always negative", "prevalences exchanged"))
 def figure_1(mutant=""):
     "Figure 1: the score of an F1 as an area"
@@ -192,10 +202,10 @@ def figure_1(mutant=""):
         ours[f"TPC f1_score/{named}"] = trivial
         side = "above" if named == 0.1 else "below"
         ours[f"f1 of 0.6 scores {side} the TPC at {named}"] = float(gap > 0 if named == 0.1 else gap < 0)
-    for pi in (0.1, 0.2, 0.3, 0.4, 0.5):
-        axes[2].plot(grid, outperformance("f_beta", grid, pi), label=f"π = {pi}")
+    for k in range(5):
+        pi = (k + 1) / 10
+        _plot_at(axes[2], grid, outperformance("f_beta", grid, pi), k)
     axes[2].axvline(0.6, color="0.4", lw=0.8, ls=":")
-    axes[2].legend(loc="lower right", fontsize="small")
     axes[2].set(xlabel="F1", ylabel="outperformance score", xlim=(0, 1), ylim=(0, 1.02))
     paper = published("outperformance", "figure1")
     return Reproduction(compare(paper, ours, trivial={"TPC*": 0.6}), fig)
@@ -212,7 +222,7 @@ def _draw_tree_diagram(ax, depth=3):
         if k > 1:
             above, arrow = place[k // 2], {"arrowstyle": "->", "color": "0.4"}
             ax.annotate("", (x, y + 0.17), (above[0], above[1] - 0.17), arrowprops=arrow)
-        edge = COLORS[int(np.log2(k)) + 1]
+        edge = (COLORS[2], "0.4", "0.65")[int(np.log2(k))]
         box = {"boxstyle": "circle", "facecolor": "white", "edgecolor": edge, "linewidth": 2}
         ax.text(x, y, f"$E_{{{k}}}$", ha="center", va="center", fontsize=12, color="black", bbox=box)
     ax.text(0.02, -depth + 0.35, "left child: smaller α, larger β; right child: the reverse", fontsize=9)
@@ -243,15 +253,15 @@ def figure_3(mutant=""):
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
     fig, axes = plt.subplots(1, 2, figsize=(9.2, 3.8), sharey=True)
-    for pi in (0.1, 0.2, 0.3, 0.4, 0.5):
+    for k in range(5):
+        pi = (k + 1) / 10
         area = np.linspace(worst_auc("pr", pi), 1, 151)
-        axes[0].plot(area, outperformance_curve_auc("pr", area, pi, n_curves=1 << 14), label=f"π = {pi}")
+        _plot_at(axes[0], area, outperformance_curve_auc("pr", area, pi, n_curves=1 << 14), k)
         precision = np.linspace(pi * 0.8 / (pi * 0.8 + 1 - pi) + 1e-9, 1, 301)
-        axes[1].plot(precision, outperformance_curve_point("pr", 0.8, precision, pi), label=f"π = {pi}")
+        _plot_at(axes[1], precision, outperformance_curve_point("pr", 0.8, precision, pi), k)
     for ax, x in zip(axes, ("area under the PRC", "precision at recall 0.8")):
         ax.set(xlabel=x, xlim=(0, 1), ylim=(0, 1.02))
     axes[0].set_ylabel("outperformance score")
-    axes[1].legend(loc="lower right", fontsize="small")
     pi, kind = 0.5 if mutant == "prevalence 0.5" else 0.1, "roc" if "ROC" in mutant else "pr"
     score, error = outperformance_curve_auc(kind, 0.6, pi, return_error=True)
     area, point = "OPS of AUC(PRC)=0.6/0.1", "OPS of precision=0.5 at recall=0.8/0.1"
@@ -1022,22 +1032,25 @@ def _plot_curves(data, kind, trained):
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
     which, (fig, axes) = ("pr", "lift").index(kind), plt.subplots(1, 2, figsize=(9.4, 4))
+    named = {}
     for i, name in enumerate(SETS[data.capitalize()]):
+        color = ("#717581", COLORS[2], COLORS[0])[i]
         first, scores = trained.first[i][which], trained.scores[:, i, which, :-1]
         start = np.searchsorted(first.x, 0.005)  # the first few of the ranking are noise
-        axes[0].plot(first.x[start:], first.y[start:], color=COLORS[i], label=name)
-        axes[1].plot(_GRID[:-1], scores[0], color=COLORS[i], label=name, marker="o", markersize=3)
+        axes[0].plot(first.x[start:], first.y[start:], color=color)
+        axes[1].plot(_GRID[:-1], scores[0], color=color, marker="o", markersize=3)
         axes[1].fill_between(
-            _GRID[:-1], scores.min(0), scores.max(0), color=COLORS[i], alpha=0.15, linewidth=0
+            _GRID[:-1], scores.min(0), scores.max(0), color=color, alpha=0.15, linewidth=0
         )
+        named[f"■ {name}"] = color
         x, *points = _published_point(_FIGURE_TABLES[data, kind], f"{data.capitalize()} {name}")
         for ax, y in zip(axes, points):
-            ax.plot(x, y, "X", color=COLORS[i], markeredgecolor="black", markersize=9, zorder=5)
+            ax.plot(x, y, "X", color=color, markeredgecolor="black", markersize=9, zorder=5)
     x, y = ("recall", "precision") if kind == "pr" else ("share recommended", "lift")
     axes[0].set(xlabel=x, ylabel=y, xlim=(0, 1), ylim=(0, None), title=f"{y} curve")
     axes[1].set(xlabel=x, ylabel=f"score of the {y}", xlim=(0, 1), ylim=(0.6, 1), title="its scores")
-    for ax in axes:
-        ax.legend(fontsize="small", loc="upper right" if ax is axes[0] else "lower left")
+    name_colors(axes[0], named, "upper right")
+    name_colors(axes[1], named, "lower left")
     return fig
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #d4c81fdc

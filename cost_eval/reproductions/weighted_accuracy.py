@@ -30,7 +30,7 @@ from cost_eval.metric_study import (
     standardize_spearman,
 )
 from ..metrics import METRICS, weighted_accuracy
-from ..plotting import COLORS, use_style
+from ..plotting import COLORS, name_colors, use_style
 from ..reproduce import Margin, Reproduction, compare, published, reproduces
 from cost_eval.weighted_accuracy import (
     cost_weight,
@@ -444,7 +444,7 @@ def _plot_heat_maps(table, title: str = ""):
         ax.tick_params(axis="x", labelbottom=True)
     fig.supylabel("weight $r_C$", fontsize=9)
     fig.suptitle(title, fontsize=10)
-    bar = {"location": "bottom", "shrink": 0.5, "aspect": 40, "ticks": [-1, -0.5, 0, 0.5, 1]}
+    bar = {"location": "bottom", "shrink": 0.45, "aspect": 40, "ticks": [-1, -0.5, 0, 0.5, 1]}
     fig.colorbar(axes.flat[0].images[0], ax=axes, label=_BAR, **bar)
     return fig
 
@@ -513,7 +513,7 @@ def figure_1(data_dir=None, mutant=""):
     shares="study", how="simulation")
 def figure_2(data_dir=None, mutant=""):
     "Figure 2: weighted Spearman correlation of 23 metrics with the total cost, 121 cells"
-    title = "weighted Spearman correlation as published (the worst end weighted), times ten"
+    title = "weighted Spearman correlation, times ten;\nthe worst end weighted, as published"
     end = "best" if mutant == "the best end weighted" else "worst"
     return _figure("fig2", end, title, data_dir, mutant)
 
