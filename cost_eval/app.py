@@ -204,9 +204,10 @@ class App:
         )
         self.panel = widgets.Dropdown(options=["ladder"], value="ladder", description="picture")
         self.prepare = widgets.Button(description="Prepare the report", tooltip="as one HTML page")
+        models = widgets.HTML("<span class='ce-live'>models</span>")
         self._controls = widgets.Box(
             [
-                _titled("The table", self.upload, self.label, widgets.HTML("<span class='ce-live'>models</span>"), self.models),
+                _titled("The table", self.upload, self.label, models, self.models),
                 _titled("What errors cost", self.positive, self.fp, self.fn, self.drag_fn),
                 _titled(
                     "Where and how it decides",

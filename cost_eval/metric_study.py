@@ -40,7 +40,16 @@ from cost_eval.core import (
     unknown_name,
 )
 from .metrics import METRICS
-from .plotting import COLORS, display_name, ensure_axes, explorer, ink, live_figure, name_colors, slider
+from cost_eval.plotting import (
+    COLORS,
+    display_name,
+    ensure_axes,
+    explorer,
+    ink,
+    live_figure,
+    name_colors,
+    slider,
+)
 
 # %% ../nbs/41_metric_study.ipynb #86f05262
 #| code-fold: true

@@ -65,7 +65,8 @@ def _plot_differences(report, ax):
     names = [f"{a}\nminus {b}" for a, b in zip(pairs["first"], pairs["second"])]
     ax.set(yticks=range(len(names)), yticklabels=names, ylim=(-0.7, len(names) - 0.3), xlabel="cost per case")
     ax.locator_params(axis="x", nbins=5)
-    ax.set_title(f"left of 0 the first is cheaper\n{percent(report.confidence)} for all together", fontsize=10)
+    together = f"{percent(report.confidence)} for all together"
+    ax.set_title(f"left of 0 the first is cheaper\n{together}", fontsize=10)
     return ax
 
 # %% ../nbs/57_panels.ipynb #a5a346bd
@@ -106,7 +107,8 @@ def _name_lines(ax, names):
                     best, room = (x, z), free
         taken.append((*best, half))
         box = {"fc": "white", "ec": "none", "alpha": 0.75, "pad": 0.8}
-        look = {"color": readable(line.get_color()), "fontsize": 9, "ha": "center", "va": "center", "bbox": box}
+        middle = {"ha": "center", "va": "center"}
+        look = middle | {"color": readable(line.get_color()), "fontsize": 9, "bbox": box}
         ax.text(*best, line.get_label(), transform=ax.transAxes, **look)
 
 
@@ -311,7 +313,7 @@ def draw_report(report: Any) -> Figure:
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
     >>> len(draw_report(report).axes)
-    5
+    6
     """
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
     shown = panels_of(report)

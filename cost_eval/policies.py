@@ -1128,7 +1128,7 @@ def _bits(values: np.ndarray) -> np.ndarray:
 
 def _label_keys(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     """(K,) and (M,) a number for each class and each decision that does not depend on the order in which they
-    are listed, but on costs and sizes and on what the models say; of two classes the second is the positive one.
+    are listed, but on costs, sizes and what the models say; of two classes the second is the positive one.
     """
     K, M = samples.costs.shape
     if (K, M) == (2, 2):
@@ -1162,11 +1162,12 @@ def _key_of_rows(samples: Samples, classes: np.ndarray, decisions: np.ndarray) -
 
 
 def canonical_order(samples: Samples) -> np.ndarray:
-    """An order of the rows that depends on what they hold, not on where they stand, or what labels are called and how listed.
+    """An order of the rows that depends on what they hold, not on where they stand.
 
-    Rows that are equal in everything keep the order in which they come, which nobody can tell. Weights, costs
-    of their own, clusters and groups decide between rows of equal classes and outputs only: equal weights and
-    equal costs change nothing.
+    Nor does it depend on what labels are called or in which order they are listed. Rows that are equal in
+    everything keep the order in which they come, which nobody can tell. Weights, costs of their own, clusters
+    and groups decide between rows of equal classes and outputs only: equal weights and equal costs change
+    nothing.
 
     Parameters
     ----------
@@ -1187,7 +1188,7 @@ def canonical_order(samples: Samples) -> np.ndarray:
     """
     K, M = _check_samples(samples).costs.shape
     classes, decisions = _label_keys(samples)
-    keys = [_key_of_rows(samples, classes, decisions)]  # what follows decides between rows of equal classes and outputs
+    keys = [_key_of_rows(samples, classes, decisions)]  # the next decide between rows of equal keys
     if samples.sample_weight is not None:
         keys.append(_mix(_bits(samples.sample_weight)))
     if samples.own is not None:

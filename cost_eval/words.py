@@ -91,7 +91,7 @@ def why_no_map(report: Any) -> str:
 
 # %% ../nbs/56_words.ipynb #cbcd0201
 def caveats(case: Any, mains: list, ladder: Any) -> list[str]:
-    """What to keep in mind: small classes, the largest cost seen, costly errors never seen, miscalibration, drift of priors.
+    """What to keep in mind: small classes, the largest cost, errors never seen, calibration, drift of priors.
 
     Parameters
     ----------
@@ -122,7 +122,9 @@ def caveats(case: Any, mains: list, ladder: Any) -> list[str]:
             notes.append(f"Class {label} has only {size} samples.")
     if case.own is not None and (np.ptp(case.own, axis=0) > 0).any():
         most = four_digits(case.own.max())
-        notes.append(f"Each sample has its own costs: none is taken to cost more than {most}, the most that was seen.")
+        notes.append(
+            f"Each sample has its own costs: none is taken to cost more than {most}, the most that was seen."
+        )
     notes += [note for entry in mains for note in _never_seen(case, entry)]
     declared = ladder[ladder["main"]].set_index("model")["rule"]
     for row in ladder[ladder["calibration_loss"] > 0].to_dict("records"):
