@@ -1090,7 +1090,7 @@ def plot_threshold_cost(
     best = tune_threshold(y_true, scores, ratios, prevalence=prevalence, sample_weight=sample_weight)
     curve, ax = (
         threshold_counts(y_true, scores, sample_weight=sample_weight),
-        ensure_axes(ax, figsize=(6, 3.8)),
+        ensure_axes(ax, figsize=(4.9, 3.4)),
     )
     c = curve.counts if prevalence is None else curve.counts.with_prevalence(prevalence)
     at, c = curve.thresholds[:0:-1], c[:0:-1]  # ascending, without +inf

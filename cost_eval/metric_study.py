@@ -800,7 +800,9 @@ def plot_mean_correlations(table: DataFrame, *, ax: Axes | None = None) -> Axes:
     colors = (*greys, COLORS[0])
     for (_, column), marker, color in zip(table.items(), "vs^Do", colors):
         ax.plot(column, range(len(table)), marker, color=color, ms=5, ls="")
-    ax.axvline(0, color="0.4", lw=0.8)
+    rows = len(table)
+    ax.vlines(0, -0.6, rows - 0.4, color="0.4", lw=0.8)
+    ax.set(ylim=(-0.6, rows + 1.1 * len(colors)))  # above the rows, what the markers are
     ax.set(yticks=range(len(table)), yticklabels=[display_name(name) for name in table.index])
     ax.set_xlabel("mean rank correlation with the bill")
     names = {f"{mark} {name}": color for mark, name, color in zip("▼■▲◆●", table, colors)}

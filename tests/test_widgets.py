@@ -78,7 +78,7 @@ def decisions(ratio):
     tpr, fpr = (np.array([(texture[kind] >= t).mean() for t in at]) for kind in (ill, ~ill))
     cost = .63 * fpr + .37 * ratio * (1 - tpr)
     k = cost.argmin()
-    return [f"tpr {tpr[k]:.2f}, fpr {fpr[k]:.2f}", f"{cost[k] / min(.63, .37 * ratio):.2f} of the naive"]
+    return [f"TPR {tpr[k]:.2f}, FPR {fpr[k]:.2f}", f"{cost[k] / min(.63, .37 * ratio):.2f} of the naive"]
 
 
 def expected_cost(fn_cost):

@@ -27,7 +27,7 @@ from ..bootstrap import METHODS, bcost, bootstrap_coverage, difference, interval
 from ..core import optional_import
 from ..costs import CostMatrix
 from ..decisions import bayes_decisions
-from ..plotting import COLORS, ink, label_lines, use_style
+from ..plotting import COLORS, DASHES, LINES, display_name, ink, name_colors, use_style
 from ..reproduce import Margin, Reproduction, compare, published, reproduces
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #6faf1a64
@@ -626,18 +626,16 @@ def _plot_spread(each, item, label):
     "Each run a dot, the published value a bar; returns the matplotlib Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    fig, ax = plt.subplots(figsize=(7, 3.2))
+    fig, ax = plt.subplots(figsize=(4.9, 3.4))
     x = np.arange(len(MODELS))
-    per_domain = len(each) // len(DOMAINS)
     for i, row in enumerate(each):
         shift = (i - (len(each) - 1) / 2) * 0.7 / len(each)
-        label_once = f"domain {i // per_domain}" if i % per_domain == 0 else None
-        ax.plot(x + shift, row, "o", ms=2.5, color=COLORS[i // per_domain], label=label_once)
+        ax.plot(x + shift, row, "o", ms=2.5, color=COLORS[0])
     values = published("bootstrap", item)["published"]
-    ax.hlines(values, x - 0.42, x + 0.42, color="black", ls="-", lw=1.5, label="published")
+    ax.hlines(values, x - 0.42, x + 0.42, color="black", ls="-", lw=1.5)
     ax.axhline(950, color="0.5", lw=0.8, ls=":")
     ax.set(xticks=x, xticklabels=MODELS, ylabel=label)
-    ax.legend(fontsize="small", ncols=2)
+    name_colors(ax, {"● a run of ours": COLORS[0], "— published": "black"})
     return fig
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #0b45193c
@@ -786,7 +784,7 @@ def _plot_sweep(laplaces, curves):
     "One panel a cost model: mean over the reconstructions and their range; returns the matplotlib Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    fig, axes = plt.subplots(3, 3, figsize=(8.4, 6), sharex=True, sharey=True)
+    fig, axes = plt.subplots(3, 3, figsize=(8.8, 6.4))
     for k, ax in enumerate(axes.flat):
         ax.fill_between(
             laplaces, np.nanmin(curves[:, :, k], axis=0), np.nanmax(curves[:, :, k], axis=0), alpha=0.25, lw=0
@@ -794,9 +792,7 @@ def _plot_sweep(laplaces, curves):
         ax.plot(laplaces, np.nanmean(curves[:, :, k], axis=0), marker="o", ms=3)
         ax.axhline(0.95, color="0.4", lw=0.8, ls=":")
         ax.set(title=MODELS[k], ylim=(0, 1.02))
-    for ax in axes[2]:
-        ax.set_xlabel("$\\lambda$")
-    axes[1, 0].set_ylabel("share of intervals that hold the true cost")
+        ax.set(xlabel="$\\lambda$", ylabel="coverage", yticks=(0, 0.5, 0.95))
     return fig
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #2dc2d649
@@ -1034,25 +1030,27 @@ def _plot_power(done, against="q"):
     """
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    fig, axes = plt.subplots(1, 3, figsize=(9.4, 3), sharey=True)
+    fig, axes = plt.subplots(1, 3, figsize=(9.8, 3.2))
     shares = done[0].shares
     for k, model in enumerate(MODELS):
         ax, of = axes[k // 3], slice(3 * k, 3 * k + 3)
         y = np.mean([p.bootstrap[:, :, of].mean(axis=(0, 2)) for p in done], axis=0)
         ratio = np.mean([p.ratio[of].mean() for p in done])
-        ax.plot(shares[1:] * (1e6 if against == "q" else ratio), y[1:], label=model, marker="o", ms=3)
+        style = {"label": model, "marker": "o", "ms": 3, "color": LINES[k % 3], "ls": DASHES[k % 3]}
+        ax.plot(shares[1:] * (1e6 if against == "q" else ratio), y[1:], **style)
         if against == "q":
-            ax.plot(0, y[0], marker="o", ms=3, color=ax.lines[-1].get_color())
-    for ax in axes:
+            ax.plot(0, y[0], **{**style, "label": None})
+    for first, ax in zip((0, 3, 6), axes):
         ax.axhline(0.5, color="0.5", lw=0.8, ls=":")
-        ax.legend(loc="lower right", fontsize="small")
+        marks = ("— ", "-- ", "⋯ ")
+        name_colors(ax, {mark + MODELS[first + j]: LINES[j] for j, mark in enumerate(marks)}, "lower right")
         ax.set(ylim=(0, 1.02), xlabel="changed labels $q$" if against == "q" else "cost ratio $r_c$")
         if against == "q":
             ax.set_xscale("symlog", linthresh=1e3)
         ax.set(xlim=(-100, 1.3e6), xticks=(0, 1e3, 1e4, 1e5, 1e6)) if against == "q" else ax.set(
             xscale="log", xlim=(1e-2, 1e2)
         )
-    axes[0].set_ylabel("share of tests that reject $H_0$")
+        ax.set_ylabel("share of tests that reject $H_0$")
     return fig
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #e7269db2
@@ -1087,10 +1085,10 @@ def _plot_ranges(one):
     "Mean power and range over matrices and repeats; returns the matplotlib Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    fig, axes = plt.subplots(1, 2, figsize=(8.4, 3.2), sharey=True)
+    fig, axes = plt.subplots(1, 2, figsize=(8.8, 3.2))
     rates = one.bootstrap.reshape(*one.bootstrap.shape[:2], 9, 3)
     for ax, models in zip(axes, (("M1", "M6"), ("M2", "M7", "M9"))):
-        for model in models:
+        for j, model in enumerate(models):
             y = rates[:, :, MODELS.index(model)]
             mean = y.mean(axis=(0, 2))
             ax.errorbar(
@@ -1098,11 +1096,15 @@ def _plot_ranges(one):
                 mean,
                 [mean - y.min(axis=(0, 2)), y.max(axis=(0, 2)) - mean],
                 label=model,
+                color=LINES[j],
+                ls=DASHES[j],
                 capsize=2,
                 ms=3,
                 marker="o",
             )
-        ax.legend(loc="lower right", fontsize="small")
+        marks = zip(("— ", "-- ", "⋯ "), models)
+        named = {mark + model: LINES[j] for j, (mark, model) in enumerate(marks)}
+        name_colors(ax, named, "upper left")
         ax.set_xscale("symlog", linthresh=1e3)
         ax.set(
             xlabel="changed labels $q$",
@@ -1110,7 +1112,7 @@ def _plot_ranges(one):
             xticks=(0, 1e3, 1e4, 1e5, 1e6),
             ylim=(-0.02, 1.02),
         )
-    axes[0].set_ylabel("share of tests that reject $H_0$")
+        ax.set_ylabel("share of tests that reject $H_0$")
     return fig
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #c04d5a98
@@ -1311,22 +1313,18 @@ def plot_league(table):
     plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
     sizes, methods = sorted(table["n"].unique()), list(standing(table).index)
-    fig, axes = plt.subplots(1, len(sizes), figsize=(9, 3.8), sharex=True, sharey=True)
-    for ax, n in zip(axes, sizes):
+    rows = -(-len(sizes) // 2)
+    fig, axes = plt.subplots(rows, 2, figsize=(9, 3.4 * rows), squeeze=False)
+    for ax, n in zip(axes.flat, sizes):
         for i, method in enumerate(methods):
             own = table[(table["n"] == n) & (table["method"] == method)]
             means = own.groupby("model")["covered"].mean()
             risky = means.index.isin(["M6", "M7", "M9"])
-            for rows, marker, color, label in (
-                (~risky, "o", COLORS[0], "M1 to M5, M8"),
-                (risky, "D", COLORS[1], "M6, M7, M9"),
-            ):
-                y = np.full(rows.sum(), i)
-                ax.plot(means[rows], y, marker, ms=4.5, color=color, alpha=0.8, label=None if i else label)
-            worst = {"color": COLORS[2], "label": None if i else "worst matrix"}
-            ax.plot(own["covered"].min(), i, "|", ms=11, mew=2, **worst)
+            for kind, marker, color in ((~risky, "o", COLORS[0]), (risky, "D", COLORS[1])):
+                ax.plot(means[kind], np.full(kind.sum(), i), marker, ms=4.5, color=color, alpha=0.8)
+            ax.plot(own["covered"].min(), i, "|", ms=11, mew=2, color="0.1")
         ax.axvline(0.95, color="0.4", lw=0.8, ls=":")
-        names = [method.replace("_", " ") for method in methods]
+        names = [display_name(method) for method in methods]
         ax.set(
             title=f"n = {n:,}",
             xlabel="coverage",
@@ -1334,7 +1332,9 @@ def plot_league(table):
             yticklabels=names,
             xlim=(-0.02, 1.04),
         )
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
+        ax.set_ylim(-0.7, len(methods) - 0.3)
+        marks = {"● M1 to M5, M8": COLORS[0], "◆ M6, M7, M9": COLORS[1], "❙ worst matrix": "0.1"}
+        name_colors(ax, marks, "upper left")
     return fig
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #lgpair01

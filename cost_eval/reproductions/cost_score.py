@@ -19,7 +19,7 @@ from ..confusion import BinaryCounts, ThresholdCounts, threshold_counts
 from ..core import optional_import
 from ..cost_score import cost_score_from_precision, isocost_precision
 from ..metrics import cost_score, f_beta
-from ..plotting import COLORS, use_style
+from ..plotting import COLORS, name_colors, use_style
 from cost_eval.reproduce import (
     Margin,
     Reproduction,
@@ -121,7 +121,7 @@ def _contours(ax, ratio, best):
     box = {"fc": "white", "ec": "none", "pad": 0.4}
     for level in sorted({*_LEVELS[ratio], ratio}):
         recall, precision = _contour_line(level, ratio)
-        ax.plot(recall, precision, color=COLORS[0], ls="-", lw=2 if level == ratio else 0.9)
+        ax.plot(recall, precision, color="0.5", ls="-", lw=2 if level == ratio else 0.9)
         at = int(0.85 * (len(recall) - 1))
         text = {"ha": "center", "va": "center", "fontsize": 7.5, "bbox": box}
         ax.text(recall[at], precision[at], f"{level:g}", **text)
@@ -132,18 +132,18 @@ def _contours(ax, ratio, best):
 def _plot_figure_2(model=_NormalModel()):
     "Contours for three cost ratios with a precision-recall curve and its best point; returns the Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
-    fig, axes = plt.subplots(1, 3, figsize=(8.4, 3.3), sharey=True)
+    fig, axes = plt.subplots(1, 3, figsize=(9.6, 3.4))
     curve = model.counts(np.linspace(-6, 6, 1000))
     style = {"xytext": (5, 5), "textcoords": "offset points", "color": COLORS[2], "weight": "bold"}
     for ax, (ratio, name) in zip(axes, _POINTS.items()):
         best = model.best(ratio)
         level = cost_score(best, ratio)
         _contours(ax, ratio, level)
-        ax.plot(curve.tpr, curve.precision, color="black", ls=":")
+        ax.plot(curve.tpr, curve.precision, color=COLORS[0], ls="-")
         ax.plot(best.tpr, best.precision, "o", color=COLORS[2])
         ax.annotate(name, (best.tpr, best.precision), **style)
         ax.set_title(f"$r_c$ = {ratio:g}: best {name}, score {level:.2f}", fontsize=9)
-    axes[0].set_ylabel("precision")
+        ax.set_ylabel("precision")
     return fig
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #79107a8b
@@ -1005,7 +1005,7 @@ def _class_histograms(ax, part, log=False, bins=25):
     for label in (0, 1):
         mine = part.y == label
         style = {"color": COLORS[3 * (1 - label) + label], "alpha": 0.45, "histtype": "stepfilled"}
-        style |= {"hatch": ("", "///")[label], "log": log, "label": f"class {label}"}
+        style |= {"hatch": ("", "///")[label], "log": log}
         edges = np.linspace(0, 1, bins + 1)
         behind.hist(part.scores[mine], edges, weights=weight[mine] / weight.sum(), **style)
     behind.grid(False)
@@ -1027,25 +1027,18 @@ def _data_axes(names, height=2.7):
     return fig, axes.flat
 
 
-def _legend_aside(axes, count, source):
-    "The legend of one panel's artists, in the free place beside the last of `count` panels if there is one."
-    free = count % 2 == 1
-    ax = axes[count] if free else axes[count - 1]
-    ax.legend(*source.get_legend_handles_labels(), loc="center" if free else "best", fontsize=9)
-
-
 def _plot_figure_3(first):
     "F1 over the threshold with the class histograms, one panel a data set; first: name -> `_Run`."
     fig, axes = _data_axes(first)
     for ax, (name, run) in zip(axes, first.items()):
         curve = run.validation.curve
-        behind = _class_histograms(ax, run.validation, log=name == "Credit card fraud")
+        _class_histograms(ax, run.validation, log=name == "Credit card fraud")
         ax.plot(_THRESHOLDS, f_beta(_counts_at(curve, _THRESHOLDS)), color="black", ls="-")
         best = _chosen_thresholds(curve, _RATIOS)[0]
         ax.axvline(best, color=COLORS[2], ls="--", lw=1.2)
         labels = {"title": f"{name}: best at {best:.2f}", "xlabel": "threshold", "ylabel": "$F_1$"}
         ax.set(xlim=(0, 1), ylim=(0, 1.02), **labels)
-    _legend_aside(axes, len(first), behind)
+    name_colors(axes[0], {"■ class 0": COLORS[3], "▨ class 1": COLORS[1]}, "center left")
     return fig
 
 
@@ -1190,18 +1183,18 @@ def _plot_figure_5(first):
         f1, thresholds = _chosen_thresholds(curve, _RATIOS)
         line, low = _counts_at(curve, _THRESHOLDS), _counts_at(curve, thresholds)
         ax.plot(line.tpr, line.precision, color="0.4", ls="-", lw=1.2)
-        labels = ["best $F_1$", *(f"$r_c$ = {r:g}" for r in _RATIOS)]
-        for k, (label, t) in enumerate(zip(labels, [f1, *thresholds])):
+        for k, t in enumerate([f1, *thresholds]):
             c = _counts_at(curve, t)
             style = {
                 "ms": (10, 7, 7, 7)[k],
                 "mfc": COLORS[k] if k else "none",
                 "mec": COLORS[k] if k else "black",
             }
-            ax.plot(c.tpr, c.precision, "sv^o"[k], ls="none", label=label, **style)
+            ax.plot(c.tpr, c.precision, "sv^o"[k], ls="none", **style)
         left, bottom = (max(0, 2 * v.min() - 1.05) for v in (low.tpr, low.precision))
         ax.set(title=name, xlabel="recall", ylabel="precision", xlim=(left, 1.005), ylim=(bottom, 1.01))
-    _legend_aside(axes, len(first), ax)
+        marks = [f"{mark} $r_c$ = {r:g}" for mark, r in zip("▼▲●", _RATIOS)]
+        name_colors(ax, {"□ best $F_1$": "black", **dict(zip(marks, COLORS[1:4]))}, "lower left")
     return fig
 
 
@@ -1243,16 +1236,16 @@ def _touches_from_below(curve, ratio, threshold) -> bool:
 def _plot_figure_6(run):
     "Contours of the cost score for three ratios with one precision-recall curve and its best points."
     plt = optional_import("matplotlib.pyplot", extra="book")
-    fig, axes = plt.subplots(1, 3, figsize=(8.4, 3.3), sharey=True)
+    fig, axes = plt.subplots(1, 3, figsize=(9.6, 3.4))
     curve = run.validation.curve
     for ax, ratio, t in zip(axes, _RATIOS, _chosen_thresholds(curve, _RATIOS)[1]):
         best, line = _counts_at(curve, t), _counts_at(curve, _THRESHOLDS)
         level = cost_score(best, ratio)
         _contours(ax, ratio, level)
-        ax.plot(line.tpr, line.precision, color="black", ls=":")
+        ax.plot(line.tpr, line.precision, color=COLORS[0], ls="-")
         ax.plot(best.tpr, best.precision, "o", color=COLORS[2])
         ax.set_title(f"$r_c$ = {ratio:g}: smallest score {level:.3f}", fontsize=9)
-    axes[0].set_ylabel("precision")
+        ax.set_ylabel("precision")
     return fig
 
 
@@ -1290,13 +1283,12 @@ def _plot_figure_7(curves):
     for ax, (name, (validation, test)) in zip(axes, curves.items()):
         band = np.quantile(validation, [0.05, 0.95], axis=0)
         ax.fill_between(_EXPONENTS, *band, color=COLORS[0], alpha=0.25, lw=0)
-        mine = {"color": COLORS[0], "ls": "-", "label": "on the cases that chose it, 90 % band"}
-        ax.plot(_EXPONENTS, validation.mean(axis=0), **mine)
-        ax.plot(_EXPONENTS, test.mean(axis=0), color=COLORS[2], ls="--", label="on test cases")
+        ax.plot(_EXPONENTS, validation.mean(axis=0), color=COLORS[0], ls="-")
+        ax.plot(_EXPONENTS, test.mean(axis=0), color=COLORS[2], ls="--")
         ax.axhline(0, color="0.4", lw=0.8)
         low = min(-5, np.quantile(test.mean(axis=0), 0.05))
         ax.set(title=name, xlabel=r"$\log_{10} r_c$", ylabel="saving, %", xlim=(-2, 2), ylim=(low, 100))
-    _legend_aside(axes, len(curves), ax)
+        name_colors(ax, {"— where chosen": COLORS[0], "-- on test cases": COLORS[2]}, "upper center")
     return fig
 
 

@@ -210,7 +210,7 @@ def _plot_figure_1(y, log_odds, costs=(1, 4, 16)):
     "The four panels of Figure 1; returns the matplotlib Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
     curves = threshold_metrics(_counts_above(y, log_odds, _GRID), costs)
-    fig, axes = plt.subplots(2, 2, figsize=(8.4, 6), sharex=True)
+    fig, axes = plt.subplots(2, 2, figsize=(8.6, 6.4))
     _panel_odds(axes[0, 0], y, log_odds, costs)
     _panel_pair(axes[0, 1], curves, "1-F1", "NEC1")
     _panel_pair(axes[1, 0], curves, "1-MCC", "NEC4")
@@ -223,11 +223,9 @@ def _plot_figure_1(y, log_odds, costs=(1, 4, 16)):
         axes[1, 1].axvline(-np.log(c), color=line.get_color(), lw=0.8, ls=":")
     axes[1, 1].set(title="three NECs", ylabel="normalized expected cost", ylim=(0, 1.3))
     for ax in axes.flat:
-        ax.set(xlim=(_GRID[0], _GRID[-1]))
+        ax.set(xlim=(_GRID[0], _GRID[-1]), xlabel="threshold on the log posterior odds")
     for ax in (axes[0, 1], axes[1, 0]):
         label_lines(ax)
-    for ax in axes[1]:
-        ax.set_xlabel("threshold on the log posterior odds")
     return fig
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #101e3c8b
