@@ -1207,4 +1207,4 @@ def explore_isocost() -> VBox:
         "separation": slider("separation of the classes", _START["separation"], 0.3, 4, 0.1),
     }
     alt = "Precision against recall, and recall against false positive rate, with the contour that touches."
-    return explorer(sliders, image, show, table, moves="cost_ratio", alt=alt)
+    return explorer(sliders, image, show, table, moves=("cost_ratio", "prevalence"), alt=alt)

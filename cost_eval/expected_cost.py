@@ -294,7 +294,7 @@ def explore_loan() -> VBox:
         "defaulters": slider("share of defaulters", 0.1, 0.01, 0.5, 0.01),
     }
     alt = "Left: three straight lines, the costs of the decisions; right: bars, the costs of five policies."
-    return explorer(sliders, image, show, moves="acceptance", alt=alt)
+    return explorer(sliders, image, show, moves=("acceptance", "defaulters"), alt=alt)
 
 # %% ../nbs/10_expected_cost.ipynb #fd7cd0ca
 _CORNERS = np.array([[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])  # of the triangle in the plane, one per class

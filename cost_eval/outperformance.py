@@ -1211,7 +1211,7 @@ def explore_outperformance() -> VBox:
         "metric": chosen,
         "position": slider("value, in its range", _START["position"], 0, 1, 0.01),
         "prevalence": slider("prevalence", _START["prevalence"], 0.01, 0.99, 0.01),
-        "cost_ratio": slider("cost of a miss / false alarm", _START["cost_ratio"], 1, 50, 1),
+        "cost_ratio": slider("cost of a miss / false alarm", _START["cost_ratio"], 0, 2, 0.1, log=True),
     }
 
     def shown(_=None):
@@ -1220,4 +1220,4 @@ def explore_outperformance() -> VBox:
     chosen.observe(shown, names="value")
     shown()
     alt = "Left: the unit square, shaded where classifiers are beaten; right: the score at every value."
-    return explorer(controls, image, show, moves="position", alt=alt)
+    return explorer(controls, image, show, moves=("position", "prevalence"), alt=alt)

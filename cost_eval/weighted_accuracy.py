@@ -326,7 +326,7 @@ def explore_effective_weight() -> VBox:
 
     alt = "A density of the weight, a dividing line between two models, and three lines: effective weights."
     image, show = live_figure(lambda axes: None, move, (6.8, 3.6), columns=1)
-    return explorer(sliders, image, show, moves="spread", alt=alt)
+    return explorer(sliders, image, show, moves=("spread", "prevalence"), alt=alt)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #69eea52f
 def expected_positive_share(prevalence: Numbers, a: float, b: float) -> Value:
@@ -1029,4 +1029,4 @@ def explore_ranking() -> VBox:
     better.on_click(lambda _: shift(1))
     choice = widgets.HBox([order, widgets.VBox([worse, better])])
     alt = "The range of weights that agree with the ranking, and the bounds that each pair of models sets."
-    return for_page(widgets.VBox([choice, explorer(sliders, image, show)]), sliders["prevalence"], alt=alt)
+    return for_page(widgets.VBox([choice, explorer(sliders, image, show)]), list(sliders.values()), alt=alt)
