@@ -2329,7 +2329,7 @@ def explore_interval() -> VBox:
     names = [name for name, record in METHODS.items() if record.single and name != "exact_bootstrap"]
     controls = {
         "costly": slider("costly errors in 10,000", start["costly"], 1, 100, 1),
-        "ratio": slider("cost of one, in cheap errors", start["ratio"], 0, 3, 0.1, log=True),
+        "ratio": slider("a costly error, in cheap ones", start["ratio"], 0, 3, 0.1, log=True),
         "n": slider("test examples", start["n"], 100, 5000, 100),
         "method": widgets.Dropdown(options=names, value=start["method"], description="method"),
     }

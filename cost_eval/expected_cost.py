@@ -289,7 +289,7 @@ def explore_loan() -> VBox:
     """
     image, show = live_figure(_draw_loan, _move_loan, (9.6, 3.6))
     sliders = {
-        "acceptance": slider("accept the high rate", 0.4, 0.1, 0.7, 0.01),
+        "acceptance": slider("share that takes the high rate", 0.4, 0.1, 0.7, 0.01),
         "recovered": slider("recovered from defaulters", 0.75, 0.4, 0.95, 0.01),
         "defaulters": slider("share of defaulters", 0.1, 0.01, 0.5, 0.01),
     }

@@ -1167,7 +1167,7 @@ def _draw_square(axes):
     "The artists of the widget."
     axes[1].set(ylim=(0, 1.01), ylabel="outperformance score")
     (line,) = axes[1].plot([], [], color=COLORS[0], linestyle="-")
-    (here,) = axes[1].plot([], [], "o", color=COLORS[2])
+    (here,) = axes[1].plot([], [], "o", color=COLORS[2], clip_on=False, zorder=3)
     image = _shade(axes[0], METRICS["f_beta"], 0.5, 0.5, {})
     axes[0].set(**_SQUARE)
     return image, line, here
@@ -1205,7 +1205,7 @@ def explore_outperformance() -> VBox:
         options=sorted(METRICS),
         value=_START["metric"],
         description="metric",
-        style={"description_width": "13em"},
+        style={"description_width": "17em"},
     )
     controls = {
         "metric": chosen,

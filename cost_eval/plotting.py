@@ -431,8 +431,8 @@ def slider(label: str, value: float, low: float, high: float, step: float, *, lo
         step=step,
         description=label,
         readout_format=".3r" if log else f".{len(f'{step:g}'.partition('.')[2])}f",
-        style={"description_width": "13em"},
-        layout=widgets.Layout(width="40em", max_width="100%"),
+        style={"description_width": "17em"},
+        layout=widgets.Layout(width="44em", max_width="100%"),
     )
 
 

@@ -316,9 +316,9 @@ def explore_effective_weight() -> VBox:
     ipywidgets.VBox
     """
     sliders = {
-        "spread": slider("how unsure the weight is", 0.13, 0.01, 0.16, 0.005),
+        "spread": slider("how unsure the weight is (sd)", 0.13, 0.01, 0.16, 0.005),
         "mean": slider("mean of the weight", 0.75, 0.25, 0.75, 0.01),
-        "prevalence": slider("prevalence", 0.2, 0.05, 0.5, 0.01),
+        "prevalence": slider("prevalence", 0.2, 0.1, 0.5, 0.01),
     }
 
     def move(axes, artists, **values):
@@ -1009,13 +1009,16 @@ def explore_ranking() -> VBox:
     worse, better = widgets.Button(description="worse ▲"), widgets.Button(description="better ▼")
     sliders = {
         "prevalence": slider("prevalence", 0.05, 0.01, 0.99, 0.01),
-        "alpha": slider("α, errors of Mbad", 0.6, 0.05, 0.95, 0.05),
+        "alpha": slider("α, share Mbad gets wrong", 0.6, 0.05, 0.95, 0.05),
     }
 
     def draw(axes, artists, prevalence, alpha):
         plot_weight_range(weight_range_from_ranking(list(order.options), prevalence, alpha), axes)
 
-    image, show = live_figure(lambda axes: None, draw, (6.6, 3.2), columns=1)
+    def room(axes):
+        axes.figure.get_layout_engine().set(w_pad=0.25)  # inches: the labels at the ends grow with the odds
+
+    image, show = live_figure(room, draw, (6.6, 3.2), columns=1)
 
     def shift(step):
         listed, name = list(order.options), order.value
