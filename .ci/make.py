@@ -267,11 +267,12 @@ LAB = ROOT / "build" / "lab"
 
 
 def lab(*arguments):
-    """JupyterLab on a working copy of the notebooks, so that reading and running them changes nothing that git watches."""
+    """JupyterLab on a working copy of the notebooks' reader's edition, so that reading and running them changes nothing that git watches."""
     folder = ROOT / "nbs"
     if os.environ.get("EDIT", "0") in ("", "0"):
         folder = LAB / "notebooks"
-        for line in working_copy(ROOT / "nbs", folder):
+        run(PYTHON, ".ci/edition.py", LAB / "edition")
+        for line in working_copy(LAB / "edition", folder):
             say(line)
         say("you read a copy, in %s; to edit the notebooks themselves: make lab EDIT=1" % folder.relative_to(ROOT))
     config = {"LabApp.default_url": "/lab/tree/index.ipynb", "ServerApp.root_dir": str(folder), "ServerApp.allow_root": True}
