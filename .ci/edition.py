@@ -55,6 +55,8 @@ def pieces(cell):
     story, checks = ({**cell, "source": code}, None) if quiet else told(cell, code, parts)
     if quiet or all(isinstance(node, (*IMPORTS, *DEFINITIONS)) or is_test(node) for node in nodes):
         story = collapsed(story)
+    if not story["source"] and not story["outputs"]:
+        return []
     return [story, *caption(cell, options), *([collapsed(checks)] if checks else [])]
 
 
@@ -101,13 +103,17 @@ def joined(cells):
 
 
 def write(folder):
-    "The edition of nbs/, with the files beside the notebooks."
+    "The edition of nbs/, with the files beside the notebooks; signed, else JupyterLab shows no drawing before it is drawn again."
+    import nbformat.sign
+
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    notary = nbformat.sign.NotebookNotary(db_file=str(folder.parent / "signatures.db"), secret_file=str(folder.parent / "secret"))
     for file in (ROOT / "nbs").glob("[!_.]*"):
         if file.suffix == ".ipynb":
             nb = edition(json.loads(file.read_text(encoding="utf-8")))
             (folder / file.name).write_text(json.dumps(nb, indent=1, ensure_ascii=False), encoding="utf-8")
+            notary.sign(nbformat.read(folder / file.name, as_version=4))
         else:
             shutil.copyfile(file, folder / file.name)
 

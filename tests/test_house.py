@@ -763,6 +763,7 @@ def test_the_lab_opens_the_index_and_nothing_pops_up(tmp_path, monkeypatch, caps
     opened = tmp_path / ("nbs" if edit else "build/lab/notebooks")
     assert words[1:] == ["lab", "--no-browser"] and options["cwd"] == str(opened) and f"c.ServerApp.root_dir = {str(opened)!r}\n" in config
     assert "announcements" in (tmp_path / "build/lab/config/labconfig/page_config.json").read_text()
+    assert bool(options["env"]["COST_EVAL_STILL"]) == (not edit) and f"c.NotebookNotary.db_file = {str(tmp_path / 'build/lab/signatures.db')!r}" in config
     assert "allow_root = True" in config and "default_url = '/lab/tree/index.ipynb'" in config
     assert options["env"]["JUPYTER_CONFIG_PATH"].startswith(str(tmp_path / "build/lab/config"))
     assert ("make lab EDIT=1" in capsys.readouterr().out) == (not edit)
@@ -822,6 +823,24 @@ def test_the_readers_edition_runs_the_same_statements(path):
         assert [ast.dump(node) for node in nodes[0] if kind(node)] == [ast.dump(node) for node in nodes[1] if kind(node)]
     for cell in read["cells"]:
         assert not re.search(r"^:::|^#\| |!\[[^\]]*\]\(https?:", re.sub(r"(?s)<!--.*?-->", "", edition.source(cell)), re.M)
+
+
+def test_the_edition_is_written_and_trusted(tmp_path, monkeypatch):
+    import nbformat.sign
+
+    edition, output = script("edition"), {"output_type": "display_data", "data": {"image/svg+xml": "<svg/>"}, "metadata": {}}
+    monkeypatch.setattr(edition, "ROOT", tmp_path)
+    (tmp_path / "nbs").mkdir()
+    (tmp_path / "nbs/logo.svg").write_text("<svg/>")
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": ["x = 1"], "outputs": [output], "execution_count": None}
+    (tmp_path / "nbs/10_a.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    edition.write(tmp_path / "lab/edition")
+    assert {file.name for file in (tmp_path / "lab/edition").iterdir()} == {"10_a.ipynb", "logo.svg"}
+    notary = nbformat.sign.NotebookNotary(db_file=str(tmp_path / "lab/signatures.db"), secret_file=str(tmp_path / "lab/secret"))
+    nb = nbformat.read(tmp_path / "lab/edition/10_a.ipynb", as_version=4)
+    assert notary.check_signature(nb)
+    nb.cells[0].source = "x = 2"
+    assert not notary.check_signature(nb)
 
 
 def test_binder_installs_what_the_book_needs():

@@ -292,6 +292,13 @@ def test_two_sliders_move_together():
         explorer(sliders, note, lambda **values: None, moves=("a", "d"))
 
 
+def test_a_reader_before_a_kernel_need_not_wait_for_the_page(monkeypatch):
+    monkeypatch.setenv("COST_EVAL_STILL", "1")
+    seen = []
+    page, shown = bundle(explorer({"a": slider("a", 1, 0, 9, 1)}, widgets.HTML("x"), lambda a: seen.append(a), moves="a"))
+    assert page.find(".//input") is None and page.find(".//script") is None and seen == [1]
+
+
 @pytest.mark.parametrize("path", ["M 1.23 4.56 L 2.34 4.46 L 2.36 -9.01 z M 0.04 100 L 0 10 ", "M 0 0 L 0.1 0.1 L -0.2 0 "])
 def test_a_line_by_steps_goes_through_its_points(path):
     places, here = [], np.zeros(2)
