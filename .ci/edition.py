@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import sys
+from itertools import groupby
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,13 +52,17 @@ def pieces(cell):
     except (Problem, SyntaxError):  # magics
         return [cell]
     nodes = [node for node, _ in parts]
-    quiet = MACHINERY.search(source(cell)) or options.get("code-fold") or options.get("echo") is False
-    story, checks = ({**cell, "source": code}, None) if quiet else told(cell, code, parts)
-    if quiet or all(isinstance(node, (*IMPORTS, *DEFINITIONS)) or is_test(node) for node in nodes):
-        story = collapsed(story)
-    if not story["source"] and not story["outputs"]:
+    story = {**cell, "source": code}
+    if not code and not cell["outputs"]:
         return []
-    return [story, *caption(cell, options), *([collapsed(checks)] if checks else [])]
+    if MACHINERY.search(source(cell)) or options.get("code-fold") or options.get("echo") is False or all(map(is_quiet, nodes)):
+        return [collapsed(story), *caption(cell, options)]
+    before, story, after = told(story, parts)
+    return [*before, story, *caption(cell, options), *after]
+
+
+def is_quiet(node):
+    return isinstance(node, (*IMPORTS, *DEFINITIONS)) or is_test(node)
 
 
 def caption(cell, options):
@@ -68,17 +73,20 @@ def caption(cell, options):
     return [markdown_cell(f"**Figure.** {options['fig-cap']}\n\n<!--\n{said}\n-->") | {"id": f"{cell['id']}-caption"}]
 
 
-def told(cell, code, parts):
-    "A cell's story, and the tests at its end (before what it shows, if it shows something) in a cell of their own."
-    shows = len(parts) - bool(cell["outputs"] and isinstance(parts[-1][0], ast.Expr) and not is_test(parts[-1][0]))
-    first = shows
-    while first and is_test(parts[first - 1][0]):
-        first -= 1
-    if first == shows or (first, shows) == (0, len(parts)):
-        return {**cell, "source": code}, None
-    text = lambda some: "\n".join(text for _, text in some).strip("\n")
-    story = {**cell, "source": text(parts[:first] + parts[shows:])}
-    return story, {**cell, "id": f"{cell['id']}-checks", "source": text(parts[first:shows]), "outputs": []}
+def told(cell, parts):
+    "A cell with its tests in cells of their own: what stands before it, the cell with what it shows, what stands after it."
+    runs = [(test, [text for _, text in run]) for test, run in groupby(parts, lambda part: is_test(part[0]))]
+    kinds, last = [test for test, _ in runs], parts[-1][0]
+    piece = lambda k, texts: {**cell, "id": f"{cell['id']}-{k}", "source": "\n".join(texts).strip("\n"), "outputs": []}
+    shows = isinstance(last, ast.Expr) and len(runs[-1][1]) == 1 and bool(cell["outputs"])
+    if kinds == [False, True] or shows and kinds in ([True, False], [False, True, False]):  # what is shown stays with the story
+        story, checks = ([text for test, run in runs if test is kind for text in run] for kind in (False, True))
+        return [], {**cell, "source": "\n".join(story).strip("\n")}, [collapsed(piece("checks", checks))]
+    if len(runs) == 1 or any(kind.startswith("image/") for output in cell["outputs"] for kind in output.get("data", ())):  # a figure is shown where its cell ends
+        return [], cell, []
+    at = max(k for k, test in enumerate(kinds) if not test)
+    cut = [collapsed(each) if all(map(is_quiet, ast.parse(each["source"]).body)) else each for each in (piece(k, run) for k, (_, run) in enumerate(runs))]
+    return cut[:at], {**cut[at], "id": cell["id"], "outputs": cell["outputs"]}, cut[at + 1:]
 
 
 def collapsed(cell, outputs=False):

@@ -1165,9 +1165,9 @@ _START = {"metric": "expected_cost", "position": 0.5, "prevalence": 0.1, "cost_r
 
 def _draw_square(axes):
     "The artists of the widget."
-    axes[1].set(ylim=(0, 1.01), ylabel="outperformance score")
+    axes[1].set(ylim=(-0.03, 1.03), ylabel="outperformance score")
     (line,) = axes[1].plot([], [], color=COLORS[0], linestyle="-")
-    (here,) = axes[1].plot([], [], "o", color=COLORS[2], clip_on=False, zorder=3)
+    (here,) = axes[1].plot([], [], "o", color=COLORS[2])
     image = _shade(axes[0], METRICS["f_beta"], 0.5, 0.5, {})
     axes[0].set(**_SQUARE)
     return image, line, here
@@ -1186,7 +1186,8 @@ def _move_square(axes, artists, metric, position, prevalence, cost_ratio):
     score = outperformance(m, value, prevalence, **costs)
     here.set_data([value], [score])
     name = metric.replace("_", " ")
-    axes[1].set(xlim=(low, high), xlabel=name)
+    edge = 0.03 * (high - low)  # room for the dot
+    axes[1].set(xlim=(low - edge, high + edge), xlabel=name)
     axes[0].set_title(f"{name} = {value:.3f} at prevalence {prevalence:.2f}: beats {score:.1%}")
 
 # %% ../nbs/50_outperformance.ipynb #c3f6ff15

@@ -785,7 +785,10 @@ READ = {
         [("code", "from __future__ import annotations\n\nimport numpy as np\n\nx = 1\n\ndef f():\n    pass", True, False), ("code", "y = 2", False, False)]),
     "tests stand below what they test": (
         [("code", "x = 1\n# why\nassert x\ntest_eq(x, 1)\nx", SEEN)], [("code", "x = 1\nx", False, False), ("code", "# why\nassert x\ntest_eq(x, 1)", True, False)]),
-    "a test between two statements stays": ([("code", "x = 1\nassert x\nx = 2")], [("code", "x = 1\nassert x\nx = 2", False, False)]),
+    "a test between two statements stands between them": (
+        [("code", "x = 1\nassert x\nx = 2\nprint(x)", {"output_type": "stream", "name": "stdout", "text": "2"})],
+        [("code", "x = 1", False, False), ("code", "assert x", True, False), ("code", "x = 2\nprint(x)", False, False)]),
+    "a figure is drawn by the whole cell": ([("code", "plot()\nassert x\nmore()\nyet()", SEEN)], [("code", "plot()\nassert x\nmore()\nyet()", False, False)]),
     "tests alone are hidden": ([("code", "assert f(1)\nassert f(2)")], [("code", "assert f(1)\nassert f(2)", True, False)]),
     "a caption is text below its figure": (
         [("code", '#| label: fig-a\n#| fig-cap: "Costs of `A`: *low*."\n#| fig-alt: "x"\nplot()', SEEN)],

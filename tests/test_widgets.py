@@ -2,6 +2,7 @@
 import ast
 import contextlib
 import html
+import importlib
 import itertools
 import json
 import os
@@ -252,7 +253,7 @@ WIDGETS = {  # by notebook; a second widget of one has a word after it
     "41_metric_study": Widget("weight", None, 0, "from cost_eval.metric_study import explore_metric_study as explore"),
     "50_outperformance": Widget("value, in its range", outperformance, 0, "from cost_eval.outperformance import explore_outperformance as explore", 0, "prevalence"),
     "51_curves": Widget("separation", curves, 0, "from cost_eval.curves import explore_tree_curves as explore", .01),
-    "63_hand_over": Widget("price of the large model"),
+    "63_hand_over": Widget("price of a person"),
     "65_missing_labels": Widget("of those not flagged, verified, %", missing, 0, "from cost_eval.missing_labels import explore_missing as explore"),
     "64_capacity": Widget("calls, for 1,000 cases", capacity, 0, "from cost_eval.capacity import explore_capacity as explore", .02),
 }
@@ -346,20 +347,36 @@ def cut_words(figure):
     return [("words", *np.round(box)) for box in needed if (box[:2] < -1).any() or (box[2:] > figure.bbox.max + 1).any()]
 
 
+def explored(name):
+    "A chapter's widget, and its sliders that move on the page."
+    module, _, function = WIDGETS[name].made.removesuffix(" as explore").removeprefix("from ").partition(" import ")
+    box = getattr(importlib.import_module(module), function)()
+    return box, [next(c for c in plotting._controls(box) if c.description.startswith(words)) for words in WIDGETS[name].sliders]
+
+
 @pytest.mark.parametrize("name", [name for name, widget in WIDGETS.items() if widget.made])
 def test_nothing_is_cut_off_at_either_end(style, monkeypatch, name):
-    "What is drawn, compared with the axes, at both ends of the slider that moves on the page, and where it stands."
-    import importlib
-
-    module, _, function = WIDGETS[name].made.removesuffix(" as explore").removeprefix("from ").partition(" import ")
+    "What is drawn, compared with the axes, and the axes with the drawing, in all corners of what moves on the page, and where it stands."
     figures = []
     monkeypatch.setattr(plotting, "_svg", lambda figure: figures.append(figure) or "<svg></svg>")
-    box = getattr(importlib.import_module(module), function)()
-    sliders = [next(c for c in plotting._controls(box) if c.description.startswith(name)) for name in WIDGETS[name].sliders]
+    _, sliders = explored(name)
     for corner in (*itertools.product(*((plotting._positions(s)[0], plotting._positions(s)[-1]) for s in sliders)), [s.value for s in sliders]):
         for each, value in zip(sliders, corner):
             each.value = value
         assert outside(figures[-1]) == [], corner
+
+
+@pytest.mark.parametrize("name", [name for name, widget in WIDGETS.items() if widget.made])
+def test_a_picture_follows_the_hand(name):
+    "A redraw takes less than 150 ms of the processor; the sliders that move on the page."
+    box, sliders = explored(name)
+    for slider in sliders:
+        took = []
+        for value in plotting._positions(slider)[:4]:
+            start = time.process_time()
+            slider.value = value
+            took.append(time.process_time() - start)
+        assert np.median(took[1:]) < .15, slider.description
 
 
 def test_what_is_cut_off_is_found():
