@@ -1202,7 +1202,9 @@ def explore_isocost() -> VBox:
         table.value = _isocost_table(log_ratio=np.log10(cost_ratio), **values)
 
     sliders = {
-        "cost_ratio": slider("cost of a miss, in false alarms", 10 ** _START["log_ratio"], -2, 2, 0.05, log=True),
+        "cost_ratio": slider(
+            "cost of a miss, in false alarms", 10 ** _START["log_ratio"], -2, 2, 0.05, log=True
+        ),
         "prevalence": slider("prevalence", _START["prevalence"], 0.01, 0.9, 0.01),
         "separation": slider("separation of the classes", _START["separation"], 0.3, 4, 0.1),
     }

@@ -489,7 +489,7 @@ def explorer(
 
 # %% ../nbs/05_plotting.ipynb #5a2e0f12
 def for_page(box: Any, moves: Any = None, *, alt: str = "") -> Any:
-    """Give a widget a second form, as HTML, for pages without a kernel: one slider or two move, the rest is still.
+    """Give a widget a second form, as HTML, for pages without a kernel: a slider or two move, no more.
 
     Parameters
     ----------
@@ -577,8 +577,8 @@ def _nearest(values, value) -> int:
 
 # %% ../nbs/05_plotting.ipynb #5a2e0f13
 def _frames(box, movers, alt) -> tuple[list, list]:
-    """What a widget shows (images and texts, words) wherever its sliders stand, the last of them the fastest to
-    change; and of each slider {value: readout}.
+    """What a widget shows (images and texts, words) wherever its sliders stand, the last one changing
+    fastest; and of each slider {value: readout}.
     """
     start, frames, says = [each.value for each in movers], [], [{} for _ in movers]
     counts = [27] if len(movers) == 1 else [11] + [7] * len(movers)
@@ -617,7 +617,8 @@ def _cut(shown) -> tuple[list, list]:
     pieces, rows = {}, []
     for value in shown:
         definitions = dict.fromkeys(re.findall(_DEFINED, "".join(re.findall(r"<defs>(.*?)</defs>", value))))
-        head, *rest = re.split(r"(?<!<g> )(?=<g[ >])|(?=<use |<t[dh]>)", re.sub(r"<defs>.*?</defs>", "", value))
+        drawn = re.sub(r"<defs>.*?</defs>", "", value)
+        head, *rest = re.split(r"(?<!<g> )(?=<g[ >])|(?=<use |<t[dh]>)", drawn)
         parts = [head, "<defs>", *definitions, "</defs>", *rest] if definitions else [head, *rest]
         rows.append([pieces.setdefault(part, len(pieces)) for part in parts])
     return list(pieces), [_ranges(row) for row in rows]
@@ -658,12 +659,13 @@ _SCRIPT = """<script>
   const sliders = [...box.querySelectorAll("input")];
   const run = (r) => ((a, b = a) => pieces.slice(+a, +b + 1).join(""))(...r.split("-"));
   const join = (ranges) => ranges.split(",").map(run).join("");
+  const image = (ranges) => "data:image/svg+xml," + encodeURIComponent(join(ranges));
   const show = () => {
     const [values, words] = frames[sliders.reduce((k, e, i) => k * says[i].length + +e.value, 0)];
     box.querySelectorAll("[data-frame]").forEach((e) => {
       const k = e.dataset.frame, {view = ""} = e.dataset;
       if (!e.src) e.innerHTML = join(values[k]);
-      else Object.assign(e, {src: "data:image/svg+xml," + encodeURIComponent(join(values[k])) + view, alt: e.alt && words[k]});
+      else Object.assign(e, {src: image(values[k]) + view, alt: e.alt && words[k]});
     });
   };
   sliders.forEach((e, i) => {
@@ -726,7 +728,10 @@ def _data(frames, says) -> str:
     moving = [k for k, value in enumerate(frames[0][0]) if not value.startswith("data:")]
     pieces, rows = _cut([values[k] for values, _ in frames for k in moving])
     ranges = iter(rows)
-    kept = [([next(ranges) if k in moving else value for k, value in enumerate(values)], words) for values, words in frames]
+    kept = [
+        ([next(ranges) if k in moving else value for k, value in enumerate(values)], words)
+        for values, words in frames
+    ]
     parts = {"pieces": pieces, "says": says, "frames": kept}
     text = [f'"{name}": [\n{_lines(part)}]' for name, part in parts.items()]
     inside = f"{{{', '.join(text)}}}".replace("</", r"<\/").replace("<t", r"\u003ct")
