@@ -99,7 +99,7 @@ def loan(acceptance, defaulters):
     costs = {name: (1 - defaulters) * g + defaulters * b for name, g, b in zip(["always deny", "always high rate", "always standard"], good, bad)}
     costs |= {name: (1 - defaulters) * np.dot(n[0], good) / 900 + defaulters * np.dot(n[1], bad) / 100 for name, n in counts.items()}
     name = min(costs, key=costs.get)
-    return [f"cheapest: {name}, {costs[name]:.2f}"]
+    return [f"cheapest: {name}, {round(costs[name], 9):.2f}"]  # half a cent stays half a cent
 
 
 def two_scores(miss, frauds):
@@ -112,7 +112,7 @@ def two_scores(miss, frauds):
 def bootstrap(ratio, n):
     from cost_eval.bootstrap import interval
 
-    p = np.array([.9388, .06, .0012])
+    p, ratio = np.array([.9388, .06, .0012]), 10 ** round(np.log10(ratio), 1)  # the readout has three digits
     sets = np.random.default_rng(0).multinomial(int(n), p, 400)[:, None]
     found, true = interval(sets, [[0, 1, ratio]], method="bcost", n_resamples=400, rng=1), p @ [0, 1, ratio]
     covers = (found.low <= true) & (true <= found.high)
