@@ -594,17 +594,18 @@ def move_in_lab(page, output, widget, by_mouse):
     row.evaluate("row => row.scrollIntoView({block: 'center'})")  # at the edge one of JupyterLab's messages may lie over it
     assert row.locator(".noUi-target").bounding_box()["width"] >= 250
     before = image.get_attribute("src"), readout.text_content()
+    at_end = handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
     if by_mouse:
         box = handle.bounding_box()
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
         page.mouse.move(x, y)
         page.mouse.down()
-        page.mouse.move(x + 30, y, steps=6)
+        page.mouse.move(x - 30 if at_end else x + 30, y, steps=6)
         page.mouse.up()
     else:
         handle.focus()
         for _ in range(3):
-            page.keyboard.press("ArrowRight")
+            page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
 
     assert all(output.locator(".widget-label").evaluate_all("labels => labels.map(e => e.scrollWidth <= e.clientWidth)")), "labels are whole"
 
