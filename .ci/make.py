@@ -267,20 +267,23 @@ LAB = ROOT / "build" / "lab"
 
 
 def lab(*arguments):
-    """JupyterLab on a working copy of the notebooks, so that reading and running them changes nothing that git watches."""
+    """JupyterLab on a working copy of the notebooks' reader's edition, so that reading and running them changes nothing that git watches."""
     folder = ROOT / "nbs"
     if os.environ.get("EDIT", "0") in ("", "0"):
         folder = LAB / "notebooks"
-        for line in working_copy(ROOT / "nbs", folder):
+        run(PYTHON, ".ci/edition.py", LAB / "edition")
+        for line in working_copy(LAB / "edition", folder):
             say(line)
         say("you read a copy, in %s; to edit the notebooks themselves: make lab EDIT=1" % folder.relative_to(ROOT))
-    config = {"LabApp.default_url": "/lab/tree/index.ipynb", "ServerApp.root_dir": str(folder), "ServerApp.allow_root": True}
+    config = {"LabApp.default_url": "/lab/tree/index.ipynb", "ServerApp.root_dir": str(folder), "ServerApp.allow_root": True,
+              "NotebookNotary.db_file": str(LAB / "signatures.db"), "NotebookNotary.secret_file": str(LAB / "secret")}
     quiet = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}  # it asks about news
     (LAB / "config" / "labconfig").mkdir(parents=True, exist_ok=True)
     (LAB / "config" / "labconfig" / "page_config.json").write_text(json.dumps(quiet))
     (LAB / "config" / "jupyter_lab_config.py").write_text("".join("c.%s = %r\n" % item for item in config.items()))
     env = surroundings()
     env["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(LAB / "config"), *filter(None, [env.get("JUPYTER_CONFIG_PATH")])])
+    env["COST_EVAL_STILL"] = "" if folder == ROOT / "nbs" else "1"
     env["JUPYTERLAB_WORKSPACES_DIR"] = str(LAB / "workspaces")
     return subprocess.run([str(BIN / "jupyter"), "lab", *arguments], cwd=str(folder), env=env).returncode
 

@@ -2279,9 +2279,9 @@ _COVERAGE_START: dict = {"costly": 12, "ratio": 1000, "n": 1000, "method": "bcos
 def _draw_coverage(axes):
     "Forty intervals, crosses on those that miss, the truth."
     axes.set(yticks=[], ylim=(-1, 40))
-    intervals = axes.hlines(range(40), 0, 1, lw=3, capstyle="butt")
+    style = {"lw": 3, "ls": "-", "solid_capstyle": "butt"}
     return (
-        intervals,
+        [axes.plot([], [], color=color, **style)[0] for color in COLORS[:2]],
         axes.plot([], [], "x", color="black", ms=6)[0],
         axes.axvline(0, color="0.2", lw=1, ls="--"),
     )
@@ -2300,8 +2300,8 @@ def _move_coverage(axes, artists, *, costly, ratio, n, method):
     covers = (low <= true) & (true <= high)
     intervals, crosses, truth = artists
     k, ends = np.arange(40), np.column_stack([low, high])[:40]
-    intervals.set_segments(np.stack([ends, np.column_stack([k, k])], axis=-1))
-    intervals.set_color(np.where(covers[:40], *COLORS[:2]))
+    for line, those in zip(intervals, (covers[:40], ~covers[:40])):  # one line with gaps
+        line.set_data(np.insert(ends[those], 2, np.nan, axis=1).ravel(), k[those].repeat(3))
     missed = k[~covers[:40]]
     crosses.set_data(ends[missed].mean(axis=1), missed)
     truth.set_xdata([true, true])
@@ -2330,10 +2330,10 @@ def explore_interval() -> VBox:
     names = [name for name, record in METHODS.items() if record.single and name != "exact_bootstrap"]
     controls = {
         "costly": slider("costly errors in 10,000", start["costly"], 1, 100, 1),
-        "ratio": slider("cost of one, in cheap errors", start["ratio"], 1, 1000, 1),
+        "ratio": slider("a costly error, in cheap ones", start["ratio"], 0, 3, 0.1, log=True),
         "n": slider("test examples", start["n"], 100, 5000, 100),
         "method": widgets.Dropdown(options=names, value=start["method"], description="method"),
     }
     image, show = live_figure(_draw_coverage, _move_coverage, (5.2, 4.2), columns=1)
     alt = "Forty intervals around a vertical line at the true cost; those that miss it carry a cross."
-    return explorer(controls, image, show, moves="costly", alt=alt)
+    return explorer(controls, image, show, moves=("ratio", "n"), alt=alt)

@@ -1639,7 +1639,7 @@ def _lowest_of(models, n):
 
 def _draw_luck(axis):
     "Empty bars, and the true cost."
-    bars = axis.bar(np.arange(60), np.zeros(60), color=COLORS[0], width=0)
+    bars = axis.stairs(np.zeros(60), np.arange(61), color=COLORS[0], fill=True)
     axis.axvline(_ERROR, color="0.4", ls="--", lw=1)
     axis.set(xlim=(0.03, 0.15), xlabel="lowest cost of all models (dashed: true cost of each)")
     axis.set(ylabel="probability", yticks=[])
@@ -1649,9 +1649,8 @@ def _draw_luck(axis):
 def _move_luck(axis, bars, models, n):
     "Draw the law of the lowest of so many costs."
     values, chance = _lowest_of(int(models), int(n))
-    mean, keep = values @ chance, np.argsort(chance)[::-1][: len(bars)]
-    for bar, i in zip(bars, keep):
-        bar.set(x=values[i] - 0.4 / n, width=0.8 / n, height=chance[i])
+    mean, first = values @ chance, max(0, int(chance.argmax()) - 30)
+    bars.set_data(chance[first : first + 60], np.arange(first, first + 61) / n - 0.5 / n)
     axis.set_ylim(0, 1.1 * chance.max())
     axis.set_title(f"the cheapest of {models:.0f} shows {mean:.4f} on average, luck {_ERROR - mean:.4f}")
 
@@ -1674,4 +1673,4 @@ def explore_luck() -> VBox:
         "n": slider("test samples", 500, 200, 2000, 100),
     }
     alt = "Bars: probabilities of the lowest cost among models that all cost 0.1; more models, further left."
-    return explorer(sliders, image, show, moves="models", alt=alt)
+    return explorer(sliders, image, show, moves=("models", "n"), alt=alt)

@@ -1198,9 +1198,11 @@ def explore_isocost() -> VBox:
         table.value = _isocost_table(log_ratio=np.log10(cost_ratio), **values)
 
     sliders = {
-        "cost_ratio": slider("cost ratio", 10 ** _START["log_ratio"], -2, 2, 0.05, log=True),
+        "cost_ratio": slider(
+            "cost of a miss, in false alarms", 10 ** _START["log_ratio"], -2, 2, 0.05, log=True
+        ),
         "prevalence": slider("prevalence", _START["prevalence"], 0.01, 0.9, 0.01),
         "separation": slider("separation of the classes", _START["separation"], 0.3, 4, 0.1),
     }
     alt = "Precision against recall, and recall against false positive rate, with the contour that touches."
-    return explorer(sliders, image, show, table, moves="cost_ratio", alt=alt)
+    return explorer(sliders, image, show, table, moves=("cost_ratio", "prevalence"), alt=alt)

@@ -874,7 +874,7 @@ def explore_tree_curves() -> VBox:
     widgets = optional_import("ipywidgets", extra="book")
     image, show = live_figure(_draw_tree, _move_tree, (9.6, 4))
     kind = widgets.Dropdown(
-        options=CURVES, value=_START["curve"], description="curve", style={"description_width": "13em"}
+        options=CURVES, value=_START["curve"], description="curve", style={"description_width": "17em"}
     )
     controls = {
         "curve": kind,

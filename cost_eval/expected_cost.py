@@ -290,12 +290,12 @@ def explore_loan() -> VBox:
     """
     image, show = live_figure(_draw_loan, _move_loan, (9.6, 3.6))
     sliders = {
-        "acceptance": slider("accept the high rate", 0.4, 0.1, 0.7, 0.01),
+        "acceptance": slider("share that takes the high rate", 0.4, 0.1, 0.7, 0.01),
         "recovered": slider("recovered from defaulters", 0.75, 0.4, 0.95, 0.01),
         "defaulters": slider("share of defaulters", 0.1, 0.01, 0.5, 0.01),
     }
     alt = "Left: three straight lines, the costs of the decisions; right: bars, the costs of five policies."
-    return explorer(sliders, image, show, moves="acceptance", alt=alt)
+    return explorer(sliders, image, show, moves=("acceptance", "defaulters"), alt=alt)
 
 # %% ../nbs/10_expected_cost.ipynb #fd7cd0ca
 _CORNERS = np.array([[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])  # of the triangle in the plane, one per class

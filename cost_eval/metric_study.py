@@ -899,7 +899,7 @@ def explore_metric_study(revenues: Vector | None = None) -> VBox:
     """
     widgets = optional_import("ipywidgets", extra="book")
     ends = {"all ranks alike": None, "weight on the best": "best", "weight on the worst": "worst"}
-    wide = {"style": {"description_width": "13em"}, "layout": widgets.Layout(width="40em", max_width="100%")}
+    wide = {"style": {"description_width": "17em"}, "layout": widgets.Layout(width="44em", max_width="100%")}
     controls = {
         "metric": widgets.Dropdown(options=STUDY_METRICS, value="mcc", description="metric", **wide),
         "weighted": widgets.Dropdown(options=list(ends), description="coefficient", **wide),

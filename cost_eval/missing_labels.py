@@ -597,7 +597,7 @@ def explore_missing() -> VBox:
         "verified": slider("of those not flagged, verified, %", 10, 1, 100, 1),
         "sensitivity": slider("sensitivity", 0.8, 0, 1, 0.05),
         "prevalence": slider("ill, %", 10, 1, 50, 1),
-        "ratio": slider("a miss costs ... false alarms", 20, 1, 50, 1),
+        "ratio": slider("a miss costs ... false alarms", 20, 0, 1.7, 0.05, log=True),
     }
     alt = "Cost per patient against the share verified: truth, dropping, bounds, weighting."
     return explorer(sliders, image, show, moves="verified", alt=alt)

@@ -1165,7 +1165,7 @@ _START: dict = {"metric": "expected_cost", "position": 0.5, "prevalence": 0.1, "
 
 def _draw_square(axes):
     "The artists of the widget."
-    axes[1].set(ylim=(0, 1.01), ylabel="outperformance score")
+    axes[1].set(ylim=(-0.03, 1.03), ylabel="outperformance score")
     (line,) = axes[1].plot([], [], color=COLORS[0], linestyle="-")
     (here,) = axes[1].plot([], [], "o", color=COLORS[2])
     image = _shade(axes[0], METRICS["f_beta"], 0.5, 0.5, {})
@@ -1186,7 +1186,8 @@ def _move_square(axes, artists, metric, position, prevalence, cost_ratio):
     score = outperformance(m, value, prevalence, **costs)
     here.set_data([value], [score])
     name = display_name(metric)
-    axes[1].set(xlim=(low, high), xlabel=name)
+    edge = 0.03 * (high - low)  # room for the dot
+    axes[1].set(xlim=(low - edge, high + edge), xlabel=name)
     axes[0].set_title(f"{name} = {value:.3f} at prevalence {prevalence:.2f}: beats {score:.1%}")
 
 # %% ../nbs/50_outperformance.ipynb #c3f6ff15
@@ -1205,13 +1206,13 @@ def explore_outperformance() -> VBox:
         options=[(display_name(name), name) for name in sorted(METRICS)],
         value=_START["metric"],
         description="metric",
-        style={"description_width": "13em"},
+        style={"description_width": "17em"},
     )
     controls = {
         "metric": chosen,
         "position": slider("value, in its range", _START["position"], 0, 1, 0.01),
         "prevalence": slider("prevalence", _START["prevalence"], 0.01, 0.99, 0.01),
-        "cost_ratio": slider("cost of a miss / false alarm", _START["cost_ratio"], 1, 50, 1),
+        "cost_ratio": slider("cost of a miss / false alarm", _START["cost_ratio"], 0, 2, 0.1, log=True),
     }
 
     def shown(_=None):
@@ -1220,4 +1221,4 @@ def explore_outperformance() -> VBox:
     chosen.observe(shown, names="value")
     shown()
     alt = "Left: the unit square, shaded where classifiers are beaten; right: the score at every value."
-    return explorer(controls, image, show, moves="position", alt=alt)
+    return explorer(controls, image, show, moves=("position", "prevalence"), alt=alt)

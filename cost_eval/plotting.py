@@ -21,8 +21,10 @@ import base64
 import html
 import io
 import json
+import os
 import re
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
@@ -537,12 +539,24 @@ def _legible(svg) -> str:
     return re.sub(r'(?<=<g style="fill: )#[0-9a-f]{6}(?=[^"]*" transform)', darker, svg)
 
 
+def _by_steps(path) -> str:
+    "A line of many points written as steps from one to the next, to a tenth of a point: half as long."
+    words, here = [], (0, 0)
+    for kind, *place in re.findall(r"([MLz])(?: ([-\d.]+) ([-\d.]+))?", path):
+        there = here if kind == "z" else tuple(round(10 * float(v)) for v in place)
+        step = [(a - b) / 10 for a, b in zip(there, here if kind == "L" else (0, 0))]
+        words.append("z" if kind == "z" else f"{kind if kind == 'M' else 'l'}{step[0]:g} {step[1]:g}")
+        here = there
+    return re.sub(r"(?<![\d.])0(?=\.)", "", "".join(words)).replace(" -", "-")
+
+
 def _svg(figure) -> str:
     "A figure as SVG text, light, its words legible, without the names of its groups."
     rc_context, buffer = optional_import("matplotlib", extra="book").rc_context, io.StringIO()
     with rc_context({"svg.hashsalt": "cost_eval", "svg.fonttype": "path"}):  # savefig would draw twice
         figure.canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
     svg = re.sub(r'(?<=<g) id="[^"]*"', "", _legible(_light(buffer.getvalue())))
+    svg = re.sub(r'(?<= d=")[MLz\d. -]{150,}(?=")', lambda found: _by_steps(found[0]), svg)
     svg = re.sub(r'((?:#|id=")[mp][0-9a-f]{4})[0-9a-f]{6}\b', r"\1", svg.replace("DejaVuSans", "D"))
     svg = re.sub(
         r'(<use href="[^"]*") transform="translate\(([-\d.]+) 0\)"',
@@ -582,9 +596,9 @@ def slider(label: str, value: float, low: float, high: float, step: float, *, lo
         max=high,
         step=step,
         description=label,
-        readout_format=".3g" if log else f".{len(f'{step:g}'.partition('.')[2])}f",
-        style={"description_width": "13em"},
-        layout=widgets.Layout(width="40em", max_width="100%"),
+        readout_format=".3r" if log else f".{len(f'{step:g}'.partition('.')[2])}f",
+        style={"description_width": "17em"},
+        layout=widgets.Layout(width="44em", max_width="100%"),
     )
 
 
@@ -593,7 +607,7 @@ def explorer(
     image: Any,
     show: Callable[..., Any],
     *extra: Any,
-    moves: str | None = None,
+    moves: str | Sequence[str] | None = None,
     alt: str = "",
 ) -> VBox:
     """A box of sliders above an image; any change of a slider calls `show` with the values of all.
@@ -608,8 +622,8 @@ def explorer(
         show(**values), called at once and at every change
     *extra : ipywidgets.Widget
         below the image
-    moves : str, optional
-        name of the slider that moves on a page without a kernel, see `for_page`; None: none does
+    moves : str or sequence of str, optional
+        the slider, or the two, that move on a page without a kernel, see `for_page`; None: none does
     alt : str, default ""
         what the image shows, whatever the values; the words in the figure follow it
 
@@ -635,25 +649,28 @@ def explorer(
     changed()
     rows = widgets.Box(list(sliders.values()), layout=widgets.Layout(display="flex", flex_flow="row wrap"))
     box = widgets.VBox([rows, image, *extra])
-    return for_page(box, None if moves is None else sliders[check_choice(moves, sliders, "moves")], alt=alt)
+    names = [moves] if isinstance(moves, str) else moves or ()
+    return for_page(box, [sliders[check_choice(name, sliders, "moves")] for name in names], alt=alt)
 
 # %% ../nbs/05_plotting.ipynb #5a2e0f12
 def for_page(box: Any, moves: Any = None, *, alt: str = "") -> Any:
-    """Give a widget a second form, as HTML, for pages without a kernel: one slider moves, the rest is still.
+    """Give a widget a second form, as HTML, for pages without a kernel: a slider or two move, no more.
 
     Parameters
     ----------
     box : ipywidgets.Widget
         what is shown: sliders, drop-down lists, buttons, fields of text, images (SVG where they move), HTML
-    moves : ipywidgets.Widget, optional
-        the slider in it that moves; it is taken through its positions whenever `box` is displayed
+    moves : ipywidgets.Widget or sequence of them, optional
+        the slider in it that moves, or several that move together; they are taken through their positions
+        whenever `box` is displayed, some 27 of a single one, else 11 of the first and 7 of each other
     alt : str, default ""
         what the images show, whatever the values; the words in the figure follow it
 
     Returns
     -------
     ipywidgets.Widget
-        `box`, whose output also has the type `text/html`
+        `box`, whose output also has the type `text/html`; with COST_EVAL_STILL in the environment (`make lab`
+        sets it: a reader need not wait for pictures of a page) nothing moves there
 
     Examples
     --------
@@ -661,11 +678,14 @@ def for_page(box: Any, moves: Any = None, *, alt: str = "") -> Any:
     >>> print(box._repr_mimebundle_()["text/plain"])
     threshold 2
     """
+    movers = list(moves) if isinstance(moves, Sequence) else [] if moves is None else [moves]
+    if os.environ.get("COST_EVAL_STILL"):
+        movers = []
     live = getattr(box, "_repr_mimebundle_", dict)  # ipywidgets 7, as on Colab, shows itself in another way
 
     def bundle(**kwargs):
         words = "; ".join(f"{each.description} {_readout(each)}" for each in _controls(box))
-        return {**live(**kwargs), "text/plain": words, "text/html": _page(box, moves, alt)}
+        return {**live(**kwargs), "text/plain": words, "text/html": _page(box, movers, alt)}
 
     box._repr_mimebundle_ = bundle
     return box
@@ -694,6 +714,8 @@ def _controls(widget) -> list:
 
 def _readout(control) -> str:
     "The value of a control as it reads."
+    if hasattr(control, "base"):
+        return f"{float(f'{control.value:.3g}'):g}"  # three digits, 1000 and not 1e+03
     if hasattr(control, "readout_format"):
         return format(control.value, control.readout_format)
     return str(getattr(control, "label", getattr(control, "value", "")))
@@ -707,9 +729,11 @@ def _positions(control, count=27) -> list:
     value = control.value if base is None else np.log(control.value) / np.log(base)
     steps = round((control.max - control.min) / control.step)
     chosen = np.rint(np.linspace(0, steps, min(steps + 1, count)))
-    chosen = np.unique([*chosen, np.rint((value - control.min) / control.step)])
+    own = np.rint((value - control.min) / control.step)
+    chosen = np.unique([*chosen, own])
     places = np.round(control.min + chosen * control.step, 10)
-    return (places if base is None else base**places).tolist()
+    places = places if base is None else base**places
+    return np.where(chosen == own, control.value, places).tolist()
 
 
 def _nearest(values, value) -> int:
@@ -717,19 +741,24 @@ def _nearest(values, value) -> int:
     return int(np.abs(np.array(values) - value).argmin())
 
 # %% ../nbs/05_plotting.ipynb #5a2e0f13
-def _frames(box, moves, alt) -> tuple[list, int]:
-    "What a widget shows at each position of a slider (readout, images and texts, words), and where it is."
-    if moves is None:
-        return [("", *_state(box, alt))], 0
-    start, values, frames = moves.value, _positions(moves), []
+def _frames(box, movers, alt) -> tuple[list, list]:
+    """What a widget shows (images and texts, words) wherever its sliders stand, the last one changing
+    fastest; and of each slider {value: readout}.
+    """
+    start, frames = [each.value for each in movers], []
+    says: list[dict] = [{} for _ in movers]
+    counts = [27] if len(movers) == 1 else [11] + [7] * len(movers)
     with ExitStack() as stack:
-        for each in (moves, *_shown(box)):
+        for each in (*movers, *_shown(box)):
             stack.enter_context(each.hold_sync())  # a kernel need not send all drawings
-        for value in values:
-            moves.value = value
-            frames.append((_readout(moves), *_state(box, alt)))
-        moves.value = start
-    return frames, _nearest(values, start)
+        for state in product(*map(_positions, movers, counts)):
+            for each, said, value in zip(movers, says, state):
+                each.value = value
+                said[value] = _readout(each)
+            frames.append(_state(box, alt))
+        for each, value in zip(movers, start):
+            each.value = value
+    return frames, says
 
 
 def _state(box, alt) -> tuple[list, list]:
@@ -747,17 +776,21 @@ def _image(widget) -> str:
     return f"data:image/{widget.format};base64,{base64.b64encode(widget.value).decode()}"
 
 
-def _cut(drawings) -> tuple[list, list]:
-    "Distinct pieces of SVGs, and each SVG as ranges of their numbers; definitions of all come first."
-    definitions = dict.fromkeys(d for svg in drawings for d in re.findall(r"<defs>(.*?)</defs>", svg))
-    kinds = r"<(?:path [^>]*/|style.*?</style|clipPath.*?</clipPath)>"
-    glyphs = dict.fromkeys(g for d in definitions for g in re.findall(kinds, d))
+def _cut(shown) -> tuple[list, list]:
+    """Distinct pieces of drawings and tables, and each of these as ranges of their numbers: its head, what it
+    defines, its groups, glyphs and cells.
+    """
     pieces, rows = dict[str, int](), []
-    for svg in drawings:
-        head, *groups = re.split(r"(?<!<g> )(?=<g[ >])", re.sub(r"<defs>.*?</defs>", "", svg))
-        parts = [f"{head}<defs>{''.join(glyphs)}</defs>", *groups]
+    for value in shown:
+        definitions = dict.fromkeys(re.findall(_DEFINED, "".join(re.findall(r"<defs>(.*?)</defs>", value))))
+        drawn = re.sub(r"<defs>.*?</defs>", "", value)
+        head, *rest = re.split(r"(?<!<g> )(?=<g[ >])|(?=<use |<t[dh]>)", drawn)
+        parts = [head, "<defs>", *definitions, "</defs>", *rest] if definitions else [head, *rest]
         rows.append([pieces.setdefault(part, len(pieces)) for part in parts])
     return list(pieces), [_ranges(row) for row in rows]
+
+
+_DEFINED = r"<(?:path [^>]*/|style.*?</style|clipPath.*?</clipPath)>"
 
 
 def _ranges(numbers) -> str:
@@ -789,40 +822,48 @@ _LOOK = """<style>
 _SCRIPT = """<script>
 (() => {
   const box = document.currentScript.parentElement;
-  const {pieces, frames} = JSON.parse(box.querySelector("[type='application/json']").textContent);
-  const slider = box.querySelector("input"), readout = box.querySelector("output");
+  const {pieces, says, frames} = JSON.parse(box.querySelector("[type='application/json']").textContent);
+  const sliders = [...box.querySelectorAll("input")];
   const run = (r) => ((a, b = a) => pieces.slice(+a, +b + 1).join(""))(...r.split("-"));
-  const draw = (ranges) => "data:image/svg+xml," + encodeURIComponent(ranges.split(",").map(run).join(""));
-  slider.oninput = () => {
-    const [at, values, words] = frames[slider.value];
-    readout.textContent = at;
-    slider.setAttribute("aria-valuetext", at);
+  const join = (ranges) => ranges.split(",").map(run).join("");
+  const image = (ranges) => "data:image/svg+xml," + encodeURIComponent(join(ranges));
+  const show = () => {
+    const [values, words] = frames[sliders.reduce((k, e, i) => k * says[i].length + +e.value, 0)];
     box.querySelectorAll("[data-frame]").forEach((e) => {
       const k = e.dataset.frame, {view = ""} = e.dataset;
-      if (!e.src) e.innerHTML = values[k];
-      else Object.assign(e, {src: draw(values[k]) + view, alt: e.alt && words[k]});
+      if (!e.src) e.innerHTML = join(values[k]);
+      else Object.assign(e, {src: image(values[k]) + view, alt: e.alt && words[k]});
     });
   };
-  slider.disabled = false;
+  sliders.forEach((e, i) => {
+    e.disabled = false;
+    e.oninput = () => {
+      e.nextElementSibling.textContent = says[i][e.value];
+      e.setAttribute("aria-valuetext", says[i][e.value]);
+      show();
+    };
+  });
 })();
 </script>"""
 
 
-def _page(box, moves, alt) -> str:
+def _page(box, movers, alt) -> str:
     "A widget as HTML."
-    frames, at = _frames(box, moves, alt)
-    others = [_standing(each) for each in _controls(box) if each is not moves]
+    frames, says = _frames(box, movers, alt)
+    places = [_nearest(list(said), each.value) for each, said in zip(movers, says)]
+    shown = frames[int(np.ravel_multi_index(places, [len(said) for said in says])) if movers else 0]
     parts = [_LOOK]
-    if moves is not None:
-        says = html.escape(frames[at][0])
-        bounds = f'max="{len(frames) - 1}" value="{at}" aria-valuetext="{says}" autocomplete="off" disabled'
-        parts.append(_labelled(moves, f'<input type="range" {bounds}><output>{says}</output>'))
-    parts += [_still(k, value, words) for k, (value, words) in enumerate(zip(*frames[at][1:]))]
+    for each, at, said in zip(movers, places, says):
+        now = html.escape(list(said.values())[at])
+        bounds = f'max="{len(said) - 1}" value="{at}" aria-valuetext="{now}" autocomplete="off" disabled'
+        parts.append(_labelled(each, f'<input type="range" {bounds}><output>{now}</output>'))
+    parts += [_still(k, value, words) for k, (value, words) in enumerate(zip(*shown))]
+    others = [_standing(each) for each in _controls(box) if each not in movers]
     if others:
-        also = "these move" if moves is None else "these move, too"
+        also = "these move, too" if movers else "these move"
         parts.append(f'<p class="ce-more">In JupyterLab {also}: {html.escape("; ".join(others))}.</p>')
-    if moves is not None:
-        parts += [_data(frames), _SCRIPT]
+    if movers:
+        parts += [_data(frames, [list(said.values()) for said in says]), _SCRIPT]
     return f'<div class="ce-widget">{"".join(part + chr(10) for part in parts)}</div>'
 
 
@@ -849,16 +890,21 @@ def _still(k, value, words) -> str:
     return f'<figure><img {shown} src="{quoted}"></figure>'
 
 
-def _data(frames) -> str:
-    "All frames as JSON, in which nothing looks like a table or the end of a script."
-    moving = [k for k, value in enumerate(frames[0][1]) if value.startswith("<svg")]
-    pieces, rows = _cut([values[k] for _, values, _ in frames for k in moving])
+def _data(frames, says) -> str:
+    "All frames and readouts as JSON, in which nothing looks like a table or the end of a script."
+    moving = [k for k, value in enumerate(frames[0][0]) if not value.startswith("data:")]
+    pieces, rows = _cut([values[k] for values, _ in frames for k in moving])
     ranges = iter(rows)
     kept = [
-        (at, [next(ranges) if k in moving else value for k, value in enumerate(values)], words)
-        for at, values, words in frames
+        ([next(ranges) if k in moving else value for k, value in enumerate(values)], words)
+        for values, words in frames
     ]
-    text = [",\n".join(json.dumps(each, ensure_ascii=False) for each in part) for part in (pieces, kept)]
-    inside = f'{{"pieces": [\n{text[0]}],\n"frames": [\n{text[1]}]}}'
-    inside = inside.replace("</", r"<\/").replace("<t", r"\u003ct")
+    parts = {"pieces": pieces, "says": says, "frames": kept}
+    text = [f'"{name}": [\n{_lines(part)}]' for name, part in parts.items()]
+    inside = f"{{{', '.join(text)}}}".replace("</", r"<\/").replace("<t", r"\u003ct")
     return f'<script type="application/json">{inside}</script>'
+
+
+def _lines(values) -> str:
+    "JSON of some values, each on its line."
+    return ",\n".join(json.dumps(value, ensure_ascii=False) for value in values)

@@ -363,4 +363,4 @@ def explore_two_scores() -> VBox:
         "look": slider("a look costs (euros)", 10, 1, 50, 1),
     }
     alt = "Left: two ROC curves that cross, a dot on each; right: the lowest NEC of each against the price."
-    return explorer(sliders, image, show, moves="miss", alt=alt)
+    return explorer(sliders, image, show, moves=("miss", "frauds"), alt=alt)

@@ -316,9 +316,9 @@ def explore_effective_weight() -> VBox:
     ipywidgets.VBox
     """
     sliders = {
-        "spread": slider("how unsure the weight is", 0.13, 0.01, 0.16, 0.005),
+        "spread": slider("how unsure the weight is (sd)", 0.13, 0.01, 0.16, 0.005),
         "mean": slider("mean of the weight", 0.75, 0.25, 0.75, 0.01),
-        "prevalence": slider("prevalence", 0.2, 0.05, 0.5, 0.01),
+        "prevalence": slider("prevalence", 0.2, 0.1, 0.5, 0.01),
     }
 
     def move(axes, artists, **values):
@@ -326,7 +326,7 @@ def explore_effective_weight() -> VBox:
 
     alt = "A density of the weight, a dividing line between two models, and three lines: effective weights."
     image, show = live_figure(lambda axes: None, move, (4.9, 3.4), columns=1)
-    return explorer(sliders, image, show, moves="spread", alt=alt)
+    return explorer(sliders, image, show, moves=("spread", "prevalence"), alt=alt)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #69eea52f
 def expected_positive_share(prevalence: Numbers, a: float, b: float) -> Value:
@@ -1010,13 +1010,16 @@ def explore_ranking() -> VBox:
     worse, better = widgets.Button(description="worse ▲"), widgets.Button(description="better ▼")
     sliders = {
         "prevalence": slider("prevalence", 0.05, 0.01, 0.99, 0.01),
-        "alpha": slider("α, errors of Mbad", 0.6, 0.05, 0.95, 0.05),
+        "alpha": slider("α, share Mbad gets wrong", 0.6, 0.05, 0.95, 0.05),
     }
 
     def draw(axes, artists, prevalence, alpha):
         plot_weight_range(weight_range_from_ranking(list(order.options), prevalence, alpha), axes)
 
-    image, show = live_figure(lambda axes: None, draw, (4.9, 3.2), columns=1)
+    def room(axes):
+        axes.figure.get_layout_engine().set(w_pad=0.25)  # inches: the labels at the ends grow with the odds
+
+    image, show = live_figure(room, draw, (4.9, 3.2), columns=1)
 
     def shift(step):
         listed, name = list(order.options), order.value
@@ -1030,4 +1033,4 @@ def explore_ranking() -> VBox:
     better.on_click(lambda _: shift(1))
     choice = widgets.HBox([order, widgets.VBox([worse, better])])
     alt = "The range of weights that agree with the ranking, and the bounds that each pair of models sets."
-    return for_page(widgets.VBox([choice, explorer(sliders, image, show)]), sliders["prevalence"], alt=alt)
+    return for_page(widgets.VBox([choice, explorer(sliders, image, show)]), list(sliders.values()), alt=alt)

@@ -84,8 +84,8 @@ def test_on_a_phone_panels_stand_alone_and_move(browser, site):
         assert not whole.is_visible() and panels.count() == 2 and all(panel.is_visible() for panel in panels.all())
         assert all(panel.bounding_box()["width"] <= 380 for panel in panels.all())
         before = [panel.get_attribute("src") for panel in panels.all()]
-        widget.locator("input").focus()
-        widget.locator("input").press("End")
+        widget.locator("input").first.focus()
+        widget.locator("input").first.press("End")
         after = [panel.get_attribute("src") for panel in panels.all()]
         assert all(a != b and "#svgView" in b for a, b in zip(before, after))
         page.set_viewport_size({"width": 1200, "height": 900})

@@ -757,14 +757,93 @@ def test_the_lab_opens_the_index_and_nothing_pops_up(tmp_path, monkeypatch, caps
     monkeypatch.setenv("EDIT", edit)
     monkeypatch.setattr(make.subprocess, "run", lambda words, **options: calls.append((words, options)) or subprocess.CompletedProcess(words, 0))
     assert make.lab("--no-browser") == 0
-    (words, options), = calls
+    *edition, (words, options) = calls
+    assert [call[1:] for call, _ in edition] == [[".ci/edition.py", str(tmp_path / "build/lab/edition")]] * (not edit)
     config = (tmp_path / "build/lab/config/jupyter_lab_config.py").read_text()
     opened = tmp_path / ("nbs" if edit else "build/lab/notebooks")
     assert words[1:] == ["lab", "--no-browser"] and options["cwd"] == str(opened) and f"c.ServerApp.root_dir = {str(opened)!r}\n" in config
     assert "announcements" in (tmp_path / "build/lab/config/labconfig/page_config.json").read_text()
+    assert bool(options["env"]["COST_EVAL_STILL"]) == (not edit) and f"c.NotebookNotary.db_file = {str(tmp_path / 'build/lab/signatures.db')!r}" in config
     assert "allow_root = True" in config and "default_url = '/lab/tree/index.ipynb'" in config
     assert options["env"]["JUPYTER_CONFIG_PATH"].startswith(str(tmp_path / "build/lab/config"))
     assert ("make lab EDIT=1" in capsys.readouterr().out) == (not edit)
+
+
+def read_as(*cells):
+    "Cells in the reader's edition: (kind, source, is the code hidden, are its outputs)."
+    edition, nb = script("edition"), {"cells": [], "metadata": {}}
+    for k, (kind, text, *outputs) in enumerate(cells):
+        nb["cells"].append({"cell_type": kind, "id": f"c{k}", "metadata": {}, "source": text.splitlines(True)} | ({"outputs": list(outputs), "execution_count": None} if kind == "code" else {}))
+    hidden = lambda cell, what: bool(cell["metadata"].get("jupyter", {}).get(what))
+    return [(cell["cell_type"], edition.source(cell), hidden(cell, "source_hidden"), hidden(cell, "outputs_hidden")) for cell in edition.edition(nb)["cells"]]
+
+
+SEEN = {"output_type": "display_data", "data": {"image/png": "x"}, "metadata": {}}
+READ = {
+    "imports, exported code and helpers are one bar": (
+        [("code", "#| default_exp a"), ("code", "#| export\nfrom __future__ import annotations"), ("code", "import numpy as np"), ("code", "#| export\nx = 1"), ("code", "def f():\n    pass"), ("code", "y = 2")],
+        [("code", "from __future__ import annotations\n\nimport numpy as np\n\nx = 1\n\ndef f():\n    pass", True, False), ("code", "y = 2", False, False)]),
+    "tests stand below what they test": (
+        [("code", "x = 1\n# why\nassert x\ntest_eq(x, 1)\nx", SEEN)], [("code", "x = 1\nx", False, False), ("code", "# why\nassert x\ntest_eq(x, 1)", True, False)]),
+    "a test between two statements stands between them": (
+        [("code", "x = 1\nassert x\nx = 2\nprint(x)", {"output_type": "stream", "name": "stdout", "text": "2"})],
+        [("code", "x = 1", False, False), ("code", "assert x", True, False), ("code", "x = 2\nprint(x)", False, False)]),
+    "a figure is drawn by the whole cell": ([("code", "plot()\nassert x\nmore()\nyet()", SEEN)], [("code", "plot()\nassert x\nmore()\nyet()", False, False)]),
+    "tests alone are hidden": ([("code", "assert f(1)\nassert f(2)")], [("code", "assert f(1)\nassert f(2)", True, False)]),
+    "a caption is text below its figure": (
+        [("code", '#| label: fig-a\n#| fig-cap: "Costs of `A`: *low*."\n#| fig-alt: "x"\nplot()', SEEN)],
+        [("code", "plot()", False, False), ("markdown", '**Figure.** Costs of `A`: *low*.\n\n<!--\n#| label: fig-a\n#| fig-cap: "Costs of `A`: *low*."\n-->', False, False)]),
+    "folded code keeps its output in sight": ([("code", "#| code-fold: true\nplot()", SEEN), ("code", "assert x")], [("code", "plot()", True, False), ("code", "assert x", True, False)]),
+    "a solution is folded, and so is what its check prints": (
+        [("markdown", '**1** Why?\n\n::: {.callout-tip collapse="true" title="Solution"}\nBecause $x$.\n:::'), ("code", "print(1)", SEEN), ("markdown", "::: {.compact}\nOn\n:::"), ("code", "x = 3")],
+        [("markdown", "**1** Why?\n\n<details><summary>Solution</summary>\n\nBecause $x$.\n\n</details>", False, False), ("code", "print(1)", True, True), ("markdown", "On", False, False), ("code", "x = 3", False, False)]),
+    "no badge is fetched": ([("markdown", "# T\n\n[![tests](https://img.shields.io/x.svg)](https://x.y)\nText")], [("markdown", "# T\n\nText", False, False)]),
+    "magics stay": ([("code", "%pip list")], [("code", "%pip list", False, False)]),
+}
+
+
+@pytest.mark.parametrize("what", READ)
+def test_the_readers_edition(what):
+    before, after = READ[what]
+    assert read_as(*before) == after
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "nbs").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_the_readers_edition_runs_the_same_statements(path):
+    "Only tests may come later, to the end of their cell; no picture is fetched, no mark of the page is left, what is only imports or tests is collapsed."
+    import nbformat
+
+    edition, nb = script("edition"), json.loads(path.read_text(encoding="utf-8"))
+    read = edition.edition(nb)
+    nbformat.validate(nbformat.from_dict(read))
+    nodes = [], []
+    for book, found in zip((nb, read), nodes):
+        for cell in (cell for cell in book["cells"] if cell["cell_type"] == "code" and not edition.NOTHING.search(edition.source(cell))):
+            found += (tree := ast.parse(re.sub(r"^( *)[%!].*", r"\1pass", edition.source(cell), flags=re.M)).body)
+            quiet = all(edition.is_test(node) or isinstance(node, edition.IMPORTS) for node in tree)
+            assert book is nb or not quiet or cell["metadata"]["jupyter"]["source_hidden"]
+    for kind in (lambda node: not edition.is_test(node), edition.is_test):
+        assert [ast.dump(node) for node in nodes[0] if kind(node)] == [ast.dump(node) for node in nodes[1] if kind(node)]
+    for cell in read["cells"]:
+        assert not re.search(r"^:::|^#\| |!\[[^\]]*\]\(https?:", re.sub(r"(?s)<!--.*?-->", "", edition.source(cell)), re.M)
+
+
+def test_the_edition_is_written_and_trusted(tmp_path, monkeypatch):
+    import nbformat.sign
+
+    edition, output = script("edition"), {"output_type": "display_data", "data": {"image/svg+xml": "<svg/>"}, "metadata": {}}
+    monkeypatch.setattr(edition, "ROOT", tmp_path)
+    (tmp_path / "nbs").mkdir()
+    (tmp_path / "nbs/logo.svg").write_text("<svg/>")
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": ["x = 1"], "outputs": [output], "execution_count": None}
+    (tmp_path / "nbs/10_a.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    edition.write(tmp_path / "lab/edition")
+    assert {file.name for file in (tmp_path / "lab/edition").iterdir()} == {"10_a.ipynb", "logo.svg"}
+    notary = nbformat.sign.NotebookNotary(db_file=str(tmp_path / "lab/signatures.db"), secret_file=str(tmp_path / "lab/secret"))
+    nb = nbformat.read(tmp_path / "lab/edition/10_a.ipynb", as_version=4)
+    assert notary.check_signature(nb)
+    nb.cells[0].source = "x = 2"
+    assert not notary.check_signature(nb)
 
 
 def test_binder_installs_what_the_book_needs():

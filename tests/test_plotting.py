@@ -275,6 +275,11 @@ def bundle(box):
     return html.fromstring(page["text/html"]), page
 
 
+def played(pieces, ranges):
+    "What the page puts together."
+    return "".join(pieces[k] for part in ranges.split(",") for a, *b in [part.split("-")] for k in range(int(a), int(b[0] if b else a) + 1))
+
+
 def without(what, svg):
     return re.sub(rf"<{what}>.*?</{what}>", "", svg)
 
@@ -293,20 +298,52 @@ def test_every_frame_of_a_page_is_what_the_kernel_draws():
     text = re.search(r'<script type="application/json">(.*?)</script>', shown["text/html"], re.S)[1]
     assert "</" not in text and "<t" not in text  # nothing that ends the script or looks like a table
     data = json.loads(text)
-    assert [at for at, _, _ in data["frames"]] == [str(k) for k in range(10)]
-    for k, (at, (ranges, words), told) in enumerate(data["frames"]):
+    assert data["says"] == [[str(k) for k in range(10)]]
+    for k, ((ranges, words), told) in enumerate(data["frames"]):
         sliders["x"].value = k
         live = bytes(image.value).decode()
-        pieces = [data["pieces"][i] for part in ranges.split(",") for a, *b in [part.split("-")] for i in range(int(a), int(b[0] if b else a) + 1)]
-        still = "".join(pieces)
+        still = played(data["pieces"], ranges)
         assert without("defs", still) == without("title", without("defs", live))
         assert {*re.findall(r"href='#(\w+)'", still)} <= {*re.findall(r"id='(\w+)'", still)}
-        assert words == note.value and told == [f"A parabola. square of {k} & <root>: {k * k}; n = 5", "A parabola."]
+        assert played(data["pieces"], words) == note.value and told == [f"A parabola. square of {k} & <root>: {k * k}; n = 5", "A parabola."]
     field = page.find(".//input")
     assert (field.get("max"), field.get("value"), field.get("aria-valuetext"), field.get("type")) == ("9", "2", "2", "range")
     assert page.find(".//output").text == "2" and page.find(".//label/span").text == "x <b>more" and page.find(".//fieldset") is None
     assert page.find(".//img").get("alt") == "A parabola. square of 2 & <root>: 4; n = 5"
     assert page.find(".//td").text == "root 2" and page.find(".//img").get("src").startswith("data:image/svg+xml,<svg".replace("<", "%3C"))
+
+
+def test_two_sliders_move_together():
+    "Frames stand in the order of a table, the second slider along its rows; both are back where they were."
+    note = widgets.HTML()
+    sliders = {"a": slider("a", 1, 0, 2, 1), "b": slider("b", 100, 0, 3, 1, log=True), "c": slider("c", 7, 0, 9, 1)}
+    box = explorer(sliders, note, lambda a, b, c: setattr(note, "value", f"{a:g} {b:g} {c:g}"), moves=("b", "a"))
+    page, shown = bundle(box)
+    data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', shown["text/html"], re.S)[1])
+    assert data["says"] == [["1", "10", "100", "1000"], ["0", "1", "2"]] and note.value == "1 100 7"
+    assert [played(data["pieces"], values[0]) for values, _ in data["frames"]] == [f"{a} {b} 7" for b in (1, 10, 100, 1000) for a in range(3)]
+    assert [(e.get("value"), e.get("max"), e.getparent()[0].text, e.getnext().text) for e in page.findall(".//input")] == [("2", "3", "b", "100"), ("1", "2", "a", "1")]
+    assert page.find(".//p").text == "In JupyterLab these move, too: c 7."
+    with pytest.raises(ValueError, match="moves.*'d'"):
+        explorer(sliders, note, lambda **values: None, moves=("a", "d"))
+
+
+def test_a_reader_before_a_kernel_need_not_wait_for_the_page(monkeypatch):
+    monkeypatch.setenv("COST_EVAL_STILL", "1")
+    seen = []
+    page, shown = bundle(explorer({"a": slider("a", 1, 0, 9, 1)}, widgets.HTML("x"), lambda a: seen.append(a), moves="a"))
+    assert page.find(".//input") is None and page.find(".//script") is None and seen == [1]
+
+
+@pytest.mark.parametrize("path", ["M 1.23 4.56 L 2.34 4.46 L 2.36 -9.01 z M 0.04 100 L 0 10 ", "M 0 0 L 0.1 0.1 L -0.2 0 "])
+def test_a_line_by_steps_goes_through_its_points(path):
+    places, here = [], np.zeros(2)
+    for kind, x, y in re.findall(r"([Ml])(-?[\d.]+)[ ]?(-?[\d.]+)", plotting._by_steps(path)):
+        here = np.array([float(x), float(y)]) + (here if kind == "l" else 0)
+        places.append(here)
+    points = np.array(re.findall(r"[ML] (\S+) (\S+)", path), float)
+    assert np.array(places) == pytest.approx(points, abs=.05 + 1e-9)
+    assert plotting._by_steps(path).count("z") == path.count("z")
 
 
 def test_what_cannot_move_is_no_control_on_the_page():
