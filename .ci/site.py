@@ -359,7 +359,7 @@ def run_sphinx(project, pages):
 def asset_files(project):
     "MathJax and our own files into build/site/static."
     copied(project.build / "static/mathjax", mathjax())
-    copied(project.build / "static", [(name, HERE / "static" / name) for name in ("site.css", "site.js")])
+    copied(project.build / "static", [(name, HERE / "static" / name) for name in ("page.css", "site.css", "site.js")])
 
 
 def mathjax():

@@ -1,4 +1,10 @@
-"""How wide a figure is shown: never so small that its words cannot be read.
+"""How a figure is shown: never so small that its words cannot be read, and in the dark in colours made for it.
+
+| what | the reader's need |
+| --- | --- |
+| `sized`, `put` | words of 9 px at any width, nothing that jumps while a picture loads |
+| `panels` | on a phone panels one below the other |
+| `dark` | light ink on dark ground, with the strong colours as they are |
 
 A figure is drawn for the column of a page. Where the column is narrower, on a phone, its panels stand alone, one below the other where
 they do not fit side by side (the same file, seen through another window: `#svgView(viewBox(x,y,w,h))`). A panel shrinks with its column
@@ -6,16 +12,18 @@ until its smallest words are SMALLEST pixels high, and then it scrolls in its ow
 width (`--least`, for the style sheets) and its size, so that nothing jumps while it loads. Both builders' pages get it, stills and
 widgets alike.
 """
+import colorsys
 import re
 from functools import lru_cache, partial
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import lxml.etree
 
 SMALLEST = 9.05  # pixels, the size of type
 IMAGE = re.compile(r'<img\b[^>]*?\bsrc="((?:[^":]+\.svg|data:image/svg\+xml,[^"]*))"[^>]*>')
 NUMBERS = re.compile(r"-?\d+(?:\.\d+)?")
+GROUND = "#121212"  # of the dark pages
 PLACED = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)(?: rotate\(([-\d.]+)\))?")
 
 
@@ -121,3 +129,51 @@ def extent(group):
 
 def inside(element, name):
     return any(above.tag.endswith("}" + name) for above in element.iterancestors())
+
+
+# In the dark -------------------------------------------------------------------------------------
+
+def dark(svg, colours=None):
+    """The drawing with a style sheet for dark pages, which holds for it as an image, too (a browser that does not know shows it as the system is).
+
+    White is the ground, greys and tints turn over, strong colours stay, lighter where they would not stand out; a picture of cells is turned over whole.
+    `colours`: the drawing to take the colours from, if they come and go (a widget).
+    """
+    found, rules = colours or svg, [f":root{{fill:{for_dark('#000000')}}}", "image{filter:invert(1) hue-rotate(180deg)}"]
+    for kind, color in sorted(set(re.findall(r"(fill|stroke): (#[0-9a-f]{6})", found))):
+        at = f"[style*='{kind}: {color}']"
+        rules.append(f"{at}{{{kind}:{for_dark(color)}!important}}")
+        if kind == "fill" and re.search(rf"<g style=[\"']fill: {color}", found):
+            rules.append(f"g{at}{{fill:{for_dark(color, words=True)}!important}}")
+    style = f"<style>@media (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
+    return re.sub(r"<svg [^>]*>", lambda head: head[0] + style, svg, count=1)
+
+
+@lru_cache(None)
+def for_dark(color, words=False):
+    "A colour for dark ground: what is pale or grey as dark as it was light; what is not keeps its hue and, as words do, has a contrast of 4.5 to the ground."
+    from cost_eval.plotting import contrast
+    rgb = [int(color[k:k + 2], 16) / 255 for k in (1, 3, 5)]
+    hue, light, strength = colorsys.rgb_to_hls(*rgb)
+    if light > .97:
+        return GROUND
+    pale = max(rgb) - min(rgb) < .2 or light > .8
+    light, least = .1 + .82 * (1 - light) if pale else light, 1 if pale and not words else 4.5
+
+    def made(light):
+        return "#" + "".join(f"{round(255 * value):02x}" for value in colorsys.hls_to_rgb(hue, light, .5 * strength if pale else strength))
+
+    while contrast(made(light), GROUND) < least:
+        light += .01
+    return made(light)
+
+
+def dark_widget(page):
+    "A widget's page with the style sheet in its drawings: the one that is shown, and the beginnings of those to come, which stand in JSON."
+    shown = unquote("".join(re.findall(r'src="data:image/svg\+xml,([^"]*)"', page)))
+
+    def first(found):
+        return found[1] + quote(dark(unquote(found[2]), shown + page), safe=" /:=,;()!*+@$?-.'") + '"'
+
+    page = re.sub(r'(src="data:image/svg\+xml,)([^"]*)"', first, page)
+    return re.sub(r'(?<=")<svg [^>]*>', lambda head: dark(head[0], shown + page).replace("</", "<\\/"), page)

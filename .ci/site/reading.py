@@ -9,6 +9,7 @@ import re
 import shutil
 from pathlib import Path
 
+import figures
 import lxml.html
 import translate
 from translate import markdown_cell, slug, source, split_options
@@ -243,7 +244,7 @@ def prepare(project):
     for stem, write in pages.items():
         if stem in listed:
             (project.processed / f"{stem}.qmd").write_text(write(project), encoding="utf-8")
-    for name in ("quarto.css", "site.js"):
+    for name in ("page.css", "quarto.css", "site.js"):
         shutil.copyfile(STATIC / name, project.processed / name)
     (project.processed / "404.qmd").write_text(f"---\ntitle: No such page\n---\n\n{NOT_FOUND}\n", encoding="utf-8")
 
@@ -290,13 +291,16 @@ NOT_FOUND = "The page may have moved: try the search, or begin at the [first pag
 
 
 def drawn(svg):
-    "A drawing as a page carries it: light, and its words dark enough to read on white."
+    "A drawing as a page carries it: light, its words dark enough to read on white, and with colours for the dark."
     from cost_eval.plotting import _legible, _light
-    return _legible(_light(svg))
+    return figures.dark(_legible(_light(svg)))
 
 
 def typeset(page):
-    "The mathematics and the code that stand as text in the cells of a table; cells that hold a sentence are marked."
+    "The mathematics and the code that stand as text in the cells of a table; cells that hold a sentence are marked; a widget's drawings have colours for the dark."
+    if "ce-widget" in page:
+        page = figures.dark_widget(page)
+
     def words(found):
         text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", found[0])
         return re.sub(r"\$(?=\S)([^$<]+)(?<=\S)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text)

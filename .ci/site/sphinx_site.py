@@ -17,7 +17,7 @@ def config(project, pages, mathjax):
         project=cfg["title"], author=cfg["author"], copyright=cfg["copyright"], release=cfg["version"], language="en",
         extensions=["sphinx.ext.mathjax", "myst_nb", "sphinx_site"],
         html_theme="sphinx_book_theme", html_title=cfg["title"],
-        html_static_path=[str(project.build / "static")], html_css_files=["site.css"], html_js_files=[("site.js", {"defer": "defer"})],
+        html_static_path=[str(project.build / "static")], html_css_files=["page.css", "site.css"], html_js_files=[("site.js", {"defer": "defer"})],
         html_favicon=str(project.nbs / "logo.svg"),
         html_baseurl=project.site_url + "/", html_copy_source=True, html_show_sphinx=False, html_show_sourcelink=False,
         html_context={"default_mode": "auto"}, html_use_index=False, html_domain_indices=False, html_permalinks_icon="#",
@@ -107,6 +107,7 @@ def lighten(docs):
     for path, text in pages.items():
         text = re.sub(r"<link[^>]*/webfonts/[^>]*>", "", text)  # fetched early on every page, needed on few
         text = text.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # a fold is named by its words
+        text = text.replace('getItem("theme") || "auto"', 'getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")')  # colours from the first paint on
         text = SCRIPT.sub('<link rel="stylesheet" href="_static/icons.css">', text)
         text = text.replace('<summary><span class="toctree-toggle"', '<summary aria-label="further pages"><span class="toctree-toggle"')
         path.write_text(text, encoding="utf-8")

@@ -40,7 +40,7 @@
     copy.onclick = () => navigator.clipboard.writeText(e.querySelector("pre").textContent.trim()).then(() => { copy.textContent = "copied"; });
     e.append(copy);
   });
-  const folds = [...document.querySelectorAll("details:is(.hide, .code, .code-fold)")], title = document.querySelector(".bd-article h1, main h1.title");
+  const folds = [...document.querySelectorAll("details:is(.hide, .code, .code-fold)")], title = document.querySelector(".subtitle");
   if (folds.length > 2 && title) {
     const all = Object.assign(document.createElement("button"), {type: "button", className: "all-code", textContent: "Show all code"});
     all.onclick = () => {
@@ -48,9 +48,9 @@
       folds.forEach((e) => { e.open = open; });
       all.textContent = open ? "Hide all code" : "Show all code";
     };
-    title.after(all);
+    title.append(all);
   }
-  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { join(); shrink(); mark(); });
+  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { join(); shrink(); mark(); document.documentElement.classList.add("set"); });
   addEventListener("load", after);
   let soon;
   addEventListener("resize", () => {  // once the sidebars have come to rest
