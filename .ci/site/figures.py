@@ -22,6 +22,7 @@ import lxml.etree
 
 SMALLEST = 9.05  # pixels, the size of type
 IMAGE = re.compile(r'<img\b[^>]*?\bsrc="((?:[^":]+\.svg|data:image/svg\+xml,[^"]*))"[^>]*>')
+NO_HEAD = re.compile(r"<th\b([^>]*)>\s*(?:<p>\s*</p>)?\s*</th>")
 NUMBERS = re.compile(r"-?\d+(?:\.\d+)?")
 GROUND = "#121212"  # of the dark pages
 PLACED = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)(?: rotate\(([-\d.]+)\))?")
@@ -36,10 +37,10 @@ class Size(NamedTuple):
 
 
 def sized(docs):
-    "Write size and least width beside every drawing of the finished pages, and its panels after it."
+    "Write size and least width beside every drawing of the finished pages, and its panels after it; a table's head without words is no head."
     for path in docs.glob("*.html"):
         text = path.read_text(encoding="utf-8")
-        new = IMAGE.sub(partial(with_size, docs), text)
+        new = NO_HEAD.sub(r"<td\1></td>", IMAGE.sub(partial(with_size, docs), text))
         if new != text:
             path.write_text(new, encoding="utf-8")
 
@@ -139,7 +140,7 @@ def dark(svg, colours=None):
     White is the ground, greys and tints turn over, strong colours stay, lighter where they would not stand out; a picture of cells is turned over whole.
     `colours`: the drawing to take the colours from, if they come and go (a widget).
     """
-    found, rules = colours or svg, [f":root{{fill:{for_dark('#000000')}}}", "image{filter:invert(1) hue-rotate(180deg)}"]
+    found, rules = colours or svg, [f":root{{fill:{for_dark('#000000')}}}", "image{filter:invert(.9) hue-rotate(180deg) brightness(1.3)}"]
     for kind, color in sorted(set(re.findall(r"(fill|stroke): (#[0-9a-f]{6})", found))):
         at = f"[style*='{kind}: {color}']"
         rules.append(f"{at}{{{kind}:{for_dark(color)}!important}}")

@@ -48,7 +48,7 @@ def folded(cell, later):
     "A code cell in the pieces it is shown in: what tells the story, and its tests, folded to a line."
     if cell["cell_type"] != "code":
         return [cell]
-    if AS_DRAWN not in source(cell) and any(SHADES.search(line) for line in source(cell).splitlines() if line.startswith(("#| fig-cap:", "#| fig-alt:"))):
+    if AS_DRAWN not in source(cell) and any(SHADES.search(line) for line in source(cell).splitlines() if line.startswith("#| fig-cap:")):
         cell = {**cell, "source": AS_DRAWN + source(cell)}
     try:
         options, code = split_options(source(cell))
@@ -316,8 +316,6 @@ def laid_out(html):
     words_to_the_left(head, body)
     one_line_of_names(head)
     without_numbers_of_lines(head, body)
-    for cell in (cell for row in head for cell in row if not text(cell)):
-        cell.tag = "td"  # a head without words is none
     return lxml.html.tostring(table, encoding="unicode", with_tail=False)
 
 

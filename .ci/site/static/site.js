@@ -41,7 +41,7 @@
     e.append(copy);
   });
   const folds = [...document.querySelectorAll("details:is(.hide, .code, .code-fold)")], title = document.querySelector(".subtitle");
-  if (folds.length > 2 && title) {
+  if (folds.length && title) {
     const all = Object.assign(document.createElement("button"), {type: "button", className: "all-code", textContent: "Show all code"});
     all.onclick = () => {
       const open = all.textContent.startsWith("Show");
