@@ -126,8 +126,7 @@ def check_sidebar(project):
 
 FAULTS = {
     r"!\[\s*\]\(|<img(?![^>]*\balt=)": "an image without alternative text",
-    r"<(?:script|iframe|object|embed|link)\b": "a page holds no scripts or frames of its own",
-    r"<\w[^>]*\s(?:on\w+=|(?:href|src)=[\"']?\s*javascript:)|\]\(\s*javascript:": "a page holds no scripts or frames of its own",
+    r"<(?:script|iframe|object|embed|link)\b|<\w[^>]*\s(?:on\w+=|(?:href|src)=[\"']?\s*javascript:)|\]\(\s*javascript:": "a page holds no scripts or frames of its own",
 }
 LARGEST = 3e6  # bytes of one output; pages may have 4
 
@@ -245,12 +244,10 @@ def add_to_search(project, words):
 
 
 def quarto_complaints(project, pages):
-    "Pages that are missing or too many, and cross references that Quarto left as ?@."
+    "Pages that are missing or too many."
     made, want = {p.stem for p in project.docs.glob("*.html")} - {"404"}, {page.name for page in pages}
     return [f"{name}.html is missing" for name in sorted(want - made)] \
-        + [f"{name}.html was not asked for" for name in sorted(made - want)] \
-        + [f"{p.name}: an unresolved cross reference {ref}" for p in sorted(project.docs.glob("*.html"))
-           for ref in sorted(set(re.findall(r"\?@[\w-]+", p.read_text(encoding="utf-8"))))]
+        + [f"{name}.html was not asked for" for name in sorted(made - want)]
 
 
 # With Sphinx -------------------------------------------------------------------------------------
@@ -258,36 +255,21 @@ def quarto_complaints(project, pages):
 def build_with_sphinx(project):
     "Process, translate, build, copy."
     import sphinx_site
-    say = Progress()
-    say(STEPS[0])
+    step = (print(f"[{k}/{len(STEPS)}] {text} ...", flush=True) for k, text in enumerate(STEPS, 1))
+    next(step)
     process_notebooks(project)
-    say(STEPS[1])
+    next(step)
     shutil.rmtree(project.build, ignore_errors=True)
     pages = read_pages(project, project.processed)
     write_sources(project, pages)
-    say(STEPS[2])
+    next(step)
     complaints = run_sphinx(project, pages)
-    say(STEPS[3])
+    next(step)
     shutil.rmtree(project.docs, ignore_errors=True)
     shutil.copytree(project.build / "html", project.docs, ignore=shutil.ignore_patterns(".buildinfo*", "objects.inv"))
     sphinx_site.lighten(project.docs)
     finish(project, pages)
-    say()
     return pages, complaints
-
-
-class Progress:
-    "A line per step with the seconds it took."
-
-    def __init__(self):
-        self.start = None
-
-    def __call__(self, text=None):
-        if self.start:
-            print(f" {time.perf_counter() - self.start:.1f} s", flush=True)
-        if text:
-            print(f"[{STEPS.index(text) + 1}/{len(STEPS)}] {text} ...", end="", flush=True)
-        self.start = time.perf_counter()
 
 
 def process_notebooks(project):

@@ -171,21 +171,20 @@ def look_at(site, names):
 
 
 def measured(page, url, script):
-    "Errors, shift, overflow by width, formulas wider than their column, the height of the first figure, bytes, and axe's faults by scheme."
-    errors, size = [], []
+    "Errors, shift, overflow by width, formulas wider than their column, the height of the first figure, and axe's faults by scheme."
+    errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda m: errors.append(m.text) if m.type == "error" and "Failed to load" not in m.text else None)
-    page.on("response", lambda r: size.append(int(r.headers.get("content-length") or 0)) if r.ok else errors.append(f"{r.status} {r.url}"))
+    page.on("response", lambda r: None if r.ok else errors.append(f"{r.status} {r.url}"))
     page.on("request", lambda r: errors.append(f"loads {r.url}") if r.url.startswith("http") and r.url.split("/")[2] != url.split("/")[2] else None)
     shift = {}
     for width in (WIDTHS[-1], WIDTHS[0]):
-        size.clear()
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(url)
         page.wait_for_load_state("networkidle")
         page.evaluate("window.MathJax?.startup?.promise")
         shift[width] = page.evaluate(SHIFT)
-    seen = dict(errors=errors, shift=shift, overflow={}, hidden={}, figures={}, faults={}, lightness={}, bytes=sum(size))
+    seen = dict(errors=errors, shift=shift, overflow={}, hidden={}, figures={}, faults={}, lightness={})
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         seen["overflow"][width] = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
@@ -267,9 +266,8 @@ MEASURE = """() => {
         const box = m.typesetRoot, column = box?.parentElement?.closest('section, .bd-article, main, div.math, p');
         return box && box.scrollWidth > box.clientWidth + 1 || box?.parentElement && box.parentElement.scrollWidth > box.parentElement.clientWidth + 1;
     }).map(m => m.math);
-    const prose = [...main.querySelectorAll('p, li, td, th, h1, h2, h3, h4, figcaption, caption, summary')].filter(e => !e.closest('pre, code'));
     return { figure: screen(figure), wide, screens: +(document.documentElement.scrollHeight / innerHeight).toFixed(1),
-             raw: prose.flatMap(e => e.innerText.match(/\\$[^$\\n]{1,60}\\$/g) ?? []), merror: document.querySelectorAll('mjx-merror').length,
+             merror: document.querySelectorAll('mjx-merror').length,
              unset: document.querySelectorAll('article .math').length - document.querySelectorAll('article mjx-container').length };
 }"""
 
@@ -307,7 +305,6 @@ def judged(name, seen, nb=None, stem=""):
     found += [said(f"not {scheme} where it should be") for scheme, value in seen["lightness"].items() if (value > .5) != (scheme == "light")]
     if CHAPTER.match(stem) and (seen["figure"] is None or seen["figure"] >= 1):
         found.append(said("there is no figure" if seen["figure"] is None else f"the first figure begins on screen {1 + seen['figure']:.1f}"))
-    found += [said(f"raw dollars: {text}") for text in seen["raw"]]
     found += [said(f"{seen['merror']} formulas that MathJax refuses")] if seen["merror"] else []
     found += [said(f"{seen['unset']} formulas are not typeset")] if seen["unset"] > 0 else []
     found += [said(f"{fault['impact']} fault of accessibility, {scheme}: {fault['id']} ({fault['count']}), as in {fault['where'][0]}")
@@ -331,10 +328,7 @@ if __name__ == "__main__":  # python .ci/site/check.py DOCS [PAGE ...]: the meas
     stems = sys.argv[2:] or sorted(path.stem for path in folder.glob("*.html") if path.stem not in ("search", "genindex"))
     complaints, weights = read(folder, stems)
     seen = look(folder, stems, jobs=int(os.environ.get("JOBS", "2")))
-    for stem in stems:
-        page = seen.get(stem, {})
-        faults = {scheme: sum(fault["count"] for fault in found) for scheme, found in page.get("faults", {}).items()}
-        print(f"{stem:32} {weights[stem] / 1e6:5.2f} MB; shift {page.get('shift')}; first figure on screen {page.get('figure')} of {page.get('screens')}; overflow {page.get('overflow')}; "
-              f"wide formulas {len(page.get('wide', ()))}; faults {faults}", flush=True)
-        complaints += judged(stem, page) if page else []
+    for stem, page in seen.items():
+        print(f"{stem:32} {weights[stem] / 1e6:5.2f} MB; shift {page['shift']}; first figure on screen {page['figure']} of {page['screens']}", flush=True)
+        complaints += judged(stem, page)
     print("\n".join(complaints))

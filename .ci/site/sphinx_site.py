@@ -1,7 +1,6 @@
 """What Sphinx needs to know: configuration, and the few things the theme gets wrong for notebooks named 10_expected_cost.ipynb."""
 import re
 import shutil
-from functools import lru_cache
 from pathlib import Path
 
 import reading
@@ -47,29 +46,21 @@ def setup(app):
 
 
 def real_notebook_names(app, pagename, templatename, context, doctree):
-    "Edit, source and launch buttons lead to nbs/10_expected_cost.ipynb, not to nbs/expected_cost.ipynb; generated pages have none."
-    stem, buttons = app.config.site_stems.get(pagename), context.get("header_buttons", [])
-    if stem and (Path(app.config.site_notebooks) / f"{stem}.ipynb").exists():
-        rename_urls(buttons, f"/{pagename}.ipynb", f"/{stem}.ipynb")
-        if stem not in PROVED:
-            without_urls(buttons, f"/{stem}.ipynb", "colab.")
-    else:
-        without_urls(buttons, f"/{pagename}.ipynb")
+    "Edit, source and launch buttons lead to nbs/10_expected_cost.ipynb, not to nbs/expected_cost.ipynb; generated pages have none, unproved ones none of Colab."
+    stem = app.config.site_stems.get(pagename)
+    there = stem and (Path(app.config.site_notebooks) / f"{stem}.ipynb").exists()
 
+    def wanted(button):
+        url, below = button.get("url", ""), button.get("buttons")
+        if below is not None:
+            below[:] = filter(wanted, below)
+        if "_sources/" in url or not url.partition("?")[0].endswith(f"/{pagename}.ipynb"):
+            return below != []
+        button["url"] = url.replace(f"/{pagename}.ipynb", f"/{stem}.ipynb")
+        return there and ("colab." not in url or stem in PROVED)
 
-def without_urls(buttons, end, host=""):
-    "Drop the buttons that lead to a host's file, and lists of buttons that are empty then."
-    for button in buttons:
-        without_urls(button.get("buttons", []), end, host)
-    buttons[:] = [button for button in buttons if button.get("buttons", True)
-                  and ("_sources/" in button.get("url", "") or host not in button.get("url", "") or not button.get("url", "").endswith(end))]
-
-
-def rename_urls(buttons, old, new):
-    for button in buttons:
-        if "url" in button and "_sources/" not in button["url"]:
-            button["url"] = button["url"].replace(old, new)
-        rename_urls(button.get("buttons", []), old, new)
+    if "header_buttons" in context:
+        context["header_buttons"][:] = filter(wanted, context["header_buttons"])
 
 
 def page_not_found(app):
@@ -99,10 +90,11 @@ def lighten(docs):
     script = docs / "_static/scripts/fontawesome.js"
     if not script.exists():
         return
+    all_icons = script.read_text(encoding="utf-8")
     pages = {path: path.read_text(encoding="utf-8") for path in docs.glob("*.html")}
     themes = "".join(path.read_text(encoding="utf-8") for path in script.parent.glob("*theme.js"))
     used = sorted({name for text in [*pages.values(), themes] for name in re.findall(r"\bfa-([a-z][a-z-]+)", text)})
-    rules = [f'.fa-{name} {{ --icon: url("data:image/svg+xml,{icon}"); }}' for name in used if (icon := drawing(script, name))]
+    rules = [f'.fa-{name} {{ --icon: url("data:image/svg+xml,{icon}"); }}' for name in used if (icon := drawing(all_icons, name))]
     (docs / "_static/icons.css").write_text("\n".join([RULE, *rules]), encoding="utf-8")
     for path, text in pages.items():
         text = re.sub(r"<link[^>]*/webfonts/[^>]*>", "", text)  # fetched early on every page, needed on few
@@ -115,17 +107,12 @@ def lighten(docs):
         path.unlink()
 
 
-def drawing(script, name):
+def drawing(all_icons, name):
     "An icon as SVG for a style sheet; of several styles the solid one, which the script holds last."
     key = rf'[{{,]"?(?:{name}"?:\[(\d+),(\d+),\[[^\]]*\]|[a-z-]+"?:\[(\d+),(\d+),\[[^\]]*"{name}"[^\]]*\]),"[0-9a-f]+","([^"]+)"\]'
-    found = re.findall(key, text_of(script))
+    found = re.findall(key, all_icons)
     if not found:
         return ""
     *sizes, path = found[-1]
     width, height = [size for size in sizes if size]
     return f"%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}'%3E%3Cpath d='{path}'/%3E%3C/svg%3E"
-
-
-@lru_cache(None)
-def text_of(path):
-    return path.read_text(encoding="utf-8")
