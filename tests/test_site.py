@@ -285,6 +285,26 @@ def test_small_words_in_a_figure_are_named_with_page_and_width(tmp_path):
     assert "good.html: words" not in said and "good.html: wider" not in said
 
 
+def test_a_drawing_has_colours_of_its_own_for_the_dark():
+    "White is the ground, strong colours stay or stand out more, greys turn over, words can be read; a widget's drawings, shown or to come, have the colours of all."
+    plotting = pytest.importorskip("cost_eval.plotting")
+    pytest.importorskip("matplotlib")
+    svg = '<svg a="b"><path style="fill: #ffffff"/><path style="fill: none; stroke: #bd1f01"/><g style="fill: #6d7977" transform=""/><path style="fill: #d9d9d9"/></svg>'
+    rules = dict(re.findall(r"(g?\[style\*='\w+: #\w+'\])\{\w+:(#\w+)!important\}", reading.drawn(svg)))
+    ground = rules["[style*='fill: #ffffff']"]
+    seen = {color: plotting.contrast(dark, ground) for color, dark in rules.items()}
+    assert seen["[style*='stroke: #bd1f01']"] >= 4.5 <= seen["g[style*='fill: #6d7977']"] and 1.1 < seen["[style*='fill: #d9d9d9']"] < 2
+    kept = [figures.for_dark(color) for color in plotting.COLORS]
+    assert [color for color, dark in zip(plotting.COLORS, kept) if color == dark and plotting.contrast(color, ground) >= 4.5][:2] == ["#3f90da", "#ffa90e"]
+    later = "<svg a='b'><defs></defs><path style='stroke: #832db6'/></svg>"
+    frames = json.dumps({"pieces": [later]}).replace("</", r"<\/")
+    page = reading.typeset(f'<div class="ce-widget"><img src="data:image/svg+xml,{quote(svg.replace(chr(34), chr(39)), safe="")}"><script type="application/json">{frames}</script></div>')
+    shown = unquote(re.search(r'src="data:image/svg\+xml,([^"]*)"', page)[1])
+    moved, = json.loads(re.search(r"json\">(.*?)</script>", page)[1])["pieces"]
+    sheets = [re.findall("<style>.*?</style>", text) for text in (shown, moved)]
+    assert sheets[0] == sheets[1] and len(sheets[0]) == 1 and all(color in sheets[0][0] for color in ("#bd1f01", "#832db6"))
+
+
 def test_outputs_are_made_light_and_tables_typeset():
     svg = '<?xml?>\n<!-- x --><svg>\n<metadata>y</metadata> <path d="M 1.23456 7.8"/>\n<g style="fill: #{}" transform=""/></svg>'
     assert reading.drawn(svg.format("3f90da")) == '<svg> <path d="M 1.23 7.8"/> <g style="fill: #3478b6" transform=""/></svg>', "words beside lines are dark enough"

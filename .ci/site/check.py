@@ -51,10 +51,10 @@ def parsed(path):
     loads = "|".join(f"//{tag}/@src|//{tag}/@srcset" for tag in LOADS) + "|//link[not(@rel='canonical')]/@href"
     images = [dict(image.attrib) for image in tree.iter("img") if "logo__image" not in image.classes]
     found = [[str(value) for value in tree.xpath(path)] for path in ("//@id", "//a/@href", loads)]
+    empty = len(tree.xpath("//th[not(normalize-space() or .//img)] | //summary[not(normalize-space() or @aria-label)]"))
     formulas = [e for e in tree.iter("span", "div") if "math" in e.classes]
     for quiet in [*formulas, *tree.xpath("|".join(f"//{tag}" for tag in (*QUIET, "comment()")))]:
         quiet.drop_tree()
-    empty = len(tree.xpath("//th[not(normalize-space() or .//img)] | //summary[not(normalize-space() or @aria-label)]"))
     return Parsed(*found, images, empty, len(formulas), tree.text_content())
 
 
@@ -175,7 +175,7 @@ def measured(page, url, script):
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda m: errors.append(m.text) if m.type == "error" and "Failed to load" not in m.text else None)
-    page.on("response", lambda r: None if r.ok else errors.append(f"{r.status} {r.url}"))
+    page.on("response", lambda r: None if r.status < 400 else errors.append(f"{r.status} {r.url}"))
     page.on("request", lambda r: errors.append(f"loads {r.url}") if r.url.startswith("http") and r.url.split("/")[2] != url.split("/")[2] else None)
     shift = {}
     for width in (WIDTHS[-1], WIDTHS[0]):

@@ -2,6 +2,14 @@
 
 Imports, tests and helpers fold to a line; API entries come together after the story, under "Reference"; where they stood, a line says
 what the code defines. The pages that no notebook makes are written here, too: the scoreboard, the reference by module, 404.
+
+| what | the reader's need |
+| --- | --- |
+| `folded`, `one_line`, `solved` | the story without machinery, a line for what was checked, no answer outside of its solution |
+| `gathered` | reference behind the story |
+| `typeset`, `laid_out` | formulas in tables, tables as one reads them |
+| `for_quarto` | pages that Quarto does not wreck |
+| `scoreboard`, `reference` | what came out, paper by paper; what there is, module by module |
 """
 import ast
 import json

@@ -1,4 +1,12 @@
-"""nbdev's processed notebooks, written for Quarto, said again in MyST for Sphinx."""
+"""nbdev's processed notebooks, written for Quarto, said again in MyST for Sphinx.
+
+| what | the reader's need |
+| --- | --- |
+| `collect`, `link` | links between notebooks that lead to their place; the author's: the cell of one that does not |
+| `div`, `equation`, `heading` | callouts, folded solutions, numbered equations, the addresses that Quarto gives |
+| `code`, `captions` | folds, figures with numbers and words for who cannot see them |
+| `keywords`, `index_entries` | a search that finds phrases, terms and functions |
+"""
 import html
 import itertools
 import re
