@@ -316,8 +316,7 @@ def place(nb, tex):
     "The cell a formula stands in."
     bare = re.sub(r"\\begin\{(?:split|aligned|equation\*?)\}|\\end\{\w+\*?\}|\s", "", tex)[:60]
     for cell in (nb or {}).get("cells", []):
-        text = cell.get("source") or ""
-        if bare in re.sub(r"\s", "", text if isinstance(text, str) else "".join(text)):
+        if bare in re.sub(r"\s", "", "".join(cell.get("source") or "")):
             return f", cell {cell.get('id')}"
     return ""
 

@@ -122,32 +122,28 @@ def extent(group):
             upright = abs(float(at[3] or 0)) > 45
             xs += [x - high, x + .25 * high] if upright else [x, x + long]
             ys += [y - long, y] if upright else [y - high, y + .25 * high]
-        elif e.tag.endswith("}path") and not e.get("clip-path") and not e.get("transform") and not inside(e, "defs"):
+        elif e.tag.endswith("}path") and not e.get("clip-path") and not e.get("transform") and next(e.iterancestors("{*}defs"), None) is None:
             numbers = [float(n) for n in NUMBERS.findall(e.get("d", ""))]
             xs, ys = xs + numbers[::2], ys + numbers[1::2]
     return (min(xs), min(ys), max(xs), max(ys)) if xs and ys else None
 
 
-def inside(element, name):
-    return any(above.tag.endswith("}" + name) for above in element.iterancestors())
-
-
 # In the dark -------------------------------------------------------------------------------------
 
-def dark(svg, colours=None):
-    """The drawing with a style sheet for dark pages, which holds for it as an image, too (a browser that does not know shows it as the system is).
+def dark(svg):
+    "The drawing with a style sheet for dark pages, which holds for it as an image, too (a browser that does not know shows it as the system is)."
+    return re.sub(r"<svg [^>]*>", lambda head: head[0] + style(svg), svg, count=1)
 
-    White is the ground, greys and tints turn over, strong colours stay, lighter where they would not stand out; a picture of cells is turned over whole.
-    `colours`: the drawing to take the colours from, if they come and go (a widget).
-    """
-    found, rules = colours or svg, [f":root{{fill:{for_dark('#000000')}}}", "image{filter:invert(.9) hue-rotate(180deg) brightness(1.3)}"]
-    for kind, color in sorted(set(re.findall(r"(fill|stroke): (#[0-9a-f]{6})", found))):
+
+def style(svg):
+    "White is the ground, greys and tints turn over, strong colours stay, lighter where they would not stand out; a picture of cells is turned over whole."
+    rules = [f":root{{fill:{for_dark('#000000')}}}", "image{filter:invert(.9) hue-rotate(180deg) brightness(1.3)}"]
+    for kind, color in sorted(set(re.findall(r"(fill|stroke): (#[0-9a-f]{6})", svg))):
         at = f"[style*='{kind}: {color}']"
         rules.append(f"{at}{{{kind}:{for_dark(color)}!important}}")
-        if kind == "fill" and re.search(rf"<g style=[\"']fill: {color}", found):
+        if kind == "fill" and re.search(rf"<g style=[\"']fill: {color}", svg):
             rules.append(f"g{at}{{fill:{for_dark(color, words=True)}!important}}")
-    style = f"<style>@media (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
-    return re.sub(r"<svg [^>]*>", lambda head: head[0] + style, svg, count=1)
+    return f"<style>@media (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
 
 
 @lru_cache(None)
@@ -170,11 +166,7 @@ def for_dark(color, words=False):
 
 
 def dark_widget(page):
-    "A widget's page with the style sheet in its drawings: the one that is shown, and the beginnings of those to come, which stand in JSON."
-    shown = unquote("".join(re.findall(r'src="data:image/svg\+xml,([^"]*)"', page)))
-
-    def first(found):
-        return found[1] + quote(dark(unquote(found[2]), shown + page), safe=" /:=,;()!*+@$?-.'") + '"'
-
-    page = re.sub(r'(src="data:image/svg\+xml,)([^"]*)"', first, page)
-    return re.sub(r'(?<=")<svg [^>]*>', lambda head: dark(head[0], shown + page).replace("</", "<\\/"), page)
+    "A widget's page with one style sheet in all its drawings: the one that is shown, and the beginnings of those to come, which stand in JSON."
+    sheet = style(unquote(page))
+    page = re.sub(r"(?<=svg\+xml,)%3Csvg.*?%3E", lambda head: head[0] + quote(sheet), page)
+    return re.sub(r'(?<=")<svg [^>]*>', lambda head: head[0] + sheet.replace("</", "<\\/"), page)

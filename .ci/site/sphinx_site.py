@@ -14,7 +14,6 @@ from pathlib import Path
 import reading
 
 PROVED = ("index", "10_expected_cost", "60_report")  # where all cells were run on Colab's packages
-SUPPRESSED = ["myst.header"]  # an API entry may be an H3 right under the H1
 
 
 def config(project, pages, mathjax):
@@ -39,7 +38,7 @@ def config(project, pages, mathjax):
         myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline", "strikethrough", "tasklist"],
         myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,
         mathjax_path="mathjax/startup.js", mathjax3_config=mathjax,
-        suppress_warnings=SUPPRESSED,
+        suppress_warnings=["myst.header"],  # an API entry may be an H3 right under the H1
         site_stems={p.name: p.stem for p in pages}, site_notebooks=str(project.nbs),
     )
 
