@@ -2,6 +2,14 @@
 
 With Quarto on PATH by nbdev_docs. Without it from the same notebooks, processed by nbdev and translated to MyST, with Sphinx,
 myst-nb and sphinx-book-theme; nothing is fetched, then or when a page is read. The root _quarto.yml defines both.
+
+| what | whose need |
+| --- | --- |
+| `Project`, `check_sidebar` | the author's: a page forgotten or listed twice |
+| `check_notebooks` | the reader's: no page with scripts of its own, or of 3 MB |
+| `llms` | a language model's |
+| `offline`, `add_to_search` | the reader's of Quarto's pages: they open without a network, the search finds functions |
+| `write_sources`, `toctrees`, `run_sphinx` | who has no Quarto |
 """
 import argparse
 import hashlib
@@ -87,16 +95,8 @@ class Project:
                   self.root / "settings.ini", self.root / "_quarto.yml"]
         for path in sorted(p for p in inputs if p.is_file() and p.suffix != ".pyc"):
             digest.update(f"{path}\0".encode() + path.read_bytes())
-        for name in ("nbdev", "sphinx", "myst-nb", "sphinx-book-theme", MATHJAX):
-            digest.update(f"{name} {installed(name)}".encode())
+        digest.update(repr([version(name) for name in ("nbdev", "sphinx", "myst-nb", "sphinx-book-theme", MATHJAX)]).encode())
         return digest.hexdigest()
-
-
-def installed(name):
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 class Entry(NamedTuple):
@@ -126,8 +126,7 @@ def check_sidebar(project):
 
 FAULTS = {
     r"!\[\s*\]\(|<img(?![^>]*\balt=)": "an image without alternative text",
-    r"<(?:script|iframe|object|embed|link)\b": "a page holds no scripts or frames of its own",
-    r"<\w[^>]*\s(?:on\w+=|(?:href|src)=[\"']?\s*javascript:)|\]\(\s*javascript:": "a page holds no scripts or frames of its own",
+    r"<(?:script|iframe|object|embed|link)\b|<\w[^>]*\s(?:on\w+=|(?:href|src)=[\"']?\s*javascript:)|\]\(\s*javascript:": "a page holds no scripts or frames of its own",
 }
 LARGEST = 3e6  # bytes of one output; pages may have 4
 
@@ -226,7 +225,7 @@ IMPORTED = re.compile(r"""@import\s*(?:url\(\s*)?(?:"https?://[^"]*"|'https?://[
 
 def offline(docs):
     "What Quarto's pages fetch when they are read: MathJax from here, scripts for widgets (ours need none) and fonts (the reader's will do) not at all."
-    copied(docs / "site_libs/mathjax", mathjax())
+    mathjax(docs / "site_libs/mathjax")
     math = f"<script>MathJax = {json.dumps(SET)}</script><script src=\"site_libs/mathjax/startup.js\" defer></script>"
     for path in docs.glob("*.html"):
         text = path.read_text(encoding="utf-8")
@@ -245,12 +244,10 @@ def add_to_search(project, words):
 
 
 def quarto_complaints(project, pages):
-    "Pages that are missing or too many, and cross references that Quarto left as ?@."
+    "Pages that are missing or too many."
     made, want = {p.stem for p in project.docs.glob("*.html")} - {"404"}, {page.name for page in pages}
     return [f"{name}.html is missing" for name in sorted(want - made)] \
-        + [f"{name}.html was not asked for" for name in sorted(made - want)] \
-        + [f"{p.name}: an unresolved cross reference {ref}" for p in sorted(project.docs.glob("*.html"))
-           for ref in sorted(set(re.findall(r"\?@[\w-]+", p.read_text(encoding="utf-8"))))]
+        + [f"{name}.html was not asked for" for name in sorted(made - want)]
 
 
 # With Sphinx -------------------------------------------------------------------------------------
@@ -258,36 +255,21 @@ def quarto_complaints(project, pages):
 def build_with_sphinx(project):
     "Process, translate, build, copy."
     import sphinx_site
-    say = Progress()
-    say(STEPS[0])
+    step = (print(f"[{k}/{len(STEPS)}] {text} ...", flush=True) for k, text in enumerate(STEPS, 1))
+    next(step)
     process_notebooks(project)
-    say(STEPS[1])
+    next(step)
     shutil.rmtree(project.build, ignore_errors=True)
     pages = read_pages(project, project.processed)
     write_sources(project, pages)
-    say(STEPS[2])
+    next(step)
     complaints = run_sphinx(project, pages)
-    say(STEPS[3])
+    next(step)
     shutil.rmtree(project.docs, ignore_errors=True)
     shutil.copytree(project.build / "html", project.docs, ignore=shutil.ignore_patterns(".buildinfo*", "objects.inv"))
     sphinx_site.lighten(project.docs)
     finish(project, pages)
-    say()
     return pages, complaints
-
-
-class Progress:
-    "A line per step with the seconds it took."
-
-    def __init__(self):
-        self.start = None
-
-    def __call__(self, text=None):
-        if self.start:
-            print(f" {time.perf_counter() - self.start:.1f} s", flush=True)
-        if text:
-            print(f"[{STEPS.index(text) + 1}/{len(STEPS)}] {text} ...", end="", flush=True)
-        self.start = time.perf_counter()
 
 
 def process_notebooks(project):
@@ -358,33 +340,20 @@ def run_sphinx(project, pages):
 
 def asset_files(project):
     "MathJax and our own files into build/site/static."
-    copied(project.build / "static/mathjax", mathjax())
-    copied(project.build / "static", [(name, HERE / "static" / name) for name in ("site.css", "site.js")])
+    mathjax(project.build / "static/mathjax")
+    for name in ("page.css", "site.css", "site.js"):
+        shutil.copyfile(HERE / "static" / name, project.build / "static" / name)
 
 
-def mathjax():
-    "[(path, file)] of what the pages need of MathJax, out of the Python package that carries it."
-    return package_files(MATHJAX, "static/mathjax/", (
-        "startup.js", "core.js", "input/tex.js", "input/tex/extensions/", "output/chtml.js", "output/chtml/fonts/tex.js",
-        "output/chtml/fonts/woff-v2/", "a11y/assistive-mml.js"))
-
-
-def copied(folder, named):
-    for name, source in named:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, folder / name)
-
-
-def package_files(package, folder, wanted):
-    "(path under the folder, file) of an installed package's data files; Failure with the remedy when it is not there."
+def mathjax(to):
+    "What the pages need of MathJax, out of the Python package that carries it; Failure with the remedy when it is not there."
     try:
-        there = [f for f in files(package) or [] if folder in f.as_posix()]
+        there = next(Path(file.locate()).parent for file in files(MATHJAX) if file.match("static/mathjax/startup.js"))
     except PackageNotFoundError:
-        there = []
-    found = [(path, Path(f.locate())) for f in there if (path := f.as_posix().split(folder, 1)[1]).startswith(wanted)]
-    if not found:
-        raise Failure(f'{package} is not installed, it carries scripts that the pages need: pip install "cost_eval[site]"')
-    return found
+        raise Failure(f'{MATHJAX} is not installed, it carries scripts that the pages need: pip install "cost_eval[site]"') from None
+    for part in ("startup.js", "core.js", "input/tex.js", "input/tex/extensions", "output/chtml.js", "output/chtml/fonts/tex.js", "output/chtml/fonts/woff-v2", "a11y/assistive-mml.js"):
+        (to / part).parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (there / part).is_dir() else shutil.copyfile)(there / part, to / part)
 
 
 # Command line ------------------------------------------------------------------------------------

@@ -215,14 +215,14 @@ def test_faults_of_pages_are_found(tmp_path, monkeypatch):
     (tmp_path / "x.png").write_bytes(bytes(1000))
     (tmp_path / "big.png").write_bytes(bytes(1000))
     bad = ('<img src="big.png" alt="A large one"><a href="gone.html">x</a><a href="good.html#b">y</a><img src="x.png"><img src="x.png" alt="_images/x.png">'
-           "Costs $c_{ij}$ and `code`. Figure 1: Figure 1: twice. ::: {.callout-note}")
+           "<table><tr><th> </th><th>x</th></tr></table><details><summary></summary></details>Costs $c_{ij}$ and `code`. Figure 1: Figure 1: twice. ::: {.callout-note}")
     (tmp_path / "bad.html").write_text(bad)
     monkeypatch.setattr(check, "HEAVIEST", 2000)
     found, weights = check.read(tmp_path, ["good"])
     assert not found and 1100 < weights["good"] < 1200, "a picture as it is, the page compressed"
     found, _ = check.read(tmp_path, ["good", "bad"])
     said = "\n".join(found)
-    for fault in ("gone.html leads nowhere", "good.html#b leads nowhere", "raw markup in", "$c_{ij}$", "`code`", "Figure 1: Figure 1", "':::'", "bad.html weighs"):
+    for fault in ("gone.html leads nowhere", "good.html#b leads nowhere", "raw markup in", "$c_{ij}$", "`code`", "Figure 1: Figure 1", "':::'", "bad.html weighs", "2 tables' heads or folds without words"):
         assert fault in said, said
     assert said.count("without alternative text") == 2 and "good.html:" not in said
 
@@ -292,14 +292,36 @@ def test_small_words_in_a_figure_are_named_with_page_and_width(tmp_path):
     (tmp_path / "x.svg").write_text(DRAWING.format(.08))
     html = '<html lang="en"><title>t</title><style>body {{ background: white }} @media (prefers-color-scheme: dark) {{ body {{ background: black }} }}</style><main><h1>t</h1><figure id="fig-x" style="width: {}px; margin: 0">{}</figure></main>'
     image = '<img alt="Two lines" src="x.svg" style="width: 100%; min-width: {}px">'
-    (tmp_path / "bad.html").write_text(html.format(300, image.format(0)))
+    late = "<script>addEventListener('load', () => setTimeout(() => document.querySelector('h1').style.marginTop = '300px', 50))</script>"
+    (tmp_path / "bad.html").write_text(html.format(300, image.format(0)) + late)
     (tmp_path / "good.html").write_text(html.format(600, image.format(520)).replace("width: 600px", "max-width: 600px; overflow-x: auto"))
     seen = check.look(tmp_path, ["bad", "good"], jobs=1)
     if not seen:
         pytest.skip("Chromium is missing")
     said = "\n".join(line for name in seen for line in check.judged(name, seen[name]))
+    assert said.count("bad.html: a layout shift of") == 2 and "good.html: a layout" not in said
     assert all(f"bad.html: words of 5.33 px at {width} px in fig-x (Two lines)" in said for width in check.WIDTHS)
     assert "good.html: words" not in said and "good.html: wider" not in said
+
+
+def test_a_drawing_has_colours_of_its_own_for_the_dark():
+    "White is the ground, strong colours stay or stand out more, greys turn over, words can be read; a widget's drawings, shown or to come, have the colours of all."
+    plotting = pytest.importorskip("cost_eval.plotting")
+    pytest.importorskip("matplotlib")
+    svg = '<svg a="b"><path style="fill: #ffffff"/><path style="fill: none; stroke: #bd1f01"/><g style="fill: #6d7977" transform=""/><path style="fill: #d9d9d9"/></svg>'
+    rules = dict(re.findall(r"(g?\[style\*='\w+: #\w+'\])\{\w+:(#\w+)!important\}", reading.drawn(svg)))
+    ground = rules["[style*='fill: #ffffff']"]
+    seen = {color: plotting.contrast(dark, ground) for color, dark in rules.items()}
+    assert seen["[style*='stroke: #bd1f01']"] >= 4.5 <= seen["g[style*='fill: #6d7977']"] and 1.1 < seen["[style*='fill: #d9d9d9']"] < 2
+    kept = [figures.for_dark(color) for color in plotting.COLORS]
+    assert [color for color, dark in zip(plotting.COLORS, kept) if color == dark and plotting.contrast(color, ground) >= 4.5][:2] == ["#3f90da", "#ffa90e"]
+    later = "<svg a='b'><defs></defs><path style='stroke: #832db6'/></svg>"
+    frames = json.dumps({"pieces": [later]}).replace("</", r"<\/")
+    page = reading.typeset(f'<div class="ce-widget"><img src="data:image/svg+xml,{quote(svg.replace(chr(34), chr(39)), safe="")}"><script type="application/json">{frames}</script></div>')
+    shown = unquote(re.search(r'src="data:image/svg\+xml,([^"]*)"', page)[1])
+    moved, = json.loads(re.search(r"json\">(.*?)</script>", page)[1])["pieces"]
+    sheets = [re.findall("<style>.*?</style>", text) for text in (shown, moved)]
+    assert sheets[0] == sheets[1] and len(sheets[0]) == 1 and all(color in sheets[0][0] for color in ("#bd1f01", "#832db6"))
 
 
 def test_outputs_are_made_light_and_tables_typeset():

@@ -1,7 +1,11 @@
 """What a strict build looks for on the finished pages, whoever built them.
 
-Read as text: links, anchors, alternative texts, left-over markup, weights. In Chromium, where it is to be had: errors, widths at three
-sizes of screen, the words in the figures there, formulas against their column, and axe-core's serious faults, light and dark.
+| what | the reader's need |
+| --- | --- |
+| `read`, as text | links that lead somewhere, figures and tables that can be heard, no left-over markup, pages that load fast |
+| `look`, in Chromium, where it is to be had | no errors, nothing that jumps while the page loads, nothing cut off at three sizes of screen, words of 9 px in figures, formulas in their column |
+| axe-core there | contrasts, names and keyboard, light and dark |
+| `judged`, `place` | the author's: which page, notebook and cell |
 """
 import contextlib
 import gzip
@@ -22,6 +26,7 @@ HEAVIEST, USUAL = 4e6, 2e6  # bytes: no page more, half of the pages less
 LEFT_OVER = (":::", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#| ", "{target=", "](#")
 RAW = re.compile(r"(?<!\w)\$[^$\s][^$\n]{0,80}?[^$\s]?\$(?![\w$])|`[^`\n]+`|\b(Figure|Table) \d+: \1\b")
 WIDTHS = (1440, 820, 390)
+JUMPS = .1  # layout shift while a page loads, as browsers count it
 SMALLEST = 9  # pixels, the size of type in a figure: figures.py aims a little higher
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -29,11 +34,12 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 
 
 class Parsed(NamedTuple):
-    "Ids, links, loaded files, images (their attributes), how many formulas, and the text outside code and mathematics."
+    "Ids, links, loaded files, images (their attributes), how many heads of tables and names of folds are empty, how many formulas, and the text outside code and mathematics."
     ids: list
     links: list
     loaded: list
     images: list
+    empty: int
     formulas: int
     text: str
 
@@ -45,10 +51,11 @@ def parsed(path):
     loads = "|".join(f"//{tag}/@src|//{tag}/@srcset" for tag in LOADS) + "|//link[not(@rel='canonical')]/@href"
     images = [dict(image.attrib) for image in tree.iter("img") if "logo__image" not in image.classes]
     found = [[str(value) for value in tree.xpath(path)] for path in ("//@id", "//a/@href", loads)]
+    empty = len(tree.xpath("//th[not(normalize-space() or .//img)] | //summary[not(normalize-space() or @aria-label)]"))
     formulas = [e for e in tree.iter("span", "div") if "math" in e.classes]
     for quiet in [*formulas, *tree.xpath("|".join(f"//{tag}" for tag in (*QUIET, "comment()")))]:
         quiet.drop_tree()
-    return Parsed(*found, images, len(formulas), tree.text_content())
+    return Parsed(*found, images, empty, len(formulas), tree.text_content())
 
 
 def read(docs, names):
@@ -59,6 +66,7 @@ def read(docs, names):
         page, said = parsed(path), partial("{}.html: {}".format, name)
         found += [said(f"the link {link} leads nowhere") for link in dead_links(docs, path)]
         found += [said(f"an image without alternative text: {image.get('src', '')[:60]}") for image in page.images if not described(image)]
+        found += [said(f"{page.empty} tables' heads or folds without words")] if page.empty else []
         found += [said(f"left-over markup {mark!r} in {around(page.text, page.text.index(mark))!r}") for mark in LEFT_OVER if mark in page.text]
         found += [said(f"raw markup in {around(page.text, m.start())!r}") for m in RAW.finditer(page.text)]
         weights[name] = weight(docs, path)
@@ -163,16 +171,20 @@ def look_at(site, names):
 
 
 def measured(page, url, script):
-    "Errors, overflow by width, formulas wider than their column, the height of the first figure, bytes, and axe's faults by scheme."
-    errors, size = [], []
+    "Errors, shift, overflow by width, formulas wider than their column, the height of the first figure, and axe's faults by scheme."
+    errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda m: errors.append(m.text) if m.type == "error" and "Failed to load" not in m.text else None)
-    page.on("response", lambda r: size.append(int(r.headers.get("content-length") or 0)) if r.ok else errors.append(f"{r.status} {r.url}"))
+    page.on("response", lambda r: None if r.status < 400 else errors.append(f"{r.status} {r.url}"))
     page.on("request", lambda r: errors.append(f"loads {r.url}") if r.url.startswith("http") and r.url.split("/")[2] != url.split("/")[2] else None)
-    page.goto(url)
-    page.wait_for_load_state("networkidle")
-    page.evaluate("window.MathJax?.startup?.promise")
-    seen = dict(errors=errors, overflow={}, hidden={}, figures={}, faults={}, lightness={}, bytes=sum(size))
+    shift = {}
+    for width in (WIDTHS[-1], WIDTHS[0]):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(url)
+        page.wait_for_load_state("networkidle")
+        page.evaluate("window.MathJax?.startup?.promise")
+        shift[width] = page.evaluate(SHIFT)
+    seen = dict(errors=errors, shift=shift, overflow={}, hidden={}, figures={}, faults={}, lightness={})
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         seen["overflow"][width] = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
@@ -209,6 +221,17 @@ def settle(page):
 REACHED = """() => [...document.querySelectorAll('main :is(table, pre, figure, .cell_output)')].every(e =>
     e.scrollWidth <= e.clientWidth + 13 || !['auto', 'scroll'].includes(getComputedStyle(e).overflowX) || e.tabIndex === 0)"""
 
+# how much has jumped since the page began to load: score, and what moved farthest
+SHIFT = """() => new Promise((done) => setTimeout(() => {
+    const all = [];
+    const watch = new PerformanceObserver((list) => all.push(...list.getEntries()));
+    watch.observe({ type: 'layout-shift', buffered: true });
+    setTimeout(() => {
+        const worst = all.sort((a, b) => b.value - a.value)[0]?.sources.map(s => s.node).find(n => n);
+        done([+all.reduce((sum, e) => sum + e.value, 0).toFixed(3), (worst?.textContent ?? '').trim().slice(0, 60)]);
+    }, 50);
+}, 300))"""
+
 # elements that stick out of the page to the right and cannot be scrolled to
 CUT = """() => [...document.querySelectorAll('main *')].filter(e => {
     const box = e.getBoundingClientRect();
@@ -243,9 +266,8 @@ MEASURE = """() => {
         const box = m.typesetRoot, column = box?.parentElement?.closest('section, .bd-article, main, div.math, p');
         return box && box.scrollWidth > box.clientWidth + 1 || box?.parentElement && box.parentElement.scrollWidth > box.parentElement.clientWidth + 1;
     }).map(m => m.math);
-    const prose = [...main.querySelectorAll('p, li, td, th, h1, h2, h3, h4, figcaption, caption, summary')].filter(e => !e.closest('pre, code'));
     return { figure: screen(figure), wide, screens: +(document.documentElement.scrollHeight / innerHeight).toFixed(1),
-             raw: prose.flatMap(e => e.innerText.match(/\\$[^$\\n]{1,60}\\$/g) ?? []), merror: document.querySelectorAll('mjx-merror').length,
+             merror: document.querySelectorAll('mjx-merror').length,
              unset: document.querySelectorAll('article .math').length - document.querySelectorAll('article mjx-container').length };
 }"""
 
@@ -274,6 +296,7 @@ def judged(name, seen, nb=None, stem=""):
     "Complaints about what the browser measured."
     said = partial("{}: {}".format, f"{name}.html")
     found = [said(f"an error in the browser: {error[:200]}") for error in seen["errors"]]
+    found += [said(f"a layout shift of {score} at {width} px, of {what!r}") for width, (score, what) in seen["shift"].items() if score > JUMPS]
     found += [said(f"{over} px too wide at {width} px") for width, over in seen["overflow"].items() if over > 0]
     found += [said(f"sticks out at {width} px: {what}") for width, all in seen["hidden"].items() for what in all]
     found += [said(f"words of {fig['words']} px at {width} px in {fig['name']}") for width, all in seen["figures"].items() for fig in all if fig["words"] < SMALLEST]
@@ -282,7 +305,6 @@ def judged(name, seen, nb=None, stem=""):
     found += [said(f"not {scheme} where it should be") for scheme, value in seen["lightness"].items() if (value > .5) != (scheme == "light")]
     if CHAPTER.match(stem) and (seen["figure"] is None or seen["figure"] >= 1):
         found.append(said("there is no figure" if seen["figure"] is None else f"the first figure begins on screen {1 + seen['figure']:.1f}"))
-    found += [said(f"raw dollars: {text}") for text in seen["raw"]]
     found += [said(f"{seen['merror']} formulas that MathJax refuses")] if seen["merror"] else []
     found += [said(f"{seen['unset']} formulas are not typeset")] if seen["unset"] > 0 else []
     found += [said(f"{fault['impact']} fault of accessibility, {scheme}: {fault['id']} ({fault['count']}), as in {fault['where'][0]}")
@@ -294,8 +316,7 @@ def place(nb, tex):
     "The cell a formula stands in."
     bare = re.sub(r"\\begin\{(?:split|aligned|equation\*?)\}|\\end\{\w+\*?\}|\s", "", tex)[:60]
     for cell in (nb or {}).get("cells", []):
-        text = cell.get("source") or ""
-        if bare in re.sub(r"\s", "", text if isinstance(text, str) else "".join(text)):
+        if bare in re.sub(r"\s", "", "".join(cell.get("source") or "")):
             return f", cell {cell.get('id')}"
     return ""
 
@@ -306,10 +327,7 @@ if __name__ == "__main__":  # python .ci/site/check.py DOCS [PAGE ...]: the meas
     stems = sys.argv[2:] or sorted(path.stem for path in folder.glob("*.html") if path.stem not in ("search", "genindex"))
     complaints, weights = read(folder, stems)
     seen = look(folder, stems, jobs=int(os.environ.get("JOBS", "2")))
-    for stem in stems:
-        page = seen.get(stem, {})
-        faults = {scheme: sum(fault["count"] for fault in found) for scheme, found in page.get("faults", {}).items()}
-        print(f"{stem:32} {weights[stem] / 1e6:5.2f} MB; first figure on screen {page.get('figure')} of {page.get('screens')}; overflow {page.get('overflow')}; "
-              f"wide formulas {len(page.get('wide', ()))}; faults {faults}", flush=True)
-        complaints += judged(stem, page) if page else []
+    for stem, page in seen.items():
+        print(f"{stem:32} {weights[stem] / 1e6:5.2f} MB; shift {page['shift']}; first figure on screen {page['figure']} of {page['screens']}", flush=True)
+        complaints += judged(stem, page)
     print("\n".join(complaints))

@@ -1,4 +1,10 @@
-"""How wide a figure is shown: never so small that its words cannot be read.
+"""How a figure is shown: never so small that its words cannot be read, and in the dark in colours made for it.
+
+| what | the reader's need |
+| --- | --- |
+| `sized`, `put` | words of 9 px at any width, nothing that jumps while a picture loads |
+| `panels` | on a phone panels one below the other |
+| `dark` | light ink on dark ground, with the strong colours as they are |
 
 A figure is drawn for the column of a page. Where the column is narrower, on a phone, its panels stand alone, one below the other where
 they do not fit side by side (the same file, seen through another window: `#svgView(viewBox(x,y,w,h))`). A panel shrinks with its column
@@ -6,16 +12,19 @@ until its smallest words are SMALLEST pixels high, and then it scrolls in its ow
 width (`--least`, for the style sheets) and its size, so that nothing jumps while it loads. Both builders' pages get it, stills and
 widgets alike.
 """
+import colorsys
 import re
 from functools import lru_cache, partial
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import lxml.etree
 
 SMALLEST = 9.05  # pixels, the size of type
 IMAGE = re.compile(r'<img\b[^>]*?\bsrc="((?:[^":]+\.svg|data:image/svg\+xml,[^"]*))"[^>]*>')
+NO_HEAD = re.compile(r"<th\b([^>]*)>\s*(?:<p>\s*</p>)?\s*</th>")
 NUMBERS = re.compile(r"-?\d+(?:\.\d+)?")
+GROUND = "#121212"  # of the dark pages
 PLACED = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)(?: rotate\(([-\d.]+)\))?")
 
 
@@ -28,10 +37,10 @@ class Size(NamedTuple):
 
 
 def sized(docs):
-    "Write size and least width beside every drawing of the finished pages, and its panels after it."
+    "Write size and least width beside every drawing of the finished pages, and its panels after it; a table's head without words is no head."
     for path in docs.glob("*.html"):
         text = path.read_text(encoding="utf-8")
-        new = IMAGE.sub(partial(with_size, docs), text)
+        new = NO_HEAD.sub(r"<td\1></td>", IMAGE.sub(partial(with_size, docs), text))
         if new != text:
             path.write_text(new, encoding="utf-8")
 
@@ -115,11 +124,51 @@ def extent(group):
             upright = abs(float(at[3] or 0)) > 45
             xs += [x - high, x + .25 * high] if upright else [x, x + long]
             ys += [y - long, y] if upright else [y - high, y + .25 * high]
-        elif e.tag.endswith("}path") and not e.get("clip-path") and not e.get("transform") and not inside(e, "defs"):
+        elif e.tag.endswith("}path") and not e.get("clip-path") and not e.get("transform") and next(e.iterancestors("{*}defs"), None) is None:
             numbers = [float(n) for n in NUMBERS.findall(e.get("d", ""))]
             xs, ys = xs + numbers[::2], ys + numbers[1::2]
     return (min(xs), min(ys), max(xs), max(ys)) if xs and ys else None
 
 
-def inside(element, name):
-    return any(above.tag.endswith("}" + name) for above in element.iterancestors())
+# In the dark -------------------------------------------------------------------------------------
+
+def dark(svg):
+    "The drawing with a style sheet for dark pages, which holds for it as an image, too (a browser that does not know shows it as the system is)."
+    return re.sub(r"<svg [^>]*>", lambda head: head[0] + style(svg), svg, count=1)
+
+
+def style(svg):
+    "White is the ground, greys and tints turn over, strong colours stay, lighter where they would not stand out; a picture of cells is turned over whole."
+    rules = [f":root{{fill:{for_dark('#000000')}}}", "image{filter:invert(.9) hue-rotate(180deg) brightness(1.3)}"]
+    for kind, color in sorted(set(re.findall(r"(fill|stroke): (#[0-9a-f]{6})", svg))):
+        at = f"[style*='{kind}: {color}']"
+        rules.append(f"{at}{{{kind}:{for_dark(color)}!important}}")
+        if kind == "fill" and re.search(rf"<g style=[\"']fill: {color}", svg):
+            rules.append(f"g{at}{{fill:{for_dark(color, words=True)}!important}}")
+    return f"<style>@media (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
+
+
+@lru_cache(None)
+def for_dark(color, words=False):
+    "A colour for dark ground: what is pale or grey as dark as it was light; what is not keeps its hue and, as words do, has a contrast of 4.5 to the ground."
+    from cost_eval.plotting import contrast
+    rgb = [int(color[k:k + 2], 16) / 255 for k in (1, 3, 5)]
+    hue, light, strength = colorsys.rgb_to_hls(*rgb)
+    if light > .97:
+        return GROUND
+    pale = max(rgb) - min(rgb) < .2 or light > .8
+    light, least = .1 + .82 * (1 - light) if pale else light, 1 if pale and not words else 4.5
+
+    def made(light):
+        return "#" + "".join(f"{round(255 * value):02x}" for value in colorsys.hls_to_rgb(hue, light, .5 * strength if pale else strength))
+
+    while contrast(made(light), GROUND) < least:
+        light += .01
+    return made(light)
+
+
+def dark_widget(page):
+    "A widget's page with one style sheet in all its drawings: the one that is shown, and the beginnings of those to come, which stand in JSON."
+    sheet = style(unquote(page))
+    page = re.sub(r"(?<=svg\+xml,)%3Csvg.*?%3E", lambda head: head[0] + quote(sheet), page)
+    return re.sub(r'(?<=")<svg [^>]*>', lambda head: head[0] + sheet.replace("</", "<\\/"), page)

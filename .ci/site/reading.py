@@ -2,6 +2,14 @@
 
 Imports, tests and helpers fold to a line; API entries come together after the story, under "Reference"; where they stood, a line says
 what the code defines. The pages that no notebook makes are written here, too: the scoreboard, the reference by module, 404.
+
+| what | the reader's need |
+| --- | --- |
+| `folded`, `one_line`, `solved` | the story without machinery, a line for what was checked, no answer outside of its solution |
+| `gathered` | reference behind the story |
+| `typeset`, `laid_out` | formulas in tables, tables as one reads them |
+| `for_quarto` | pages that Quarto does not wreck |
+| `scoreboard`, `reference` | what came out, paper by paper; what there is, module by module |
 """
 import ast
 import json
@@ -9,6 +17,7 @@ import re
 import shutil
 from pathlib import Path
 
+import figures
 import lxml.html
 import translate
 from translate import markdown_cell, slug, source, split_options
@@ -47,7 +56,7 @@ def folded(cell, later):
     "A code cell in the pieces it is shown in: what tells the story, and its tests, folded to a line."
     if cell["cell_type"] != "code":
         return [cell]
-    if AS_DRAWN not in source(cell) and any(SHADES.search(line) for line in source(cell).splitlines() if line.startswith(("#| fig-cap:", "#| fig-alt:"))):
+    if AS_DRAWN not in source(cell) and any(SHADES.search(line) for line in source(cell).splitlines() if line.startswith("#| fig-cap:")):
         cell = {**cell, "source": AS_DRAWN + source(cell)}
     try:
         options, code = split_options(source(cell))
@@ -243,7 +252,7 @@ def prepare(project):
     for stem, write in pages.items():
         if stem in listed:
             (project.processed / f"{stem}.qmd").write_text(write(project), encoding="utf-8")
-    for name in ("quarto.css", "site.js"):
+    for name in ("page.css", "quarto.css", "site.js"):
         shutil.copyfile(STATIC / name, project.processed / name)
     (project.processed / "404.qmd").write_text(f"---\ntitle: No such page\n---\n\n{NOT_FOUND}\n", encoding="utf-8")
 
@@ -290,13 +299,16 @@ NOT_FOUND = "The page may have moved: try the search, or begin at the [first pag
 
 
 def drawn(svg):
-    "A drawing as a page carries it: light, and its words dark enough to read on white."
+    "A drawing as a page carries it: light, its words dark enough to read on white, and with colours for the dark."
     from cost_eval.plotting import _legible, _light
-    return _legible(_light(svg))
+    return figures.dark(_legible(_light(svg)))
 
 
 def typeset(page):
-    "The mathematics and the code that stand as text in the cells of a table; cells that hold a sentence are marked."
+    "The mathematics and the code that stand as text in the cells of a table; cells that hold a sentence are marked; a widget's drawings have colours for the dark."
+    if "ce-widget" in page:
+        page = figures.dark_widget(page)
+
     def words(found):
         text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", found[0])
         return re.sub(r"\$(?=\S)([^$<]+)(?<=\S)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text)
@@ -312,8 +324,6 @@ def laid_out(html):
     words_to_the_left(head, body)
     one_line_of_names(head)
     without_numbers_of_lines(head, body)
-    for cell in (cell for row in head for cell in row if not text(cell)):
-        cell.tag = "td"  # a head without words is none
     return lxml.html.tostring(table, encoding="unicode", with_tail=False)
 
 

@@ -1,13 +1,19 @@
-"""What Sphinx needs to know: configuration, and the few things the theme gets wrong for notebooks named 10_expected_cost.ipynb."""
+"""What Sphinx needs to know, and what its theme gets wrong.
+
+| what | the reader's need |
+| --- | --- |
+| `config` | one definition of the site for both builders |
+| `real_notebook_names`, `real_notebooks` | edit, source, Colab and download lead to the notebook itself |
+| `page_not_found` | a way on from a dead address |
+| `lighten`, `drawing` | 1.6 MB of script a page less, colours from the first paint on, folds named by their words |
+"""
 import re
 import shutil
-from functools import lru_cache
 from pathlib import Path
 
 import reading
 
 PROVED = ("index", "10_expected_cost", "60_report")  # where all cells were run on Colab's packages
-SUPPRESSED = ["myst.header"]  # an API entry may be an H3 right under the H1
 
 
 def config(project, pages, mathjax):
@@ -17,7 +23,7 @@ def config(project, pages, mathjax):
         project=cfg["title"], author=cfg["author"], copyright=cfg["copyright"], release=cfg["version"], language="en",
         extensions=["sphinx.ext.mathjax", "myst_nb", "sphinx_site"],
         html_theme="sphinx_book_theme", html_title=cfg["title"],
-        html_static_path=[str(project.build / "static")], html_css_files=["site.css"], html_js_files=[("site.js", {"defer": "defer"})],
+        html_static_path=[str(project.build / "static")], html_css_files=["page.css", "site.css"], html_js_files=[("site.js", {"defer": "defer"})],
         html_favicon=str(project.nbs / "logo.svg"),
         html_baseurl=project.site_url + "/", html_copy_source=True, html_show_sphinx=False, html_show_sourcelink=False,
         html_context={"default_mode": "auto"}, html_use_index=False, html_domain_indices=False, html_permalinks_icon="#",
@@ -32,7 +38,7 @@ def config(project, pages, mathjax):
         myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline", "strikethrough", "tasklist"],
         myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,
         mathjax_path="mathjax/startup.js", mathjax3_config=mathjax,
-        suppress_warnings=SUPPRESSED,
+        suppress_warnings=["myst.header"],  # an API entry may be an H3 right under the H1
         site_stems={p.name: p.stem for p in pages}, site_notebooks=str(project.nbs),
     )
 
@@ -47,29 +53,21 @@ def setup(app):
 
 
 def real_notebook_names(app, pagename, templatename, context, doctree):
-    "Edit, source and launch buttons lead to nbs/10_expected_cost.ipynb, not to nbs/expected_cost.ipynb; generated pages have none."
-    stem, buttons = app.config.site_stems.get(pagename), context.get("header_buttons", [])
-    if stem and (Path(app.config.site_notebooks) / f"{stem}.ipynb").exists():
-        rename_urls(buttons, f"/{pagename}.ipynb", f"/{stem}.ipynb")
-        if stem not in PROVED:
-            without_urls(buttons, f"/{stem}.ipynb", "colab.")
-    else:
-        without_urls(buttons, f"/{pagename}.ipynb")
+    "Edit, source and launch buttons lead to nbs/10_expected_cost.ipynb, not to nbs/expected_cost.ipynb; generated pages have none, unproved ones none of Colab."
+    stem = app.config.site_stems.get(pagename)
+    there = stem and (Path(app.config.site_notebooks) / f"{stem}.ipynb").exists()
 
+    def wanted(button):
+        url, below = button.get("url", ""), button.get("buttons")
+        if below is not None:
+            below[:] = filter(wanted, below)
+        if "_sources/" in url or not url.partition("?")[0].endswith(f"/{pagename}.ipynb"):
+            return below != []
+        button["url"] = url.replace(f"/{pagename}.ipynb", f"/{stem}.ipynb")
+        return there and ("colab." not in url or stem in PROVED)
 
-def without_urls(buttons, end, host=""):
-    "Drop the buttons that lead to a host's file, and lists of buttons that are empty then."
-    for button in buttons:
-        without_urls(button.get("buttons", []), end, host)
-    buttons[:] = [button for button in buttons if button.get("buttons", True)
-                  and ("_sources/" in button.get("url", "") or host not in button.get("url", "") or not button.get("url", "").endswith(end))]
-
-
-def rename_urls(buttons, old, new):
-    for button in buttons:
-        if "url" in button and "_sources/" not in button["url"]:
-            button["url"] = button["url"].replace(old, new)
-        rename_urls(button.get("buttons", []), old, new)
+    if "header_buttons" in context:
+        context["header_buttons"][:] = filter(wanted, context["header_buttons"])
 
 
 def page_not_found(app):
@@ -99,14 +97,16 @@ def lighten(docs):
     script = docs / "_static/scripts/fontawesome.js"
     if not script.exists():
         return
+    all_icons = script.read_text(encoding="utf-8")
     pages = {path: path.read_text(encoding="utf-8") for path in docs.glob("*.html")}
     themes = "".join(path.read_text(encoding="utf-8") for path in script.parent.glob("*theme.js"))
     used = sorted({name for text in [*pages.values(), themes] for name in re.findall(r"\bfa-([a-z][a-z-]+)", text)})
-    rules = [f'.fa-{name} {{ --icon: url("data:image/svg+xml,{icon}"); }}' for name in used if (icon := drawing(script, name))]
+    rules = [f'.fa-{name} {{ --icon: url("data:image/svg+xml,{icon}"); }}' for name in used if (icon := drawing(all_icons, name))]
     (docs / "_static/icons.css").write_text("\n".join([RULE, *rules]), encoding="utf-8")
     for path, text in pages.items():
         text = re.sub(r"<link[^>]*/webfonts/[^>]*>", "", text)  # fetched early on every page, needed on few
         text = text.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # a fold is named by its words
+        text = text.replace('getItem("theme") || "auto"', 'getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")')  # colours from the first paint on
         text = SCRIPT.sub('<link rel="stylesheet" href="_static/icons.css">', text)
         text = text.replace('<summary><span class="toctree-toggle"', '<summary aria-label="further pages"><span class="toctree-toggle"')
         path.write_text(text, encoding="utf-8")
@@ -114,17 +114,12 @@ def lighten(docs):
         path.unlink()
 
 
-def drawing(script, name):
+def drawing(all_icons, name):
     "An icon as SVG for a style sheet; of several styles the solid one, which the script holds last."
     key = rf'[{{,]"?(?:{name}"?:\[(\d+),(\d+),\[[^\]]*\]|[a-z-]+"?:\[(\d+),(\d+),\[[^\]]*"{name}"[^\]]*\]),"[0-9a-f]+","([^"]+)"\]'
-    found = re.findall(key, text_of(script))
+    found = re.findall(key, all_icons)
     if not found:
         return ""
     *sizes, path = found[-1]
     width, height = [size for size in sizes if size]
     return f"%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}'%3E%3Cpath d='{path}'/%3E%3C/svg%3E"
-
-
-@lru_cache(None)
-def text_of(path):
-    return path.read_text(encoding="utf-8")

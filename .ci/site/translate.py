@@ -1,4 +1,12 @@
-"""nbdev's processed notebooks, written for Quarto, said again in MyST for Sphinx."""
+"""nbdev's processed notebooks, written for Quarto, said again in MyST for Sphinx.
+
+| what | the reader's need |
+| --- | --- |
+| `collect`, `link` | links between notebooks that lead to their place; the author's: the cell of one that does not |
+| `div`, `equation`, `heading` | callouts, folded solutions, numbered equations, the addresses that Quarto gives |
+| `code`, `captions` | folds, figures with numbers and words for who cannot see them |
+| `keywords`, `index_entries` | a search that finds phrases, terms and functions |
+"""
 import html
 import itertools
 import re
@@ -60,8 +68,7 @@ class Page:
 
 def source(cell):
     "A cell's text, whether stored as one string or as lines."
-    text = cell.get("source") or ""
-    return text if isinstance(text, str) else "".join(text)
+    return joined(cell.get("source") or "")
 
 
 def split_options(text):
@@ -146,17 +153,13 @@ def collect_code(page, cell):
         return page.problem(str(problem))
     label = str(options.get("label", ""))
     if label.startswith("fig-"):
-        add_number(page, label)
+        if label in page.numbers:
+            page.problem(f"the label {label} is given twice")
+        page.ids.add(label)
+        page.numbers[label] = f"Figure {1 + len(page.numbers)}"
     if options.get("output") == "asis":
         for output in cell.get("outputs", []):
             collect_markdown(page, joined(output.get("data", {}).get("text/markdown", "")))
-
-
-def add_number(page, id):
-    if id in page.numbers:
-        page.problem(f"the label {id} is given twice")
-    page.ids.add(id)
-    page.numbers[id] = f"Figure {1 + len(page.numbers)}"
 
 
 # Pass 2: the text --------------------------------------------------------------------------------
@@ -223,7 +226,7 @@ class Translator:
 
     def heading(self, m):
         new = self.page.unique(attributes(m.group(3))[0] or slug(m.group(2)), self.used)
-        anchor = [] if node_id(new) == new else [f'<span id="{new}"></span>', ""]  # the id that Quarto gives, for links from outside
+        anchor = [] if re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", new) else [f'<span id="{new}"></span>', ""]  # the id that Quarto gives, for links from outside
         return ["", f"({self.page.label(new)})=", f"{m.group(1)} {self.inline(m.group(2))}", "", *anchor]
 
     def equation(self, lines, i):
@@ -253,8 +256,6 @@ class Translator:
             return ["", self.open.pop()[0], ""], 1
         id, classes, values = attributes(opening)
         kind = next((c.removeprefix("callout-") for c in classes if c.startswith("callout-")), None)
-        if "panel-tabset" in classes:
-            self.page.problem("tabsets need Quarto; use headings")
         if kind is None:
             self.open.append(("</div>", lines[i], self.page.cell))
             return ["", f'<div class="{html.escape(" ".join(classes))}">', ""], 1
@@ -332,7 +333,7 @@ class Translator:
                     if "text/markdown" in o.get("data", {})]
         if options.get("include") is False:
             return []
-        outputs = [self.output(o) for o in cell.get("outputs", []) if not is_muted(o, options)]
+        outputs = [self.output(o) for o in cell.get("outputs", []) if options.get("warning") is not False or o.get("name") != "stderr"]
         tags = [tag for tag, on in (("remove-input", options.get("echo") is False), ("hide-input", options.get("code-fold")),
                                     ("remove-output", options.get("output") is False)) if on]
         config = {}
@@ -378,14 +379,11 @@ class Translator:
             return {**output, "data": data}
         return output
 
-    def own(self, name):
-        "Whether this page is the first that defines the name (`scale` has names of other modules, too)."
-        return self.owners.get(name) == self.page.name
-
     def asis(self, text):
         "An API entry, with its name for the search before the signature."
         name = re.match(r"#+ (.*)", text)[1]
-        return self.markdown(text).replace("```", index_entries([name] if self.own(name) else []) + "\n```", 1)
+        own = self.owners.get(name) == self.page.name  # `scale` has names of other modules, too
+        return self.markdown(text).replace("```", index_entries([name] if own else []) + "\n```", 1)
 
 
 def index_entries(words):
@@ -416,21 +414,12 @@ def keywords(pages):
     return found
 
 
-def is_muted(output, options):
-    return options.get("warning") is False and output.get("name") == "stderr"
-
-
 def first_line(code):
     return next((line for line in code.splitlines() if line.strip()), "")
 
 
 def joined(text):
     return text if isinstance(text, str) else "".join(text)
-
-
-def node_id(label):
-    "The id docutils makes of a label."
-    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
 
 
 def markdown_cell(text):

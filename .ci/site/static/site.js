@@ -40,17 +40,17 @@
     copy.onclick = () => navigator.clipboard.writeText(e.querySelector("pre").textContent.trim()).then(() => { copy.textContent = "copied"; });
     e.append(copy);
   });
-  const folds = [...document.querySelectorAll("details:is(.hide, .code, .code-fold)")], title = document.querySelector(".bd-article h1, main h1.title");
-  if (folds.length > 2 && title) {
+  const folds = [...document.querySelectorAll("details:is(.hide, .code, .code-fold)")], title = document.querySelector(".subtitle, .description");
+  if (folds.length && title) {
     const all = Object.assign(document.createElement("button"), {type: "button", className: "all-code", textContent: "Show all code"});
     all.onclick = () => {
       const open = all.textContent.startsWith("Show");
       folds.forEach((e) => { e.open = open; });
       all.textContent = open ? "Hide all code" : "Show all code";
     };
-    title.after(all);
+    title.append(all);
   }
-  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { join(); shrink(); mark(); });
+  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { join(); shrink(); mark(); document.documentElement.classList.add("set"); });
   addEventListener("load", after);
   let soon;
   addEventListener("resize", () => {  // once the sidebars have come to rest
