@@ -843,7 +843,7 @@ def plot_metric_study(
         the two matplotlib Axes
     """
     if axes is None:
-        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9.4, 4.2))[1]
+        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(8.8, 4))[1]
     given = _study_revenues(revenues)
     heat, dots = axes
     for ax in axes:
@@ -926,5 +926,5 @@ def explore_metric_study(revenues: Vector | None = None) -> VBox:
         _move_cell(axes, given, metric, skill, prevalence, weight)
 
     alt = "Left: a heat map of correlations with one cell framed; right: the ranks of one sample in it."
-    image, show = live_figure(draw, move, (9.4, 4.2))
+    image, show = live_figure(draw, move, (8.8, 4))
     return explorer(controls, image, show, moves="weight", alt=alt)
