@@ -577,7 +577,8 @@ def slider(label: str, value: float, low: float, high: float, step: float, *, lo
     value, low, high, step : float
         start, range, step
     log : bool, default False
-        `low`, `high` and `step` are powers of ten; `value` and what is shown are not
+        `low`, `high` and `step` are powers of ten; `value` and what is shown are not. `step` and `high` give
+        way a little, so that `value` is one of the steps: a browser would round it to one
 
     Returns
     -------
@@ -589,6 +590,10 @@ def slider(label: str, value: float, low: float, high: float, step: float, *, lo
     5.0
     """
     widgets = optional_import("ipywidgets", extra="book")
+    above = np.log10(value) - low if log else 0
+    if above > 0:
+        step = above / max(1, round(above / step))
+        high = low + step * round((high - low) / step)
     kind = widgets.FloatLogSlider if log else widgets.FloatSlider
     return kind(
         value=value,

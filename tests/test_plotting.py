@@ -240,6 +240,15 @@ def test_a_logarithmic_slider_has_powers_of_ten():
     assert plotting._positions(control) == pytest.approx(10 ** np.arange(0, 3.1, .5))
 
 
+@pytest.mark.parametrize("value, low, high, step", [(5, 0, 1.7, .05), (9, -1, 1.5, .05), (1, 0, 3, .1), (1000, 0, 3, .1)])
+def test_a_logarithmic_slider_begins_on_one_of_its_steps(value, low, high, step):
+    "Else the browser moves it there, and the picture with it."
+    control = slider("ratio", value, low, high, step, log=True)
+    steps = (np.log10(control.value) - control.min) / control.step, (control.max - control.min) / control.step
+    assert np.array(steps) == pytest.approx(np.rint(steps), abs=1e-9) and (control.value, control.min) == (value, low)
+    assert (control.max, control.step) == pytest.approx((high, step), abs=step / 2)
+
+
 def test_an_explorer_hands_over_all_values_at_every_change():
     seen = []
     sliders = {"a": slider("a", 1, 0, 9, 1), "b": slider("b", .5, 0, 1, .1)}

@@ -435,7 +435,7 @@ def test_without_scripts_the_page_shows_the_first_state(browser, site):  # noqa:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_widget_fits_a_phone_and_shows_its_focus(browser, site, scheme):  # noqa: F811
-    with opened(browser, f"{site}/decisions.html", width=390, height=844, scheme=scheme) as page:
+    with opened(browser, f"{site}/scores.html", width=390, height=844, scheme=scheme) as page:
         widget = page.locator(".ce-widget")
         for slider in widget.locator("> label input").all():
             box = slider.bounding_box()
