@@ -133,6 +133,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 def served(docs):
     "The address of a folder of pages, as long as it is needed."
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=docs))
+    server.handle_error = lambda *_: None  # a browser that has moved on
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
