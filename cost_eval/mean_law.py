@@ -461,7 +461,7 @@ def _tilted(shape, c, deep):
 def _deviation(curve):
     "How far out each point of a curve is, in deviations of a normal law (N, G)."
     with np.errstate(invalid="ignore"):
-        found = np.sign(curve.tilt) * np.sqrt(2 * np.maximum(curve.depth, 0))
+        found = np.sign(curve.tilt) * np.sqrt(2 * curve.depth)
     return np.maximum.accumulate(np.nan_to_num(found), axis=1)
 
 

@@ -473,8 +473,8 @@ def _apart_by_losses(case: _Case, decided: np.ndarray, side: np.ndarray, common:
     bounds = float(low[seen].min()), float(high[seen].max())
     strata, shares = side.astype(np.intp), {1: 1.0, 0: -1.0}
     if common and case.clusters is None:
-        strata = case.y + case.costs.shape[0] * side
-        K = case.costs.shape[0]
+        K = len(case.priors)
+        strata = case.y + K * side
         signed = ((k + K * s, (1.0 if s else -1.0) * p) for k, p in enumerate(case.priors) for s in (0, 1))
         shares = {k: v for k, v in signed if v}
     kept = np.flatnonzero((np.isin(strata, list(shares))) & (1 if weight is None else weight > 0))

@@ -258,6 +258,10 @@ def test_scorer_with_a_fold_that_lacks_a_class(iris):
     assert np.isfinite(scores).all() and (scores < -.4).all()
     with pytest.raises(ValueError, match="y: class .* has no sample"):
         cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=[.2, .3, .5]), cv=KFold(3), error_score="raise")
+    known, scorer = GaussianNB().fit(X, y), cost_scorer(costs_3, priors=[0, .5, .5], decisions="predict")
+    with pytest.raises(ValueError, match="y_true: class 'versicolor' has no sample"):
+        scorer(known, X[y == "setosa"], y[y == "setosa"])
+    assert scorer(known, X, y, sample_weight=np.full(150, 1e-3)) == pytest.approx(scorer(known, X, y))
 
 
 def test_single_costs_and_weights_by_metadata_routing(tumours):

@@ -194,6 +194,11 @@ def test_levels_are_the_odds_at_which_a_decision_turns(rule):
         decided = fits.decide("model", rule, costs=CostMatrix.binary(fp=1, fn=ratio)).decisions
         np.testing.assert_array_equal(decided, P > .5 if found is None else found <= k)
     assert (found is None) == (rule == "as given")
+    if rule == "bayes":
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            certain = cross_fit(read_samples([0, 0, 1, 1], [0., .3, .8, 1.], COSTS)).levels("model", rule, [-99., 99.])
+        assert certain.tolist() == [2, 1, 1, 0], "the impossible never, the certain always"
     assert cross_fit(read_samples([0, 0, 1], [.1, .2, .3], COSTS)).levels("model", "calibrated", [0.]) is None
 
 

@@ -659,6 +659,8 @@ def test_the_breakdown_is_told_cell_by_cell():
     found = evaluate(y, {"a": d}, [[0, 1], [5, 0]], rng=0).breakdown()
     cells = found[found["part"] == "cell"]
     assert cells["n"].tolist() == [3, 2] and cells["cost"].to_numpy() == pytest.approx([3 / 15, 10 / 15])
+    few, many = (stats.binomtest(k, 15).proportion_ci(1 - .05 / 4, "exact") for k in (3, 2))  # two cells and two classes, held together
+    assert [*cells["low"], cells["high"].iloc[1]] == pytest.approx([few.low, 5 * many.low, 5 * many.high])
 
 
 @pytest.mark.parametrize("grouped", [False, True])

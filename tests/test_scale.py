@@ -131,6 +131,7 @@ def test_bounds_shrink_with_bins():
     best = ce.best_threshold(y, s, COSTS.array).cost
     errors = [scale.sketch_error(scale.threshold_counts(*lazy, bins=b, **HERE), COSTS) for b in (10, 100, 1000)]
     assert errors[0].error > errors[1].error > errors[2].error > 0
+    np.testing.assert_allclose(scale.threshold_counts(*lazy, bins=10, **HERE).thresholds[-2:0:-1], np.histogram_bin_edges(s, 10))
     assert all(e.cost - best <= e.error + 1e-12 for e in errors)
 
 
@@ -207,6 +208,8 @@ def test_the_report_beyond_memory_counts_every_row(scored, monkeypatch):
     assert found.n == 30_000 and found.rule == here.rule and found.taken == here.taken and found.provenance["seed"] == here.provenance["seed"] == 0
     tuned, best = a.loc[("two", "tuned")], ce.best_threshold(frame["y"], frame["two"], COSTS)
     assert best.cost <= tuned["cost"] and tuned["threshold"] == pytest.approx(best.threshold, abs=.05)
+    even = scale.evaluate("y", {"two": "two"}, COSTS, rule="tuned", priors=[.5, .5], **given, **HERE).ladder.set_index("rule").loc["tuned", "threshold"]
+    assert even == pytest.approx(ce.best_threshold(frame["y"], frame["two"], COSTS, priors=[.5, .5]).threshold, rel=.3) and even < tuned["threshold"] / 2
     assert any("random rows, those of one half, to judge all rows of the other" in note for note in found.notes)
     assert found.panels == ("ladder", "differences") and "map" in here.panels
     with pytest.raises(ValueError, match="would decide anew.*a random sample is enough"):
@@ -578,6 +581,7 @@ def test_bad_input_is_refused(scored, tmp_path):
         (lambda: ce.evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [5, 0], clusters=[1, 2]), "repeats: whole numbers of at least 1"),
         (lambda: scale.evaluate("y", {"m": "one"}, {"fp": 1, "fn": "two", "classes": ["no", "yes"]}, data=lazy, gather=10, **HERE), "costs, fn of single rows: taken for at most gather=10 rows.*loss_interval"),
         (lambda: scale.losses("y", "rule", {"fp": 1, "fm": "one"}, data=lazy), "did you mean"),
+        (lambda: scale.fit_calibrator(da.from_array([0, .2, .9], chunks=2), da.from_array([0, 1, 1], chunks=2), **HERE), "posteriors of exactly 0"),
         (lambda: scale.fit_calibrator("one", "y", log=True, data=lazy, **HERE), "a column for each class"),
         (lambda: scale.loss_interval(da.from_array([1., np.inf], chunks=1), gather=0, **HERE), "NaN or infinite")]
     for call, message in cases:
