@@ -30,6 +30,7 @@ WITHOUT_DATA = {
     "figure2": "definition",
     "figure3": "agrees",
     "section3.3": "contradicted",
+    "section4.3": "agrees",
     "table5": "agrees",
     "table6": "open",
     "table7": "contradicted",
