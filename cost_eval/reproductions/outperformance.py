@@ -957,6 +957,8 @@ def _trained_table(item, data, data_dir=None, budget="quick", mutant="") -> Repr
         ours[cell] = _results(trained, i, _COLUMN_KEYS[item][column] if column else cell)
         trivial[cell] = _coins(column or cell, _table_4_row(data, "Prevalence")[i])
     note = f"{len(trained.values)} splits; a published value is one split"
+    if (data, budget) in _PARTS:
+        note += f"; trained on {_PARTS[data, budget]:.0%} of the training rows"
     smaller = trained.task.scale < 1
     ranges = expected(f"outperformance/{item}-{data}") if smaller else {}
     table = compare(paper, ours, trivial=trivial, other_data=list(ours) if smaller else (), expected=ranges)
