@@ -1581,7 +1581,11 @@ def sheet(paper: str, table: DataFrame | None = None, compared: DataFrame | None
     said = mine[mine["kind"] == "statement"]
     if len(said):
         lines.append(f"{len(said):,} sentences, each a test: {_counted(said)}")
-    told = [f"{word}: {_SHORT[word]}" for word in ("agrees", "consistent", "other data") if word in set(mine["outcome"])]
+    told = [
+        f"{word}: {_SHORT[word]}"
+        for word in ("agrees", "consistent", "other data")
+        if word in set(mine["outcome"])
+    ]
     lines += wrap(f"({'; '.join(told)})", 110)
     maps = _heat_maps(table[table["item"].str.startswith(f"{paper}/")])
     if maps:
@@ -1589,7 +1593,9 @@ def sheet(paper: str, table: DataFrame | None = None, compared: DataFrame | None
     for outcome in ("contradicted", "unsupported", "caused", "undecided", "open"):
         lines += _sheet_rows(outcome, mine[mine["outcome"] == outcome], _in_code(paper))
     example = mine["item"].iloc[0] if len(mine) else f"{paper}/ITEM"
-    return "\n".join([*lines, *_sheet_left(listed), f"row by row: cost-eval reproduce {example}; cost-eval list"])
+    return "\n".join(
+        [*lines, *_sheet_left(listed), f"row by row: cost-eval reproduce {example}; cost-eval list"]
+    )
 
 
 def _counted(found) -> str:
@@ -1602,8 +1608,8 @@ def _sheet_numbers(listed, mine) -> list:
     printed, start = plain["printed"].sum(), (plain["settings"] + plain["repeats"]).sum()
     numbers = mine[mine["kind"] == "number"]
     lines = [
-        f"{printed:,} numbers printed, {start:,} of which set the scene or repeat others; {len(numbers):,} rows "
-        f"compare them{', some twice' if len(numbers) > printed - start else ''}:"
+        f"{printed:,} numbers printed, {start:,} of which set the scene or repeat others; "
+        f"{len(numbers):,} rows compare them{', some twice' if len(numbers) > printed - start else ''}:"
     ]
     ways = numbers["item"].map(lambda item: ITEMS[item].how if item in ITEMS else "arithmetic")
     ways = ways.mask(numbers["outcome"] == "other data", "stand-in")

@@ -1154,7 +1154,7 @@ def normal_theory(budget="quick", mutant=""):
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #39f947dd
 def normal_coverage(p, c, n_sets=400, n=1000, rng=None) -> np.ndarray:
-    "Share of multinomial test sets whose normal interval, with s/√n, holds the true cost: p, c (m, C) -> (m,)."
+    "Share of test sets whose normal interval, with s/√n, holds the true cost: p, c (m, C) -> (m,)."
     drawn = np.random.default_rng(rng).multinomial(n, p, (n_sets, len(p)))
     mean, square = ((drawn * c**k).sum(axis=-1) / n for k in (1, 2))
     s = np.sqrt(np.maximum(square - mean**2, 0) * n / (n - 1))
@@ -1163,7 +1163,7 @@ def normal_coverage(p, c, n_sets=400, n=1000, rng=None) -> np.ndarray:
 
 def _type_1() -> dict:
     """By how much models of rare costly errors reject true hypotheses more often than the others, lambda 0:
-    five domains, two training sets, the replicates integrated out. (No cell is empty where lambda is positive.)
+    five domains, two training sets, the replicates integrated out.
     """
     accepted = np.empty((len(DOMAINS), 2, len(MODELS)))
     for domain, seed, k in np.ndindex(accepted.shape):
@@ -1181,7 +1181,9 @@ def _cells_kept(domain, seed):
     return _cells(domain, seed, _RATES["quick"]["n_points"], True)
 
 
-@reproduces("bootstrap", "sentences", mutants=("lambda 3", "tests exchanged"), shares="rates", how="simulation")
+@reproduces(
+    "bootstrap", "sentences", mutants=("lambda 3", "tests exchanged"), shares="rates", how="simulation"
+)
 def sentences(mutant=""):
     "Abstract and sections 4 and 5: how many models, whose Type I error is higher, what works better"
     rows, size = published("bootstrap", "sentences"), _RATES["quick"]

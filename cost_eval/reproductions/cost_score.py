@@ -271,7 +271,9 @@ def equations(mutant=""):
     rng = np.random.default_rng(0)
     counts = BinaryCounts.from_rates(10_000, 0.1, *rng.uniform(0.01, 0.99, (2, 1000)))
     eight = np.concatenate([_equations(counts, r)["(8)"] for r in _POINTS])
-    thirteen = np.concatenate([_equations(counts, 1 / r if mutant == "1/r_c" else r)["(13)"] for r in _POINTS])
+    thirteen = np.concatenate(
+        [_equations(counts, 1 / r if mutant == "1/r_c" else r)["(13)"] for r in _POINTS]
+    )
     at_one, wrong = _equations(counts, 1.0), counts.fp + (2 if mutant == "errors weighted" else 1) * counts.fn
     same = "(8) and (13) are one number"
     ours = {
@@ -434,8 +436,8 @@ def _narrowed(printed, low, high, half_unit=0.0005):
 
 
 def _pinned(rows, ratio, positives, half_unit=0.0005) -> tuple:
-    """Lowest and highest score at the F1 threshold for which there are whole counts that fit the row's printed
-    precision and recall and its scores at the other ratios; rows: of one data set, by ratio.
+    """Lowest and highest score at the F1 threshold for which whole counts fit the row's printed precision
+    and recall and its scores at the other ratios; rows: of one data set, by ratio.
     """
     precision, recall = rows[["F1 precision", "F1 recall"]].iloc[0]
     others, half, found = rows["F1 C_score"].drop(ratio), half_unit * (1 + 1e-9), []
@@ -450,7 +452,7 @@ def _pinned(rows, ratio, positives, half_unit=0.0005) -> tuple:
 
 
 def _a_fifth(name) -> range:
-    "Positives in a random fifth of a data set's cases, the paper's validation part: the mean and 3.3 deviations."
+    "Positives in a random fifth of the cases, the paper's validation part: mean and 3.3 deviations."
     cell = published("cost_score", "table5").set_index("cell")["published"]
     one, zero = cell[f"{name}/class 1"], cell[f"{name}/class 0"]
     off = 3.3 * np.sqrt(0.2 * 0.8 * one * zero / (one + zero))
@@ -599,7 +601,7 @@ def _limit_at_zero() -> Margin:
 
 
 def _gap_widens(gaps) -> Margin:
-    "By how much the smaller of the gaps at 0.1 and 10 exceeds that at 1, in the data set where it does least."
+    "By how much the smaller gap at 0.1 and 10 exceeds that at 1, where it does so least."
     by_ratio = gaps.unstack()
     return Margin((by_ratio[[0.1, 10.0]].min(axis=1) - by_ratio[1.0]).min())
 

@@ -1032,7 +1032,9 @@ def _statements_on_ranks(raw, cal, data_dir) -> dict:
         found[name] = Margin(other["Cimb"] - one["Cimb"], both)
     for system in (s for s in SYSTEMS if s.dataset == "CIFAR10"):
         gain = (raw - cal).loc[("CIFAR10", system.system), "Cimb"]
-        found[f"CIFAR10 {system.system}: calibration lowers Cimb"] = Margin(gain, _gain_error(system, data_dir))
+        found[f"CIFAR10 {system.system}: calibration lowers Cimb"] = Margin(
+            gain, _gain_error(system, data_dir)
+        )
     return found
 
 
@@ -1041,7 +1043,8 @@ def _gain_error(system, data_dir) -> float:
     logs, y = system_scores(system, data_dir)
     costs = _paper_costs(np.bincount(y) / len(y))["Cimb"]
     before, after = (
-        np.asarray(costs)[y, bayes_decisions(scores, costs, log=True)] for scores in (logs, calibrated(logs, y))
+        np.asarray(costs)[y, bayes_decisions(scores, costs, log=True)]
+        for scores in (logs, calibrated(logs, y))
     )
     within = np.bincount(y, (before - after) ** 2) - np.bincount(y, before - after) ** 2 / np.bincount(y)
     naive = (np.asarray(costs) * np.bincount(y)[:, None]).sum(0).min()
@@ -1130,7 +1133,9 @@ def section_3_6(mutant=""):
     wrong = (bayes_decisions(np.eye(2)[1 - y], 1 - np.eye(2)) != y).mean()  # sure of the other class
     ours = {cell[0]: Margin(min(least) + 1e-12), cell[1]: Margin(wrong - (0 if mutant else 2))}
     note = {cell[1]: f"the error rate of a system that is always wrong is {wrong:g}"}
-    return Reproduction(compare(published("expected_cost", "section3.6"), ours, own_inputs=[cell[1]], notes=note))
+    return Reproduction(
+        compare(published("expected_cost", "section3.6"), ours, own_inputs=[cell[1]], notes=note)
+    )
 
 
 @reproduces("expected_cost", "appendixA.3", mutants=("threshold at the cost itself",))

@@ -191,7 +191,9 @@ def _area_beaten(mu, pi, steps=400) -> np.ndarray:
     return np.searchsorted(np.sort(below.ravel()), mu) / below.size
 
 
-@reproduces("outperformance", "figure1", mutants=("always negative", "prevalences exchanged", "rates of both classes"))
+@reproduces(
+    "outperformance", "figure1", mutants=("always negative", "prevalences exchanged", "rates of both classes")
+)
 def figure_1(mutant=""):
     "Figure 1: the score of an F1 as an area"
     plt = optional_import("matplotlib.pyplot", extra="book")
@@ -209,7 +211,10 @@ def figure_1(mutant=""):
         ours[f"f1 of 0.6 scores {side} the TPC at {named}"] = float(gap > 0 if named == 0.1 else gap < 0)
     prevalences = (0.1, 0.2, 0.3, 0.4, 0.5)
     seen = [0.5 if mutant == "rates of both classes" else pi for pi in prevalences]
-    gap = max(np.abs(_equation_7(grid[1:], pi) - _area_beaten(grid[1:], p)).max() for pi, p in zip(prevalences, seen))
+    gap = max(
+        np.abs(_equation_7(grid[1:], pi) - _area_beaten(grid[1:], p)).max()
+        for pi, p in zip(prevalences, seen)
+    )
     ours["equation (7) is the area beaten, within 0.005"] = Margin(0.005 - gap)
     falls = -np.diff([outperformance("f_beta", 0.6, pi) for pi in seen]).max()
     ours["the score of f1 = 0.6 falls as the prevalence grows"] = Margin(falls)
@@ -280,8 +285,12 @@ def figure_3(mutant=""):
     seen = np.full(5, 0.5) if mutant else np.array([0.1, 0.2, 0.3, 0.4, 0.5])
     areas, errors = outperformance_curve_auc("pr", 0.6, seen, return_error=True)
     points = outperformance_curve_point("pr", 0.8, 0.5, seen)
-    ours["the score of AUC(PRC) = 0.6 falls as the prevalence grows"] = Margin(-np.diff(areas).max(), 2 * errors.max())
-    ours["the score of precision 0.5 at recall 0.8 falls as the prevalence grows"] = Margin(-np.diff(points).max())
+    ours["the score of AUC(PRC) = 0.6 falls as the prevalence grows"] = Margin(
+        -np.diff(areas).max(), 2 * errors.max()
+    )
+    ours["the score of precision 0.5 at recall 0.8 falls as the prevalence grows"] = Margin(
+        -np.diff(points).max()
+    )
     paper = published("outperformance", "figure3")
     return Reproduction(compare(paper, ours, error={area: error}, trivial=0.5), fig)
 
@@ -587,7 +596,9 @@ def _score_moved(kind, pi, normalize) -> float:
     (drawn,) = sample_tree_aucs([kind], pi, 4096, rng=0)
     own = np.quantile(drawn, np.linspace(0.01, 0.99, 99)) + 1e-6
     share = lambda reference, values: np.searchsorted(np.sort(reference), values) / len(reference)
-    return float(np.abs(share(drawn, own) - share(normalize(kind, drawn, pi), normalize(kind, own, pi))).max())
+    return float(
+        np.abs(share(drawn, own) - share(normalize(kind, drawn, pi), normalize(kind, own, pi))).max()
+    )
 
 
 @reproduces("outperformance", "section4.3", mutants=("ratio inverted", "columns exchanged"))
@@ -596,7 +607,8 @@ def section_4_3(mutant=""):
     area, lift = ("NAUC(Lift)", "Precision") if mutant == "columns exchanged" else ("AUC(Lift)", "Lift")
     first, last = _ranked("table8", area)[0], _ranked("table8", "NAUC(Lift)")[0]
     ours = {
-        "AUC(Lift) is best on the heart's General set, NAUC(Lift) on Hospital": (first, last) == ("General", "Hospital"),
+        "AUC(Lift) is best on the heart's General set, NAUC(Lift) on Hospital": (first, last)
+        == ("General", "Hospital"),
         "AUC(Lift) and NAUC(Lift) rank the loan's sets oppositely": _ranked("table9", area)
         == _ranked("table9", "NAUC(Lift)")[::-1],
     }
@@ -606,7 +618,8 @@ def section_4_3(mutant=""):
     rising = sorted(SETS["Heart"], key=lambda name: -_prevalence(f"Heart {name}"))
     columns = ("AUC(Lift)",) if mutant == "columns exchanged" else ("AUC(PRC)", "Precision")
     ours["AUC(PRC) and precision at recall 0.9 fall with the heart's prevalence"] = all(
-        _ranked("table8" if mutant == "columns exchanged" else "table6", column) == rising for column in columns
+        _ranked("table8" if mutant == "columns exchanged" else "table6", column) == rising
+        for column in columns
     )
     by_ideal = (lambda *of: 1 / normalized_auc(*of)) if mutant == "ratio inverted" else normalized_auc
     for name, kind in _CURVE_NAMES.items():
