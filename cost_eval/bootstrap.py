@@ -24,6 +24,7 @@ __all__ = ['METHODS', 'KINDS', 'Interval', 'Difference', 'Method', 'Fit', 'add_m
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -1665,6 +1666,7 @@ def bootstrap_coverage(
     return Coverage(*np.moveaxis(np.reshape(shares, (*shape, 2)), -1, 0))
 
 
+@lru_cache(maxsize=4)
 def _share_that_holds(n_resamples, confidence):
     "A function: probability F of a replicate at or below the truth -> that of the interval to hold it."
     low = int(np.floor((1 - confidence) / 2 * n_resamples + 1e-9)) + 1

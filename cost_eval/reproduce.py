@@ -15,7 +15,8 @@ from .core import DataFrame, Numbers, Row
 __all__ = ['OUTCOMES', 'STATES', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'HOW', 'published', 'expected', 'Margin',
            'compare', 'outcome_of', 'verdict', 'unlisted', 'Reproduction', 'Item', 'reproduces', 'drawn_as_computed',
            'ItemResult', 'run_item', 'discover', 'by_author', 'select', 'run', 'writable', 'board', 'stored_board',
-           'rows', 'stored_rows', 'places', 'by_paper', 'overview', 'bar', 'scoreboard', 'write', 'sheet', 'listing']
+           'rows', 'stored_rows', 'places', 'by_paper', 'overview', 'moved', 'bar', 'scoreboard', 'write', 'sheet',
+           'listing']
 
 # %% ../nbs/91_reproduce.ipynb #d6773151
 import csv
@@ -34,6 +35,7 @@ from html import escape
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +51,8 @@ OUTCOMES = {
     "consistent": "one random run was printed; it lies in the central 99 % of ours, 20 repetitions or more",
     "caused": "off; of the causes tried just one makes every row that it touches come out as printed",
     "other data": "the paper's data cannot be had; a stand-in is shown beside it, within its plausible range",
-    "undecided": "our error is too large to tell: over a quarter of the distance to the trivial alternative",
+    "undecided": "our error is too large to tell: over a quarter of the distance to the trivial alternative; "
+    "of a sentence: three of our standard errors reach across its limit",
     "unsupported": "true of the paper's table, and inside the noise of the paper's own test set",
     "contradicted": "the paper's own inputs refute its number or sentence; ours is what is expected instead",
     "open": "off, cause suspected or unknown",
@@ -92,7 +95,6 @@ def published(paper: str, item: str | None = None) -> DataFrame:
     ValueError
         For a paper or item without published numbers.
     """
-    pd = optional_import("pandas", extra="book")
     folder = files("cost_eval") / "published"
     papers = sorted(
         f.name.removesuffix(".csv")
@@ -100,7 +102,18 @@ def published(paper: str, item: str | None = None) -> DataFrame:
         if f.name.endswith(".csv") and f.name not in (_BOARD, _ROWS, _PLACES, _EXPECTED)
     )
     check_choice(paper, papers, "paper")
-    with (folder / f"{paper}.csv").open(encoding="utf-8") as file:
+    table = _read_published(paper)
+    if item is None:
+        return table.copy()
+    check_choice(item, list(dict.fromkeys(table["item"])), "item")
+    return table[table["item"] == item].reset_index(drop=True)
+
+
+@lru_cache(maxsize=None)
+def _read_published(paper) -> DataFrame:
+    "All of a paper's published numbers, read once."
+    pd = optional_import("pandas", extra="book")
+    with (files("cost_eval") / "published" / f"{paper}.csv").open(encoding="utf-8") as file:
         table = pd.DataFrame(list(csv.DictReader(file)))
     if "kind" not in table:
         table.insert(2, "kind", "number")
@@ -110,10 +123,7 @@ def published(paper: str, item: str | None = None) -> DataFrame:
     keys = [(f"{paper}/{item}", cell) for item, cell in zip(table["item"], table["cell"])]
     for name, end in (("low", 0), ("high", 1)):
         table[name] = [ranges.get((*key, ""), (np.nan, np.nan))[end] for key in keys]
-    if item is None:
-        return table
-    check_choice(item, list(dict.fromkeys(table["item"])), "item")
-    return table[table["item"] == item].reset_index(drop=True)
+    return table
 
 
 @lru_cache(maxsize=1)
@@ -143,7 +153,6 @@ def expected(name: str, budget: str = "") -> dict:
     """
     known = _expected_ranges().items()
     return {cell: ends for (item, cell, own), ends in known if (item, own) == (name, budget)}
-
 
 # %% ../nbs/91_reproduce.ipynb #a79885fb
 SHOWN = ["cell", "kind", "published", "ours", "tolerance", "resolution", "outcome", "with_cause", "note"]
@@ -386,7 +395,7 @@ def _compete(rows, causes, cells) -> dict:
                 f"cause: {left[0]}, alone of {len(causes)} tried to fit all {touched} rows it touches"
             )
         elif outcome_of(row) == "open" and len(left) > 1:
-            said[cell] = f"open: {len(left)} of {len(causes)} causes fit as well: {', '.join(left)}"
+            said[cell] = f"open: {len(left)} of {len(causes)} causes fit as well: {'; or '.join(left)}"
     return said
 
 # %% ../nbs/91_reproduce.ipynb #5c95520d
@@ -1196,6 +1205,30 @@ def _heat_maps(table) -> str:
     names = maps["item"].str.partition("/")[2]
     return "; ".join(f"{name}: {n} of {of} agree" for name, n, of in zip(names, maps["agrees"], total) if of)
 
+
+def moved(results: Sequence[ItemResult]) -> DataFrame:
+    """Rows whose outcome is not that of the committed board.
+
+    A smaller budget may leave undecided what the board decides, and now and then decide what the board leaves
+    undecided; it may not say otherwise.
+
+    Parameters
+    ----------
+    results : sequence of ItemResult
+        from `run` or `run_item`
+
+    Returns
+    -------
+    DataFrame
+        columns item, cell, stored, now; empty if the board holds
+    """
+    stored = stored_rows().set_index(["item", "cell"])["outcome"].rename("stored")
+    now = rows(results).set_index(["item", "cell"])["outcome"].rename("now")
+    both = now.to_frame().join(stored)[["stored", "now"]].fillna({"now": ""})
+    decided = (both != "undecided").all(axis=1)
+    return both[decided & (both["now"] != both["stored"])].reset_index()
+
+
 # %% ../nbs/91_reproduce.ipynb #6973ea74
 def _words(counts: dict) -> str:
     "Outcomes in words."
@@ -1547,13 +1580,22 @@ def sheet(paper: str, table: DataFrame | None = None, compared: DataFrame | None
     lines = [_TITLES[paper], *_sheet_numbers(listed, mine)]
     said = mine[mine["kind"] == "statement"]
     if len(said):
-        lines.append(f"{len(said):,} sentences as tests: {_counted(said)}")
+        lines.append(f"{len(said):,} sentences, each a test: {_counted(said)}")
+    told = [
+        f"{word}: {_SHORT[word]}"
+        for word in ("agrees", "consistent", "other data")
+        if word in set(mine["outcome"])
+    ]
+    lines += wrap(f"({'; '.join(told)})", 110)
     maps = _heat_maps(table[table["item"].str.startswith(f"{paper}/")])
     if maps:
         lines.append(f"cells of heat maps, apart: {maps}")
     for outcome in ("contradicted", "unsupported", "caused", "undecided", "open"):
-        lines += _sheet_rows(outcome, mine[mine["outcome"] == outcome])
-    return "\n".join([*lines, *_sheet_left(listed)])
+        lines += _sheet_rows(outcome, mine[mine["outcome"] == outcome], _in_code(paper))
+    example = mine["item"].iloc[0] if len(mine) else f"{paper}/ITEM"
+    return "\n".join(
+        [*lines, *_sheet_left(listed), f"row by row: cost-eval reproduce {example}; cost-eval list"]
+    )
 
 
 def _counted(found) -> str:
@@ -1565,8 +1607,10 @@ def _sheet_numbers(listed, mine) -> list:
     plain = listed[listed["kind"] != "heat map"]
     printed, start = plain["printed"].sum(), (plain["settings"] + plain["repeats"]).sum()
     numbers = mine[mine["kind"] == "number"]
-    of_these = f"({start:,} of them set the scene or repeat)"
-    lines = [f"{printed:,} numbers printed {of_these}, {len(numbers):,} rows compare them:"]
+    lines = [
+        f"{printed:,} numbers printed, {start:,} of which set the scene or repeat others; "
+        f"{len(numbers):,} rows compare them{', some twice' if len(numbers) > printed - start else ''}:"
+    ]
     ways = numbers["item"].map(lambda item: ITEMS[item].how if item in ITEMS else "arithmetic")
     ways = ways.mask(numbers["outcome"] == "other data", "stand-in")
     for way, words in {**HOW, "stand-in": "on a stand-in for data that cannot be had"}.items():
@@ -1576,30 +1620,41 @@ def _sheet_numbers(listed, mine) -> list:
     return lines
 
 
-_SHEET_WORDS = {
-    "contradicted": "refuted",
+_SHORT = {
+    "agrees": "a number within the printed rounding, a sentence that holds",
+    "consistent": "one random run is printed, in the middle 99 % of ours",
+    "caused": "off, and just one of the causes tried explains it",
+    "other data": "a stand-in, shown and no agreement",
+    "undecided": "our error is too large to tell",
     "unsupported": "true of the table, inside the noise of its test set",
-    "caused": "off, and the cause is found",
-    "undecided": "undecided: our error is too large",
-    "open": "open: off, cause unknown",
+    "contradicted": "refuted by what the paper itself gives",
+    "open": "off, cause unknown",
 }
 
 
-def _sheet_rows(outcome, found, most=16) -> list:
+def _in_code(paper) -> set:
+    "(item, cell) of numbers that the authors' code has and no page prints."
+    listed = published(paper)
+    code = listed[listed["source"].str.contains("repository")]
+    return {(f"{paper}/{item}", cell) for item, cell in zip(code["item"], code["cell"])}
+
+
+def _sheet_rows(outcome, found, in_code, most=16) -> list:
     "A line each; where there are many, one for each item."
     if not len(found):
         return []
-    lines = [f"{_SHEET_WORDS[outcome]} ({len(found)}):"]
-    if len(found) > most or outcome in ("undecided", "open", "caused"):
+    lines = [f"{outcome} ({len(found)}), {_SHORT[outcome]}:"]
+    if len(found) > most or outcome != "contradicted":
         for item, own in found.groupby("item", sort=False):
             rest = f" and {len(own) - 1} more" if len(own) > 1 else ""
             lines.append(_cut(f"  {MARKS[outcome]} {item.partition('/')[2]}: {own['cell'].iloc[0]}{rest}"))
         return lines
     for row in found.to_dict("records"):
+        where = "in the authors' code" if (row["item"], row["cell"]) in in_code else "printed"
         values = (
             ""
             if row["kind"] == "statement"
-            else f": {row['published']:g}, follows {_rounded(row['ours'], row['tolerance'])}"
+            else f": {where} {row['published']:,g}, follows {_rounded(row['ours'], row['tolerance'])}"
         )
         lines.append(_cut(f"  {MARKS[outcome]} {row['item'].partition('/')[2]}: {row['cell']}{values}"))
     return lines
@@ -1655,6 +1710,6 @@ def listing(result: ItemResult) -> str:
 
 def _pair(row) -> tuple[str, ...]:
     "What is printed and ours, in words where it is true or false."
-    if row["kind"] == "number" or row["published"] not in (0, 1):
+    if row["kind"] == "number" or row["published"] not in (0, 1) or row["tolerance"] != 0.5:
         return _number(row["published"]), _rounded(row["ours"], row["tolerance"])
     return tuple("true" if row[name] else "false" for name in ("published", "ours"))

@@ -158,6 +158,7 @@ def test_table_1_needs_the_10_000_samples():
 
 VERDICTS = {
     "section3.1": "agrees",
+    "section3.6": "contradicted",
     "figure1": "agrees",
     "figure2": "contradicted",
     "table1": "agrees",
@@ -173,6 +174,7 @@ REFUTED = {
         "SITW-Res1: 1-F1 of argmax decisions (MC1) rises with calibration",
         "SITW-Res2: 1-F1 of argmax decisions (MC1) rises with calibration",
     ],
+    "section3.6": ["not calibrated: the error rate grows without bound (beyond 2)"],
 }
 
 

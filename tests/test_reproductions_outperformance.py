@@ -30,6 +30,7 @@ WITHOUT_DATA = {
     "figure2": "definition",
     "figure3": "agrees",
     "section3.3": "contradicted",
+    "section4.3": "agrees",
     "table5": "agrees",
     "table6": "open",
     "table7": "contradicted",
@@ -102,9 +103,10 @@ def test_transcription_is_complete_and_has_three_decimals():
         "table3": 12,
         "section2.4": 4,
         "section3.3": 2,
-        "figure1": 4,
+        "figure1": 6,
         "figure2": 2,
-        "figure3": 2,
+        "figure3": 4,
+        "section4.3": 10,
     }
     sentences = {
         "conclusions-heart": 19,
