@@ -192,6 +192,14 @@ def test_code_is_folded_and_entries_come_after_the_story(docs):
     assert "[source]" in after or "api-source" in after or "source</a>" in after
 
 
+def test_folds_are_named_for_what_they_hold(docs):
+    "At most four alike on a page: pieces without a name of their own."
+    for file in docs.glob("*.html"):
+        names = [(line.xpath("string(p[1])") or line.text_content()).strip() for line in lxml.html.parse(file).getroot().iter("summary")]
+        code = [name for name in names if name.startswith(("Code", "Show code"))]
+        assert "Show code" not in code and max(map(code.count, code), default=0) <= 4, file.name
+
+
 @pytest.mark.parametrize("paper", ["expected_cost", "bootstrap", "cost_score", "weighted_accuracy", "outperformance"])
 def test_an_entry_shows_the_code_of_its_own_module(docs, paper):
     "Five modules have a figure_1."

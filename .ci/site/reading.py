@@ -33,6 +33,7 @@ AS_DRAWN = "#| classes: as-drawn\n"  # written by the author where numbers stand
 EXPECTS = re.compile(r"ExceptionExpected|pytest\.raises|.*assertRaises")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
+MADE = {re.compile("image/|application/vnd"): "figure", re.compile("text/html"): "table", re.compile("text/markdown"): "text", re.compile("text/"): "output"}
 
 
 def reading_view(nb, module=None, source_url=""):
@@ -40,7 +41,7 @@ def reading_view(nb, module=None, source_url=""):
     for cell in nb["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = BADGE.sub("", unnested(source(cell)))
-    cells = [piece for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
+    cells = [named(piece) for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
     nb["cells"] = solved(one_line(gathered(cells, module, source_url)))
     return nb
 
@@ -93,6 +94,24 @@ def fold(cell, summary):
     return {**cell, "source": "\n".join(["#| code-fold: true", f'#| code-summary: "{summary}"', *lines])}
 
 
+def named(cell):
+    "A fold without words gets those for what its code makes: no two folds of a page should be called alike."
+    if cell["cell_type"] != "code":
+        return cell
+    try:
+        options, code = split_options(source(cell))
+        if not options.get("code-fold") or "code-summary" in options or options.get("echo") is False:
+            return cell
+        names = sorted((name for name in bound([node for node, _ in statements(code)]) if len(name) > 2 and name[0] != "_"), key=code.find)
+    except (SyntaxError, translate.Problem):
+        return cell
+    made = {kind for output in cell.get("outputs") or [] for kind in output.get("data", {"text/plain": ""})}
+    what = next((word for kind, word in MADE.items() if any(map(kind.match, made))), "")
+    label = str(options.get("label", "")).partition("-")[2].replace("-", " ")
+    said = label or ", ".join(names[:3])
+    return fold(cell, f"Code of the {what}: {said}".rstrip(": ") if what else f"Code: {said}" if said else "Code")
+
+
 def one_line(cells):
     "Folds that follow each other become one: a single line to pass over on the way to what they lead to."
     out, before = [], None
@@ -135,7 +154,7 @@ def bare_fold(cell):
         options = split_options(source(cell))[0]
     except translate.Problem:
         return None
-    return (options.get("code-summary") or "Show code") if options.get("code-fold") and not {"label", "echo", "include"} & set(options) else None
+    return options.get("code-summary") if options.get("code-fold") and not {"label", "echo", "include"} & set(options) else None
 
 
 def statements(code):
