@@ -301,7 +301,7 @@ def plot_effective_weight(
             va="top",
         )
     ax.text(crossing, 0.99 * top, "B cheaper ← ", fontsize=9, ha="right", va="top")
-    ax.text(crossing, 0.99 * top, " → A cheaper", fontsize=9, ha="left", va="top")
+    ax.text(crossing, 0.99 * top, " → A", fontsize=9, ha="left", va="top")
     said = [f"{name} {at:.2f}: {'A' if at > crossing else 'B'}" for name, at in found.items()]
     ax.set(xlim=(0, 1), ylim=(0, top), yticks=[], xlabel="weight of a positive sample, $w$")
     ax.set_title(f"A is cheaper from {crossing:.2f} on\n" + ", ".join(said), fontsize=10)

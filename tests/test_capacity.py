@@ -167,7 +167,7 @@ def test_fields_and_frames():
     assert curve == capacity_curve(Y, P, OWN, rng=0, points=3) != capacity_curve(Y, P, OWN, rng=0, points=2)
     pytest.importorskip("matplotlib").use("Agg")
     ax = curve.plot()
-    assert {text.get_text() for text in ax.texts} == {"the model's list", "classes known", "drawn by lot"}
+    assert {text.get_text() for text in ax.texts} == {"the model's list", "classes known", "drawn by lot", "best number of calls"}
 
 
 @pytest.mark.parametrize("call, words", [

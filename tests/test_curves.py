@@ -336,7 +336,7 @@ def test_pictures():
     counts = BinaryCounts(tp=[20, 30], fp=[5, 9], fn=[9, 8], tn=[90, 70])
     axes = cv.plot_monitoring(counts, ("mcc",), labels=["May", "June"])
     assert [t.get_text() for t in axes[0].get_xticklabels()] == ["M", "J"]
-    assert "mcc" in axes[1].get_title(loc="left") + axes[1].get_title()
+    assert "MCC" in axes[1].get_title(loc="left") + axes[1].get_title()
     plt.close("all")
 
 

@@ -365,9 +365,11 @@ def test_still_counts_what_it_shows():
     from matplotlib.figure import Figure
     ax = Figure().subplots()
     bs._move_coverage(ax, bs._draw_coverage(ax), **bs._COVERAGE_START)
-    crosses, truth = ax.lines
-    (true, _), ends = truth.get_xdata(), [segment[:, 0] for segment in ax.collections[0].get_segments()]
-    assert [y for (_, y), _ in ax.collections[0].get_segments()] == list(range(40))
+    *drawn, crosses, truth = ax.lines
+    (true, _), rows = truth.get_xdata(), np.concatenate([line.get_xydata().reshape(-1, 3, 2) for line in drawn])
+    rows = rows[np.argsort(rows[:, 0, 1])]  # low end, high end, gap
+    assert rows[:, :2, 1].tolist() == [[k, k] for k in range(40)]
+    ends = rows[:, :2, 0].tolist()
     assert crosses.get_ydata().tolist() == [k for k, (low, high) in enumerate(ends) if not low <= true <= high]
     assert len(ends) == 40 and true == pytest.approx(.06 + 1000 * 12e-4)
     assert f"{sum(low <= true <= high for low, high in ends)} of 40 shown cover" in ax.get_title(loc="center") + ax.get_title(loc="left")

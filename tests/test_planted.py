@@ -92,7 +92,7 @@ PLANTED = {  # what was planted: item, module, name, what stands there instead
     "a picture at inverted costs": ("expected_cost/figure2", ferrer, "_plot_figure_2", lambda f=ferrer._plot_figure_2: f(costs=(1, 1 / 1.8))),
     "an MC1 that follows from exchanged columns": ("expected_cost/section4.2-columns", ferrer, "_implied_mc1", exchanged(ferrer._implied_mc1)),
     "an EER of other data": ("expected_cost/section3.6", ferrer, "population_counts", lambda t, v, p, f=ferrer.population_counts: f(t, 2 * v, p)),
-    "an error rate above 1": ("expected_cost/section3.6", ferrer, "bayes_decisions", lambda p, c: np.array([2, 2])),
+    "a system that is always right": ("expected_cost/section3.6", ferrer, "bayes_decisions", lambda p, c: np.array([0, 1])),
     "calibration that worsens Cimb": ("expected_cost/section4.2", ferrer, "calibrated", lambda logs, y, seed=0, f=ferrer.calibrated: 3 * f(logs, y, seed)),
     "one test set in another's place": ("expected_cost/section4.2", ferrer, "_gain_error", lambda *a: 1.0),
     "cost score (8) without the base rate": ("cost_score/equations", marwah, "_equations",

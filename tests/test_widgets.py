@@ -180,7 +180,7 @@ def unsure_weight(spread, prevalence):
     w = beta(.75 * size, .25 * size).ppf((np.arange(4000) + .5) / 4000)
     unit = np.minimum(w * prevalence, (1 - w) * (1 - prevalence))  # the best constant decision costs the same in every state
     share, rest = np.mean(w / unit), np.mean((1 - w) / unit)
-    return [f"A is cheaper from {odds / (1 + odds):.2f} on. H 0.75", f"NEC {share / (share + rest):.2f}:"]
+    return [f"A is cheaper from {odds / (1 + odds):.2f} on H 0.75", f"NEC {share / (share + rest):.2f}:"]
 
 
 def outperformance(position, prevalence):
@@ -387,7 +387,7 @@ def test_what_is_cut_off_is_found():
     ax.bar([1, 2], [3, 5])
     ax.plot([0, 9], [0, 9])  # a line may leave the picture
     ax.set(xlim=(0, 3), ylim=(0, 4))
-    assert outside(ax.figure) == [("mark", 2, 5), ("bar", 2.4, 5)]
+    assert [(kind, *np.round(at, 6)) for kind, *at in outside(ax.figure)] == [("mark", 2, 5), ("bar", 2.4, 5)]
     ax.set(ylim=(0, 6))
     assert outside(ax.figure) == []
 
