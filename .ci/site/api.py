@@ -86,7 +86,7 @@ def entry(symbol, doc, url):
     _, start, code = definition(symbol)
     parts = ["::: {.api}", f'<a class="api-source" href="{url}#L{start}" aria-label="source of {symbol.__name__}">source</a>',
              f"```python\n{signature(symbol)}\n```", *sections(doc), members(symbol),
-             f'<details class="code"><summary>Code</summary>\n\n```python\n{code}\n```\n\n</details>', ":::"]
+             f'<details class="code"><summary>Code of {symbol.__name__}</summary>\n\n```python\n{code}\n```\n\n</details>', ":::"]
     return "\n\n".join(filter(None, parts))
 
 
