@@ -3,6 +3,7 @@ import ast
 import contextlib
 import html
 import importlib
+import io
 import itertools
 import json
 import os
@@ -366,17 +367,29 @@ def test_nothing_is_cut_off_at_either_end(style, monkeypatch, name):
         assert outside(figures[-1]) == [], corner
 
 
+def processor_time(act):
+    "Of an act, in seconds."
+    start = time.process_time()
+    act()
+    return time.process_time() - start
+
+
+def two_plain_panels():
+    from matplotlib.figure import Figure
+    axes = Figure((5, 3.4)).subplots(1, 2)
+    for ax in axes:
+        ax.plot(range(50))
+    axes[0].figure.savefig(io.BytesIO(), format="svg")
+
+
 @pytest.mark.parametrize("name", [name for name, widget in WIDGETS.items() if widget.made])
 def test_a_picture_follows_the_hand(name):
-    "A redraw takes less than 150 ms of the processor; the sliders that move on the page."
+    "A redraw, by the sliders that move on the page, takes at most six times what two plain panels take: on any machine nobody waits."
     box, sliders = explored(name)
+    plain = np.median([processor_time(two_plain_panels) for _ in range(3)])
     for slider in sliders:
-        took = []
-        for value in plotting._positions(slider)[:4]:
-            start = time.process_time()
-            slider.value = value
-            took.append(time.process_time() - start)
-        assert np.median(took[1:]) < .15, slider.description
+        took = [processor_time(lambda value=value: setattr(slider, "value", value)) for value in plotting._positions(slider)[:4]]
+        assert np.median(took[1:]) < 6 * plain, slider.description
 
 
 def test_what_is_cut_off_is_found():
