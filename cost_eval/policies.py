@@ -1096,10 +1096,11 @@ def _draw_folds(rows: Samples, folds, order: np.ndarray, rng) -> tuple[np.ndarra
     if smallest < folds:
         notes.append(f"Class {label} has {smallest} {what}, so there are {smallest} folds and not {folds}.")
         folds = smallest
-    if clusters is not None:
-        return _whole_clusters(rows.y, clusters, folds, rng), notes
     place = np.argsort(np.argsort(_label_keys(rows)[0], kind="stable"))
-    return stratified_folds(place[rows.y], folds, rng=rng), notes
+    y = place[rows.y]  # in whatever order the classes are listed
+    if clusters is not None:
+        return _whole_clusters(y, clusters, folds, rng), notes
+    return stratified_folds(y, folds, rng=rng), notes
 
 
 def _whole_clusters(y: np.ndarray, cluster: np.ndarray, folds: int, rng) -> np.ndarray:

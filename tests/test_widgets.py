@@ -384,12 +384,12 @@ def two_plain_panels():
 
 @pytest.mark.parametrize("name", [name for name, widget in WIDGETS.items() if widget.made])
 def test_a_picture_follows_the_hand(name):
-    "A redraw, by the sliders that move on the page, takes at most six times what two plain panels take: on any machine nobody waits."
+    "A redraw, by the sliders that move on the page, takes at most 4.5 times what two plain panels take: the 150 ms of a machine that draws these in 33."
     box, sliders = explored(name)
     plain = np.median([processor_time(two_plain_panels) for _ in range(3)])
     for slider in sliders:
         took = [processor_time(lambda value=value: setattr(slider, "value", value)) for value in plotting._positions(slider)[:4]]
-        assert np.median(took[1:]) < 6 * plain, slider.description
+        assert np.median(took[1:]) < 4.5 * plain, slider.description
 
 
 def test_what_is_cut_off_is_found():
