@@ -143,6 +143,20 @@ def test_differences_are_the_paired_method(case):
     assert several.best["model"].tolist() == chosen.name.tolist() and several.best["low"].tolist() == pytest.approx(chosen.alone_low.tolist())
 
 
+def test_the_winner_is_asked_at_the_confidence_of_the_report(case):
+    y, models = case
+    found, chosen = evaluate(y, models, COSTS, confidence=.6, rng=0).winner, best_of(y, by_rule(y, models), COSTS, confidence=.6, rng=0)
+    assert (found.low, found.high) == (pytest.approx(chosen.low), pytest.approx(chosen.high))
+
+
+@pytest.mark.parametrize("capacity", [0, 3, 9, 10, 11, .1, .3])
+def test_the_oracle_takes_what_its_capacity_holds_and_not_one_less(capacity):
+    y, p = np.arange(30) < 10, np.random.default_rng(0).random(30)
+    oracle = row(evaluate(y, p, dict(fp=1, fn=8), capacity=capacity, rng=0), "oracle", "knows the class")
+    held = capacity if isinstance(capacity, int) else round(30 * capacity)
+    assert oracle["cost"] == pytest.approx(8 * max(10 - held, 0) / 30)
+
+
 def test_holm_against_scipy(case):
     from statistics import NormalDist  # any p-values will do
     from cost_eval.core import holm

@@ -346,3 +346,15 @@ def test_other_rows_are_read_as_the_first_ones():
             (lambda: read_alike("first", ["ill"], models), "samples: give read_samples")]:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+@pytest.mark.parametrize("distinct", [20, 21])
+def test_percentages_have_more_values_than_grades(distinct):
+    "Twenty grades from 5 to 100 may be a scale of their own; one more, and they are asked about."
+    percent = np.repeat(np.linspace(5, 99, distinct), 20)
+    y = (np.arange(len(percent)) % 20 < percent / 5).astype(int)
+    if distinct == 20:
+        assert one(percent, y=y).kind == "scores"
+        return
+    with pytest.raises(ValueError, match="divided by 100 predict"):
+        one(percent, y=y)

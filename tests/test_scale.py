@@ -471,6 +471,16 @@ def test_reliability_over_random_partitions(seed, bins):
     assert rough.size.max() <= n / bins + 2 * most
 
 
+def test_the_ends_of_the_whole_numbers_are_two_clusters():
+    assert len(set(scale._hashed(np.array([-(2.0**63), 2.0**63, 2.0**62, 0])))) == 4
+
+
+def test_a_bin_of_one_row_stays():
+    lazy, p = da.from_array([0, 1, 0, 1], chunks=3), np.array([.1, .3, .6, .8])
+    found = scale.reliability(lazy, da.from_array(p, chunks=3), bins=4, gather=0, **HERE)
+    assert found.size.tolist() == [1, 1, 1, 1] and found.predicted == pytest.approx(p) and found.observed.tolist() == [0, 1, 0, 1]
+
+
 def test_reliability_tells_posteriors_apart_that_differ_by_a_ten_thousandth():
     "At both ends, 0 and 1 among them."
     for p in ([0, 1.5e-4], [1 - 1.5e-4, 1]):
