@@ -18,6 +18,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from functools import partialmethod
 from pathlib import Path
 
@@ -43,12 +44,13 @@ def run_cells(path, slow, log):
     execnb.shell.CaptureShell.__init__ = partialmethod(execnb.shell.CaptureShell.__init__, mpl_format="png")
     from cost_eval import plotting
     positions = plotting._positions
-    plotting._positions = lambda control: positions(control, 3)
+    plotting._positions = lambda control, count: positions(control, min(count, 3))
     if folder := os.environ.get("COST_EVAL_NUMBERS"):
         from cost_eval import reproduce
         reproduce.run_item = remembered(reproduce.run_item, Path(folder))
     untrue = []
     captions.watch(untrue)
+    execnb.shell.CaptureShell.showtraceback = partialmethod(told, untrue)
     flags = (get_config(path=ROOT).tst_flags or "").split()
     success = test_nb(path, skip_flags=[] if slow else flags, force_flags=flags if slow else [], basepath=NBS)[0]
     for line in untrue:
@@ -56,6 +58,11 @@ def run_cells(path, slow, log):
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(not success or bool(untrue))  # at once: idle workers of joblib would keep an ordinary exit waiting
+
+
+def told(shell, untrue, *args, **kwargs):
+    "An error of something that was shown (a widget's page, a table) fails no cell: IPython prints it and goes on."
+    untrue.append(traceback.format_exc())
 
 
 def remembered(run_item, folder):

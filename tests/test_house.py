@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
 
+import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -211,6 +212,27 @@ def test_without_data_every_notebook_runs(tmp_path):
     nowhere = {"COST_EVAL_DATA": "", "XDG_CACHE_HOME": str(tmp_path), "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
     done = subprocess.run([sys.executable, ".ci/check_notebooks.py", *map(str, asking)], cwd=ROOT, env=os.environ | nowhere, capture_output=True, text=True)
     assert len(asking) > 5 and done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("breaks", [True, False])
+def test_a_widget_whose_page_fails_fails_its_notebook(tmp_path, breaks):
+    "IPython would print the error and go on; a slider is taken to its ends and its middle."
+    shown = f"""
+from cost_eval.plotting import explorer, live_figure, slider
+
+seen = []
+
+def move(ax, artists, x, z):
+    seen.append((x, z))
+    assert x < 1 or not {breaks}
+
+image, show = live_figure(lambda ax: ax.plot([0], [0], "o"), move, (3, 2), columns=1)
+explorer(dict(x=slider("x", 0, 0, 1, 0.1), z=slider("z", 0, 0, 1, 0.1)), image, show, moves=("x", "z"))"""
+    cell = nbformat.v4.new_code_cell
+    file = tmp_path / "widget.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell(shown), cell(f"assert {breaks} or len(set(seen)) == 9, seen")]), file)
+    done = subprocess.run([sys.executable, ".ci/check_notebooks.py", str(file)], cwd=ROOT, capture_output=True, text=True)
+    assert bool(done.returncode) == breaks and ("assert x < 1" in done.stdout) == breaks, done.stdout
 
 
 def test_one_version():
