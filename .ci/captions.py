@@ -102,7 +102,7 @@ def numbers_of(value):
     if isinstance(value, (int, float, np.number)):
         return [float(value)]
     if isinstance(value, (list, tuple, set, dict, np.ndarray)) or hasattr(value, "to_numpy"):
-        found = [float(len(value))] if np.ndim(value) or not isinstance(value, np.ndarray) else []
+        found = [float(len(value))] if getattr(value, "shape", True) else []  # a number alone in an array has no size
         entries = list(value.values()) if isinstance(value, dict) else list(np.ravel(np.asarray(value, dtype=object)))
         return found + [float(e) for e in entries if isinstance(e, (int, float, np.number))] if len(entries) <= SHORT else found
     fields = getattr(value, "__dict__", None) or {}
