@@ -12,7 +12,7 @@ from typing import Any
 from .core import Frame, Labels, Matrix, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
-__all__ = ['RULES', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFit', 'room_for', 'IsotonicCalibrator', 'FittedRule',
+__all__ = ['RULES', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'FittedRule',
            'fit_rule', 'canonical_order']
 
 # %% ../nbs/07_policies.ipynb #pol005
@@ -677,11 +677,10 @@ class _Task:
     def limited(self, decisions: np.ndarray, logs) -> np.ndarray:
         "At most `capacity` positive decisions: those that are expected to save the most; ties at random."
         place = self.queue(logs)[0]
-        room, mass = room_for(self.capacity, self.rows)
         wanted = np.flatnonzero(decisions == 1)
         chance = self.fits.random(1).random(len(self.rows))[wanted]
         first = wanted[np.lexsort((chance, place[wanted]))]
-        kept = first[np.cumsum(mass[first]) <= room * (1 + 1e-12)]
+        kept = within_capacity(self.capacity, self.rows, first)
         if len(kept) < len(wanted):
             how = "drawn at random, for decisions have no order" if self.kind == "decisions" else "the best"
             self.notes.append(
@@ -748,8 +747,8 @@ def _at_costs(rows: Samples, costs, order: np.ndarray) -> Samples:
     return replace(rows, costs=own.mean(rows.sample_weight), own=own)
 
 
-def room_for(capacity: float, rows: Samples) -> tuple[float, np.ndarray]:
-    """How many positive decisions fit, and what each sample takes of that.
+def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray:
+    """The samples at the head of a queue that a capacity has room for.
 
     Parameters
     ----------
@@ -757,27 +756,34 @@ def room_for(capacity: float, rows: Samples) -> tuple[float, np.ndarray]:
         a count of samples, or a share below 1 of their weight
     rows : Samples
         from `read_samples`
+    queue : (Q,) integers
+        samples by their place in `rows`, whoever comes first first
 
     Returns
     -------
-    tuple
-        a number and (N,) of the same unit
+    ndarray
+        the first of `queue`, until the next one would be too many
+
+    Raises
+    ------
+    ValueError
+        for a capacity that is neither a count of the samples nor a share
 
     Examples
     --------
     >>> from cost_eval.samples import read_samples
     >>> rows = read_samples([0, 1, 1, 0], {"m": [0.2, 0.9, 0.6, 0.1]}, [[0, 1], [5, 0]])
-    >>> room, mass = room_for(0.5, rows)
-    >>> float(room), mass.tolist()
-    (2.0, [1.0, 1.0, 1.0, 1.0])
+    >>> within_capacity(0.5, rows, [1, 2, 0]).tolist()
+    [1, 2]
     """
     _check_samples(rows)
+    queue = np.asarray(queue, np.intp)
     value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint="a count, or a share below 1")
-    if value < 1 and not isinstance(capacity, (int, np.integer)):
-        mass = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
-        return value * mass.sum(), mass
-    hint = f"a count of the {len(rows)} samples, or a share below 1"
-    return check_integer(capacity, "capacity", 0, len(rows), hint=hint), np.ones(len(rows))
+    if value >= 1 or isinstance(capacity, (int, np.integer)):
+        hint = f"a count of the {len(rows)} samples, or a share below 1"
+        return queue[: check_integer(capacity, "capacity", 0, len(rows), hint=hint)]
+    mass = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
+    return queue[np.cumsum(mass[queue]) <= value * mass.sum() * (1 + 1e-12)]
 
 # %% ../nbs/07_policies.ipynb #pol032
 #| code-fold: true

@@ -78,7 +78,7 @@ from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
 from .page import as_dict, flat_metrics, frame_html, latex_page, markdown_page, web_page
 from .panels import draw_panel, draw_report, panels_of
-from .policies import RULES, CrossFit, cross_fit, room_for
+from .policies import RULES, CrossFit, cross_fit, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from .samples import Decisions, Posteriors, Samples, Scores, labelled_rows, read_samples
 from .words import caveats, has_ratio, short_ladder, summary_lines, tidy_ladder, why_no_map
@@ -157,12 +157,11 @@ def _oracle(case: _Case, samples: Samples | None = None) -> _Entry:
     else:
         best = case.own[np.arange(len(case.y)), case.y].argmin(1)
     if samples is not None and case.capacity is not None:
-        room, mass = room_for(case.capacity, samples)
         saved = case.losses(np.zeros_like(best)) - case.losses(np.ones_like(best))
         wanted = np.flatnonzero(saved > 0)
-        first = wanted[np.argsort(-saved[wanted], kind="stable")]
+        queue = wanted[np.argsort(-saved[wanted], kind="stable")]
         best = np.zeros_like(best)
-        best[first[np.cumsum(mass[first]) <= room * (1 + 1e-12)]] = 1
+        best[within_capacity(case.capacity, samples, queue)] = 1
     return _Entry("oracle", "knows the class", best)
 
 
