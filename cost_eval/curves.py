@@ -244,7 +244,7 @@ def _area(curve, fpr, recall, pi, rule="exact"):
 
 
 def _segment(curve, fpr0, recall0, fpr1, recall1, pi):
-    "(51.1): integral of lift or precision along a straight line between two ROC points."
+    "(51.3): integral of lift or precision along a straight line between two ROC points."
     q0, rise = pi * recall0 + (1 - pi) * fpr0, recall1 - recall0
     run = pi * rise + (1 - pi) * (fpr1 - fpr0)
     with np.errstate(divide="ignore", invalid="ignore"):
