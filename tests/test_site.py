@@ -301,12 +301,13 @@ def test_small_words_in_a_figure_are_named_with_page_and_width(tmp_path):
     html = '<html lang="en"><title>t</title><style>body {{ background: white }} @media (prefers-color-scheme: dark) {{ body {{ background: black }} }}</style><main><h1>t</h1><figure id="fig-x" style="width: {}px; margin: 0">{}</figure></main>'
     image = '<img alt="Two lines" src="x.svg" style="width: 100%; min-width: {}px">'
     late = "<script>addEventListener('load', () => setTimeout(() => document.querySelector('h1').style.marginTop = '300px', 50))</script>"
-    (tmp_path / "bad.html").write_text(html.format(300, image.format(0)) + late)
+    (tmp_path / "bad.html").write_text(html.format(300, image.format(0)).replace("</main>", '<h2 style="margin-top: 20000px">Summary</h2></main>') + late)
     (tmp_path / "good.html").write_text(html.format(600, image.format(520)).replace("width: 600px", "max-width: 600px; overflow-x: auto"))
     seen = check.look(tmp_path, ["bad", "good"], jobs=1)
     if not seen:
         pytest.skip("Chromium is missing")
     said = "\n".join(line for name in seen for line in check.judged(name, seen[name]))
+    assert "screens before the summary" not in said and "23 screens before the summary" in "\n".join(check.judged("bad", seen["bad"], stem="20_bad"))
     assert said.count("bad.html: a layout shift of") == 2 and "good.html: a layout" not in said
     assert all(f"bad.html: words of 5.33 px at {width} px in fig-x (Two lines)" in said for width in check.WIDTHS)
     assert "good.html: words" not in said and "good.html: wider" not in said

@@ -267,7 +267,8 @@ MEASURE = """() => {
         const box = m.typesetRoot, column = box?.parentElement?.closest('section, .bd-article, main, div.math, p');
         return box && box.scrollWidth > box.clientWidth + 1 || box?.parentElement && box.parentElement.scrollWidth > box.parentElement.clientWidth + 1;
     }).map(m => m.math);
-    return { figure: screen(figure), wide, screens: +(document.documentElement.scrollHeight / innerHeight).toFixed(1),
+    const summary = [...main.querySelectorAll('h2')].find(e => e.textContent.startsWith('Summary'));
+    return { figure: screen(figure), story: screen(summary), wide, screens: +(document.documentElement.scrollHeight / innerHeight).toFixed(1),
              merror: document.querySelectorAll('mjx-merror').length,
              unset: document.querySelectorAll('article .math').length - document.querySelectorAll('article mjx-container').length };
 }"""
@@ -291,6 +292,7 @@ AXE = """async (scheme) => {
 
 
 CHAPTER = re.compile(r"(0[1-4]|[1-6][0-3])_")
+STORY = 20  # screens at the most
 
 
 def judged(name, seen, nb=None, stem=""):
@@ -306,6 +308,8 @@ def judged(name, seen, nb=None, stem=""):
     found += [said(f"not {scheme} where it should be") for scheme, value in seen["lightness"].items() if (value > .5) != (scheme == "light")]
     if CHAPTER.match(stem) and (seen["figure"] is None or seen["figure"] >= 1):
         found.append(said("there is no figure" if seen["figure"] is None else f"the first figure begins on screen {1 + seen['figure']:.1f}"))
+    if CHAPTER.match(stem) and (seen.get("story") or 0) > STORY:
+        found.append(said(f"{seen['story']:.0f} screens before the summary; at most {STORY}: what is secondary goes behind it, under Going further"))
     found += [said(f"{seen['merror']} formulas that MathJax refuses")] if seen["merror"] else []
     found += [said(f"{seen['unset']} formulas are not typeset")] if seen["unset"] > 0 else []
     found += [said(f"{fault['impact']} fault of accessibility, {scheme}: {fault['id']} ({fault['count']}), as in {fault['where'][0]}")
