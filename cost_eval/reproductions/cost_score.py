@@ -132,7 +132,7 @@ def _contours(ax, ratio, best):
 def _plot_figure_2(model=_NormalModel()):
     "Contours for three cost ratios with a precision-recall curve and its best point; returns the Figure."
     plt = optional_import("matplotlib.pyplot", extra="book")
-    fig, axes = plt.subplots(1, 3, figsize=(8.8, 3.4))
+    fig, axes = plt.subplots(1, 3, figsize=(8.4, 3.3))
     curve = model.counts(np.linspace(-6, 6, 1000))
     style = {"xytext": (5, 5), "textcoords": "offset points", "color": COLORS[2], "weight": "bold"}
     for ax, (ratio, name) in zip(axes, _POINTS.items()):
@@ -1311,7 +1311,7 @@ def _touches_from_below(curve, ratio, threshold) -> bool:
 def _plot_figure_6(run):
     "Contours of the cost score for three ratios with one precision-recall curve and its best points."
     plt = optional_import("matplotlib.pyplot", extra="book")
-    fig, axes = plt.subplots(1, 3, figsize=(8.8, 3.4))
+    fig, axes = plt.subplots(1, 3, figsize=(8.4, 3.3))
     curve = run.validation.curve
     for ax, ratio, t in zip(axes, _RATIOS, _chosen_thresholds(curve, _RATIOS)[1]):
         best, line = _counts_at(curve, t), _counts_at(curve, _THRESHOLDS)
