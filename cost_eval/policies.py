@@ -767,7 +767,7 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     Raises
     ------
     ValueError
-        for a capacity that is neither a count of the samples nor a share
+        for a capacity that is neither a count of the samples nor a share; for a queue that is not of samples
 
     Examples
     --------
@@ -777,7 +777,10 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     [1, 2]
     """
     _check_samples(rows)
-    queue = np.asarray(queue, np.intp)
+    places = check_range(check_1d(queue, "queue"), "queue", 0, len(rows), ends="[)", hint="places of samples")
+    queue = places.astype(np.intp)
+    if (queue != places).any() or len(np.unique(queue)) < len(queue):
+        raise ValueError(f"queue: must hold places of samples, whole numbers, each once; got {places}"[:200])
     value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint="a count, or a share below 1")
     if value >= 1 or isinstance(capacity, (int, np.integer)):
         hint = f"a count of the {len(rows)} samples, or a share below 1"

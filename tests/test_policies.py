@@ -417,3 +417,14 @@ def test_canonical_order_does_not_see_places():
     np.testing.assert_array_equal(P[canonical_order(read)], P[turn][canonical_order(read.take(turn))])
     with pytest.raises(ValueError, match="samples: give read_samples"):
         canonical_order(P)
+
+
+@pytest.mark.parametrize("queue", [[0, 0], [.5], [-1], [4], [[0]], ["a"], [np.nan]])
+def test_a_queue_that_is_none_is_refused(queue):
+    from cost_eval.policies import within_capacity
+
+    rows = read_samples([0, 1, 1, 0], {"m": [.2, .9, .6, .1]}, [[0, 1], [5, 0]])
+    assert within_capacity(3, rows, [2, 1]).tolist() == [2, 1] and within_capacity(.25, rows, [2, 1]).tolist() == [2]
+    assert within_capacity(2, rows, []).tolist() == []
+    with pytest.raises(ValueError, match="queue"):
+        within_capacity(2, rows, queue)
