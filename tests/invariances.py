@@ -300,6 +300,8 @@ def subjects():
     known = {id(thing) for thing in found.values()}
     found |= {f"METRICS[{name}]": record.function for name, record in ce.METRICS.items() if id(record.function) not in known}
     for name, record in ce.METHODS.items():
+        if name == "clopper_pearson":
+            continue  # what `interval` and `difference` do unasked
         found |= {f"interval[{name}]": functools.partial(ce.interval, method=name)} if record.single else {}
         found |= {f"difference[{name}]": functools.partial(ce.difference, method=name)} if record.paired else {}
     scale = importlib.import_module("cost_eval.scale")
@@ -815,7 +817,8 @@ def kept(name, property_, tag, case, before):
 
 def ends_are_where_the_test_turns(name, property_, tag, case, before):
     "The p-value of a method at an end of its interval is one minus the confidence; of methods without replicates."
-    record = ce.METHODS.get(name.partition("[")[2].rstrip("]"))
+    unasked = "clopper_pearson" if name in ("interval", "difference") else ""
+    record = ce.METHODS.get(name.partition("[")[2].rstrip("]") or unasked)
     if record is None or record.needs_rng or tag != "2":
         return
     several = np.array(tables(case.but(table=tuple(range(7))), name.startswith("difference"))).reshape(7, -1)

@@ -159,7 +159,7 @@ def positive_is_one(monkeypatch):
 
 
 SLIPS = {
-    "A1 wrong ends": (bent_contour, [("interval[clopper_pearson]", "ends"), ("difference[clopper_pearson]", "ends")]),
+    "A1 wrong ends": (bent_contour, [("interval", "ends"), ("difference", "ends")]),
     "A4 one keyword leaves the engine": (another_engine, [("evaluate", "own costs"), ("evaluate", "weights"), ("evaluate", "clusters"), ("best_of", "own costs"),
                                                           ("simultaneous_differences", "clusters")]),
     "B1 policies by looks": (rule_by_looks, [("evaluate", "scores"), ("decide", "scores")]),
