@@ -78,7 +78,7 @@ class _Path(NamedTuple):
         second = (self.shape * r * r).sum(-1) + 1 / s**2
         nearest = np.minimum(np.abs(s), 1 / np.abs(r).max(-1))
         length = np.minimum(nearest, 2.4 / np.sqrt(np.abs(second)))
-        length = np.minimum(length, 5 / np.maximum(np.abs(first), 1e-300))
+        length = np.minimum(length, 8 / np.maximum(np.abs(first), 1e-300))
         down = np.where(here == 0, 1j, -np.conj(first))
         return length * down / np.maximum(np.abs(down), 1e-300)
 
