@@ -24,7 +24,7 @@ import numpy as np
 
 from .core import optional_import
 from .panels import PANELS, draw_panel, panels_of
-from .plotting import display_name
+from .plotting import STYLE, display_name
 from .words import for_the_record, short_ladder, summary_lines
 
 # %% ../nbs/58_page.ipynb #cda8f67c
@@ -119,19 +119,22 @@ def frame_html(frame: DataFrame) -> str:
     return text + (f"<p>{len(frame) - 200} more rows.</p>" if len(frame) > 200 else "")
 
 
-def _panels_html(report) -> str:
-    "Each panel as an image inside the page, as many beside each other as there is room for."
+def _panel_html(report, panel) -> str:
+    "One panel as an image inside the page, in the book's style whatever is the reader's."
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
-    found = []
-    for panel in panels_of(report):
-        rungs = min(len(report.ladder), 30) if panel == "ladder" else 0
-        figure = figure_class(figsize=(4.8, max(3.4, 1 + 0.24 * rungs)), layout="constrained")
+    buffer = io.BytesIO()
+    rungs = min(len(report.ladder), 30) if panel == "ladder" else 0
+    with optional_import("matplotlib", extra="book").rc_context(STYLE):
+        figure = figure_class(figsize=(4.8, max(3.4, 1 + 0.24 * rungs)))
         draw_panel(report, panel, figure.subplots())
-        buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=125, metadata={"Software": None})
-        data = base64.b64encode(buffer.getvalue()).decode()
-        found.append(f'<img alt="{PANELS[panel][1]}" src="data:image/png;base64,{data}">')
-    return f'<div class="panels">{"".join(found)}</div>'
+    data = base64.b64encode(buffer.getvalue()).decode()
+    return f'<img alt="{PANELS[panel][1]}" src="data:image/png;base64,{data}">'
+
+
+def _panels_html(report) -> str:
+    "As many panels beside each other as there is room for."
+    return f'<div class="panels">{"".join(_panel_html(report, panel) for panel in panels_of(report))}</div>'
 
 
 _PAGE_STYLE = """

@@ -12,9 +12,9 @@ from typing import Any
 from .core import Axes, VBox
 
 # %% auto #0
-__all__ = ['COLORS', 'LINES', 'DASHES', 'NAMES', 'display_name', 'contrast', 'ink', 'readable', 'use_style', 'ensure_axes',
-           'label_lines', 'note', 'name_rows', 'name_colors', 'save_figure', 'live_figure', 'slider', 'explorer',
-           'for_page']
+__all__ = ['COLORS', 'LINES', 'DASHES', 'NAMES', 'STYLE', 'display_name', 'contrast', 'ink', 'readable', 'use_style',
+           'ensure_axes', 'label_lines', 'note', 'name_rows', 'name_colors', 'save_figure', 'live_figure', 'slider',
+           'explorer', 'for_page']
 
 # %% ../nbs/05_plotting.ipynb #90d7b845
 import base64
@@ -172,8 +172,36 @@ def readable(color: Any) -> str:
     return colors.to_hex(rgb)
 
 # %% ../nbs/05_plotting.ipynb #5a286ef6
+STYLE = {  # matplotlib's settings
+    "axes.prop_cycle": f"cycler(color={LINES}, linestyle={DASHES})",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "0.5",
+    "axes.labelcolor": "0.25",
+    "axes.titlelocation": "left",
+    "axes.titlesize": "medium",
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "xtick.color": "0.5",
+    "ytick.color": "0.5",
+    "xtick.labelcolor": "0.25",
+    "ytick.labelcolor": "0.25",
+    "figure.figsize": (4.9, 3.2),  # the largest whose words are 9 px high on a phone
+    "figure.labelsize": "medium",
+    "figure.constrained_layout.use": True,
+    "figure.facecolor": "white",
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "font.size": 10,
+    "svg.hashsalt": "cost_eval",
+    "savefig.dpi": 150,
+}
+
+
 def use_style() -> None:
-    """Set the book's matplotlib defaults, and reproducible SVG output when running in a notebook.
+    """Set the book's matplotlib defaults, `STYLE`, and reproducible SVG output when running in a notebook.
 
     Raises
     ------
@@ -184,36 +212,7 @@ def use_style() -> None:
     --------
     >>> use_style()
     """
-    plt = optional_import("matplotlib.pyplot", extra="book")
-    cycler = optional_import("cycler", extra="book").cycler
-    plt.rcParams.update(
-        {
-            "axes.prop_cycle": cycler(color=LINES) + cycler(linestyle=DASHES),
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.edgecolor": "0.5",
-            "axes.labelcolor": "0.25",
-            "axes.titlelocation": "left",
-            "axes.titlesize": "medium",
-            "axes.grid": True,
-            "grid.alpha": 0.25,
-            "grid.linewidth": 0.6,
-            "axes.axisbelow": True,
-            "xtick.color": "0.5",
-            "ytick.color": "0.5",
-            "xtick.labelcolor": "0.25",
-            "ytick.labelcolor": "0.25",
-            "figure.figsize": (4.9, 3.2),  # the largest whose words are 9 px high on a phone
-            "figure.labelsize": "medium",
-            "figure.constrained_layout.use": True,
-            "figure.facecolor": "white",
-            "legend.frameon": False,
-            "lines.linewidth": 1.8,
-            "font.size": 10,
-            "svg.hashsalt": "cost_eval",
-            "savefig.dpi": 150,
-        }
-    )
+    optional_import("matplotlib.pyplot", extra="book").rcParams.update(STYLE)
     _svg_in_notebooks()
 
 # %% ../nbs/05_plotting.ipynb #798003a5

