@@ -28,11 +28,12 @@ from html import escape
 import ipywidgets as widgets
 import numpy as np
 import pandas as pd
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from .core import EXCEL, check_choice, check_range, csv_options, read_sheet
 from .page import frame_html, sentences
-from .plotting import display_name, for_page
+from .plotting import STYLE, display_name, for_page
 from .policies import RULES
 from .report import evaluate
 from .samples import guess_columns
@@ -425,9 +426,10 @@ class App:
 
     def _picture(self, panel: str) -> bytes:
         "A panel as PNG."
-        figure = Figure(figsize=(4.8, 3.6), layout="none")  # type: ignore[arg-type]  # a word of its own
-        axes = figure.add_axes((0.16, 0.15, 0.8, 0.7))
-        self.report.plot(axes, panel=panel)
+        with rc_context(STYLE):
+            figure = Figure(figsize=(4.8, 3.6), layout="none")  # type: ignore[arg-type]  # a word of its own
+            axes = figure.add_axes((0.16, 0.15, 0.8, 0.7))
+            self.report.plot(axes, panel=panel)
         if panel in ("ladder", "differences"):
             names = "\n".join(label.get_text() for label in axes.get_yticklabels()).split("\n")
             left = min(0.6, 0.05 + 0.0165 * max(map(len, names)))
