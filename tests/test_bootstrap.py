@@ -150,7 +150,7 @@ def test_many_matrices_for_differences(joint):
 
 # ---- any metric
 
-@pytest.mark.parametrize("laplace, stratified, confidence", [(0, False, .95), (.5, False, .8), (0, True, .95), (.5, True, .9)])
+@pytest.mark.parametrize("laplace, stratified, confidence", [(0, False, .95), (.5, False, .8), (0, True, .95), (.5, True, .9), (200, True, .9)])
 def test_metric_interval_on_the_same_draws(laplace, stratified, confidence):
     found = bs.metric_interval(ALARM, "f_beta", beta=2, method="percentile", laplace=laplace, stratified=stratified, confidence=confidence, rng=4)
     rng, smooth = np.random.default_rng(4), ALARM + laplace

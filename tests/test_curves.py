@@ -361,6 +361,13 @@ def test_trees_of_one_level_have_a_triangular_area():
         assert cv.outperformance_curve_auc("roc", area, 0.5, depth=1) == pytest.approx(wanted, abs=2e-3)
 
 
+@pytest.mark.parametrize("prevalence", [0, 1, 1.5, -.1])
+def test_a_prevalence_is_strictly_between_0_and_1(prevalence):
+    for act in (cv.ideal_auc, cv.worst_auc):
+        with pytest.raises(ValueError, match="prevalence: .*both classes must occur"):
+            act("gain", prevalence)
+
+
 def test_lift_at_its_left_end():
     assert cv.outperformance_curve_point("lift", 0, [0, 5, 10], 0.1).shape == (3,)
     for y in (10.1, -0.1):

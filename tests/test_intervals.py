@@ -429,6 +429,16 @@ def test_fewer_units_have_the_same_moments():
             assert [(fewer[0] * part**power).sum() for part in fewer[1:]] == pytest.approx([(n * part**power).sum() for part in (a, b)], rel=1e-12)
 
 
+def test_fewer_units_of_two_continuous_parts_have_the_same_means_and_covariance():
+    rng = np.random.default_rng(2)
+    n, b = rng.integers(1, 4, 30_000), rng.uniform(.5, 2, 30_000)
+    a = b * 3 * rng.beta(.3, 2, 30_000)
+    fewer = mean_law.compressed(n, a, b, 0, 3, fine=4)
+    assert len(fewer[0]) < 15_000
+    for i, j in ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2)):
+        assert (fewer[0] * fewer[1]**i * fewer[2]**j).sum() == pytest.approx((n * a**i * b**j).sum(), rel=1e-12)
+
+
 # ---- speed
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 4)])
