@@ -68,6 +68,7 @@ class _Case(Result):
 
 def _read(y_true, decisions, costs, versus, positive, sample_weight, clusters, propensity=None) -> _Case:
     "Labels with gaps, decisions for all, and costs, in one order."
+    same_rows(y_true=y_true, propensity=propensity, decisions=decisions, versus=versus)
     part = labelled_rows(y_true, propensity)
     filled = _filled(y_true, part)
     models = {"decisions": Decisions(decisions)}

@@ -80,7 +80,7 @@ from .page import as_dict, flat_metrics, frame_html, latex_page, markdown_page, 
 from .panels import draw_panel, draw_report, panels_of
 from .policies import RULES, CrossFit, cross_fit, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
-from .samples import Decisions, Posteriors, Samples, Scores, labelled_rows, read_samples
+from .samples import Decisions, Samples, Scores, only_labelled, read_samples
 from .words import caveats, has_ratio, short_ladder, summary_lines, tidy_ladder, why_no_map
 
 # %% ../nbs/60_report.ipynb #63507286
@@ -920,13 +920,11 @@ def evaluate(
     [['bold', 0.167], ['shy', 1.667]]
     """
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups}
-    said = []
+    said: list = []
     if propensity is not None:
-        part = labelled_rows(y_true, propensity, sample_weight=sample_weight)
-        columns: dict = {"y_true": y_true, "models": models, "costs": costs, "folds": folds} | given
-        columns = {name: _rows_of(column, part.rows) for name, column in columns.items()}
-        y_true, models, costs, folds = (columns.pop(name) for name in ("y_true", "models", "costs", "folds"))
-        given = columns | {"sample_weight": part.sample_weight}
+        part, given, said = only_labelled(y_true, propensity, models=models, costs=costs, folds=folds, **given)
+        y_true, models, costs, folds = (given.pop(name) for name in ("y_true", "models", "costs", "folds"))
+        given["sample_weight"] = part.sample_weight
         said.append(
             f"{len(part.rows)} of {part.n} samples have a label; each stands for one over its probability of "
             "having been labelled, which is taken as known."
@@ -937,23 +935,6 @@ def evaluate(
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2))
     return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed)
-
-
-def _rows_of(value, rows: np.ndarray):
-    "The rows of whatever has a row for each sample; costs of all samples and single numbers as they are."
-    if value is None or isinstance(value, CostMatrix):
-        return value
-    if isinstance(value, Mapping):
-        return {key: _rows_of(one, rows) for key, one in value.items()}
-    if isinstance(value, (Decisions, Posteriors, Scores)):
-        return replace(value, values=_rows_of(value.values, rows))
-    if hasattr(value, "iloc"):
-        return value.iloc[rows]
-    if isinstance(value, ExampleCosts):
-        return value[rows]
-    if isinstance(value, (list, tuple)) and len(value) > rows.max():
-        return [value[row] for row in rows]
-    return value[rows] if np.ndim(value) and len(value) > rows.max() else value
 
 
 _POOLED = (

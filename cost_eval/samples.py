@@ -12,12 +12,12 @@ from .core import DataFrame, Frame, Labels, Matrix, Model, Priors, Vector
 
 # %% auto #0
 __all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'deployment_priors', 'read_samples', 'read_alike', 'Labelled',
-           'labelled_rows', 'Look', 'look_at', 'Columns', 'guess_columns']
+           'labelled_rows', 'only_labelled', 'Look', 'look_at', 'Columns', 'guess_columns']
 
 # %% ../nbs/06_samples.ipynb #smp005
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -436,6 +436,22 @@ class _Rows:
             self.notes.append(note)
         return values
 
+    def some(self, argument: str, values, part: "Labelled"):
+        "The labelled rows of what has a row for each sample, numbered anew; anything else as it is."
+        if isinstance(values, Mapping):
+            return {key: self.some(f"{argument}[{key!r}]", one, part) for key, one in values.items()}
+        if isinstance(values, _KINDS):
+            return replace(values, values=self.some(argument, values.values, part))
+        own = isinstance(values, ExampleCosts)
+        if not own and np.ndim(values) < (3 if argument == "costs" else 1):
+            return values
+        if len(values) != part.n:
+            raise ValueError(f"{argument}: {len(values)} values, but y_true has {part.n}; one per sample, in the same order, is needed")
+        self.meet(argument, values)
+        if hasattr(values, "iloc"):
+            return values.iloc[part.rows].reset_index(drop=True)
+        return [values[row] for row in part.rows] if isinstance(values, (list, tuple)) else values[part.rows]
+
 
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
@@ -572,6 +588,46 @@ def labelled_rows(
     chance = _propensity(keys.meet("propensity", propensity), len(array))
     weight = (1.0 if given is None else given[rows]) / chance[rows]
     return Labelled(rows, weight, len(array))
+
+
+def only_labelled(
+    y_true: Labels,
+    propensity: float | Vector | None = None,
+    *,
+    sample_weight: Vector | None = None,
+    **columns: Any,
+) -> tuple[Labelled, dict, list]:
+    """What `evaluate` is given, without the rows that have no label.
+
+    Parameters
+    ----------
+    y_true, propensity, sample_weight : array_like
+        as for `labelled_rows`
+    **columns
+        models, costs, clusters, ...: with a row for each of the N samples, mappings of such, or (a number, a table
+        of costs) for all
+
+    Returns
+    -------
+    tuple
+        what `labelled_rows` gives; the columns, y_true among them; notes
+
+    Raises
+    ------
+    ValueError
+        As `labelled_rows`, and for a column of another length or with its rows in another order.
+
+    Examples
+    --------
+    >>> part, columns, notes = only_labelled([1, None, 0], models={"a": [0.9, 0.5, 0.2]}, costs={"fp": 1, "fn": [5, 6, 7]})
+    >>> columns
+    {'y_true': [1, 0], 'models': {'a': [0.9, 0.2]}, 'costs': {'fp': 1, 'fn': [5, 7]}}
+    """
+    part, keys = labelled_rows(y_true, propensity, sample_weight=sample_weight), _Rows("y_true", y_true)
+    keys.meet("propensity", propensity)
+    keys.meet("sample_weight", sample_weight)
+    found = {name: keys.some(name, column, part) for name, column in {"y_true": y_true, **columns}.items()}
+    return part, found, keys.notes
 
 
 def _propensity(propensity, n: int) -> np.ndarray:

@@ -212,3 +212,10 @@ def test_no_allocation_has_a_smaller_error():
 def test_what_is_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_rows_of_the_propensity_in_another_order_are_refused():
+    names = [f"c{k}" for k in range(N)]
+    for decisions, versus in ((pd.Series(A, index=names), None), (A, pd.Series(B, index=names))):
+        with pytest.raises(ValueError, match="in another order"):
+            weighted_by_propensity(PART, decisions, COSTS, pd.Series(CHANCE, index=names)[::-1], versus=versus)

@@ -17,7 +17,7 @@ from cost_eval.decisions import bayes_decisions, best_threshold
 from cost_eval.metrics import METRICS, expected_cost, normalized_expected_cost
 from cost_eval.policies import RULES, cross_fit
 from cost_eval.report import evaluate, translation_table
-from cost_eval.samples import Posteriors, Scores, read_samples
+from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
 COSTS = CostMatrix.binary(fp=1, fn=8, classes=["well", "ill"], decisions=["home", "treat"])
 
@@ -727,3 +727,44 @@ def test_missing_labels_leave_the_rows_that_have_one():
         here = evaluate(y[has], {"p": Posteriors(p[has]), "s": 8 * p[has], "d": d[has]}, few, sample_weight=1 / chance[has], clusters=who[has], groups=group[has], folds=fold[has], rng=0)
         for table in ("ladder", "differences", "groups", "areas"):
             pd.testing.assert_frame_equal(getattr(found, table), getattr(here, table))
+
+
+def test_missing_labels_leave_the_table_of_costs_as_it_is():
+    rng = np.random.default_rng(0)
+    y, p, chance = rng.integers(0, 2, 90).astype(object), rng.random(90), np.full(90, .5)
+    y[45:] = None
+    table = np.array([[0, 1], [5, 0]])
+    one = evaluate(y, {"p": p}, CostMatrix(table), propensity=chance, rng=0)
+    for costs in (table, table.tolist(), pd.DataFrame(table), {"fp": 1, "fn": 5}):
+        assert evaluate(y, {"p": p}, costs, propensity=chance, rng=0).best.equals(one.best)
+    each = [evaluate(y, {"p": p}, costs, propensity=chance, rng=0).best for costs in (np.tile(table, (90, 1, 1)), {"fp": 1, "fn": np.full(90, 5)}, ExampleCosts(fp=np.ones(90), fn=5))]
+    assert all(found.equals(each[0]) for found in each)
+    three = [[0, 1, 3], [5, 0, 3], [9, 9, 0]]  # as many classes as rows up to the last one with a label
+    given = {"d": Decisions([1, 1, 1, 1])}
+    assert evaluate([None, 1, 0, None], given, three, propensity=1, rng=0).ladder.equals(evaluate([1, 0], {"d": Decisions([1, 1])}, three, sample_weight=[1, 1], rng=0).ladder)
+
+
+@pytest.mark.parametrize("length", [70, 100])
+def test_missing_labels_hide_no_other_length(length):
+    "Of 90 samples 60 have a label, so that the labelled rows of 70 and of 100 values could be taken."
+    y = np.where(np.arange(90) < 60, np.arange(90) % 2, np.nan)
+    whole, other = np.linspace(0, 1, 90), np.linspace(0, 1, length)
+    given = {"models": {"p": whole}, "costs": [[0, 1], [5, 0]]}
+    for name, value, said in (("models", {"p": other}, r"models\['p'\]"), ("models", pd.DataFrame({"p": other}), "models"), ("models", Posteriors(other), "models"),
+                              ("costs", {"fp": 1, "fn": 1 + other}, r"costs\['fn'\]"), ("costs", ExampleCosts(fp=1, fn=1 + other), "costs"), ("clusters", other, "clusters"),
+                              ("groups", other > .5, "groups"), ("folds", np.arange(length) % 3, "folds"), ("sample_weight", other, "sample_weight")):
+        with pytest.raises(ValueError, match=f"{said}: {length} values, but y_true has 90; one per sample, in the same order"):
+            evaluate(y, propensity=.5, rng=0, **given | {name: value})
+
+
+def test_missing_labels_hide_no_other_order():
+    rng = np.random.default_rng(0)
+    rows, customers = rng.permutation(90), [f"c{k}" for k in range(90)]
+    y, p = pd.Series(np.where(np.arange(90) < 60, np.arange(90) % 2, np.nan), index=customers), pd.Series(rng.random(90), index=customers)
+    costs, chance = [[0, 1], [5, 0]], pd.Series(rng.uniform(.3, 1, 90), index=customers)
+    found = evaluate(y, {"p": p}, costs, propensity=chance, rng=0)
+    for labels, models, propensity in ((y, {"p": p.iloc[rows]}, chance), (y.to_numpy(), {"p": p}, chance.iloc[rows]), (y.to_numpy(), {"p": p, "q": p.iloc[rows]}, .5)):
+        with pytest.raises(ValueError, match="its index has the rows of .* in another order"):
+            evaluate(labels, models, costs, propensity=propensity, rng=0)
+    numbered = evaluate(y.reset_index(drop=True), {"p": p}, costs, propensity=chance.to_numpy(), rng=0)
+    assert numbered.best.equals(found.best) and "were taken in the order they stand in" in " ".join(numbered.notes)
