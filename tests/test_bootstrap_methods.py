@@ -422,3 +422,12 @@ def test_models_that_never_disagree_have_a_p_value_of_1(name):
     found = bs.difference([[[80, 0], [0, 9]], [[4, 0], [0, 37]]], BILL, method=name, rng=0)
     assert found.p_value == (pytest.approx(1, abs=.1) if name == "dirichlet" else 1)  # whose prior lets them disagree
     assert not found.rejects and found.low <= 0 <= found.high
+
+
+def test_bca_where_all_replicates_are_on_one_side():
+    "A bias of half a replicate in B, on either side: no infinite shift."
+    shift = scipy.stats.norm.ppf(.5 / 1000)
+    for ordered, bias in ((np.arange(1., 1001), shift), (np.arange(-1000., 0), -shift)):
+        low, high = bs._bca_fit(0., 1., ordered, 0.).ends(.025)
+        levels = scipy.stats.norm.cdf(2 * bias + np.array([-1, 1]) * scipy.stats.norm.isf(.025))
+        assert [low, high] == [ordered[int(np.floor(levels[0] * 1000))], ordered[999 - int(np.floor((1 - levels[1]) * 1000))]]

@@ -652,3 +652,19 @@ def test_what_the_winner_owes_to_luck_is_added_and_nobody_is_tied_alone():
     found = cp.best_of(y, votes, BILL, rng=0)
     assert found.luck > 0 and found.corrected == found.cost + found.luck
     assert not [note for note in found.notes if "cost the same" in note]
+
+
+@pytest.mark.parametrize("ask", [cp.best_of, cp.probability_best, cp.simultaneous_differences])
+def test_labels_in_another_order_are_refused(ask):
+    pd = pytest.importorskip("pandas")
+    votes = {name: pd.Series([0, 1, 1, 0], index=list("abcd")) for name in "pq"}
+    ask(pd.Series([0, 1, 1, 1], index=list("abcd")), votes, BILL)
+    with pytest.raises(ValueError, match="its index has the rows of y_true in another order"):
+        ask(pd.Series([1, 1, 1, 0], index=list("dcba")), votes, BILL)
+
+
+def test_how_many_equal_samples_weighted_ones_are_worth():
+    "Kish: the square of the sum of weights over the sum of squares, of each class."
+    y, w = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 4, 2, 2.])
+    sizes = [cp.Judged(y, CostMatrix(BILL), None, np.array([.6, .4]), False, weight=weight).effective_sizes for weight in (w, None)]
+    assert sizes[0] == pytest.approx([36 / 18, 2]) and sizes[1] == pytest.approx([3, 2])

@@ -573,6 +573,8 @@ def test_counted_rows_give_the_same_report(case):
         by_rule.plot(panel="map")
     with pytest.raises(ValueError, match="repeats: whole numbers"):
         evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [1.5, 2])
+    never = evaluate_counted([0, 0, 1], {"a": [0, 1, 1]}, COSTS.array, [5, 0, 2], rng=0)
+    assert never.n == 7 and never.ladder.equals(evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [5, 2], rng=0).ladder)
     with pytest.raises(ValueError, match="at least one model"):
         evaluate_counted([0, 1], {}, COSTS.array, [1, 2])
 

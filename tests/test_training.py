@@ -76,7 +76,7 @@ def test_coverage_by_simulation(J, share, rho):
 def test_the_right_correlation_gives_the_promise():
     rho = np.array([.1, .2, .5])
     assert resampled_coverage(30, rho / (1 - rho), rho) == pytest.approx(.95)
-    assert resampled_coverage(7, 0, 0, confidence=.8) == pytest.approx(.8)
+    assert resampled_coverage(7, 0, 0, confidence=.8) == pytest.approx(.8) == resampled_coverage(2, 0, 0, confidence=.8)
     for call, said in ((lambda: resampled_coverage(1, 0, 0), "n_scores"), (lambda: resampled_coverage(5, 0, 1), "correlation"),
                        (lambda: resampled_coverage(5, -1, 0), "test_share"), (lambda: corrected_interval([1], .2), "scores"),
                        (lambda: corrected_interval([1, np.nan], .2), "scores"), (lambda: corrected_interval([1, 2], -.2), "test_share")):
