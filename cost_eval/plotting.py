@@ -172,7 +172,7 @@ def readable(color: Any) -> str:
     return colors.to_hex(rgb)
 
 # %% ../nbs/05_plotting.ipynb #5a286ef6
-STYLE = {  # matplotlib's settings
+STYLE: dict = {  # matplotlib's settings
     "axes.prop_cycle": f"cycler(color={LINES}, linestyle={DASHES})",
     "axes.spines.top": False,
     "axes.spines.right": False,

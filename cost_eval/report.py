@@ -922,7 +922,8 @@ def evaluate(
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups}
     said: list = []
     if propensity is not None:
-        part, given, said = only_labelled(y_true, propensity, models=models, costs=costs, folds=folds, **given)
+        given |= {"models": models, "costs": costs, "folds": folds}
+        part, given, said = only_labelled(y_true, propensity, **given)
         y_true, models, costs, folds = (given.pop(name) for name in ("y_true", "models", "costs", "folds"))
         given["sample_weight"] = part.sample_weight
         said.append(

@@ -446,7 +446,10 @@ class _Rows:
         if not own and np.ndim(values) < (3 if argument == "costs" else 1):
             return values
         if len(values) != part.n:
-            raise ValueError(f"{argument}: {len(values)} values, but y_true has {part.n}; one per sample, in the same order, is needed")
+            raise ValueError(
+                f"{argument}: {len(values)} values, but y_true has {part.n}; "
+                "one per sample, in the same order, is needed"
+            )
         self.meet(argument, values)
         if hasattr(values, "iloc"):
             return values.iloc[part.rows].reset_index(drop=True)
@@ -604,8 +607,8 @@ def only_labelled(
     y_true, propensity, sample_weight : array_like
         as for `labelled_rows`
     **columns
-        models, costs, clusters, ...: with a row for each of the N samples, mappings of such, or (a number, a table
-        of costs) for all
+        models, costs, clusters, ...: with a row for each of the N samples, mappings of such, or (a number, a
+        table of costs) for all
 
     Returns
     -------
@@ -619,7 +622,8 @@ def only_labelled(
 
     Examples
     --------
-    >>> part, columns, notes = only_labelled([1, None, 0], models={"a": [0.9, 0.5, 0.2]}, costs={"fp": 1, "fn": [5, 6, 7]})
+    >>> models, costs = {"a": [0.9, 0.5, 0.2]}, {"fp": 1, "fn": [5, 6, 7]}
+    >>> part, columns, notes = only_labelled([1, None, 0], models=models, costs=costs)
     >>> columns
     {'y_true': [1, 0], 'models': {'a': [0.9, 0.2]}, 'costs': {'fp': 1, 'fn': [5, 7]}}
     """

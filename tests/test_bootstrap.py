@@ -165,6 +165,13 @@ def test_metric_interval_on_the_same_draws(laplace, stratified, confidence):
     assert_allclose(found.standard_error, f2.std(ddof=1))
 
 
+@pytest.mark.parametrize("name", ["precision", "npv", "lift", "likelihood_ratio_positive", "accuracy", "balanced_accuracy", "f_beta", "jaccard", "cohen_kappa", "informedness"])
+def test_metric_interval_is_about_the_metric_at_the_priors(name):
+    at_priors = ALARM / ALARM.sum(1, keepdims=True) * [[.7], [.3]]
+    found = bs.metric_interval(ALARM, name, method="clopper_pearson", priors=[.7, .3])
+    assert found.mean == pytest.approx(float(METRICS[name](at_priors))) and found.low < found.mean < found.high
+
+
 def test_metric_interval_with_priors():
     found = bs.metric_interval(ALARM, "precision", method="percentile", priors=[.9, .1], rng=0)
     drawn = np.random.default_rng(0).multinomial(ALARM.sum(1), ALARM / ALARM.sum(1, keepdims=True), (1000, 2)) / ALARM.sum(1)[:, None]

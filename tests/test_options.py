@@ -266,6 +266,7 @@ CASES = {
         "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, positive=given("no", first="yes"), sample_weight=given(WEIGHT, positive="yes"),
                              clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes")),
         "labelled_rows": Case(GAPS, propensity=.5, sample_weight=WEIGHT),
+        "only_labelled": Case(GAPS, via=lambda f, *given, **options: vars(f(*given, **options)[0]), propensity=.5, sample_weight=WEIGHT),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
         "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said, argument="models['a']"),
         "guess_columns": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES}), label="b", models={"m": "a"}, taken=("a",)),

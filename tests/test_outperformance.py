@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 from scipy.interpolate import BSpline
 
 from cost_eval import outperformance as op
@@ -630,6 +630,17 @@ def test_each_data_set_counts_once_in_the_published_reference():
     shares = {name: weight[names == name].sum() for name in set(names)}
     assert np.allclose(list(shares.values()), 1 / len(shares))
     assert op._checked(op.REFERENCES["published"]) is op.REFERENCES["published"]
+
+
+@pytest.mark.parametrize("name, value", [("f_beta", .6), ("accuracy", .75), ("mcc", .5)])
+def test_published_classifiers_against_plain_monte_carlo(name, value):
+    "One of them is drawn, its log odds of recall and of a false alarm are blurred by half a unit each."
+    recall, fpr, weight = op._published_points()
+    rng = np.random.default_rng(0)
+    one = rng.choice(len(weight), 400_000, p=weight)
+    tpr, fpr = (special.expit(points[one] + .5 * rng.normal(size=len(one))) for points in (recall, fpr))
+    found = METRICS[name].at_rates(tpr, fpr, .3, **METRICS[name].parameters(**arguments(name)))
+    assert op.outperformance(name, value, .3, reference="published") == pytest.approx((found < value).mean(), abs=4 * .5 / 400_000**.5)
 
 
 @pytest.mark.parametrize("reference", ["uniform", "published"])
