@@ -169,7 +169,7 @@ def test_metric_interval_on_the_same_draws(laplace, stratified, confidence):
 def test_metric_interval_is_about_the_metric_at_the_priors(name):
     at_priors = ALARM / ALARM.sum(1, keepdims=True) * [[.7], [.3]]
     found = bs.metric_interval(ALARM, name, method="clopper_pearson", priors=[.7, .3])
-    assert found.mean == pytest.approx(float(METRICS[name](at_priors))) and found.low < found.mean < found.high
+    assert found.mean == pytest.approx(float(metrics.METRICS[name](at_priors))) and found.low < found.mean < found.high
 
 
 def test_metric_interval_with_priors():
