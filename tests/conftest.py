@@ -129,6 +129,13 @@ def item_result(item):
     return pickle.loads(kept.read_bytes()) if kept.is_file() else run_item(item)
 
 
+@pytest.fixture
+def no_data(monkeypatch, tmp_path):
+    "A machine without the papers' data."
+    monkeypatch.setenv("COST_EVAL_DATA", str(tmp_path))
+    monkeypatch.setenv("COST_EVAL_CACHE", str(tmp_path / "cache"))
+
+
 def build_site(root, *options, path=None):
     "Run .ci/site.py: for the book as anybody does, for small projects without the wait for a new Python."
     env, script = {**os.environ, **({"PATH": path} if path else {})}, ROOT / ".ci/site.py"

@@ -278,8 +278,8 @@ def test_groups(case):
         assert table.loc[name, "cost"] == pytest.approx(expected_cost(inside, COSTS))
         method = interval(inside, COSTS)
         assert [table.loc[name, "low"], table.loc[name, "high"]] == pytest.approx([method.low, method.high])
-    many = evaluate(y, {"rule": models["rule"]}, COSTS, groups=np.arange(400) % 60, rng=0)
-    assert len(many.groups) == 60
+    many = evaluate(y, {"rule": models["rule"]}, COSTS, groups=np.arange(400) % 30, rng=0)
+    assert len(many.groups) == 30
     clustered = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, clusters=np.arange(400) // 4, rng=0).groups.set_index("group")
     assert clustered["cost"].tolist() == pytest.approx(table["cost"].tolist())
 

@@ -24,12 +24,6 @@ DATA = all(datasets.available(source) for source in paper._SOURCES.values())
 with_data = pytest.mark.skipif(not DATA, reason="not all data sets are at hand")
 
 
-@pytest.fixture
-def no_data(monkeypatch, tmp_path):
-    monkeypatch.setenv("COST_EVAL_DATA", str(tmp_path))
-    monkeypatch.setenv("COST_EVAL_CACHE", str(tmp_path / "cache"))
-
-
 def run(item, **options):
     result = run_item(ITEMS[f"cost_score/{item}"], **options)
     assert result.verdict != "failed", result.note
@@ -440,12 +434,6 @@ def test_complete_credit_card_file_is_used_as_it_is(monkeypatch):
 
 
 # ---- items and data
-
-
-@pytest.mark.parametrize("item", sorted(set(ALL) - set(NEED_NONE)))
-def test_without_data_the_rest_names_the_command(no_data, item):
-    result = run(item)
-    assert result.verdict == "needs data" and "cost-eval data fetch" in result.note
 
 
 def test_table_5_without_data_still_checks_the_paper_against_itself(no_data):

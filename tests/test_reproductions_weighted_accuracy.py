@@ -41,12 +41,6 @@ VERDICT = {"table2": "contradicted", "section3": "contradicted", "table3": "defi
 cells = st.integers(1, 400)
 
 
-@pytest.fixture
-def no_data(monkeypatch, tmp_path):
-    monkeypatch.setenv("COST_EVAL_DATA", str(tmp_path))
-    monkeypatch.setenv("COST_EVAL_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.fixture(scope="module")
 def results():
     "Every item at hand, run once."
@@ -159,12 +153,6 @@ def test_a_false_statement_or_definition_is_found(monkeypatch, item, cell):
 @pytest.mark.parametrize("name", ["table2", "table3", "eq13", "section3"])
 def test_items_without_data_run_anywhere_and_again(no_data, results, name):
     assert run_item(ALL[name]).table.equals(results[name].table)
-
-
-@pytest.mark.parametrize("name", NEED_DATA)
-def test_without_data_the_rest_names_the_command(no_data, name):
-    result = run_item(ALL[name], budget="full")
-    assert result.verdict == "needs data" and result.note == "cost-eval data fetch telco weighted_accuracy_published"
 
 
 def test_the_replay_waits_for_the_full_budget():

@@ -103,7 +103,7 @@ def test_the_order_of_six_strata_does_not_matter():
     strata = [(rng.multinomial(int(10 ** rng.uniform(0, 5)), [.1, .2, .7]), np.append(rng.uniform(0, 1, 2), 2), .1) for _ in range(6)]
     laws = [second.upper_law([one]) for one in second.scaled(strata)[0]]
     ends = []
-    for order in (laws, laws[::-1], sorted(laws, key=lambda law: -law.variance)):
+    for order in (laws[::-1], sorted(laws, key=lambda law: -law.variance)):
         total = order[0]
         for law in order[1:]:
             total = second.sum_law(total, law)
