@@ -31,7 +31,7 @@ TESTS = {
     "confusion": ["test_confusion", "test_labels", "test_options"],
     "costs": ["test_costs", "test_labels", "test_decisions", "test_options"],
     "metrics": ["test_metrics", "test_labels", "test_options", "test_expected_cost"],
-    "decisions": ["test_decisions", "test_costs", "test_labels", "test_options"],
+    "decisions": ["test_decisions", "test_costs", "test_labels", "test_options", "test_policies"],
     "mean_law": ["test_engine_grid", "test_second_evaluator", "test_bootstrap", "test_bootstrap_methods", "test_intervals"],
     "samples": ["test_samples", "test_policies", "test_missing_labels", "test_report", "test_options"],
     "policies": ["test_policies", "test_capacity", "test_report", "test_options"],
@@ -48,6 +48,12 @@ TESTS = {
     "report": ["test_report", "test_verdicts", "test_options"],
     "estimators": ["test_estimators", "test_options"],
     "scale": ["test_scale", "test_options"],
+    "capacity": ["test_capacity", "test_options"],
+    "missing_labels": ["test_missing_labels", "test_options"],
+    "robustness": ["test_report", "test_verdicts", "test_options"],
+    "words": ["test_report", "test_verdicts", "test_options"],
+    "rivals": ["test_expected_cost", "test_options"],
+    "scores": ["test_expected_cost", "test_options"],
 }
 COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn,
            ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
