@@ -129,7 +129,7 @@ def test_clusters_widen():
 
 
 def test_steps_and_differences():
-    curve, other = (capacity_curve(Y, p, OWN, rule="bayes") for p in (P, np.random.default_rng(1).permutation(P)))
+    curve, other = (capacity_curve(Y, p, OWN, rule="bayes", points=2) for p in (P, np.random.default_rng(1).permutation(P)))
     step = curve.step(10, 40)
     assert step.mean == pytest.approx(curve.at(40).saving.mean - curve.at(10).saving.mean) and step.low < step.mean < step.high
     gap = curve.difference(other, 30)
@@ -138,7 +138,7 @@ def test_steps_and_differences():
     assert (back.low, back.high, back.p_value) == pytest.approx((-gap.high, -gap.low, gap.p_value))
     same = curve.difference(curve, 30)
     assert same.mean == 0 and same.p_value == 1
-    at_priors = [capacity_curve(Y, p, OWN, rule="bayes", priors=.2) for p in (P, np.random.default_rng(1).permutation(P))]
+    at_priors = [capacity_curve(Y, p, OWN, rule="bayes", priors=.2, points=2) for p in (P, np.random.default_rng(1).permutation(P))]
     found = at_priors[0].difference(at_priors[1], .3)
     assert found.mean == pytest.approx(at_priors[0].at(.3).saving.mean - at_priors[1].at(.3).saving.mean)
     with pytest.raises(ValueError, match="stop: 10 calls are not more than start = 40; exchange"):
