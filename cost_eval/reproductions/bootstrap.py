@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy import ndimage
 from scipy.special import gammaln, xlogy
 from scipy.stats import binom, norm
 
