@@ -303,7 +303,7 @@ def judged(name, seen, nb=None, stem=""):
     found += [said(f"{over} px too wide at {width} px") for width, over in seen["overflow"].items() if over > 0]
     found += [said(f"sticks out at {width} px: {what}") for width, all in seen["hidden"].items() for what in all]
     found += [said(f"words of {fig['words']} px at {width} px in {fig['name']}") for width, all in seen["figures"].items() for fig in all if fig["words"] < SMALLEST]
-    found += [said(f"wider than its column at {width} px: {fig['name']}") for width, all in seen["figures"].items() for fig in all if fig["wide"] and width > 600]
+    found += [said(f"wider than its column at {width} px: {fig['name']}") for width, all in seen["figures"].items() for fig in all if fig["wide"]]
     found += [said(f"a formula wider than its column at {WIDTHS[0]} px{place(nb, tex)}: {' '.join(tex.split())[:80]}") for tex in seen["wide"]]
     found += [said(f"not {scheme} where it should be") for scheme, value in seen["lightness"].items() if (value > .5) != (scheme == "light")]
     if CHAPTER.match(stem) and (seen["figure"] is None or seen["figure"] >= 1):
