@@ -223,7 +223,7 @@ def test_faults_of_pages_are_found(tmp_path, monkeypatch):
     (tmp_path / "x.png").write_bytes(bytes(1000))
     (tmp_path / "big.png").write_bytes(bytes(1000))
     bad = ('<img src="big.png" alt="A large one"><a href="gone.html">x</a><a href="good.html#b">y</a><img src="x.png"><img src="x.png" alt="_images/x.png">'
-           "<table><tr><th> </th><th>x</th></tr></table><details><summary></summary></details>Costs $c_{ij}$ and `code`. Figure 1: Figure 1: twice. ::: {.callout-note}")
+           "<table><tr><th>&nbsp;</th><th>x</th></tr></table><details><summary></summary></details>Costs $c_{ij}$ and `code`. Figure 1: Figure 1: twice. ::: {.callout-note}")
     (tmp_path / "bad.html").write_text(bad)
     monkeypatch.setattr(check, "HEAVIEST", 2000)
     found, weights = check.read(tmp_path, ["good"])
@@ -241,11 +241,12 @@ DRAWING = '<svg viewBox="0 0 450 225" xmlns="http://www.w3.org/2000/svg"><g tran
 def test_a_figure_carries_the_width_at_which_its_smallest_words_can_be_read(tmp_path):
     (tmp_path / "x.svg").write_text(DRAWING.format(.08))
     inline = "data:image/svg+xml," + quote(DRAWING.replace('"', "'").format(.1), safe=" /:=,;()'")
-    page = f'<img alt="a" src="x.svg"><img src="{inline}" alt="b"><img alt="c" src="x.png"><img alt="d" src="gone.svg">'
+    page = f'<img alt="a" src="x.svg"><img src="{inline}" alt="b"><img alt="c" src="x.png"><img alt="d" src="gone.svg"><table><tr><th class="blank">&nbsp;</th><th>a&nbsp;b</th></tr></table>'
     (tmp_path / "x.html").write_text(page)
     for _ in range(2):  # once is enough
         figures.sized(tmp_path)
         images = parsed(tmp_path / "x.html").images
+        assert (tmp_path / "x.html").read_text().endswith('<tr><td class="blank"></td><th>a&nbsp;b</th></tr></table>'), "a head without words is none"
         assert [(i.get("width"), i.get("height"), i.get("style")) for i in images] == [
             ("600", "300", f"--least: {least}px; aspect-ratio: 600/300") for least in (510, 408)] + 2 * [(None, None, None)]  # 9.05 / (8 * 4/3) of 600
 

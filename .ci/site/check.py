@@ -51,7 +51,7 @@ def parsed(path):
     loads = "|".join(f"//{tag}/@src|//{tag}/@srcset" for tag in LOADS) + "|//link[not(@rel='canonical')]/@href"
     images = [dict(image.attrib) for image in tree.iter("img") if "logo__image" not in image.classes]
     found = [[str(value) for value in tree.xpath(path)] for path in ("//@id", "//a/@href", loads)]
-    empty = len(tree.xpath("//th[not(normalize-space() or .//img)] | //summary[not(normalize-space() or @aria-label)]"))
+    empty = len(tree.xpath("//th[not(normalize-space(translate(., '\u00a0', '')) or .//img)] | //summary[not(normalize-space() or @aria-label)]"))
     formulas = [e for e in tree.iter("span", "div") if "math" in e.classes]
     for quiet in [*formulas, *tree.xpath("|".join(f"//{tag}" for tag in (*QUIET, "comment()")))]:
         quiet.drop_tree()
