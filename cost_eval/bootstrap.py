@@ -985,9 +985,12 @@ def _sample(counts, costs, *, priors=None, normalized=False, stratified=False, j
     table, weight = table.astype(np.int64), _weights(table, priors, classes, normalized or stratified)
     if not table.sum((-2, -1)).all():
         raise ValueError(f"{name}: all are 0, so there is no test set")
-    if normalized:
-        cells = cells / _naive(values / unit[..., None, None], weight)[..., None, None]
-        unit = np.ones(unit.shape)
+    if normalized:  # the right decisions cost nothing, as in the metric
+        standard = values / unit[..., None, None]
+        standard = standard - standard.min(-1, keepdims=True)
+        cells = (cells if joint else standard) / _naive(standard, weight)[..., None, None]
+        unit = _power_of_two(cells, (-2, -1))
+        cells = cells / unit[..., None, None]
     called = _cell_words(cells * unit[..., None, None], classes, decisions, joint, weight is not None)
     if weight is None:
         m, c = (part.reshape(*part.shape[:-2], 1, -1) for part in (table, cells))
@@ -1048,7 +1051,7 @@ def _names(counts, costs, shape, name):
 def _naive(costs, weight):
     "The smallest expected cost of one decision for all examples."
     naive = (weight[..., None] * costs).sum(-2).min(-1)
-    if (np.asarray(naive) <= 0).any():
+    if (np.asarray(naive) < 1e-300).any():
         raise ValueError(
             "normalized: the best fixed decision costs nothing (or less), so nothing can be divided by it"
         )
@@ -1160,7 +1163,8 @@ def interval(
     rng : Generator or int, optional
         for the methods that draw
     normalized : bool, default False
-        divide by the naive cost at `priors`; without priors, at the test set's class sizes, taken as given
+        divide by the naive cost at `priors`, the right decisions costing nothing (`normalized_expected_cost`);
+        without priors, at the test set's class sizes, taken as given
     **options
         of the method: laplace (bcost, exact_bootstrap), prior (dirichlet)
 
@@ -2089,9 +2093,11 @@ def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
     if weight is None and not stratified and not given:
         if not table.sum():
             raise ValueError("counts: all are 0, so there is no test set")
-        cells = _cells_of_form(lambda p: metric_line(metric, p, **arguments))
+        cells = _cells_of_form(lambda p: form(p, **arguments))
         if cells is not None:
-            sample = Sample(table.reshape(1, 4), cells[0][None], cells[1][None], kind="weights")
+            units = _power_of_two(cells, -1)
+            a, b = cells / units[:, None]
+            sample = Sample(table.reshape(1, 4), a[None], b[None], units[0] / units[1], "weights")
             found = sample_interval(sample, confidence=confidence, quantity=metric.name)
             return _with_mean(found, metric(table, **metric_args), metric)
         if not _same_at_all_priors(lambda p: metric_line(metric, p, **arguments)):
@@ -2158,32 +2164,45 @@ def metric_line(metric: Metric, prevalence: Numbers, **metric_args: Any) -> tupl
 _TRIED = np.array([0.13, 0.37, 0.58, 0.81])  # prevalences at which a form is looked at
 
 
-def _cells_of_form(line):
+_NEAR = np.array([2.0**-60, 2.0**-59, 1 - 2.0**-53, 1 - 2.0**-52])  # where it is seen what 0 and 1 give
+
+
+def _cells_of_form(form):
     """What each cell (TN, FP, FN, TP) adds to numerator and denominator, if the metric is a ratio of linear
-    functions of the cells, whatever the prevalence; None otherwise.
+    functions of the cells, whatever the prevalence; None otherwise. Both may be multiplied by what they like
+    at each prevalence: so that the first coefficient of a rate that is not 0 is the same at all.
     """
-    p = _TRIED
-    c = np.array(line(p))
-    for scale in (1, p, 1 - p, p * (1 - p)):
-        parts = c * scale / np.array([1 + 0 * p, p, 1 - p] * 2)
-        slopes = np.polyfit(p, parts[[0, 3]].T, 1)
-        constant = np.ptp(parts[[1, 2, 4, 5]], axis=1).max() < 1e-9
-        straight = np.abs(np.outer(p, slopes[0]) + slopes[1] - parts[[0, 3]].T).max() < 1e-9
-        if constant and straight:
-            of_0, of_1 = slopes[1], slopes.sum(0)
-            cells = (
-                [of_0[k], of_0[k] + parts[3 * k + 2, 0], of_1[k], of_1[k] + parts[3 * k + 1, 0]]
-                for k in (0, 1)
-            )
-            return tuple(np.round(cell, 12) for cell in cells)
+    p = np.concatenate([_NEAR, _TRIED])
+    c = np.array([part + 0 * p for part in form(p)])
+    for pivot in (0 * p + 1, *c[[1, 2, 4, 5]]):
+        if not pivot.all():
+            continue
+        parts = c / pivot
+        of_0, of_1 = (2 * parts[[0, 3], k] - parts[[0, 3], k + 1] for k in (0, 2))
+        line = np.outer(of_0, 1 - p) + np.outer(of_1, p)
+        if _alike(parts[[1, 2, 4, 5]], parts[[1, 2, 4, 5], :1]) and _alike(parts[[0, 3]], line):
+            ends = [(of_0, 0 * of_0), (of_0, parts[[2, 5], 0]), (of_1, 0 * of_1), (of_1, parts[[1, 4], 0])]
+            cells = np.stack([_sum_or_0(*end) for end in ends], 1)
+            return cells * (1 if cells[1].sum() >= 0 else -1)
     return None
+
+
+def _alike(one, other):
+    "Are rows of numbers the same but for rounding errors, each row in its own unit?"
+    return bool((np.abs(one - other).max(-1) <= 1e-9 * np.abs(one).max(-1)).all())
+
+
+def _sum_or_0(one, other):
+    "Sums, those that are mere rounding errors being 0."
+    total = one + other
+    return np.where(np.abs(total) < 2e-15 * np.abs(one), 0.0, total)
 
 
 def _same_at_all_priors(line):
     "Does the metric depend on the two rates alone?"
     c = np.array(line(_TRIED))
-    scale = np.abs(c).max(0)
-    return bool(np.ptp(c / scale, axis=1).max() < 1e-9)
+    c = c / np.abs(c).max(0)
+    return _alike(c, c[:, :1])
 
 
 def rates_interval(tables: np.ndarray, line: np.ndarray, confidence: float) -> tuple:

@@ -24,6 +24,7 @@ import numpy as np
 
 from .confusion import threshold_counts
 from cost_eval.core import (
+    VERIFICATION_BIAS,
     SUM_TOLERANCE,
     LabelledTable,
     Result,
@@ -458,14 +459,6 @@ class _Rows:
 
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
-_BIAS = (
-    "dropping them is verification bias, because the samples whose label somebody looked up are no random "
-    "part of all. Either keep the labelled ones and weight each by one over its probability of having been "
-    "labelled (labelled_rows(y_true, p) gives rows and sample_weight=1 / p), or tell bounds: the cost if all "
-    "missing labels were the one class, and if they were the other (bounds_without_labels)"
-)
-
-
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
     if type(values).__module__.partition(".")[0] == "pyarrow":
@@ -482,7 +475,7 @@ def _column(values, name: str, n: int | None = None) -> np.ndarray:
         where = (
             f"{missing.sum()} of {len(array)} values are missing, the first at position {missing.argmax()}"
         )
-        remedies = {"y_true": _BIAS, "clusters": _OWN_LABEL, "groups": _OWN_LABEL}
+        remedies = {"y_true": VERIFICATION_BIAS, "clusters": _OWN_LABEL, "groups": _OWN_LABEL}
         default = "give these samples a value, or drop them for all models and say how many they were"
         raise ValueError(f"{name}: {where}; {remedies.get(name, default)}")
     return _plain_types(array, name)
@@ -1368,7 +1361,8 @@ def _no_model(name, values, labels: list) -> str:
     distinct = len(np.unique(array))
     if distinct < 2:
         return "one value for all"
-    whole = array.dtype.kind in "iu" or array.dtype.kind == "f" and (array == np.rint(array)).all()
+    counted = array.dtype.kind == "f" and (array == np.rint(array)).all() and np.abs(array).max() < 2**53
+    whole = array.dtype.kind in "iu" or counted
     return "a different whole number in each row" if whole and distinct == len(array) > 2 else ""
 
 

@@ -358,3 +358,9 @@ def test_percentages_have_more_values_than_grades(distinct):
         return
     with pytest.raises(ValueError, match="divided by 100 predict"):
         one(percent, y=y)
+
+
+def test_huge_scores_are_no_counter_of_rows():
+    "Beyond 2**53 every float is a whole number."
+    frame = pd.DataFrame({"label": [0, 1] * 10, "m": np.linspace(-1, 2, 20) * 1e200})
+    assert list(guess_columns(frame).models) == ["m"]
