@@ -24,6 +24,7 @@ __all__ = ['METHODS', 'KINDS', 'Interval', 'Difference', 'Method', 'Fit', 'add_m
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -40,6 +41,7 @@ from cost_eval.core import (
     check_choice,
     check_confidence,
     check_counts,
+    check_flag,
     check_function,
     check_integer,
     check_numbered,
@@ -974,6 +976,7 @@ def _betting(m, c):
 def _sample(counts, costs, *, priors=None, normalized=False, stratified=False, joint=False, factor=1.0):
     "The sample of one classifier, or of the difference of two: one stratum, or one for each class."
     name = "joint" if joint else "counts"
+    normalized, stratified = check_flag(normalized, "normalized"), check_flag(stratified, "stratified")
     table, values = aligned(counts, costs, joint=joint, name=name)
     table = check_counts(table, table.shape[-2 - joint :], name, whole=True)
     classes, decisions = _names(counts, costs, values.shape, name)
@@ -1163,8 +1166,8 @@ def interval(
     rng : Generator or int, optional
         for the methods that draw
     normalized : bool, default False
-        divide by the naive cost at `priors`, the right decisions costing nothing (`normalized_expected_cost`);
-        without priors, at the test set's class sizes, taken as given
+        divide by the naive cost at `priors`, as `normalized_expected_cost` does; without priors, at the test
+        set's class sizes, taken as given
     **options
         of the method: laplace (bcost, exact_bootstrap), prior (dirichlet)
 
@@ -2040,6 +2043,7 @@ def metric_interval(
         check_choice(metric, METRICS, "metric")
     check_choice(method, ("auto", "clopper_pearson", "percentile"), "method")
     check_integer(n_resamples, "n_resamples", 100, hint="1000 is usual")
+    laplace, stratified = _check_laplace(laplace), check_flag(stratified, "stratified")
     label = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
     f = METRICS[metric] if isinstance(metric, str) else metric
     check_function(f, "metric", "a name in METRICS, or a function of counts")
@@ -2067,7 +2071,7 @@ def metric_interval(
 
 def _percentile_interval(table, f, label, weight, stratified, confidence, rule, metric_args):
     "Percentiles of the bootstrap, for any function of the counts."
-    B = check_integer(rule["n_resamples"], "n_resamples", 100, hint="1000 is usual")
+    B = rule["n_resamples"]
     drawn, here = _drawn_tables(table, weight, stratified, rule["laplace"], B, rule["rng"])
     values, here = np.asarray(f(drawn, **metric_args), float), float(f(here, **metric_args))
     kept = np.sort(values[~np.isnan(values)])
@@ -2099,7 +2103,8 @@ def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
             a, b = cells / units[:, None]
             sample = Sample(table.reshape(1, 4), a[None], b[None], units[0] / units[1], "weights")
             found = sample_interval(sample, confidence=confidence, quantity=metric.name)
-            return _with_mean(found, metric(table, **metric_args), metric)
+            low, high = max(found.low, metric.lower), min(found.high, metric.upper)  # within its range
+            return replace(found, low=low, high=high, mean=float(metric(table, **metric_args)))
         if not _same_at_all_priors(lambda p: metric_line(metric, p, **arguments)):
             return None
     if not table.sum(1).all():
@@ -2110,26 +2115,8 @@ def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
     low, high = rates_interval(table, np.array(metric_line(metric, p, **arguments)), confidence)
     here = metric(table / table.sum(1, keepdims=True) * [[1 - p], [p]], **metric_args)
     guarantee = METHODS["clopper_pearson"].guarantee_for("strata")
-    return Interval(
-        float(low),
-        float(high),
-        float(here),
-        np.nan,
-        np.empty(0),
-        "clopper_pearson",
-        confidence,
-        (),
-        metric.name,
-        guarantee,
-    )
-
-
-def _with_mean(found, mean, metric):
-    "The interval around the metric itself, and within its range."
-    low, high = max(found.low, metric.lower), min(found.high, metric.upper)
-    facts = {name: getattr(found, name) for name in ("distribution", "method", "confidence", "notes")}
-    facts |= {"quantity": found.quantity, "guarantee": found.guarantee}
-    return Interval(low=low, high=high, mean=float(mean), standard_error=found.standard_error, **facts)
+    facts = np.nan, np.empty(0), "clopper_pearson", confidence, (), metric.name, guarantee
+    return Interval(float(low), float(high), float(here), *facts)
 
 
 def metric_line(metric: Metric, prevalence: Numbers, **metric_args: Any) -> tuple:

@@ -265,6 +265,13 @@ def unknown_name(value, known, name: str) -> str:
     return f"{name}: {value!r} is unknown; there are {', '.join(known)}"
 
 
+def check_flag(value, name: str) -> bool:
+    "`value` if it is True or False; `ValueError` otherwise."
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}: True or False is needed, got {value!r:.60}")
+    return bool(value)
+
+
 def check_choice(value, known, name: str):
     "`value` if it is one of the known names; `ValueError` with the nearest otherwise."
     if not isinstance(value, str) or value not in known:

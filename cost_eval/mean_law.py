@@ -804,8 +804,8 @@ def _from_origin(n, a, b):
 
 
 def _narrow_first(n, a, b):
-    """Strata from the narrowest to the widest, in rows where these are far apart. A sum is integrated over the
-    first of two laws: over the wider one, the steps would be too long to see the other.
+    """Strata from the narrowest to the widest, in rows where these are far apart: a sum is integrated over
+    the first of two laws, and over the wider one the steps would be too long to see the other.
     """
     flat = (part.reshape(-1, part.shape[-1]) for part in (n, a, b))
     sd = _around(*flat)[1].reshape(n.shape[:2])

@@ -24,8 +24,8 @@ import numpy as np
 
 from .confusion import threshold_counts
 from cost_eval.core import (
-    VERIFICATION_BIAS,
     SUM_TOLERANCE,
+    VERIFICATION_BIAS,
     LabelledTable,
     Result,
     check_1d,
@@ -37,6 +37,7 @@ from cost_eval.core import (
     check_weights,
     dense,
     is_missing,
+    label_array,
     numbered,
     numbers,
     result,
@@ -258,7 +259,7 @@ def deployment_priors(priors: float | Priors | None, sizes: Vector, labels: Labe
 
 def _priors_of(priors, labels) -> np.ndarray:
     "(K,) priors; one number is that of the second of two classes."
-    if not isinstance(priors, Mapping) and np.ndim(priors) == 0:
+    if not isinstance(priors, Mapping) and dense(priors, "priors").ndim == 0:
         if len(labels) != 2:
             raise ValueError(f"priors: one number is for two classes, there are {len(labels)}; give one each")
         p = check_range(priors, "priors", 0, 1, ends="[]", shape=(), hint="5 % is .05")
@@ -717,8 +718,8 @@ def _not_gained(table):
 #| code-fold: true
 def _text(label) -> str:
     "A label as it is written: 1 for 1.0, too."
-    label = label.item() if hasattr(label, "item") else label
-    return str(int(label)) if isinstance(label, float) and label == int(label) else str(label)
+    label = label.item() if hasattr(label, "item") and np.size(label) == 1 else label
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def _codes(array: np.ndarray, labels) -> np.ndarray | None:
@@ -915,12 +916,8 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
     kind = type(given) if isinstance(given, _KINDS) else None
     values = given.values if kind else given
     _refuse_estimator(values, argument)
-    if (
-        hasattr(values, "columns")
-        or np.ndim(values) == 2
-        or hasattr(values, "shape")
-        and len(values.shape) > 1
-    ):
+    shape = values.shape if hasattr(values, "shape") else label_array(values, argument).shape
+    if hasattr(values, "columns") or len(shape) > 1:
         if kind in (Decisions, Scores):
             raise ValueError(f"{argument}: {kind.__name__} are one value a sample, got a table")
         return _read_table(values, argument, costs, n, getattr(given, "classes", None) if kind else None)

@@ -305,3 +305,11 @@ def test_a_normalized_interval_is_around_the_normalized_cost(costs, priors):
     "Both put the costs into standard form first."
     found = bs.interval(TABLE, costs, normalized=True, priors=priors)
     assert found.low < found.mean < found.high and found.mean == pytest.approx(metrics.normalized_expected_cost(TABLE, costs, priors=priors))
+
+
+@pytest.mark.parametrize("call", [lambda v: bs.interval(TABLE, MISSES, normalized=v), lambda v: bs.bcost(TABLE, MISSES, stratified=v, rng=0),
+                                  lambda v: bs.metric_interval(TABLE, "recall", stratified=v), lambda v: bs.metric_interval(TABLE, "recall", laplace=v)])
+@pytest.mark.parametrize("value", [np.zeros(2), None, "yes"])
+def test_flags_and_numbers_are_one_each(call, value):
+    with pytest.raises(ValueError, match="(True or False is needed|laplace: )"):
+        call(value)

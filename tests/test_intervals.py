@@ -607,12 +607,15 @@ def test_what_all_examples_cost_takes_no_digits_from_several_samples(level):
     assert found.high - level == pytest.approx(free.high, abs=max(1e-6 * width, 4e-16 * abs(level)))
 
 
-def test_two_test_sets_and_costs_that_are_nearly_the_same():
-    "The common .97 took a sixth of the digits of 1e-9; the right end is from a million draws."
-    costs = np.array([[.9678238361172286, .9678238359995271, .9678238355139972]])
-    found = bs.independent_difference([[1, 0, 0]], [[2, 1, 0]], costs, confidence=.5)
-    gaps = bs.independent_difference([[1, 0, 0]], [[2, 1, 0]], costs - costs.min(), confidence=.5)
-    assert_allclose([found.low, found.high], [gaps.low, gaps.high], rtol=1e-5)
+def test_six_samples_of_costs_that_are_nearly_the_same():
+    "Two test sets of three classes; the common .97 took a hundredth of the width of 1e-9."
+    n = np.array([[1., 0, 0], [1, 0, 0], [0, 100000, 0], [2, 0, 0], [1, 0, 0], [1, 0, 0]])[None]
+    prices = np.array([[.02608151423351941, .02608151424356889, .026081514239886517], [.9678238361172286, .9678238359995271, .9678238355139972],
+                       [.0060946507138551105, .006094650707799364, .006094650710882562]])
+    a, tail = np.concatenate([prices, -prices])[None], np.array([.25])
+    least = a.min(-1, keepdims=True)
+    found, right = (mean_law.upper_level(n, costs, np.ones(a.shape), tail)[0] for costs in (a, a - least))
+    assert found == pytest.approx(right + least.sum(), abs=1e-15)  # 4.544e-10; it was 4.486e-10
 
 
 @pytest.mark.parametrize("priors", [None, [.5, .5], [1e-300, 1 - 1e-300]])
