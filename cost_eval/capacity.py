@@ -342,7 +342,7 @@ def capacity_curve(
     >>> curve.at(40)
     <40 calls save 1.667 (1.386 to 1.667) per sample; one more 2.056 per call>
     """
-    if rule not in ("calibrated", "bayes"):
+    if not isinstance(rule, str) or rule not in ("calibrated", "bayes"):
         raise ValueError(f"rule: 'calibrated' or 'bayes' gives expected savings, got {rule!r}")
     options = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
     samples = read_samples(y_true, model, costs, **options)
