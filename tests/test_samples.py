@@ -163,9 +163,9 @@ def test_a_model_turned_round_is_named():
 
 
 def test_a_model_is_called_turned_round_beyond_three_standard_errors():
-    y, z = np.arange(100) % 2, []
-    for shift in np.linspace(.1, .3, 80):
-        scores = (np.arange(100) * 37 % 100) / 100 - shift * y  # no ties
+    y, z, base = np.arange(100) % 2, [], np.random.default_rng(3).random(100)
+    for shift in np.linspace(0, .5, 200):
+        scores = base - shift * y
         U, n = mannwhitneyu(scores[y == 1], scores[y == 0]).statistic, 50 * 50
         z.append((U / n - .5) / np.sqrt(101 / (12 * n)))
         assert bool(read_samples(y, Scores(scores), PLAIN).notes) == (z[-1] < -3)
