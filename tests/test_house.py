@@ -85,7 +85,7 @@ def tracked():
 
 def test_nothing_unexpected_at_the_top():
     expected = {"nbs", "cost_eval", "tests", "settings.ini", "setup.py", "_quarto.yml", "README.md", "Makefile", "LICENSE",
-                "CITATION.cff", "CONTRIBUTING.md", "CHANGELOG.md", ".ci", ".github", ".binder", ".gitignore"}
+                "CITATION.cff", "CONTRIBUTING.md", "CHANGELOG.md", ".ci", ".github", ".gitignore"}
     assert {Path(name).parts[0] for name in tracked()} == expected
 
 
@@ -867,9 +867,3 @@ def test_the_edition_is_written_and_trusted(tmp_path, monkeypatch):
     assert notary.check_signature(nb)
     nb.cells[0].source = "x = 2"
     assert not notary.check_signature(nb)
-
-
-def test_binder_installs_what_the_book_needs():
-    assert (ROOT / ".binder/requirements.txt").read_text().split() == [".[book]"]
-    assert (ROOT / ".binder/runtime.txt").read_text().strip() == f"python-{settings()['min_python']}"
-    assert os.access(ROOT / ".binder/postBuild", os.X_OK)
