@@ -277,6 +277,8 @@ class App:
         if len(classes) > 2:
             classes = []
         known = bool(classes) and set(classes) <= {0, 1}  # True and 1.0 are 1
+        if known and len(classes) == 1:  # a file in which one class does not occur
+            classes = [False, True] if isinstance(classes[0], bool) else [0, 1]
         self.positive.options = [(str(c), c) for c in reversed(classes)]
         self.positive.value = max(classes) if known else None
 

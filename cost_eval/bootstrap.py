@@ -24,6 +24,7 @@ __all__ = ['METHODS', 'KINDS', 'Interval', 'Difference', 'Method', 'Fit', 'add_m
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -40,6 +41,7 @@ from cost_eval.core import (
     check_choice,
     check_confidence,
     check_counts,
+    check_flag,
     check_function,
     check_integer,
     check_numbered,
@@ -974,6 +976,7 @@ def _betting(m, c):
 def _sample(counts, costs, *, priors=None, normalized=False, stratified=False, joint=False, factor=1.0):
     "The sample of one classifier, or of the difference of two: one stratum, or one for each class."
     name = "joint" if joint else "counts"
+    normalized, stratified = check_flag(normalized, "normalized"), check_flag(stratified, "stratified")
     table, values = aligned(counts, costs, joint=joint, name=name)
     table = check_counts(table, table.shape[-2 - joint :], name, whole=True)
     classes, decisions = _names(counts, costs, values.shape, name)
@@ -985,9 +988,12 @@ def _sample(counts, costs, *, priors=None, normalized=False, stratified=False, j
     table, weight = table.astype(np.int64), _weights(table, priors, classes, normalized or stratified)
     if not table.sum((-2, -1)).all():
         raise ValueError(f"{name}: all are 0, so there is no test set")
-    if normalized:
-        cells = cells / _naive(values / unit[..., None, None], weight)[..., None, None]
-        unit = np.ones(unit.shape)
+    if normalized:  # the right decisions cost nothing, as in the metric
+        standard = values / unit[..., None, None]
+        standard = standard - standard.min(-1, keepdims=True)
+        cells = (cells if joint else standard) / _naive(standard, weight)[..., None, None]
+        unit = _power_of_two(cells, (-2, -1))
+        cells = cells / unit[..., None, None]
     called = _cell_words(cells * unit[..., None, None], classes, decisions, joint, weight is not None)
     if weight is None:
         m, c = (part.reshape(*part.shape[:-2], 1, -1) for part in (table, cells))
@@ -1048,7 +1054,7 @@ def _names(counts, costs, shape, name):
 def _naive(costs, weight):
     "The smallest expected cost of one decision for all examples."
     naive = (weight[..., None] * costs).sum(-2).min(-1)
-    if (np.asarray(naive) <= 0).any():
+    if (np.asarray(naive) < 1e-300).any():
         raise ValueError(
             "normalized: the best fixed decision costs nothing (or less), so nothing can be divided by it"
         )
@@ -1160,7 +1166,8 @@ def interval(
     rng : Generator or int, optional
         for the methods that draw
     normalized : bool, default False
-        divide by the naive cost at `priors`; without priors, at the test set's class sizes, taken as given
+        divide by the naive cost at `priors`, as `normalized_expected_cost` does; without priors, at the test
+        set's class sizes, taken as given
     **options
         of the method: laplace (bcost, exact_bootstrap), prior (dirichlet)
 
@@ -2036,6 +2043,7 @@ def metric_interval(
         check_choice(metric, METRICS, "metric")
     check_choice(method, ("auto", "clopper_pearson", "percentile"), "method")
     check_integer(n_resamples, "n_resamples", 100, hint="1000 is usual")
+    laplace, stratified = _check_laplace(laplace), check_flag(stratified, "stratified")
     label = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
     f = METRICS[metric] if isinstance(metric, str) else metric
     check_function(f, "metric", "a name in METRICS, or a function of counts")
@@ -2063,7 +2071,7 @@ def metric_interval(
 
 def _percentile_interval(table, f, label, weight, stratified, confidence, rule, metric_args):
     "Percentiles of the bootstrap, for any function of the counts."
-    B = check_integer(rule["n_resamples"], "n_resamples", 100, hint="1000 is usual")
+    B = rule["n_resamples"]
     drawn, here = _drawn_tables(table, weight, stratified, rule["laplace"], B, rule["rng"])
     values, here = np.asarray(f(drawn, **metric_args), float), float(f(here, **metric_args))
     kept = np.sort(values[~np.isnan(values)])
@@ -2089,11 +2097,14 @@ def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
     if weight is None and not stratified and not given:
         if not table.sum():
             raise ValueError("counts: all are 0, so there is no test set")
-        cells = _cells_of_form(lambda p: metric_line(metric, p, **arguments))
+        cells = _cells_of_form(lambda p: form(p, **arguments))
         if cells is not None:
-            sample = Sample(table.reshape(1, 4), cells[0][None], cells[1][None], kind="weights")
+            units = _power_of_two(cells, -1)
+            a, b = cells / units[:, None]
+            sample = Sample(table.reshape(1, 4), a[None], b[None], units[0] / units[1], "weights")
             found = sample_interval(sample, confidence=confidence, quantity=metric.name)
-            return _with_mean(found, metric(table, **metric_args), metric)
+            low, high = max(found.low, metric.lower), min(found.high, metric.upper)  # within its range
+            return replace(found, low=low, high=high, mean=float(metric(table, **metric_args)))
         if not _same_at_all_priors(lambda p: metric_line(metric, p, **arguments)):
             return None
     if not table.sum(1).all():
@@ -2104,26 +2115,8 @@ def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
     low, high = rates_interval(table, np.array(metric_line(metric, p, **arguments)), confidence)
     here = metric(table / table.sum(1, keepdims=True) * [[1 - p], [p]], **metric_args)
     guarantee = METHODS["clopper_pearson"].guarantee_for("strata")
-    return Interval(
-        float(low),
-        float(high),
-        float(here),
-        np.nan,
-        np.empty(0),
-        "clopper_pearson",
-        confidence,
-        (),
-        metric.name,
-        guarantee,
-    )
-
-
-def _with_mean(found, mean, metric):
-    "The interval around the metric itself, and within its range."
-    low, high = max(found.low, metric.lower), min(found.high, metric.upper)
-    facts = {name: getattr(found, name) for name in ("distribution", "method", "confidence", "notes")}
-    facts |= {"quantity": found.quantity, "guarantee": found.guarantee}
-    return Interval(low=low, high=high, mean=float(mean), standard_error=found.standard_error, **facts)
+    facts = np.nan, np.empty(0), "clopper_pearson", confidence, (), metric.name, guarantee
+    return Interval(float(low), float(high), float(here), *facts)
 
 
 def metric_line(metric: Metric, prevalence: Numbers, **metric_args: Any) -> tuple:
@@ -2158,32 +2151,45 @@ def metric_line(metric: Metric, prevalence: Numbers, **metric_args: Any) -> tupl
 _TRIED = np.array([0.13, 0.37, 0.58, 0.81])  # prevalences at which a form is looked at
 
 
-def _cells_of_form(line):
+_NEAR = np.array([2.0**-60, 2.0**-59, 1 - 2.0**-53, 1 - 2.0**-52])  # where it is seen what 0 and 1 give
+
+
+def _cells_of_form(form):
     """What each cell (TN, FP, FN, TP) adds to numerator and denominator, if the metric is a ratio of linear
-    functions of the cells, whatever the prevalence; None otherwise.
+    functions of the cells, whatever the prevalence; None otherwise. Both may be multiplied by what they like
+    at each prevalence: so that the first coefficient of a rate that is not 0 is the same at all.
     """
-    p = _TRIED
-    c = np.array(line(p))
-    for scale in (1, p, 1 - p, p * (1 - p)):
-        parts = c * scale / np.array([1 + 0 * p, p, 1 - p] * 2)
-        slopes = np.polyfit(p, parts[[0, 3]].T, 1)
-        constant = np.ptp(parts[[1, 2, 4, 5]], axis=1).max() < 1e-9
-        straight = np.abs(np.outer(p, slopes[0]) + slopes[1] - parts[[0, 3]].T).max() < 1e-9
-        if constant and straight:
-            of_0, of_1 = slopes[1], slopes.sum(0)
-            cells = (
-                [of_0[k], of_0[k] + parts[3 * k + 2, 0], of_1[k], of_1[k] + parts[3 * k + 1, 0]]
-                for k in (0, 1)
-            )
-            return tuple(np.round(cell, 12) for cell in cells)
+    p = np.concatenate([_NEAR, _TRIED])
+    c = np.array([part + 0 * p for part in form(p)])
+    for pivot in (0 * p + 1, *c[[1, 2, 4, 5]]):
+        if not pivot.all():
+            continue
+        parts = c / pivot
+        of_0, of_1 = (2 * parts[[0, 3], k] - parts[[0, 3], k + 1] for k in (0, 2))
+        line = np.outer(of_0, 1 - p) + np.outer(of_1, p)
+        if _alike(parts[[1, 2, 4, 5]], parts[[1, 2, 4, 5], :1]) and _alike(parts[[0, 3]], line):
+            ends = [(of_0, 0 * of_0), (of_0, parts[[2, 5], 0]), (of_1, 0 * of_1), (of_1, parts[[1, 4], 0])]
+            cells = np.stack([_sum_or_0(*end) for end in ends], 1)
+            return cells * (1 if cells[1].sum() >= 0 else -1)
     return None
+
+
+def _alike(one, other):
+    "Are rows of numbers the same but for rounding errors, each row in its own unit?"
+    return bool((np.abs(one - other).max(-1) <= 1e-9 * np.abs(one).max(-1)).all())
+
+
+def _sum_or_0(one, other):
+    "Sums, those that are mere rounding errors being 0."
+    total = one + other
+    return np.where(np.abs(total) < 2e-15 * np.abs(one), 0.0, total)
 
 
 def _same_at_all_priors(line):
     "Does the metric depend on the two rates alone?"
     c = np.array(line(_TRIED))
-    scale = np.abs(c).max(0)
-    return bool(np.ptp(c / scale, axis=1).max() < 1e-9)
+    c = c / np.abs(c).max(0)
+    return _alike(c, c[:, :1])
 
 
 def rates_interval(tables: np.ndarray, line: np.ndarray, confidence: float) -> tuple:
@@ -2279,12 +2285,12 @@ _COVERAGE_START: dict = {"costly": 12, "ratio": 1000, "n": 1000, "method": "bcos
 
 
 def _draw_coverage(axes):
-    "Forty intervals, crosses on those that miss, the truth."
+    "Forty intervals by their upper ends, crosses on those that miss, the truth."
     axes.set(yticks=[], ylim=(-1, 40))
-    style = {"lw": 3, "ls": "-", "solid_capstyle": "butt"}
+    style = {"lw": 2.5, "ls": "-", "solid_capstyle": "butt"}
     return (
         [axes.plot([], [], color=color, **style)[0] for color in COLORS[:2]],
-        axes.plot([], [], "x", color="black", ms=6)[0],
+        axes.plot([], [], "x", color="black", ms=4.5)[0],
         axes.axvline(0, color="0.2", lw=1, ls="--"),
     )
 
@@ -2301,10 +2307,11 @@ def _move_coverage(axes, artists, *, costly, ratio, n, method):
     low, high = found.low[which], found.high[which]
     covers = (low <= true) & (true <= high)
     intervals, crosses, truth = artists
-    k, ends = np.arange(40), np.column_stack([low, high])[:40]
-    for line, those in zip(intervals, (covers[:40], ~covers[:40])):  # one line with gaps
+    order = np.lexsort((low[:40], high[:40]))
+    k, ends, held = np.arange(40), np.column_stack([low, high])[order], covers[order]
+    for line, those in zip(intervals, (held, ~held)):  # one line with gaps
         line.set_data(np.insert(ends[those], 2, np.nan, axis=1).ravel(), k[those].repeat(3))
-    missed = k[~covers[:40]]
+    missed = k[~held]
     crosses.set_data(ends[missed].mean(axis=1), missed)
     truth.set_xdata([true, true])
     first, last = min(true, ends.min()), max(true, ends.max())

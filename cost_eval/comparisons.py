@@ -1581,11 +1581,12 @@ def _with_costs(counts, drawn, classes, method, confidence, priors, laplace, rng
     ends, p_value = _order_statistics(low, high, drawn, shares, confidence)
     smoothed = counts + laplace * (method == "bcost")
     p_cell = smoothed / np.maximum(smoothed.sum(axis=1, keepdims=True), 1e-300)
+    unit = max(np.abs(drawn).max(), 1e-300)  # squares of costs need not be numbers
     fields = {
         "low": ends[0],
         "high": ends[1],
         "mean": float(np.einsum("k,kc,bkc->b", shares, p_cell, drawn).mean()),
-        "standard_error": float(plain_draws.std(ddof=1)),
+        "standard_error": float((plain_draws / unit).std(ddof=1) * unit),
         "distribution": np.sort(plain_draws),
         "method": f"uncertain costs, {method}",
         "confidence": confidence,

@@ -29,6 +29,7 @@ from cost_eval.core import (
     check_scores,
     check_weights,
     count_cells,
+    dense,
     descending,
     encode,
     label_list,
@@ -601,7 +602,7 @@ class BinaryCounts:
 
 def _cell_array(value, name: str) -> np.ndarray:
     "Counts of one cell as int64 or float64; `ValueError` for what cannot be a count."
-    given = np.asarray(value)
+    given = dense(value, name)
     array = given if given.dtype.kind in "biu" else numbers(value, name)
     if array.size and not (array.min() >= 0 and (array.dtype.kind != "f" or array.max() < np.inf)):
         hint = (

@@ -265,6 +265,13 @@ def unknown_name(value, known, name: str) -> str:
     return f"{name}: {value!r} is unknown; there are {', '.join(known)}"
 
 
+def check_flag(value, name: str) -> bool:
+    "`value` if it is True or False; `ValueError` otherwise."
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}: True or False is needed, got {value!r:.60}")
+    return bool(value)
+
+
 def check_choice(value, known, name: str):
     "`value` if it is one of the known names; `ValueError` with the nearest otherwise."
     if not isinstance(value, str) or value not in known:
@@ -423,9 +430,11 @@ def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarr
         return labels
     positive = labels == 1
     if labels.dtype.kind not in "biuf" or not (positive | (labels == 0)).all():
-        some = list(dict.fromkeys(labels.tolist()))[:4]
+        some = list(dict.fromkeys(labels.tolist()))
+        if any(is_missing(v) for v in some):
+            raise ValueError(f"{name}: missing values (None or NaN) among the labels; {VERIFICATION_BIAS}")
         raise ValueError(
-            f"{name}: expected 0/1 or booleans, got values such as {some}; "
+            f"{name}: expected 0/1 or booleans, got values such as {some[:4]}; "
             f"say which label is positive: {name} == label"
         )
     return positive
@@ -458,6 +467,14 @@ def label_list(given, name: str) -> list:
     if not labels or len(set(labels)) < len(labels):
         raise ValueError(f"{name}: {labels} must be at least one label and each only once")
     return labels
+
+
+VERIFICATION_BIAS = (
+    "dropping them is verification bias, because the samples whose label somebody looked up are no random "
+    "part of all. Either keep the labelled ones and weight each by one over its probability of having been "
+    "labelled (labelled_rows(y_true, p) gives rows and sample_weight=1 / p), or tell bounds: the cost if all "
+    "missing labels were the one class, and if they were the other (bounds_without_labels)"
+)
 
 
 def is_missing(label) -> bool:
@@ -508,7 +525,8 @@ def seen_labels(*arrays: np.ndarray) -> list:
     labels = list(dict.fromkeys(v for a in arrays for v in a.tolist()))
     if any(is_missing(v) for v in labels):
         raise ValueError(
-            "y_true or decisions: missing values (None or NaN) among the labels; drop these samples"
+            "y_true or decisions: missing values (None or NaN) among the labels; a missing decision needs a "
+            f"value, and of missing true labels: {VERIFICATION_BIAS}"
         )
     try:
         return sorted(labels)
@@ -555,6 +573,8 @@ def encode(values: np.ndarray, labels: list, name: str, argument: str, *, seen: 
     codes = np.fromiter((position.get(v, -1) for v in values.tolist()), np.intp, len(values))
     if codes.size and codes.min() < 0:
         unknown = values.tolist()[int(np.argmin(codes))]
+        if is_missing(unknown) and name == "y_true":
+            raise ValueError(f"y_true: {unknown!r} at position {np.argmin(codes)}; {VERIFICATION_BIAS}")
         raise ValueError(
             f"{name}: label {unknown!r} is not in {argument} = {list(labels)}; "
             "add it there or drop these samples"

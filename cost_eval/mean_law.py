@@ -443,6 +443,8 @@ def _tilted(shape, c, deep):
     total, used = shape.sum(-1, keepdims=True), shape > 0
     centre = (shape * c).sum(-1, keepdims=True) / total
     d = np.where(used, c - centre, 0)
+    unit = np.abs(d).max(-1, keepdims=True)  # what never happens may be far beyond
+    d = d / unit
     sd = np.sqrt((shape * d * d).sum(-1, keepdims=True) / total / (total + 1))
     sides = []
     for end in (d.min(-1, keepdims=True), d.max(-1, keepdims=True)):
@@ -454,8 +456,15 @@ def _tilted(shape, c, deep):
         mean = (weight * d[:, None]).sum(-1) / weight.sum(-1)
         left = total / weight.sum(-1)  # 1 - mean theta
         logs = np.where(used[:, None], shape[:, None] * np.log(g), 0).sum(-1)
-        sides.append(_Curve(total * theta / left, mean + centre, logs - total * np.log(left)))
+        tilt = _divided(total * theta / left, unit)
+        sides.append(_Curve(tilt, mean * unit + centre, logs - total * np.log(left)))
     return _Curve(*(np.concatenate([a[:, ::-1], b], 1) for a, b in zip(*sides)))
+
+
+def _divided(tilt, unit):
+    "Tilts in another unit; those beyond all numbers are the largest number."
+    with np.errstate(over="ignore"):
+        return np.clip(tilt / unit, -1e300, 1e300)
 
 
 def _deviation(curve):
@@ -626,7 +635,8 @@ def _piece(edges, middle):
 def _inside(edges, k, y):
     "Points y (N, Q, T) of the pieces k (N, Q), as -1 to 1."
     first, last = (np.take_along_axis(edges, at, 1)[..., None] for at in (k, k + 1))
-    return np.divide(2 * y - first - last, last - first, out=np.zeros(y.shape), where=last > first)
+    found = np.divide(2 * y - first - last, last - first, out=np.zeros(y.shape), where=last > first)
+    return np.clip(found, -1, 1)  # what is beyond the pieces is not asked of them
 
 
 def _sum_above(one, other, x):
@@ -701,7 +711,7 @@ def _laws(n, a, b, deep):
         distinct, row = np.unique(np.concatenate(parts, 1), axis=0, return_inverse=True)
         law = _sample_law(*np.split(distinct, 3, axis=1), deep)
         edges, density, above, knots, smooth, blur, curve = _taken(law, row.ravel())
-        curve = _Curve(curve.tilt / unit, curve.mean * unit, curve.depth)
+        curve = _Curve(_divided(curve.tilt, unit), curve.mean * unit, curve.depth)
         yield _Law(edges * unit, density / unit[..., None], above, knots * unit, smooth, blur * unit, curve)
 
 
@@ -733,12 +743,14 @@ def _two_laws(n, a, b, deep):
 
 def _patterns(n, a, b):
     """Rows (N, S, C) by which of their strata are uncertain: positions of rows, of strata, and the sum (N,)
-    of the certain ones.
+    of the certain ones, and of those that are beyond the last digit of the least certain.
     """
     flat = (part.reshape(-1, part.shape[-1]) for part in (n, a, b))
     low, high = (part.reshape(n.shape[:2]) for part in _ratios(*flat))
     rounding = np.where((b == 1).all(-1), 0.0, 1e-15 * np.abs(high))  # of equal ratios a / b
-    open_ = high > low + np.where(np.isfinite(high), rounding, 0.0)
+    with np.errstate(invalid="ignore"):
+        widest = np.where(np.isfinite(high - low), high - low, 0.0).max(1, keepdims=True)
+    open_ = high > low + np.maximum(np.where(np.isfinite(high), rounding, 0.0), 1e-60 * widest)
     fixed = np.where(open_, 0.0, high).sum(-1)
     kinds, kind = np.unique(open_, axis=0, return_inverse=True)
     for k, pattern in enumerate(kinds):
@@ -784,9 +796,30 @@ def upper_level(n: np.ndarray, a: np.ndarray, b: np.ndarray, tail: float | np.nd
     return found * unit[:, 0, 0]
 
 
+def _from_origin(n, a, b):
+    "Costs counted from what each stratum has most often, where units are alike, and the sum (N,) of these."
+    often = np.take_along_axis(a, n.argmax(-1)[..., None], -1)
+    origin = np.where((b == 1).all(-1, keepdims=True), often, 0.0)
+    return a - origin, origin.sum((-2, -1))
+
+
+def _narrow_first(n, a, b):
+    """Strata from the narrowest to the widest, in rows where these are far apart: a sum is integrated over
+    the first of two laws, and over the wider one the steps would be too long to see the other.
+    """
+    flat = (part.reshape(-1, part.shape[-1]) for part in (n, a, b))
+    sd = _around(*flat)[1].reshape(n.shape[:2])
+    far = sd.max(1) > 1e4 * sd.min(1)
+    if not far.any():
+        return n, a, b
+    order = np.where(far[:, None], np.argsort(sd, axis=1, kind="stable"), np.arange(n.shape[1]))
+    return tuple(np.take_along_axis(part, order[..., None], 1) for part in (n, a, b))
+
+
 def _sum_level(n, a, b, tail):
     "The level of a sum of two or more means."
-    found = np.empty(len(n))
+    found, (a, origin) = np.empty(len(n)), _from_origin(n, a, b)
+    n, a, b = _narrow_first(n, a, b)
     for block in blocks(len(n), 40_000 * n.shape[1] * n.shape[2]):
         one, other = _last_two(n[block], a[block], b[block])
         flat = [part[block].reshape(-1, part.shape[-1]) for part in (n, a, b)]
@@ -800,7 +833,7 @@ def _sum_level(n, a, b, tail):
                 return np.log(share[:, 0]), -density[:, 0] / share[:, 0]
 
         found[block] = _newton(log_tail, start, low, high, np.log(tail[block]))
-    return found
+    return found + origin
 
 
 def share_above(
@@ -846,15 +879,16 @@ def share_above(
 
 def _sum_share(n, a, b, x, rough):
     "The chance for two or more means; where it is tiny the laws are followed further into their tails."
-    found = np.empty(len(n))
-    for block in blocks(len(n), 40_000 * n.shape[1] * n.shape[2]):
-        found[block] = _sum_above(
-            *_last_two(n[block], a[block], b[block], None if rough else False), x[block][:, None]
-        )[0][:, 0]
     worth = _ratios(*(part.reshape(-1, part.shape[-1]) for part in (n, a, b)))
     low, high = (part.reshape(n.shape[:2]).sum(-1) for part in worth)
+    found, (a, origin) = np.empty(len(n)), _from_origin(n, a, b)
+    level = (x - origin)[:, None]
+    n, a, b = _narrow_first(n, a, b)
+    for block in blocks(len(n), 40_000 * n.shape[1] * n.shape[2]):
+        laws = _last_two(n[block], a[block], b[block], None if rough else False)
+        found[block] = _sum_above(*laws, level[block])[0][:, 0]
     tiny = np.flatnonzero((found < 1e-9) & (x > low) & (x < high) & (not rough))
     if len(tiny):
         laws = _last_two(n[tiny], a[tiny], b[tiny], True)
-        found[tiny] = np.maximum(_sum_above(*laws, x[tiny][:, None])[0][:, 0], 1e-140)
+        found[tiny] = np.maximum(_sum_above(*laws, level[tiny])[0][:, 0], 1e-140)
     return np.where(x <= low, 1.0, np.where(x >= high, 0.0, found))

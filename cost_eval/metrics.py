@@ -1082,7 +1082,8 @@ def weighted_accuracy(counts: _Terms, weight: Numbers) -> Value:
 # %% ../nbs/03_metrics.ipynb #64ca4326
 def _weighted_relative_accuracy_form(p, cost_ratio):
     "WRA: informedness times a factor."
-    factor = 4 * cost_ratio * p * (1 - p) / (cost_ratio * p + 1 - p) ** 2
+    total = cost_ratio * p + 1 - p
+    factor = 4 * (cost_ratio * p / total) * ((1 - p) / total)
     return 0, factor / p, -factor / (1 - p), 1, 0, 0
 
 
@@ -1102,7 +1103,8 @@ def weighted_relative_accuracy(counts: _Terms, cost_ratio: Numbers) -> Value:
     >>> weighted_relative_accuracy([[140, 20], [10, 30]], cost_ratio=4)
     0.625
     """
-    factor = 4 * counts.p * cost_ratio * counts.n / (cost_ratio * counts.p + counts.n) ** 2
+    total = cost_ratio * counts.p + counts.n
+    factor = 4 * (cost_ratio * counts.p / total) * (counts.n / total)
     return factor * (counts.tpr - counts.fpr)
 
 # %% ../nbs/03_metrics.ipynb #cfb28c28
@@ -1319,7 +1321,7 @@ def normalized_expected_cost(
     cost_parameter="cost_ratio",
     undefined="there are no positives and no alarms",
     source=f"{_MARWAH}, eq. 13; {_LOMBARDO}, Table 2",
-    linear_fractional=lambda p, cost_ratio: (cost_ratio, -cost_ratio / p, 1 / p, 1, 0, 0),
+    linear_fractional=lambda p, cost_ratio: (cost_ratio * p, -cost_ratio, 1, p, 0, 0),
 )
 def cost_score(counts: _Terms, cost_ratio: Numbers) -> Value:
     """Cost score: the cost of all errors per positive sample, in units of one false alarm.
@@ -1353,7 +1355,7 @@ def _subjective_utility_form(p, costs):
     "MSU: linear."
     tn, fp, fn, tp = _cost_cells(costs)
     largest = fp * (1 - p) + fn * p
-    return 1 - (fn - tp) * p / largest, (fn - tp) / largest, (tn - fp) / largest, 1, 0, 0
+    return (fp * (1 - p) + tp * p) / largest, (fn - tp) / largest, (tn - fp) / largest, 1, 0, 0
 
 
 @metric(

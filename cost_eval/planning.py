@@ -133,7 +133,7 @@ def required_sample_size(
     variance = (p * (c - mean) ** 2).sum()
     z = norm.isf((1 - confidence) / 2)
     guess = max(2.0, z**2 * variance / (wanted * mean) ** 2)
-    if method == "z":
+    if isinstance(method, str) and method == "z":
         return int(np.ceil(guess - 1e-9))
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
     seed = generator(rng).integers(2**32)  # the same test sets, as it were, at every size
@@ -786,7 +786,7 @@ def _check_bounds(bounds, x, name) -> tuple[np.ndarray, np.ndarray]:
     remedy = "say the least and the largest that can occur, from the costs and not from the data"
     if bounds is None:
         raise ValueError(f"bounds: None; without limits of {name} nothing holds at every look; {remedy}")
-    if isinstance(bounds, Mapping) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+    if isinstance(bounds, Mapping) or not np.iterable(bounds) or len(bounds) != 2:
         raise ValueError(f"bounds: a pair (low, high) is needed, got {bounds!r:.80}; {remedy}")
     low, high = (check_range(end, "bounds", hint=remedy) for end in bounds)
     if np.shape(low) != np.shape(high) or np.shape(low) not in ((), (len(x),)):

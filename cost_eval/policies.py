@@ -30,9 +30,11 @@ from cost_eval.core import (
     check_binary,
     check_choice,
     check_integer,
+    check_numbered,
     check_range,
     check_scores,
     check_weights,
+    dense,
     generator,
     numbered,
     result,
@@ -1081,13 +1083,13 @@ class _Fitted(CrossFit):
 #| code-fold: true
 def _draw_folds(rows: Samples, folds, order: np.ndarray, rng) -> tuple[np.ndarray, list]:
     "(N,) fold of each ordered row, clusters whole; (0,) where a class is too small; and notes."
-    if np.ndim(folds):
-        given = check_1d(folds, "folds", len(rows))[order]
-        if len(np.unique(given)) < 2:
+    if dense(folds, "folds").ndim:
+        known, given = check_numbered(folds, "folds", len(rows), ascending=True)
+        if len(known) < 2:
             raise ValueError(
                 "folds: at least 2 different ones are needed; leave folds= out, or give a number"
             )
-        return np.unique(given, return_inverse=True)[1], []
+        return given[order], []
     folds = check_integer(folds, "folds", 2)
     used = slice(None) if rows.sample_weight is None else rows.sample_weight > 0
     clusters = rows.clusters

@@ -1150,7 +1150,7 @@ def evaluate_counted(
         )
     if isinstance(costs, ExampleCosts):
         raise ValueError("costs: costs of single samples are not told by distinct rows; use evaluate")
-    if not hasattr(decisions, "items") or not len(decisions):
+    if not isinstance(decisions, Mapping) or not len(decisions):
         raise ValueError(
             f"decisions: at least one model is needed, a mapping from names to arrays, got {decisions!r:.60}"
         )

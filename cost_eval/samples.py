@@ -25,6 +25,7 @@ import numpy as np
 from .confusion import threshold_counts
 from cost_eval.core import (
     SUM_TOLERANCE,
+    VERIFICATION_BIAS,
     LabelledTable,
     Result,
     check_1d,
@@ -36,6 +37,7 @@ from cost_eval.core import (
     check_weights,
     dense,
     is_missing,
+    label_array,
     numbered,
     numbers,
     result,
@@ -257,7 +259,7 @@ def deployment_priors(priors: float | Priors | None, sizes: Vector, labels: Labe
 
 def _priors_of(priors, labels) -> np.ndarray:
     "(K,) priors; one number is that of the second of two classes."
-    if not isinstance(priors, Mapping) and np.ndim(priors) == 0:
+    if not isinstance(priors, Mapping) and dense(priors, "priors").ndim == 0:
         if len(labels) != 2:
             raise ValueError(f"priors: one number is for two classes, there are {len(labels)}; give one each")
         p = check_range(priors, "priors", 0, 1, ends="[]", shape=(), hint="5 % is .05")
@@ -458,14 +460,6 @@ class _Rows:
 
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
-_BIAS = (
-    "dropping them is verification bias, because the samples whose label somebody looked up are no random "
-    "part of all. Either keep the labelled ones and weight each by one over its probability of having been "
-    "labelled (labelled_rows(y_true, p) gives rows and sample_weight=1 / p), or tell bounds: the cost if all "
-    "missing labels were the one class, and if they were the other (bounds_without_labels)"
-)
-
-
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
     if type(values).__module__.partition(".")[0] == "pyarrow":
@@ -482,7 +476,7 @@ def _column(values, name: str, n: int | None = None) -> np.ndarray:
         where = (
             f"{missing.sum()} of {len(array)} values are missing, the first at position {missing.argmax()}"
         )
-        remedies = {"y_true": _BIAS, "clusters": _OWN_LABEL, "groups": _OWN_LABEL}
+        remedies = {"y_true": VERIFICATION_BIAS, "clusters": _OWN_LABEL, "groups": _OWN_LABEL}
         default = "give these samples a value, or drop them for all models and say how many they were"
         raise ValueError(f"{name}: {where}; {remedies.get(name, default)}")
     return _plain_types(array, name)
@@ -724,8 +718,8 @@ def _not_gained(table):
 #| code-fold: true
 def _text(label) -> str:
     "A label as it is written: 1 for 1.0, too."
-    label = label.item() if hasattr(label, "item") else label
-    return str(int(label)) if isinstance(label, float) and label == int(label) else str(label)
+    label = label.item() if hasattr(label, "item") and np.size(label) == 1 else label
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def _codes(array: np.ndarray, labels) -> np.ndarray | None:
@@ -922,12 +916,8 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
     kind = type(given) if isinstance(given, _KINDS) else None
     values = given.values if kind else given
     _refuse_estimator(values, argument)
-    if (
-        hasattr(values, "columns")
-        or np.ndim(values) == 2
-        or hasattr(values, "shape")
-        and len(values.shape) > 1
-    ):
+    shape = values.shape if hasattr(values, "shape") else label_array(values, argument).shape
+    if hasattr(values, "columns") or len(shape) > 1:
         if kind in (Decisions, Scores):
             raise ValueError(f"{argument}: {kind.__name__} are one value a sample, got a table")
         return _read_table(values, argument, costs, n, getattr(given, "classes", None) if kind else None)
@@ -1368,7 +1358,8 @@ def _no_model(name, values, labels: list) -> str:
     distinct = len(np.unique(array))
     if distinct < 2:
         return "one value for all"
-    whole = array.dtype.kind in "iu" or array.dtype.kind == "f" and (array == np.rint(array)).all()
+    counted = array.dtype.kind == "f" and (array == np.rint(array)).all() and np.abs(array).max() < 2**53
+    whole = array.dtype.kind in "iu" or counted
     return "a different whole number in each row" if whole and distinct == len(array) > 2 else ""
 
 

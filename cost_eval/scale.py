@@ -39,6 +39,7 @@ import cost_eval.bootstrap as intervals
 import cost_eval.confusion as memory
 from .confusion import BinaryCounts, JointCounts, ThresholdCounts
 from cost_eval.core import (
+    VERIFICATION_BIAS,
     LabelledTable,
     Result,
     check_binary,
@@ -135,12 +136,12 @@ def _checked_block(block: dict, k: int) -> dict:
     return arrays
 
 
-def _array(value, name: str, where: str) -> np.ndarray:
-    "A column as an array; missing values are refused."
+def _array(value, name: str, where: str, truth: bool = False) -> np.ndarray:
+    "A column as an array; missing values are refused, of true labels in the words of the other doors."
     if hasattr(value, "isna") and np.any(value.isna().to_numpy()):
         remedy = "give these rows a value, or drop them for all models and say how many they were"
-        if name == "y_true":
-            remedy = "dropping rows without a label is verification bias: weight those that have one by 1 / p"
+        if truth or name == "y_true":
+            remedy = VERIFICATION_BIAS
         raise ValueError(f"{name}: missing values in {where}; {remedy}")
     if not hasattr(value, "to_numpy"):
         return np.asarray(value)
@@ -191,7 +192,7 @@ def _check_columns(wanted, known, where: str = ""):
 
 def _columns_of(part: pd.DataFrame, given: dict, where: str) -> dict:
     "The columns of one partition as arrays."
-    arrays = {column: _array(part[column], column, where) for column in _flat(given)}
+    arrays = {column: _array(part[column], column, where, given.get("y_true") == column) for column in _flat(given)}
     return {
         name: arrays[value] if isinstance(value, str) else np.column_stack([arrays[c] for c in value])
         for name, value in given.items()

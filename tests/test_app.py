@@ -269,3 +269,13 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
         page.screenshot(path=tmp_path / "app.png", full_page=True)
         assert page.locator("h1").count() == 1 and not raised, raised
         browser.close()
+
+
+@pytest.mark.parametrize("label", [0, 1, False, 0.])
+def test_a_file_of_one_class_has_the_verdict_of_the_library(label):
+    "The only class of the file was taken for the positive one."
+    frame = pd.DataFrame({"label": [label] * 40, "m": np.linspace(.1, .8, 40), "k": np.linspace(.9, .3, 40)})
+    app = App(frame)
+    app.fp.value, app.fn.value = 1., 5.
+    here = evaluate(frame["label"], {"m": frame["m"], "k": frame["k"]}, dict(fp=1, fn=5), rng=0)
+    assert app.report.summary() == here.summary()

@@ -1,5 +1,6 @@
 """BCOST, BDELTACOST, bootstraps of any metric: against the paper's rule on the same draws, enumeration, and SciPy."""
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -254,3 +255,74 @@ def test_a_class_without_examples_may_have_the_prior_0_only():
     assert found.low < found.mean < found.high and found.mean == pytest.approx(.5 * 3 / 8 + .5 * 1 / 5, abs=.02)
     with pytest.raises(ValueError, match="class 2 has no example, but a prior"):
         bs.metric_interval(table, "expected_cost", costs=costs, priors=[.4, .4, .2], rng=0)
+
+
+def test_pseudo_examples_warn_where_they_move_the_mean_by_more_than_half_the_width():
+    seen = set()
+    for laplace in np.geomspace(.05, 50, 13):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = bs.interval(ALARM, [[0, 1], [20, 0]], method="exact_bootstrap", laplace=laplace)
+        moved, half = abs(found.mean - bs.interval(ALARM, [[0, 1], [20, 0]]).mean), (found.high - found.low) / 2
+        assert any("pseudo-examples" in str(w.message) for w in told) == (moved > half)
+        seen.add(int(np.sign(moved - half) * (1 + (half / 4 < moved < 4 * half))))
+    assert {-2, 2} <= seen, "there are cases near the limit on both sides"
+
+
+TABLE, MISSES = [[90, 5], [2, 30]], np.array([[0, 1.], [20, 0]])
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e-15, 1e-9, 1e6, 1e12, 1e100])
+def test_metric_interval_of_costs_is_the_interval_in_any_currency(unit):
+    "It was 0 to 0 in units of 1e15, and percentiles of the bootstrap in units of a millionth."
+    found, same = bs.metric_interval(TABLE, "expected_cost", costs=MISSES * unit), bs.interval(TABLE, MISSES)
+    assert found.method == "clopper_pearson"
+    assert_allclose([found.low / unit, found.high / unit], [same.low, same.high], rtol=1e-9)
+
+
+@pytest.mark.parametrize("ratio", [1e-12, 1e-3, 1., 1e9, 1e12, 1e300])
+def test_metric_interval_of_a_cost_score_at_any_ratio(ratio):
+    "The false alarms are as many as they are where a miss costs next to nothing, and the misses at the other end."
+    found = bs.metric_interval(TABLE, "cost_score", cost_ratio=ratio)
+    assert found.method == "clopper_pearson" and found.low < found.mean < found.high
+    one = bs.metric_interval(TABLE, "cost_score", cost_ratio=1e12 if ratio > 1 else 1e-12)
+    assert ratio in (1., 1e-3) or found.high / max(ratio, 1) == pytest.approx(one.high / max(1e12 if ratio > 1 else 1, 1), rel=1e-5)
+
+
+@pytest.mark.parametrize("weight", [1e-12, .1, .5, .9, 1 - 1e-12])
+def test_weighted_accuracy_is_a_mean_of_weighted_examples(weight):
+    "A ratio of linear functions, so it has the default interval: that of the same losses with these weights."
+    found = bs.metric_interval(TABLE, "weighted_accuracy", weight=weight)
+    y, d = np.repeat([0, 0, 1, 1], np.ravel(TABLE)), np.repeat([0, 1, 0, 1], np.ravel(TABLE))
+    of_rows = bs.loss_interval(1. * (y == d), sample_weight=np.where(y == 1, weight, 1 - weight), bounds=(0, 1))
+    assert found.method == "clopper_pearson" and found.mean == pytest.approx(of_rows.mean)
+    assert_allclose([found.low, found.high], [of_rows.low, of_rows.high], rtol=1e-9)
+
+
+def test_all_ratios_of_linear_functions_have_the_default_interval():
+    names = ("weighted_accuracy", "h_measure", "mean_subjective_utility", "net_benefit", "f_beta", "precision", "lift", "cost_score")
+    more = {"weighted_accuracy": {"weight": .8}, "mean_subjective_utility": {"costs": MISSES}, "net_benefit": {"threshold": .1}, "cost_score": {"cost_ratio": 7}}
+    methods = {name: bs.metric_interval(TABLE, name, rng=0, **more.get(name, {})).method for name in names}
+    assert methods == {name: "percentile" if name == "lift" else "clopper_pearson" for name in names}  # lift is quadratic in the cells
+
+
+@pytest.mark.parametrize("ratio", [1e-12, 1e12])
+def test_weighted_relative_accuracy_lies_in_its_interval(ratio):
+    found = bs.metric_interval(TABLE, "weighted_relative_accuracy", cost_ratio=ratio, rng=0)
+    assert found.low < found.mean < found.high and found.mean == pytest.approx(metrics.weighted_relative_accuracy(TABLE, ratio))
+
+
+@pytest.mark.parametrize("costs", [[[2, 5], [7, 1]], [[-3, 1], [20, -5]], [[0, 1], [1e200, 0]]])
+@pytest.mark.parametrize("priors", [None, [.4, .6]])
+def test_a_normalized_interval_is_around_the_normalized_cost(costs, priors):
+    "Both put the costs into standard form first."
+    found = bs.interval(TABLE, costs, normalized=True, priors=priors)
+    assert found.low < found.mean < found.high and found.mean == pytest.approx(metrics.normalized_expected_cost(TABLE, costs, priors=priors))
+
+
+@pytest.mark.parametrize("call", [lambda v: bs.interval(TABLE, MISSES, normalized=v), lambda v: bs.bcost(TABLE, MISSES, stratified=v, rng=0),
+                                  lambda v: bs.metric_interval(TABLE, "recall", stratified=v), lambda v: bs.metric_interval(TABLE, "recall", laplace=v)])
+@pytest.mark.parametrize("value", [np.zeros(2), None, "yes"])
+def test_flags_and_numbers_are_one_each(call, value):
+    with pytest.raises(ValueError, match="(True or False is needed|laplace: )"):
+        call(value)

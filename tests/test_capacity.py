@@ -232,6 +232,17 @@ def test_the_population_of_the_widget():
     assert slope[500:3000] == pytest.approx(more[500:3000], abs=.3)
 
 
+@pytest.mark.parametrize("options", [{}, {"priors": .01}, {"sample_weight": W}, {"clusters": np.arange(N) // 2}], ids=str)
+def test_no_end_lies_beyond_what_so_many_calls_can_save(options):
+    "Every call saves at least the least gain and at most the largest, seen or not; 50 of 10,000 ended 20 times below that at priors of 1 %."
+    curve = capacity_curve(Y, 10 * P, CostMatrix.binary(fp=1, fn=20), rule="calibrated", rng=0, **options)
+    for share in (.005, .02, .1, .5):
+        saving = curve.at(share).saving
+        assert -share - 1e-12 <= saving.low <= saving.mean <= saving.high <= 20 * share + 1e-12
+    more = curve.step(.01, .03)
+    assert -.02 - 1e-12 <= more.low <= more.mean <= more.high <= 20 * .02 + 1e-12
+
+
 @pytest.mark.slow
 def test_equal_ratios_of_clusters_raise_no_warning(recwarn):
     "The called of one class each gain the same, up to rounding."

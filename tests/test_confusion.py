@@ -243,3 +243,12 @@ def test_binary_counts_add_up_and_nothing_else():
     for other in (1, .5, np.eye(2)):
         with pytest.raises(TypeError):
             one + other
+
+
+def test_a_missing_label_is_not_told_to_be_dropped():
+    "Dropping it is verification bias, and y_true == label would make it a negative one."
+    for call in (lambda y: confusion_counts(y, [0, 1, 1]), lambda y: joint_counts(y, [0, 1, 1], [0, 0, 1]), lambda y: threshold_counts(y, [.1, .4, .6]),
+                 lambda y: confusion_counts(y, [0, 1, 1], classes=[0, 1])):
+        for y in ([0, 1, None], [0, 1, np.nan], pd.array([0, 1, None], dtype="Int64")):
+            with pytest.raises(ValueError, match="verification bias.*1 / p.*bounds"):
+                call(y)

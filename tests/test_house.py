@@ -820,6 +820,7 @@ READ = {
         [("markdown", '**1** Why?\n\n::: {.callout-tip collapse="true" title="Solution"}\nBecause $x$.\n:::'), ("code", "print(1)", SEEN), ("markdown", "::: {.compact}\nOn\n:::"), ("code", "x = 3")],
         [("markdown", "**1** Why?\n\n<details><summary>Solution</summary>\n\nBecause $x$.\n\n</details>", False, False), ("code", "print(1)", True, True), ("markdown", "On", False, False), ("code", "x = 3", False, False)]),
     "no badge is fetched": ([("markdown", "# T\n\n[![tests](https://img.shields.io/x.svg)](https://x.y)\nText")], [("markdown", "# T\n\nText", False, False)]),
+    "where only badges stood stands nothing": ([("markdown", "# T"), ("markdown", "[![tests](https://img.shields.io/x.svg)](https://x.y)\n")], [("markdown", "# T", False, False)]),
     "magics stay": ([("code", "%pip list")], [("code", "%pip list", False, False)]),
 }
 

@@ -522,8 +522,7 @@ def test_what_every_example_of_a_class_costs_is_no_noise(name, normalized):
     toll = priors @ TOLL[:, 0]
     if normalized:
         moved = bs.interval(counts, costs + TOLL, normalized=True, **options)
-        naive = (priors @ (costs + TOLL)).min()
-        assert ends(moved) == pytest.approx((np.array(ends(plain)) + toll) / naive, rel=1e-5)
+        assert ends(moved) == pytest.approx(np.array(ends(plain)) / (priors @ costs).min(), rel=1e-5)  # in standard form it is not paid
     else:
         assert ends(moved) == pytest.approx(np.array(ends(plain)) + toll, rel=1e-5)
         assert moved.mean == pytest.approx(plain.mean + toll)
@@ -595,3 +594,42 @@ def test_weighted_losses_that_are_equal_in_a_class():
         found = bs.loss_interval(np.r_[np.zeros(84), np.full(36, .5)], sample_weight=w, **options)
         only = bs.loss_interval(np.zeros(84), sample_weight=w[:84], bounds=(0, 3.))  # at the low end nothing of class 1 is certain
         assert found.high == pytest.approx(.05 + .9 * only.high, abs=1e-9) and 0 < found.low < .05 < found.high
+
+
+@pytest.mark.parametrize("level", [0., 1., -1e4])
+def test_what_all_examples_cost_takes_no_digits_from_several_samples(level):
+    "Costs that differ in the ninth digit: the common part is known, of either test set."
+    own = np.array([[0, 1e-9, 3e-10]])
+    free, found = (bs.interval(np.stack([[[1, 5, 0]], [[0, 2, 7]]], 1)[0].reshape(2, 3), costs, priors=[.3, .7])
+                   for costs in (np.tile(own, (2, 1)), np.tile(own, (2, 1)) + level))
+    width = free.high - free.low
+    assert found.low - level == pytest.approx(free.low, abs=max(1e-6 * width, 4e-16 * abs(level)))
+    assert found.high - level == pytest.approx(free.high, abs=max(1e-6 * width, 4e-16 * abs(level)))
+
+
+def test_six_samples_of_costs_that_are_nearly_the_same():
+    "Two test sets of three classes; the common .97 took a hundredth of the width of 1e-9."
+    n = np.array([[1., 0, 0], [1, 0, 0], [0, 100000, 0], [2, 0, 0], [1, 0, 0], [1, 0, 0]])[None]
+    prices = np.array([[.02608151423351941, .02608151424356889, .026081514239886517], [.9678238361172286, .9678238359995271, .9678238355139972],
+                       [.0060946507138551105, .006094650707799364, .006094650710882562]])
+    a, tail = np.concatenate([prices, -prices])[None], np.array([.25])
+    least = a.min(-1, keepdims=True)
+    found, right = (mean_law.upper_level(n, costs, np.ones(a.shape), tail)[0] for costs in (a, a - least))
+    assert found == pytest.approx(right + least.sum(), abs=1e-15)  # 4.544e-10; it was 4.486e-10
+
+
+@pytest.mark.parametrize("priors", [None, [.5, .5], [1e-300, 1 - 1e-300]])
+@pytest.mark.parametrize("miss", [1e-300, 1e-150, 1e-30, 1e30, 1e150, 1e300])
+def test_no_number_overflows_on_the_way(priors, miss):
+    "A stratum that is beyond the last digit of another one is none to be uncertain of."
+    costs, joint = np.array([[0, 1.], [miss, 0]]), [[[85, 4], [3, 8]], [[2, 6], [5, 37]]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        single = bs.interval([[90, 5], [2, 3]], costs, priors=priors)
+        paired = bs.difference(joint, costs, priors=priors)
+        apart = bs.independent_difference([[90, 5], [2, 3]], [[80, 15], [2, 3]], costs, priors=priors)
+    for found in (single, paired, apart):
+        assert found.low < found.mean < found.high
+    if priors == [.5, .5] and miss != 1e-30 and miss != 1e30:
+        alone = bs.interval([[90, 5]] if miss < 1 else [[2, 3]], [[0, 1.]] if miss < 1 else [[miss, 0]])
+        assert_allclose([2 * single.low, 2 * single.high], [alone.low, alone.high], rtol=1e-9)

@@ -358,3 +358,22 @@ def test_percentages_have_more_values_than_grades(distinct):
         return
     with pytest.raises(ValueError, match="divided by 100 predict"):
         one(percent, y=y)
+
+
+def test_huge_scores_are_no_counter_of_rows():
+    "Beyond 2**53 every float is a whole number."
+    frame = pd.DataFrame({"label": [0, 1] * 10, "m": np.linspace(-1, 2, 20) * 1e200})
+    assert list(guess_columns(frame).models) == ["m"]
+
+
+RAGGED = [[1], [1, 2]]
+
+
+@pytest.mark.parametrize("name, change", [
+    ("positive", {"positive": np.zeros(3)}), ("positive", {"positive": np.inf}), ("positive", {"positive": pd.Series(["a", "b"])}), ("models", {"models": RAGGED}),
+    ("priors", {"priors": RAGGED}), ("folds", {"folds": RAGGED}), ("folds", {"folds": np.full(40, None)}), ("y_true", {"y_true": [0, np.inf] * 20})])
+def test_wrong_shapes_are_named(name, change):
+    "Not in the words of NumPy."
+    from cost_eval.report import evaluate
+    with pytest.raises(ValueError, match=rf"^{name}\b.*[;:]"):
+        evaluate(**{"y_true": [0, 1] * 20, "models": {"m": np.linspace(0, 1, 40)}, "costs": [[0, 1], [5, 0]], **change})

@@ -799,3 +799,11 @@ def test_a_script_without_a_guard_is_told_what_it_lacks(monkeypatch):
     monkeypatch.setattr(distributed, "LocalCluster", fails)
     with pytest.raises(RuntimeError, match="scheduler: two local processes could not be started"):
         scale.confusion_counts(da.from_array([0, 1]), da.from_array([0, 1]))
+
+
+def test_missing_labels_are_refused_in_the_words_of_the_other_doors():
+    frame = pd.DataFrame({"ill": [0, 1, None, 1] * 5, "m": [.1, .8, .3, .6] * 5})
+    lazy = dask.dataframe.from_pandas(frame, npartitions=2)
+    for call in (lambda: scale.evaluate("ill", {"m": "m"}, [[0, 1], [5, 0]], data=lazy, rng=0, **HERE), lambda: scale.confusion_counts("ill", "m", data=lazy, **HERE)):
+        with pytest.raises(ValueError, match="ill: missing values in partition.*verification bias.*bounds_without_labels"):
+            call()

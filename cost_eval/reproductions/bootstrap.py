@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy import ndimage
 from scipy.special import gammaln, xlogy
 from scipy.stats import binom, norm
 
@@ -195,16 +196,17 @@ def _plot_domain(domain, ax, n_grid=400):
     side = (np.arange(n_grid) + 0.5) / n_grid
     points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     labels = domain.classify(points).reshape(n_grid, n_grid)
-    colors = [COLORS[k] for k in (0, 1, 3, 2, 4)]
+    colors = ["1", "0.92", "0.82", COLORS[0], "0.65"]  # the rare class stands out
     listed = optional_import("matplotlib.colors", extra="book").ListedColormap(colors)
     ax.imshow(
         labels, origin="lower", extent=(0, 1, 0, 1), cmap=listed, vmin=0, vmax=4, interpolation="nearest"
     )
+    for k in range(5):
+        ax.contour(side, side, labels == k, levels=[0.5], colors="0.4", linewidths=0.6)
     ax.grid(False)
     for k in range(5):
-        inside = points[labels.ravel() == k]
-        depth = np.abs(inside - np.median(inside, axis=0)).sum(1)
-        x, y = inside[depth.argmin()] + (0, 0.06 if k == 3 else 0)
+        depth = ndimage.distance_transform_edt(np.pad(labels == k, 1))[1:-1, 1:-1]
+        x, y = points[depth.argmax()] + (0, 0.06 if k == 3 else 0)
         ground = colors[labels[min(int(y * n_grid), n_grid - 1), int(x * n_grid)]]
         ax.text(x, y, str(k), ha="center", va="center", weight="bold", color=ink(ground))
     return ax
