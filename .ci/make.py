@@ -311,20 +311,20 @@ def working_copy(source, target):
 # ---- make change
 
 def change_notebooks(stems):
-    """Run the cells and store the outputs, clean; on the other core the tests of the modules."""
-    BESIDE["tests"] = kept(*tests_of(stems), "--ignore=tests/test_house.py")
+    """Run the cells and store the outputs, clean; beside them the tests of the modules, on both cores once the cells have run."""
+    BESIDE["tests"] = kept(*tests_of(stems, PYTEST), "tests", "--ignore=tests/test_house.py")
     run(PYTHON, ".ci/notebooks.py", *(stem + ".ipynb" for stem in stems))
     if "index" in stems:
         run(PYTHON, ".ci/readme.py")
 
 
-def tests_of(stems, where="tests"):
-    return PYTHON, "-m", "pytest", where, "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--of", ",".join(stems)
+def tests_of(stems, how):
+    return PYTHON, *how, "-q", "--of", ",".join(stems)
 
 
 def change_house(stems):
     """What the house asks of a notebook and its module: form, outputs, arrows, documentation, examples."""
-    return watched(*tests_of(stems, "tests/test_house.py"))[-1]
+    return watched(*tests_of(stems, ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist"]), "tests/test_house.py")[-1]
 
 
 def change_tests():

@@ -31,7 +31,7 @@ TESTS = {
     "confusion": ["test_confusion", "test_labels", "test_options"],
     "costs": ["test_costs", "test_labels", "test_decisions", "test_options"],
     "metrics": ["test_metrics", "test_labels", "test_options", "test_expected_cost"],
-    "decisions": ["test_decisions", "test_costs", "test_labels", "test_options"],
+    "decisions": ["test_decisions", "test_costs", "test_labels", "test_options", "test_policies"],
     "mean_law": ["test_engine_grid", "test_second_evaluator", "test_bootstrap", "test_bootstrap_methods", "test_intervals"],
     "samples": ["test_samples", "test_policies", "test_missing_labels", "test_report", "test_options"],
     "policies": ["test_policies", "test_capacity", "test_report", "test_options"],

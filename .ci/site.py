@@ -363,7 +363,6 @@ def main(argv=None):
     parser.add_argument("--strict", action="store_true", help="check the finished pages and fail on any warning")
     parser.add_argument("--unseen", action="store_true", help="do not look at the pages in a browser (they are when --strict)")
     parser.add_argument("--sample", action="store_true", help="look at a sample of the pages only in the browser")
-    parser.add_argument("--force", action="store_true", help="build even if nothing changed")
     parser.add_argument("--root", default=Path(__file__).resolve().parents[1], help="the project (default: the one this script is in)")
     arguments = parser.parse_args(argv)
     project = Project(arguments.root)
@@ -371,7 +370,7 @@ def main(argv=None):
     sys.path.insert(1, str(project.root))
     level = LEVELS[0 if not arguments.strict else 1 if arguments.unseen else 2 if arguments.sample else 3]
     stamp, state = project.build / "stamp.json", dict(digest=project.digest(), complaints=[], level=level)
-    old = json.loads(stamp.read_text()) if stamp.exists() and not arguments.force else {}
+    old = json.loads(stamp.read_text()) if stamp.exists() else {}
     built = (project.docs / "index.html").exists() and old.get("digest") == state["digest"] and not (arguments.strict and old["complaints"])
     if built and LEVELS.index(old["level"]) >= LEVELS.index(level):
         print(f"The site is up to date: {project.docs}/index.html")

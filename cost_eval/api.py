@@ -79,7 +79,6 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
         best_threshold as best_threshold,
         cross_calibrate as cross_calibrate,
         cross_entropy as cross_entropy,
-        hull_vertices as hull_vertices,
         implied_costs as implied_costs,
         naive_decision as naive_decision,
         reliability as reliability,
@@ -94,6 +93,7 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
     )
     from cost_eval.policies import (
         RULES as RULES,
+        Policy as Policy,
         cross_fit as cross_fit,
         decide as decide,
         fit_rule as fit_rule,
@@ -141,7 +141,6 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
         isocost_precision as isocost_precision,
         isocost_slope as isocost_slope,
         multiclass_cost_score as multiclass_cost_score,
-        multilabel_cost_score as multilabel_cost_score,
         plot_isocost as plot_isocost,
         tune_threshold as tune_threshold,
     )
@@ -157,15 +156,13 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
         weighted_spearman as weighted_spearman,
     )
     from cost_eval.outperformance import (
-        Reference as Reference,
-        add_reference as add_reference,
-        multilabel_outperformance as multilabel_outperformance,
         outperformance as outperformance,
         outperformance_interval as outperformance_interval,
         outperformance_of_cost as outperformance_of_cost,
         outperformance_value as outperformance_value,
     )
     from cost_eval.planning import (
+        ConfidenceSequence as ConfidenceSequence,
         confidence_sequence as confidence_sequence,
         cost_alarm as cost_alarm,
         cost_change as cost_change,
@@ -174,7 +171,10 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
         required_pairs as required_pairs,
         required_sample_size as required_sample_size,
     )
-    from cost_eval.training import training_variation as training_variation
+    from cost_eval.training import (
+        TrainingVariation as TrainingVariation,
+        training_variation as training_variation,
+    )
     from cost_eval.curves import (
         curve_auc as curve_auc,
         normalized_auc as normalized_auc,
@@ -189,7 +189,7 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
         evaluate_counted as evaluate_counted,
         translation_table as translation_table,
     )
-    from cost_eval.capacity import capacity_curve as capacity_curve
+    from cost_eval.capacity import CapacityCurve as CapacityCurve, capacity_curve as capacity_curve
     from cost_eval.missing_labels import (
         bounds_without_labels as bounds_without_labels,
         labels_to_buy as labels_to_buy,
@@ -229,10 +229,10 @@ _NAMES = {
     ),
     "decisions": (
         "AffineCalibrator ThresholdChoice bayes_decisions bayes_threshold best_threshold cross_calibrate "
-        "cross_entropy hull_vertices implied_costs naive_decision reliability shift_priors"
+        "cross_entropy implied_costs naive_decision reliability shift_priors"
     ),
     "samples": "Decisions Posteriors Scores labelled_rows read_samples",
-    "policies": "RULES cross_fit decide fit_rule",
+    "policies": "RULES Policy cross_fit decide fit_rule",
     "expected_cost": "plot_decisions",
     "rivals": "f_beta_threshold implicit_cost_ratio plot_expected_cost",
     "scores": "equal_error_rate plot_cost_curve roc_auc soft_expected_cost",
@@ -246,26 +246,24 @@ _NAMES = {
     ),
     "cost_score": (
         "ThresholdTuning cost_score_from_precision cost_score_from_rates f1_cost held_out_saving "
-        "isocost_precision isocost_slope multiclass_cost_score multilabel_cost_score plot_isocost "
-        "tune_threshold"
+        "isocost_precision isocost_slope multiclass_cost_score plot_isocost tune_threshold"
     ),
     "weighted_accuracy": "cost_weight hand_h_measure target_weight weight_range_from_ranking",
     "metric_study": "cost_correlation rank_correlation weighted_spearman",
     "outperformance": (
-        "Reference add_reference multilabel_outperformance outperformance outperformance_interval "
-        "outperformance_of_cost outperformance_value"
+        "outperformance outperformance_interval outperformance_of_cost outperformance_value"
     ),
     "planning": (
-        "confidence_sequence cost_alarm cost_change difference_sequence paired_power required_pairs "
-        "required_sample_size"
+        "ConfidenceSequence confidence_sequence cost_alarm cost_change difference_sequence paired_power "
+        "required_pairs required_sample_size"
     ),
-    "training": "training_variation",
+    "training": "TrainingVariation training_variation",
     "curves": (
         "curve_auc normalized_auc outperformance_curve_auc outperformance_curve_point performance_curve "
         "sample_directed_binary_tree"
     ),
     "report": "Report evaluate evaluate_counted translation_table",
-    "capacity": "capacity_curve",
+    "capacity": "CapacityCurve capacity_curve",
     "missing_labels": "bounds_without_labels labels_to_buy prediction_powered weighted_by_propensity",
     "estimators": "cost_scorer CostSensitiveClassifier",
     "datasets": "load available describe DataNotAvailable",
@@ -275,8 +273,8 @@ _NAMES = {
 }
 _MOVED = {  # names that stood here in version 0.1: where they are; one release long, with a warning
     "samples": "Columns Look Samples guess_columns look_at",
-    "policies": "CrossFit FittedRule IsotonicCalibrator Policy canonical_order",
-    "decisions": "Reliability ThresholdCosts plot_reliability stratified_folds threshold_costs",
+    "policies": "CrossFit FittedRule IsotonicCalibrator canonical_order",
+    "decisions": "Reliability ThresholdCosts hull_vertices plot_reliability stratified_folds threshold_costs",
     "expected_cost": (
         "decision_intervals explore_loan loan_costs plot_cost_lines plot_loan plot_simplex_decisions"
     ),
@@ -284,7 +282,7 @@ _MOVED = {  # names that stood here in version 0.1: where they are; one release 
     "scores": "soft_expected_cost_gradient",
     "bootstrap": "Fit Method add_method explore_interval",
     "comparisons": "BestOf MarginTest ProbabilityBest SimultaneousDifferences explore_luck",
-    "cost_score": "Saving explore_isocost paired_saving plot_threshold_cost",
+    "cost_score": "Saving explore_isocost multilabel_cost_score paired_saving plot_threshold_cost",
     "weighted_accuracy": (
         "CostParts WeightConstraint WeightRange check_coherence churn_costs cost_parts "
         "emblematic_models expected_positive_share expected_weighted_accuracy_over "
@@ -297,8 +295,8 @@ _MOVED = {  # names that stood here in version 0.1: where they are; one release 
         "plot_metric_study spearman_moments standardize_spearman study_ranks"
     ),
     "outperformance": (
-        "OutperformanceInterval REFERENCES explore_outperformance metric_range "
-        "outperformance_counts plot_unit_square"
+        "OutperformanceInterval REFERENCES Reference add_reference explore_outperformance metric_range "
+        "multilabel_outperformance outperformance_counts plot_unit_square"
     ),
     "planning": "explore_power",
     "curves": (

@@ -2285,12 +2285,12 @@ _COVERAGE_START: dict = {"costly": 12, "ratio": 1000, "n": 1000, "method": "bcos
 
 
 def _draw_coverage(axes):
-    "Forty intervals, crosses on those that miss, the truth."
+    "Forty intervals by their upper ends, crosses on those that miss, the truth."
     axes.set(yticks=[], ylim=(-1, 40))
-    style = {"lw": 3, "ls": "-", "solid_capstyle": "butt"}
+    style = {"lw": 2.5, "ls": "-", "solid_capstyle": "butt"}
     return (
         [axes.plot([], [], color=color, **style)[0] for color in COLORS[:2]],
-        axes.plot([], [], "x", color="black", ms=6)[0],
+        axes.plot([], [], "x", color="black", ms=4.5)[0],
         axes.axvline(0, color="0.2", lw=1, ls="--"),
     )
 
@@ -2307,10 +2307,11 @@ def _move_coverage(axes, artists, *, costly, ratio, n, method):
     low, high = found.low[which], found.high[which]
     covers = (low <= true) & (true <= high)
     intervals, crosses, truth = artists
-    k, ends = np.arange(40), np.column_stack([low, high])[:40]
-    for line, those in zip(intervals, (covers[:40], ~covers[:40])):  # one line with gaps
+    order = np.lexsort((low[:40], high[:40]))
+    k, ends, held = np.arange(40), np.column_stack([low, high])[order], covers[order]
+    for line, those in zip(intervals, (held, ~held)):  # one line with gaps
         line.set_data(np.insert(ends[those], 2, np.nan, axis=1).ravel(), k[those].repeat(3))
-    missed = k[~covers[:40]]
+    missed = k[~held]
     crosses.set_data(ends[missed].mean(axis=1), missed)
     truth.set_xdata([true, true])
     first, last = min(true, ends.min()), max(true, ends.max())

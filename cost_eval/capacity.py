@@ -340,7 +340,7 @@ def capacity_curve(
     >>> y, score = [0, 0, 1, 0, 1, 1] * 20, [1, 2, 3, 4, 5, 6] * 20
     >>> curve = capacity_curve(y, score, [[0, 1], [5, 0]], rng=0)
     >>> curve.at(40)
-    <40 calls save 1.667 (1.386 to 1.937) per sample; one more 2.056 per call>
+    <40 calls save 1.667 (1.386 to 1.667) per sample; one more 2.056 per call>
     """
     if not isinstance(rule, str) or rule not in ("calibrated", "bayes"):
         raise ValueError(f"rule: 'calibrated' or 'bayes' gives expected savings, got {rule!r}")
@@ -452,7 +452,17 @@ def _intervals(units: CallUnits, shares: np.ndarray, confidence: float) -> list[
         found = _counted_intervals(units, shares, confidence)
     else:
         found = [_single_interval(units, share, confidence) for share in shares]
-    return [_certain(each) if share == 0 else each for share, each in zip(shares, found)]
+    return [_possible(units, each, share) for share, each in zip(shares, found)]
+
+
+def _possible(units: CallUnits, found: Interval, share: float) -> Interval:
+    "Cut to what so many calls can save at all: from the least gain at each call to the largest."
+    if share == 0:
+        return _certain(found)
+    least, most = share * units.least.min(), share * units.most.max()
+    return replace(
+        found, low=max(found.low, min(least, found.mean)), high=min(found.high, max(most, found.mean))
+    )
 
 
 def _certain(interval: Interval) -> Interval:
@@ -554,7 +564,7 @@ def _step(curve: CapacityCurve, first: float, last: float) -> Interval:
     shift = p * last - q * first
     bounds = units.ends_of(worth, lambda least, most: (0.0, q - p, least - p, most - p), shift)
     options = units.options | {"bounds": bounds, "confidence": curve.confidence}
-    return replace(loss_interval(worth, **options), quantity=_QUANTITY)
+    return _possible(units, replace(loss_interval(worth, **options), quantity=_QUANTITY), last - first)
 
 # %% ../nbs/64_capacity.ipynb #cap065
 def _plot_curve(curve: CapacityCurve, ax):

@@ -82,7 +82,7 @@ def _curves(report) -> dict:
 
 
 def _name_lines(ax, names):
-    "Write each line's name on it or beside it, where the other lines and names are farthest away."
+    "Write each line's name on it or beside it, where the other lines and words are farthest away."
     to_axes = ax.transData + ax.transAxes.inverted()
     at, heights = np.linspace(0, 1, 101), {}
     ax.autoscale_view()
@@ -92,6 +92,9 @@ def _name_lines(ax, names):
             order = np.argsort(x, kind="stable")
             heights[line] = np.interp(at, x[order], y[order], left=np.nan, right=np.nan)
     taken = []
+    for said in ax.texts:
+        (x0, y0), (x1, y1) = ax.transAxes.inverted().transform(said.get_window_extent())
+        taken.append(((x0 + x1) / 2, (y0 + y1) / 2, (x1 - x0) / 2))
     for line, own in heights.items():
         half = min(0.5, 3.5 * len(line.get_label()) / (72 * ax.get_window_extent().width / ax.figure.dpi))
         others = [other for there, other in heights.items() if there is not line]

@@ -15,8 +15,8 @@ from .core import DataFrame, Numbers, Row
 __all__ = ['OUTCOMES', 'STATES', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'HOW', 'published', 'expected', 'Margin',
            'compare', 'outcome_of', 'verdict', 'unlisted', 'Reproduction', 'Item', 'reproduces', 'drawn_as_computed',
            'ItemResult', 'run_item', 'discover', 'by_author', 'select', 'run', 'writable', 'board', 'stored_board',
-           'rows', 'stored_rows', 'places', 'by_paper', 'overview', 'moved', 'bar', 'scoreboard', 'write', 'sheet',
-           'listing']
+           'rows', 'stored_rows', 'places', 'by_paper', 'overview', 'moved', 'survivors', 'bar', 'scoreboard', 'write',
+           'sheet', 'listing']
 
 # %% ../nbs/91_reproduce.ipynb #d6773151
 import csv
@@ -1227,6 +1227,29 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     both = now.to_frame().join(stored)[["stored", "now"]].fillna({"now": ""})
     decided = (both != "undecided").all(axis=1)
     return both[decided & (both["now"] != both["stored"])].reset_index()
+
+
+def survivors(results: Sequence[ItemResult]) -> list[tuple[str, str]]:
+    """Wrong computations that leave an item's verdict as it is; none may.
+
+    Parameters
+    ----------
+    results : sequence of ItemResult
+        from `run` or `run_item`; items that gave nothing (their data are missing) are passed over
+
+    Returns
+    -------
+    list of tuple
+        item, mutant; also of mutants that stop with an exception instead of a verdict
+    """
+    found = []
+    for r in results:
+        item = replace(ITEMS[r.name], budget="quick")  # as large as the result, not as the board asks
+        for mutant in item.mutants if r.table is not None else ():
+            wrong = run_item(item, budget=r.budget, mutant=mutant)
+            if wrong.verdict == "failed" or (wrong.verdict, wrong.fails) == (r.verdict, r.fails):
+                found.append((r.name, mutant))
+    return found
 
 
 # %% ../nbs/91_reproduce.ipynb #6973ea74

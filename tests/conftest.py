@@ -76,6 +76,7 @@ def chosen(items, notebooks):
 
 LONG = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_reproductions_weighted_accuracy", "test_reproductions_expected_cost",
         "test_reproductions_outperformance", "test_reproductions_cost_score", "test_reproduce")  # begun first, so that all workers end together
+SPLIT = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_invariances", "test_options", "test_outperformance", "test_planted")  # dealt out test by test
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
@@ -90,6 +91,9 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.xdist_group("forked"))
         if "lab" in item.fixturenames:  # one JupyterLab
             item.add_marker(pytest.mark.xdist_group("lab"))
+        alone = item.path.stem in SPLIT or item.get_closest_marker("slow") or item.get_closest_marker("xdist_group")
+        if not alone:  # what a file computes once is computed once a run, not once a process
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     if not FULL:
         for item in items:
             if item.get_closest_marker("slow"):
@@ -123,6 +127,13 @@ def item_result(item):
     from cost_eval.reproduce import run_item
     kept = Path(os.environ.get("COST_EVAL_NUMBERS", os.devnull)) / item.name.replace("/", "-")
     return pickle.loads(kept.read_bytes()) if kept.is_file() else run_item(item)
+
+
+@pytest.fixture
+def no_data(monkeypatch, tmp_path):
+    "A machine without the papers' data."
+    monkeypatch.setenv("COST_EVAL_DATA", str(tmp_path))
+    monkeypatch.setenv("COST_EVAL_CACHE", str(tmp_path / "cache"))
 
 
 def build_site(root, *options, path=None):

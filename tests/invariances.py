@@ -337,13 +337,17 @@ def arguments(name, case):
 
 def call(name, case, change=lambda made: made):
     "The result of a function for a case, its arguments changed on the way, as leaves."
-    function = subjects()[name]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        made = change(arguments(name, case))
-        by_position = [p.name for p in parameters(function).values() if p.kind is p.POSITIONAL_ONLY]
-        result = use(name, function(*[made.pop(p) for p in by_position], **made), case)
+        result = use(name, made_by(name, change(arguments(name, case))), case)
     return leaves(result, case)
+
+
+def made_by(name, made):
+    "What a function gives for these arguments, by name."
+    function = subjects()[name]
+    by_position = [p.name for p in parameters(function).values() if p.kind is p.POSITIONAL_ONLY]
+    return function(*[made.pop(p) for p in by_position], **made)
 
 
 # ---- results
@@ -672,6 +676,13 @@ def variants(name):
 variants.kept = {}
 
 
+def once(name, case, *key):
+    "`call(name, case)`, which several properties start from; `key` is the case's name, as a case has none."
+    if (name, *key) not in variants.kept:
+        variants.kept[name, *key] = call(name, case)
+    return variants.kept[name, *key]
+
+
 def tried_cases(name):
     "The cases that a function takes: two classes, three, three and a fourth decision; each plain, and with all that can be given. A ValueError is a case not taken."
     if missing(name):
@@ -718,7 +729,7 @@ def of_the_case(name, property_, tag, case, before):
         return
     if property_ in UNFITTED and "models" in parameters(subjects()[name]):
         case = case.but(fixed=True)
-        before = call(name, case)
+        before = once(name, case, tag, "fixed")
     made = printed(arguments(name, case))
     for changed, relation in CHANGES[property_](case):
         if printed(arguments(name, changed)) != made:
@@ -749,7 +760,8 @@ def stacked(name, property_, tag, case, before):
         def part(path, alone):
             found = together.get(path)
             return np.asarray(found[k]) if isinstance(found, np.ndarray) and np.ndim(found) == np.ndim(alone) + 1 and len(found) == n else found
-        alone = call(name, case.but(table=k))
+        single = case.but(table=k)
+        alone = call(name, single) if k or printed(arguments(name, single)) != printed(arguments(name, case)) else before
         yield tried(property_, f"{tag}, table {k}", alone, same, lambda: {path: part(path, value) for path, value in alone.items()})
 
 
@@ -758,7 +770,7 @@ def contained(name, property_, tag, case, before):
         return
     bare = case.but(bare=True)
     try:
-        plain = call(name, bare)
+        plain = once(name, bare, tag, "bare")
     except (ValueError, TypeError):  # needs names
         return
     made = arguments(name, bare)
@@ -772,7 +784,7 @@ def indexed(name, property_, tag, case, before):
     if scale_of(name) or columns(arguments(name, bare)) < 2:
         return
     try:
-        plain = call(name, bare)
+        plain = once(name, bare, tag, "bare")
     except (ValueError, TypeError):
         return
     yield tried(property_, tag, plain, rows_moved(np.arange(N)), lambda: call(name, bare, shuffled_index))
@@ -806,10 +818,11 @@ def kept(name, property_, tag, case, before):
     "A result pickled and copied is the result; a second call gives it again."
     if scale_of(name):
         return
-    yield tried(property_, tag, before, identical, lambda: call(name, case))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        result = subjects()[name](**arguments(name, case))
+        result = made_by(name, arguments(name, case))
+        told = tried(property_, tag, before, identical, lambda: leaves(use(name, result, case), case))
+    yield told
     if isinstance(result, (Result, LabelledTable)):
         for twin in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
             yield "holds" if twin == result else f"[{tag}] a pickled or copied result is not equal to it"

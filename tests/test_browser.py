@@ -48,7 +48,7 @@ def opened(browser, url, *, width=1400, height=900, scheme="light", math=True):
 
 
 SEARCHED = {"NEC": "expected_cost", "isocost": "cost_score", "threshold_counts": "confusion", "Clopper": "bootstrap", "normalized expected cost": "expected_cost",
-            "confidence interval": "bootstrap", "install": "index", "class weights": "estimators"}
+            "confidence interval": "bootstrap", "install": "index", "class weights": "estimators", "fraud": "costs"}
 
 
 def test_search_finds_the_page_itself_first(browser, site):
@@ -102,6 +102,14 @@ def test_on_a_phone_panels_stand_alone_and_move(browser, site):
         assert all(a != b and "#svgView" in b for a, b in zip(before, after))
         page.set_viewport_size({"width": 1200, "height": 900})
         assert whole.is_visible() and not panels.first.is_visible()
+
+
+def test_sentences_in_tables_begin_at_the_left_and_the_switch_stands_alone(browser, site):
+    with opened(browser, f"{site}/report.html", width=390, height=844, math=False) as page:
+        begin = page.evaluate("[...document.querySelectorAll('.cell_output td.words')].map(e => getComputedStyle(e).textAlign)")
+        assert len(begin) > 5 and set(begin) == {"left"}
+        switch, subtitle = page.locator(".all-code").bounding_box(), page.locator(".subtitle p").last.bounding_box()
+        assert switch["y"] >= subtitle["y"] + subtitle["height"]
 
 
 def test_folded_code_opens(browser, site):

@@ -1,5 +1,4 @@
 "Several models, the best of them, tests with a margin, uncertain costs: ends and means against computations of another kind."
-import inspect
 import warnings
 
 import numpy as np
@@ -620,13 +619,6 @@ def test_results_have_values_frames_and_pictures():
         assert found == found and len(found.to_frame()) == 3 and found.plot().get_xlabel() and "<table" in found._repr_html_()
     test = cp.equivalence_test(JOINT, BILL, 1)
     assert test == cp.equivalence_test(JOINT, BILL, 1) and test != cp.equivalence_test(JOINT, BILL, 2) and "passes" in repr(test)
-
-
-@pytest.mark.parametrize("name", [n for n in cp.__all__ if inspect.isfunction(getattr(cp, n))])
-def test_every_parameter_is_documented(name):
-    function = getattr(cp, name)
-    for parameter in inspect.signature(function).parameters:
-        assert f"    {parameter} :" in function.__doc__ or f"**{parameter}" in function.__doc__, parameter
 
 
 def test_a_difference_that_every_sample_shows_is_not_certain():

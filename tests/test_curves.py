@@ -288,40 +288,6 @@ def test_bad_input(call, message):
         call()
 
 
-# ---- every option matters
-
-
-def point_of(curve):
-    return curve.x.sum() + curve.y.sum()
-
-
-WEIGHT = np.linspace(1, 2, 60)
-SHAPE = dict(fpr=[0, 0.1, 1], recall=[0, 0.7, 1], prevalence=0.2)
-
-
-@pytest.mark.parametrize(
-    "function, option, values",
-    [
-        (lambda **k: point_of(cv.performance_curve(Y, S, **k)), "kind", cv.CURVES),
-        (lambda **k: point_of(cv.performance_curve(Y, S, "pr", **k)), "sample_weight", (None, WEIGHT)),
-        (lambda **k: cv.curve_auc("pr", **SHAPE, **k), "rule", ("exact", "trapezoid", "step")),
-        (lambda **k: cv.sample_directed_binary_tree(2, 3, **k)[0][0, 4], "rng", (0, 1)),
-        (lambda **k: cv.sample_tree_aucs(["pr"], 0.1, 2, rng=0, **k)[0, 0], "depth", (2, 3)),
-        (lambda **k: cv.sample_tree_aucs(["pr"], 0.1, 2, rng=0, **k)[0, 0], "rule", ("exact", "step")),
-        (lambda **k: cv.sample_tree_aucs(["pr"], 0.1, 2, **k)[0, 0], "rng", (0, 1)),
-        (lambda **k: cv.outperformance_curve_auc("pr", 0.3, 0.1, **k), "n_curves", (1 << 10, 1 << 12)),
-        (lambda **k: cv.outperformance_curve_auc("pr", 0.3, 0.1, n_curves=1 << 10, **k), "depth", (2, 5)),
-        (lambda **k: cv.outperformance_curve_interval("pr", Y, S, rng=0, **k).low, "x", (None, 0.4)),
-        (lambda **k: cv.outperformance_curve_interval("pr", Y, S, rng=0, **k).low, "confidence", (0.5, 0.9)),
-        (lambda **k: cv.outperformance_curve_interval("pr", Y, S, rng=0, **k).low, "n_resamples", (50, 500)),
-        (lambda **k: cv.outperformance_curve_interval("pr", Y, S, **k).low, "rng", (0, 1)),
-    ],
-)
-def test_every_option_matters(function, option, values):
-    found = [function(**{option: value}) for value in values]
-    assert len(set(found)) == len(found)
-
-
 # ---- pictures and widget
 
 

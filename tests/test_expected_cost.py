@@ -331,7 +331,7 @@ def test_eer_conventions(seed):
         assert np.interp(e, fpr, tpr) == pytest.approx(1 - e)
     hull = sc.equal_error_rate(y, scores, method="hull")
     assert hull <= e + 1e-12
-    priors = np.column_stack([1 - (p := np.linspace(0, 1, 101)), p])
+    priors = np.column_stack([1 - (p := np.linspace(0, 1, 21)), p])
     lowest = [best_threshold(y, scores, CostMatrix.zero_one(2), priors=prior).cost for prior in priors]
     assert max(lowest) <= hull + 1e-12
     assert sc.equal_error_rate(y, np.exp(scores), method="hull") == pytest.approx(hull)

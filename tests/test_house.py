@@ -85,7 +85,7 @@ def tracked():
 
 def test_nothing_unexpected_at_the_top():
     expected = {"nbs", "cost_eval", "tests", "settings.ini", "setup.py", "_quarto.yml", "README.md", "Makefile", "LICENSE",
-                "CITATION.cff", "CONTRIBUTING.md", "CHANGELOG.md", ".ci", ".github", ".binder", ".gitignore"}
+                "CITATION.cff", "CONTRIBUTING.md", "CHANGELOG.md", ".ci", ".github", ".gitignore"}
     assert {Path(name).parts[0] for name in tracked()} == expected
 
 
@@ -820,6 +820,7 @@ READ = {
         [("markdown", '**1** Why?\n\n::: {.callout-tip collapse="true" title="Solution"}\nBecause $x$.\n:::'), ("code", "print(1)", SEEN), ("markdown", "::: {.compact}\nOn\n:::"), ("code", "x = 3")],
         [("markdown", "**1** Why?\n\n<details><summary>Solution</summary>\n\nBecause $x$.\n\n</details>", False, False), ("code", "print(1)", True, True), ("markdown", "On", False, False), ("code", "x = 3", False, False)]),
     "no badge is fetched": ([("markdown", "# T\n\n[![tests](https://img.shields.io/x.svg)](https://x.y)\nText")], [("markdown", "# T\n\nText", False, False)]),
+    "where only badges stood stands nothing": ([("markdown", "# T"), ("markdown", "[![tests](https://img.shields.io/x.svg)](https://x.y)\n")], [("markdown", "# T", False, False)]),
     "magics stay": ([("code", "%pip list")], [("code", "%pip list", False, False)]),
 }
 
@@ -866,9 +867,3 @@ def test_the_edition_is_written_and_trusted(tmp_path, monkeypatch):
     assert notary.check_signature(nb)
     nb.cells[0].source = "x = 2"
     assert not notary.check_signature(nb)
-
-
-def test_binder_installs_what_the_book_needs():
-    assert (ROOT / ".binder/requirements.txt").read_text().split() == [".[book]"]
-    assert (ROOT / ".binder/runtime.txt").read_text().strip() == f"python-{settings()['min_python']}"
-    assert os.access(ROOT / ".binder/postBuild", os.X_OK)

@@ -19,10 +19,10 @@ import cost_eval.api as ce  # noqa: E402
 RECORD = "a record that functions hand over, or that a user fills by hand: nothing is computed"
 FILES = "files, papers' data and pages: test_datasets.py, test_reproduce.py, test_app.py, test_command_line.py drive it"
 NO_ARGUMENTS = {  # functions without arguments to change
-    **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Difference", "Interval", "ThresholdTuning", "Reference", "Report", "scale.SketchError"], RECORD),
+    **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Policy", "Difference", "Interval", "ThresholdTuning", "ConfidenceSequence",
+                     "TrainingVariation", "CapacityCurve", "Report", "scale.SketchError"], RECORD),
     **dict.fromkeys(["load", "available", "describe", "DataNotAvailable", "reproduces", "run", "scoreboard", "App", "main"], FILES),
     "metric": "a decorator; what it registers is tried",
-    "add_reference": "registers a record",
     "scale.cluster": "hands out workers",
     "scale.sketch_error": "what it is told is a curve at fixed edges; test_scale.py",
 }

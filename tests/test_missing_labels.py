@@ -116,6 +116,11 @@ def test_the_guess_is_corrected():
     assert f"strength {slope:.2f}" in auto.notes[0] and auto.mean == pytest.approx(prediction_powered(part, A, COSTS, P, strength=slope).mean)
     z = guess + np.where(HAS, (loss - guess) / CHANCE, 0)
     assert prediction_powered(PART, A, COSTS, P, propensity=CHANCE, strength=1).mean == pytest.approx(z.mean())
+    w, known = np.where(HAS, 1 / CHANCE, 0), np.where(HAS, loss, 0)
+    slope = np.cov(w * known, (w - 1) * guess)[0, 1] / np.var((w - 1) * guess, ddof=1)  # the least variance of w loss - strength (w - 1) guess
+    assert 0 < slope < 1
+    bought = prediction_powered(PART, A, COSTS, P, propensity=CHANCE)
+    assert bought.mean == pytest.approx(prediction_powered(PART, A, COSTS, P, propensity=CHANCE, strength=slope).mean)
     pair = prediction_powered(part, A, COSTS, np.column_stack([1 - P, P]), versus=B)
     assert 0 <= pair.p_value <= 1 and pair.low < pair.high
     own = prediction_powered(part, A, OWN, P, strength=1)

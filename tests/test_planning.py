@@ -1,6 +1,4 @@
 "Sample size and power: against simulation, listing of every test set, and the test that will judge."
-import inspect
-import re
 from itertools import product
 from math import prod
 
@@ -266,11 +264,3 @@ def test_widget_starts_where_its_still_stands():
     assert power == pytest.approx(pl.paired_power(*trade(.02, 20, .5, .02), x.astype(int)))
     assert lines[2].get_ydata()[0] == pytest.approx(pl.paired_power(*trade(.02, 20, .5, .02), 1000))
     plt.close(fig)
-
-
-@pytest.mark.parametrize("name", [n for n in pl.__all__ if inspect.isfunction(getattr(pl, n))])
-def test_every_parameter_is_documented(name):
-    function = getattr(pl, name)
-    heads = re.findall(r"^    (\S[^:\n]*?)(?: :.*)?$", function.__doc__, re.M)
-    told = {name for head in heads for name in head.replace("*", "").split(", ")}
-    assert not set(inspect.signature(function).parameters) - told

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from cost_eval import reproduce
 from cost_eval.__main__ import main
 from cost_eval.reproduce import (COLUMNS, ITEMS, ItemResult, Margin, Reproduction, by_paper, board, compare, published, reproduces, run, run_item,
-                                 scoreboard, select, stored_board, stored_rows, unlisted, verdict, write)
+                                 scoreboard, select, stored_board, stored_rows, survivors, unlisted, verdict, write)
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("joblib")
@@ -546,6 +547,24 @@ def test_mutants_are_asked_for_by_name():
         run_item(ITEMS["toy/x"], mutant="swaped")
     with pytest.raises(TypeError, match="must take `mutant`"):
         reproduces("toy", "y", mutants=("swapped",))(good)
+
+
+def test_a_mutant_that_changes_no_verdict_survives():
+    "Nor is one noticed that stops with an error; what is open for a reason, and then without one, is."
+    @reproduces("toy", "x", budget="full", mutants=("off", "too small to see", "of another shape"))
+    def item(budget="quick", mutant=""):
+        """Title"""
+        return Reproduction(compare(numbers(a="1"), {"b" if "shape" in mutant else "a": 2 if mutant == "off" else 1}))
+
+    @reproduces("toy", "z", mutants=("unlisted",))
+    def known(mutant=""):
+        """Title"""
+        return Reproduction(compare(numbers(a="1"), {"a": 2}, reasons={} if mutant else {"a": "known"}))
+
+    quick = run_item(replace(ITEMS["toy/x"], budget="quick"))
+    survived = [("toy/x", "too small to see"), ("toy/x", "of another shape")]
+    assert survivors([quick]) == survivors([run_item(ITEMS["toy/x"], budget="full"), run_item(ITEMS["toy/z"])]) == survived
+    assert survivors([run_item(ITEMS["toy/x"])]) == [], "not run, so nothing to change"
 
 
 def test_out_is_tried_before_anything_is_computed(tmp_path):

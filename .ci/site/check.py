@@ -51,7 +51,7 @@ def parsed(path):
     loads = "|".join(f"//{tag}/@src|//{tag}/@srcset" for tag in LOADS) + "|//link[not(@rel='canonical')]/@href"
     images = [dict(image.attrib) for image in tree.iter("img") if "logo__image" not in image.classes]
     found = [[str(value) for value in tree.xpath(path)] for path in ("//@id", "//a/@href", loads)]
-    empty = len(tree.xpath("//th[not(normalize-space() or .//img)] | //summary[not(normalize-space() or @aria-label)]"))
+    empty = len(tree.xpath("//th[not(normalize-space(translate(., '\u00a0', '')) or .//img)] | //summary[not(normalize-space() or @aria-label)]"))
     formulas = [e for e in tree.iter("span", "div") if "math" in e.classes]
     for quiet in [*formulas, *tree.xpath("|".join(f"//{tag}" for tag in (*QUIET, "comment()")))]:
         quiet.drop_tree()
@@ -303,7 +303,7 @@ def judged(name, seen, nb=None, stem=""):
     found += [said(f"{over} px too wide at {width} px") for width, over in seen["overflow"].items() if over > 0]
     found += [said(f"sticks out at {width} px: {what}") for width, all in seen["hidden"].items() for what in all]
     found += [said(f"words of {fig['words']} px at {width} px in {fig['name']}") for width, all in seen["figures"].items() for fig in all if fig["words"] < SMALLEST]
-    found += [said(f"wider than its column at {width} px: {fig['name']}") for width, all in seen["figures"].items() for fig in all if fig["wide"] and width > 600]
+    found += [said(f"wider than its column at {width} px: {fig['name']}") for width, all in seen["figures"].items() for fig in all if fig["wide"]]
     found += [said(f"a formula wider than its column at {WIDTHS[0]} px{place(nb, tex)}: {' '.join(tex.split())[:80]}") for tex in seen["wide"]]
     found += [said(f"not {scheme} where it should be") for scheme, value in seen["lightness"].items() if (value > .5) != (scheme == "light")]
     if CHAPTER.match(stem) and (seen["figure"] is None or seen["figure"] >= 1):

@@ -22,7 +22,7 @@ import lxml.etree
 
 SMALLEST = 9.05  # pixels, the size of type
 IMAGE = re.compile(r'<img\b[^>]*?\bsrc="((?:[^":]+\.svg|data:image/svg\+xml,[^"]*))"[^>]*>')
-NO_HEAD = re.compile(r"<th\b([^>]*)>\s*(?:<p>\s*</p>)?\s*</th>")
+NO_HEAD = re.compile(r"<th\b([^>]*)>(?:\s|&nbsp;|</?p>)*</th>")
 NUMBERS = re.compile(r"-?\d+(?:\.\d+)?")
 GROUND = "#121212"  # of the dark pages
 PLACED = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)(?: rotate\(([-\d.]+)\))?")

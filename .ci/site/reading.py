@@ -118,18 +118,22 @@ def one_line(cells):
     for cell in cells:
         summary = bare_fold(cell)
         if summary and before and source(cell):
-            words = f"{before}; {summary}"
-            checks = sum(map(int, re.findall(r"checked: (\d+) assertion", words)))
-            rest = [word for word in dict.fromkeys(words.split("; ")) if not word.startswith("checked: ")]
-            if checks:
-                rest.append("checked: " + plural(checks, "assertion"))
-            joined = "; ".join(rest)
+            joined = one_summary(f"{before}; {summary}".split("; "))
             code = f"{split_options(source(out[-1]))[1]}\n\n{split_options(source(cell))[1]}"
             out[-1], summary = fold({**out[-1], "source": code}, joined), joined
         elif not is_blank(cell) or not before:
             out.append(cell)
         before = summary if not is_blank(cell) else before
     return out
+
+
+def one_summary(words):
+    "The lines of several folds as one: each kind once, with all its names."
+    checks = sum(int(word.split()[1]) for word in words if word.startswith("checked: "))
+    names = [name for word in words if word.startswith("Code: ") for name in word.removeprefix("Code: ").split(", ")]
+    rest = [word for word in dict.fromkeys(words) if not word.startswith(("Code: ", "checked: ")) and word != "Code"]
+    rest += [f"Code: {', '.join(dict.fromkeys(names))}"] * bool(names)
+    return "; ".join([*rest, *[f"checked: {plural(checks, 'assertion')}"] * bool(checks)]) or "Code"
 
 
 def solved(cells):
@@ -304,7 +308,7 @@ def entry_links(project, notebooks):
 
 def refine(nb, to_entries):
     "Texts with their links, drawings and tables as a page carries them."
-    better = {"image/svg+xml": drawn, "text/html": typeset, "text/markdown": lambda text: to_entries(unnested(text))}
+    better = {"image/svg+xml": drawn, "text/html": typeset, "text/markdown": lambda text: turned(to_entries(unnested(text)))}
     for cell in nb["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = to_entries(source(cell))
@@ -344,6 +348,17 @@ def laid_out(html):
     one_line_of_names(head)
     without_numbers_of_lines(head, body)
     return lxml.html.tostring(table, encoding="unicode", with_tail=False)
+
+
+def turned(text):
+    "A table of Markdown that has more columns than a page has room for, with its columns as rows."
+    found = re.match(r"(?:\|.*\n)+", text)
+    rows = [re.split(r"\s*(?<!\\)\|\s*", line)[1:-1] for line in found[0].splitlines()] if found else []
+    if len(rows) < 3 or not len(rows) < len(rows[0]) > 9:
+        return text
+    head, *below = zip(rows[0], *rows[2:])
+    rule = ["---", *["---:"] * len(rows[2:])]
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, rule, *below)) + text[found.end():]
 
 
 def words_to_the_left(head, body):
@@ -404,7 +419,7 @@ def scoreboard(project):
     parts = ["---\ntitle: Scoreboard\ndescription: Every table and figure of the five papers, recomputed, and what came out.\n---\n",
              "This is the committed board: the full budget, with all the data. The rules are in [Reproductions](91_reproduce.ipynb), what the "
              "papers' own inputs refute in the [errata](93_errata.ipynb).\n",
-             scoreboard(board, "markdown") + "\n"]
+             turned(scoreboard(board, "markdown")) + "\n"]
     if project.board():
         import pandas as pd
         mine = pd.read_csv(project.board(), keep_default_na=False)

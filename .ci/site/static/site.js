@@ -6,10 +6,8 @@
   const mark = () => document.querySelectorAll(WIDE).forEach((e) => {
     const wide = e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1;
     const scrolls = wide && ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
-    if (e.tagName === "FIGURE") {
-      e.onscroll = () => e.classList.toggle("scrolls", scrolls && e.scrollLeft + e.clientWidth < e.scrollWidth - 2);
-      e.onscroll();
-    }
+    e.onscroll = () => e.classList.toggle("scrolls", scrolls && e.scrollLeft + e.clientWidth < e.scrollWidth - 2);
+    e.onscroll();
     if (scrolls) e.tabIndex = 0;
     else if (e.tabIndex === 0 && e.tagName !== "MJX-CONTAINER") e.removeAttribute("tabindex");
   });
