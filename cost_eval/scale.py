@@ -192,7 +192,8 @@ def _check_columns(wanted, known, where: str = ""):
 
 def _columns_of(part: pd.DataFrame, given: dict, where: str) -> dict:
     "The columns of one partition as arrays."
-    arrays = {column: _array(part[column], column, where, given.get("y_true") == column) for column in _flat(given)}
+    truth = given.get("y_true")
+    arrays = {column: _array(part[column], column, where, column == truth) for column in _flat(given)}
     return {
         name: arrays[value] if isinstance(value, str) else np.column_stack([arrays[c] for c in value])
         for name, value in given.items()

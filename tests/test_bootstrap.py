@@ -257,18 +257,6 @@ def test_a_class_without_examples_may_have_the_prior_0_only():
         bs.metric_interval(table, "expected_cost", costs=costs, priors=[.4, .4, .2], rng=0)
 
 
-def test_pseudo_examples_warn_where_they_move_the_mean_by_more_than_half_the_width():
-    seen = set()
-    for laplace in np.geomspace(.05, 50, 13):
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            found = bs.interval(ALARM, [[0, 1], [20, 0]], method="exact_bootstrap", laplace=laplace)
-        moved, half = abs(found.mean - bs.interval(ALARM, [[0, 1], [20, 0]]).mean), (found.high - found.low) / 2
-        assert any("pseudo-examples" in str(w.message) for w in told) == (moved > half)
-        seen.add(int(np.sign(moved - half) * (1 + (half / 4 < moved < 4 * half))))
-    assert {-2, 2} <= seen, "there are cases near the limit on both sides"
-
-
 TABLE, MISSES = [[90, 5], [2, 30]], np.array([[0, 1.], [20, 0]])
 
 
@@ -326,3 +314,15 @@ def test_a_normalized_interval_is_around_the_normalized_cost(costs, priors):
 def test_flags_and_numbers_are_one_each(call, value):
     with pytest.raises(ValueError, match="(True or False is needed|laplace: )"):
         call(value)
+
+
+def test_pseudo_examples_warn_where_they_move_the_mean_by_more_than_half_the_width():
+    seen = set()
+    for laplace in np.geomspace(.05, 50, 13):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = bs.interval(ALARM, [[0, 1], [20, 0]], method="exact_bootstrap", laplace=laplace)
+        moved, half = abs(found.mean - bs.interval(ALARM, [[0, 1], [20, 0]]).mean), (found.high - found.low) / 2
+        assert any("pseudo-examples" in str(w.message) for w in told) == (moved > half)
+        seen.add(int(np.sign(moved - half) * (1 + (half / 4 < moved < 4 * half))))
+    assert {-2, 2} <= seen, "there are cases near the limit on both sides"

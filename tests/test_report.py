@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.special import expit, logit
 from sklearn.metrics import precision_score, recall_score, roc_auc_score
 
+from cost_eval import robustness
 from cost_eval.bootstrap import difference, independent_difference, interval, loss_interval
 from cost_eval.comparisons import best_of, simultaneous_differences
 from cost_eval.confusion import confusion_counts, joint_counts
@@ -108,6 +109,12 @@ def test_the_region_in_words_is_read_from_the_map(case):
         for end, beyond in ((run[0], here[0]), (run[-1], here[-1])):
             assert f"{times * end:.3g}{unit}" in found.words() and (end == beyond or wins.sum() < len(here))
     assert f"{name} is the cheapest" in found.words()
+
+
+@pytest.mark.parametrize("ends, said", [((1, 8), "everywhere on the map (1 to 8)"), ((1, 4), "up to 4 (the map begins at 1)"), ((2, 2), "about 2 only"),
+                                        ((4, 8), "from 4 on (the map ends at 8)"), ((8, 8), "from 8 on (the map ends at 8)"), ((2, 4), "from 2 to 4")])
+def test_an_end_of_the_map_is_no_end_of_a_range(ends, said):
+    assert robustness._ends(np.array(ends), np.array([1, 2, 4, 8]), "") == said
 
 
 def test_a_costliest_error_never_seen_is_said_of_the_model_that_has_none():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import mannwhitneyu
 
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.samples import Decisions, Posteriors, Scores, guess_columns, look_at, read_alike, read_samples
@@ -159,6 +160,16 @@ def test_a_model_turned_round_is_named():
         note, = read_samples(WORDS, models, NAMED).notes
         assert word in note and "area under the ROC curve" in note
     assert not read_samples(WORDS, {"p": P, "noise": rng.random(N)}, NAMED).notes
+
+
+def test_a_model_is_called_turned_round_beyond_three_standard_errors():
+    y, z, base = np.arange(100) % 2, [], np.random.default_rng(3).random(100)
+    for shift in np.linspace(0, .5, 200):
+        scores = base - shift * y
+        U, n = mannwhitneyu(scores[y == 1], scores[y == 0]).statistic, 50 * 50
+        z.append((U / n - .5) / np.sqrt(101 / (12 * n)))
+        assert bool(read_samples(y, Scores(scores), PLAIN).notes) == (z[-1] < -3)
+    assert -3 < min(v for v in z if v > -3) < -2.8 and -3.2 > min(z) and max(v for v in z if v < -3) > -3.2
 
 
 # ---- rows
