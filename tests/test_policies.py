@@ -52,6 +52,10 @@ def test_calibrated_posteriors_are_those_of_the_other_folds():
         fitted = AffineCalibrator().fit(logs[inside], Y[inside], W[inside])
         np.testing.assert_allclose(policy.log_posteriors[~inside], fitted.transform(logs[~inside], log=True), atol=1e-6)
     np.testing.assert_array_equal(policy.decisions, bayes_decisions(policy.posteriors, COSTS))
+    frame = policy.to_frame()
+    assert list(frame) == ["decision", "fold", "posterior 0", "posterior 1"]
+    np.testing.assert_allclose(frame[["posterior 0", "posterior 1"]], policy.posteriors)
+    assert list(decide(Decisions(S > 1), Y, COSTS).to_frame()) == ["decision"]
     again = cross_calibrate(np.column_stack([1 - P, P]), Y, folds=policy.folds, sample_weight=W)
     np.testing.assert_allclose(policy.posteriors, again, atol=1e-6)
 
