@@ -431,6 +431,12 @@ def test_ranks_are_drawn_one_dot_a_prediction(revenues):
     closed()
 
 
+@pytest.mark.parametrize("prevalence, weight, said", [(-.1, .7, "prevalence: must lie in"), (1.1, .7, "prevalence: must lie in"), (.3, -.1, "weight: must lie in"), (.3, 1.1, "weight: must lie in")])
+def test_study_ranks_refuses_shares_beyond_0_and_1(prevalence, weight, said):
+    with pytest.raises(ValueError, match=said):
+        study_ranks([1., 2., 3., 4.] * 5, prevalence, weight, "mcc", rng=0)
+
+
 def test_study_widget_follows_its_controls_and_starts_as_its_still():
     pytest.importorskip("ipywidgets")
     widget = study.explore_metric_study()

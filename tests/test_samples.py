@@ -155,6 +155,13 @@ def test_models_by_name_by_column_alone():
     assert one(Decisions(Y)).kind == "decisions"
 
 
+@pytest.mark.parametrize("posteriors, columns", [(Posteriors([.1, .7]), [0]), (Posteriors([[.9, .1], [.3, .7]]), [0, 1]), (Posteriors([[.9, .1], [.3, .7]], classes=["a", "b"]), ["a", "b"]),
+                                                 (Posteriors([.1, .7], classes=["ill"]), ["ill"])])
+def test_posteriors_are_a_frame_with_a_column_a_class(posteriors, columns):
+    frame = posteriors.to_frame()
+    assert list(frame) == columns and (frame.to_numpy() == np.reshape(posteriors.values, (2, -1))).all()
+
+
 def test_a_model_turned_round_is_named():
     for models, word in ((1 - P, "Posteriors(values, classes=['well'])"), (-S, "Scores(-values)")):
         note, = read_samples(WORDS, models, NAMED).notes
