@@ -130,6 +130,8 @@ def test_inputs_are_left_alone():
 @pytest.mark.parametrize("y", [[1, 1, 1], [0, 0, 0]])
 def test_one_class(y):
     counts = threshold_counts(y, [.1, .2, .3]).counts
+    merged = threshold_counts([0, 1], [0., 1.]) + threshold_counts([0, 1], [-0., 2.])
+    assert merged.thresholds.tolist() == [np.inf, 2, 1, 0] and not np.signbit(merged.thresholds[-1]), "a threshold of 0 is not shown as -0.0"
     missing, present = ("fpr", "tpr") if y[0] else ("tpr", "fpr")
     assert np.isnan(getattr(counts, missing)).all() and np.allclose(getattr(counts, present), [0, 1 / 3, 2 / 3, 1])
 
