@@ -786,7 +786,7 @@ def _check_bounds(bounds, x, name) -> tuple[np.ndarray, np.ndarray]:
     remedy = "say the least and the largest that can occur, from the costs and not from the data"
     if bounds is None:
         raise ValueError(f"bounds: None; without limits of {name} nothing holds at every look; {remedy}")
-    if isinstance(bounds, Mapping) or not np.iterable(bounds) or len(bounds) != 2:
+    if isinstance(bounds, Mapping) or not np.iterable(bounds) or len([*bounds]) != 2:
         raise ValueError(f"bounds: a pair (low, high) is needed, got {bounds!r:.80}; {remedy}")
     low, high = (check_range(end, "bounds", hint=remedy) for end in bounds)
     if np.shape(low) != np.shape(high) or np.shape(low) not in ((), (len(x),)):

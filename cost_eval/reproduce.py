@@ -685,7 +685,7 @@ class ItemResult:
     figures: dict = field(default_factory=dict)
     note: str = ""
     seconds: float = 0.0
-    budget: str = "quick"
+    budget: Literal["quick", "full"] = "quick"
     heat_map: bool = False
     needs: tuple[str, ...] = ()
     link: str = ""

@@ -264,6 +264,12 @@ def test_an_unseen_miss_is_possible():
     assert paired_saving(*cases(n + [0, 1, 0, 0, 0, 2, 2, 0]), 0.5).notes == ()
 
 
+@pytest.mark.parametrize("ratio, words", [(1.5, ["positive that a finds", "positive that b finds"]), (0.5, ["negative that b flags", "negative that a flags"])])
+def test_the_costliest_disagreements_are_named_that_were_not_seen(ratio, words):
+    notes = paired_saving(*cases([900, 0, 0, 5, 5, 0, 0, 90]), ratio).notes
+    assert [note.split(" was seen")[0] for note in notes] == [f"No {word} {rest}" for word, rest in zip(words, ["and b misses", "and a misses"] if ratio > 1 else ["and a does not", "and b does not"])]
+
+
 @pytest.mark.parametrize("prevalence", [None, 0.03])
 def test_a_saving_leaves_out_0_exactly_where_equal_costs_are_rejected(prevalence):
     rng, seen = np.random.default_rng(0), []

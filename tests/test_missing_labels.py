@@ -78,7 +78,7 @@ def test_bounds_need_labels_only_where_two_disagree():
     many = [np.tile(v, 40) for v in (part, A, B)]
     sure = bounds_without_labels(many[0], many[1], COSTS, versus=many[2])
     assert sure.decides == ("first" if truth < 0 else "second") and sure.decides in repr(sure)
-    assert bounds_without_labels(part, A, COSTS).decides == ""
+    assert bounds_without_labels(part, A, COSTS).decides == "" == bounds_without_labels(part, A, COSTS, versus=A).decides
 
 
 def test_with_all_labels_everything_is_the_ordinary_interval():
