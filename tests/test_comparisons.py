@@ -144,6 +144,14 @@ def test_what_is_there_is_found(method):
     assert cp.simultaneous_differences(y, votes, BILL, method=method, rng=0).rejects.tolist() == [False, True, True]
 
 
+def test_max_t_in_blocks_of_replicates(monkeypatch):
+    y, votes = a_set(200, 3)
+    whole = cp.simultaneous_differences(y, votes, BILL, method="max-t", rng=0)
+    monkeypatch.setattr("cost_eval.core.BLOCK_BYTES", 2**20)
+    parts = cp.simultaneous_differences(y, votes, BILL, method="max-t", rng=0)
+    assert parts.difference == pytest.approx(whole.difference) and parts.high == pytest.approx(whole.high, abs=.03)
+
+
 def test_max_t_is_the_studentised_bootstrap_of_rows():
     "Rows drawn one by one, by another route: indices, means and standard errors of each replicate."
     y, votes = a_set(300, 3)

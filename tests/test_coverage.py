@@ -188,3 +188,14 @@ def _ends_of_units(kind, weight, wrong, clusters):
         rows = np.repeat(np.arange(len(kind)), size)
         found = bs.loss_interval(wrong[kind][rows], clusters=rows, bounds=(0, 1))
     return found.low, found.high
+
+
+@pytest.mark.parametrize("n", [30, 300, 3000])
+def test_the_inverted_law_is_the_expanded_one_and_what_replicates_give(n):
+    "The same test sets by both ways; the costs are far enough apart that a step of the inversion too wide would show."
+    p, c = np.array([.6, .3, .1]), np.array([0, 1., 4])
+    expanded, inverted = (bs.bootstrap_coverage(p, c, n=n, n_sets=400, method=method, rng=0).share for method in ("expansion", "inversion"))
+    assert inverted == pytest.approx(expanded, abs=.01)
+    rng = np.random.default_rng(0)
+    held = [(found.low <= p @ c <= found.high) for found in (bs.bcost(m[None], c[None], laplace=0, rng=rng) for m in rng.multinomial(n, p, 400))]
+    assert abs(np.mean(held) - inverted) < 4 * np.sqrt(.06 / 400)
