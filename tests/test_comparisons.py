@@ -147,7 +147,7 @@ def test_what_is_there_is_found(method):
 def test_max_t_in_blocks_of_replicates(monkeypatch):
     y, votes = a_set(200, 3)
     whole = cp.simultaneous_differences(y, votes, BILL, method="max-t", rng=0)
-    monkeypatch.setattr("cost_eval.core.BLOCK_BYTES", 2**20)
+    monkeypatch.setattr("cost_eval.core.BLOCK_BYTES", 10_000)
     parts = cp.simultaneous_differences(y, votes, BILL, method="max-t", rng=0)
     assert parts.difference == pytest.approx(whole.difference) and parts.high == pytest.approx(whole.high, abs=.03)
 

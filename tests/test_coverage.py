@@ -192,7 +192,7 @@ def _ends_of_units(kind, weight, wrong, clusters):
 
 @pytest.mark.parametrize("n", [30, 300, 3000])
 def test_the_inverted_law_is_the_expanded_one_and_what_replicates_give(n):
-    "The same test sets by both ways; the costs are far enough apart that a step of the inversion too wide would show."
+    "The same test sets by both ways, and by replicates that are drawn."
     p, c = np.array([.6, .3, .1]), np.array([0, 1., 4])
     expanded, inverted = (bs.bootstrap_coverage(p, c, n=n, n_sets=400, method=method, rng=0).share for method in ("expansion", "inversion"))
     assert inverted == pytest.approx(expanded, abs=.01)
