@@ -333,7 +333,8 @@ def change_tests():
 
 # ---- make test
 
-PYTEST = ["-m", "pytest", "-n", str(WORKERS), "--dist", "loadgroup", "-p", "no:cacheprovider"]  # .ci/cover.py runs the same
+# one worker more than cores, as some wait for a browser; .ci/cover.py runs the same
+PYTEST = ["-m", "pytest", "-n", str(WORKERS + 1), "--dist", "loadgroup", "-p", "no:cacheprovider"]
 LEFT_OUT = []  # lines on what a run did not do, for the end of the summary
 NUMBERS = ROOT / "build" / "numbers"
 BESIDE = {}  # programs that run beside a step, and the files that keep what they say
