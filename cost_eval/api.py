@@ -79,6 +79,7 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
         best_threshold as best_threshold,
         cross_calibrate as cross_calibrate,
         cross_entropy as cross_entropy,
+        hull_vertices as hull_vertices,
         implied_costs as implied_costs,
         naive_decision as naive_decision,
         reliability as reliability,
@@ -229,7 +230,7 @@ _NAMES = {
     ),
     "decisions": (
         "AffineCalibrator ThresholdChoice bayes_decisions bayes_threshold best_threshold cross_calibrate "
-        "cross_entropy implied_costs naive_decision reliability shift_priors"
+        "cross_entropy hull_vertices implied_costs naive_decision reliability shift_priors"
     ),
     "samples": "Decisions Posteriors Scores labelled_rows read_samples",
     "policies": "RULES Policy cross_fit decide fit_rule",
@@ -274,7 +275,7 @@ _NAMES = {
 _MOVED = {  # names that stood here in version 0.1: where they are; one release long, with a warning
     "samples": "Columns Look Samples guess_columns look_at",
     "policies": "CrossFit FittedRule IsotonicCalibrator canonical_order",
-    "decisions": "Reliability ThresholdCosts hull_vertices plot_reliability stratified_folds threshold_costs",
+    "decisions": "Reliability ThresholdCosts plot_reliability stratified_folds threshold_costs",
     "expected_cost": (
         "decision_intervals explore_loan loan_costs plot_cost_lines plot_loan plot_simplex_decisions"
     ),

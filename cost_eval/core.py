@@ -423,6 +423,22 @@ def check_scores(scores, n: int | None = None) -> np.ndarray:
     return values
 
 
+VERIFICATION_BIAS = (
+    "dropping them is verification bias, because the samples whose label somebody looked up are no random "
+    "part of all. Either keep the labelled ones and weight each by one over its probability of having been "
+    "labelled (labelled_rows(y_true, p) gives rows and sample_weight=1 / p), or tell bounds: the cost if all "
+    "missing labels were the one class, and if they were the other (bounds_without_labels)"
+)
+
+
+def is_missing(label) -> bool:
+    "None, NaN, NaT or pandas' NA: whatever does not say that it equals itself."
+    try:
+        return label is None or not label == label
+    except TypeError:
+        return True
+
+
 def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarray:
     "Labels that are 0/1 or booleans, as booleans; `ValueError` for others."
     labels = check_1d(values, name, n)
@@ -467,22 +483,6 @@ def label_list(given, name: str) -> list:
     if not labels or len(set(labels)) < len(labels):
         raise ValueError(f"{name}: {labels} must be at least one label and each only once")
     return labels
-
-
-VERIFICATION_BIAS = (
-    "dropping them is verification bias, because the samples whose label somebody looked up are no random "
-    "part of all. Either keep the labelled ones and weight each by one over its probability of having been "
-    "labelled (labelled_rows(y_true, p) gives rows and sample_weight=1 / p), or tell bounds: the cost if all "
-    "missing labels were the one class, and if they were the other (bounds_without_labels)"
-)
-
-
-def is_missing(label) -> bool:
-    "None, NaN, NaT or pandas' NA: whatever does not say that it equals itself."
-    try:
-        return label is None or not label == label
-    except TypeError:
-        return True
 
 
 def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndarray]:
