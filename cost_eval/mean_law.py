@@ -380,11 +380,16 @@ def _newton(log_tail, x, low, high, target):
     return x
 
 
+def _from_origin(n, a, b):
+    "Costs (..., C) counted from what each stratum has most often, where units are alike, and these (...)."
+    often = np.take_along_axis(a, n.argmax(-1)[..., None], -1)
+    origin = np.where((b == 1).all(-1, keepdims=True), often, 0.0)
+    return a - origin, origin[..., 0]
+
+
 def _one_level(n, a, b, tail):
     "The level (N,) that the mean of one sample (N, C) exceeds with chance `tail` (N,)."
-    often, row = n.argmax(-1), np.arange(len(n))
-    origin = np.where((b == 1).all(-1), a[row, often], 0.0)  # levels near the bulk keep their digits
-    a = a - origin[:, None] * (b == 1)
+    a, origin = _from_origin(n, a, b)  # levels near the bulk keep their digits
     low, high = _ratios(n, a, b)
     found, rows = high.copy(), np.flatnonzero((high > low) & ((n * b).sum(-1) > 0))
     if len(rows):
@@ -796,13 +801,6 @@ def upper_level(n: np.ndarray, a: np.ndarray, b: np.ndarray, tail: float | np.nd
     return found * unit[:, 0, 0]
 
 
-def _from_origin(n, a, b):
-    "Costs counted from what each stratum has most often, where units are alike, and the sum (N,) of these."
-    often = np.take_along_axis(a, n.argmax(-1)[..., None], -1)
-    origin = np.where((b == 1).all(-1, keepdims=True), often, 0.0)
-    return a - origin, origin.sum((-2, -1))
-
-
 def _narrow_first(n, a, b):
     """Strata from the narrowest to the widest, in rows where these are far apart: a sum is integrated over
     the first of two laws, and over the wider one the steps would be too long to see the other.
@@ -833,7 +831,7 @@ def _sum_level(n, a, b, tail):
                 return np.log(share[:, 0]), -density[:, 0] / share[:, 0]
 
         found[block] = _newton(log_tail, start, low, high, np.log(tail[block]))
-    return found + origin
+    return found + origin.sum(-1)
 
 
 def share_above(
@@ -882,7 +880,7 @@ def _sum_share(n, a, b, x, rough):
     worth = _ratios(*(part.reshape(-1, part.shape[-1]) for part in (n, a, b)))
     low, high = (part.reshape(n.shape[:2]).sum(-1) for part in worth)
     found, (a, origin) = np.empty(len(n)), _from_origin(n, a, b)
-    level = (x - origin)[:, None]
+    level = (x - origin.sum(-1))[:, None]
     n, a, b = _narrow_first(n, a, b)
     for block in blocks(len(n), 40_000 * n.shape[1] * n.shape[2]):
         laws = _last_two(n[block], a[block], b[block], None if rough else False)
