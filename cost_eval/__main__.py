@@ -27,7 +27,7 @@ from . import datasets, reproduce
 from .core import EXCEL, csv_options, optional_import, read_sheet, unknown_name
 from .policies import RULES
 from .report import evaluate
-from .samples import Columns, Scores, guess_columns
+from .samples import Columns, Scores, read_table
 from .words import short_ladder
 
 # %% ../nbs/95_command_line.ipynb #c634462e
@@ -304,7 +304,7 @@ def _evaluate(arguments):
 def _report_of(frame, costs, arguments):
     "What the library says of the table."
     found = _columns_of(frame, arguments)
-    models = found.values(frame) | {c: Scores(frame[c]) for c in _split(arguments.ranks)}
+    models = found.values() | {c: Scores(frame[c]) for c in _split(arguments.ranks)}
     given = {
         "groups": arguments.group,
         "clusters": arguments.cluster,
@@ -476,12 +476,9 @@ def _columns_of(frame, arguments) -> Columns:
             if column not in frame.columns:
                 raise ValueError(unknown_name(column, frame.columns, f"--{option}"))
             taken.append(column)
-    found = guess_columns(frame, label=arguments.label, models=_models_of(frame, arguments), taken=taken)
-    for note in found.notes:
-        print(note)
-    if found.left_out:
-        others = ", ".join(f"{column!r} ({why})" for column, why in found.left_out.items())
-        print(f"Left out: {others}; --scores names the models.")
+    found = read_table(frame, label=arguments.label, models=_models_of(frame, arguments), taken=taken)
+    said, *others = found.notes
+    print(said, "(--label, --scores, --posteriors say otherwise.)", *others)
     return found
 
 

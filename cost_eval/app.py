@@ -36,7 +36,7 @@ from .page import frame_html, sentences
 from .plotting import STYLE, display_name, for_page
 from .policies import RULES
 from .report import evaluate
-from .samples import guess_columns
+from .samples import read_table
 from .words import short_ladder
 
 # %% ../nbs/62_app.ipynb #2030581e
@@ -240,12 +240,12 @@ class App:
         frame : DataFrame
             a row per sample
         label : str, optional
-            the column of true labels; default: guessed (`guess_columns`), or asked for
+            the column of true labels; default: guessed (`read_table`), or asked for
         """
         self._quiet, self.frame, self._found = True, frame.rename(columns=str), None
         problem = ""
         try:
-            self._found = guess_columns(self.frame, label=label)
+            self._found = read_table(self.frame, label=label)
             label = self._found.label
         except ValueError as error:
             problem = str(error)
@@ -362,7 +362,7 @@ class App:
             )
         if not names:
             raise ValueError("models: tick at least one")
-        models = {name: model for name, model in self._found.values(self.frame).items() if name in names}
+        models = {name: model for name, model in self._found.values().items() if name in names}
         costs = {"fp": self._cost(self.fp), "fn": self._cost(self.fn)}
         options = {"rule": self.rule.value, "positive": self.positive.value, "rng": 0}
         priors, capacity = self._number(self.prevalence), self._number(self.capacity)
@@ -410,8 +410,7 @@ class App:
         about, verdict, *others = (escape(line, quote=False) for line in self.report.summary().split("\n"))
         lines = [f"<p role='status' style='font-size:1.2em'><b>{verdict}</b></p>"]
         self.says.value = "".join([*lines, *(f"<p>{line}</p>" for line in (*others, about))])
-        left = ", ".join(f"{column!r} ({why})" for column, why in self._found.left_out.items())
-        self.more.value = f"<p>Not offered as models: {escape(left, quote=False)}.</p>" if left else ""
+        self.more.value = "".join(f"<p>{escape(note, quote=False)}</p>" for note in self._found.notes)
         columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
         table = frame_html(short_ladder(self.report)[columns].rename(columns=display_name))
         self.ladder.value, self.link.value = f"{_TABLE_STYLE}<div class='rungs'>{table}</div>", ""

@@ -62,7 +62,7 @@ def test_parquet_shards_decisions_and_posteriors(scores, tmp_path, capsys):
 def test_columns_are_guessed_and_said(scores, capsys):
     path, _ = scores
     code, out, _ = call(capsys, path, "--fp", 1, "--fn", 2, "--positive", "ill")
-    assert code == 0 and "taken from the column 'label'" in out and "the columns 'one', 'two'" in out and "'id' (its name), 'site' (no numbers)" in out
+    assert code == 0 and out.startswith("Read: true labels 'label'; models 'one', 'two'; left out 'id' (its name), 'site' (no numbers). (--label")
 
 
 FP, ILL = ("--fp", 1, "--fn", 2), ("--fp", 1, "--fn", 2, "--positive", "ill")
@@ -110,7 +110,7 @@ BAD = {
     "models and labels exchanged": (None, [*ILL, "--label", "one"], "were y_true and a model exchanged?"),
     "negative weights": (lambda f: f.assign(w=-1.), [*ILL, "--weight", "w"], "sample_weight: -1"),
     "no rows": (lambda f: f[:0], ILL, "no rows"),
-    "no model": (lambda f: f[["label", "id"]].assign(age=40), ILL, "models: no column beside 'label' looks like one; left out: 'id' (its name), 'age' (its name)"),
+    "no model": (lambda f: f[["label", "id"]].assign(age=40), ILL, "models: no column beside the true labels looks like one; left out: 'id' (its name), 'age' (its name)"),
     "a column twice": (lambda f: f.rename(columns={"two": "one"}), ILL, "stands twice"),
 }
 
@@ -238,10 +238,10 @@ def test_other_separators_counters_and_large_files(tmp_path, capsys, scores, mon
         assert code == 0 and plain in out and f"separated by {mark!r}, decimal mark {decimal!r}" in out
     frame.rename(columns={"id": "txn", "label": "state"}).drop(columns="site").to_csv(tmp_path / "t.csv", index=False)
     out = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9, "--positive", "ill")[1]
-    assert "the column 'state'" in out and "Left out: 'txn' (a different whole number in each row)" in out and "the columns 'one', 'two'" in out
+    assert "true labels 'state'; models 'one', 'two'; left out 'txn' (a different whole number in each row)." in out
     monkeypatch.setattr("cost_eval.__main__._LARGE", 10)
     code, out, err = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two", "--label", "label")
-    assert code == 0 and "300 rows" in err and plain.partition("label'.\n")[2] == out
+    assert code == 0 and "300 rows" in err and plain == out
 
 
 def test_nothing_half_written(tmp_path, capsys, scores, monkeypatch):
@@ -378,8 +378,8 @@ def test_posteriors_are_guessed_and_a_prefix_may_end_as_the_columns_do(mail, cap
     assert [code for code, *_ in said] == [0, 0, 0], said
     ladder = said[0][1].split("model ", 1)[1]
     assert all(out.split("model ", 1)[1] == ladder for _, out, _ in said)
-    assert "The models were taken from the columns 'net', 'tree'." in said[2][1]
-    assert "the columns 'net', 'tree'" in call(capsys, folder / "clean.csv", *given[1:])[1]  # of a class without samples, too
+    assert "models 'net' (probabilities: 'net_ham' for ham, 'net_spam' for spam, 'net_virus' for virus), 'tree' (" in said[2][1]
+    assert "models 'net' (probabilities: " in call(capsys, folder / "clean.csv", *given[1:])[1]  # of a class without samples, too
 
 
 def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):
