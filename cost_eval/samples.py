@@ -12,14 +12,23 @@ from .core import DataFrame, Frame, Labels, Matrix, Model, Priors, Vector
 
 # %% auto #0
 __all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'deployment_priors', 'read_samples', 'read_alike', 'Labelled',
-           'labelled_rows', 'only_labelled', 'Look', 'look_at', 'Columns', 'read_table']
+           'labelled_rows', 'only_labelled', 'Look', 'look_at', 'Columns', 'read_table', 'read_file']
 
 # %% ../nbs/06_samples.ipynb #smp005
+import bz2
+import csv
+import gzip
+import importlib.util
+import io
+import lzma
 import math
+import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import field, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,6 +51,7 @@ from cost_eval.core import (
     label_array,
     numbered,
     numbers,
+    optional_import,
     result,
     row_labels,
     rows_meet,
@@ -474,6 +484,9 @@ class _Rows:
 #| code-fold: true
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
+    values = values if isinstance(values, str) else _as_frame(values)
+    if len(getattr(values, "columns", ())) == 1:
+        values = values[next(iter(values.columns))]
     if type(values).__module__.partition(".")[0] == "pyarrow":
         values = np.asarray(values)
     shape: tuple = getattr(values, "shape", ())
@@ -873,6 +886,7 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
     "Name -> what is given for it; and how a table was read, where a column is not a model."
     if named is not None:
         return named, ""
+    models = _unpacked(models if isinstance(models, str) else _as_frame(models))
     if not hasattr(models, "columns") or not hasattr(models, "to_numpy"):
         _refuse_estimator(models, "models")
         name = getattr(models, "name", None)
@@ -1519,7 +1533,7 @@ class Columns(Result):
 
 
 def read_table(
-    source: DataFrame,
+    source: Any,
     *,
     label: str | None = None,
     models: Mapping[str, Any] | None = None,
@@ -1534,8 +1548,9 @@ def read_table(
 
     Parameters
     ----------
-    source : DataFrame
-        a row per sample
+    source : DataFrame, path or relation
+        a row per sample; a frame of pandas, polars, Arrow or Spark, a file (`read_file`), a relation of
+        DuckDB, a cursor of SQL
     label : str, optional
         the column of true labels; None: the one that is called like a label, or the only one with two
         values or with values that other columns are called after
@@ -1566,6 +1581,7 @@ def read_table(
     >>> found.label, found.models, found.left_out
     ('y', {'p': {0: 'p0', 1: 'p1'}}, {'id': 'its name'})
     """
+    source = _unpacked(_as_frame(source))
     if not hasattr(source, "columns"):
         raise ValueError(f"source: a table with named columns is needed, got {source!r:.60}")
     if isinstance(taken, str) or not np.iterable(taken) or any(isinstance(c, (list, dict)) for c in taken):
@@ -1579,7 +1595,8 @@ def read_table(
     if models is None:
         rest = [c for c in columns if c != label and c not in taken]
         models, left_out = _models_of(source, rest, source[label], costs)
-    said = f"Read: true labels {label!r}; {_in_words(models, left_out)}"
+    marks = f" ({source.attrs['marks']})" if getattr(source, "attrs", {}).get("marks") else ""
+    said = f"Read{marks}: true labels {label!r}; {_in_words(models, left_out)}"
     return Columns(source, label, dict(models), left_out, (said, *_repeated(source, left_out)))
 
 
@@ -1675,3 +1692,219 @@ def _guess_label(frame, taken):
             f"{'none has' if not two else 'several have'} two values; name it"
         )
     return found[0]
+
+# %% ../nbs/06_samples.ipynb #smp047
+#| code-fold: true
+_PACKED = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
+_KINDS_OF_FILES = {
+    **dict.fromkeys((".xlsx", ".xlsm", ".xls"), "Excel"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".feather", ".arrow"), "feather"),
+}
+_READERS = {"Excel": "openpyxl", "parquet": "pyarrow", "feather": "pyarrow"}
+_LARGE = 2e8  # bytes of a CSV file that is read in parts, with a line of progress for each
+
+
+def read_file(
+    source: Any, name: str | None = None, *, columns: set | None = None, index_col: int | None = None
+) -> DataFrame:
+    """A table from a file, by the end of its name.
+
+    Parameters
+    ----------
+    source : path or bytes
+        of .csv, .tsv, .txt (separator, decimal mark and encoding are found), .xlsx, .json, .jsonl, .ndjson,
+        .parquet, .pq, .feather, .arrow; each also packed, .gz, .bz2, .xz
+    name : str, optional
+        of the file; needed for bytes
+    columns : set, optional
+        the only ones that are needed of a CSV file, if it has them all
+    index_col : int, optional
+        the column that names the rows, of a CSV file or a sheet
+
+    Returns
+    -------
+    DataFrame
+        `.attrs["marks"]` says how separators and decimal marks were read, where they are not "," and "."
+
+    Raises
+    ------
+    ValueError
+        For what cannot be read, with what to do about it.
+
+    Examples
+    --------
+    >>> read_file(b"label;m\\n1;0,5\\n0;0,25\\n", "x.csv")["m"].tolist()
+    [0.5, 0.25]
+    """
+    name = str(source if name is None else name)
+    path = None if isinstance(source, (bytes, bytearray)) else Path(source)
+    if path is not None and not path.is_file():
+        raise ValueError(f"{name}: no such file")
+    stem, packed = os.path.splitext(name.lower())
+    end = os.path.splitext(stem)[1] if packed in _PACKED else packed
+    kind = _KINDS_OF_FILES.get(end, "CSV")
+    try:
+        if packed in _PACKED:
+            source, path = _PACKED[packed](source if path is None else path.read_bytes()), None
+        return _read_kind(kind, end, io.BytesIO(source) if path is None else path, columns, index_col)
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        remedy = "" if "; " in reason else "; save it as CSV, one row a sample below a line of names"
+        raise ValueError(f"{name}: cannot be read as {kind}: {reason}{remedy}") from None
+
+
+def _read_kind(kind: str, end: str, source: Any, columns, index_col):
+    "A table from an open file or a path."
+    pd = optional_import("pandas", extra="data")
+    library = _READERS.get(kind)
+    if library and importlib.util.find_spec(library) is None:
+        raise ValueError(
+            f"read with {library}, which is not installed; save it as CSV, or pip install {library}"
+        )
+    if kind == "CSV":
+        return _read_csv(pd, source, end, columns, index_col)
+    if kind == "Excel":
+        return pd.read_excel(source, engine=library, index_col=index_col)
+    if kind == "JSON":
+        text = source.read_bytes() if isinstance(source, Path) else source.getvalue()
+        whole = text.lstrip()[:1] == b"["
+        return pd.read_json(io.BytesIO(text), lines=not whole and end != ".json", convert_dates=False)
+    return (pd.read_parquet if kind == "parquet" else pd.read_feather)(source)
+
+
+def _read_csv(pd, source: Any, end: str, columns, index_col):
+    "A file of lines; a large one with a line of progress for each million."
+    with source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getvalue()) as file:
+        head = file.read(2**16)
+    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    if encoding != "utf-16" and b"\0" in head:
+        raise ValueError("it is no text; save it as CSV, parquet or Excel")
+    lines = head.decode(encoding, "replace").splitlines()
+    options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
+    given = options | {"encoding": encoding, "index_col": index_col}
+    try:
+        if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
+            given["usecols"] = list(columns)
+        if hasattr(source, "seek"):
+            source.seek(0)
+        frame = _in_parts(pd, source, given) if _size(source) > _LARGE else pd.read_csv(source, **given)
+    except ValueError as error:
+        raise ValueError(_in_plain_words(str(error), options["sep"])) from None
+    if options["sep"] != "," or options["decimal"] != ".":
+        frame.attrs["marks"] = f"columns separated by {options['sep']!r}, decimal mark {options['decimal']!r}"
+    return frame
+
+
+def _size(source) -> int:
+    "Bytes of a path; of what is in memory 0."
+    return source.stat().st_size if isinstance(source, Path) else 0
+
+
+def _in_parts(pd, path, options: dict):
+    "A large file, with a line of progress for each million rows."
+    parts = []
+    for part in pd.read_csv(path, chunksize=1_000_000, **options):
+        parts.append(part)
+        print(f"{path}: {sum(map(len, parts)):,} rows", file=sys.stderr)
+    return pd.concat(parts, ignore_index=options["index_col"] is None)
+
+
+def _marks(lines: list, end: str = "") -> dict:
+    "Separator and decimal mark of lines; `ValueError` where two separators make a table, or a name stands twice."
+    rows = {mark: list(filter(None, csv.reader(lines, delimiter=mark))) for mark in ",;\t|"}
+    even = [m for m, found in rows.items() if len({len(row) for row in found}) == 1 and len(found[0]) > 1]
+    if end == ".tsv":
+        even = ["\t"]
+    if len(even) > 1:
+        raise ValueError(
+            f"both {even[0]!r} and {even[1]!r} divide every line into columns; save it with tabs between them, as .tsv"
+        )
+    mark = even[0] if even else max(rows, key=lines[0].count) if lines else ","
+    names = [name.strip() for name in rows[mark][0]] if rows[mark] else []
+    twice = [name for name in names if name and names.count(name) > 1]
+    if twice:
+        raise ValueError(f"column {twice[0]!r} stands twice; rename one")
+    cells = [cell for row in rows[mark][1:] for cell in row]
+    comma = "0*,\\d+" if mark == "," else "\\d*,\\d+"
+    commas, points = (
+        any(re.fullmatch(f" *[+-]?{form} *", c) for c in cells) for form in (comma, r"\d*\.\d+")
+    )
+    return {"sep": mark, "decimal": "," if commas and not points else "."}
+
+
+def _in_plain_words(error: str, mark: str) -> str:
+    "What the reader of CSV files says, without its own terms and with what to do."
+    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error)
+    if found:
+        names, line, fields = found.groups()
+        return f"line {line} has {fields} columns, the header {names}; quote what holds a {mark!r}, or mend the line"
+    found = re.search(r"EOF inside string starting at row (\d+)", error)
+    if found:
+        return f"a quotation mark opens in line {int(found[1]) + 1} and is not closed; close it"
+    if "codec can't decode" in error:
+        return "its letters are not UTF-8; save it as UTF-8 (in a spreadsheet: CSV UTF-8)"
+    return "it is empty" if "No columns to parse" in error else error
+
+
+def _as_frame(given: Any) -> Any:
+    "The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL."
+    if isinstance(given, (str, Path)):
+        return read_file(given)
+    for way in ("toPandas", "df", "to_pandas", "collect"):
+        if hasattr(given, way) and not hasattr(given, "to_numpy"):
+            return getattr(given, way)()
+    if hasattr(given, "description") and hasattr(given, "fetchall"):
+        pd = optional_import("pandas", extra="data")
+        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
+    return given
+
+
+def _unpacked(frame: Any) -> Any:
+    "A frame with a column for each element of vectors of probabilities; WEKA's with its classes by name."
+    if not hasattr(frame, "assign") or frame.columns.duplicated().any():
+        return frame
+    frame, parts = _from_weka(frame) if "inst#" in frame.columns else frame, {}
+    for column in frame.columns:
+        vectors = _vectors(frame[column]) if frame[column].dtype.kind == "O" else None
+        if vectors is None:
+            parts[column] = frame[column]
+        else:
+            parts |= {f"{column}({k})": values for k, values in enumerate(vectors.T)}
+    return frame if len(parts) == len(frame.columns) else type(frame)(parts, index=frame.index)
+
+
+def _vectors(cells: Any) -> np.ndarray | None:
+    "(N, K) vectors that add up to 1, as arrays, lists or text in brackets; None for anything else."
+    first = cells.iloc[0] if len(cells) else None
+    try:
+        if isinstance(first, str):
+            inside = (
+                cells.str.extract(r"^[^\[\]]*\[([^\[\]]*)\][^\[\]]*$")[0] if "[" in first else cells.iloc[:0]
+            )
+            values = inside.str.strip().str.split(r"[,\s]+", regex=True, expand=True).to_numpy(float)
+        else:
+            values = np.stack([v.toArray() if hasattr(v, "toArray") else v for v in cells]).astype(float)
+    except (TypeError, ValueError):
+        return None
+    several = values.ndim == 2 and len(values) and values.shape[1] > 1
+    return values if several and _add_to_one(list(values.T)) else None
+
+
+def _from_weka(frame: Any) -> Any:
+    "What WEKA writes as CSV: classes as 1:no, and a distribution over columns without names, its largest starred."
+    frame, called = frame.copy(), {}
+    for column in {"actual", "predicted"} & set(frame.columns):
+        parts = frame[column].astype(str).str.partition(":")
+        called |= dict(zip(parts[0], parts[2]))
+        frame[column] = parts[2]
+    names = list(frame.columns)
+    if "distribution" not in names:
+        return frame
+    start = names.index("distribution")
+    named = (k for k in range(start + 1, len(names)) if not str(names[k]).startswith("Unnamed"))
+    own = names[start : next(named, len(names))]
+    starless = {c: frame[c].astype(str).str.lstrip("*").astype(float) for c in own}
+    new = {c: f"distribution({called.get(str(k), k)})" for k, c in enumerate(own, 1)}
+    return frame.assign(**starless).rename(columns=new)

@@ -1,7 +1,9 @@
 """cost-eval evaluate: the report from files, and one line for each mistake."""
+import csv
 import importlib.util
 import json
 import os
+import sqlite3
 import sys
 from html import escape
 from pathlib import Path
@@ -16,6 +18,7 @@ from cost_eval.__main__ import main
 from cost_eval.app import App, example_frame, read_upload
 from cost_eval.costs import CostMatrix
 from cost_eval.report import evaluate
+from cost_eval.samples import read_file, read_table
 
 
 @pytest.fixture
@@ -84,6 +87,7 @@ BAD = {
     "a rule of an unknown model": (None, [*ILL, "--rule", "tow=bayes"], "rule: of 'tow', but the models are ['one', 'two']"),
     "half a rule": (None, [*ILL, "--rule", "one="], "--rule: want MODEL=RULE,..., got 'one='"),
     "half a call": (None, [*ILL, "--capacity", "2.5"], "capacity: must be a whole number, got 2.5; a count of the 300 samples, or a share below 1 (here: --capacity"),
+    "no number for a cost": (None, ["--fp", "1,5", "--fn", 2], "'1,5' is no number; write it as 20, 0.5 or 5%, or name a column: --fp: '1,5' is unknown"),
     "no prevalence": (None, [*ILL, "--prevalence", 5], "priors: must lie in [0, 1], got 5; 5 % is .05 (here: --prevalence"),
     "half priors": (None, [*ILL, "--priors", "ill"], "--priors: want CLASS=P,CLASS=P,..., got 'ill'"),
     "priors of others": (None, [*ILL, "--priors", "sick=.1,well=.9"], "priors: classes ['sick', 'well']"),
@@ -115,7 +119,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("option, given, says", [("--fp", "1,5", "'1,5' is no number; write it as"), ("--prevalence", "some", "'some' is no number"), ("--seed", "-1", "'-1' is no whole number"), ("--colour", "red", "unrecognized arguments")])
+@pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is no number"), ("--seed", "-1", "'-1' is no whole number"), ("--colour", "red", "unrecognized arguments")])
 def test_options_that_are_none(scores, capsys, option, given, says):
     with pytest.raises(SystemExit) as stop:
         call(capsys, scores[0], *ILL, f"{option}={given}" if option == "--seed" else option, *([] if option == "--seed" else [given]))
@@ -197,12 +201,12 @@ def test_spreadsheets(scores, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "openpyxl" else there(name))
     for given in ((tmp_path / "c.xlsx", *ILL), (path, "--costs", tmp_path / "c.xlsx", "--positive", "ill")):
         code, _, err = call(capsys, *given)
-        assert code == 2 and "c.xlsx: an Excel file is read with openpyxl, which is not installed; save the sheet as CSV" in err and len(err.splitlines()) == 1
-    with pytest.raises(ValueError, match="c.xlsx: an Excel file"):
+        assert code == 2 and "c.xlsx: cannot be read as Excel: read with openpyxl, which is not installed; save it as CSV, or pip install openpyxl" in err and len(err.splitlines()) == 1
+    with pytest.raises(ValueError, match="c.xlsx: cannot be read as Excel"):
         read_upload("c.xlsx", b"PK no sheet")
     table = pd.DataFrame([[0, 1], [9, 0]], ["well", "ill"], ["well", "ill"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: there("json") if name == "openpyxl" else there(name))
-    monkeypatch.setattr(pd, "read_excel", lambda source, engine, **options: table if options else frame)
+    monkeypatch.setattr(pd, "read_excel", lambda source, engine, index_col: frame if index_col is None else table)
     code, out, _ = call(capsys, tmp_path / "c.xlsx", "--costs", tmp_path / "c.xlsx", "--positive", "ill")
     assert code == 0 and evaluate(frame["label"], frame[["one", "two"]], table, positive="ill", rng=0).summary() in out
     monkeypatch.setattr(pd, "read_excel", lambda *_, **__: 1 / 0)
@@ -239,9 +243,51 @@ def test_other_separators_counters_and_large_files(tmp_path, capsys, scores, mon
     frame.rename(columns={"id": "txn", "label": "state"}).drop(columns="site").to_csv(tmp_path / "t.csv", index=False)
     out = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9, "--positive", "ill")[1]
     assert "true labels 'state'; models 'one', 'two'; left out 'txn' (a different whole number in each row)." in out
-    monkeypatch.setattr("cost_eval.__main__._LARGE", 10)
+    monkeypatch.setattr("cost_eval.samples._LARGE", 10)
     code, out, err = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two", "--label", "label")
     assert code == 0 and "300 rows" in err and plain == out
+
+
+WAYS = {  # how a table is written -> the end of the file's name
+    ".csv": lambda f, to: f.to_csv(to, index=False), ".csv.gz": lambda f, to: f.to_csv(to, index=False), ".csv.xz": lambda f, to: f.to_csv(to, index=False),
+    ".bom.csv": lambda f, to: f.to_csv(to, index=False, encoding="utf-8-sig"), ".utf16.txt": lambda f, to: f.to_csv(to, index=False, sep="\t", encoding="utf-16"),
+    ".tsv": lambda f, to: f.to_csv(to, index=False, sep="\t"), ".tsv.bz2": lambda f, to: f.to_csv(to, index=False, sep="\t"), ".excel.csv": lambda f, to: f.to_csv(to, index=False, sep=";", decimal=","),
+    ".quoted.csv": lambda f, to: f.to_csv(to, index=False, decimal=",", quoting=csv.QUOTE_NONNUMERIC), ".pipe.csv": lambda f, to: f.to_csv(to, index=False, sep="|"),
+    ".json": lambda f, to: f.to_json(to, orient="records"), ".columns.json": lambda f, to: f.to_json(to), ".jsonl": lambda f, to: f.to_json(to, orient="records", lines=True),
+    ".ndjson.gz": lambda f, to: f.to_json(to, orient="records", lines=True), ".parquet": lambda f, to: f.to_parquet(to), ".feather": lambda f, to: f.to_feather(to)}
+
+
+@pytest.mark.parametrize("end", WAYS)
+def test_a_file_of_any_kind_is_its_table(scores, tmp_path, end):
+    _, frame = scores
+    WAYS[end](frame, tmp_path / f"s{end}")
+    for read in (read_file(tmp_path / f"s{end}"), read_upload(f"S{end}".upper(), (tmp_path / f"s{end}").read_bytes())):
+        pd.testing.assert_frame_equal(read, frame, check_dtype=False)
+
+
+def test_tables_of_databases_and_of_other_libraries(scores, tmp_path):
+    duckdb, pl, pa = (pytest.importorskip(name) for name in ("duckdb", "polars", "pyarrow"))
+    path, frame = scores
+    wanted = evaluate(frame["label"], frame[["one", "two"]], dict(fp=1, fn=2), positive="ill", rng=0).best
+    base, lite = duckdb.connect(), sqlite3.connect(":memory:")
+    frame.to_sql("scores", lite, index=False)
+    base.execute("create table scores as select * from frame")
+    for ask in (base.sql, lambda text: base.cursor().execute(text), lite.execute, lambda text: pl.SQLContext(scores=frame).execute(text), lambda text: pa.table(base.sql(text).df())):
+        read = evaluate(ask("select label from scores"), ask("select one, two from scores"), dict(fp=1, fn=2), positive="ill", rng=0)
+        assert read.best.equals(wanted)
+        assert read_table(ask("select * from scores")).label == "label"
+
+
+@pytest.mark.parametrize("name, content, says", [
+    ("a.csv", b"label,m\n1,.5\n0,.1,7,8\n", "line 3 has 4 columns, the header 2; quote what holds a ',', or mend the line"), ("a.csv", b"label;m,n\n1;2,3\n0;3,4\n", "both ',' and ';' divide every line into columns; save it with tabs"),
+    ("a.csv", 'label,m\n"caf\xe9",2\n'.encode("latin-1"), "its letters are not UTF-8; save it as UTF-8"), ("a.csv", b'label,m\n1,"2\n0,3\n', "a quotation mark opens in line 2 and is not closed"),
+    ("a.csv", b"", "it is empty"), ("a.csv.gz", b"label,m\n1,2\n", "cannot be read as CSV: Not a gzipped file"), ("a.json", b"{", "cannot be read as JSON"), ("a.feather", b"FEA1", "cannot be read as feather"), ("a.pkl", b"\x80\x04\x95\x00", "it is no text")])
+def test_what_is_no_table_is_refused_with_the_line_and_a_remedy(tmp_path, capsys, name, content, says):
+    (tmp_path / name).write_bytes(content)
+    code, _, err = call(capsys, tmp_path / name, *FP)
+    assert code == 2 and f"{name}: cannot be read as" in err and says in err and "; " in err and len(err.splitlines()) == 1
+    with pytest.raises(ValueError, match=f"{name}: cannot be read as"):
+        read_upload(name, content)
 
 
 def test_nothing_half_written(tmp_path, capsys, scores, monkeypatch):
