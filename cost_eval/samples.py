@@ -1770,7 +1770,7 @@ def _read_kind(kind: str, end: str, source: Any, columns, index_col):
     if kind == "JSON":
         text = source.read_bytes() if isinstance(source, Path) else source.getvalue()
         whole = text.lstrip()[:1] == b"["
-        return pd.read_json(io.BytesIO(text), lines=not whole and end != ".json", convert_dates=False)
+        return pd.read_json(io.BytesIO(text), lines=not whole and end != ".json", dtype=False)
     return (pd.read_parquet if kind == "parquet" else pd.read_feather)(source)
 
 
