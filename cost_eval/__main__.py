@@ -328,6 +328,7 @@ def _report_of(frame, costs, arguments):
         "clusters": arguments.cluster,
         "sample_weight": arguments.weight,
         "folds": arguments.fold,
+        "ids": arguments.id,
     }
     return evaluate(
         frame[found.label],
@@ -358,6 +359,7 @@ _OPTIONS = {
     "clusters": "--cluster COL",
     "sample_weight": "--weight COL",
     "folds": "--fold COL",
+    "ids": "--id COL",
     "confidence": "--confidence Q",
 }
 
@@ -390,13 +392,20 @@ def _writable_file(path):
         raise ValueError(f"{path}: cannot be written; name a file in a directory of yours")
 
 
+_IN_NOTES = {
+    "higher values go with": "--posteriors COLUMN=CLASS says whose probability a column holds",
+    "Give the ids as clusters=": "--cluster COLUMN, the column of the ids",
+}
+
+
 def _print_report(report):
     "Ladder and summary for a terminal, and the groups, if any."
     _print_table(short_ladder(report)[["model", "rule", "cost", "low", "high", "per_1000", "nec"]])
     print()
     print(report.summary())
-    if any("higher values go with" in note for note in report.notes):
-        print("(In the shell, --posteriors COLUMN=CLASS says whose probability a column holds.)")
+    for words, option in _IN_NOTES.items():
+        if any(words in note for note in report.notes):
+            print(f"(In the shell, {option}.)")
     for title, table in (("By group", report.groups), ("Between groups", report.group_differences)):
         if len(table):
             print(f"\n{title}, {100 * report.confidence:g} % intervals:")
@@ -464,12 +473,6 @@ def _columns_of(frame, arguments, costs) -> Columns:
     found = read_table(frame, models=_models_of(frame, arguments, given), **given)
     said, *others = found.notes
     print(said, "(--label, --scores, --posteriors say otherwise.)", *others)
-    repeated = frame[arguments.id].duplicated(keep=False).sum() if arguments.id else 0
-    if repeated:
-        print(
-            f"{repeated} of {len(frame)} rows share their {arguments.id!r} with another; --cluster {arguments.id}"
-            " takes them together, else they pass as independent."
-        )
     return found
 
 
