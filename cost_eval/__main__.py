@@ -505,10 +505,10 @@ def _posteriors_of(frame, text: str, given: dict) -> dict:
 
 
 class _Named(tuple):
-    "Columns; COL=CLASS is among them, too."
+    "Columns; COL=CLASS is among them, too, if no comma is in CLASS."
 
     def __contains__(self, item):
-        return super().__contains__(item) or _pair(item, tuple(self))[1] is not None
+        return super().__contains__(item) or "," not in (_pair(item, tuple(self))[1] or ",")
 
 
 def _pair(item: str, columns) -> tuple:

@@ -1259,8 +1259,9 @@ def _percentages(values: np.ndarray, y: np.ndarray) -> bool:
 # %% ../nbs/06_samples.ipynb #smp045
 #| code-fold: true
 _NO_MODEL = re.compile(
-    r"(^|[_ .-])(id|ids|index|nr|number|group|cluster|weight|weights|fold|split|date|time|year|years|month|day"
-    r"|age|sex|gender|zip|threshold|cutoff)( ?[(\[].*)?$|^unnamed: \d+$|^inst#$"
+    r"(^|[_ .-])(id|ids|uid|uuid|key|index|nr|number|row|case|customer|client|patient|account|tx|txn|transaction"
+    r"|group|cluster|weight|weights|fold|split|date|time|year|years|quarter|month|week|weekday|day|hour|minute"
+    r"|age|sex|gender|zip|amount|threshold|cutoff)( ?[(\[].*)?$|^unnamed: \d+$|^inst#$"
 )
 _DECIDED = re.compile(
     r"(^|[^a-z])(pred|predicts?|predicted|predictions?|decisions?|scored labels?)([^a-z]|$)"
@@ -1690,7 +1691,11 @@ def _in_words(models: Mapping, left_out: Mapping) -> str:
 def _repeated(frame, left_out: Mapping) -> list:
     "A note on ids that stand in several rows."
     notes = []
-    for column in (c for c in left_out if re.search(r"(^|[_ .-])ids?$", _snake(c))):
+    for column in (
+        c
+        for c in left_out
+        if re.search(r"(^|[_ .-])(u?ids?|uuid|key|customer|client|patient|account)$", _snake(c))
+    ):
         distinct = len(_distinct(np.asarray(frame[column], object)))
         if distinct < len(frame):
             notes.append(
