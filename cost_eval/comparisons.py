@@ -74,7 +74,7 @@ from cost_eval.core import (
 )
 from .costs import CostMatrix, ExampleCosts
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_rows, slider
-from .samples import deployment_priors
+from .costs import as_priors
 
 # %% ../nbs/21_comparisons.ipynb #c1e284ab
 def _named(decisions) -> dict:
@@ -204,7 +204,7 @@ class Judged:
         y = self.y[rows]
         part["weight"] = part["repeats"] if self.repeated else part["weight"]
         sizes = np.bincount(y, part["weight"], self.costs.shape[0])
-        target = deployment_priors(priors, sizes, self.costs.classes)
+        target = as_priors(priors, self.costs.classes, sizes=sizes)
         part |= {"heaviest": self.heaviest, "independent": self.independent}
         return Judged(y, self.costs, priors=target, shifted=priors is not None, **part)
 
@@ -346,7 +346,7 @@ def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
         raise ValueError(f"{what} are needed, got {len(used)}")
     if codes is not None and (codes[used] == codes[used[0]]).all():
         raise ValueError("clusters: at least two clusters are needed, got 1")
-    target = deployment_priors(priors, np.bincount(y, weight, matrix.shape[0]), matrix.classes)
+    target = as_priors(priors, matrix.classes, sizes=np.bincount(y, weight, matrix.shape[0]))
     case = Judged(y, matrix, own, target, priors is not None, weight, codes)
     return case, list(named), np.stack(decided)
 
@@ -603,7 +603,7 @@ def simultaneous_differences(
     >>> str(found.first[0]), str(found.second[0]), float(found.difference[0]), bool(found.rejects[0])
     ('a', 'b', -0.5, True)
     """
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters)
+    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     check_choice(method, ("auto", "holm", "bonferroni", "max-t"), "method")
     confidence = check_confidence(confidence)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
@@ -907,7 +907,7 @@ def best_of(
     >>> found.winner, found.cost, found.luck
     ('a', 0.0, 0.0)
     """
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters)
+    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     confidence, rng = check_confidence(confidence), generator(rng)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     case, names, decided = _judge(y_true, decisions, costs, priors, sample_weight, clusters)
@@ -1092,7 +1092,7 @@ def probability_best(
     >>> best.probability.round(2).tolist(), best.regret.round(2).tolist()
     ([1.0, 0.0], [0.0, 0.49])
     """
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters)
+    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     rng, n_resamples = generator(rng), check_integer(n_resamples, "n_resamples", 1)
     drawn = None
     if callable(costs) or (not isinstance(costs, LabelledTable) and np.asarray(costs).ndim == 3):
