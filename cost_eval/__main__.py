@@ -364,11 +364,18 @@ _OPTIONS = {
 }
 
 
+_REMEDIES = {
+    "; say positive=": "--positive LABEL",
+    "values / 100": "--ranks COL",
+    "which are classes": "--costs FILE with class \\ decision in its corner, or decision \\ class",
+}
+
+
 def _in_the_shell(message: str) -> str:
     "The library's words, and the option of the command that they speak of."
     argument = message.partition(":")[0].partition("[")[0]
     option = _OPTIONS.get(argument)
-    for words, instead in (("; say positive=", "--positive LABEL"), ("values / 100", "--ranks COL")):
+    for words, instead in _REMEDIES.items():
         option = instead if words in message else option
     return f"{message} (here: {option})" if option else message
 

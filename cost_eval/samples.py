@@ -345,8 +345,11 @@ def read_samples(
     own = table if isinstance(table, ExampleCosts) else None
     notes = tuple(notes + keys.notes + said)
     called = keys.names() if called is None else called
-    made = {"taken": taken, "notes": notes, "ids": called, "read_as": read_as}
-    return Samples(y, read, single, own, weight, **others, **made)
+    return Samples(
+        *(y, read, single, own, weight, others["clusters"], others["groups"], taken, notes),
+        ids=called,
+        read_as=read_as,
+    )
 
 
 def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
@@ -424,7 +427,8 @@ def read_alike(
     weight = check_weights(sample_weight, len(y))
     others = {"clusters": clusters, "groups": groups}
     others = {k: None if v is None else _column(v, k, len(y)) for k, v in others.items()}
-    return Samples(y, read, costs, None, weight, **others, taken=samples.taken, notes=())
+    beside = others["clusters"], others["groups"]
+    return Samples(y, read, costs, None, weight, *beside, taken=samples.taken, notes=())
 
 
 def _read_weights(sample_weight, n: int) -> np.ndarray | None:
@@ -470,9 +474,8 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
 #| code-fold: true
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
-    values = values if isinstance(values, str) else _as_frame(values)
-    if len(getattr(values, "columns", ())) == 1:
-        values = values[next(iter(values.columns))]
+    given: Any = values if isinstance(values, str) else _as_frame(values)
+    values = given[next(iter(given.columns))] if len(getattr(given, "columns", ())) == 1 else given
     if type(values).__module__.partition(".")[0] == "pyarrow":
         values = np.asarray(values)
     shape: tuple = getattr(values, "shape", ())
@@ -1294,7 +1297,7 @@ def _edge(name: str, i: int) -> bool:
 
 def _by_sum(table: dict, classes: list) -> dict:
     "Columns that add up to 1 under other names than the classes, if decisions beside them tell which is which."
-    K, found = len(classes), {}
+    K = len(classes)
     numbers = [c for c, v in table.items() if v.dtype.kind == "f" and 0 <= v.min() and v.max() <= 1]
     numbers = [c for c in numbers if not _all_among(table[c], (0, 1)) and np.ptp(table[c]) > 0]
     some = combinations(numbers, K) if math.comb(len(numbers), K) <= 5_000 else [tuple(numbers)]
@@ -1318,12 +1321,12 @@ def _by_sum(table: dict, classes: list) -> dict:
 
 def _in_order_of(own: tuple, table: dict, decided: np.ndarray, classes: list) -> dict | None:
     "Class -> column, if the decisions are the largest column in each row; None if they are not."
-    codes, values = _decided(decided, classes), np.column_stack([table[c] for c in own])
+    codes, values = positions(decided, classes), np.column_stack([table[c] for c in own])
+    if codes is None:
+        return None
     pairs = set(zip(values.argmax(1).tolist(), codes.tolist()))
     columns, labels = zip(*pairs)
-    if len(pairs) < 2 or len(set(columns)) < len(pairs) or len(set(labels)) < len(pairs):
-        return None
-    if len(pairs) < len(own) - 1:
+    if not len(own) > 1 or not max(2, len(own) - 1) <= len(pairs) == len(set(columns)) == len(set(labels)):
         return None
     known = dict(zip(labels, columns))
     known |= zip(sorted(set(range(len(own))) - set(labels)), sorted(set(range(len(own))) - set(columns)))
@@ -1523,7 +1526,8 @@ def read_table(
         raise ValueError(f"source: a table with named columns is needed, got {source!r:.60}")
     if isinstance(taken, str) or not np.iterable(taken) or any(isinstance(c, (list, dict)) for c in taken):
         raise ValueError(f"taken: a list of columns is needed, got {taken!r:.60}")
-    columns, left_out = list(source.columns), {}
+    columns = list(source.columns)
+    left_out: dict = {}
     given = _given_columns(columns, models)
     if label is None:
         label = _guess_label(source, {*taken, *given})
@@ -1679,8 +1683,8 @@ def read_file(
     >>> read_file(b"label;m\\n1;0,5\\n0;0,25\\n", "x.csv")["m"].tolist()
     [0.5, 0.25]
     """
-    name = str(source if name is None else name)
     path = None if isinstance(source, (bytes, bytearray)) else Path(source)
+    name = name or str(path or "the file")
     if path is not None and not path.is_file():
         raise ValueError(f"{name}: no such file")
     stem, packed = os.path.splitext(name.lower())
@@ -1835,7 +1839,8 @@ def _vectors(cells: Any) -> np.ndarray | None:
 
 def _from_weka(frame: Any) -> Any:
     "What WEKA writes as CSV: classes as 1:no, and a distribution over columns without names, its largest starred."
-    frame, called = frame.copy(), {}
+    frame = frame.copy()
+    called: dict = {}
     for column in {"actual", "predicted"} & set(frame.columns):
         parts = frame[column].astype(str).str.partition(":")
         called |= dict(zip(parts[0], parts[2]))

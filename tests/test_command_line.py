@@ -3,6 +3,7 @@ import csv
 import importlib.util
 import json
 import os
+import re
 import sqlite3
 import sys
 from html import escape
@@ -222,11 +223,15 @@ def test_other_files(tmp_path, capsys, scores):
     assert "but" in call(capsys, path, tmp_path / "t.csv", "--fp", 1, "--fn", 2)[2]
     table = pd.DataFrame([[0, 1, .2], [9, 0, .2]], ["well", "ill"], ["well", "ill", "ask"])
     table.T.to_csv(tmp_path / "turned.csv")
-    assert "rows must be" in call(capsys, path, "--costs", tmp_path / "turned.csv", "--positive", "ill")[2]
+    assert "which are classes" in (err := call(capsys, path, "--costs", tmp_path / "turned.csv", "--positive", "ill")[2]) and "(here: --costs FILE with class \\ decision in its corner" in err
+    table.T.to_csv(tmp_path / "turned.csv", index_label="response \\ truth")
+    table.to_csv(tmp_path / "costs.csv", index_label="truth \\ response")
+    one, other = (call(capsys, path, "--costs", tmp_path / name, "--positive", "ill")[1] for name in ("turned.csv", "costs.csv"))
+    assert one == other != ""
 
 
 @pytest.mark.parametrize("text, says", [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"), (",well,ill\nwell,0,\nill,9,0\n", "want a number"), (",well,ill\nwell,0,1\nill,9,0\n", "say positive='well' or positive='ill'"),
-                                        (",well,well\nwell,0,1\nill,9,0\n", "stands twice"), (",no,yes\nno,0,1\nyes,9,0\n", "say positive='yes' or positive='no'"), ("", "cannot be read")])
+                                        (",well,well\nwell,0,1\nill,9,0\n", "stands twice"), (",no,yes\nno,0,1\nyes,9,0\n", "label 'ill' is not in the costs' classes = ['no', 'yes']"), ("", "cannot be read")])
 def test_cost_files(tmp_path, capsys, scores, text, says):
     (tmp_path / "costs.csv").write_text(text)
     code, _, err = call(capsys, scores[0], "--costs", tmp_path / "costs.csv")
@@ -240,12 +245,42 @@ def test_other_separators_counters_and_large_files(tmp_path, capsys, scores, mon
         frame.to_csv(tmp_path / "t.csv", index=False, sep=mark, decimal=decimal)
         code, out, _ = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two")
         assert code == 0 and plain in out and f"separated by {mark!r}, decimal mark {decimal!r}" in out
-    frame.rename(columns={"id": "txn", "label": "state"}).drop(columns="site").to_csv(tmp_path / "t.csv", index=False)
+    frame.rename(columns={"id": "ref", "label": "state"}).drop(columns="site").to_csv(tmp_path / "t.csv", index=False)
     out = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9, "--positive", "ill")[1]
-    assert "true labels 'state'; models 'one', 'two'; left out 'txn' (a different whole number in each row)." in out
+    assert "true labels 'state'; models 'one', 'two'; left out 'ref' (a different whole number in each row)." in out
     monkeypatch.setattr("cost_eval.samples._LARGE", 10)
     code, out, err = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two", "--label", "label")
     assert code == 0 and "300 rows" in err and plain == out
+
+
+def test_any_header_can_be_named(tmp_path, capsys):
+    "With equals signs, commas and spaces in it; one column, or all of a model; the ladder is that of the plain column."
+    rng = np.random.default_rng(4)
+    y, p = np.arange(200) % 3 == 0, rng.random(200).round(6)
+    kind, T = rng.choice(list("abc"), 200), rng.dirichlet([1, 1, 1], 200).round(6)
+    frame = pd.DataFrame({"Churn": np.where(y, "Yes", "No"), "P (Churn=No)": 1 - p, "P (Churn=Yes)": p, "age, in words": "x", "loss=EUR": np.where(y, 5., 1.), "kind": kind, **dict(zip("abc", T.T)), "plain": p, "p, net": p})
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    pd.DataFrame([[0, 1, 9], [2, 0, 1], [1, 4, 0.]], list("abc"), list("abc")).to_csv(tmp_path / "c.csv")
+    yes = tmp_path / "s.csv", "--label", "Churn", "--positive", "Yes", "--fp", 1, "--fn", 5
+    numbers = lambda *given: [line.split()[-5:] for line in call(capsys, *given)[1].splitlines() if re.search(r" calibrated +[.0-9]", line)]
+    wanted = numbers(*yes, "--scores", "plain")
+    assert len(wanted) == 1
+    for given in (["--scores", "p, net"], ["--scores", '"p, net"'], ["--posteriors", "P (Churn=Yes)=Yes"], ["--posteriors", "P (Churn=No)=No,P (Churn=Yes)=Yes"], ["--posteriors", "P (Churn=No),P (Churn=Yes)"],
+                  ["--posteriors", "P (Churn)"], ["--posteriors", "P (Churn=No)=No"], ["--scores", "P (Churn=Yes)", "--rule", "P (Churn=Yes)=calibrated"], ["--scores", "plain", "--fn", "loss=EUR"]):
+        assert numbers(*yes, *given) == wanted, given
+    three = tmp_path / "s.csv", "--label", "kind", "--costs", tmp_path / "c.csv"
+    assert len(numbers(*three, "--posteriors", "a,b,c")) == 1 and numbers(*three, "--posteriors", "a,b,c") == numbers(*three, "--posteriors", "c=c,a=a,b=b") == numbers(*three)
+    assert "whose probability is 'plain'? Say plain=CLASS" in call(capsys, *yes, "--posteriors", "plain")[2]
+    assert "--fn: 'lossEUR' is unknown; did you mean 'loss=EUR'?" in call(capsys, *yes, "--fn", "lossEUR")[2]
+
+
+def test_ids_that_repeat_are_said_in_the_words_of_the_shell(scores, tmp_path, capsys):
+    path, frame = scores
+    frame.assign(id=np.arange(300) % 250).to_csv(tmp_path / "t.csv", index=False)
+    out = call(capsys, tmp_path / "t.csv", *ILL, "--id", "id")[1]
+    assert "50 of the 300 rows have an id that stood before" in out and "(In the shell, --cluster COLUMN, the column of the ids.)" in out
+    assert "300 rows have 250 different values of 'id'" in call(capsys, tmp_path / "t.csv", *ILL)[1]
+    assert "stood before" not in call(capsys, tmp_path / "t.csv", *ILL, "--id", "id", "--cluster", "id")[1]
 
 
 WAYS = {  # how a table is written -> the end of the file's name
@@ -440,4 +475,4 @@ def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):
     assert "no sample of virus although the priors give weight to it" in call(capsys, *given, "--priors", "ham=.7,spam=.2,virus=.1")[2]
     # the classes across and one more decision below are a table on its side, not a class without samples
     pd.DataFrame([[0, 2], [3, 0], [1, 1.]], ["ham", "spam", "ask"], ["ham", "spam"]).to_csv(folder / "costs.csv")
-    assert "columns decisions; pass frame.T" in call(capsys, *given[:3], "--posteriors", "net")[2]
+    assert "which are classes" in call(capsys, *given[:3], "--posteriors", "net")[2]
