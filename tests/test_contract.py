@@ -26,6 +26,7 @@ CONTRACT = {
         CostMatrix(costs, *, classes=None, decisions=None) | array classes decisions zero_one inverse_prior binary from_ratio from_weight from_utilities from_frame with_abstain standardized error_costs cost_ratio weight
         ExampleCosts(*, fp, fn, tp=0, tn=0, classes=None, decisions=None) | array from_array
         losses(y_true, decisions, costs)
+        attainable(costs, first=None, second=None, *, largest=None, heaviest=None, by_class=False)
     """,
     "metrics": """
         METRICS
