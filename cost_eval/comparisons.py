@@ -668,7 +668,7 @@ def simultaneous_differences(
     >>> str(found.first[0]), str(found.second[0]), float(found.difference[0]), bool(found.rejects[0])
     ('a', 'b', -0.5, True)
     """
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters)
+    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     check_choice(method, ("auto", "holm", "bonferroni", "max-t"), "method")
     confidence = check_confidence(confidence)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
@@ -976,7 +976,7 @@ def best_of(
     >>> found.winner, found.cost, found.luck
     ('a', 0.0, 0.0)
     """
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters)
+    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     confidence, rng = check_confidence(confidence), generator(rng)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     case, names, decided = _judge(y_true, decisions, costs, priors, sample_weight, clusters)
@@ -1161,7 +1161,7 @@ def probability_best(
     >>> best.probability.round(2).tolist(), best.regret.round(2).tolist()
     ([1.0, 0.0], [0.0, 0.49])
     """
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters)
+    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     rng, n_resamples = generator(rng), check_integer(n_resamples, "n_resamples", 1)
     drawn = None
     if callable(costs) or (not isinstance(costs, LabelledTable) and np.asarray(costs).ndim == 3):

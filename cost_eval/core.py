@@ -202,46 +202,73 @@ def check_1d(values, name: str, n: int | None = None) -> np.ndarray:
 # %% ../nbs/00_core.ipynb #a07a8ece
 #| code-fold: true
 #| code-summary: "Rows of two arguments that carry labels"
-def same_rows(**columns):
-    """`ValueError` where two arguments' rows carry the same labels in another order, or other labels.
+class Rows:
+    """The labels of the rows of what came first; what comes later must have the same, in the same order.
 
-    A mapping stands for its values. Arrays, and an index that only counts the rows, go by position.
+    Arrays, and an index that only counts the rows, go by position; `notes` says so of the latter.
     """
-    first = index = None
+
+    def __init__(self, remedy: str = ""):
+        self.known, self.notes, self.remedy = list[tuple[str, Any]](), list[str](), remedy
+
+    def meet(self, name: str, values):
+        "`values`, if its rows are labelled like those before, or not at all; a mapping stands for its values."
+        if isinstance(values, Mapping):
+            for key, part in values.items():
+                self.meet(f"{name}[{key!r}]", part)
+        own = None if name == "costs" and hasattr(values, "columns") else row_labels(values)  # rows are classes
+        if own is not None:
+            costs = isinstance(values, LabelledTable)
+            taken = f"{name}[{name}.index.get_indexer({{first}})]" if costs else f"{name}.loc[{{first}}]"
+            self.add(name, own, self.remedy or f"give {taken}, or arrays (.to_numpy()) in one order")
+        return values
+
+    def names(self) -> np.ndarray | None:
+        "The first labels that do more than count the rows."
+        return next((np.asarray(index) for _, index in self.known if not _only_numbered(index)), None)
+
+    def add(self, name: str, own, remedy: str, *, others: bool = False):
+        "Labels of rows: `ValueError` where they are those of before in another order, or (unless `others`) others."
+        if any(len(own) != len(index) or _alike(own, index) for _, index in self.known):
+            return  # another length has an error of its own
+        labels, hint = set(own), {first: "ids" if first == "ids" else f"{first}.index" for first, _ in self.known}
+        for first, index in self.known:
+            if labels == set(index):
+                raise ValueError(
+                    f"{name}: its index has the rows of {first} in another order ({_few(own)} against "
+                    f"{_few(index)}); {remedy.format(first=hint[first])}"
+                )
+        for first, index in self.known[: 0 if others else None]:
+            if not (_only_numbered(own) or _only_numbered(index)):
+                raise ValueError(
+                    f"{name}: its index {_few(own)} has other rows than that of {first}, {_few(index)}; "
+                    f"{remedy.format(first=hint[first])}"
+                )
+        if self.known and not others:
+            self.notes.append(
+                f"The rows of {name} and {self.known[0][0]} were taken in the order they stand in: one of the "
+                "two is only numbered."
+            )
+        self.known.append((name, own))
+
+
+def same_rows(**columns):
+    "`ValueError` where two arguments' rows carry the same labels in another order, or other labels."
+    rows = Rows()
     for name, values in columns.items():
-        several = values.values() if isinstance(values, Mapping) else [values]
-        for part in several:
-            own = row_labels(part)
-            if own is not None and index is None:
-                first, index = name, own
-            elif own is not None:
-                rows_meet(first, index, name, own)
+        rows.meet(name, values)
 
 
 def row_labels(values):
-    "The index of a series or a frame; None if its rows have no labels."
+    "The index of a series, a frame, or costs made of these; None if the rows have no labels."
     index = getattr(values, "index", None)
-    return index if hasattr(index, "equals") and hasattr(values, "iloc") else None
+    labelled = hasattr(values, "iloc") or isinstance(values, LabelledTable)
+    return index if hasattr(index, "equals") and labelled else None
 
 
-def rows_meet(first: str, index, name: str, own) -> str:
-    "A note if the rows of two arguments are taken in the order they stand in, because one is only numbered."
-    if len(own) != len(index) or own.equals(index):
-        return ""  # another length has an error of its own
-    remedy = f"give {name}.loc[{first}.index], or arrays (.to_numpy()) that are in one order"
-    if set(own) == set(index):
-        raise ValueError(
-            f"{name}: its index has the rows of {first} in another order ({_few(own)} against "
-            f"{_few(index)}); {remedy}"
-        )
-    if not (_only_numbered(own) or _only_numbered(index)):
-        raise ValueError(
-            f"{name}: its index {_few(own)} has other rows than that of {first}, {_few(index)}; {remedy}"
-        )
-    return (
-        f"The rows of {name} and {first} were taken in the order they stand in: one of the two "
-        "is only numbered."
-    )
+def _alike(one, other) -> bool:
+    "The same labels in the same order?"
+    return one is other or np.array_equal(np.asarray(one), np.asarray(other))
 
 
 def _only_numbered(index) -> bool:

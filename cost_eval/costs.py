@@ -18,6 +18,7 @@ import numpy as np
 
 from cost_eval.core import (
     LabelledTable,
+    Rows,
     axis_kind,
     blocks,
     check_1d,
@@ -32,6 +33,7 @@ from cost_eval.core import (
     encode,
     numbers,
     optional_import,
+    row_labels,
     same_rows,
     table_html,
 )
@@ -361,11 +363,13 @@ class ExampleCosts(LabelledTable):
         (N, K, M) floats, read-only
     classes, decisions : tuple
         the labels
+    index : pandas Index or None
+        of the series they were made of; whatever meets these costs must have its rows in this order
 
     Raises
     ------
     ValueError
-        For costs that are not finite, or of different lengths.
+        For costs that are not finite, of different lengths, or with their rows in different order.
 
     Examples
     --------
@@ -376,7 +380,8 @@ class ExampleCosts(LabelledTable):
     32.0
     """
 
-    __slots__ = ()
+    __slots__ = ("index",)
+    index: Any
 
     def __init__(
         self,
@@ -389,8 +394,8 @@ class ExampleCosts(LabelledTable):
         decisions: Labels | str | None = None,
     ) -> None:
         cells = {"tn": tn, "fp": fp, "fn": fn, "tp": tp}
-        same_rows(**cells)
-        values = {name: numbers(value, name) for name, value in cells.items()}
+        rows = Rows()
+        values = {name: numbers(rows.meet(name, value), name) for name, value in cells.items()}
         sizes = {name: len(value) for name, value in values.items() if value.ndim == 1}
         if any(value.ndim > 1 for value in values.values()) or len(set(sizes.values())) > 1:
             shapes = {name: value.shape for name, value in values.items()}
@@ -399,7 +404,7 @@ class ExampleCosts(LabelledTable):
             )
         n = next(iter(sizes.values()), 1)
         table = np.stack([np.broadcast_to(value, n) for value in values.values()], axis=-1)
-        self._fill(table.reshape(n, 2, 2), classes, decisions)
+        self._fill(table.reshape(n, 2, 2), classes, decisions, rows.known[-1][1] if rows.known else None)
 
     @classmethod
     def from_array(
@@ -409,8 +414,8 @@ class ExampleCosts(LabelledTable):
 
         Parameters
         ----------
-        costs : array_like
-            (N, K, M) finite numbers
+        costs : array_like or ExampleCosts
+            (N, K, M) finite numbers; of `ExampleCosts` the index stays
         classes, decisions : sequence, optional
             labels; default 0..K-1, and the classes if M = K, else 0..M-1
 
@@ -419,11 +424,9 @@ class ExampleCosts(LabelledTable):
         ExampleCosts
             of N samples
         """
-        table = object.__new__(cls)
-        table._fill(numbers(costs, "costs"), classes, decisions)
-        return table
+        return _example_costs(costs, classes, decisions, row_labels(costs))
 
-    def _fill(self, table, classes, decisions):
+    def _fill(self, table, classes, decisions, index):
         "Check the array and keep it with its labels."
         if table.ndim != 3 or table.shape[2] < 2 or not table.shape[1]:
             raise ValueError(
@@ -437,9 +440,10 @@ class ExampleCosts(LabelledTable):
             )
         check_addable(table, "costs")
         super().__init__(table, classes=classes, decisions=decisions)
+        object.__setattr__(self, "index", index)
 
     def __reduce__(self):
-        return _example_costs, (self.array, self.classes, self.decisions)
+        return _example_costs, (self.array, self.classes, self.decisions, self.index)
 
     def __len__(self) -> int:
         return len(self.array)
@@ -454,13 +458,17 @@ class ExampleCosts(LabelledTable):
 
     def __getitem__(self, index: Any) -> "ExampleCosts | CostMatrix":
         "The costs of some of the samples."
+        same_rows(costs=self, index=index)
+        index = np.asarray(index) if row_labels(index) is not None else index
         picked = self.array[index]
         if picked.ndim == 2:
             return CostMatrix(picked, classes=self.classes, decisions=self.decisions)
-        return type(self).from_array(picked, classes=self.classes, decisions=self.decisions)
+        kept = None if self.index is None else self.index[index]
+        return _example_costs(picked, self.classes, self.decisions, kept)
 
     def mean(self, sample_weight: Vector | None = None) -> CostMatrix:
         "The cost matrix of an average sample (that of one class: `costs[y_true == label].mean()`)."
+        same_rows(costs=self, sample_weight=sample_weight)
         weight = None if sample_weight is None else np.asarray(sample_weight)
         average = np.average(self.array, axis=0, weights=weight)
         return CostMatrix(average, classes=self.classes, decisions=self.decisions)
@@ -471,9 +479,11 @@ class ExampleCosts(LabelledTable):
         return f"ExampleCosts(<{len(self)} samples, {K} x {M}>, {labels})"
 
 
-def _example_costs(array, classes, decisions) -> ExampleCosts:
-    "What a pickle of `ExampleCosts` calls."
-    return ExampleCosts.from_array(array, classes=classes, decisions=decisions)
+def _example_costs(array, classes, decisions, index) -> ExampleCosts:
+    "Costs of their parts: what a pickle calls, too."
+    table = object.__new__(ExampleCosts)
+    table._fill(numbers(array, "costs"), classes, decisions, index)
+    return table
 
 
 def losses(y_true: Labels, decisions: Labels, costs: CostMatrix | ExampleCosts | Matrix) -> np.ndarray:
@@ -507,7 +517,7 @@ def losses(y_true: Labels, decisions: Labels, costs: CostMatrix | ExampleCosts |
     >>> losses([0, 1, 1], [1, 1, 0], ExampleCosts(fp=1, fn=[5, 6, 7])).tolist()
     [1.0, 0.0, 7.0]
     """
-    same_rows(y_true=y_true, decisions=decisions)
+    same_rows(y_true=y_true, decisions=decisions, costs=costs)
     y = check_1d(y_true, "y_true")
     d = check_1d(decisions, "decisions", len(y))
     table, classes, columns = _loss_table(costs, len(y))

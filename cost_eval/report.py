@@ -828,6 +828,7 @@ def evaluate(
     groups: Labels | None = None,
     clusters: Labels | None = None,
     sample_weight: Vector | None = None,
+    ids: Labels | None = None,
     folds: int | Labels = 5,
     confidence: float = 0.95,
     rng: Rng = None,
@@ -868,6 +869,9 @@ def evaluate(
         never in two folds
     sample_weight : array_like, optional
         (N,) finite, non-negative weights
+    ids : array_like, optional
+        (N,) what the rows are called; whatever has these as its index must be in their order, and those that
+        stand twice are said (`read_samples`)
     folds : int or array_like, default 5
         how many folds the rule is fitted on, or (N,) a fold each: those in which the models themselves were
         fitted, where the outputs are pooled from cross-validation; the report then says what that means
@@ -897,7 +901,7 @@ def evaluate(
     >>> report.best[["model", "cost"]].round(3).values.tolist()
     [['bold', 0.167], ['shy', 1.667]]
     """
-    given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups}
+    given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
     said: list = []
     if propensity is not None:
         given |= {"models": models, "costs": costs, "folds": folds}

@@ -28,6 +28,7 @@ from cost_eval.core import (
     VERIFICATION_BIAS,
     LabelledTable,
     Result,
+    Rows,
     check_1d,
     check_costs,
     check_labels,
@@ -41,8 +42,7 @@ from cost_eval.core import (
     numbered,
     numbers,
     result,
-    row_labels,
-    rows_meet,
+    same_rows,
     seen_labels,
     unknown_name,
 )
@@ -142,6 +142,8 @@ class Samples(Result):
         name -> what the model was taken for, in words
     notes : tuple
         sentences about what was read in another way than it was written
+    ids : ndarray or None
+        (N,) what the rows are called: the ids, or the first index that does more than count them
     """
 
     y: np.ndarray
@@ -153,6 +155,7 @@ class Samples(Result):
     groups: np.ndarray | None
     taken: dict
     notes: tuple
+    ids: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -189,6 +192,30 @@ class Samples(Result):
         """
         return deployment_priors(priors, self.class_sizes, self.costs.classes)
 
+    def meet(self, name: str, values: Any) -> Any:
+        """What comes later for the same rows: costs, folds.
+
+        Parameters
+        ----------
+        name : str
+            what it is called in an error
+        values : object
+            with a row for each sample, or not
+
+        Returns
+        -------
+        object
+            `values`
+
+        Raises
+        ------
+        ValueError
+            Where they have an index, and it is not that of the samples, in this order.
+        """
+        rows = Rows()
+        rows.known += [] if self.ids is None else [("y_true", self.ids)]
+        return rows.meet(name, values)
+
     def take(self, rows: Any) -> "Samples":
         """Some of the samples, or all in another order.
 
@@ -202,7 +229,7 @@ class Samples(Result):
         Samples
         """
         models = {name: type(model)(model.values[rows]) for name, model in self.models.items()}
-        columns = {name: getattr(self, name) for name in ("own", "sample_weight", "clusters", "groups")}
+        columns = {name: getattr(self, name) for name in ("own", "sample_weight", "clusters", "groups", "ids")}
         part = {name: None if v is None else v[rows] for name, v in columns.items()}
         return Samples(self.y[rows], models, self.costs, **part, taken=self.taken, notes=self.notes)
 
@@ -283,12 +310,14 @@ def read_samples(
     sample_weight: Vector | None = None,
     clusters: Labels | None = None,
     groups: Labels | None = None,
+    ids: Labels | None = None,
 ) -> Samples:
     """Labels, models and costs as people have them, brought into one order, or refused in words.
 
     A bare array of a model is taken for what it looks like: labels of the costs' decisions for decisions;
     rows that sum to 1, or numbers in [0, 1], for posteriors; any other numbers for scores. `Decisions`,
-    `Posteriors` and `Scores` say it. Rows meet by index where both sides are frames or series with labels.
+    `Posteriors` and `Scores` say it. Rows must stand in one order: indices of frames, series and costs made of
+    them are compared with each other and with the ids, and refused where they differ.
 
     Parameters
     ----------
@@ -308,11 +337,14 @@ def read_samples(
         (N,) labels of samples that belong together
     groups : array_like, optional
         (N,) labels of groups to compare
+    ids : array_like, optional
+        (N,) what the rows are called. An index of another argument that holds them must be in their order, and
+        so must a column of a frame of models that has their name. Those that stand twice are said
 
     Returns
     -------
     Samples
-        .y .models .costs .own .sample_weight .clusters .groups .taken .notes
+        .y .models .costs .own .sample_weight .clusters .groups .taken .notes .ids
 
     Raises
     ------
@@ -325,10 +357,14 @@ def read_samples(
     >>> read.costs.classes, read.taken["b"]
     (('well', 'ill'), "scores, of which only the order counts (higher: 'ill')")
     """
-    labels, keys, named = _column(y_true, "y_true"), _Rows("y_true", y_true), _named_models(models)
+    labels, keys = _column(y_true, "y_true"), Rows()
+    keys.meet("y_true", y_true)
     if not len(labels):
         raise ValueError("y_true: no samples, so there is nothing to evaluate")
+    called, models, said = _read_ids(ids, models, keys, len(labels), clusters)
+    named = _named_models(models)
     table, origin = _read_costs(costs, labels)
+    keys.meet("costs", costs if isinstance(costs, Mapping) else table)
     y, table, notes = _read_labels(labels, table, origin, positive)
     weight = _read_weights(keys.meet("sample_weight", sample_weight), len(y))
     single = table.mean(weight) if isinstance(table, ExampleCosts) else table
@@ -342,7 +378,29 @@ def read_samples(
     others = {"clusters": clusters, "groups": groups}
     others = {k: None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items()}
     own = table if isinstance(table, ExampleCosts) else None
-    return Samples(y, read, single, own, weight, **others, taken=taken, notes=tuple(notes + keys.notes))
+    notes = tuple(notes + keys.notes + said)
+    called = keys.names() if called is None else called
+    return Samples(y, read, single, own, weight, **others, taken=taken, notes=notes, ids=called)
+
+
+def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
+    "The ids, the models without a column of ids, and a note where some rows share one."
+    if ids is None:
+        return None, models, []
+    called: np.ndarray = _column(keys.meet("ids", ids), "ids", n)
+    keys.add("ids", called, "give {first} for them", others=True)
+    column = getattr(ids, "name", None)
+    if hasattr(models, "columns") and column is not None and column in list(models.columns):
+        keys.add(f"models[{column!r}]", dense(models[column], "models"), f"sort both by {column!r}")
+        models = {name: models[name] for name in models.columns if name != column}
+    repeated = n - len(numbered(called)[0])
+    if not repeated or clusters is not None:
+        return called, models, []
+    note = (
+        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken one "
+        "by one they make every interval too short. Give the ids as clusters=, too."
+    )
+    return called, models, [note]
 
 
 def read_alike(
@@ -419,43 +477,27 @@ def _read_weights(sample_weight, n: int) -> np.ndarray | None:
 
 # %% ../nbs/06_samples.ipynb #smp031
 #| code-fold: true
-class _Rows:
-    "The labels of the rows of the first argument that has any; the others must have the same, in this order."
-
-    def __init__(self, argument, values):
-        self.first, self.index, self.notes = argument, None, []
-        self.meet(argument, values)
-
-    def meet(self, argument: str, values):
-        "`values`, if its rows are labelled like those before, or not at all."
-        own = row_labels(values)
-        if own is None:
-            return values
-        if self.index is None:
-            self.first, self.index = argument, own
-        note = rows_meet(self.first, self.index, argument, own)
-        if note:
-            self.notes.append(note)
+def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
+    "The labelled rows of what has a row for each sample, numbered anew; anything else as it is."
+    if isinstance(values, Mapping):
+        return {key: _labelled_part(rows, f"{argument}[{key!r}]", one, part) for key, one in values.items()}
+    if isinstance(values, _KINDS):
+        return replace(values, values=_labelled_part(rows, argument, values.values, part))
+    own = isinstance(values, ExampleCosts)
+    if not own and np.ndim(values) < (3 if argument == "costs" else 1):
         return values
-
-    def some(self, argument: str, values, part: "Labelled"):
-        "The labelled rows of what has a row for each sample, numbered anew; anything else as it is."
-        if isinstance(values, Mapping):
-            return {key: self.some(f"{argument}[{key!r}]", one, part) for key, one in values.items()}
-        if isinstance(values, _KINDS):
-            return replace(values, values=self.some(argument, values.values, part))
-        own = isinstance(values, ExampleCosts)
-        if not own and np.ndim(values) < (3 if argument == "costs" else 1):
-            return values
-        if len(values) != part.n:
-            raise ValueError(
-                f"{argument}: {len(values)} values, but y_true has {part.n}; "
-                "one per sample, in the same order, is needed"
-            )
-        self.meet(argument, values)
-        if hasattr(values, "iloc"):
-            return values.iloc[part.rows].reset_index(drop=True)
-        return [values[row] for row in part.rows] if isinstance(values, (list, tuple)) else values[part.rows]
+    if len(values) != part.n:
+        raise ValueError(
+            f"{argument}: {len(values)} values, but y_true has {part.n}; "
+            "one per sample, in the same order, is needed"
+        )
+    rows.meet(argument, values)
+    if own:
+        table = values.array[part.rows]
+        return ExampleCosts.from_array(table, classes=values.classes, decisions=values.decisions)
+    if hasattr(values, "iloc"):
+        return values.iloc[part.rows].reset_index(drop=True)
+    return [values[row] for row in part.rows] if isinstance(values, (list, tuple)) else values[part.rows]
 
 
 # %% ../nbs/06_samples.ipynb #smp033
@@ -574,15 +616,16 @@ def labelled_rows(
     >>> part.rows.tolist(), part.sample_weight.tolist()
     ([0, 2], [1.0, 4.0])
     """
-    keys, array = _Rows("y_true", y_true), check_1d(y_true, "y_true")
+    same_rows(y_true=y_true, sample_weight=sample_weight, propensity=propensity)
+    array = check_1d(y_true, "y_true")
     rows = np.flatnonzero(~_missing(array))
     if not len(rows):
         raise ValueError(
             f"y_true: none of the {len(array)} labels is known; look some up, or tell bounds "
             "(bounds_without_labels takes labels that are missing)"
         )
-    given = check_weights(keys.meet("sample_weight", sample_weight), len(array))
-    chance = _propensity(keys.meet("propensity", propensity), len(array))
+    given = check_weights(sample_weight, len(array))
+    chance = _propensity(propensity, len(array))
     weight = (1.0 if given is None else given[rows]) / chance[rows]
     return Labelled(rows, weight, len(array))
 
@@ -621,10 +664,12 @@ def only_labelled(
     >>> columns
     {'y_true': [1, 0], 'models': {'a': [0.9, 0.2]}, 'costs': {'fp': 1, 'fn': [5, 7]}}
     """
-    part, keys = labelled_rows(y_true, propensity, sample_weight=sample_weight), _Rows("y_true", y_true)
+    part, keys = labelled_rows(y_true, propensity, sample_weight=sample_weight), Rows()
+    columns = {"y_true": y_true, **columns}
+    keys.meet("y_true", y_true)
     keys.meet("propensity", propensity)
     keys.meet("sample_weight", sample_weight)
-    found = {name: keys.some(name, column, part) for name, column in {"y_true": y_true, **columns}.items()}
+    found = {name: _labelled_part(keys, name, column, part) for name, column in columns.items()}
     return part, found, keys.notes
 
 
@@ -803,7 +848,7 @@ def _renamed(labels: np.ndarray, table, origin: str, positive):
     classes = (others[0], named[_text(positive)])
     decisions = classes if table.decisions == (0, 1) else table.decisions
     kind = ExampleCosts.from_array if isinstance(table, ExampleCosts) else CostMatrix
-    return kind(table.array, classes=classes, decisions=decisions)
+    return kind(table, classes=classes, decisions=decisions)
 
 
 def _which_is_positive(seen: list) -> str:

@@ -55,8 +55,8 @@ CONTRACT = {
         Decisions(values) | values kind
         Posteriors(values, *, classes=None) | values classes kind
         Scores(values) | values kind
-        read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None) -> Samples
-        Samples | y models costs own sample_weight clusters groups taken notes shares target_priors take
+        read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None, ids=None) -> Samples
+        Samples | y models costs own sample_weight clusters groups taken notes shares target_priors take ids meet
         labelled_rows(y_true, propensity=None, *, sample_weight=None) -> Labelled
         Labelled | rows sample_weight n
         look_at(values, costs) -> Look
@@ -143,7 +143,7 @@ CONTRACT = {
         performance_curve curve_auc normalized_auc sample_directed_binary_tree outperformance_curve_auc outperformance_curve_point
     """,
     "report": """
-        evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, propensity=None, groups=None, clusters=None, sample_weight=None, confidence=0.95, rng=None, positive=None, folds=5) -> Report
+        evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, propensity=None, groups=None, clusters=None, sample_weight=None, confidence=0.95, rng=None, positive=None, folds=5, ids=None) -> Report
         Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences summary plot robustness to_html to_markdown to_latex metrics to_dict to_frame provenance
     """,
     "capacity": """

@@ -265,7 +265,7 @@ CASES = {
         "read_alike": Case(lambda: load("samples").read_samples(Y, P2[:, 1], COSTS), Y, {"model": P2[:, 1]},
                            via=lambda f, samples, *given, **options: vars(f(samples(), *given, **options)), sample_weight=WEIGHT, clusters=GROUPS, groups=GROUPS),
         "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, positive=given("no", first="yes"), sample_weight=given(WEIGHT, positive="yes"),
-                             clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes")),
+                             clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes"), ids=refused(GROUPS[1:], positive="yes")),
         "labelled_rows": Case(GAPS, propensity=.5, sample_weight=WEIGHT),
         "only_labelled": Case(GAPS, via=lambda f, *given, **options: vars(f(*given, **options)[0]), propensity=.5, sample_weight=WEIGHT),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
@@ -484,7 +484,7 @@ CASES = {
     "report": {
         "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), clusters=given(GROUPS, rng=0),
                          sample_weight=given(WEIGHT, rng=0), confidence=given(.8, rng=0), rng=given(1, first=0), rule=given("tuned", rng=0), positive=refused(0, rng=0),
-                         capacity=given(5, rng=0), propensity=given(WEIGHT / 4, rng=0), folds=given(3, rng=0)),
+                         capacity=given(5, rng=0), propensity=given(WEIGHT / 4, rng=0), folds=given(3, rng=0), ids=refused(GROUPS[1:], rng=0)),
         "evaluate_counted": Case([0, 0, 1, 1, 1], {"a": [0, 1, 0, 1, 1], "b": [0, 0, 1, 1, 0]}, COSTS, [60, 9, 3, 20, 4], via=tabled_best,
                                  priors=given(PRIORS, rng=0), groups=given([1, 2, 1, 2, 2], rng=0), clusters=given([1, 2, 1, 2, 3], rng=0),
                                  sample_weight=given([60., 9, 5, 20, 2], clusters=[1, 2, 1, 2, 3], rng=0), heaviest=given(2., clusters=[1, 2, 1, 2, 3], rng=0),
