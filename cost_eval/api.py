@@ -100,7 +100,6 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
         decide as decide,
         fit_rule as fit_rule,
     )
-    from cost_eval.expected_cost import plot_decisions as plot_decisions
     from cost_eval.rivals import (
         f_beta_threshold as f_beta_threshold,
         implicit_cost_ratio as implicit_cost_ratio,
@@ -235,7 +234,6 @@ _NAMES = {
     ),
     "samples": "Decisions Posteriors Scores labelled_rows read_samples",
     "policies": "RULES Policy cross_fit decide fit_rule",
-    "expected_cost": "plot_decisions",
     "rivals": "f_beta_threshold implicit_cost_ratio plot_expected_cost",
     "scores": "equal_error_rate plot_cost_curve roc_auc soft_expected_cost",
     "bootstrap": (
@@ -278,7 +276,8 @@ _MOVED = {  # names that stood here in version 0.1: where they are; one release 
     "policies": "CrossFit FittedRule IsotonicCalibrator canonical_order",
     "decisions": "Reliability ThresholdCosts plot_reliability stratified_folds threshold_costs",
     "expected_cost": (
-        "decision_intervals explore_loan loan_costs plot_cost_lines plot_loan plot_simplex_decisions"
+        "decision_intervals explore_loan loan_costs plot_cost_lines plot_decisions plot_loan "
+        "plot_simplex_decisions"
     ),
     "rivals": "explore_expected_cost",
     "scores": "soft_expected_cost_gradient",

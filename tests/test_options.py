@@ -227,7 +227,7 @@ CASES = {
     },
     "costs": {
         "CostMatrix": Case(COSTS, classes=NAMES, decisions=["stay", "go"]),
-        "attainable": Case(load("costs").ExampleCosts(fp=1, fn=[2, 5]), first=0, second=1, largest=9., heaviest=3., by_class=True),
+        "attainable": Case(load("costs").ExampleCosts(fp=1, fn=[2, 5]), first=1, second=1, largest=9., heaviest=3., by_class=True),
         "CostMatrix.zero_one": Case(2, abstain=.1, classes=NAMES),
         "CostMatrix.inverse_prior": Case(PRIORS, classes=NAMES),
         "CostMatrix.binary": Case(fp=3, fn=3, tp=-1, tn=-1, classes=NAMES, decisions=["stay", "go"]),
