@@ -75,7 +75,7 @@ from cost_eval.core import (
 )
 from .costs import CostMatrix, ExampleCosts, attainable
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_rows, slider
-from .samples import deployment_priors
+from .costs import as_priors
 
 # %% ../nbs/21_comparisons.ipynb #c1e284ab
 def _named(decisions) -> dict:
@@ -217,7 +217,7 @@ class Judged:
         y = self.y[rows]
         part["weight"] = part["repeats"] if self.repeated else part["weight"]
         sizes = np.bincount(y, part["weight"], self.costs.shape[0])
-        target = deployment_priors(priors, sizes, self.costs.classes)
+        target = as_priors(priors, self.costs.classes, sizes=sizes)
         same = ("heaviest", "independent", "largest", "possible", "method", "rng")
         part |= {name: getattr(self, name) for name in same}
         return Judged(y, self.costs, priors=target, shifted=priors is not None, **part)
@@ -411,7 +411,7 @@ def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
         raise ValueError(f"{what} are needed, got {len(used)}")
     if codes is not None and (codes[used] == codes[used[0]]).all():
         raise ValueError("clusters: at least two clusters are needed, got 1")
-    target = deployment_priors(priors, np.bincount(y, weight, matrix.shape[0]), matrix.classes)
+    target = as_priors(priors, matrix.classes, sizes=np.bincount(y, weight, matrix.shape[0]))
     case = Judged(y, matrix, own, target, priors is not None, weight, codes)
     return case, list(named), np.stack(decided)
 

@@ -234,8 +234,9 @@ def _metric_columns(case: _Case, entries, cost, low, high):
     columns, shares = {}, np.stack([_shares(case, e.decisions) for e in entries])
     if case.own is None:
         possible = case.priors @ case.costs.array.min(1), case.priors @ case.costs.array.max(1)
-        for name, values in (("ops", cost), ("ops_low", high), ("ops_high", low)):
-            columns[name] = outperformance_of_cost(np.clip(values, *possible), case.costs.array, case.priors)
+        values = np.clip([cost, high, low], *possible)
+        shares_worse = outperformance_of_cost(values, case.costs.array, case.priors)
+        columns.update(zip(("ops", "ops_low", "ops_high"), shares_worse))
     if set(case.costs.decisions) >= set(case.costs.classes):
         where = [case.costs.decisions.index(label) for label in case.costs.classes]
         columns["accuracy"] = shares[:, np.arange(len(where)), where].sum(1)

@@ -27,6 +27,8 @@ CONTRACT = {
         ExampleCosts(*, fp, fn, tp=0, tn=0, classes=None, decisions=None) | array from_array
         losses(y_true, decisions, costs)
         attainable(costs, first=None, second=None, *, largest=None, heaviest=None, by_class=False)
+        as_costs(costs, *, y_true=None, classes=None)
+        as_priors(priors, classes, *, sizes=None)
     """,
     "metrics": """
         METRICS
@@ -265,7 +267,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
 MODULE_ONLY = {"Samples", "look_at", "guess_columns", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
-               "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",
+               "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
                "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval"}
 
 
