@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
 from cost_eval.costs import CostMatrix, ExampleCosts
+from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores, guess_columns, look_at, read_alike, read_samples
 
 pd = pytest.importorskip("pandas")
@@ -202,6 +203,58 @@ def test_rows_meet_by_index():
         read_samples(pd.Series(Y), pd.Series(P).sample(frac=1, random_state=0), PLAIN)
 
 
+def test_rows_meet_by_id():
+    ids = [f"c{k}" for k in range(N)]
+    for y, more in ((pd.Series(Y, INDEX), {"b": pd.Series(P, INDEX)}), (Y, {})):
+        read = read_samples(y, {"a": pd.Series(P, ids), **more}, PLAIN, ids=ids)
+        assert read.ids.tolist() == ids and read.take([3, 1]).ids.tolist() == ["c3", "c1"] and not read.notes
+    assert read_samples(pd.Series(Y, INDEX), P, PLAIN).ids.tolist() == INDEX.tolist() and read_samples(pd.Series(Y), P, PLAIN).ids is None
+    with pytest.raises(ValueError, match=r"models\['a'\]: its index has the rows of ids in another order.*give models\['a'\].loc\[ids\]"):
+        read_samples(Y, {"a": pd.Series(P, ids[::-1])}, PLAIN, ids=ids)
+    with pytest.raises(ValueError, match="costs: its index has the rows of ids in another order"):
+        read_samples(Y, P, ExampleCosts(fp=1, fn=pd.Series(P + 1, ids[::-1])), ids=ids)
+    with pytest.raises(ValueError, match=r"costs\['fn'\]: its index has the rows of ids in another order"):
+        read_samples(Y, P, {"fp": 1, "fn": pd.Series(P + 1, ids[::-1])}, ids=ids)
+    with pytest.raises(ValueError, match="has other rows than that of ids"):
+        read_samples(Y, pd.Series(P, [f"d{k}" for k in range(N)]), PLAIN, ids=ids)
+    with pytest.raises(ValueError, match="ids: its index has the rows of y_true in another order"):
+        read_samples(pd.Series(Y, INDEX), P, PLAIN, ids=pd.Series(ids, INDEX)[::-1])
+    with pytest.raises(ValueError, match="ids: 1 of 120 values are missing, the first at position 119"):
+        read_samples(Y, P, PLAIN, ids=[*ids[:-1], None])
+    with pytest.raises(ValueError, match="ids: 119 values, but y_true has 120"):
+        read_samples(Y, P, PLAIN, ids=ids[:-1])
+
+
+def test_a_column_of_ids_in_a_frame_of_models_is_the_key():
+    "Frames without an index (polars) have a column of that name; it is no model."
+    pl, ids = pytest.importorskip("polars"), np.arange(N) + 500
+    for name, series, frame in (("pandas", pd.Series, pd.DataFrame), ("polars", lambda values, name: pl.Series(name, values), pl.DataFrame)):
+        key = series(ids, name="nr")
+        assert list(read_samples(Y, frame({"nr": ids, "p": P}), PLAIN, ids=key).models) == ["p"], name
+        with pytest.raises(ValueError, match=r"models\['nr'\]: its index has the rows of ids in another order.*sort both by 'nr'"):
+            read_samples(Y, frame({"nr": ids[::-1], "p": P}), PLAIN, ids=key)
+
+
+def test_ids_that_stand_twice_are_said_with_the_remedy():
+    ids = np.arange(N) // 2
+    note = read_samples(Y, P, PLAIN, ids=ids).notes[-1]
+    assert note.startswith("60 of the 120 rows have an id that stood before") and "clusters=" in note
+    assert not read_samples(Y, P, PLAIN, ids=ids, clusters=ids).notes
+    one, other = (evaluate(Y, {"a": P}, PLAIN, ids=ids, rng=0, **more) for more in ({}, {"clusters": ids}))
+    assert note in one.notes and note not in other.notes
+
+
+def test_what_comes_later_meets_the_ids():
+    called = [f"c{k}" for k in range(N)]
+    report = evaluate(Y, {"a": P}, PLAIN, ids=called, rng=0)
+    for index in (called, range(N)):
+        assert report.with_costs(ExampleCosts(fp=1, fn=pd.Series(5., index))).best["cost"][0] == report.with_costs([[0, 1], [5, 0]]).best["cost"][0]
+    with pytest.raises(ValueError, match="costs: its index has the rows of y_true in another order"):
+        report.with_costs(ExampleCosts(fp=1, fn=pd.Series(P + 1, called[::-1])))
+    with pytest.raises(ValueError, match="folds: its index has the rows of y_true in another order"):
+        evaluate(Y, {"a": P}, PLAIN, ids=called, folds=pd.Series(np.arange(N) % 3, called[::-1]))
+
+
 # ---- refused
 
 MISSING = np.where(rng.random(N) < .5, np.nan, Y)
@@ -283,7 +336,7 @@ def test_samples():
     assert len(part) == Y.sum() and (part.y == 1).all() and part.clusters.tolist() == INDEX[Y == 1].tolist()
     own = read_samples(Y, P, dict(fp=1, fn=np.arange(N)))
     assert own.own.shape == (N, 2, 2) and own.take([3, 4]).own.array[1, 1, 0] == 4
-    assert read_samples(Y, P, own.own.array.tolist()).own.array.tolist() == own.own.array.tolist()
+    assert read_samples(Y, P, ExampleCosts.from_array(own.own.array.tolist())).own == own.own
 
 
 def test_dates_are_labels():
@@ -332,7 +385,7 @@ def test_costs_of_a_frame_as_files_hold_them():
     text = pd.DataFrame([[0, 1], [9, 0]], [0, 1], ["0", "1"])  # a header is text, an index of numbers is not
     read = read_samples([0, 1], [.1, .9], text, positive=0)
     assert read.costs.classes == read.costs.decisions == (1, 0) and read.costs.array.tolist() == [[0, 9], [1, 0]]
-    with pytest.raises(ValueError, match="pass frame.T"):
+    with pytest.raises(ValueError, match="do not tell which are classes"):  # a class without samples, or a third decision?
         read_samples(["ham", "spam"], [.1, .9], pd.DataFrame([[0, 2], [3, 0], [1, 1]], ["ham", "spam", "ask"], ["ham", "spam"]), positive="spam")
 
 
