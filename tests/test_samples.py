@@ -423,7 +423,8 @@ def test_a_foreign_file_is_its_plain_twin(name):
     twin = read_samples(truth, {"m": P, **rivals}, costs, positive=positive)
     found = read_table(frame)
     assert found.label == label and set(found.frame) == {label, *found.left_out, *(c for w in found.models.values() for c in (w.values() if isinstance(w, dict) else [w]))}
-    for models in (found.values(), frame, frame.drop(columns=label).sample(frac=1, axis=1, random_state=1)):
+    turned = frame.drop(columns=label).iloc[:, :: 1 if "WEKA" in name else -1]  # WEKA's unnamed columns need theirs before them
+    for models in (found.values(), frame, turned):
         read = read_samples(truth, models, costs, positive=positive)
         assert len(read.models) == 1 + len(rivals) and {m.kind for m in read.models.values()} == {m.kind for m in twin.models.values()}
         for own, plain in zip(sorted(read.models.values(), key=lambda m: m.kind), sorted(twin.models.values(), key=lambda m: m.kind)):
