@@ -1183,8 +1183,8 @@ def interval(
     The default adds one more example in the worst place. It is exact: no draws, the same digits alone and in
     a stack, for any counts and costs. For two costs its coverage is proved; for one sample it is conjectured
     (no counterexample is known); with priors it is measured. `guarantee` of the result says which. Of the
-    others betting is proved. The methods that know only what was seen cover at most as often as they have
-    seen the costly errors.
+    others betting and binomial_ends are proved. The methods that know only what was seen cover at most as
+    often as they have seen the costly errors.
     `METHODS` names the source of each method.
 
     Examples
