@@ -26,6 +26,7 @@ CONTRACT = {
         CostMatrix(costs, *, classes=None, decisions=None) | array classes decisions zero_one inverse_prior binary from_ratio from_weight from_utilities from_frame with_abstain standardized error_costs cost_ratio weight
         ExampleCosts(*, fp, fn, tp=0, tn=0, classes=None, decisions=None) | array from_array
         losses(y_true, decisions, costs)
+        attainable(costs, first=None, second=None, *, largest=None, heaviest=None, by_class=False)
         as_costs(costs, *, y_true=None, classes=None)
         as_priors(priors, classes, *, sizes=None)
     """,
@@ -76,9 +77,9 @@ CONTRACT = {
     """,
     "bootstrap": """
         interval(counts, costs, *, method='auto', confidence=0.95, priors=None, n_resamples=1000, rng=None, ...) -> Interval
-        Interval | low high mean standard_error distribution method confidence notes to_frame plot
+        Interval | low high mean standard_error distribution method confidence notes approximate to_frame plot
         difference(joint, costs, *, method='auto', confidence=0.95, priors=None, n_resamples=1000, rng=None, ...) -> Difference
-        Difference | low high mean p_value rejects to_frame plot
+        Difference | low high mean p_value rejects approximate to_frame plot
         independent_difference(counts_a, counts_b, costs, *, ...) -> Difference
         loss_interval(losses, *, sample_weight=None, clusters=None, ...) -> Interval
         loss_difference(losses_a, losses_b, *, ...) -> Difference
