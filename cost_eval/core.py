@@ -7,7 +7,7 @@ __all__ = []
 
 # %% ../nbs/00_core.ipynb #703fa24e
 import difflib
-import importlib.util
+import importlib
 import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -1103,36 +1103,6 @@ def blocks(n: int, bytes_per_row: int):
     step = max(1, BLOCK_BYTES // max(1, bytes_per_row))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
-
-
-EXCEL = (".xlsx", ".xlsm", ".xls")  # how names of files of a spreadsheet program end
-
-
-def read_sheet(source, name: str, **options):
-    "The first sheet of an Excel file, a path or bytes; `ValueError` with the remedy where that fails."
-    pd = optional_import("pandas", extra="data")
-    if importlib.util.find_spec("openpyxl") is None:
-        raise ValueError(
-            f"{name}: an Excel file is read with openpyxl, which is not installed; save the sheet as CSV, or "
-            "pip install openpyxl"
-        )
-    try:
-        return pd.read_excel(source, engine="openpyxl", **options)
-    except Exception as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ValueError(f"{name}: cannot be read as Excel: {reason}; save the sheet as CSV") from None
-
-
-def csv_options(header: str, row: str = "") -> dict:
-    """Separator and decimal mark of a CSV file, by its first two lines; `ValueError` where a column of the
-    header stands twice.
-    """
-    mark = max(",;\t", key=header.count)
-    names = [name.strip().strip('"') for name in header.rstrip("\r\n").split(mark)]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"column {twice[0]!r} stands twice")
-    return {"sep": mark, "decimal": "," if mark != "," and "," in row and "." not in row else "."}
 
 
 def cheapest_first(cost: np.ndarray) -> np.ndarray:
