@@ -159,6 +159,7 @@ def bayes_decisions(
     >>> bayes_decisions([[.9, .1]], loan, labels=True).tolist()
     ['review']
     """
+    same_rows(posteriors=posteriors, costs=costs)
     c, classes, decisions = _cost_table(costs)
     K, M = c.shape[-2:]
     p, _ = columns_by_class(posteriors, classes)
@@ -482,7 +483,7 @@ def threshold_costs(
     >>> curve.thresholds.tolist(), curve.costs.tolist()
     ([inf, 0.8, 0.5, 0.4, 0.1], [1.5, 0.75, 1.0, 0.25, 0.5])
     """
-    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight, costs=costs)
     curve, c, class_weight, positive = _curve(y_true, scores, costs, priors, sample_weight)
     if isinstance(costs, ExampleCosts):
         values = _own_costs(curve, c, class_weight, positive, scores, sample_weight)
@@ -603,7 +604,7 @@ def best_threshold(
     >>> best_threshold([0, 1, 0, 1], [.1, .4, .5, .8], CostMatrix.binary(fp=1, fn=3))
     ThresholdChoice(threshold=0.25, low=0.1, high=0.4, cost=0.25, counts=BinaryCounts(tp=2, fp=1, fn=0, tn=1))
     """
-    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight, costs=costs)
     kind = _float_type(scores)
     curve, c, class_weight, positive = _curve(y_true, scores, costs, priors, sample_weight)
     if not isinstance(costs, ExampleCosts):

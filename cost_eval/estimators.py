@@ -41,6 +41,7 @@ from cost_eval.core import (
     encode,
     label_array,
     order_of,
+    same_rows,
 )
 from .costs import CostMatrix, ExampleCosts, losses
 from .decisions import AffineCalibrator, bayes_decisions, shift_priors, stratified_folds
@@ -402,6 +403,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         if self.calibration is not None:
             check_choice(self.calibration, ("affine",), "calibration")
+        same_rows(X=X, y=y, sample_weight=sample_weight, groups=groups)
         y = _labels(X, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
@@ -456,7 +458,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         p = self.predict_proba(X)
         if self._priors is not None:
             p = shift_priors(p, self.train_priors_, self._priors)
-        table = self._costs_of(costs, len(p)).array
+        table = self._costs_of(costs, X, len(p)).array
         return np.einsum("nk,nkm->nm", p, table) if table.ndim == 3 else p @ table
 
     def predict(self, X: Any, costs: CostMatrix | ExampleCosts | Matrix | None = None) -> np.ndarray:
@@ -476,7 +478,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             (N,) labels of decisions
         """
         p = self.predict_proba(X)
-        table = self._costs_of(costs, len(p))
+        table = self._costs_of(costs, X, len(p))
         train = None if self._priors is None else self.train_priors_
         chosen = bayes_decisions(p, table, priors=self._priors, train_priors=train)
         return _decision_labels(self.costs_.decisions, self.classes_)[chosen]
@@ -505,6 +507,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         -------
         float
         """
+        same_rows(X=X, y=y, sample_weight=sample_weight)
         decided = self.predict(X, costs)
         table = _own(costs, self.costs if isinstance(self.costs, CostMatrix) else self.costs_)
         return -_mean_cost(column_or_1d(y), decided, table, self.priors, sample_weight)
@@ -540,8 +543,9 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         warnings.warn(f"{text}; they are used for the calibration only", UserWarning, stacklevel=3)
         return {}
 
-    def _costs_of(self, costs, n: int):
+    def _costs_of(self, costs, X, n: int):
         "The fitted costs, or those of n samples in the order of the fitted classes and decisions."
+        same_rows(X=X, costs=costs)
         if costs is None:
             return self.costs_
         if not isinstance(costs, ExampleCosts):

@@ -281,6 +281,7 @@ class CrossFit:
         coded = _coded_clusters(samples)
         self._order = canonical_order(coded)
         self._rows = _coded_clusters(coded.take(self._order))
+        samples.meet("folds", folds)
         self._fold, notes = _draw_folds(self._rows, folds, self._order, self.random(0))
         self.folds, self.notes = self._back(self._fold), tuple(notes)
         self._logs: dict = {}
@@ -354,7 +355,7 @@ class CrossFit:
         """
         check_choice(name, tuple(self.samples.models), "name")
         check_choice(rule, RULES, "rule")
-        task = _Task(self, name, rule, costs, priors, capacity)
+        task = _Task(self, name, rule, self.samples.meet("costs", costs), priors, capacity)
         return task.policy()
 
     def at_costs(self, costs: CostMatrix | ExampleCosts) -> "CrossFit":
@@ -370,6 +371,7 @@ class CrossFit:
         CrossFit
         """
         found = copy(self)
+        self.samples.meet("costs", costs)
         found.samples = _at_costs(self.samples, costs, np.arange(len(self.samples)))
         found._rows = _at_costs(self._rows, costs, self._order)
         return found
@@ -490,7 +492,7 @@ class CrossFit:
         """
         check_choice(name, tuple(self.samples.models), "name")
         check_choice(rule, RULES, "rule")
-        task = _Task(self, name, rule, costs, priors, None)
+        task = _Task(self, name, rule, self.samples.meet("costs", costs), priors, None)
         if task.kind == "decisions":
             raise ValueError(
                 f"model: {name!r} hands over decisions, which have no order, so nobody comes first; give its "

@@ -42,6 +42,7 @@ from cost_eval.core import (
     VERIFICATION_BIAS,
     LabelledTable,
     Result,
+    Rows,
     check_binary,
     check_choice,
     check_costs,
@@ -56,7 +57,7 @@ from cost_eval.core import (
     seen_labels,
     unknown_name,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, ExampleCosts, as_priors
 from .costs import losses as losses_in_memory
 from cost_eval.decisions import (
     AffineCalibrator,
@@ -73,7 +74,6 @@ from cost_eval.samples import (
     Decisions,
     Posteriors,
     Scores,
-    deployment_priors,
     look_at,
     read_alike,
     read_samples,
@@ -127,8 +127,17 @@ def _parts(value, name: str, lazy: list) -> list:
     )
 
 
+_CUT_ALIKE = (
+    "take all columns from one frame (data=), or give each the same index and cuts: set_index on the same "
+    "column, then repartition(divisions=...)"
+)
+
+
 def _checked_block(block: dict, k: int) -> dict:
-    "A block as arrays of one length."
+    "A block as arrays of one length, of the same rows where these have labels."
+    rows = Rows(_CUT_ALIKE)
+    for name, value in block.items():
+        rows.meet(f"{name} (block {k})", value)
     arrays = {name: _array(value, name, f"block {k}") for name, value in block.items()}
     sizes = {name: len(value) for name, value in arrays.items()}
     if len(set(sizes.values())) > 1:
@@ -312,7 +321,7 @@ def cluster(scheduler: Any = None) -> Any:
     scheduler : str or Client, optional
         None: what Dask's configuration names (`dask.config.set(scheduler="threads")`), or the active
         client, or else two local processes for the time of the call, with the address of their dashboard
-        and a progress bar; "threads", "synchronous" or "processes": Dask's own; an address such as
+        and a progress bar (for up to a million rows the functions of this module take "threads"); "threads", "synchronous" or "processes": Dask's own; an address such as
         "tcp://host:8786"; a `distributed.Client`
 
     Yields
@@ -351,6 +360,21 @@ def cluster(scheduler: Any = None) -> Any:
         with _two_processes(distributed) as local, distributed.Client(local) as client:
             print(f"two local processes; dashboard: {client.dashboard_link}")
             yield lambda task: _watched(distributed, client.compute(task))
+
+
+_SMALL = 1_000_000  # rows for which starting two processes takes longer than the work
+
+
+def _work(blocks: _Blocks, scheduler):
+    "Where the work on some blocks is done: in threads if nobody says where and there is little to do."
+    if scheduler is None and not _configured() and "distributed" in sys.modules:
+        scheduler = _active(sys.modules["distributed"])
+    if scheduler is None and not _configured():
+        rows = blocks.rows
+        if rows is None and blocks:
+            rows = len(blocks) * dask.compute(dask.delayed(_length)(blocks[0]), scheduler="threads")[0]
+        return cluster("threads" if (rows or 0) <= _SMALL else None)
+    return cluster(scheduler)
 
 
 def _configured() -> bool:
@@ -476,7 +500,7 @@ def _count(function, y_true, decided: dict, sample_weight, groups, data, schedul
     "Counts of any number of classifiers: the distinct rows of all blocks, counted by their number."
     columns = {"y_true": y_true, **decided} | ({} if groups is None else {"groups": groups})
     blocks = _blocks(data, columns | {"sample_weight": sample_weight})
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
         parts = [dask.delayed(_columns_counted)(block, list(columns)) for block in blocks]
         rows = _in_order(compute(_add_up(parts, _merge_rows)))
     if not len(rows):
@@ -793,7 +817,7 @@ def threshold_counts(
     [inf, 0.9, 0.7, 0.2]
     """
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
         if bins is None:
             return compute(_add_up([dask.delayed(_curve)(block, None) for block in blocks], _sum))
         edges = _edges(blocks, bins, compute)
@@ -845,7 +869,7 @@ def _bounds(curve: ThresholdCounts, costs, priors) -> tuple[np.ndarray, np.ndarr
     "Cost per case at each edge, and the least it can be in the bin below it."
     c, labels = curve.counts, _labels_of(costs).classes
     size = np.array([c.n[0], c.p[0]], float)
-    weight = np.divide(deployment_priors(priors, size, labels), size, out=np.zeros(2), where=size > 0)
+    weight = np.divide(as_priors(priors, labels, sizes=size), size, out=np.zeros(2), where=size > 0)
     (tn, fp), (fn, tp) = check_costs(costs, 2, 2) * weight[:, None]
     negatives, positives = tn * c.tn + fp * c.fp, fn * c.fn + tp * c.tp
     least = sum(np.minimum(cost[:-1], cost[1:]) for cost in (negatives, positives))
@@ -954,7 +978,7 @@ def best_threshold(
     bayes_threshold(costs)  # refuses what no threshold can serve, before any work starts
     classes = costs.classes if isinstance(costs, LabelledTable) else None
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
         edges = _edges(blocks, bins, compute)
         counted = compute(_add_up([dask.delayed(_at_edges)(block, edges, classes) for block in blocks], _sum))
         chosen = _open_bins(_edge_counts(counted, edges), costs, priors)
@@ -1050,7 +1074,7 @@ def fit_calibrator(
     0.7
     """
     blocks = _blocks(data, {"posteriors": posteriors, "y_true": y_true, "sample_weight": sample_weight})
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
 
         def total(function):
             return compute(_add_up([dask.delayed(_apply_to)(b, function, log) for b in blocks], _sum_terms))
@@ -1103,7 +1127,7 @@ def reliability(
     """
     check_integer(bins, "bins", 1)
     blocks = _blocks(data, {"y_true": y_true, "posteriors": posteriors})
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
         if _row_count(blocks, compute) <= gather:
             rows = compute(_add_up(blocks, _gather))
             return reliability_in_memory(rows["y_true"], rows["posteriors"], bins=bins)
@@ -1243,7 +1267,7 @@ def _side_by_side(one: dict, two: dict, k: int) -> dict:
 def _of_losses(function, columns: dict, given: dict, gather, rng, data, scheduler, options):
     "An interval function of losses on what it needs of the rows."
     blocks = _loss_blocks(columns, given, data)
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
         if _row_count(blocks, compute) <= gather:
             rows = compute(_add_up(blocks, _gather))
             kept = {name: rows[name] for name, value in given.items() if value is not None}
@@ -1462,7 +1486,7 @@ def evaluate(
     own = _cost_columns(costs)
     blocks = _blocks(data, {"y_true": y_true} | columns | per_row | own)
     costs = _without_columns(costs)
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
         n = _row_count(blocks, compute)
         if n > gather:
             _refuse_beyond(n, gather, own, per_row, capacity)
