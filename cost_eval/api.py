@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
         ExampleCosts as ExampleCosts,
         as_costs as as_costs,
         as_priors as as_priors,
+        attainable as attainable,
         losses as losses,
     )
     from cost_eval.metrics import (
@@ -218,7 +219,7 @@ _NAMES = {
         "BinaryCounts ConfusionCounts JointCounts ThresholdCounts confusion_counts joint_counts "
         "threshold_counts"
     ),
-    "costs": "CostMatrix ExampleCosts as_costs as_priors losses",
+    "costs": "CostMatrix ExampleCosts as_costs as_priors attainable losses",
     "metrics": (
         "METRICS Metric accuracy accuracy_cost_distance b_roc balanced_accuracy balanced_error_rate "
         "class_balance_accuracy cohen_kappa cost_score diagnostic_odds_ratio error_rate evaluate_metrics "
@@ -273,7 +274,7 @@ _NAMES = {
     "__main__": "main",
 }
 _MOVED = {  # names that stood here in version 0.1: where they are; one release long, with a warning
-    "samples": "Columns Look Samples guess_columns look_at",
+    "samples": "Columns Look Samples look_at",
     "policies": "CrossFit Policy FittedRule IsotonicCalibrator canonical_order",
     "decisions": "Reliability ThresholdCosts plot_reliability stratified_folds threshold_costs",
     "expected_cost": (

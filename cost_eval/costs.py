@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from .core import DataFrame, Frame, Labels, Matrix, Numbers, Priors, Vector
 
 # %% auto #0
-__all__ = ['CostMatrix', 'ExampleCosts', 'losses', 'as_costs', 'as_priors']
+__all__ = ['CostMatrix', 'ExampleCosts', 'losses', 'as_costs', 'as_priors', 'attainable']
 
 # %% ../nbs/02_costs.ipynb #c8costs1
 import numpy as np
@@ -21,12 +21,14 @@ from cost_eval.core import (
     OUTCOMES,
     LabelledTable,
     Rows,
+    blocks,
     check_1d,
     check_addable,
     check_integer,
     check_labels,
     check_priors,
     check_range,
+    columns_of,
     cost_table,
     cost_values,
     decisions_in_rows,
@@ -686,3 +688,133 @@ def _one_row(priors, labels) -> np.ndarray:
     if target.ndim != 1:
         raise ValueError(f"priors: one set of {len(labels)} priors is needed, got shape {target.shape}")
     return target
+
+# %% ../nbs/02_costs.ipynb #attain05
+@overload
+def attainable(
+    costs: Costs,
+    first: Any = None,
+    second: Any = None,
+    *,
+    largest: float | None = None,
+    heaviest: float | None = None,
+    by_class: Literal[False] = False,
+) -> tuple[float, float]:
+    "Of any class."
+
+
+@overload
+def attainable(
+    costs: Costs,
+    first: Any = None,
+    second: Any = None,
+    *,
+    largest: float | None = None,
+    heaviest: float | None = None,
+    by_class: Literal[True],
+) -> tuple[np.ndarray, np.ndarray]:
+    "Of each class."
+
+
+def attainable(
+    costs: Costs,
+    first: Any = None,
+    second: Any = None,
+    *,
+    largest: float | None = None,
+    heaviest: float | None = None,
+    by_class: bool = False,
+) -> tuple[Any, Any]:
+    """The least and the largest loss of one unit, or of one unit's difference, given what each side can do.
+
+    Over all classes of the costs, seen or not, and over all rows of `ExampleCosts`, whatever their class
+    turned out to be. These are the `bounds` of `loss_interval`, or with `second` of `loss_difference`.
+
+    Parameters
+    ----------
+    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
+        (K, M), or a matrix a sample, as `as_costs` takes them
+    first : label or sequence, optional
+        decisions that can be taken: one label for a constant that is declared, several; default: all
+    second : label or sequence, optional
+        decisions of the other side: the difference first minus second is bounded (all of them:
+        `costs.decisions`); default: there is no other side
+    largest : float, optional
+        a cap on the amounts of a population: a cell of `ExampleCosts` that varies may be anything up to it,
+        of the signs seen there; default: these rows' amounts
+    heaviest : float, optional
+        weight of the heaviest unit (a row's weight, a cluster's size), multiplies both ends; default 1
+    by_class : bool, default False
+        one pair of ends for each class?
+
+    Returns
+    -------
+    tuple
+        low and high, in the unit of the costs: numbers, or (K,) arrays
+
+    Raises
+    ------
+    ValueError
+        For decisions that the costs do not have, a cap below what was seen, or one for a single matrix.
+
+    Examples
+    --------
+    >>> fraud = ExampleCosts(fp=5, fn=[20., 300., 80.], classes=["genuine", "fraud"])
+    >>> attainable(fraud), attainable(fraud, second="genuine"), attainable(fraud, second="fraud")
+    ((0.0, 300.0), (-300.0, 5.0), (-5.0, 300.0))
+    >>> attainable(fraud, second="genuine", largest=2000)
+    (-2000.0, 5.0)
+    """
+    given = as_costs(costs)
+    own, decisions = isinstance(given, ExampleCosts), list(given.decisions)
+    table = given.array if own else given.array[None]
+    sides = [columns_of(first, decisions, "first", "the decisions")]
+    if second is not None:
+        sides.append(columns_of(second, decisions, "second", "the decisions"))
+    if largest is None:
+        low, high = _ends_of_rows(table, *sides)
+    else:
+        low, high = _ends_up_to(table, own, largest, *sides)
+    if heaviest is not None:
+        heaviest = check_range(heaviest, "heaviest", 0, shape=())
+        low, high = low * heaviest, high * heaviest
+    low, high = low + 0.0, high + 0.0  # which turns -0 into 0
+    return (low, high) if by_class else (float(low.min()), float(high.max()))
+
+
+def _ends_of_rows(table, first, second=None) -> tuple:
+    "(K,) the least and the largest loss, or difference, of any row of each class."
+    (_, K, M), found = table.shape, []
+    for block in blocks(len(table), 40 * K * M):
+        cells = np.ascontiguousarray(np.moveaxis(table[block], 0, -1))  # (K, M, n)
+        least, most = cells[:, first].min(1), cells[:, first].max(1)
+        if second is not None:
+            other = cells[:, second]
+            least, most = least - other.max(1), most - other.min(1)
+        found.append((least.min(1), most.max(1)))
+    low, high = zip(*found)
+    return np.min(low, 0), np.max(high, 0)
+
+
+def _ends_up_to(table, own: bool, largest, first, second=None) -> tuple:
+    "The same of rows whose amounts are anything up to a cap."
+    largest = check_range(largest, "largest", 0, shape=())
+    if not own:
+        raise ValueError(
+            f"largest: {largest:g}, but one matrix for all samples already says what each can cost; leave it "
+            "out, or give each sample's own costs as ExampleCosts"
+        )
+    least, most = table.min(0), table.max(0)
+    varies = least < most
+    seen = np.abs(np.where(varies, [least, most], 0)).max()
+    if seen > largest:
+        raise ValueError(f"largest: {largest:g}, but a sample costs {seen:g}; the cap is at least that")
+    least = np.where(varies, np.where(least < 0, -largest, 0.0), least)
+    most = np.where(varies, np.where(most > 0, largest, 0.0), most)
+    if second is None:
+        return least[:, first].min(1), most[:, first].max(1)
+    alike = first[:, None] == second
+    low = np.where(alike, 0.0, least[:, first, None] - most[:, None, second])
+    high = np.where(alike, 0.0, most[:, first, None] - least[:, None, second])
+    return low.min((1, 2)), high.max((1, 2))
+

@@ -229,6 +229,7 @@ CASES = {
         "as_costs": Case(ExampleCosts(**EXAMPLES), y_true=refused([0, 1]), classes=given(CostMatrix.binary(classes=NAMES)), one=refused(True)),
         "as_priors": Case(PRIORS, NAMES, sizes=refused([1, 0])),
         "CostMatrix": Case(COSTS, classes=NAMES, decisions=["stay", "go"]),
+        "attainable": Case(load("costs").ExampleCosts(fp=1, fn=[2, 5]), first=1, second=1, largest=9., heaviest=3., by_class=True),
         "CostMatrix.zero_one": Case(2, abstain=.1, classes=NAMES),
         "CostMatrix.inverse_prior": Case(PRIORS, classes=NAMES),
         "CostMatrix.binary": Case(fp=3, fn=3, tp=-1, tn=-1, classes=NAMES, decisions=["stay", "go"]),
@@ -271,7 +272,8 @@ CASES = {
         "only_labelled": Case(GAPS, via=lambda f, *given, **options: vars(f(*given, **options)[0]), propensity=.5, sample_weight=WEIGHT),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
         "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said, argument="models['a']"),
-        "guess_columns": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES}), label="b", models={"m": "a"}, taken=("a",)),
+        "read_file": Case(b"a;b\n1,5;2\n", name="x.tsv", columns={"b"}, index_col=0),
+        "read_table": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES, "d": np.where(Y, "ask", "tell")}), label="b", models={"m": "a"}, taken=("a",), costs=pd.DataFrame(columns=["ask", "tell"])),
     },
     "policies": {
         "decide": Case(P2[:, 1], Y, COSTS, rule=given("tuned", rng=0), priors=given(PRIORS, rng=0), positive=refused(0, rng=0),
@@ -328,6 +330,7 @@ CASES = {
         "plot_expected_cost": Case(fp_cost=2., fn_cost=2., prevalence=.4, separation=1., threshold=1.),
     },
     "scores": {
+        "auc_interval": Case(Y, SCORES, versus=-SCORES, sample_weight=WEIGHT, clusters=GROUPS, confidence=.8),
         "equal_error_rate": Case(Y, SCORES, method="hull", sample_weight=WEIGHT),
         "roc_auc": Case(Y, SCORES, sample_weight=WEIGHT),
         "soft_expected_cost": Case(P2[:, 1], Y, COSTS, .3, 5., priors=PRIORS),
@@ -344,7 +347,7 @@ CASES = {
         "interval": Case(COUNTS, COSTS, method="bca", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA), normalized=True,
                          laplace=given(2., method="bcost", rng=0), prior=given(2., method="dirichlet", rng=0)),
         "difference": Case(JOINT, COSTS, method="normal", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA), normalized=True,
-                           factor=1.5, laplace=given(2., method="bdelta_cost", rng=0), prior=given(2., method="dirichlet", rng=0)),
+                           factor=1.5, first=refused(0), second=refused([1]), laplace=given(2., method="bdelta_cost", rng=0), prior=given(2., method="dirichlet", rng=0)),
         "independent_difference": Case(COUNTS, OTHER, COSTS, method="normal", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA),
                                        rng=given(1, **BCA), normalized=True, laplace=refused(2.), prior=given(2., method="dirichlet", rng=0)),
         "bcost": Case(COUNTS, COSTS, confidence=given(.8, rng=0), laplace=given(2., rng=0), n_resamples=given(100, rng=0), stratified=given(True, rng=0),
@@ -514,7 +517,7 @@ CASES = {
 }
 EXEMPT = {
     **{f"comparisons.{name}": "simultaneous_differences, best_of, probability_best and evaluate, tried here, are made of it" for name in (
-        "Judged.bounds", "Judged.cost", "Judged.intervals", "Judged.mean_interval", "Judged.take",
+        "Asked.of", "Judged.attainable", "Judged.cost", "Judged.differences", "Judged.intervals", "Judged.mean_interval", "Judged.take",
         "judged_best", "judged_differences", "judged_probability", "posterior_costs", "together")},
     "datasets": "test_datasets.py drives them against a server",
     "reproduce": "test_reproduce.py drives them through the command",
