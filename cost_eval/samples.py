@@ -472,6 +472,19 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
 
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
+def _as_frame(given: Any) -> Any:
+    "The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL."
+    if isinstance(given, (str, Path)):
+        return read_file(given)
+    for way in ("toPandas", "df", "to_pandas", "collect"):
+        if hasattr(given, way) and not hasattr(given, "to_numpy"):
+            return getattr(given, way)()
+    if hasattr(given, "description") and hasattr(given, "fetchall"):
+        pd = optional_import("pandas", extra="data")
+        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
+    return given
+
+
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
     given: Any = values if isinstance(values, str) else _as_frame(values)
@@ -1812,19 +1825,6 @@ def _in_plain_words(error: str, mark: str) -> str:
     if "codec can't decode" in error:
         return "its letters are not UTF-8; save it as UTF-8 (in a spreadsheet: CSV UTF-8)"
     return "it is empty" if "No columns to parse" in error else error
-
-
-def _as_frame(given: Any) -> Any:
-    "The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL."
-    if isinstance(given, (str, Path)):
-        return read_file(given)
-    for way in ("toPandas", "df", "to_pandas", "collect"):
-        if hasattr(given, way) and not hasattr(given, "to_numpy"):
-            return getattr(given, way)()
-    if hasattr(given, "description") and hasattr(given, "fetchall"):
-        pd = optional_import("pandas", extra="data")
-        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
-    return given
 
 
 def _unpacked(frame: Any) -> Any:
