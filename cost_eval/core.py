@@ -1119,15 +1119,16 @@ def read_sheet(source, name: str, **options):
 
 
 def csv_options(header: str, row: str = "") -> dict:
-    """Separator and decimal mark of a CSV file, by its first two lines; `ValueError` where a column of the
-    header stands twice.
+    """Separator and decimal mark of a CSV file, by its first two lines, and numbers to the last digit, whatever
+    the version of pandas; `ValueError` where a column of the header stands twice.
     """
     mark = max(",;\t", key=header.count)
     names = [name.strip().strip('"') for name in header.rstrip("\r\n").split(mark)]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ValueError(f"column {twice[0]!r} stands twice")
-    return {"sep": mark, "decimal": "," if mark != "," and "," in row and "." not in row else "."}
+    decimal = "," if mark != "," and "," in row and "." not in row else "."
+    return {"sep": mark, "decimal": decimal, "float_precision": "round_trip"}
 
 
 def cheapest_first(cost: np.ndarray) -> np.ndarray:

@@ -288,7 +288,7 @@ def test_blocks_cover_everything_once(n, each, most):
 @pytest.mark.parametrize("header, row, wanted", [("a,b", "1.5,2", (",", ".")), ("a;b", "1,5;2", (";", ",")), ("a;b", "1.5;2,5", (";", ".")), ("a;b", "1;2", (";", ".")),
                                                  ("a\tb", "1,5\t2", ("\t", ",")), ('"a";"b"\r\n', "1;2", (";", ".")), ("a", "1", (",", "."))])
 def test_marks_of_a_file(header, row, wanted):
-    assert tuple(core.csv_options(header, row).values()) == wanted
+    assert tuple(core.csv_options(header, row).values()) == (*wanted, "round_trip")
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
