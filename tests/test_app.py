@@ -180,7 +180,7 @@ def test_an_upload_is_shown_or_refused(unpainted):
 def test_the_verdict_on_the_table_before_does_not_come_back(unpainted, monkeypatch, name, content, kind, says):
     app = picked(App(example_frame().iloc[:200]), "ill")
     if not says:  # whatever else goes wrong while a file is read
-        monkeypatch.setattr("cost_eval.app.guess_columns", lambda *args, **kwargs: 1 / 0)
+        monkeypatch.setattr("cost_eval.app.read_upload", lambda *args, **kwargs: 1 / 0)
     (file,) = sent(name, content)
     app.upload.value = ({**file, "type": kind},)
     assert app.report is None and (says or "division by zero") in app.says.value
