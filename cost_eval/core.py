@@ -128,6 +128,7 @@ IntervalMethod = Literal[
     "likelihood_ratio",
     "clopper_pearson",
     "betting",
+    "binomial_ends",
 ]
 PanelName = Literal[
     "ladder", "map", "differences", "cost curve", "decision curve", "roc", "precision-recall", "reliability"

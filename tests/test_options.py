@@ -328,6 +328,7 @@ CASES = {
         "plot_expected_cost": Case(fp_cost=2., fn_cost=2., prevalence=.4, separation=1., threshold=1.),
     },
     "scores": {
+        "auc_interval": Case(Y, SCORES, versus=-SCORES, sample_weight=WEIGHT, clusters=GROUPS, confidence=.8),
         "equal_error_rate": Case(Y, SCORES, method="hull", sample_weight=WEIGHT),
         "roc_auc": Case(Y, SCORES, sample_weight=WEIGHT),
         "soft_expected_cost": Case(P2[:, 1], Y, COSTS, .3, 5., priors=PRIORS),
