@@ -453,8 +453,9 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
         return {key: _labelled_part(rows, f"{argument}[{key!r}]", one, part) for key, one in values.items()}
     if isinstance(values, _KINDS):
         return replace(values, values=_labelled_part(rows, argument, values.values, part))
+    values = as_costs(values) if argument == "costs" and "fp" in getattr(values, "columns", ()) else values
     own = isinstance(values, ExampleCosts)
-    if not own and np.ndim(values) < (3 if argument == "costs" else 1):
+    if not own and (argument == "costs" or np.ndim(values) < 1):
         return values
     if len(values) != part.n:
         raise ValueError(
