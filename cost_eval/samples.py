@@ -453,8 +453,9 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
         return {key: _labelled_part(rows, f"{argument}[{key!r}]", one, part) for key, one in values.items()}
     if isinstance(values, _KINDS):
         return replace(values, values=_labelled_part(rows, argument, values.values, part))
+    values = as_costs(values) if argument == "costs" and "fp" in getattr(values, "columns", ()) else values
     own = isinstance(values, ExampleCosts)
-    if not own and np.ndim(values) < (3 if argument == "costs" else 1):
+    if not own and (argument == "costs" or np.ndim(values) < 1):
         return values
     if len(values) != part.n:
         raise ValueError(
@@ -1762,7 +1763,7 @@ def _read_csv(pd, source: Any, end: str, columns, index_col):
         raise ValueError("it is no text; save it as CSV, parquet or Excel")
     lines = head.decode(encoding, "replace").splitlines()
     options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
-    given = options | {"encoding": encoding, "index_col": index_col}
+    given = options | {"encoding": encoding, "index_col": index_col, "float_precision": "round_trip"}
     try:
         if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
             given["usecols"] = list(columns)
