@@ -479,6 +479,19 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
 
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
+def _as_frame(given: Any) -> Any:
+    "The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL."
+    if isinstance(given, (str, Path)):
+        return read_file(given)
+    for way in ("toPandas", "df", "to_pandas", "collect"):
+        if hasattr(given, way) and not hasattr(given, "to_numpy"):
+            return getattr(given, way)()
+    if hasattr(given, "description") and hasattr(given, "fetchall"):
+        pd = optional_import("pandas", extra="data")
+        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
+    return given
+
+
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
     given: Any = values if isinstance(values, str) else _as_frame(values)
@@ -1773,7 +1786,7 @@ def _read_csv(pd, source: Any, end: str, columns, index_col):
         raise ValueError("it is no text; save it as CSV, parquet or Excel")
     lines = head.decode(encoding, "replace").splitlines()
     options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
-    given = options | {"encoding": encoding, "index_col": index_col}
+    given = options | {"encoding": encoding, "index_col": index_col, "float_precision": "round_trip"}
     try:
         if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
             given["usecols"] = list(columns)
@@ -1836,19 +1849,6 @@ def _in_plain_words(error: str, mark: str) -> str:
     if "codec can't decode" in error:
         return "its letters are not UTF-8; save it as UTF-8 (in a spreadsheet: CSV UTF-8)"
     return "it is empty" if "No columns to parse" in error else error
-
-
-def _as_frame(given: Any) -> Any:
-    "The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL."
-    if isinstance(given, (str, Path)):
-        return read_file(given)
-    for way in ("toPandas", "df", "to_pandas", "collect"):
-        if hasattr(given, way) and not hasattr(given, "to_numpy"):
-            return getattr(given, way)()
-    if hasattr(given, "description") and hasattr(given, "fetchall"):
-        pd = optional_import("pandas", extra="data")
-        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
-    return given
 
 
 def _unpacked(frame: Any) -> Any:
