@@ -18,7 +18,7 @@ __all__ = ['RULES_IN_WORDS', 'ABOUT', 'has_ratio', 'why_no_map', 'caveats', 'sum
 # %% ../nbs/56_words.ipynb #2b1cc2d4
 import numpy as np
 
-from .core import cheapest_first, four_digits, percent
+from .core import cheapest_first, four_digits, p_text, percent
 from .costs import CostMatrix
 
 # %% ../nbs/56_words.ipynb #8685a40d
@@ -254,7 +254,7 @@ def _against_constant(report, top, level: str) -> str:
     return (
         f"{naive['model']} would cost {four_digits(naive['cost'])}: {top['model']} saves "
         f"{four_digits(saved['saving'])} against it ({level} interval {four_digits(saved['low'])} to "
-        f"{four_digits(saved['high'])}, p = {saved['p_value']:.2g}{all_}, {told}) and {does}."
+        f"{four_digits(saved['high'])}, {p_text(saved['p_value'])}{all_}, {told}) and {does}."
     )
 
 
@@ -273,7 +273,7 @@ def _lead(report, top, level: str) -> str:
     sure = "The two are told apart" if pair["told_apart"] else unsure
     return (
         f"Against {second} it saves {four_digits(abs(pair['difference']))} per case ({level} interval "
-        f"{four_digits(low)} to {four_digits(high)}, p = {pair['p_value']:.2g}{all_}). {sure}. The "
+        f"{four_digits(low)} to {four_digits(high)}, {p_text(pair['p_value'])}{all_}). {sure}. The "
         f"probability that {name} is the cheapest is {chance} % (posterior: the counts and one more case)."
     )
 
