@@ -527,7 +527,7 @@ def _normal(m, c, b=None):
 #| code-fold: true
 #| code-summary: "The approximate line"
 _COSTLY = 2.0  # so many cases of the usual costly size must have been seen
-_LEAST_COVERAGE = {0.9: np.nan, 0.95: np.nan, 0.99: np.nan}  # where it is offered: the league's lowest limits
+_LEAST_COVERAGE = {0.9: 0.823, 0.95: 0.893, 0.99: 0.948}  # lowest limits of the league, where it is offered
 
 
 @result
@@ -629,7 +629,7 @@ def _student(sample):
 
 
 def _costly_size(sample, m, a, b, mean, mass):
-    "How much one case of the usual costly size moves the estimate (N,): the mean over units, by their squares."
+    "How much one case of the usual costly size moves the estimate (N,): a mean weighted by squares."
     if sample.worst is None:
         with np.errstate(divide="ignore", invalid="ignore"):
             far = np.nanmax(np.abs(a / b - mean[..., None]), -1)
@@ -1552,8 +1552,8 @@ def sample_difference(
         unseen += _rejected_if_impossible(sample, confidence)
     p = plain(np.broadcast_to(p, np.shape(low)) if np.ndim(low) else np.asarray(p)[()])
     what, guarantee = quantity + ", first minus second", record.guarantee_for(sample.kind)
-    facts = record.name, confidence, notes + unseen, what, guarantee, p
-    return Difference(*fields, *facts, sample=sample._replace(called=None))
+    facts = record.name, confidence, notes + unseen, what, guarantee
+    return Difference(*fields, *facts, p_value=p, sample=sample._replace(called=None))
 
 
 def _inverted(fit, shape):

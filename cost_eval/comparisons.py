@@ -369,8 +369,8 @@ class Judged:
         return Asked.of(found, np.argsort([k for places in alike.values() for k in places]))
 
     def approximate(self, asked: list, confidence: float) -> np.ndarray:
-        """(4, P) ends, p-values and costly cases seen of the approximate line of each question, NaN where it is
-        not offered: (decisions (N,), columns that can be taken) of one side, or of two, first minus second.
+        """(4, P) ends, p-values and costly cases seen of the approximate lines, NaN where one is not offered, of
+        questions: (decisions (N,), columns that can be taken) of one side, or of two, first minus second.
         """
         sizes = self.samples_of_classes[self.priors > 0]
         quick = (
@@ -397,7 +397,7 @@ class Judged:
         return difference(self.cells([self.y, *sides], [K, M, M]), self.costs.array, **options).approximate
 
     def _bounds_of_rows(self, *can: Any) -> Any:
-        "The least and the largest loss of each row, or difference: of all alike where a cap is all that is known."
+        "The least and the largest loss of each row, or difference; of all alike where only a cap is known."
         every = tuple(range(self.costs.shape[1]))
         can = tuple(every if one is None else one for one in can)
         if self.own is None or self.largest is not None or self.possible is not None:

@@ -636,8 +636,8 @@ class Report(Result):
     @property
     def approximate(self) -> DataFrame:
         """The approximate line beside `best` ("cost"), `against_constant` ("saving") and `differences`
-        ("difference"; the last two held together): ends, p-value, and how many costly cases were seen; it takes
-        2, else the ends are NaN. See `cost_eval.bootstrap.Approximate`.
+        ("difference"; the last two held together): ends, p-value, and how many costly cases were seen; below
+        2 the ends are NaN. See `cost_eval.bootstrap.Approximate`.
         """
         mains = [e for e in self._entries if e.main]
         return self._once("approximate", lambda: _approximate_lines(self._case, mains))

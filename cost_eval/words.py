@@ -276,7 +276,8 @@ def _lead(report, top, level: str) -> str:
         f"Against {second} it saves {four_digits(abs(pair['difference']))} per case ({level} interval "
         f"{four_digits(low)} to {four_digits(high)}, p = {pair['p_value']:.2g}{all_}). {sure}. "
         + _approximately(report, "difference", name, second, pair["told_apart"])
-        + f" The probability that {name} is the cheapest is {chance} % (posterior: the counts and one more case)."
+        + f" The probability that {name} is the cheapest is {chance} % (posterior: the counts and one more "
+        "case)."
     )
 
 
