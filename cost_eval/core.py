@@ -7,7 +7,7 @@ __all__ = []
 
 # %% ../nbs/00_core.ipynb #703fa24e
 import difflib
-import importlib.util
+import importlib
 import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -128,6 +128,7 @@ IntervalMethod = Literal[
     "likelihood_ratio",
     "clopper_pearson",
     "betting",
+    "binomial_ends",
 ]
 PanelName = Literal[
     "ladder", "map", "differences", "cost curve", "decision curve", "roc", "precision-recall", "reliability"
@@ -216,7 +217,9 @@ class Rows:
         if isinstance(values, Mapping):
             for key, part in values.items():
                 self.meet(f"{name}[{key!r}]", part)
-        own = None if name == "costs" and hasattr(values, "columns") else row_labels(values)  # rows are classes
+        own = (
+            None if name == "costs" and hasattr(values, "columns") else row_labels(values)
+        )  # rows are classes
         if own is not None:
             costs = isinstance(values, LabelledTable)
             taken = f"{name}[{name}.index.get_indexer({{first}})]" if costs else f"{name}.loc[{{first}}]"
@@ -231,7 +234,10 @@ class Rows:
         "Labels of rows: `ValueError` where they are those of before in another order, or (unless `others`) others."
         if any(len(own) != len(index) or _alike(own, index) for _, index in self.known):
             return  # another length has an error of its own
-        labels, hint = set(own), {first: "ids" if first == "ids" else f"{first}.index" for first, _ in self.known}
+        labels, hint = (
+            set(own),
+            {first: "ids" if first == "ids" else f"{first}.index" for first, _ in self.known},
+        )
         for first, index in self.known:
             if labels == set(index):
                 raise ValueError(
@@ -816,6 +822,8 @@ def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tupl
     "Counts (..., K, M), or joint counts (..., K, M, M), and costs (..., K, M), in the order of the costs."
     table, classes, decisions = labelled(counts, name)
     values, wanted_classes, wanted_decisions = cost_table(costs, classes)
+    if wanted_classes is not None and values.ndim > 2:
+        raise ValueError(f"costs: of {len(values)} single rows, {NO_ROWS}")
     shape = values.shape[-2:]
     if wanted_classes is None and table.ndim > 1 + joint and row_a_sample(shape, table.shape[-2 - joint]):
         raise ValueError(no_matrix(values.shape))
@@ -871,6 +879,10 @@ def wide(dtype: np.dtype) -> type:
 # %% ../nbs/00_core.ipynb #core0cst2
 #| code-fold: true
 OUTCOMES = ("fp", "fn", "tp", "tn")
+NO_ROWS = (
+    "but one matrix for all is needed: a table of counts has forgotten its rows. "
+    "losses(y_true, decisions, costs) takes them, for loss_interval and loss_difference"
+)
 
 
 def cost_table(costs, classes=None, name: str = "costs") -> tuple:
@@ -906,10 +918,7 @@ def _outcome_costs(costs: Mapping, name: str) -> tuple:
             raise ValueError(f"{name}: {key} is missing; dict(fp=..., fn=...) says what the two errors cost")
     fp, fn, tp, tn = (numbers(costs.get(key, 0), f"{name}[{key!r}]") for key in OUTCOMES)
     if fp.ndim or fn.ndim or tp.ndim or tn.ndim:
-        raise ValueError(
-            f"{name}: columns, but a table of counts has forgotten its rows, and one number each is needed. "
-            "losses(y_true, decisions, costs) takes them, for loss_interval and loss_difference"
-        )
+        raise ValueError(f"{name}: of single rows, {NO_ROWS}")
     return cost_values([[tn, fp], [fn, tp]], name), None, None
 
 
@@ -986,6 +995,23 @@ def decisions_in_rows(rows, columns, kinds, classes=None) -> bool | None:
     return True if across and not here else None
 
 
+def is_stack(costs) -> bool:
+    "Are these several matrices of costs, an array (..., K, M)?"
+    if isinstance(costs, (LabelledTable, Mapping)) or hasattr(costs, "columns") or callable(costs):
+        return False
+    return dense(costs, "costs").ndim > 2
+
+
+def costs_and_priors(costs, priors) -> tuple:
+    "Costs (..., K, M), the labels of their classes (or None), and priors (..., K) in their order."
+    named = isinstance(priors, Mapping) or hasattr(priors, "to_dict")
+    values, classes, _ = cost_table(costs, list(dict(priors)) if named else None)
+    many = len(priors) if named else (np.shape(priors) or (2,))[-1]
+    if classes is None and row_a_sample(values.shape[-2:], many):
+        raise ValueError(no_matrix(values.shape))
+    return values, classes, check_priors(priors, values.shape[-2], classes=classes)
+
+
 def row_a_sample(shape: tuple, n_classes: int, n: int | None = None) -> bool:
     "Does an array of this shape, without names, have a row for each sample and not for each class?"
     rows, columns = shape
@@ -1003,7 +1029,8 @@ def no_matrix(shape: tuple, name: str = "costs") -> str:
         )
     return (
         f"{name}: shape {shape}; a matrix of costs has shape (K, M), a row for each class and at least two "
-        f"decisions. Costs of single rows are not guessed: say {form}"
+        f"decisions (CostMatrix({name}) says that they are classes, seen or not). Costs of single rows are not "
+        f"guessed: say {form}"
     )
 
 
@@ -1011,8 +1038,10 @@ def check_costs(costs, K: int | None = None, M: int | None = None, name: str = "
     """Costs (..., K, M) as a float array that allows a choice; `ValueError` if they are not, or of
     another shape.
     """
-    values, _, _ = cost_table(costs, name=name)
+    values, labels, _ = cost_table(costs, name=name)
     rows, columns = values.shape[-2:]
+    if labels is None and K is not None and row_a_sample((rows, columns), K):
+        raise ValueError(no_matrix(values.shape, name))
     if (K is not None and rows != K) or (M is not None and columns != M):
         turned = rows != columns and (columns, rows) == (K or columns, M or rows)
         want = f"{K or 'any'} classes (rows) x {M or 'any'} decisions (columns)"
@@ -1098,36 +1127,6 @@ def blocks(n: int, bytes_per_row: int):
     step = max(1, BLOCK_BYTES // max(1, bytes_per_row))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
-
-
-EXCEL = (".xlsx", ".xlsm", ".xls")  # how names of files of a spreadsheet program end
-
-
-def read_sheet(source, name: str, **options):
-    "The first sheet of an Excel file, a path or bytes; `ValueError` with the remedy where that fails."
-    pd = optional_import("pandas", extra="data")
-    if importlib.util.find_spec("openpyxl") is None:
-        raise ValueError(
-            f"{name}: an Excel file is read with openpyxl, which is not installed; save the sheet as CSV, or "
-            "pip install openpyxl"
-        )
-    try:
-        return pd.read_excel(source, engine="openpyxl", **options)
-    except Exception as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ValueError(f"{name}: cannot be read as Excel: {reason}; save the sheet as CSV") from None
-
-
-def csv_options(header: str, row: str = "") -> dict:
-    """Separator and decimal mark of a CSV file, by its first two lines; `ValueError` where a column of the
-    header stands twice.
-    """
-    mark = max(",;\t", key=header.count)
-    names = [name.strip().strip('"') for name in header.rstrip("\r\n").split(mark)]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"column {twice[0]!r} stands twice")
-    return {"sep": mark, "decimal": "," if mark != "," and "," in row and "." not in row else "."}
 
 
 def cheapest_first(cost: np.ndarray) -> np.ndarray:
@@ -1347,6 +1346,22 @@ def descending(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray | No
     weight = np.ones(len(order), int) if weight is None else weight[order]
     sums = (np.cumsum(weight * side[order]) for side in (positive, ~positive))
     return np.append(np.inf, scores[order] + 0.0), *(np.append(np.zeros(1, s.dtype), s) for s in sums)
+
+# %% ../nbs/00_core.ipynb #un1tsquare2
+def last_true(good, shape, steps=48):
+    "Where a monotone condition, true at 0, ends on [0, 1], by bisection for arrays of `shape`; 1: nowhere."
+    low, width = np.zeros(shape), 1.0
+    for _ in range(steps):
+        width /= 2
+        low = np.where(good(low + width), low + width, low)
+    return low + width
+
+
+def tanh_sinh(n=36, reach=3.2):
+    "Nodes and weights on [0, 1] that crowd at both ends (double exponential rule)."
+    k = np.linspace(-reach, reach, 2 * n + 1)
+    weights = reach / n * np.pi / 4 * np.cosh(k) / np.cosh(np.pi / 2 * np.sinh(k)) ** 2
+    return 1 / (1 + np.exp(-np.pi * np.sinh(k))), weights / weights.sum()
 
 # %% ../nbs/00_core.ipynb #2a31a927
 @dataclass_transform(frozen_default=True, eq_default=False)
