@@ -1058,7 +1058,7 @@ def _within(c, low, high):
 @add_method(
     "betting",
     guarantee="proved: Waudby-Smith & Ramdas 2024",
-    source="Waudby-Smith & Ramdas 2024, hedged capital; for one look (8.5)",
+    source="Waudby-Smith & Ramdas 2024, hedged capital; for one look (8.6)",
 )
 def _betting(m, c):
     "Costs at which a gambler who bets on a lower and one who bets on a higher cost both stay poor."

@@ -974,7 +974,7 @@ def _scored_models(fits: CrossFit) -> tuple:
 
 def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed) -> Report:
     "The report of models that are read and calibrated."
-    samples = fits.samples
+    samples, fits.deployment = fits.samples, priors
     entries, said = _entries(fits, declared, priors, case.capacity)
     mains = {e.model: e for e in entries if e.main}
     lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
