@@ -45,6 +45,7 @@ from cost_eval.core import (
     check_posteriors,
     check_weights,
     dense,
+    every_digit,
     is_missing,
     label_array,
     numbered,
@@ -1786,7 +1787,7 @@ def _read_csv(pd, source: Any, end: str, columns, index_col):
         raise ValueError("it is no text; save it as CSV, parquet or Excel")
     lines = head.decode(encoding, "replace").splitlines()
     options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
-    given = options | {"encoding": encoding, "index_col": index_col, "float_precision": "round_trip"}
+    given = options | {"encoding": encoding, "index_col": index_col} | every_digit(pd)
     try:
         if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
             given["usecols"] = list(columns)
