@@ -318,6 +318,7 @@ def read_samples(
     """
     labels, keys = _column(y_true, "y_true"), Rows()
     keys.meet("y_true", y_true)
+    models = models if isinstance(models, str) else _as_frame(models)
     if not len(labels):
         raise ValueError("y_true: no samples, so there is nothing to evaluate")
     called, models, said = _read_ids(ids, models, keys, len(labels), clusters)
@@ -846,7 +847,7 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
     "Name -> what is given for it; and how a table was read, where a column is not a model."
     if named is not None:
         return named, ""
-    models = _unpacked(models if isinstance(models, str) else _as_frame(models))
+    models = _unpacked(models)
     if not hasattr(models, "columns") or not hasattr(models, "to_numpy"):
         _refuse_estimator(models, "models")
         name = getattr(models, "name", None)
@@ -1763,7 +1764,12 @@ def _read_csv(pd, source: Any, end: str, columns, index_col):
         raise ValueError("it is no text; save it as CSV, parquet or Excel")
     lines = head.decode(encoding, "replace").splitlines()
     options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
-    given = options | {"encoding": encoding, "index_col": index_col, "float_precision": "round_trip"}
+    given = options | {"encoding": encoding, "index_col": index_col}
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (
+        3,
+        1,
+    ):  # from 3.1 on the nearest double is the default
+        given["float_precision"] = "round_trip"
     try:
         if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
             given["usecols"] = list(columns)
