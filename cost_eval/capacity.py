@@ -371,7 +371,7 @@ def _units(samples, queue, priors) -> tuple[CallUnits, np.ndarray]:
     mass = raw / raw.sum()
     gain = each[np.arange(len(y)), y]
     by_class = None if priors is None else samples.y
-    possible = (gain, gain) if priors is not None else (each.min(1), each.max(1))
+    least, most = (gain, gain) if priors is not None else (each.min(1), each.max(1))
     options = {"sample_weight": weight, "clusters": samples.clusters}
     if priors is not None:
         options |= {"strata": by_class, "shares": {k: float(target[k]) for k in np.unique(y).tolist()}}
@@ -381,7 +381,7 @@ def _units(samples, queue, priors) -> tuple[CallUnits, np.ndarray]:
     margin = np.bincount(where, raw * queue.saving, size)[:-1] / in_place
     expected, saving = (_running(where, mass * worth, size) for worth in (queue.saving, gain))
     margin = np.append(margin, margin[-1])
-    return CallUnits(where, gain, *possible, mass, ends / ends[-1], margin, options, expected), saving
+    return CallUnits(where, gain, least, most, mass, ends / ends[-1], margin, options, expected), saving
 
 
 def _dense_places(place: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, int]:

@@ -1028,8 +1028,10 @@ def outperformance_counts(
 
     Examples
     --------
-    >>> [outperformance_counts("recall", [[6, 2], [0, 4]], ties=t) for t in ("below", "half", "above")]
-    [0.8, 0.9, 1.0]
+    >>> outperformance_counts("recall", [[6, 2], [0, 4]])
+    0.9
+    >>> outperformance_counts("recall", [[6, 2], [0, 4]], ties="below")
+    0.8
     """
     metric, ties = _find_metric(metric), check_choice(ties, ("below", "half", "above"), "ties")
     arguments = _arguments(metric, metric_args)
