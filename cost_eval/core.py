@@ -944,6 +944,14 @@ def cheapest_first(cost: np.ndarray) -> np.ndarray:
     return np.argsort(level, kind="stable")
 
 
+def even(p: np.ndarray, difference: np.ndarray, eps: float = np.finfo(float).eps) -> np.ndarray:
+    """Are the costs of two decisions the same, the sum of posteriors times differences over the last axis being
+    0 or of the size of the rounding of the posteriors (2 `eps` of 1, or of a thousand times a small one)?
+    """
+    off = 2 * eps * (np.minimum(1000 * p, 1) * np.abs(difference)).sum(-1)
+    return np.abs((p * difference).sum(-1)) <= off
+
+
 def cheapest_shared(cost: np.ndarray) -> np.ndarray:
     "1 for the cheapest in each row of costs (B, S), shared among those that differ by no more than rounding."
     cheapest = cost <= cost.min(axis=1, keepdims=True) + 1e-12 * np.abs(cost).max()
