@@ -48,6 +48,7 @@ from cost_eval.core import (
     check_priors,
     check_range,
     check_weights,
+    columns_of,
     generator,
     kinds,
     labelled,
@@ -973,8 +974,10 @@ def _betting(m, c):
 # %% ../nbs/20_bootstrap.ipynb #probcell
 #| code-fold: true
 #| code-summary: "From counts and costs to cells: labels, priors, normalization"
-def _sample(counts, costs, *, priors=None, normalized=False, stratified=False, joint=False, factor=1.0):
-    "The sample of one classifier, or of the difference of two: one stratum, or one for each class."
+def _sample(counts, costs, *, priors=None, normalized=False, stratified=False, joint=False, factor=1.0, can=(None, None)):
+    """The sample of one classifier, or of the difference of two that can take some decisions: one stratum,
+    or one for each class.
+    """
     name = "joint" if joint else "counts"
     normalized, stratified = check_flag(normalized, "normalized"), check_flag(stratified, "stratified")
     table, values = aligned(counts, costs, joint=joint, name=name)
@@ -982,9 +985,10 @@ def _sample(counts, costs, *, priors=None, normalized=False, stratified=False, j
     classes, decisions = _names(counts, costs, values.shape, name)
     unit = _power_of_two(values, (-2, -1))
     cells = values / unit[..., None, None]
+    sides = (decisions,)
     if joint:
-        cells = (cells[..., :, None] - factor * cells[..., None, :]).reshape(*cells.shape[:-1], -1)
-        table = table.reshape(*table.shape[:-2], -1)
+        cells = cells[..., :, None] - factor * cells[..., None, :]
+        table, cells, sides = _attainable_cells(table, cells, list(decisions), can)
     table, weight = table.astype(np.int64), _weights(table, priors, classes, normalized or stratified)
     if not table.sum((-2, -1)).all():
         raise ValueError(f"{name}: all are 0, so there is no test set")
@@ -994,7 +998,7 @@ def _sample(counts, costs, *, priors=None, normalized=False, stratified=False, j
         cells = (cells if joint else standard) / _naive(standard, weight)[..., None, None]
         unit = _power_of_two(cells, (-2, -1))
         cells = cells / unit[..., None, None]
-    called = _cell_words(cells * unit[..., None, None], classes, decisions, joint, weight is not None)
+    called = _cell_words(cells * unit[..., None, None], classes, sides, weight is not None)
     if weight is None:
         m, c = (part.reshape(*part.shape[:-2], 1, -1) for part in (table, cells))
         return Sample(m, c, None, unit, _kind(c), called)
@@ -1013,14 +1017,28 @@ def _weights(table, priors, classes, own):
     return ratio(table.sum(-1), table.sum((-2, -1))[..., None], undefined=0.0) if own else None
 
 
-def _cell_words(cells, classes, decisions, joint, stratified):
+def _attainable_cells(table, cells, decisions, can):
+    "Joint counts and differences (..., K, C) of the decisions that each side can take, and these."
+    columns = [columns_of(one, decisions, name, "the decisions") for one, name in zip(can, ("first", "second"))]
+    for axis, (chosen, name) in enumerate(zip(columns, ("first", "second"))):
+        other = np.delete(np.arange(len(decisions)), chosen)
+        taken = table.take(other, axis - 2).any(tuple(k for k in range(table.ndim) if k != table.ndim - 2 + axis))
+        if taken.any():
+            unlike = decisions[other[taken.argmax()]]
+            raise ValueError(f"{name}: {unlike!r} is none of the decisions that it can take, but was decided")
+    table, cells = (part[..., columns[0], :][..., columns[1]] for part in (table, cells))
+    flat = (part.reshape(*part.shape[:-2], -1) for part in (table, cells))
+    return *flat, tuple([decisions[j] for j in chosen] for chosen in columns)
+
+
+def _cell_words(cells, classes, sides, stratified):
     "called(stratum, cell) -> words for one cell of one class."
 
     def called(stratum, cell):
         truth, said = (stratum, cell) if stratified else divmod(cell, cells.shape[-1])
         price = short(float(np.ravel(cells[..., truth, said])[0]))
-        places = divmod(said, len(decisions)) if joint else (said,)
-        said = " against ".join(repr(decisions[place]) for place in places)
+        places = (said,) if len(sides) == 1 else divmod(said, len(sides[1]))
+        said = " against ".join(repr(known[place]) for known, place in zip(sides, places))
         return f"class {classes[truth]!r} decided as {said} (costs {price})"
 
     return called
@@ -1297,6 +1315,8 @@ def difference(
     rng: Rng = None,
     normalized: bool = False,
     factor: float = 1.0,
+    first: Any = None,
+    second: Any = None,
     **options: Any,
 ) -> Difference:
     """Confidence interval and test for the difference of two expected costs on the same examples.
@@ -1321,6 +1341,9 @@ def difference(
         divide by the naive cost, as in `interval`
     factor : float, default 1.0
         the second classifier's cost is multiplied by it: 1.02 asks whether the first is 2 % costlier
+    first, second : label or sequence, optional
+        decisions that each side can take, as in `attainable`: one label for a constant that was declared
+        (not one that was observed); default: all
     **options
         of the method: laplace (bdelta_cost, exact_bootstrap), prior (dirichlet)
 
@@ -1341,7 +1364,8 @@ def difference(
     Difference(-0.1934 to 0.2468, mean 0.02667, normal, 95%)
     """
     factor = check_range(factor, "factor", 0, np.inf, shape=())
-    sample = _sample(joint, costs, priors=priors, normalized=normalized, joint=True, factor=factor)
+    given: dict = {"priors": priors, "normalized": normalized, "factor": factor, "can": (first, second)}
+    sample = _sample(joint, costs, joint=True, **given)
     quantity = "normalized cost" if normalized else "cost per example"
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
     return sample_difference(sample, quantity=quantity, **options)
@@ -1740,7 +1764,7 @@ def _check_losses(losses, name):
     return x
 
 
-def _limits_of(x, bounds, known, code):
+def _limits_of(x, bounds, known, code, name):
     "Smallest and largest loss that is possible in each stratum (S, 2), and notes."
     if bounds is None:
         ends = [[x[code == s].min(), x[code == s].max()] for s in range(len(known))]
@@ -1756,7 +1780,9 @@ def _limits_of(x, bounds, known, code):
         own = x[code == s]
         if low > own.min() or high < own.max():
             seen = f"{own.min():g} to {own.max():g}"
-            raise ValueError(f"bounds: {low:g} to {high:g}, but losses from {seen} were seen")
+            of = "losses" if name == "losses" else "differences first minus second"
+            hint = "attainable(costs, ...) gives the least and the largest that can occur"
+            raise ValueError(f"bounds: {low:g} to {high:g}, but {of} from {seen} were seen; {hint}")
     return ends.astype(float), ()
 
 
@@ -1812,7 +1838,7 @@ def _check_heaviest(heaviest, w, clusters):
 def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, name):
     "The sample of losses, and notes."
     labels, code, share = _shares_of(strata, shares, len(x))
-    ends, notes = _limits_of(x, bounds, labels, code)
+    ends, notes = _limits_of(x, bounds, labels, code, name)
     w = check_weights(sample_weight, len(x))
     w = np.ones(len(x)) if w is None else w
     heaviest, scale = _check_heaviest(heaviest, w, clusters), _power_of_two(w, -1)
@@ -1884,8 +1910,8 @@ def loss_interval(
         label of `strata` -> its weight in the sum of means that is estimated, of either sign; by default its
         part of the examples
     bounds : (float, float) or mapping, optional
-        smallest and largest loss that can occur, or label of `strata` -> these; by default the range seen,
-        which proves nothing
+        smallest and largest loss that can occur (`attainable` tells them), or label of `strata` -> these; by
+        default the range seen, which proves nothing
     heaviest : float, optional
         weight of the heaviest unit (example or cluster) that can occur; by default the heaviest seen. Where
         clusters are random batches of many units, that of one of these
@@ -1947,7 +1973,8 @@ def loss_difference(
     sample_weight, clusters, strata, shares, heaviest, method, confidence, n_resamples, rng, **options
         as for `loss_interval`
     bounds : (float, float) or mapping, optional
-        smallest and largest difference of losses that can occur; by default the range seen
+        smallest and largest *difference* first minus second that can occur, of either sign as a rule:
+        `attainable(costs, first, second)` tells them; by default the range seen
 
     Returns
     -------

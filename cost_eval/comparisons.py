@@ -31,6 +31,7 @@ __all__ = ['Judged', 'Asked', 'SimultaneousDifferences', 'simultaneous_differenc
            'uncertain_cost_difference', 'explore_luck']
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
+import copy
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -72,9 +73,9 @@ from cost_eval.core import (
     same_rows,
     short,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, ExampleCosts, attainable
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_rows, slider
-from .samples import deployment_priors
+from .costs import as_priors
 
 # %% ../nbs/21_comparisons.ipynb #c1e284ab
 def _named(decisions) -> dict:
@@ -122,9 +123,17 @@ class Judged:
     repeats : ndarray or None
         (N,) how many samples each row stands for; None: one
     heaviest : float or None
-        weight of the heaviest unit that can occur, where clusters are random batches of units
+        weight of the heaviest unit that can occur; None: of the heaviest seen
     independent : bool
         are the samples of a cluster independent, as those of a random batch are?
+    largest : float or None
+        cap on the amounts of own costs; None: those of these rows
+    possible : ndarray or None
+        (N', K, M) own costs of all rows of which these are a random part; None: `own`
+    method : str
+        of every interval and difference, a key of `METHODS` or "auto"
+    rng : Generator or None
+        of what is drawn
     """
 
     y: np.ndarray
@@ -137,6 +146,10 @@ class Judged:
     repeats: np.ndarray | None = None
     heaviest: float | None = field(default=None, kw_only=True)
     independent: bool = field(default=False, kw_only=True)
+    largest: float | None = field(default=None, kw_only=True)
+    possible: np.ndarray | None = field(default=None, kw_only=True)
+    method: str = field(default="auto", kw_only=True)
+    rng: Any = field(default=None, kw_only=True)
 
     @property
     def repeated(self) -> bool:
@@ -204,8 +217,9 @@ class Judged:
         y = self.y[rows]
         part["weight"] = part["repeats"] if self.repeated else part["weight"]
         sizes = np.bincount(y, part["weight"], self.costs.shape[0])
-        target = deployment_priors(priors, sizes, self.costs.classes)
-        part |= {"heaviest": self.heaviest, "independent": self.independent}
+        target = as_priors(priors, self.costs.classes, sizes=sizes)
+        same = ("heaviest", "independent", "largest", "possible", "method", "rng")
+        part |= {name: getattr(self, name) for name in same}
         return Judged(y, self.costs, priors=target, shifted=priors is not None, **part)
 
     def options(self) -> dict:
@@ -231,21 +245,34 @@ class Judged:
         return self.shifted and (self.clusters is None or self.independent)
 
     @cached_property
-    def cost_range(self) -> tuple:
-        "(K,) smallest and largest cost of a sample of each class, and largest difference of two decisions."
-        costs = self.costs.array[None] if self.own is None else self.own
-        return costs.min(axis=(0, 2)), costs.max(axis=(0, 2)), np.ptp(costs, axis=2).max(axis=0)
+    def _ends(self) -> dict:
+        "What was found attainable, by the decisions of the two sides."
+        return {}
 
-    def bounds(self, *, spread: bool = False, of: Any = None) -> Any:
-        """Smallest and largest loss of a sample, `of` one's own range (K,) where less is open, or with
-        `spread` the difference of two losses: by class where these are strata.
+    def attainable(self, first: Any = None, second: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """(K,) the least and the largest loss of a sample of each class, or with `second` the difference of
+        two, given the columns of the costs that each side can take (one, several; None: all).
         """
-        low, high, widest = self.cost_range
-        low, high = (-widest, widest) if spread else (low, high) if of is None else of
+        if (first, second) not in self._ends:
+            own = self.own if self.possible is None else self.possible
+            costs = self.costs.array if own is None else ExampleCosts.from_array(own)
+            found = attainable(costs, first, second, largest=self.largest, by_class=True)
+            self._ends[first, second] = found
+        return self._ends[first, second]
+
+    def bounds(self, of: tuple) -> Any:
+        "The least and the largest value of a sample, for such of each class (K,): by class where these are strata."
+        low, high = of
         if self.stratified:
             return {k: (low[k], high[k]) for k in range(len(low))}
-        seen = self.priors > 0 if self.shifted else self.samples_of_classes > 0
-        return float(low[seen].min()), float(high[seen].max())
+        can_come = self.priors > 0 if self.shifted else slice(None)
+        return float(low[can_come].min()), float(high[can_come].max())
+
+    def bounds_of_mean(self, of: tuple) -> tuple[float, float]:
+        "The least and the largest mean of values, for the least and the largest of each class (K,)."
+        low, high = of
+        ends = (low @ self.priors, high @ self.priors) if self.shifted else (low.min(), high.max())
+        return float(ends[0]), float(ends[1])
 
     def losses(self, decisions: np.ndarray) -> np.ndarray:
         "(N,) what each sample cost."
@@ -267,29 +294,67 @@ class Judged:
         weight = self.weight_at_priors if at_priors else self.weight
         return float(np.average(self.losses(decisions), weights=weight))
 
-    def intervals(self, decided: Any, confidence: float, of: Any = None) -> "Asked":
-        "The default interval of the cost of each model's decisions, (S, N)."
-        if self.counted and of is None:
+    def how(self, confidence: float) -> dict:
+        "Options of the engine; what is drawn does not depend on what was asked before."
+        return {"confidence": confidence, "method": self.method, "rng": copy.deepcopy(self.rng)}
+
+    def intervals(self, decided: Any, confidence: float, can: Any = None) -> "Asked":
+        """The interval of the cost of each model's decisions, (S, N); `can` holds for each the columns of the
+        costs that it can take (one, several; None: all).
+        """
+        can = [None] * len(decided) if can is None else can
+        if self.counted and all(one is None for one in can):
             stack = np.stack([self.count(d) for d in decided])
-            found = interval(stack, self.costs.array, confidence=confidence, priors=self.given_priors)
-            return Asked.of([found])
-        return Asked.of([self.mean_interval(self.losses(d), confidence, of) for d in decided])
+            options = self.how(confidence) | {"priors": self.given_priors}
+            return Asked.of([interval(stack, self.costs.array, **options)])
+        found = [self.mean_interval(self.losses(d), confidence, c) for d, c in zip(decided, can)]
+        return Asked.of(found)
 
-    def mean_interval(self, values: np.ndarray, confidence: float, of: Any = None) -> Interval:
-        "The default interval of the mean of values of the samples (N,), in the range of losses or in `of`."
-        given = self.options() | {"bounds": self.bounds(of=of), "confidence": confidence}
-        return loss_interval(values[self.kept], **given)
-
-    def differences(self, pairs: Any, confidence: float) -> "Asked":
-        "The default paired interval and test of each pair of decisions (P, 2, N), first minus second."
+    def mean_interval(self, values: np.ndarray, confidence: float, can: Any = None, of: Any = None) -> Interval:
+        """The interval of the mean of values of the samples (N,): of losses, given the columns that can be
+        taken, or of others, given `of`, the least and the largest value in each class (K,) each.
+        """
+        low, high = of = self.attainable(can) if of is None else of
+        can_come = self.priors > 0 if self.shifted else np.ones(len(low), bool)
+        if (low == high)[can_come].all() and (self.shifted or not np.ptp(low)):
+            mean, _ = self.bounds_of_mean(of)
+            return Interval(mean, mean, mean, 0.0, np.empty(0), "known", confidence, (), "mean", "proved: known")
+        options = self.how(confidence)
         if self.counted:
-            K, M = self.costs.shape
-            tables = np.stack([self.cells([self.y, a, b], [K, M, M]) for a, b in pairs])
-            options: dict = {"confidence": confidence, "priors": self.given_priors}
-            return Asked.of([difference(tables, self.costs.array, **options)])
-        given = self.options() | {"bounds": self.bounds(spread=True), "confidence": confidence}
-        both = ([self.losses(d)[self.kept] for d in pair] for pair in pairs)
-        return Asked.of([loss_difference(a, b, **given) for a, b in both])
+            counts, values = self._levels(values, of)
+            return interval(counts, values, priors=self.given_priors, **options)
+        return loss_interval(values[self.kept], bounds=self.bounds(of), **self.options(), **options)
+
+    def _levels(self, values: np.ndarray, of: tuple) -> tuple[np.ndarray, np.ndarray]:
+        "Counts of distinct values, with the least and the largest that can occur: by class if there are priors."
+        low, high = of
+        levels = np.unique(np.r_[values, low, high])
+        counts = self.cells([self.y, np.searchsorted(levels, values)], [len(low), len(levels)])
+        if not self.shifted:
+            return counts.sum(0, keepdims=True), levels[None]
+        return counts, np.clip(levels, low[:, None], high[:, None])
+
+    def differences(self, pairs: Any, confidence: float, can: Any = None) -> "Asked":
+        """The paired interval and test of each pair of decisions (P, 2, N), first minus second; `can` holds
+        for each pair the columns of the costs that either side can take (None: all).
+        """
+        can = [(None, None)] * len(pairs) if can is None else can
+        options, all_ = self.how(confidence), tuple(range(self.costs.shape[1]))
+        if not self.counted:
+            found = []
+            for (a, b), (first, second) in zip(pairs, can):
+                bounds = self.bounds(self.attainable(first, all_ if second is None else second))
+                both = (self.losses(d)[self.kept] for d in (a, b))
+                found.append(loss_difference(*both, bounds=bounds, **self.options(), **options))
+            return Asked.of(found)
+        K, M = self.costs.shape
+        alike = {sides: [k for k, one in enumerate(can) if one == sides] for sides in dict.fromkeys(can)}
+        found = []
+        for (first, second), places in alike.items():
+            tables = np.stack([self.cells([self.y, *pairs[k]], [K, M, M]) for k in places])
+            options |= {"priors": self.given_priors, "first": first, "second": second}
+            found.append(difference(tables, self.costs.array, **options))
+        return Asked.of(found, np.argsort([k for places in alike.values() for k in places]))
 
 
 class Asked(NamedTuple):
@@ -314,10 +379,10 @@ class Asked(NamedTuple):
     notes: tuple
 
     @classmethod
-    def of(cls, found: list) -> "Asked":
-        "From one stack of intervals, or from one interval each."
+    def of(cls, found: list, order: Any = slice(None)) -> "Asked":
+        "From stacks of intervals, or from one interval each, put in another order."
         names = ("mean", "low", "high", "p_value")
-        mean, low, high, p = (np.hstack([getattr(one, name, np.nan) for one in found]) for name in names)
+        mean, low, high, p = (np.hstack([getattr(one, name, np.nan) for one in found])[order] for name in names)
         notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
         promised = dict.fromkeys(one.guarantee for one in found)
         return cls(mean, low, high, p, found[0].method, "; ".join(promised), notes)
@@ -346,7 +411,7 @@ def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
         raise ValueError(f"{what} are needed, got {len(used)}")
     if codes is not None and (codes[used] == codes[used[0]]).all():
         raise ValueError("clusters: at least two clusters are needed, got 1")
-    target = deployment_priors(priors, np.bincount(y, weight, matrix.shape[0]), matrix.classes)
+    target = as_priors(priors, matrix.classes, sizes=np.bincount(y, weight, matrix.shape[0]))
     case = Judged(y, matrix, own, target, priors is not None, weight, codes)
     return case, list(named), np.stack(decided)
 
@@ -618,6 +683,7 @@ def judged_differences(
     decided: Any,
     *,
     pairs: Any = None,
+    can: Any = None,
     method: Together = "auto",
     confidence: float = 0.95,
     n_resamples: int = 1000,
@@ -635,6 +701,9 @@ def judged_differences(
         (S, N) columns of the costs
     pairs : tuple, optional
         two (P,) arrays of positions, of the first and the second of each pair; None: all pairs
+    can : sequence, optional
+        (S,) the columns of the costs that each model can take: one (a constant that was declared), a tuple
+        of several, or None (all); None: all of them can take all
     method : {"auto", "holm", "bonferroni", "max-t"}, default "auto"
         as there
     confidence : float, default 0.95
@@ -668,16 +737,16 @@ def judged_differences(
     method = "holm" if method == "auto" else method
     parts = _max_t if method == "max-t" else _one_by_one
     options = (n_resamples, rng) if method == "max-t" else (method,)
-    mean, low, high, p, rejects, name, notes = parts(
-        case, decided, (first, second), level, confidence, *options
-    )
+    can = [None] * len(names) if can is None else can
+    asked = case, decided, (first, second), [(can[a], can[b]) for a, b in zip(first, second)]
+    mean, low, high, p, rejects, name, notes = parts(*asked, level, confidence, *options)
     both = label[first], label[second]
     return SimultaneousDifferences(*both, mean, low, high, p, rejects, name, confidence, notes)
 
 
-def _all_pairs(case: Judged, decided, pairs, confidence: float) -> Asked:
-    "The pairs by the default paired test."
-    return case.differences([(decided[a], decided[b]) for a, b in zip(*pairs)], confidence)
+def _all_pairs(case: Judged, decided, pairs, can, confidence: float) -> Asked:
+    "The pairs by the paired test of the case."
+    return case.differences([(decided[a], decided[b]) for a, b in zip(*pairs)], confidence, can)
 
 # %% ../nbs/21_comparisons.ipynb #fd4b14f5
 def together(found: Asked, confidence: float, method: Together = "holm") -> tuple:
@@ -717,14 +786,14 @@ def together(found: Asked, confidence: float, method: Together = "holm") -> tupl
     return low, high, p, rejects, notes
 
 
-def _one_by_one(case, decided, pairs, level, confidence, method):
+def _one_by_one(case, decided, pairs, can, level, confidence, method):
     "The pairs by the default test, taken together by Holm or Bonferroni."
-    found = _all_pairs(case, decided, pairs, level)
+    found = _all_pairs(case, decided, pairs, can, level)
     *ends, notes = together(found, confidence, method)
     return found.mean, *ends, f"{method}, {found.method}", notes
 
 
-def _max_t(case, decided, pairs, level, confidence, n_resamples, rng):
+def _max_t(case, decided, pairs, can, level, confidence, n_resamples, rng):
     "All pairs by the largest studentised deviation of each replicate; without spread by the default test."
     first, second = pairs
     units = _units(case, np.stack([case.losses(d) for d in decided]), rng)
@@ -749,16 +818,16 @@ def _max_t(case, decided, pairs, level, confidence, n_resamples, rng):
             f"n_resamples: {n_resamples} replicates cannot show {percent(confidence)}; {least} or more can",
         )
         warnings.warn(notes[0], stacklevel=3)
-    most = float(case.cost_range[2].max())
+    all_ = tuple(range(case.costs.shape[1]))
+    of = [case.attainable(one, all_ if other is None else other) for one, other in can]
+    least, most = np.transpose([case.bounds_of_mean(ends) for ends in of])
     reach = np.where(error > 0, np.minimum(reach, 1e300) * error, 0)
-    low, high = np.maximum(mean - reach, -most), np.minimum(mean + reach, most)
+    low, high = np.maximum(mean - reach, least), np.minimum(mean + reach, most)
     just = (p >= 1 - confidence) & (error > 0)  # not told apart, so 0 is inside, were it by a rounding error
-    low, high = (
-        np.where(just, np.minimum(low, -1e-12 * most), low),
-        np.where(just, np.maximum(high, 1e-12 * most), high),
-    )
+    bit = 1e-12 * np.maximum(np.abs(least), np.abs(most))
+    low, high = np.where(just, np.minimum(low, -bit), low), np.where(just, np.maximum(high, bit), high)
     if not error.all():
-        flat, default = error == 0, _all_pairs(case, decided, pairs, level)
+        flat, default = error == 0, _all_pairs(case, decided, pairs, can, level)
         low, high = np.where(flat, default.low, low), np.where(flat, default.high, high)
         p = np.where(flat, np.minimum(default.p_value * len(p), 1), p)
         notes += (

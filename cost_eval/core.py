@@ -106,7 +106,7 @@ if TYPE_CHECKING:
 else:
     Axes = DataFrame = Figure = VBox = Any  # of libraries that are imported only where they are needed
     Value = float | np.ndarray
-Priors = Vector | Row[Row[Any]] | Mapping[Any, float]
+Priors = float | Vector | Row[Row[Any]] | Mapping[Any, float]
 Seed = int | np.integer | Row[int] | np.random.SeedSequence
 Rng = Seed | np.random.Generator | np.random.BitGenerator | None
 
@@ -471,6 +471,9 @@ def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarr
     labels = check_1d(values, name, n)
     if labels.dtype == bool:
         return labels
+    if labels.dtype.kind not in "biuf":
+        codes = positions(labels, (0, 1))
+        labels = labels if codes is None else codes
     positive = labels == 1
     if labels.dtype.kind not in "biuf" or not (positive | (labels == 0)).all():
         some = list(dict.fromkeys(labels.tolist()))
@@ -512,6 +515,32 @@ def label_list(given, name: str) -> list:
     return labels
 
 
+def written(label) -> str:
+    "A label as it is written: 1 for 1.0, too."
+    label = label.item() if hasattr(label, "item") and np.size(label) == 1 else label
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+def objects(labels) -> np.ndarray:
+    "Labels as an array that leaves their types alone."
+    array = np.empty(len(labels), object)
+    array[:] = list(labels)
+    return array
+
+
+def positions(array: np.ndarray, labels) -> np.ndarray | None:
+    "(N,) positions among labels, by value or else by how they are written; None if one is not there."
+    if array.dtype.kind in "iu" and len(array) and tuple(labels) == tuple(range(len(labels))):
+        return array.astype(np.intp) if 0 <= array.min() and array.max() < len(labels) else None
+    seen, place = numbered(array)
+    for form in (lambda label: label, written):
+        known = {form(label): i for i, label in enumerate(labels)}
+        found = [known.get(form(v), -1) for v in seen]
+        if len(known) == len(labels) and min(found, default=0) >= 0:
+            return np.array(found, np.intp)[place]
+    return None
+
+
 def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndarray]:
     "Distinct labels, in order of appearance or sorted where that can be, and the number of each sample's."
     if labels.dtype.kind == "O":
@@ -550,6 +579,9 @@ def seen_labels(*arrays: np.ndarray) -> list:
     if all(a.dtype.kind in "biu" for a in arrays):
         return sorted(set().union(*(distinct_integers(a) for a in arrays)))
     labels = list(dict.fromkeys(v for a in arrays for v in a.tolist()))
+    if len({a.dtype.kind in "biuf" for a in arrays}) > 1:  # "0" of one array is 0 of another
+        known = {}
+        labels = [known.setdefault(written(v), v) for v in labels if written(v) not in known]
     if any(is_missing(v) for v in labels):
         raise ValueError(
             "y_true or decisions: missing values (None or NaN) among the labels; a missing decision needs a "
@@ -599,6 +631,9 @@ def encode(values: np.ndarray, labels: list, name: str, argument: str, *, seen: 
     position = {label: i for i, label in enumerate(labels)}
     codes = np.fromiter((position.get(v, -1) for v in values.tolist()), np.intp, len(values))
     if codes.size and codes.min() < 0:
+        alike = positions(values, labels)
+        if alike is not None:
+            return alike
         unknown = values.tolist()[int(np.argmin(codes))]
         if is_missing(unknown) and name == "y_true":
             raise ValueError(f"y_true: {unknown!r} at position {np.argmin(codes)}; {VERIFICATION_BIAS}")
@@ -625,6 +660,19 @@ def integer_codes(values: np.ndarray, labels: list[int], seen: bool = False) -> 
     table[[label - smallest for label in labels]] = np.arange(len(labels))
     codes = table[offsets(values, smallest)]
     return codes if codes.min() >= 0 else None
+
+
+def columns_of(given, labels: list, name: str, argument: str) -> np.ndarray:
+    "Positions of one label, of several, or (None) of all; `ValueError` naming the first that is not there."
+    if given is None:
+        return np.arange(len(labels))
+    one = isinstance(given, str) or not np.iterable(given) or (isinstance(given, tuple) and given in labels)
+    chosen = check_1d([given] if one else given, name).tolist()
+    unknown = [label for label in chosen if label not in labels]
+    if unknown or not chosen:
+        what = f"{unknown[0]!r} is none" if unknown else "at least one is needed"
+        raise ValueError(f"{name}: {what} of {argument} {labels}")
+    return np.array([labels.index(label) for label in chosen])
 
 # %% ../nbs/00_core.ipynb #e702691e
 def count_cells(codes: list[np.ndarray], sizes: list[int], weight: np.ndarray | None) -> np.ndarray:
@@ -753,6 +801,9 @@ def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | sl
     if labels is None or wanted is None or tuple(labels) == tuple(wanted):
         return slice(None)
     if set(labels) != set(wanted):
+        place = positions(objects(wanted), labels)
+        if place is not None and len(labels) == len(wanted):
+            return place.tolist()
         raise ValueError(
             f"{name}: {axis} {list(labels)}, but those of {other} are {list(wanted)}; give both the same "
             "labels (classes=, decisions=), or pass plain arrays to go by position"
@@ -764,9 +815,10 @@ def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | sl
 def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tuple[np.ndarray, np.ndarray]:
     "Counts (..., K, M), or joint counts (..., K, M, M), and costs (..., K, M), in the order of the costs."
     table, classes, decisions = labelled(counts, name)
-    values, wanted_classes, wanted_decisions = labelled(costs, "costs")
-    values = check_costs(values if wanted_classes is None else costs)
+    values, wanted_classes, wanted_decisions = cost_table(costs, classes)
     shape = values.shape[-2:]
+    if wanted_classes is None and table.ndim > 1 + joint and row_a_sample(shape, table.shape[-2 - joint]):
+        raise ValueError(no_matrix(values.shape))
     table = check_counts(table, (*shape, shape[1]) if joint else shape, name)
     rows = order_of(classes, wanted_classes, name, "the costs", "classes")
     columns = order_of(decisions, wanted_decisions, name, "the costs", "decisions")
@@ -816,17 +868,150 @@ def wide(dtype: np.dtype) -> type:
     "The 64-bit type for counts of a type: sums of 8-bit counts would run over."
     return np.float64 if dtype.kind == "f" else np.int64
 
+# %% ../nbs/00_core.ipynb #core0cst2
+#| code-fold: true
+OUTCOMES = ("fp", "fn", "tp", "tn")
+
+
+def cost_table(costs, classes=None, name: str = "costs") -> tuple:
+    """Costs as floats (..., K, M) that allow a choice, and the labels of classes and decisions (or None).
+
+    `classes` are labels of the problem: they tell which way round a frame is that does not say it itself.
+    """
+    if isinstance(costs, LabelledTable):
+        return costs.array, costs.classes, costs.decisions
+    if isinstance(costs, Mapping):
+        return _outcome_costs(costs, name) if set(costs) & set(OUTCOMES) else _nested_costs(costs, name)
+    if hasattr(costs, "columns"):
+        values, rows, columns = _frame_costs(costs, classes, name)
+        return cost_values(values, name), rows, columns
+    values = dense(costs, name)
+    if values.ndim == 0 and values.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: a matrix (K, M), a frame or a mapping is needed, got {costs!r:.60}")
+    if values.ndim == 0:
+        raise ValueError(
+            f"{name}: {costs!r:.60} is one number; for a ratio of fn to fp give "
+            f"CostMatrix.from_ratio({costs!r:.60})"
+        )
+    return cost_values(values, name), None, None
+
+
+def _outcome_costs(costs: Mapping, name: str) -> tuple:
+    "The table of a mapping from fp, fn, tp, tn to numbers."
+    for key in costs:
+        if key not in OUTCOMES:
+            raise ValueError(unknown_name(key, OUTCOMES, name))
+    for key in ("fp", "fn"):
+        if key not in costs:
+            raise ValueError(f"{name}: {key} is missing; dict(fp=..., fn=...) says what the two errors cost")
+    fp, fn, tp, tn = (numbers(costs.get(key, 0), f"{name}[{key!r}]") for key in OUTCOMES)
+    if fp.ndim or fn.ndim or tp.ndim or tn.ndim:
+        raise ValueError(
+            f"{name}: columns, but a table of counts has forgotten its rows, and one number each is needed. "
+            "losses(y_true, decisions, costs) takes them, for loss_interval and loss_difference"
+        )
+    return cost_values([[tn, fp], [fn, tp]], name), None, None
+
+
+def _nested_costs(costs: Mapping, name: str) -> tuple:
+    "The table of a mapping from classes to mappings from decisions to numbers."
+    rows = list(costs.values())
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        raise ValueError(
+            f"{name}: the keys {list(costs)[:5]} are unknown; dict(fp=..., fn=...) or a mapping "
+            "{class: {decision: cost}} is needed"
+        )
+    decisions = list(rows[0])
+    for label, row in costs.items():
+        if set(row) != set(decisions):
+            raise ValueError(
+                f"{name}: the class {label!r} has the decisions {list(row)}, {next(iter(costs))!r} has "
+                f"{decisions}; give each class the cost of every decision"
+            )
+    values = cost_values([[row[d] for d in decisions] for row in rows], name)
+    return values, tuple(costs), tuple(decisions)
+
+
+def _frame_costs(frame, classes, name: str) -> tuple:
+    "The cells of a frame with classes in rows, and the labels of classes and decisions."
+    values, rows, columns, kinds = frame_parts(frame, name)
+    turned = decisions_in_rows(rows, columns, kinds, classes)
+    if turned is None:
+        raise ValueError(
+            f"{name}: rows {rows} and columns {columns} of the frame do not tell which are classes; name the "
+            "index, frame.rename_axis('class'), or give CostMatrix.from_frame(frame, classes=...)"
+        )
+    if turned:
+        values, rows, columns = values.T, columns, rows
+    known = {written(label): label for label in rows}
+    return values, tuple(rows), tuple(known.get(written(label), label) for label in columns)
+
+
+def frame_parts(frame, name: str) -> tuple:
+    "Cells of a table, labels of its rows (in the index or a column of text) and columns, what each holds."
+    columns, index = list(frame.columns), getattr(frame, "index", None)
+    bare = not hasattr(index, "tolist") or (_only_numbered(index) and not axis_kind(index.name))
+    texts = [c for c in columns if bare and dense(frame[c], name).dtype.kind not in "biuf"]
+    texts = texts or [c for c in columns if bare and axis_kind(c)]
+    if len(texts) == 1 and len(columns) > 2:
+        corner, rows = texts[0], dense(frame[texts[0]], name).tolist()
+        columns = [c for c in columns if c != corner]
+        values = np.column_stack([numbers(frame[c], name) for c in columns])
+        across = None
+    else:
+        rows = list(range(len(frame))) if index is None or not hasattr(index, "tolist") else index.tolist()
+        corner, across = getattr(index, "name", None), getattr(frame.columns, "name", None)
+        values = frame.to_numpy()
+    for labels, axis in ((rows, "rows"), (columns, "columns")):
+        if len(set(labels)) < len(labels):
+            raise ValueError(f"{name}: the frame has {axis} with one label, {labels}; merge or rename them")
+    below, _, beside = str(corner).partition("\\")  # the corner of a sheet: rows \\ columns
+    return values, rows, columns, (axis_kind(below), axis_kind(beside) if beside else axis_kind(across))
+
+
+def decisions_in_rows(rows, columns, kinds, classes=None) -> bool | None:
+    "Is a frame of costs the other way round? By the names of its axes, or its labels; None if unknown."
+    if kinds[0] == "decision" or kinds[1] == "class":
+        return True
+    below, beside = (set(map(written, labels)) for labels in (rows, columns))
+    plain = rows == list(range(len(rows))) and columns == list(range(len(columns)))
+    if any(kinds) or (below <= beside and not plain):
+        return False
+    if classes is None:
+        return None
+    wanted = set(map(written, classes))
+    here, across = wanted <= below, wanted <= beside
+    if here and (not across or below <= beside):
+        return False
+    return True if across and not here else None
+
+
+def row_a_sample(shape: tuple, n_classes: int, n: int | None = None) -> bool:
+    "Does an array of this shape, without names, have a row for each sample and not for each class?"
+    rows, columns = shape
+    return rows != n_classes and (rows > max(columns, n_classes) or (rows == n and rows != columns))
+
+
+def no_matrix(shape: tuple, name: str = "costs") -> str:
+    "What to say of an array that has no row for each class."
+    forms = {1: "ExampleCosts(fp=..., fn=costs)", 2: "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1])"}
+    form = forms.get(len(shape), "ExampleCosts.from_array(costs), of shape (N, K, M)")
+    if len(shape) == 2 and shape[1] == 4:
+        form = (
+            "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1], tp=costs[:, 2], tn=costs[:, 3]) of the columns "
+            "FP, FN, TP, TN"
+        )
+    return (
+        f"{name}: shape {shape}; a matrix of costs has shape (K, M), a row for each class and at least two "
+        f"decisions. Costs of single rows are not guessed: say {form}"
+    )
+
 
 def check_costs(costs, K: int | None = None, M: int | None = None, name: str = "costs") -> np.ndarray:
     """Costs (..., K, M) as a float array that allows a choice; `ValueError` if they are not, or of
     another shape.
     """
-    if isinstance(costs, LabelledTable):
-        values = costs.array
-    elif hasattr(costs, "columns"):
-        raise ValueError(f"{name}: a data frame may be either way round; give CostMatrix.from_frame(frame)")
-    else:
-        values = cost_values(costs, name)
+    values, _, _ = cost_table(costs, name=name)
     rows, columns = values.shape[-2:]
     if (K is not None and rows != K) or (M is not None and columns != M):
         turned = rows != columns and (columns, rows) == (K or columns, M or rows)
@@ -840,7 +1025,9 @@ def check_costs(costs, K: int | None = None, M: int | None = None, name: str = "
 def cost_values(costs, name: str = "costs") -> np.ndarray:
     "Costs as a (..., K, M) float array: finite, two or more decisions, some decision wrong for some class."
     values = numbers(costs, name) + 0.0  # which turns -0 into 0
-    if values.ndim < 2 or values.shape[-1] < 2 or not values.shape[-2]:
+    if values.ndim < 2:
+        raise ValueError(no_matrix(values.shape, name))
+    if values.shape[-1] < 2 or not values.shape[-2]:
         raise ValueError(
             f"{name}: expected shape (K, M), classes x decisions with at least two decisions, "
             f"got {values.shape}"
@@ -861,15 +1048,22 @@ def cost_values(costs, name: str = "costs") -> np.ndarray:
 def check_priors(priors, K: int | None = None, *, classes=None, name: str = "priors") -> np.ndarray:
     """Class priors as a (..., K) float array, none negative, each row summing to 1 (within 1e-6).
 
-    A mapping or a pandas Series names its classes and is put in the order of `classes` (0..K-1 if None).
+    A mapping or a pandas Series names its classes and is put in the order of `classes` (0..K-1 if None);
+    one number is the prior of the second of two classes.
     """
-    if isinstance(priors, dict) or (hasattr(priors, "index") and hasattr(priors, "to_dict")):
+    K = len(classes) if K is None and classes is not None else K
+    if isinstance(priors, Mapping) or (hasattr(priors, "index") and hasattr(priors, "to_dict")):
         priors = dict(priors)
         wanted = tuple(range(len(priors) if K is None else K)) if classes is None else tuple(classes)
         given = tuple(priors)
         values = numbers([priors[label] for label in given], name)
         priors = values[order_of(given, wanted, name, "the classes", "classes")]
     p = numbers(priors, name)
+    if p.ndim == 0 and K is not None and K != 2:
+        raise ValueError(f"{name}: one number is for two classes, there are {K}; give one each")
+    if p.ndim == 0 and K == 2:
+        positive = check_range(priors, name, 0, 1, ends="[]", hint="5 % is .05")
+        p = np.array([1 - positive, positive])
     if p.ndim == 0 or not p.size or (K is not None and p.shape[-1] != K):
         many = "one prior per class" if K is None else f"{K} priors, one per class"
         raise ValueError(f"{name}: expected {many}, got shape {p.shape}")

@@ -90,7 +90,6 @@ class _Case(Judged):
 
     groups: np.ndarray | None = None
     confidence: float = 0.95
-    rng: Any = None
     capacity: Any = None
 
 
@@ -103,6 +102,7 @@ class _Entry:
     decisions: np.ndarray
     main: bool = False
     cut: tuple = (np.nan, np.nan, np.nan)  # threshold, and the range of thresholds that decide alike
+    can: Any = None  # column of the costs, of a constant that is declared; None: any decision can be taken
 
 
 def _case_of(samples: Samples, priors, capacity, confidence, rng) -> _Case:
@@ -111,7 +111,7 @@ def _case_of(samples: Samples, priors, capacity, confidence, rng) -> _Case:
     target = samples.target_priors(priors)
     clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
     given = samples.y, samples.costs, own, target, priors is not None, samples.sample_weight, clusters
-    return _Case(*given, None, samples.groups, confidence, rng, capacity)
+    return _Case(*given, None, samples.groups, confidence, capacity, rng=rng)
 
 # %% ../nbs/60_report.ipynb #d9bf9032
 def _rules_of(rule, samples: Samples) -> dict:
@@ -147,7 +147,8 @@ def _constant_entries(case: _Case) -> list[_Entry]:
     "Each decision taken for everybody, as far as a capacity allows that."
     columns = [0] if case.capacity is not None else range(case.costs.shape[1])
     labels = case.costs.decisions
-    return [_Entry(f"always {labels[j]}", "constant", np.full(len(case.y), j, np.intp)) for j in columns]
+    everybody = ((j, np.full(len(case.y), j, np.intp)) for j in columns)
+    return [_Entry(f"always {labels[j]}", "constant", decided, can=j) for j, decided in everybody]
 
 
 def _oracle(case: _Case, samples: Samples | None = None) -> _Entry:
@@ -165,38 +166,25 @@ def _oracle(case: _Case, samples: Samples | None = None) -> _Entry:
     return _Entry("oracle", "knows the class", best)
 
 
-_KNOWN = ("constant", "knows the class")
-
-
 def _intervals(case: _Case, entries: list[_Entry]) -> tuple[np.ndarray, np.ndarray, Asked]:
     "Lower and upper ends for all entries, and what the engine has to say about the models'."
-    judged = [e for e in entries if e.rule not in _KNOWN]
+    *known, oracle = [e for e in entries if e.rule in ("constant", "knows the class")]
+    judged = [e for e in entries if e.rule not in ("constant", "knows the class")]
     asked = case.intervals([e.decisions for e in judged], case.confidence)
     ends = {id(e): pair for e, pair in zip(judged, zip(asked.low, asked.high))}
-    ends |= {id(e): _known_by_class(case, e) for e in entries if id(e) not in ends}
+    paid = [case.mean_interval(case.losses(e.decisions), case.confidence, e.can) for e in known]
+    least = None if case.capacity is not None else _least(case)
+    paid.append(case.mean_interval(case.losses(oracle.decisions), case.confidence, of=least))
+    ends |= {id(e): (one.low, one.high) for e, one in zip([*known, oracle], paid)}
     low, high = np.array([ends[id(e)] for e in entries]).T
     return low, high, asked
 
 
-def _known_by_class(case: _Case, entry: _Entry) -> tuple[float, float]:
-    """Interval of decisions that follow from the class alone: where all samples of a class pay the same only
-    the frequencies of the classes are uncertain, and at given priors nothing is.
-    """
-    costs = case.costs.array[None] if case.own is None else case.own
-    paid = costs.min(axis=2) if entry.rule == "knows the class" else costs[:, :, entry.decisions[0]]
-    low, high = paid.min(axis=0), paid.max(axis=0)
-    free = case.capacity is None and bool((low == high).all())
-    seen = case.samples_of_classes > 0
-    if free and (case.shifted or np.ptp(low[seen]) == 0):
-        return (case.cost(entry.decisions),) * 2
-    if free and case.counted:
-        found = interval(case.class_sizes[None].astype(np.int64), low[None], confidence=case.confidence)
-        return float(found.low), float(found.high)
-    open_ = low < high
-    of = np.where(open_, case.cost_range[0], low), np.where(open_, case.cost_range[1], high)
-    limited = case.capacity is not None and entry.rule != "constant"
-    found = case.intervals([entry.decisions], case.confidence, None if limited else of)
-    return float(found.low[0]), float(found.high[0])
+def _least(case: _Case) -> tuple[np.ndarray, np.ndarray]:
+    "(K,) what the cheapest decision for a sample's class costs: at least, at most."
+    own = case.own if case.possible is None else case.possible
+    paid = case.costs.array[None].min(2) if own is None else own.min(2)
+    return paid.min(0), paid.max(0)
 
 # %% ../nbs/60_report.ipynb #ccea081e
 def _ladder(case: _Case, entries: list[_Entry]):
@@ -246,8 +234,9 @@ def _metric_columns(case: _Case, entries, cost, low, high):
     columns, shares = {}, np.stack([_shares(case, e.decisions) for e in entries])
     if case.own is None:
         possible = case.priors @ case.costs.array.min(1), case.priors @ case.costs.array.max(1)
-        for name, values in (("ops", cost), ("ops_low", high), ("ops_high", low)):
-            columns[name] = outperformance_of_cost(np.clip(values, *possible), case.costs.array, case.priors)
+        values = np.clip([cost, high, low], *possible)
+        shares_worse = outperformance_of_cost(values, case.costs.array, case.priors)
+        columns.update(zip(("ops", "ops_low", "ops_high"), shares_worse))
     if set(case.costs.decisions) >= set(case.costs.classes):
         where = [case.costs.decisions.index(label) for label in case.costs.classes]
         columns["accuracy"] = shares[:, np.arange(len(where)), where].sum(1)
@@ -281,7 +270,8 @@ def _differences(case: _Case, entries: list[_Entry], pairs=None):
     if len(entries) < 2 or pairs is not None and not len(pairs[0]):
         return pd.DataFrame(columns=_DIFFERENCES), ()
     decided, names = np.stack([e.decisions for e in entries]), [e.model for e in entries]
-    found = judged_differences(case, names, decided, pairs=pairs, confidence=case.confidence)
+    options: dict = {"pairs": pairs, "can": [e.can for e in entries], "confidence": case.confidence}
+    found = judged_differences(case, names, decided, **options)
     d = found.difference
     cheaper = np.where(d < 0, found.first, np.where(d > 0, found.second, ""))
     columns = found.first, found.second, d, found.low, found.high, found.p_value, found.rejects, cheaper
@@ -392,7 +382,7 @@ def _in_parts(case: _Case, decided: np.ndarray, parts: list, priors) -> np.ndarr
     own = [decided[parts[g]] for g in np.flatnonzero(known)]
     if case.counted and asked:
         counts = np.stack([part.count(d) for part, d in zip(asked, own)])
-        ends = interval(counts, case.costs.array, confidence=case.confidence, priors=priors)
+        ends = interval(counts, case.costs.array, priors=priors, **case.how(case.confidence))
         found[known] = np.column_stack([ends.mean, ends.low, ends.high])
     elif asked:
         found[known] = [_mean_and_ends(part, d, case) for part, d in zip(asked, own)]
@@ -411,9 +401,7 @@ def _mean_and_ends(part: Judged, decided: np.ndarray, case: _Case) -> tuple:
     "Cost with interval of samples that are no counts; where a unit stands alone all that is possible."
     by = part.y if part.stratified and part.weight is not None else np.zeros_like(part.y)
     if _alone(part, by, part.kept):
-        low, high, _ = case.cost_range
-        seen = part.samples_of_classes > 0
-        return part.cost(decided), float(low[seen].min()), float(high[seen].max())
+        return part.cost(decided), *part.bounds_of_mean(part.attainable())
     found = part.intervals([decided], case.confidence)
     return float(found.mean[0]), float(found.low[0]), float(found.high[0])
 
@@ -455,82 +443,73 @@ def _apart(case: _Case, decided: np.ndarray, sides: list, common: bool, level: f
     both = sides, [~s for s in sides]
     a, b = (np.stack([case.take(np.flatnonzero(s)).count(decided[s]) for s in which]) for which in both)
     priors = case.priors if common else None
-    return [independent_difference(a, b, case.costs.array, confidence=level, priors=priors)]
+    return [independent_difference(a, b, case.costs.array, priors=priors, **case.how(level))]
 
 
 def _apart_by_losses(case: _Case, decided: np.ndarray, side: np.ndarray, common: bool, level: float):
     "The same where weights, clusters or costs of single samples matter."
-    priors = case.priors if common else None
-    parts = [case.take(np.flatnonzero(s), priors=priors) for s in (side, ~side)]
-    weight = None if case.weight is None else case.weight.copy()
-    if common and case.clusters is not None:
-        weight = np.ones(len(side)) if weight is None else weight
-        for s, part in zip((side, ~side), parts):
-            weight[s] = part.weight_at_priors
-    low, high, _ = case.cost_range
-    seen = case.samples_of_classes > 0
-    bounds = float(low[seen].min()), float(high[seen].max())
-    strata, shares = side.astype(np.intp), {1: 1.0, 0: -1.0}
-    if common and case.clusters is None:
-        K = len(case.priors)
+    K, signs, weight = len(case.priors), {1: 1.0, 0: -1.0}, case.weight
+    parts = {s: case.take(np.flatnonzero(side == s), priors=case.priors if common else None) for s in signs}
+    ends = {s: part.bounds(part.attainable()) for s, part in parts.items()}
+    if parts[1].stratified:
         strata = case.y + K * side
-        signed = ((k + K * s, (1.0 if s else -1.0) * p) for k, p in enumerate(case.priors) for s in (0, 1))
-        shares = {k: v for k, v in signed if v}
+        shares = {k + K * s: sign * p for s, sign in signs.items() for k, p in enumerate(case.priors) if p}
+        ends = {k + K * s: pair for s, of in ends.items() for k, pair in of.items()}
+    else:
+        strata, shares = side.astype(np.intp), signs
+        if common:
+            weight = np.empty(len(side))
+            for s, part in parts.items():
+                weight[side == s] = part.weight_at_priors
     kept = np.flatnonzero((np.isin(strata, list(shares))) & (1 if weight is None else weight > 0))
     if _alone(case, side if case.weight is None else strata, kept):
-        width = bounds[1] - bounds[0]
-        gap = parts[0].cost(decided[side]) - parts[1].cost(decided[~side])
-        found = np.array([gap]), np.array([-width]), np.array([width]), np.ones(1)
+        (least, most), (other_least, other_most) = (p.bounds_of_mean(p.attainable()) for p in parts.values())
+        gap = parts[1].cost(decided[side]) - parts[0].cost(decided[~side])
+        found = (np.array([value]) for value in (gap, least - other_most, most - other_least, 1.0))
         return Asked(*found, "all that is possible", "none", ())
     options: dict = {
         "strata": strata[kept],
         "shares": shares,
-        "bounds": bounds,
-        "confidence": level,
+        "bounds": ends,
         "clusters": None if case.clusters is None else case.clusters[kept],
         "sample_weight": None if weight is None else weight[kept],
     }
+    if case.heaviest is not None:
+        options["heaviest"] = max(part.options()["heaviest"] for part in parts.values())
     paid = case.losses(decided)[kept]
-    return loss_difference(paid, np.zeros(len(paid)), **options)
+    return loss_difference(paid, np.zeros(len(paid)), **options, **case.how(level))
 
 
 def _breakdown(case: _Case, entry: _Entry):
     "Where the money goes: parts of one model's cost that add up, with intervals that hold together."
     pd = optional_import("pandas", extra="book")
-    labels = case.costs
     paid, d = case.losses(entry.decisions), entry.decisions
-    parts = [
-        ("cell", f"{labels.classes[i]} decided {labels.decisions[j]}", (case.y == i) & (d == j))
-        for i, j in np.ndindex(*labels.shape)
-    ]
-    parts += [("class", str(label), case.y == i) for i, label in enumerate(labels.classes)]
-    if case.groups is not None:
-        known, code = numbered(case.groups, ascending=True)
-        parts += [("group", str(label), code == g) for g, label in enumerate(known)]
-    parts = [part for part in parts if (np.where(part[2], paid, 0) != 0).any() or part[0] != "cell"]
+    parts = [part for part in _parts(case, d) if part[0] != "cell" or (np.where(part[2], paid, 0) != 0).any()]
     level = 1 - (1 - case.confidence) / len(parts)
     total, rows = case.cost(d), []
-    for kind, name, own in parts:
-        found = _part_of_cost(case, np.where(own, paid, 0.0), level)
+    for kind, name, own, of in parts:
+        found = case.mean_interval(np.where(own, paid, 0.0), level, of=of)
         many = int(own.sum() if case.repeats is None else case.repeats[own].sum())
-        ends = float(found.low[0]) + 0.0, float(found.high[0])  # which turns -0 into 0
-        rows.append((kind, name, many, float(found.mean[0]), *ends, ratio(float(found.mean[0]), total)))
+        ends = float(found.low) + 0.0, float(found.high)  # which turns -0 into 0
+        rows.append((kind, name, many, float(found.mean), *ends, ratio(float(found.mean), total)))
     return pd.DataFrame(rows, columns=["part", "name", "n", "cost", "low", "high", "share"])
 
 
-def _part_of_cost(case: _Case, paid: np.ndarray, level: float) -> Asked:
-    "Interval of the mean of some of the losses, the others 0."
-    low, high, _ = case.cost_range
-    of = np.minimum(low, 0), np.maximum(high, 0)
-    if case.counted:  # distinct values of each class, and the least and greatest that can occur
-        K = case.costs.shape[0]
-        values = np.unique(np.r_[paid, of[0], of[1], 0.0])
-        place = np.searchsorted(values, paid)
-        counts = case.cells([case.y, place], [K, len(values)])
-        nearest = np.clip(values, of[0][:, None], of[1][:, None])
-        options: dict = {"confidence": level, "priors": case.given_priors}
-        return Asked.of([interval(counts, nearest, **options)])
-    return Asked.of([case.mean_interval(paid, level, of)])
+def _parts(case: _Case, d: np.ndarray):
+    "Kind, name and rows of each cell, class and group, and the least and the largest that it can cost a sample."
+    classes, decisions = case.costs.classes, case.costs.decisions
+    for i, j in np.ndindex(*case.costs.shape):
+        low, high = (np.where(np.arange(len(classes)) == i, ends, 0.0) for ends in case.attainable(j))
+        of = np.minimum(low, 0), np.maximum(high, 0)
+        yield "cell", f"{classes[i]} decided {decisions[j]}", (case.y == i) & (d == j), of
+    for i, label in enumerate(classes):
+        of = tuple(np.where(np.arange(len(classes)) == i, ends, 0.0) for ends in case.attainable())
+        yield "class", str(label), case.y == i, of
+    if case.groups is not None:
+        known, code = numbered(case.groups, ascending=True)
+        for g, label in enumerate(known):
+            low, high = case.take(np.flatnonzero(code == g)).attainable()
+            yield "group", str(label), code == g, (np.minimum(low, 0), np.maximum(high, 0))
 
 # %% ../nbs/60_report.ipynb #5f85f6ca
 @result

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .core import DataFrame, Frame, Labels, Matrix, Model, Priors, Vector
+from .core import DataFrame, Frame, Labels, Model, Priors, Vector
 
 # %% auto #0
-__all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'deployment_priors', 'read_samples', 'read_alike', 'Labelled',
-           'labelled_rows', 'only_labelled', 'Look', 'look_at', 'Columns', 'guess_columns']
+__all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'read_alike', 'Labelled', 'labelled_rows',
+           'only_labelled', 'Look', 'look_at', 'Columns', 'guess_columns']
 
 # %% ../nbs/06_samples.ipynb #smp005
 import re
@@ -30,23 +30,22 @@ from cost_eval.core import (
     Result,
     Rows,
     check_1d,
-    check_costs,
-    check_labels,
     check_posteriors,
-    check_priors,
-    check_range,
     check_weights,
     dense,
     is_missing,
     label_array,
     numbered,
     numbers,
+    objects,
+    positions,
     result,
     same_rows,
     seen_labels,
     unknown_name,
+    written,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import Costs, CostMatrix, ExampleCosts, as_costs, as_priors
 
 # %% ../nbs/06_samples.ipynb #smp026
 @result
@@ -190,7 +189,7 @@ class Samples(Result):
         ValueError
             For what is no distribution, and for a class that has a prior but no sample.
         """
-        return deployment_priors(priors, self.class_sizes, self.costs.classes)
+        return as_priors(priors, self.costs.classes, sizes=self.class_sizes)
 
     def meet(self, name: str, values: Any) -> Any:
         """What comes later for the same rows: costs, folds.
@@ -243,68 +242,11 @@ class Samples(Result):
         models = ", ".join(f"{name}: {words}" for name, words in self.taken.items())
         return f"<{len(self)} samples of the classes {list(self.costs.classes)}; {models}>"
 
-
-def deployment_priors(priors: float | Priors | None, sizes: Vector, labels: Labels) -> np.ndarray:
-    """Priors of the deployment, or the shares of the samples: what every function makes of `priors=`.
-
-    Parameters
-    ----------
-    priors : float, array_like, mapping or None
-        (K,), a mapping by label, one number for two classes: that of the second; None: the shares
-    sizes : ndarray
-        (K,) samples of each class, or their weight
-    labels : sequence
-        (K,) classes
-
-    Returns
-    -------
-    ndarray
-        (K,)
-
-    Raises
-    ------
-    ValueError
-        For what is no distribution, and for a class that has a prior but no sample.
-
-    Examples
-    --------
-    >>> deployment_priors(0.25, [3, 5], ["well", "ill"]).tolist()
-    [0.75, 0.25]
-    """
-    sizes = check_range(check_1d(numbers(sizes, "sizes"), "sizes"), "sizes", 0, ends="[]")
-    labels = check_labels(labels, len(sizes), "labels", "sizes")
-    shares = sizes / sizes.sum() if sizes.any() else np.full(len(sizes), np.nan)
-    target = shares if priors is None else _priors_of(priors, labels)
-    missing = [str(labels[i]) for i in np.flatnonzero((sizes == 0) & (target > 0))]
-    if missing:
-        raise ValueError(
-            f"y_true: no sample of {', '.join(missing)} although the priors give weight to it; add "
-            "samples, or set its prior to 0"
-        )
-    return target
-
-
-def _priors_of(priors, labels) -> np.ndarray:
-    "(K,) priors; one number is that of the second of two classes."
-    if not isinstance(priors, Mapping) and dense(priors, "priors").ndim == 0:
-        if len(labels) != 2:
-            raise ValueError(f"priors: one number is for two classes, there are {len(labels)}; give one each")
-        p = check_range(priors, "priors", 0, 1, ends="[]", shape=(), hint="5 % is .05")
-        return np.array([1 - p, p])
-    if isinstance(priors, Mapping):
-        place = _codes(_objects(priors), labels)
-        if place is not None:
-            priors = {labels[i]: p for i, p in zip(place, priors.values())}
-    target = check_priors(priors, len(labels), classes=labels)
-    if target.ndim != 1:
-        raise ValueError(f"priors: one set of {len(labels)} priors is needed, got shape {target.shape}")
-    return target
-
 # %% ../nbs/06_samples.ipynb #smp029
 def read_samples(
     y_true: Labels,
     models: Mapping[Any, Any] | Labels | Frame | Model,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     positive: Any = None,
     sample_weight: Vector | None = None,
@@ -326,8 +268,8 @@ def read_samples(
     models : mapping, DataFrame or array_like
         name -> what the model hands over; a frame with the classes as columns is one model's posteriors,
         any other frame has a model in each column; one array is a model called "model"
-    costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
-        (K, M), (N, K, M), a frame with the classes as rows, or dict(fp=, fn=, tp=, tn=) for two classes
+    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
+        (K, M), or of each sample; every form that `as_costs` takes
     positive : label, optional
         the positive one of two classes, whose misses `fn` prices and which higher scores mean. Needed where
         labels are not 0/1 or booleans and the costs do not name their classes, negative first
@@ -363,9 +305,10 @@ def read_samples(
         raise ValueError("y_true: no samples, so there is nothing to evaluate")
     called, models, said = _read_ids(ids, models, keys, len(labels), clusters)
     named = _named_models(models)
-    table, origin = _read_costs(costs, labels)
+    table, origin, notes = _read_costs(costs, labels)
     keys.meet("costs", costs if isinstance(costs, Mapping) else table)
-    y, table, notes = _read_labels(labels, table, origin, positive)
+    y, table, more = _read_labels(labels, table, origin, positive)
+    notes += more
     weight = _read_weights(keys.meet("sample_weight", sample_weight), len(y))
     single = table.mean(weight) if isinstance(table, ExampleCosts) else table
     taken, read = {}, {}
@@ -374,6 +317,8 @@ def read_samples(
         keys.meet(argument, given.values if isinstance(given, _KINDS) else given)
         model = _read_model(given, argument, single, len(y))
         read[name], taken[name] = model, _words(model, single)
+        if origin == "frame" and positive is None:
+            _positive_needed(given, model, labels, single)
         notes += _doubts(model, argument, y, weight, single, said=isinstance(given, _KINDS))
     others = {"clusters": clusters, "groups": groups}
     others = {k: None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items()}
@@ -696,48 +641,17 @@ def _propensity(propensity, n: int) -> np.ndarray:
 # %% ../nbs/06_samples.ipynb #smp035
 #| code-fold: true
 def _read_costs(costs, labels: np.ndarray) -> tuple:
-    "A table of costs, and who named its classes: 'named', 'frame', 'numbered' (nobody), 'outcomes' (fp, fn)."
+    "A table of costs, who named its classes: 'named', 'frame', 'numbered', 'outcomes' (fp, fn); and notes."
+    table = _not_gained(as_costs(costs, y_true=labels))
     if isinstance(costs, LabelledTable):
-        numbered = costs.classes == tuple(range(len(costs.classes)))
-        return _not_gained(costs), "numbered" if numbered else "named"
-    if isinstance(costs, Mapping):
-        return _not_gained(_from_outcomes(costs)), "outcomes"
-    if hasattr(costs, "columns") and hasattr(costs, "index"):
-        return _not_gained(_from_frame(costs, seen_labels(labels))), "frame"
-    array = dense(costs, "costs")
-    if array.ndim == 0:
-        raise ValueError(
-            f"costs: {costs!r:.60} is one number; for a ratio of fn to fp give CostMatrix.from_ratio(ratio)"
-        )
-    if array.ndim == 3:
-        return _not_gained(ExampleCosts.from_array(array)), "numbered"
-    return _not_gained(CostMatrix(check_costs(array))), "numbered"
-
-
-def _from_frame(frame, seen: list) -> CostMatrix:
-    "The costs of a frame, whose rows may have classes of which there is no sample; one label for one thing."
-    rows = frame.index.tolist()
-    known = {_text(v): v for v in rows}
-    frame = frame.rename(columns=lambda label: known.get(_text(label), label))
-    try:
-        return CostMatrix.from_frame(frame)
-    except ValueError:
-        here = {_text(v) for v in seen}
-        across = {_text(v) for v in frame.columns} <= here  # decisions beyond the classes below: on its side
-        classes = rows if here <= set(known) and not across else [known.get(_text(v), v) for v in seen]
-        return CostMatrix.from_frame(frame, classes=classes)
-
-
-def _from_outcomes(costs: Mapping) -> CostMatrix | ExampleCosts:
-    "The costs of a mapping from fp, fn, tp, tn."
-    for key in costs:
-        if key not in ("fp", "fn", "tp", "tn"):
-            raise ValueError(unknown_name(key, ("fp", "fn", "tp", "tn"), "costs"))
-    for key in ("fp", "fn"):
-        if key not in costs:
-            raise ValueError(f"costs: {key} is missing; dict(fp=..., fn=...) says what the two errors cost")
-    many = any(np.ndim(value) for value in costs.values())
-    return ExampleCosts(**costs) if many else CostMatrix.binary(**costs)
+        return table, "numbered" if table.classes == tuple(range(len(table.classes))) else "named", []
+    if isinstance(table, ExampleCosts) or (isinstance(costs, Mapping) and "fp" in costs):
+        return table, "outcomes", []
+    if isinstance(costs, Mapping) or hasattr(costs, "columns"):
+        return table, "frame", []
+    n, same = len(labels), len(table.classes) == len(labels)
+    note = f"The costs were read as one matrix of {n} classes, not as the costs of {n} samples."
+    return table, "numbered", [note] if same else []
 
 
 def _not_gained(table):
@@ -761,25 +675,6 @@ def _not_gained(table):
 
 # %% ../nbs/06_samples.ipynb #smp036
 #| code-fold: true
-def _text(label) -> str:
-    "A label as it is written: 1 for 1.0, too."
-    label = label.item() if hasattr(label, "item") and np.size(label) == 1 else label
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
-
-
-def _codes(array: np.ndarray, labels) -> np.ndarray | None:
-    "(N,) positions among labels, by value or else by how they are written; None if one is not there."
-    if array.dtype.kind in "iu" and len(array) and tuple(labels) == tuple(range(len(labels))):
-        return array.astype(np.intp) if 0 <= array.min() and array.max() < len(labels) else None
-    seen, place = numbered(array)
-    for form in (lambda label: label, _text):
-        known = {form(label): i for i, label in enumerate(labels)}
-        found = [known.get(form(v), -1) for v in seen]
-        if len(known) == len(labels) and min(found, default=0) >= 0:
-            return np.array(found, np.intp)[place]
-    return None
-
-
 def _read_labels(labels: np.ndarray, table, origin: str, positive) -> tuple:
     "True classes as codes, the costs with the labels of the samples, and notes."
     if labels.dtype.kind == "f" and (labels != np.rint(labels)).any():
@@ -788,10 +683,10 @@ def _read_labels(labels: np.ndarray, table, origin: str, positive) -> tuple:
             "and a model exchanged?"
         )
     table = _with_positive(labels, table, origin, positive)
-    y = _codes(labels, table.classes)
+    y = positions(labels, table.classes)
     if y is None:
         seen = seen_labels(labels)
-        strange = [v for v in seen if _codes(_objects([v]), table.classes) is None]
+        strange = [v for v in seen if positions(objects([v]), table.classes) is None]
         raise ValueError(
             f"y_true: label {strange[0]!r} is not in the costs' classes = {list(table.classes)}; name the "
             f"classes, CostMatrix(costs, classes={seen[:20]})"
@@ -801,16 +696,12 @@ def _read_labels(labels: np.ndarray, table, origin: str, positive) -> tuple:
         notes.append(
             f"Every label is {table.classes[y[0]]!r}: nothing can be said about errors on other classes."
         )
-    if isinstance(table, ExampleCosts) and len(table) != len(y):
-        raise ValueError(
-            f"costs: of {len(table)} samples, but y_true has {len(y)}; one matrix per sample is needed"
-        )
     return y, table, notes
 
 
 def _with_positive(labels: np.ndarray, table, origin: str, positive):
     "The costs with the positive class second and named; `ValueError` where that would be a guess."
-    K, known = len(table.classes), {_text(c): c for c in table.classes}
+    K, known = len(table.classes), {written(c): c for c in table.classes}
     if K != 2:
         if positive is not None:
             raise ValueError(f"positive: {positive!r} is for two classes; the costs have {K}, leave it out")
@@ -818,13 +709,13 @@ def _with_positive(labels: np.ndarray, table, origin: str, positive):
     if origin == "frame":
         return _turned(table, known, positive)
     if origin == "named":
-        if positive is not None and _text(positive) != _text(table.classes[1]):
+        if positive is not None and written(positive) != written(table.classes[1]):
             raise ValueError(
                 f"positive: {positive!r}, but the costs name {table.classes[1]!r} as their second, positive "
                 f"class; give the costs with classes=[..., {positive!r}], or leave positive out"
             )
         return table
-    if _codes(labels, (0, 1)) is not None and (positive is None or _text(positive) in ("1", "True")):
+    if positions(labels, (0, 1)) is not None and (positive is None or written(positive) in ("1", "True")):
         return table
     return _renamed(labels, table, origin, positive)
 
@@ -834,18 +725,18 @@ def _renamed(labels: np.ndarray, table, origin: str, positive):
     seen = seen_labels(labels)
     if positive is None:
         raise ValueError(_which_is_positive(seen))
-    if origin == "numbered" and _codes(labels, (0, 1)) is not None:
+    if origin == "numbered" and positions(labels, (0, 1)) is not None:
         raise ValueError(
             f"positive: {positive!r}, but the second of the costs' classes is 1; name them, negative first: "
             "CostMatrix.binary(fp=..., fn=..., classes=[1, 0])"
         )
-    named = {_text(v): v for v in seen}
-    if _text(positive) not in named:
+    named = {written(v): v for v in seen}
+    if written(positive) not in named:
         raise ValueError(f"{unknown_name(positive, named, 'positive')} (the labels of y_true)")
-    others = [v for v in seen if _text(v) != _text(positive)] or [f"not {_text(positive)}"]
+    others = [v for v in seen if written(v) != written(positive)] or [f"not {written(positive)}"]
     if len(others) > 1:
         raise ValueError(f"y_true: {len(seen)} labels, {seen[:5]}, but the costs are those of two classes")
-    classes = (others[0], named[_text(positive)])
+    classes = (others[0], named[written(positive)])
     decisions = classes if table.decisions == (0, 1) else table.decisions
     kind = ExampleCosts.from_array if isinstance(table, ExampleCosts) else CostMatrix
     return kind(table, classes=classes, decisions=decisions)
@@ -865,18 +756,26 @@ def _which_is_positive(seen: list) -> str:
 def _turned(table, known: dict, positive):
     "Costs of a frame, whose rows stand in any order, with the positive class last."
     if positive is None:
-        if set(known) in ({"0", "1"}, {"False", "True"}):
-            positive = max(table.classes)
-        else:
-            raise ValueError(_which_is_positive(sorted(table.classes, key=str)))
-    if _text(positive) not in known:
+        if set(known) not in ({"0", "1"}, {"False", "True"}):
+            return table  # as it stands; `_positive_needed` asks for more
+        positive = max(table.classes)
+    if written(positive) not in known:
         raise ValueError(unknown_name(positive, known, "positive"))
-    order = sorted(range(2), key=lambda i: _text(table.classes[i]) == _text(positive))
+    order = sorted(range(2), key=lambda i: written(table.classes[i]) == written(positive))
     classes = [table.classes[i] for i in order]
     same = set(table.decisions) == set(classes)
     columns = [table.decisions.index(c) for c in classes] if same else list(range(len(table.decisions)))
     decisions = [table.decisions[j] for j in columns]
     return CostMatrix(table.array[order][:, columns], classes=classes, decisions=decisions)
+
+
+def _positive_needed(given, model, labels: np.ndarray, costs):
+    "`ValueError` if a model's single column means the positive class, of which a frame of costs says nothing."
+    said = isinstance(given, Posteriors) and given.classes is not None
+    single = np.ndim(given.values if isinstance(given, _KINDS) else given) == 1
+    plain = {written(c) for c in costs.classes} in ({"0", "1"}, {"False", "True"})
+    if len(costs.classes) == 2 and single and not (said or plain or isinstance(model, Decisions)):
+        raise ValueError(_which_is_positive(seen_labels(labels)))
 
 # %% ../nbs/06_samples.ipynb #smp038
 #| code-fold: true
@@ -906,7 +805,7 @@ def _one_or_many(named, models, costs: CostMatrix, n: int) -> dict:
         return {"model" if name in (None, "") or callable(name) else str(name): models}
     columns = list(models.columns)
     _refuse_counts(models, costs, n)
-    classes = {_text(c) for c in columns} == {_text(c) for c in costs.classes}
+    classes = {written(c) for c in columns} == {written(c) for c in costs.classes}
     adds = len(columns) == len(costs.classes) and _add_to_one([models[c] for c in columns])
     if classes and adds:
         return {"model": models}
@@ -938,8 +837,8 @@ def _refuse_counts(frame, costs: CostMatrix, n: int):
     rows = getattr(frame, "index", None)
     if rows is None or len(rows) == n or len(rows) > len(costs.classes) + len(costs.decisions):
         return
-    labels = {_text(v) for v in (*costs.classes, *costs.decisions)}
-    if {_text(int(v) if isinstance(v, (bool, np.bool_)) else v) for v in (*rows, *frame.columns)} <= labels:
+    labels = {written(v) for v in (*costs.classes, *costs.decisions)}
+    if {written(int(v) if isinstance(v, (bool, np.bool_)) else v) for v in (*rows, *frame.columns)} <= labels:
         raise ValueError(
             "models: a table of counts, not a model's output for each sample; counts go to expected_cost and "
             "interval, with the true classes as rows"
@@ -990,17 +889,17 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
 
 def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.ndarray:
     "(N,) columns of the costs."
-    found = _codes(array, costs.decisions)
+    found = positions(array, costs.decisions)
     two = len(costs.decisions) == 2 and costs.decisions == costs.classes
     if found is None and two and array.dtype.kind in "biuf":
-        found = _codes(array, (0, 1))  # 1 is positive, and which class that is has been said
+        found = positions(array, (0, 1))  # 1 is positive, and which class that is has been said
     if found is None:
         seen = seen_labels(array)
         if array.dtype.kind not in "biuf" and _are_numbers(seen):
             raise ValueError(
                 f"{argument}: numbers written as text, such as {seen[0]!r}; give values.astype(float)"
             )
-        unknown = [v for v in seen if _codes(_objects([v]), costs.decisions) is None]
+        unknown = [v for v in seen if positions(objects([v]), costs.decisions) is None]
         strange = next((v for v in unknown if not _are_numbers([v])), unknown[0])
         raise ValueError(
             f"{argument}: {strange!r} is not in the costs' decisions = {list(costs.decisions)} (position "
@@ -1029,7 +928,7 @@ def _read_probability(p: np.ndarray, argument: str, costs: CostMatrix, classes) 
         )
     if classes is not None:
         label = classes if isinstance(classes, str) or np.ndim(classes) == 0 else list(classes)[0]
-        place = _codes(_objects([label]), costs.classes)
+        place = positions(objects([label]), costs.classes)
         if place is None or np.ndim(classes) and len(classes) != 1:
             raise ValueError(
                 f"{argument}: classes={classes!r} must name the one class whose probability this is, of "
@@ -1066,7 +965,7 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
     if table.shape[1] == 1:
         raise ValueError(f"{argument}: shape {table.shape}; for one column give values.ravel()")
     if classes is not None:
-        order = _codes(_objects(classes), costs.classes)
+        order = positions(objects(classes), costs.classes)
         if order is None or sorted(order) != list(range(K)):
             raise ValueError(
                 f"{argument}: columns {list(classes)}, but those of the costs are {list(costs.classes)}; "
@@ -1079,13 +978,6 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
             "column is a model, give a dict of names and columns"
         )
     return Posteriors(check_posteriors(table, K, name=argument))
-
-
-def _objects(labels) -> np.ndarray:
-    "Labels as an array that leaves their types alone."
-    array = np.empty(len(labels), object)
-    array[:] = list(labels)
-    return array
 
 # %% ../nbs/06_samples.ipynb #smp041
 #| code-fold: true
@@ -1169,7 +1061,7 @@ def look_at(values: Any, costs: CostMatrix) -> Look:
     if not isinstance(costs, LabelledTable):
         raise ValueError(f"costs: a CostMatrix is needed, got {costs!r:.60}")
     if array.dtype.kind not in "biuf":
-        return Look(_codes(array, costs.decisions) is not None, False, np.nan, np.nan, len(costs.classes))
+        return Look(positions(array, costs.decisions) is not None, False, np.nan, np.nan, len(costs.classes))
     ends = (float(array.min()), float(array.max())) if len(array) else (np.nan, np.nan)
     labels = _all_among(array, costs.decisions)
     if costs.decisions == costs.classes and len(costs.decisions) == 2:
@@ -1179,7 +1071,7 @@ def look_at(values: Any, costs: CostMatrix) -> Look:
 
 def _all_among(array: np.ndarray, labels) -> bool:
     "Whether each number is one of the labels, by value or as it is written."
-    values = [float(_text(label)) for label in labels if _are_numbers([_text(label)])]
+    values = [float(written(label)) for label in labels if _are_numbers([written(label)])]
     among = len(values) > 0 and np.isin(array[:100], values).all()  # a glance saves a search
     return bool(among and np.isin(array, values).all())
 
@@ -1399,7 +1291,7 @@ def _no_model(name, values, labels: list) -> str:
         array = _plain_types(array[~_missing(array)], str(name))
     if array.dtype.kind not in "biuf":
         few = len(array) and len(set(array[:100].tolist())) <= len(labels)
-        return "" if few and _codes(array, labels) is not None else "no numbers"
+        return "" if few and positions(array, labels) is not None else "no numbers"
     distinct = len(np.unique(array))
     if distinct < 2:
         return "one value for all"
@@ -1412,7 +1304,7 @@ def _posterior_columns(frame, columns, labels: list) -> dict:
     "What columns begin with that end in every label and add up to 1: name -> class -> column."
     found: dict = {}
     texts = {str(c): c for c in columns}
-    known = {_text(label): label for label in labels}
+    known = {written(label): label for label in labels}
     if len(known) < 2:
         return found
     end = "_" + next(iter(known))

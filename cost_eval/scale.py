@@ -57,7 +57,7 @@ from cost_eval.core import (
     seen_labels,
     unknown_name,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, ExampleCosts, as_priors
 from .costs import losses as losses_in_memory
 from cost_eval.decisions import (
     AffineCalibrator,
@@ -74,7 +74,6 @@ from cost_eval.samples import (
     Decisions,
     Posteriors,
     Scores,
-    deployment_priors,
     look_at,
     read_alike,
     read_samples,
@@ -870,7 +869,7 @@ def _bounds(curve: ThresholdCounts, costs, priors) -> tuple[np.ndarray, np.ndarr
     "Cost per case at each edge, and the least it can be in the bin below it."
     c, labels = curve.counts, _labels_of(costs).classes
     size = np.array([c.n[0], c.p[0]], float)
-    weight = np.divide(deployment_priors(priors, size, labels), size, out=np.zeros(2), where=size > 0)
+    weight = np.divide(as_priors(priors, labels, sizes=size), size, out=np.zeros(2), where=size > 0)
     (tn, fp), (fn, tp) = check_costs(costs, 2, 2) * weight[:, None]
     negatives, positives = tn * c.tn + fp * c.fp, fn * c.fn + tp * c.tp
     least = sum(np.minimum(cost[:-1], cost[1:]) for cost in (negatives, positives))

@@ -26,6 +26,9 @@ CONTRACT = {
         CostMatrix(costs, *, classes=None, decisions=None) | array classes decisions zero_one inverse_prior binary from_ratio from_weight from_utilities from_frame with_abstain standardized error_costs cost_ratio weight
         ExampleCosts(*, fp, fn, tp=0, tn=0, classes=None, decisions=None) | array from_array
         losses(y_true, decisions, costs)
+        attainable(costs, first=None, second=None, *, largest=None, heaviest=None, by_class=False)
+        as_costs(costs, *, y_true=None, classes=None)
+        as_priors(priors, classes, *, sizes=None)
     """,
     "metrics": """
         METRICS
@@ -264,7 +267,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
 MODULE_ONLY = {"Samples", "look_at", "guess_columns", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
-               "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",
+               "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
                "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval"}
 
 

@@ -185,6 +185,22 @@ def test_tables_as_readers_see_them():
         BinaryCounts(tp=np.uint64(2**63), fp=0, fn=0, tn=0)
 
 
+def test_a_label_of_another_type_is_the_same_label():
+    "The text 0 against the number 0: one rule from counting to pricing."
+    y, d = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
+    for a, b in ((y.astype(str), d), (y, d.astype(str)), (y.astype(float), d.astype(str)), (y.astype(str).astype(object), d.astype(np.uint8))):
+        assert confusion_counts(a, b).array.tolist() == [[2, 0], [1, 1]]
+        assert losses(a, b, CostMatrix.binary(1, 5)).tolist() == [0, 0, 5, 0]
+        assert BinaryCounts.from_labels(a, b) == BinaryCounts(tp=1, fp=0, fn=1, tn=2)
+        assert confusion_counts(a, b, classes=["1", "0"]).array.tolist() == [[1, 1], [0, 2]]
+        assert (threshold_counts(a, d).counts.tp == threshold_counts(y, d).counts.tp).all()
+    text, numbers = confusion_counts(y.astype(str), d.astype(str)), confusion_counts(y, d)
+    assert expected_cost(text, CostMatrix.binary(1, 5)) == expected_cost(numbers, CostMatrix.binary(1, 5, classes=["0", "1"])) == 1.25
+    assert text + numbers == confusion_counts([*"0110", *"0110"], [*"0100", *"0100"]) and numbers.binary("1") == numbers.binary(1)
+    with pytest.raises(ValueError, match="y_true: label 'a' is not in"):
+        losses(["a"], [0], CostMatrix.binary())
+    assert confusion_counts(["1", 1], ["1", 1]).classes == ("1", 1)  # in one array they are two
+
 # ---- rows that carry an index
 
 CUSTOMERS = pd.Index([f"c{k}" for k in range(6)])

@@ -227,6 +227,7 @@ CASES = {
     },
     "costs": {
         "CostMatrix": Case(COSTS, classes=NAMES, decisions=["stay", "go"]),
+        "attainable": Case(load("costs").ExampleCosts(fp=1, fn=[2, 5]), first=1, second=1, largest=9., heaviest=3., by_class=True),
         "CostMatrix.zero_one": Case(2, abstain=.1, classes=NAMES),
         "CostMatrix.inverse_prior": Case(PRIORS, classes=NAMES),
         "CostMatrix.binary": Case(fp=3, fn=3, tp=-1, tn=-1, classes=NAMES, decisions=["stay", "go"]),
@@ -342,7 +343,7 @@ CASES = {
         "interval": Case(COUNTS, COSTS, method="bca", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA), normalized=True,
                          laplace=given(2., method="bcost", rng=0), prior=given(2., method="dirichlet", rng=0)),
         "difference": Case(JOINT, COSTS, method="normal", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA), normalized=True,
-                           factor=1.5, laplace=given(2., method="bdelta_cost", rng=0), prior=given(2., method="dirichlet", rng=0)),
+                           factor=1.5, first=refused(0), second=refused([1]), laplace=given(2., method="bdelta_cost", rng=0), prior=given(2., method="dirichlet", rng=0)),
         "independent_difference": Case(COUNTS, OTHER, COSTS, method="normal", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA),
                                        rng=given(1, **BCA), normalized=True, laplace=refused(2.), prior=given(2., method="dirichlet", rng=0)),
         "bcost": Case(COUNTS, COSTS, confidence=given(.8, rng=0), laplace=given(2., rng=0), n_resamples=given(100, rng=0), stratified=given(True, rng=0),
@@ -512,7 +513,7 @@ CASES = {
 }
 EXEMPT = {
     **{f"comparisons.{name}": "simultaneous_differences, best_of, probability_best and evaluate, tried here, are made of it" for name in (
-        "Judged.bounds", "Judged.cost", "Judged.intervals", "Judged.mean_interval", "Judged.take",
+        "Asked.of", "Judged.attainable", "Judged.cost", "Judged.differences", "Judged.intervals", "Judged.mean_interval", "Judged.take",
         "judged_best", "judged_differences", "judged_probability", "posterior_costs", "together")},
     "datasets": "test_datasets.py drives them against a server",
     "reproduce": "test_reproduce.py drives them through the command",
