@@ -997,7 +997,8 @@ def _provenance(samples: Samples, seed) -> dict:
         data.update(repr([] if labels is None else labels.tolist()).encode())
     told = "none" if seed is None else int(seed)
     made = {"package": f"cost_eval {version('cost_eval')}", "date": today, "seed": told, "rows": len(samples)}
-    return made | {"data": data.hexdigest()[:12]}
+    read = {"columns": samples.read_as} if samples.read_as else {}
+    return made | {"data": data.hexdigest()[:12]} | read
 
 
 def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, **extra) -> Report:

@@ -270,7 +270,8 @@ CASES = {
         "only_labelled": Case(GAPS, via=lambda f, *given, **options: vars(f(*given, **options)[0]), propensity=.5, sample_weight=WEIGHT),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
         "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said, argument="models['a']"),
-        "guess_columns": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES}), label="b", models={"m": "a"}, taken=("a",)),
+        "read_file": Case(b"a;b\n1,5;2\n", name="x.tsv", columns={"b"}, index_col=0),
+        "read_table": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES, "d": np.where(Y, "ask", "tell")}), label="b", models={"m": "a"}, taken=("a",), costs=pd.DataFrame(columns=["ask", "tell"])),
     },
     "policies": {
         "decide": Case(P2[:, 1], Y, COSTS, rule=given("tuned", rng=0), priors=given(PRIORS, rng=0), positive=refused(0, rng=0),
