@@ -10,7 +10,7 @@ from typing import Literal
 
 from .confusion import BinaryCounts, ConfusionCounts, JointCounts
 from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Priors, Rng, VBox, Vector
-from .costs import CostMatrix
+from .costs import Costs
 from .metrics import Metric
 
 # %% auto #0
@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import elementwise
-from scipy.special import betainc, betaincinv, logsumexp, stdtr, stdtrit
+from scipy.special import betainc, betaincinv, stdtr, stdtrit
 from scipy.stats import binom, chi2, norm
 
 from cost_eval.core import (
@@ -49,6 +49,7 @@ from cost_eval.core import (
     check_range,
     check_weights,
     columns_of,
+    cost_table,
     generator,
     kinds,
     labelled,
@@ -65,7 +66,7 @@ from cost_eval.core import (
     tanh_sinh,
     unknown_name,
 )
-from .mean_law import compressed, share_above, upper_level
+from .mean_law import OneLook, compressed, share_above, upper_level
 from .metrics import METRICS
 from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, slider
 
@@ -1054,38 +1055,10 @@ def _within(c, low, high):
     return np.maximum(low, least), np.minimum(high, most)
 
 
-_BETS = 64  # sizes of the bet; the prior capital is spread over them evenly
-
-
-def _capital(m, y, v):
-    """Log of the mean capital, over bets g from 1/n to 1, of a gambler who stakes g on costs y in [0, 1]
-    being above v: the mean of prod (1 + g (y / v - 1))^m; (N, C) -> (N,).
-    """
-    bets = np.exp(np.log(m.sum(-1))[:, None] * np.linspace(-1, 0, _BETS))
-    gain, logs = (y / v[:, None] - 1)[:, None], np.empty(bets.shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for block in blocks(_BETS, 32 * m.size):
-            grow = np.log1p(bets[:, block, None] * gain)
-            logs[:, block] = np.where(m[:, None] > 0, m[:, None] * grow, 0).sum(-1)
-    return logsumexp(logs, axis=-1) - np.log(_BETS)
-
-
-def _bet_low(m, y, tail):
-    "Smallest mean of y in [0, 1] at which the capital stays below 1 / tail."
-    mean = (m * y).sum(-1) / m.sum(-1)
-    start = np.log(np.where(mean > 0, mean, 1))
-    low, high = start - 60, start
-    for _ in range(52):
-        half = (low + high) / 2
-        rich = _capital(m, y, np.exp(half)) >= -np.log(tail)
-        low, high = np.where(rich, half, low), np.where(rich, high, half)
-    return np.where(mean > 0, np.exp(low), 0.0)
-
-
 @add_method(
     "betting",
     guarantee="proved: Waudby-Smith & Ramdas 2024",
-    source="Waudby-Smith & Ramdas 2024, hedged capital",
+    source="Waudby-Smith & Ramdas 2024, hedged capital; for one look (8.5)",
 )
 def _betting(m, c):
     "Costs at which a gambler who bets on a lower and one who bets on a higher cost both stay poor."
@@ -1093,26 +1066,51 @@ def _betting(m, c):
     counts, z, lead = _pooled(m, c)
     least, most = z.min(-1), z.max(-1)
     span = np.where(most > least, most - least, 1.0)
-    sides = (z - least[:, None]) / span[:, None], (most[:, None] - z) / span[:, None]
+    above = OneLook(counts, (z - least[:, None]) / span[:, None])
+    below = OneLook(counts, (most[:, None] - z) / span[:, None])
 
     def ends(tail):
-        tail, found = np.broadcast_to(tail, lead).reshape(-1), []
-        for y in sides:
-            side = np.empty(len(tail))
-            for block in blocks(len(tail), 40 * _BETS * z.shape[1]):
-                side[block] = _bet_low(counts[block], y[block], tail[block])
-            found.append(side)
-        return _within(c, (least + span * found[0]).reshape(lead), (most - span * found[1]).reshape(lead))
+        tail = np.broadcast_to(tail, lead).reshape(-1)
+        low, high = least + span * above.least_mean(tail), most - span * below.least_mean(tail)
+        return _within(c, low.reshape(lead), high.reshape(lead))
 
     def p_value(x):
-        logs = np.full(len(z), -np.inf)
-        for y, v in zip(sides, ((x - least) / span, (most - x) / span)):
-            for block in blocks(len(logs), 40 * _BETS * z.shape[1]):
-                rich = _capital(counts[block], y[block], np.maximum(v[block], 1e-300))
-                logs[block] = np.maximum(logs[block], np.where(v[block] >= 0, rich, np.inf))
-        return np.minimum(2 * np.exp(-logs), 1.0).reshape(lead)
+        either = above.p_value((x - least) / span), below.p_value((most - x) / span)
+        return np.minimum(2 * np.minimum(*either), 1.0).reshape(lead)
 
     return Fit(mean, error, ends, None, p_value)
+
+# %% ../nbs/20_bootstrap.ipynb #binomcel
+#| code-fold: true
+#| code-summary: "Binomial ends"
+@add_method(
+    "binomial_ends",
+    guarantee="proved: Clopper & Pearson 1934, each step of the costs at its share of the tail",
+    source="Clopper & Pearson 1934; Bonferroni 1936",
+)
+def _binomial_ends(m, c):
+    "Ends of Clopper and Pearson for the rates of all steps from one cost to the next, added."
+    mean, error = _plain_moments(m, c)
+    counts, z, _, lead = Sample(m, c).rows
+    order = np.argsort(z, axis=-1)
+    counts, z = (np.take_along_axis(part, order, -1) for part in (counts, z))
+    step, n = np.diff(z, axis=-1), counts.sum(-1, keepdims=True)
+    above = np.cumsum(counts[..., ::-1], -1)[..., -2::-1]  # how many cost as much as the upper end of a step
+    whole = step.sum((-2, -1), keepdims=True)
+    share = np.divide(step, whole, out=np.zeros(step.shape), where=whole > 0)
+
+    def added(k, tail):
+        "The sum of the steps times the least rates that k (N, S, C - 1) of n leave plausible."
+        with np.errstate(invalid="ignore"):
+            rate = np.where(k > 0, betaincinv(k, n - k + 1, tail[:, None, None] * share), 0.0)
+        return (step * rate).sum((-2, -1)).reshape(lead)
+
+    def ends(tail):
+        tail = np.broadcast_to(np.asarray(tail, float), lead).reshape(-1)
+        least, most = (end.sum(-1).reshape(lead) for end in (z[..., 0], z[..., -1]))
+        return least + added(above, tail), most - added(n - above, tail)
+
+    return Fit(mean, error, ends)
 
 # %% ../nbs/20_bootstrap.ipynb #probcell
 #| code-fold: true
@@ -1207,7 +1205,8 @@ def _by_class(table, cells, weight, unit, called, name):
 
 def _names(counts, costs, shape, name):
     "Labels of classes and decisions: those of the costs, of the counts, or positions."
-    found = [labelled(table, label)[1:] for table, label in ((costs, "costs"), (counts, name))]
+    counted = labelled(counts, name)[1:]
+    found = [cost_table(costs, counted[0])[1:], counted]
     classes = next((c for c, _ in found if c is not None), range(shape[-2]))
     return classes, next((d for _, d in found if d is not None), range(shape[-1]))
 
@@ -1297,7 +1296,7 @@ def _warn_of_smoothing(sample, fit, low, high):
 #| code-summary: "interval"
 def interval(
     counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1347,8 +1346,8 @@ def interval(
     The default adds one more example in the worst place. It is exact: no draws, the same digits alone and in
     a stack, for any counts and costs. For two costs its coverage is proved; for one sample it is conjectured
     (no counterexample is known); with priors it is measured. `guarantee` of the result says which. Of the
-    others betting is proved. The methods that know only what was seen cover at most as often as they have
-    seen the costly errors.
+    others betting and binomial_ends are proved. The methods that know only what was seen cover at most as
+    often as they have seen the costly errors.
     `METHODS` names the source of each method.
 
     Examples
@@ -1450,7 +1449,7 @@ def _unseen(sample, record, fields, signs):
 #| code-summary: "difference and independent_difference"
 def difference(
     joint: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1589,7 +1588,7 @@ def _rejected_if_impossible(sample, confidence):
 def independent_difference(
     counts_a: ConfusionCounts | BinaryCounts | Matrix,
     counts_b: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1648,7 +1647,7 @@ def _side_by_side(first: Sample, second: Sample) -> Sample:
 #| code-summary: "bcost and bdelta_cost"
 def bcost(
     counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     confidence: float = 0.95,
     laplace: float = 0.1,
@@ -1695,7 +1694,7 @@ def bcost(
 
 def bdelta_cost(
     joint: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     confidence: float = 0.95,
     laplace: float = 0.0,
@@ -2183,7 +2182,7 @@ def metric_interval(
     counts: ConfusionCounts | BinaryCounts | Matrix,
     metric: str | Metric | Callable[..., Any],
     *,
-    costs: CostMatrix | Matrix | None = None,
+    costs: Costs | None = None,
     priors: Priors | None = None,
     method: Literal["auto", "clopper_pearson", "percentile"] = "auto",
     confidence: float = 0.95,
@@ -2256,9 +2255,8 @@ def metric_interval(
     check_function(f, "metric", "a name in METRICS, or a function of counts")
     table, classes = check_counts(counts, whole=True), labelled(counts, "counts")[1]
     if costs is not None:
-        table, _ = aligned(counts, costs)
-        metric_args["costs"] = costs.array if hasattr(costs, "array") else costs
-        classes = labelled(costs, "costs")[1] or classes
+        table, metric_args["costs"] = aligned(counts, costs)
+        classes = cost_table(costs, classes)[1] or classes
     if table.ndim != 2:
         raise ValueError(f"counts: one (K, M) confusion matrix is needed, got shape {table.shape}")
     confidence, weight = check_confidence(confidence), None

@@ -6,10 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Mapping
 
 from .core import IntervalMethod, Labels, Matrix, Rng, VBox, Vector
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, Costs, as_costs
 
 # %% auto #0
 __all__ = ['LabelBounds', 'bounds_without_labels', 'weighted_by_propensity', 'prediction_powered', 'LabelPlan', 'labels_to_buy',
@@ -154,7 +153,7 @@ class LabelBounds(Result):
 def bounds_without_labels(
     y_true: Labels,
     decisions: Labels,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     versus: Labels | None = None,
     positive: Any = None,
@@ -220,7 +219,7 @@ def bounds_without_labels(
 def weighted_by_propensity(
     y_true: Labels,
     decisions: Labels,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     propensity: float | Vector,
     *,
     versus: Labels | None = None,
@@ -291,7 +290,7 @@ def weighted_by_propensity(
 def prediction_powered(
     y_true: Labels,
     decisions: Labels,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     posteriors: Vector | Matrix,
     *,
     propensity: float | Vector | None = None,
@@ -466,7 +465,7 @@ class LabelPlan(Result):
 
 def labels_to_buy(
     decisions: Labels,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     posteriors: Vector | Matrix,
     n_labels: int,
     *,
@@ -510,10 +509,13 @@ def labels_to_buy(
     given = check_1d(decisions, "decisions")
     n_labels = check_integer(n_labels, "n_labels", 1, len(given), hint="at most one for each sample")
     floor = check_range(floor, "floor", 0, 1, ends="(]", shape=())
-    some = getattr(costs, "classes", (0,))[0]
+    table = as_costs(costs, classes=getattr(posteriors, "columns", None))
+    K = np.shape(posteriors)[1] if np.ndim(posteriors) == 2 else 2
+    if not isinstance(costs, CostMatrix) and len(table.classes) != K:
+        as_costs(costs, y_true=np.arange(K))  # says it if these are costs of single rows
     labels = np.empty(len(given), object)
-    labels[:] = [some] * len(given)
-    case = _read(labels, decisions, costs, versus, None, None, None)
+    labels[:] = [table.classes[0]] * len(given)
+    case = _read(labels, decisions, table, versus, None, None, None)
     p = _posteriors(posteriors, case)
     mean = (p * case.table).sum(1)
     spread = np.sqrt(np.maximum((p * case.table**2).sum(1) - mean**2, 0))

@@ -6,10 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from .core import Frame, Labels, Matrix, Model, Priors, Rng, Rule, Vector
+from .core import Frame, Labels, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
 __all__ = ['RULES', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'FittedRule',
@@ -40,7 +39,7 @@ from cost_eval.core import (
     numbered,
     result,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from cost_eval.decisions import (
     AffineCalibrator,
     bayes_decisions,
@@ -143,7 +142,7 @@ class Queue(Result):
 def decide(
     model: Labels | Frame | Model,
     y_true: Labels,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     rule: Rule = "calibrated",
     priors: float | Priors | None = None,
@@ -746,15 +745,7 @@ _CONSTANT = "the decision that is best for everybody"
 
 def _at_costs(rows: Samples, costs, order: np.ndarray) -> Samples:
     "The rows at other costs, of the same labels."
-    table = (
-        costs
-        if isinstance(costs, (ExampleCosts, CostMatrix))
-        else CostMatrix(costs, classes=rows.costs.classes, decisions=rows.costs.decisions)
-    )
-    for name in ("classes", "decisions"):
-        given, wanted = list(getattr(table, name)), list(getattr(rows.costs, name))
-        if given != wanted:
-            raise ValueError(f"costs: {name} {given}, but the samples' are {wanted}, in this order")
+    table = as_costs(costs, classes=rows.costs)
     if isinstance(table, CostMatrix):
         return replace(rows, costs=table, own=None)
     if len(table) != len(rows):

@@ -40,8 +40,6 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
-from scipy.special import expit, logit
 
 from .bootstrap import independent_difference, interval, loss_difference
 from cost_eval.comparisons import (
@@ -65,7 +63,9 @@ from cost_eval.core import (
     check_costs,
     check_priors,
     check_range,
+    cost_table,
     generator,
+    labelled,
     numbered,
     numbers,
     optional_import,
@@ -73,7 +73,7 @@ from cost_eval.core import (
     result,
 )
 from .cost_score import cost_score_from_precision
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
 from .page import as_dict, flat_metrics, frame_html, latex_page, markdown_page, web_page
@@ -81,6 +81,7 @@ from .panels import draw_panel, draw_report, panels_of
 from .policies import RULES, CrossFit, cross_fit, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from .samples import Decisions, Samples, Scores, only_labelled, read_samples
+from .scores import auc_interval
 from .words import caveats, has_ratio, short_ladder, summary_lines, tidy_ladder, why_no_map
 
 # %% ../nbs/60_report.ipynb #63507286
@@ -306,32 +307,17 @@ def _alternatives(case: _Case, entries: list[_Entry]):
 
 
 def _areas(case: _Case, samples: Samples):
-    "Area under the ROC curve of each model's output, two classes: normal interval on the scale of log odds."
+    "Area under the ROC curve of each model's output, two classes, with its interval."
     pd = optional_import("pandas", extra="book")
     told = case.costs.shape[0] == 2 and (case.class_sizes > 0).all()
-    rows = [(n, *_area(case, m)) for n, m in samples.models.items() if told and m.kind != "decisions"]
+    options = {"sample_weight": case.weight, "clusters": case.clusters, "confidence": case.confidence}
+    rows = []
+    for name, model in samples.models.items():
+        if told and model.kind != "decisions":
+            score = model.values if model.kind == "scores" else model.values[:, 1]
+            found = auc_interval(case.y, score, **options)
+            rows.append((name, found.auc, found.low, found.high))
     return pd.DataFrame(rows, columns=["model", "auc", "low", "high"])
-
-
-def _area(case: _Case, model) -> tuple:
-    "Area, and an interval by the placements of DeLong et al. (1988), of clusters by their sums."
-    score = model.values if model.kind == "scores" else model.values[:, 1]
-    weight = np.ones(len(score)) if case.weight is None else case.weight
-    place = np.unique(score, return_inverse=True)[1]
-    below = []  # what part of each class every sample outscores, ties counted half
-    for k in (0, 1):
-        mass = np.bincount(place, weight * (case.y == k))
-        below.append(((np.cumsum(mass) - mass / 2) / mass.sum())[place])
-    part = np.where(case.y == 1, below[0], 1 - below[1])
-    area = float(np.average(part[case.y == 1], weights=weight[case.y == 1]))
-    share = weight * (part - area) / case.class_sizes[case.y]
-    unit = np.arange(len(share)) if case.clusters is None else case.clusters
-    sums = np.bincount(unit, share)
-    variance = (sums**2).sum() * len(sums) / max(len(sums) - 1, 1)
-    if not 0 < area < 1:
-        return area, np.nan, np.nan
-    reach = stats.norm.isf((1 - case.confidence) / 2) * np.sqrt(variance) / (area * (1 - area))
-    return area, float(expit(logit(area) - reach)), float(expit(logit(area) + reach))
 
 # %% ../nbs/60_report.ipynb #b81ab643
 def _group_tables(case: _Case, entries: list[_Entry]):
@@ -646,7 +632,7 @@ class Report(Result):
         return tuple(panels_of(self))
 
     def with_costs(
-        self, costs: CostMatrix | ExampleCosts | Matrix, *, priors: float | Priors | None = None
+        self, costs: Costs, *, priors: float | Priors | None = None
     ) -> "Report":
         """The same models by the same rule under other costs or priors; nothing is read again, and nothing
         calibrated.
@@ -819,7 +805,7 @@ def _written(page: str, path) -> str:
 def evaluate(
     y_true: Labels,
     models: Mapping[Any, Any] | Labels | Frame | Model,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     rule: Rule | Mapping[Any, Rule] = "calibrated",
     positive: Any = None,
@@ -955,9 +941,7 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     samples = fits.samples
     entries, said = _entries(fits, declared, priors, case.capacity)
     mains = {e.model: e for e in entries if e.main}
-    lines = [
-        Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()
-    ]
+    lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
     oracle = _oracle(case, samples)
     in_sample = _in_sample(case, fits, declared) if case.shifted else {}
     inputs = fits, declared, notes, seed
@@ -1043,8 +1027,6 @@ def _with_costs(report: Report, costs, priors) -> Report:
     if report._inputs is None:
         raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
     fits, declared, notes, seed = report._inputs
-    if not isinstance(costs, (CostMatrix, ExampleCosts)):
-        costs = CostMatrix(check_costs(costs), classes=report.classes, decisions=report.decisions)
     fits = fits.at_costs(costs)
     case = _case_of(fits.samples, priors, report._case.capacity, report.confidence, fits.random(2))
     return _judged(case, fits, declared, priors, notes, seed)
@@ -1053,7 +1035,7 @@ def _with_costs(report: Report, costs, priors) -> Report:
 def evaluate_counted(
     y_true: Labels,
     decisions: Mapping[Any, Labels],
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     repeats: Vector,
     *,
     priors: float | Priors | None = None,
@@ -1132,7 +1114,7 @@ def evaluate_counted(
             "sample_weight: totals of rows do not tell how single weights spread; give clusters= too, or "
             "random batches of the samples as clusters"
         )
-    if isinstance(costs, ExampleCosts):
+    if isinstance(as_costs(costs, y_true=y_true), ExampleCosts):
         raise ValueError("costs: costs of single samples are not told by distinct rows; use evaluate")
     if not isinstance(decisions, Mapping) or not len(decisions):
         raise ValueError(
@@ -1206,7 +1188,7 @@ def _uncertain(report: Report, cost_sampler, n_draws: int, rng):
 # %% ../nbs/60_report.ipynb #8e165bf5
 def translation_table(
     counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     priors: Priors | None = None,
 ) -> DataFrame:
@@ -1246,8 +1228,8 @@ def translation_table(
     matrix = CostMatrix(table)
     c = BinaryCounts.from_matrix(array)
     if priors is not None:
-        classes = getattr(costs, "classes", None)
-        c = c.with_prevalence(check_priors(priors, 2, classes=classes)[1])
+        known = labelled(counts, "counts")[1]
+        c = c.with_prevalence(check_priors(priors, 2, classes=cost_table(costs, known)[1] or known)[1])
     return optional_import("pandas", extra="book").DataFrame(
         _translations(c, matrix), columns=["paper", "quantity", "value", "identity", "from_expected_cost"]
     )

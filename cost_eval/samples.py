@@ -453,8 +453,9 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
         return {key: _labelled_part(rows, f"{argument}[{key!r}]", one, part) for key, one in values.items()}
     if isinstance(values, _KINDS):
         return replace(values, values=_labelled_part(rows, argument, values.values, part))
+    values = as_costs(values) if argument == "costs" and "fp" in getattr(values, "columns", ()) else values
     own = isinstance(values, ExampleCosts)
-    if not own and np.ndim(values) < (3 if argument == "costs" else 1):
+    if not own and (argument == "costs" or np.ndim(values) < 1):
         return values
     if len(values) != part.n:
         raise ValueError(
@@ -472,6 +473,19 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
 
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
+def _as_frame(given: Any) -> Any:
+    "The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL."
+    if isinstance(given, (str, Path)):
+        return read_file(given)
+    for way in ("toPandas", "df", "to_pandas", "collect"):
+        if hasattr(given, way) and not hasattr(given, "to_numpy"):
+            return getattr(given, way)()
+    if hasattr(given, "description") and hasattr(given, "fetchall"):
+        pd = optional_import("pandas", extra="data")
+        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
+    return given
+
+
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
     given: Any = values if isinstance(values, str) else _as_frame(values)
@@ -1172,11 +1186,12 @@ def _percentages(values: np.ndarray, y: np.ndarray) -> bool:
 _NO_MODEL = re.compile(
     r"(^|[_ .-])(id|ids|uid|uuid|key|index|nr|number|row|case|customer|client|patient|account|tx|txn|transaction"
     r"|group|cluster|weight|weights|fold|split|date|time|year|years|quarter|month|week|weekday|day|hour|minute"
-    r"|age|sex|gender|zip|amount|threshold|cutoff)( ?[(\[].*)?$|^unnamed: \d+$|^inst#$"
+    r"|age|sex|gender|zip|amount|threshold|cutoff|correct|error|wrong|positive_class)( ?[(\[].*)?$|^unnamed: \d+$|^inst#$"
 )
 _DECIDED = re.compile(
     r"(^|[^a-z])(pred|predicts?|predicted|predictions?|decisions?|scored labels?)([^a-z]|$)"
 )
+_SURE = re.compile(r"(^|[^a-z])(confidence|certainty|log_?prob)")
 _SPELLINGS = (("0", "1"), ("false", "true"), ("no", "yes"), ("neg", "pos"), ("negative", "positive"))
 
 
@@ -1189,23 +1204,35 @@ def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list
     left = {c: _no_model(c, v, decisions) or _labels_again(v, label) for c, v in table.items()}
     rest = {c: v for c, v in table.items() if not left[c]}
     whole = _by_name({c: v for c, v in rest.items() if v.dtype.kind in "biuf"}, classes)
-    inside = {c: name for name, where in whole.items() for c in where.values()}
+    inside = {c for where in whole.values() for c in where.values()}
     whole |= _by_sum({c: v for c, v in rest.items() if c not in inside}, classes)
     inside = {c: name for name, where in whole.items() for c in where.values()}
-    models = {inside.get(c, str(c)): whole.get(inside.get(c), c) for c in rest}
+    models = [
+        *dict.fromkeys(inside.get(c, (c,)) for c in rest)
+    ]  # a name of several columns, or one in a tuple
     for c in (c for c in rest if c not in inside):
-        others = [where for where in models.values() if where != c]
+        others = [whole[m] if m in whole else m[0] for m in models if m != (c,)]
         why = [*filter(None, (_part_of(c, rest[c], where, rest, classes) for where in others))]
         left[c] = min(
             why, key=lambda words: "cut at" in words and not words.endswith("cut at 0.5"), default=""
         )
+        left[c] = left[c] or _confidence_of_the_decided(
+            c, [m for m in models if m != (c,)], table, classes, decisions
+        )
         if left[c]:
-            del models[str(c)]
-    for c in [c for c in models.values() if not isinstance(c, Mapping)]:
-        if _confidence_of_the_decided(c, models.values(), rest, decisions, len(classes)):
-            left[c] = "one number a row for several classes, beside decisions: the confidence in them"
-            del models[str(c)]
-    return models, {c: why for c, why in left.items() if why}
+            models.remove((c,))
+    single = {str(m[0]): m[0] for m in models if isinstance(m, tuple)}
+    found = {}
+    for m in models:
+        name = (
+            str(m[0])
+            if isinstance(m, tuple)
+            else ", ".join(map(str, whole[m].values()))
+            if m in single
+            else m
+        )
+        found[name] = whole[m] if m in whole else m[0]
+    return found, {c: why for c, why in left.items() if why}
 
 
 def _no_model(name, cells: np.ndarray, decisions: list) -> str:
@@ -1380,29 +1407,37 @@ def _decided(cells: np.ndarray, labels: list) -> np.ndarray | None:
 
 def _cut(p: np.ndarray, positive: np.ndarray, said: bool, called: str) -> str:
     "Why decisions are those of one column: they cut it at one half or, if they are called so, anywhere."
+    p = p.astype(float)
     high, low = p[positive].min(initial=np.inf), p[~positive].max(initial=-np.inf)
     if low < 0.5 <= high and 0 <= p.min() and p.max() <= 1:
         return f"{called} cut at 0.5"
     return f"{called} cut at {high:.4g}" if said and low < high else ""
 
 
-def _confidence_of_the_decided(column, models, table: dict, decisions: list, K: int) -> bool:
-    "Is a number in each row the confidence in decisions beside it? `ValueError` if it may be that of a class."
-    values = table[column]
-    if values.dtype.kind != "f" or not (values.min() >= 1 / K and values.max() <= 1) or np.ptp(values) == 0:
-        return False
-    single = {c: _decided(table[c], decisions) for c in models if not isinstance(c, Mapping) and c != column}
-    beside = [c for c, codes in single.items() if codes is not None and np.ptp(codes) > 0]
-    if beside and K == 2:
-        d = beside[0]
-        raise ValueError(
-            f"models: {column!r}, {values.min():.2g} to {values.max():.2g}, may be the confidence in the "
-            f"decisions {d!r} beside it, or the probability of one class. If it is the confidence, the "
-            f"probability of a class is p = np.where(frame[{d!r}] == label, frame[{column!r}], 1 - frame"
-            f"[{column!r}]), and Posteriors(p, classes=[label]) is the model; if it is a probability, give a "
-            f"dict of names and columns, {{name: frame[name] for name in [{column!r}, {d!r}]}}"
-        )
-    return bool(beside)
+def _confidence_of_the_decided(column, models: list, table: dict, classes: list, decisions: list) -> str:
+    "Why a column may be the confidence in decisions beside it; of two classes a `ValueError` with both readings."
+    values, K = table[column], len(classes)
+    if values.dtype.kind != "f" or np.ptp(values) == 0:
+        return ""
+    chance = np.exp(values) if values.max() <= 0 else values
+    named = any(True for label in classes for _ in _around(str(column), written(label)))
+    sure = chance.min() >= 1 / K or _SURE.search(_snake(column)) and not named and chance.min() >= 0
+    others = [
+        c for c, v in table.items() if (c,) in models or _DECIDED.search(_snake(c)) and v.dtype.kind == "O"
+    ]
+    said = (c for c in others if _decided(table[c], decisions) is not None or table[c].dtype.kind == "O")
+    beside = next((c for c in said if c != column and 1 < len(_distinct(table[c])) <= len(decisions)), None)
+    if beside is None or not sure or chance.max() > 1:
+        return ""
+    if K > 2:
+        return f"one number a row for {K} classes: the confidence in {beside!r}"
+    taken = f"frame[{column!r}]" if chance is values else f"np.exp(frame[{column!r}])"
+    raise ValueError(
+        f"models: {column!r}, {values.min():.2g} to {values.max():.2g}, may be the confidence in the decisions "
+        f"{beside!r} beside it, or tell of one class. If it is the confidence, c = {taken}, the probability of a "
+        f"class is p = np.where(frame[{beside!r}] == label, c, 1 - c), and Posteriors(p, classes=[label]) is the "
+        f"model; if not, give a dict of names and columns, {{name: frame[name] for name in [{column!r}]}}"
+    )
 
 
 def _snake(name) -> str:
@@ -1744,7 +1779,7 @@ def _read_csv(pd, source: Any, end: str, columns, index_col):
         raise ValueError("it is no text; save it as CSV, parquet or Excel")
     lines = head.decode(encoding, "replace").splitlines()
     options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
-    given = options | {"encoding": encoding, "index_col": index_col}
+    given = options | {"encoding": encoding, "index_col": index_col, "float_precision": "round_trip"}
     try:
         if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
             given["usecols"] = list(columns)
@@ -1807,19 +1842,6 @@ def _in_plain_words(error: str, mark: str) -> str:
     if "codec can't decode" in error:
         return "its letters are not UTF-8; save it as UTF-8 (in a spreadsheet: CSV UTF-8)"
     return "it is empty" if "No columns to parse" in error else error
-
-
-def _as_frame(given: Any) -> Any:
-    "The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL."
-    if isinstance(given, (str, Path)):
-        return read_file(given)
-    for way in ("toPandas", "df", "to_pandas", "collect"):
-        if hasattr(given, way) and not hasattr(given, "to_numpy"):
-            return getattr(given, way)()
-    if hasattr(given, "description") and hasattr(given, "fetchall"):
-        pd = optional_import("pandas", extra="data")
-        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
-    return given
 
 
 def _unpacked(frame: Any) -> Any:

@@ -399,6 +399,12 @@ FOREIGN = {  # columns as the tool's documentation or the tool itself names them
     "scikit-learn, DataFrame(predict_proba(X))": {"target": Y, 0: 1 - P, 1: P},
     "polars, DataFrame(predict_proba(X))": {"target": Y, "column_0": 1 - P, "column_1": P},
     "0 and 1 in words": {"actual": Y, "prob_No": 1 - P, "prob_Yes": P, "fold": np.arange(N) % 5, "customer_id": np.arange(N)},
+    "Orange, Predictions": {"y": YES, "Logistic Regression": SAID, "Logistic Regression (no)": 1 - P, "Logistic Regression (yes)": P, "Fold": np.arange(N) % 10},
+    "DataRobot": {"target": YES, "readmitted_yes_PREDICTION": P, "readmitted_no_PREDICTION": 1 - P, "readmitted_PREDICTION": SAID, "THRESHOLD": .5, "POSITIVE_CLASS": "yes"},
+    "Spark ML, toPandas() or CSV": {"label": Y.astype(float), "rawPrediction": [f"[{-s},{s}]" for s in S], "probability": [f"[{1 - p!r},{p!r}]" for p in P.tolist()], "prediction": (P > .5).astype(float)},
+    "WEKA, -classifications CSV -distribution": {"actual": np.where(Y, "2:yes", "1:no"), "inst#": np.arange(N), "predicted": np.where(P > .5, "2:yes", "1:no"), "error": np.where((P > .5) != Y, "+", ""),
+                                                 "distribution": [f"{'*' * (p < .5)}{1 - p!r}" for p in P.tolist()], "Unnamed: 5": [f"{'*' * (p > .5)}{p!r}" for p in P.tolist()]},
+    "SPSS Modeler": {"truth": YES, "$L-churn": SAID, "$LP-churn": np.maximum(P, 1 - P), "$LP-no": 1 - P, "$LP-yes": P},
     "labels twice": {"class": YES, "class_code": Y, "p": P},
     "in another order, with what is decided": {"y": Y, "malignant": P, "benign": 1 - P, "said": P > .5},
     "of which two rows differ": {"y": Y, "P1": P, "P0": 1 - P, "said": np.where(np.arange(N) < 2, P <= .5, P > .5)},
@@ -410,19 +416,20 @@ def test_a_foreign_file_is_its_plain_twin(name):
     "The same numbers as from the one column that the model is, whether or not the label still stands in the frame."
     columns = FOREIGN[name]
     frame = pd.DataFrame(columns)
-    label = next(iter(columns))
-    costs = dict(fp=1, fn=10)
-    positive = max(frame[label].unique()) if frame[label].dtype.kind not in "bi" else None
+    label, costs = frame.columns[0], dict(fp=1, fn=10)
+    truth = frame[label].str.partition(":")[2] if "WEKA" in name else frame[label]
+    positive = max(truth.unique()) if truth.dtype.kind not in "bi" else None
     rivals = {"said": frame["said"]} if "two rows" in name else {}
-    twin = read_samples(frame[label], {"m": P, **rivals}, costs, positive=positive)
+    twin = read_samples(truth, {"m": P, **rivals}, costs, positive=positive)
     found = read_table(frame)
-    assert found.label == label and set(columns) == {label, *found.left_out, *(c for w in found.models.values() for c in (w.values() if isinstance(w, dict) else [w]))}
-    for models in (found.values(), frame, frame.drop(columns=label).sample(frac=1, axis=1, random_state=1)):
-        read = read_samples(frame[label], models, costs, positive=positive)
+    assert found.label == label and set(found.frame) == {label, *found.left_out, *(c for w in found.models.values() for c in (w.values() if isinstance(w, dict) else [w]))}
+    turned = frame.drop(columns=label).iloc[:, :: 1 if "WEKA" in name else -1]  # WEKA's unnamed columns need theirs before them
+    for models in (found.values(), frame, turned):
+        read = read_samples(truth, models, costs, positive=positive)
         assert len(read.models) == 1 + len(rivals) and {m.kind for m in read.models.values()} == {m.kind for m in twin.models.values()}
         for own, plain in zip(sorted(read.models.values(), key=lambda m: m.kind), sorted(twin.models.values(), key=lambda m: m.kind)):
             np.testing.assert_allclose(own.values, plain.values, atol=1e-12)
-        assert isinstance(models, dict) or read.read_as.startswith("Read from the table: model") and all(repr(c) in read.read_as for c in models)
+        assert isinstance(models, dict) or read.read_as.startswith("Read from the table: model") and all(repr(c) in read.read_as for c in found.left_out)
 
 
 def test_three_classes_under_their_bare_names_and_what_a_report_begins_with():
@@ -450,7 +457,10 @@ NEAR = {  # columns that might be taken for one model -> the models that they ar
     "two constant decisions": ({"nobody": 0 * Y, "all": 0 * Y + 1}, ["nobody", "all"]),
     "a constant probability": ({"m": P, "prior": 0 * P + .3}, ["m", "prior"]),
     "two constant probabilities": ({"low": 0 * P + .3, "high": 0 * P + .7}, ["low", "high"]),
-    "confidence or probability": ({"said": P > .5, "sure": np.maximum(P, 1 - P)}, r"'sure', 0.5. to .*, may be the confidence in the decisions 'said' beside it, or the probability"),
+    "confidence or probability": ({"said": P > .5, "sure": np.maximum(P, 1 - P)}, r"'sure', 0.5. to .*, may be the confidence in the decisions 'said' beside it, or tell of one class"),
+    "log-probabilities of what was said": ({"answer": np.where(P > .5, 1, 0), "logprob": np.log(np.maximum(P, 1 - P))}, r"'logprob', -.* may be the confidence in the decisions 'answer'.*c = np.exp\(frame"),
+    "confidence below a half": ({"answer": P > .5, "confidence": OTHER}, "'confidence', .* may be the confidence in the decisions 'answer'"),
+    "confidence in words that are no classes": ({"pred_label": np.where(P > .5, "LABEL_1", "LABEL_0"), "score": np.maximum(P, 1 - P)}, "'score', .* may be the confidence in the decisions 'pred_label'"),
     "percent": ({"p0": 100 - 100 * P, "p1": 100 * P}, "named as the classes, but its rows do not sum to 1 .*percentages divided by 100"),
 }
 
@@ -465,7 +475,7 @@ def test_near_misses_are_not_taken_for_one_model(name):
                 call()
         else:
             assert list(call().models) == wanted
-    if name != "percent":
+    if name not in ("percent", "confidence in words that are no classes"):
         assert list(read_samples(Y, {c: frame[c] for c in frame}, PLAIN).models) == list(columns)  # what the messages advise
     if "sure" in columns:
         p = np.where(frame["said"] == 1, frame["sure"], 1 - frame["sure"])
