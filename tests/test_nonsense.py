@@ -20,6 +20,7 @@ import scipy.special
 import cost_eval
 import cost_eval.api as ce
 from cost_eval.core import same
+from cost_eval.costs import as_costs
 from cost_eval.policies import fit_rule
 from cost_eval.samples import read_samples
 
@@ -125,7 +126,9 @@ ADVICE = {
     "a model in a column of its own": (lambda p: cost(models=p), P[:, None], "values", "numpy.ravel(values)", lambda: cost()),
     "numbers as text": (lambda p: cost(models=p), P.astype(str), "values", "values.astype(float)", lambda: cost()),
     "posteriors under other names": (lambda p: cost(models={"m": p}), pd.DataFrame(TWO, columns=["a", "b"]), "values", "Posteriors(values, classes=[...])", lambda: cost(models={"m": TWO}), "Posteriors(values.to_numpy(), classes=[0, 1])"),
-    "a frame of either": (lambda p: cost(models=p), pd.DataFrame(TWO, columns=["a", "b"]), "frame", "{name: frame[name] for name in frame}", lambda: cost(models={"a": 1 - P, "b": P})),
+    "a frame of either": (lambda p: cost(models=p), pd.DataFrame(TWO, columns=["a", "b"]), "frame", "{name: frame[name] for name in ['a', 'b']}", lambda: cost(models={"a": 1 - P, "b": P})),
+    "models named as classes": (lambda p: cost(models=p), pd.DataFrame({0: 1 - P, 1: P**2}), "frame", "{name: frame[name] for name in frame}", lambda: cost(models={"0": 1 - P, "1": P**2})),
+    "costs of rows where one matrix is needed": (lambda costs: as_costs(costs, one=True), OWN, "costs", "costs.mean()", lambda: OWN.mean()),
     "a sparse matrix": (lambda p: decided(p), scipy.sparse.csr_matrix(TWO), "values", "values.toarray()", lambda: decided(TWO)),
     "a generator": (lambda y: ce.confusion_counts(y, Y), iter(Y.tolist()), "values", "list(...)", lambda: ce.confusion_counts(Y, Y), "list(values)"),
     "masked entries": (lambda p: ce.roc_auc(Y[:59], p), np.ma.masked_array(P, np.arange(60) == 59), "values", "values.compressed()", lambda: ce.roc_auc(Y[:59], P[:59])),
@@ -198,6 +201,7 @@ def test_what_messages_advise_works_and_does_no_harm(case, messages):
 FLOORS = ("core", "confusion", "costs", "decisions", "samples")
 ADVISED = re.compile(r"[\w.]+\([^)]*\)|\b\w+=")
 TRIED_ELSEWHERE = {  # the beginning of what is advised, and why no one line of code follows it
+    "may be the confidence in the decisions": "a frame with decisions beside it: test_samples.py",
     "give both the same labels (classes=, decisions=)": "labels that nobody knows: test_labels.py",
 }
 
