@@ -530,7 +530,7 @@ def _normal(m, c, b=None):
 #| code-fold: true
 #| code-summary: "The approximate line"
 _COSTLY = 2.0  # so many cases of the usual costly size must have been seen
-_LEAST_COVERAGE = {0.9: np.nan, 0.95: np.nan, 0.99: np.nan}  # where it is offered: the league's lowest limits
+_LEAST_COVERAGE = {0.9: 0.823, 0.95: 0.893, 0.99: 0.948}  # lowest limits of the league, where it is offered
 
 
 @result
@@ -632,7 +632,7 @@ def _student(sample):
 
 
 def _costly_size(sample, m, a, b, mean, mass):
-    "How much one case of the usual costly size moves the estimate (N,): the mean over units, by their squares."
+    "How much one case of the usual costly size moves the estimate (N,): a mean weighted by squares."
     if sample.worst is None:
         with np.errstate(divide="ignore", invalid="ignore"):
             far = np.nanmax(np.abs(a / b - mean[..., None]), -1)
@@ -1058,7 +1058,7 @@ def _within(c, low, high):
 @add_method(
     "betting",
     guarantee="proved: Waudby-Smith & Ramdas 2024",
-    source="Waudby-Smith & Ramdas 2024, hedged capital; for one look (8.5)",
+    source="Waudby-Smith & Ramdas 2024, hedged capital; for one look (8.6)",
 )
 def _betting(m, c):
     "Costs at which a gambler who bets on a lower and one who bets on a higher cost both stay poor."
@@ -1553,8 +1553,8 @@ def sample_difference(
         unseen += _rejected_if_impossible(sample, confidence)
     p = plain(np.broadcast_to(p, np.shape(low)) if np.ndim(low) else np.asarray(p)[()])
     what, guarantee = quantity + ", first minus second", record.guarantee_for(sample.kind)
-    facts = record.name, confidence, notes + unseen, what, guarantee, p
-    return Difference(*fields, *facts, sample=sample._replace(called=None))
+    facts = record.name, confidence, notes + unseen, what, guarantee
+    return Difference(*fields, *facts, p_value=p, sample=sample._replace(called=None))
 
 
 def _inverted(fit, shape):
@@ -1936,7 +1936,7 @@ def _limits_of(x, bounds, known, code, name):
 
 def _row_bounds(x, bounds):
     "Smallest and largest loss of each row (2, N), or None where they are not given for each."
-    if bounds is None or isinstance(bounds, Mapping) or not any(np.ndim(end) for end in bounds):
+    if not isinstance(bounds, tuple | list) or not any(np.ndim(end) for end in bounds):
         return None
     if len(bounds) != 2 or any(np.shape(end) not in ((), x.shape) for end in bounds):
         got = ", ".join(str(np.shape(end)) for end in bounds)

@@ -41,9 +41,11 @@ from cost_eval.core import (
     Result,
     Rows,
     check_1d,
+    check_choice,
     check_posteriors,
     check_weights,
     dense,
+    every_digit,
     is_missing,
     label_array,
     numbered,
@@ -90,6 +92,10 @@ class Posteriors(Result):
     classes : sequence, optional
         K labels of the columns; one label says whose probability a single column is. None: the columns
         of a frame, or the order of the costs' classes, and a single column is that of the positive class
+    priors : "sample", "deployment", float, array_like or mapping, optional
+        the shares of the classes at which the posteriors are right (calibrated): those of the sample, the
+        priors of the deployment, or (K,) others, in the order of `classes`, by label, or one number for two
+        classes. None: "sample". Rule "bayes" moves them from there to the deployment
 
     Examples
     --------
@@ -99,6 +105,7 @@ class Posteriors(Result):
 
     values: Any
     classes: Any = field(default=None, kw_only=True)
+    priors: Any = field(default=None, kw_only=True, repr=False)
     kind: ClassVar[str] = "posteriors"
 
     def frame_columns(self) -> dict:
@@ -242,7 +249,7 @@ class Samples(Result):
         -------
         Samples
         """
-        models = {name: type(model)(model.values[rows]) for name, model in self.models.items()}
+        models = {name: replace(model, values=model.values[rows]) for name, model in self.models.items()}
         columns = {name: getattr(self, name) for name in ("own", "sample_weight", "clusters", "groups", "ids")}
         part = {name: None if v is None else v[rows] for name, v in columns.items()}
         return Samples(
@@ -422,7 +429,7 @@ def read_alike(
     y, _, _ = _read_labels(labels, costs, "named", None)
     read = {}
     for name, model in samples.models.items():
-        given = models[name] if isinstance(models[name], _KINDS) else type(model)(models[name])
+        given = models[name] if isinstance(models[name], _KINDS) else replace(model, values=models[name])
         read[name] = _read_model(given, f"models[{name!r}]", costs, len(y))
     weight = check_weights(sample_weight, len(y))
     others = {"clusters": clusters, "groups": groups}
@@ -915,7 +922,8 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
     if hasattr(values, "columns") or len(shape) > 1:
         if kind in (Decisions, Scores):
             raise ValueError(f"{argument}: {kind.__name__} are one value a sample, got a table")
-        return _read_table(values, argument, costs, n, getattr(given, "classes", None) if kind else None)
+        read = _read_table(values, argument, costs, n, getattr(given, "classes", None) if kind else None)
+        return replace(read, priors=_right_at(given, argument, costs))
     if isinstance(values, Mapping):
         raise ValueError(f"{argument}: a mapping; give an array, or a frame of posteriors")
     array = _column(values, argument)
@@ -935,7 +943,23 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
         raise ValueError(f"{argument}: text such as {array[0]!r}, but {kind.__name__} are numbers")
     if kind is Scores:
         return Scores(array.astype(float))
-    return _read_probability(array.astype(float), argument, costs, getattr(given, "classes", None))
+    read = _read_probability(array.astype(float), argument, costs, getattr(given, "classes", None))
+    return replace(read, priors=_right_at(given, argument, costs))
+
+
+def _right_at(given, argument: str, costs: CostMatrix):
+    "Where posteriors are right: None (the sample), 'deployment', or (K,) shares in the order of the costs."
+    said, classes = getattr(given, "priors", None), getattr(given, "classes", None)
+    if isinstance(said, str):
+        return None if check_choice(said, ("sample", "deployment"), f"{argument}.priors") == "sample" else said
+    if said is None:
+        return None
+    listed = classes if np.ndim(classes) == 1 and len(classes) == len(costs.classes) else costs.classes
+    try:
+        shares = as_priors(said, listed)
+    except ValueError as error:
+        raise ValueError(f"{argument}.{error}") from None
+    return shares[positions(objects(costs.classes), listed)]
 
 
 def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.ndarray:
@@ -1779,7 +1803,7 @@ def _read_csv(pd, source: Any, end: str, columns, index_col):
         raise ValueError("it is no text; save it as CSV, parquet or Excel")
     lines = head.decode(encoding, "replace").splitlines()
     options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
-    given = options | {"encoding": encoding, "index_col": index_col, "float_precision": "round_trip"}
+    given = options | {"encoding": encoding, "index_col": index_col} | every_digit(pd)
     try:
         if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
             given["usecols"] = list(columns)
