@@ -1421,7 +1421,7 @@ def _fields(sample, fit, low, high) -> tuple[Any, Any, Any, Any, np.ndarray]:
     unit = sample.unit
     low, high, mean, error = np.broadcast_arrays(low, high, fit.mean, fit.standard_error)
     draws = np.empty((*low.shape, 0)) if fit.distribution is None else fit.distribution
-    parts = (np.asarray(part * unit) for part in (low, high, mean, error))
+    parts = (np.asarray(part * unit + 0.0) for part in (low, high, mean, error))  # nothing is 0, not -0
     low, high, mean, error = (plain(part if part.ndim else part[()]) for part in parts)
     return low, high, mean, error, draws * np.expand_dims(unit, -1)
 

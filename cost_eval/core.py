@@ -869,6 +869,7 @@ def check_counts(
         )
     if array.dtype == np.uint64 and array.size and int(array.max()) >= 2**63:
         raise ValueError(f"{name}: {array.max()} is beyond 2**63 - 1, the largest count")
+    check_total(array, name, tuple(range(-axes, 0)))
     if whole and array.dtype.kind == "f" and (array != np.rint(array)).any():
         bad = array[array != np.rint(array)].flat[0]
         raise ValueError(
@@ -876,6 +877,15 @@ def check_counts(
             "use loss_interval or loss_difference with sample_weight"
         )
     return array.astype(wide(array.dtype), copy=False)
+
+
+def check_total(array: np.ndarray, name: str, axes) -> None:
+    "`ValueError` where whole counts add up, over some axes, to more than 64 bits hold."
+    if array.dtype.kind not in "iu" or not array.size or float(array.max()) * array.size < 2**63:
+        return
+    total = array.sum(axes, dtype=float).max()
+    if total >= 2**63:
+        raise ValueError(f"{name}: {total:.6g} samples, more than 2**63 - 1; give the counts as floats")
 
 
 def wide(dtype: np.dtype) -> type:
@@ -1419,6 +1429,11 @@ def four_digits(value: float) -> str:
     "Four digits, without an exponent as long as a sum of money is meant."
     text = f"{value + 0.0:.4g}"  # nothing is 0, not -0
     return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e12 else text
+
+
+def p_text(p: float) -> str:
+    "A p-value in words; none is 0."
+    return f"p = {p:.2g}" if not p < 1e-300 else "p < 1e-300"
 
 
 def percent(share) -> str:

@@ -403,7 +403,7 @@ def _curve(y_true, scores, costs, priors, sample_weight) -> tuple:
 
 
 def _costs_of_rows(costs, y_true):
-    "One matrix, those of single rows, or several, (..., 2, 2): an array of as many as there are rows is neither."
+    "One matrix, those of single rows, or several, (..., 2, 2), of which there are not as many as rows."
     if not is_stack(costs):
         return as_costs(costs, y_true=y_true)
     table = check_costs(costs)
