@@ -1421,7 +1421,7 @@ def _fields(sample, fit, low, high) -> tuple[Any, Any, Any, Any, np.ndarray]:
     unit = sample.unit
     low, high, mean, error = np.broadcast_arrays(low, high, fit.mean, fit.standard_error)
     draws = np.empty((*low.shape, 0)) if fit.distribution is None else fit.distribution
-    parts = (np.asarray(part * unit) for part in (low, high, mean, error))
+    parts = (np.asarray(part * unit + 0.0) for part in (low, high, mean, error))  # nothing is 0, not -0
     low, high, mean, error = (plain(part if part.ndim else part[()]) for part in parts)
     return low, high, mean, error, draws * np.expand_dims(unit, -1)
 
@@ -1929,7 +1929,9 @@ def _limits_of(x, bounds, known, code, name):
             of = "losses" if name == "losses" else "differences first minus second"
             hint = "attainable(costs, ...) gives the least and the largest that can occur"
             raise ValueError(f"bounds: {low:g} to {high:g}, but {of} from {seen} were seen; {hint}")
-    return ends.astype(float), ()
+    never = "" if name == "losses" else "cheaper" if ends.min() >= 0 else "dearer" if ends.max() <= 0 else ""
+    one_side = f"bounds= holds for the difference, first minus second: the first is taken to be never {never}."
+    return ends.astype(float), (one_side,) if never else ()
 
 
 def _row_bounds(x, bounds):

@@ -18,7 +18,7 @@ __all__ = ['RULES_IN_WORDS', 'ABOUT', 'has_ratio', 'why_no_map', 'caveats', 'sum
 # %% ../nbs/56_words.ipynb #2b1cc2d4
 import numpy as np
 
-from .core import cheapest_first, four_digits, percent
+from .core import cheapest_first, four_digits, p_text, percent
 from .costs import CostMatrix
 
 # %% ../nbs/56_words.ipynb #8685a40d
