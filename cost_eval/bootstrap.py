@@ -1929,7 +1929,9 @@ def _limits_of(x, bounds, known, code, name):
             of = "losses" if name == "losses" else "differences first minus second"
             hint = "attainable(costs, ...) gives the least and the largest that can occur"
             raise ValueError(f"bounds: {low:g} to {high:g}, but {of} from {seen} were seen; {hint}")
-    return ends.astype(float), ()
+    never = "" if name == "losses" else "cheaper" if ends.min() >= 0 else "dearer" if ends.max() <= 0 else ""
+    one_side = f"bounds= holds for the difference, first minus second: the first is taken to be never {never}."
+    return ends.astype(float), (one_side,) if never else ()
 
 
 def _row_bounds(x, bounds):
