@@ -1438,6 +1438,13 @@ class Result:
             f"{len(frame)} rows" if len(frame) > 12 else ""
         )
 
+
+def estimand(what: str, one: str, cap=None) -> str:
+    "What an interval is for, where amounts, weights or sizes differ: these rows, or a population with a cap."
+    if cap is None:
+        return f"The {what} are those of these rows: nothing is claimed of a population with larger ones."
+    return f"For a population in which no {one} exceeds {short(float(cap))}."
+
 # %% ../nbs/00_core.ipynb #934c125e
 def table_html(corner: str, columns, rows, caption: str = "") -> str:
     "An HTML table of label-and-cells rows; cells are HTML already, labels are not."
