@@ -596,6 +596,12 @@ def _add_app(commands):
     parser.set_defaults(run=_app)
 
 
+# Voila's template without the style sheets that it asks of a server elsewhere
+_TEMPLATE = """{% extends "lab/index.html.j2" %}
+{% block notebook_css %}{{ super() | replace("https://cdn.jsdelivr.net/", "data:text/css,") }}{% endblock %}
+"""
+
+
 def _app(arguments):
     "Write a one-cell notebook and let Voila serve it until it is interrupted."
     _need("voila", "ipywidgets", "matplotlib", "pandas")
@@ -614,15 +620,20 @@ def _app(arguments):
         "metadata": {},
         "outputs": [],
         "execution_count": None,
-        "source": source + "app.box",
+        "source": source + "app",
     }
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     with tempfile.TemporaryDirectory() as folder:
         notebook = Path(folder) / "cost_eval.ipynb"
-        notebook.write_text(
-            json.dumps({"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}),
-            encoding="utf-8",
-        )
+        template = Path(folder) / "voila" / "templates" / "cost_eval"
+        template.mkdir(parents=True)
+        written = {"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+        for file, text in (
+            (notebook, json.dumps(written)),
+            (template / "conf.json", '{"base_template": "lab"}'),
+            (template / "index.html.j2", _TEMPLATE),
+        ):
+            file.write_text(text, encoding="utf-8")
         call = [
             sys.executable,
             "-m",
@@ -630,11 +641,16 @@ def _app(arguments):
             str(notebook),
             f"--port={arguments.port}",
             "--Voila.ip=127.0.0.1",
+            "--template=cost_eval",
+            f"--Voila.tornado_settings={{'websocket_max_message_size': {2**29}}}",  # Tornado's own: 10 MB
         ]
+        paths = os.pathsep.join(filter(None, [folder, os.environ.get("JUPYTER_PATH")]))
+        env = {**os.environ, "JUPYTER_PATH": paths}
         # told to end, it ends what it serves: `run` kills its program when it is left by an exception
         before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         try:
-            return subprocess.run([*call, *(["--no-browser"] if arguments.no_browser else [])]).returncode
+            call += ["--no-browser"] if arguments.no_browser else []
+            return subprocess.run(call, env=env).returncode
         finally:
             signal.signal(signal.SIGTERM, before)
 

@@ -14,23 +14,23 @@ from .costs import CostMatrix
 from .metrics import Metric
 
 # %% auto #0
-__all__ = ['METHODS', 'KINDS', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', 'Sample', 'interval', 'sample_interval',
-           'difference', 'sample_difference', 'independent_difference', 'bcost', 'bdelta_cost', 'Coverage',
-           'bootstrap_coverage', 'loss_interval', 'loss_difference', 'metric_interval', 'metric_line', 'rates_interval',
-           'explore_interval']
+__all__ = ['METHODS', 'KINDS', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', 'Sample', 'Approximate', 'interval',
+           'sample_interval', 'difference', 'sample_difference', 'independent_difference', 'bcost', 'bdelta_cost',
+           'Coverage', 'bootstrap_coverage', 'loss_interval', 'loss_difference', 'metric_interval', 'metric_line',
+           'rates_interval', 'explore_interval']
 
 # %% ../nbs/20_bootstrap.ipynb #b023746a
 #| code-fold: true
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import field, replace
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import elementwise
-from scipy.special import logsumexp
+from scipy.special import logsumexp, stdtr, stdtrit
 from scipy.stats import binom, chi2, norm
 
 from cost_eval.core import (
@@ -95,6 +95,8 @@ class Interval(Result):
         what is estimated, for labels of axes
     guarantee : str
         what is known of the coverage for samples of this kind: proved, conjectured, measured or none
+    sample : Sample or None
+        what it was made from
     """
 
     low: float
@@ -107,6 +109,12 @@ class Interval(Result):
     notes: tuple = ()
     quantity: str = "cost per example"
     guarantee: str = ""
+    sample: Sample | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+    @cached_property
+    def approximate(self) -> Approximate:
+        "The second line: it assumes that the costly cases which were seen are like those which were not."
+        return _approximate(self)
 
     def __repr__(self):
         name, level = type(self).__name__, f"{self.method}, {percent(self.confidence)}"
@@ -133,7 +141,7 @@ class Difference(Interval):
 
     Attributes
     ----------
-    low, high, mean, standard_error, distribution, method, confidence, notes, quantity, guarantee
+    low, high, mean, standard_error, distribution, method, confidence, notes, quantity, guarantee, sample
         as for `Interval`; negative where the first is cheaper
     p_value : float or ndarray
         (...) two-sided, of equal costs: the level 1 - confidence from which on the interval leaves out 0
@@ -332,6 +340,9 @@ class Sample(NamedTuple):
         key of `KINDS`
     called : callable or None
         called(stratum, cell) -> words for the notes
+    worst : ndarray or None
+        (..., S, 2) sums over the units seen of the square and of the cube of the most that each can be away
+        from the mean of its stratum; None: all may be as far away as the farthest in a / b
     """
 
     m: np.ndarray
@@ -340,6 +351,7 @@ class Sample(NamedTuple):
     unit: Any = 1.0
     kind: str = "examples"
     called: Any = None
+    worst: Any = None
 
     @property
     def rows(self) -> tuple:
@@ -511,6 +523,135 @@ def _normal_fit(mean, error):
 def _normal(m, c, b=None):
     "Mean plus and minus z standard errors."
     return _normal_fit(*_moments(m, c, b))
+
+# %% ../nbs/20_bootstrap.ipynb #approxcell
+#| code-fold: true
+#| code-summary: "The approximate line"
+_COSTLY = 2.0  # so many cases of the usual costly size must have been seen
+_LEAST_COVERAGE = {0.9: np.nan, 0.95: np.nan, 0.99: np.nan}  # where it is offered: the league's lowest limits
+
+
+@result
+class Approximate(Result):
+    """The approximate line of a result: Student's t, where enough costly cases were seen.
+
+    Attributes
+    ----------
+    low, high : float or ndarray
+        (...) ends; NaN where it is not offered
+    p_value : float or ndarray
+        (...) two-sided, of equal costs: below 1 - confidence where 0 is outside; NaN for an `Interval`
+    seen : float or ndarray
+        (...) how many cases of the usual costly size vary as much as what was seen; it takes 2 to offer it
+    least_coverage : float
+        what it covered at least wherever it was offered, in the league of the chapter; NaN for a confidence
+        that the league does not have
+    method : str
+        "student_t"
+    confidence : float
+        nominal coverage
+    reason : str
+        why it is not offered; where it is, why it and the conservative line disagree about 0, if they do
+    """
+
+    low: float
+    high: float
+    p_value: float
+    seen: float
+    least_coverage: float
+    method: str
+    confidence: float
+    reason: str = ""
+
+    @property
+    def offered(self) -> bool:
+        "Whether there is such a line."
+        return np.isfinite(self.low)
+
+    def __repr__(self):
+        level = f"{self.method}, {percent(self.confidence)}"
+        if np.ndim(self.low):
+            return f"Approximate({np.size(self.low)} intervals, {int(self.offered.sum())} offered, {level})"
+        if not self.offered:
+            return f"Approximate(not offered: {self.reason})"
+        least = percent(np.floor(1e3 * self.least_coverage) / 1e3)
+        known = f", covers {least} or more" if np.isfinite(self.least_coverage) else ""
+        return f"Approximate({short(self.low)} to {short(self.high)}, {level}{known})"
+
+
+def _approximate(found):
+    "The approximate line of an `Interval` or a `Difference`."
+    sample, tested = found.sample, isinstance(found, Difference)
+    shape = np.shape(found.low)
+    if sample is None or sample.rows[3] != shape:
+        return _none_offered(found, np.zeros(shape), "the result does not hold the units it was made from")
+    if sample.kind == "range seen":
+        return _none_offered(found, np.zeros(shape), "without bounds= nothing says what a costly case costs")
+    mean, error, df, seen, limits = _student(sample)
+    offered = seen >= _COSTLY
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach, p = stdtrit(df, 0.5 + found.confidence / 2) * error, 2 * stdtr(df, -np.abs(mean) / error)
+    low, high = np.maximum(mean - reach, limits[0]), np.minimum(mean + reach, limits[1])
+    p = np.where((limits[0] > 0) | (limits[1] < 0), 0.0, np.maximum(p, 1e-300))
+    parts = low * sample.unit, high * sample.unit, p if tested else np.nan + p
+    parts = [plain(np.where(offered, part, np.nan).reshape(shape)[()]) for part in parts]
+    if not shape and not offered:
+        few = f"what was seen is worth {short(float(seen))} costly cases, and 2 are needed"
+        return _none_offered(found, seen, few)
+    reason = _why_they_disagree(found, *parts[:2]) if tested and not shape else ""
+    least = _LEAST_COVERAGE.get(round(found.confidence, 9), np.nan)
+    return Approximate(*parts, plain(seen.reshape(shape)[()]), least, "student_t", found.confidence, reason)
+
+
+def _none_offered(found, seen, reason):
+    "No approximate line, and why."
+    nothing = plain((np.nan + seen)[()])
+    return Approximate(*[nothing] * 3, plain(seen[()]), np.nan, "student_t", found.confidence, reason)
+
+
+def _student(sample):
+    """Means, standard errors with one costly case more, degrees of freedom, how many costly cases were seen
+    (...), and the limits of what is possible.
+    """
+    m, a, b, lead = sample.rows
+    n = m.sum(-1)
+    mean, mass, z = _centred(m, a, b)
+    shift = np.abs(z) / mass[..., None]
+    own, cubes = (m * shift**2).sum(-1), (m * shift**3).sum((-2, -1))
+    squares = own.sum(-1)
+    usual = np.maximum(_costly_size(sample, m, a, b, mean, mass), ratio(cubes, squares, undefined=0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = own * n / (n - 1)
+        error = np.sqrt(variance.sum(-1) + usual**2)
+        df = variance.sum(-1) ** 2 / (variance**2 / (n - 1)).sum(-1)
+    seen = np.where((n.min(-1) > 1) & (squares > 0), ratio(squares, usual**2, undefined=0.0), 0.0)
+    limits = [np.broadcast_to(end, len(m)).reshape(lead) for end in _limits(a, b)]
+    return *(part.reshape(lead) for part in (mean.sum(-1), error, df, seen)), limits
+
+
+def _costly_size(sample, m, a, b, mean, mass):
+    "How much one case of the usual costly size moves the estimate (N,): the mean over units, by their squares."
+    if sample.worst is None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far = np.nanmax(np.abs(a / b - mean[..., None]), -1)
+        most = b.max(-1)
+        heavier = most > np.where(m > 0, b, 0).max(-1)  # a heavier one was declared possible
+        powers = [np.where(heavier, m.sum(-1) * most**k, (m * b**k).sum(-1)) * far**k for k in (2, 3)]
+    else:
+        worst = np.broadcast_to(sample.worst, (*sample.rows[3], *sample.worst.shape[-2:]))
+        powers = np.moveaxis(worst.reshape(len(m), -1, 2), -1, 0)
+    squares, cubes = (part / mass**k for part, k in zip(powers, (2, 3)))
+    return ratio(cubes.sum(-1), squares.sum(-1), undefined=0.0)
+
+
+def _why_they_disagree(found, low, high):
+    "One sentence where one line leaves out 0 and the other does not."
+    approximately = bool(low > 0 or high < 0)
+    if approximately and not found.rejects:
+        return "The conservative line holds 0: one unseen case of the largest possible cost would undo it."
+    if found.rejects and not approximately:
+        return "The approximate line holds 0: it does not use that only small losses can occur on this side."
+    return ""
 
 # %% ../nbs/20_bootstrap.ipynb #aa4be1ca
 #| code-fold: true
@@ -1261,7 +1402,8 @@ def sample_interval(
     fit, low, high = _fit(sample, record, confidence, n_resamples, rng, options)
     fields = _fields(sample, fit, low, high)
     notes = notes + _unseen(sample, record, fields, [1])
-    return Interval(*fields, record.name, confidence, notes, quantity, record.guarantee_for(sample.kind))
+    facts = record.name, confidence, notes, quantity, record.guarantee_for(sample.kind)
+    return Interval(*fields, *facts, sample=sample._replace(called=None))
 
 
 def _check_said(sample, quantity, notes):
@@ -1411,7 +1553,8 @@ def sample_difference(
         unseen += _rejected_if_impossible(sample, confidence)
     p = plain(np.broadcast_to(p, np.shape(low)) if np.ndim(low) else np.asarray(p)[()])
     what, guarantee = quantity + ", first minus second", record.guarantee_for(sample.kind)
-    return Difference(*fields, record.name, confidence, notes + unseen, what, guarantee, p)
+    facts = record.name, confidence, notes + unseen, what, guarantee, p
+    return Difference(*fields, *facts, sample=sample._replace(called=None))
 
 
 def _inverted(fit, shape):
@@ -1773,6 +1916,8 @@ def _limits_of(x, bounds, known, code, name):
         note = f"bounds= was not given: only losses in the range seen, {seen}, are taken as possible."
         return np.array(ends, float), (note,)
     of = bounds if isinstance(bounds, Mapping) else dict.fromkeys(known, bounds)
+    if (rows := _row_bounds(x, bounds)) is not None:
+        of = {label: (rows[0][code == s].min(), rows[1][code == s].max()) for s, label in enumerate(known)}
     lacking = [label for label in known if label not in of]
     if lacking:
         raise ValueError(f"bounds: none for stratum {lacking[0]!r}; give one pair, or one for each stratum")
@@ -1785,6 +1930,22 @@ def _limits_of(x, bounds, known, code, name):
             hint = "attainable(costs, ...) gives the least and the largest that can occur"
             raise ValueError(f"bounds: {low:g} to {high:g}, but {of} from {seen} were seen; {hint}")
     return ends.astype(float), ()
+
+
+def _row_bounds(x, bounds):
+    "Smallest and largest loss of each row (2, N), or None where they are not given for each."
+    if bounds is None or isinstance(bounds, Mapping) or not any(np.ndim(end) for end in bounds):
+        return None
+    if len(bounds) != 2 or any(np.shape(end) not in ((), x.shape) for end in bounds):
+        got = ", ".join(str(np.shape(end)) for end in bounds)
+        raise ValueError(f"bounds: two numbers or two of shape {x.shape}, one a row, are needed, got {got}")
+    rows = np.stack([np.broadcast_to(numbers(end, "bounds"), x.shape) for end in bounds])
+    outside = ~((rows[0] <= x) & (x <= rows[1]) & np.isfinite(rows).all(0))
+    if outside.any():
+        k = int(outside.argmax())
+        low, high = rows[:, k]
+        raise ValueError(f"bounds: {low:g} to {high:g} at position {k}, where the loss is {x[k]:g}")
+    return rows
 
 
 def _shares_of(strata, shares, n):
@@ -1849,7 +2010,7 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     if clusters is not None:
         known, cluster = check_numbered(clusters, "clusters", len(x), ascending=True)
     unit = _power_of_two(ends.ravel(), -1)
-    parts = []
+    parts, worst, limits = [], [], _row_bounds(x, bounds)
     for s in range(len(share)):
         rows = np.flatnonzero((code == s) & (w > 0))
         units, own = (rows, None) if cluster is None else numbered(cluster[rows], ascending=True)
@@ -1859,6 +2020,8 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
             what = "clusters" if clusters is not None else "sample_weight"
             raise ValueError(f"{what}: at least 2 examples (clusters) of positive weight are needed, got 1")
         parts.append(_stratum(x[rows] / unit, w[rows], own, *ends[s] / unit, heaviest))
+        if limits is not None and heaviest is None:
+            worst.append(_worst(x[rows] / unit, limits[:, rows] / unit, w[rows], own))
     m, a, b = _padded(parts)
     if cluster is not None:
         notes += (f"{len(known)} clusters are the units. " + estimand("cluster sizes", "weight of a unit", cap),)
@@ -1869,9 +2032,18 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     plain_b = bool((b[b > 0] == b.max()).all())
     if plain_b and kind != "clusters":
         kind = "strata" if len(share) > 1 else _kind(a)
-    a = a / b.max() if plain_b else a
-    kind = "range seen" if bounds is None else kind
-    return Sample(m, a * share[:, None], None if plain_b else b, unit, kind), notes
+    size = b.max() if plain_b else 1.0
+    kind, powers = "range seen" if bounds is None else kind, np.array([2, 3])
+    worst = np.array(worst) * np.abs(share[:, None] / size) ** powers if worst else None
+    return Sample(m, a / size * share[:, None], None if plain_b else b, unit, kind, None, worst), notes
+
+
+def _worst(x, limits, w, cluster):
+    "Sums over units of the square and the cube of the most that each can be away from the mean."
+    mean = (w * x).sum() / w.sum()
+    most = w * np.abs(limits - mean).max(0)
+    most = most if cluster is None else np.bincount(cluster, most)
+    return (most**2).sum(), (most**3).sum()
 
 
 def _padded(parts):
@@ -1889,7 +2061,7 @@ def loss_interval(
     clusters: Labels | None = None,
     strata: Labels | None = None,
     shares: Mapping | None = None,
-    bounds: tuple[float, float] | Mapping | None = None,
+    bounds: tuple[float | Vector, float | Vector] | Mapping | None = None,
     heaviest: float | None = None,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1912,9 +2084,9 @@ def loss_interval(
     shares : mapping, optional
         label of `strata` -> its weight in the sum of means that is estimated, of either sign; by default its
         part of the examples
-    bounds : (float, float) or mapping, optional
-        smallest and largest loss that can occur (`attainable` tells them), or label of `strata` -> these; by
-        default the range seen, which proves nothing
+    bounds : (float, float), (array, array) or mapping, optional
+        smallest and largest loss that can occur (`attainable` tells them), of all examples or of each (N,),
+        or label of `strata` -> the two; by default the range seen, which proves nothing
     heaviest : float, optional
         weight of the heaviest unit (example or cluster) that can occur; by default the heaviest seen. Where
         clusters are random batches of many units, that of one of these
@@ -1959,7 +2131,7 @@ def loss_difference(
     clusters: Labels | None = None,
     strata: Labels | None = None,
     shares: Mapping | None = None,
-    bounds: tuple[float, float] | Mapping | None = None,
+    bounds: tuple[float | Vector, float | Vector] | Mapping | None = None,
     heaviest: float | None = None,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1975,7 +2147,7 @@ def loss_difference(
         what each example cost with the first and with the second classifier
     sample_weight, clusters, strata, shares, heaviest, method, confidence, n_resamples, rng, **options
         as for `loss_interval`
-    bounds : (float, float) or mapping, optional
+    bounds : (float, float), (array, array) or mapping, optional
         smallest and largest *difference* first minus second that can occur, of either sign as a rule:
         `attainable(costs, first, second)` tells them; by default the range seen
 

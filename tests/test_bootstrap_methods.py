@@ -431,3 +431,42 @@ def test_bca_where_all_replicates_are_on_one_side():
         low, high = bs._bca_fit(0., 1., ordered, 0.).ends(.025)
         levels = scipy.stats.norm.cdf(2 * bias + np.array([-1, 1]) * scipy.stats.norm.isf(.025))
         assert [low, high] == [ordered[int(np.floor(levels[0] * 1000))], ordered[999 - int(np.floor((1 - levels[1]) * 1000))]]
+
+
+# ---- the approximate line
+
+def test_the_approximate_line_is_students_t_with_one_costly_case_more_in_the_variance():
+    "By hand for equal costs, and by Welch for two classes."
+    k, n, cost = 12, 400, 7.
+    found, z = bs.interval([[n - k, k], [0, 0]], [[0, cost], [0, 0]]).approximate, cost * np.r_[np.ones(k), np.zeros(n - k)]
+    error = np.hypot(z.std(ddof=1) / np.sqrt(n), cost * (1 - k / n) / n)
+    t = scipy.stats.t(n - 1)
+    assert_allclose([found.low, found.high], z.mean() + np.array([-1, 1]) * t.ppf(.975) * error)
+    assert_allclose(found.seen, ((z - z.mean())**2).sum() / (cost * (1 - k / n))**2)
+    classes, share = np.array([[380, 20], [30, 70]]), np.array([.9, .1])
+    found = bs.interval(classes, [[0, 1], [5, 0]], priors=share).approximate
+    wrong, each = np.array([20, 30]) / [400, 100], share * [1, 5]
+    variance, size = each**2 * wrong * (1 - wrong) / [399, 99], each * np.maximum(wrong, 1 - wrong) / [400, 100]
+    usual = max((counts * size**3).sum() / (counts * size**2).sum() for counts, size in (
+        (np.array([400, 100]), size), (classes.T, np.abs(np.array([[0, 1], [1, 0]]) - wrong) * each / [400, 100])))
+    df, error = variance.sum()**2 / (variance**2 / [399, 99]).sum(), np.sqrt(variance.sum() + usual**2)
+    reach = scipy.stats.t(df).ppf(.975) * error
+    assert_allclose([found.low, found.high], each @ wrong + np.array([-1, 1]) * reach)
+
+
+def test_of_rows_with_bounds_of_their_own_the_costlier_ones_count_more():
+    "The usual costly size is the mean of the largest losses, each weighted by its square; a cluster's is that of all its rows."
+    rng = np.random.default_rng(0)
+    amount = rng.lognormal(0, 1, 3000)
+    x, w, cluster = np.where(rng.random(3000) < .1, amount, 0), rng.choice([1., 2], 3000), rng.integers(0, 1500, 3000)
+    for options in ({}, dict(sample_weight=w), dict(clusters=cluster), dict(clusters=cluster, sample_weight=w)):
+        weight = options.get("sample_weight", np.ones(3000))
+        unit = options.get("clusters", np.arange(3000))
+        mean = np.average(x, weights=weight)
+        most, z = (np.bincount(unit, weight * part) for part in (np.maximum(amount - mean, mean), x - mean))
+        usual = max((most**3).sum() / (most**2).sum(), (np.abs(z)**3).sum() / (z**2).sum())
+        found = bs.loss_interval(x, bounds=(0, amount), **options).approximate
+        assert_allclose(found.seen, (z**2).sum() / usual**2)
+        many = (np.bincount(unit) > 0).sum()
+        assert_allclose(found.high - mean, scipy.stats.t(many - 1).ppf(.975) / weight.sum()
+                        * np.sqrt((z**2).sum() * many / (many - 1) + usual**2))

@@ -2,6 +2,7 @@
 import importlib.util
 import json
 import os
+import re
 import sys
 from html import escape
 from pathlib import Path
@@ -315,8 +316,9 @@ def test_app_serves_a_notebook_of_one_cell(monkeypatch, scores, with_file, capsy
     pytest.importorskip("voila")
     seen = []
 
-    def serve(call):
+    def serve(call, env):
         cell, = json.loads(Path(call[3]).read_text())["cells"]
+        assert "cdn" in (Path(env["JUPYTER_PATH"].split(os.pathsep)[0]) / "voila/templates/cost_eval/index.html.j2").read_text()
         seen.append((call[:3], call[4:], cell["source"]))
         return SimpleNamespace(returncode=7)
     monkeypatch.setattr(command.subprocess, "run", serve)
@@ -324,14 +326,15 @@ def test_app_serves_a_notebook_of_one_cell(monkeypatch, scores, with_file, capsy
     path, frame = scores
     assert main(["app", *([str(path)] if with_file else []), "--port", "99", *["--no-browser"] * with_file]) == 7
     (program, options, source), = seen
-    assert program == [sys.executable, "-m", "voila"] and options == ["--port=99", "--Voila.ip=127.0.0.1", *["--no-browser"] * with_file]
+    assert program == [sys.executable, "-m", "voila"] and options[:2] == ["--port=99", "--Voila.ip=127.0.0.1"] and ("--no-browser" in options) == with_file
+    assert int(re.search(r"websocket_max_message_size': (\d+)", options[3])[1]) > importlib.import_module("cost_eval.app")._MAX_BYTES * 1.05
     names = {}
     exec(source, names)
     app = names["app"]
     if with_file:  # which asks for the positive class
         assert app.report is None and "say positive=" in app.says.value
         app.positive.value = "ill"
-    assert app.report.n == (300 if with_file else 2000) and source.endswith("app.box")
+    assert app.report.n == (300 if with_file else 2000) and source.endswith("app")
     assert main(["app", str(path) + "x"]) == 2 and "s.csvx: no such file" in capsys.readouterr().err
 
 

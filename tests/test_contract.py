@@ -77,9 +77,9 @@ CONTRACT = {
     """,
     "bootstrap": """
         interval(counts, costs, *, method='auto', confidence=0.95, priors=None, n_resamples=1000, rng=None, ...) -> Interval
-        Interval | low high mean standard_error distribution method confidence notes to_frame plot
+        Interval | low high mean standard_error distribution method confidence notes approximate to_frame plot
         difference(joint, costs, *, method='auto', confidence=0.95, priors=None, n_resamples=1000, rng=None, ...) -> Difference
-        Difference | low high mean p_value rejects to_frame plot
+        Difference | low high mean p_value rejects approximate to_frame plot
         independent_difference(counts_a, counts_b, costs, *, ...) -> Difference
         loss_interval(losses, *, sample_weight=None, clusters=None, ...) -> Interval
         loss_difference(losses_a, losses_b, *, ...) -> Difference
