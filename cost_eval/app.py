@@ -31,12 +31,12 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from .core import EXCEL, check_choice, check_range, csv_options, read_sheet
+from .core import check_choice, check_range
 from .page import frame_html, sentences
 from .plotting import STYLE, display_name, for_page
 from .policies import RULES
 from .report import evaluate
-from .samples import guess_columns
+from .samples import read_file, read_table
 from .words import short_ladder
 
 # %% ../nbs/62_app.ipynb #2030581e
@@ -70,7 +70,7 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
     Parameters
     ----------
     name : str
-        its name; .parquet and .pq are read as parquet, .xlsx as Excel, everything else as CSV
+        its name, by whose end it is read, see `cost_eval.samples.read_file`
     content : bytes
         what it holds
 
@@ -89,15 +89,7 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
     >>> read_upload("x.csv", b"label,m\\n1,.5\\n0,.1").shape
     (2, 2)
     """
-    end = name.lower()
-    if end.endswith(EXCEL):
-        frame = read_sheet(io.BytesIO(content), name)
-    else:
-        try:
-            frame = _parquet(content) if end.endswith((".parquet", ".pq")) else _csv(content)
-        except Exception as error:
-            reason = str(error).partition("\n")[0]
-            raise ValueError(f"{name} cannot be read as a table: {reason}") from None
+    frame = read_file(content, name)
     if frame.shape[1] < 2 or not len(frame):
         raise ValueError(
             f"{name} has {len(frame)} rows and {frame.shape[1]} columns; a label and a model are needed"
@@ -119,16 +111,6 @@ def _sent(file) -> pd.DataFrame:
             "the command cost-eval evaluate any number"
         )
     return read_upload(file["name"], bytes(file["content"]))
-
-
-def _parquet(content: bytes) -> pd.DataFrame:
-    return pd.read_parquet(io.BytesIO(content))
-
-
-def _csv(content: bytes) -> pd.DataFrame:
-    "A CSV file; separator and decimal mark by its first two lines."
-    header, row, *_ = [*content[:100_000].decode("utf-8-sig", "replace").splitlines()[:2], "", ""]
-    return pd.read_csv(io.BytesIO(content), encoding="utf-8-sig", **csv_options(header, row))
 
 # %% ../nbs/62_app.ipynb #ba8ad2c1
 _TITLE = "Which model is the cheapest?"
@@ -235,7 +217,7 @@ class App:
     def _make_controls(self):
         "The widgets that are typed into, and what they call."
         options = {"layout": _WIDE, "style": _STYLE}
-        accept = ".csv,.parquet,.pq,.xlsx"
+        accept = ".csv,.tsv,.txt,.gz,.xlsx,.json,.jsonl,.parquet,.pq,.feather"
         self.upload = widgets.FileUpload(
             accept=accept, multiple=False, description="CSV, parquet or Excel", layout=_WIDE
         )
@@ -293,12 +275,12 @@ class App:
         frame : DataFrame
             a row per sample
         label : str, optional
-            the column of true labels; default: guessed (`guess_columns`), or asked for
+            the column of true labels; default: guessed (`read_table`), or asked for
         """
         self.frame, self._found = frame.rename(columns=str), None
         problem = ""
         try:
-            self._found = guess_columns(self.frame, label=label)
+            self._found = read_table(self.frame, label=label)
             label = self._found.label
         except ValueError as error:
             problem = str(error)
@@ -424,7 +406,7 @@ class App:
             )
         if not names:
             raise ValueError("models: tick at least one")
-        models = {name: model for name, model in self._found.values(self.frame).items() if name in names}
+        models = {name: model for name, model in self._found.values().items() if name in names}
         costs = {"fp": self._cost(self.fp), "fn": self._cost(self.fn)}
         options = {"rule": self.rule.value, "positive": self.positive.value, "rng": 0}
         priors, capacity = self._number(self.prevalence), self._number(self.capacity)
@@ -472,8 +454,7 @@ class App:
         about, verdict, *others = (escape(line, quote=False) for line in self.report.summary().split("\n"))
         lines = [f"<p role='status' style='font-size:1.2em'><b>{verdict}</b></p>"]
         self.says.value = "".join([*lines, *(f"<p>{line}</p>" for line in (*others, about))])
-        left = ", ".join(f"{column!r} ({why})" for column, why in self._found.left_out.items())
-        self.more.value = f"<p>Not offered as models: {escape(left, quote=False)}.</p>" if left else ""
+        self.more.value = "".join(f"<p>{escape(note, quote=False)}</p>" for note in self._found.notes)
         columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
         table = frame_html(short_ladder(self.report)[columns].rename(columns=display_name))
         self.ladder.value, self.link.value = f"{_TABLE_STYLE}<div class='rungs'>{table}</div>", ""

@@ -14,10 +14,10 @@ from .costs import CostMatrix
 from .metrics import Metric
 
 # %% auto #0
-__all__ = ['METHODS', 'KINDS', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', 'Sample', 'Approximate', 'interval',
-           'sample_interval', 'difference', 'sample_difference', 'independent_difference', 'bcost', 'bdelta_cost',
-           'Coverage', 'bootstrap_coverage', 'loss_interval', 'loss_difference', 'metric_interval', 'metric_line',
-           'rates_interval', 'explore_interval']
+__all__ = ['METHODS', 'KINDS', 'MONOTONE', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', 'Sample', 'Approximate',
+           'interval', 'sample_interval', 'difference', 'sample_difference', 'independent_difference', 'bcost',
+           'bdelta_cost', 'Coverage', 'bootstrap_coverage', 'loss_interval', 'loss_difference', 'metric_interval',
+           'metric_line', 'rates_interval', 'monotone_interval', 'explore_interval']
 
 # %% ../nbs/20_bootstrap.ipynb #b023746a
 #| code-fold: true
@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import elementwise
-from scipy.special import logsumexp, stdtr, stdtrit
+from scipy.special import betainc, betaincinv, stdtr, stdtrit
 from scipy.stats import binom, chi2, norm
 
 from cost_eval.core import (
@@ -53,6 +53,7 @@ from cost_eval.core import (
     generator,
     kinds,
     labelled,
+    last_true,
     numbered,
     numbers,
     optional_import,
@@ -62,9 +63,10 @@ from cost_eval.core import (
     result,
     same_rows,
     short,
+    tanh_sinh,
     unknown_name,
 )
-from .mean_law import compressed, share_above, upper_level
+from .mean_law import OneLook, compressed, share_above, upper_level
 from .metrics import METRICS
 from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, slider
 
@@ -1053,38 +1055,10 @@ def _within(c, low, high):
     return np.maximum(low, least), np.minimum(high, most)
 
 
-_BETS = 64  # sizes of the bet; the prior capital is spread over them evenly
-
-
-def _capital(m, y, v):
-    """Log of the mean capital, over bets g from 1/n to 1, of a gambler who stakes g on costs y in [0, 1]
-    being above v: the mean of prod (1 + g (y / v - 1))^m; (N, C) -> (N,).
-    """
-    bets = np.exp(np.log(m.sum(-1))[:, None] * np.linspace(-1, 0, _BETS))
-    gain, logs = (y / v[:, None] - 1)[:, None], np.empty(bets.shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for block in blocks(_BETS, 32 * m.size):
-            grow = np.log1p(bets[:, block, None] * gain)
-            logs[:, block] = np.where(m[:, None] > 0, m[:, None] * grow, 0).sum(-1)
-    return logsumexp(logs, axis=-1) - np.log(_BETS)
-
-
-def _bet_low(m, y, tail):
-    "Smallest mean of y in [0, 1] at which the capital stays below 1 / tail."
-    mean = (m * y).sum(-1) / m.sum(-1)
-    start = np.log(np.where(mean > 0, mean, 1))
-    low, high = start - 60, start
-    for _ in range(52):
-        half = (low + high) / 2
-        rich = _capital(m, y, np.exp(half)) >= -np.log(tail)
-        low, high = np.where(rich, half, low), np.where(rich, high, half)
-    return np.where(mean > 0, np.exp(low), 0.0)
-
-
 @add_method(
     "betting",
     guarantee="proved: Waudby-Smith & Ramdas 2024",
-    source="Waudby-Smith & Ramdas 2024, hedged capital",
+    source="Waudby-Smith & Ramdas 2024, hedged capital; for one look (8.5)",
 )
 def _betting(m, c):
     "Costs at which a gambler who bets on a lower and one who bets on a higher cost both stay poor."
@@ -1092,26 +1066,51 @@ def _betting(m, c):
     counts, z, lead = _pooled(m, c)
     least, most = z.min(-1), z.max(-1)
     span = np.where(most > least, most - least, 1.0)
-    sides = (z - least[:, None]) / span[:, None], (most[:, None] - z) / span[:, None]
+    above = OneLook(counts, (z - least[:, None]) / span[:, None])
+    below = OneLook(counts, (most[:, None] - z) / span[:, None])
 
     def ends(tail):
-        tail, found = np.broadcast_to(tail, lead).reshape(-1), []
-        for y in sides:
-            side = np.empty(len(tail))
-            for block in blocks(len(tail), 40 * _BETS * z.shape[1]):
-                side[block] = _bet_low(counts[block], y[block], tail[block])
-            found.append(side)
-        return _within(c, (least + span * found[0]).reshape(lead), (most - span * found[1]).reshape(lead))
+        tail = np.broadcast_to(tail, lead).reshape(-1)
+        low, high = least + span * above.least_mean(tail), most - span * below.least_mean(tail)
+        return _within(c, low.reshape(lead), high.reshape(lead))
 
     def p_value(x):
-        logs = np.full(len(z), -np.inf)
-        for y, v in zip(sides, ((x - least) / span, (most - x) / span)):
-            for block in blocks(len(logs), 40 * _BETS * z.shape[1]):
-                rich = _capital(counts[block], y[block], np.maximum(v[block], 1e-300))
-                logs[block] = np.maximum(logs[block], np.where(v[block] >= 0, rich, np.inf))
-        return np.minimum(2 * np.exp(-logs), 1.0).reshape(lead)
+        either = above.p_value((x - least) / span), below.p_value((most - x) / span)
+        return np.minimum(2 * np.minimum(*either), 1.0).reshape(lead)
 
     return Fit(mean, error, ends, None, p_value)
+
+# %% ../nbs/20_bootstrap.ipynb #binomcel
+#| code-fold: true
+#| code-summary: "Binomial ends"
+@add_method(
+    "binomial_ends",
+    guarantee="proved: Clopper & Pearson 1934, each step of the costs at its share of the tail",
+    source="Clopper & Pearson 1934; Bonferroni 1936",
+)
+def _binomial_ends(m, c):
+    "Ends of Clopper and Pearson for the rates of all steps from one cost to the next, added."
+    mean, error = _plain_moments(m, c)
+    counts, z, _, lead = Sample(m, c).rows
+    order = np.argsort(z, axis=-1)
+    counts, z = (np.take_along_axis(part, order, -1) for part in (counts, z))
+    step, n = np.diff(z, axis=-1), counts.sum(-1, keepdims=True)
+    above = np.cumsum(counts[..., ::-1], -1)[..., -2::-1]  # how many cost as much as the upper end of a step
+    whole = step.sum((-2, -1), keepdims=True)
+    share = np.divide(step, whole, out=np.zeros(step.shape), where=whole > 0)
+
+    def added(k, tail):
+        "The sum of the steps times the least rates that k (N, S, C - 1) of n leave plausible."
+        with np.errstate(invalid="ignore"):
+            rate = np.where(k > 0, betaincinv(k, n - k + 1, tail[:, None, None] * share), 0.0)
+        return (step * rate).sum((-2, -1)).reshape(lead)
+
+    def ends(tail):
+        tail = np.broadcast_to(np.asarray(tail, float), lead).reshape(-1)
+        least, most = (end.sum(-1).reshape(lead) for end in (z[..., 0], z[..., -1]))
+        return least + added(above, tail), most - added(n - above, tail)
+
+    return Fit(mean, error, ends)
 
 # %% ../nbs/20_bootstrap.ipynb #probcell
 #| code-fold: true
@@ -1346,8 +1345,8 @@ def interval(
     The default adds one more example in the worst place. It is exact: no draws, the same digits alone and in
     a stack, for any counts and costs. For two costs its coverage is proved; for one sample it is conjectured
     (no counterexample is known); with priors it is measured. `guarantee` of the result says which. Of the
-    others betting is proved. The methods that know only what was seen cover at most as often as they have
-    seen the costly errors.
+    others betting and binomial_ends are proved. The methods that know only what was seen cover at most as
+    often as they have seen the costly errors.
     `METHODS` names the source of each method.
 
     Examples
@@ -2196,8 +2195,10 @@ def metric_interval(
 
     Metrics that are a ratio of linear functions of the counts (recall, precision, F-beta, accuracy, costs and
     most others of two classes) are the level at which a mean is zero, and have the default interval of
-    `interval`, with one more example in the worst place. The others (MCC, kappa, functions of your own) have
-    percentiles of the bootstrap, which know only what was seen; `guarantee` and `notes` say so.
+    `interval`, with one more example in the worst place. The other metrics of `METRICS` (MCC, kappa, odds
+    ratio) have the ends of the joint law of recall, false positive rate and, unless priors give it,
+    prevalence. More classes and functions of your own have percentiles of the bootstrap, which know only what
+    was seen; `guarantee` and `notes` say so.
 
     Parameters
     ----------
@@ -2227,14 +2228,15 @@ def metric_interval(
     Returns
     -------
     Interval
-        in the units of the metric, `mean` being the metric of the counts; ends are infinite where the metric
-        is. Replicates in which it is undefined are left out and counted in `notes`
+        in the units of the metric, `mean` being the metric of the counts (nan or `undefined` where it is 0/0,
+        which `notes` say); ends are infinite where the metric is. Replicates in which it is undefined are left
+        out and counted in `notes`
 
     Raises
     ------
     ValueError
         for counts that are not whole or not one matrix, a metric that is not known or, for
-        "clopper_pearson", no ratio of linear functions
+        "clopper_pearson", more than two classes or a function of your own
 
     Examples
     --------
@@ -2248,6 +2250,7 @@ def metric_interval(
     laplace, stratified = _check_laplace(laplace), check_flag(stratified, "stratified")
     label = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
     f = METRICS[metric] if isinstance(metric, str) else metric
+    f = next((known for known in METRICS.values() if known.function is f), f)  # `mcc` is "mcc"
     check_function(f, "metric", "a name in METRICS, or a function of counts")
     table, classes = check_counts(counts, whole=True), labelled(counts, "counts")[1]
     if costs is not None:
@@ -2260,11 +2263,12 @@ def metric_interval(
     if priors is not None:
         weight = check_priors(priors, len(table), classes=classes)
     if method != "percentile" and not laplace:
-        found = _ratio_interval(table.astype(np.int64), f, weight, stratified, confidence, metric_args)
+        asked = table.astype(np.int64), f, weight, stratified, confidence, metric_args
+        found = _ratio_interval(*asked) or _joint_interval(*asked)
         if found is not None:
             return found
     if method == "clopper_pearson":
-        raise ValueError(f"method: {label} is no ratio of linear functions of the counts; take percentile")
+        raise ValueError(f"method: {label} is not a metric of two classes in METRICS; take percentile")
     rule = {"laplace": laplace, "n_resamples": n_resamples, "rng": rng}
     return _percentile_interval(
         table.astype(np.int64), f, label, weight, stratified, confidence, rule, metric_args
@@ -2294,7 +2298,7 @@ def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
     form = getattr(metric, "linear_fractional", None)
     if form is None or table.shape != (2, 2):
         return None
-    arguments = {k: v for k, v in metric_args.items() if k != "undefined"}
+    arguments = _parameters(metric, metric_args)
     given = metric.name == "normalized_expected_cost"  # divided by what the classes' own shares cost
     if weight is None and not stratified and not given:
         if not table.sum():
@@ -2319,6 +2323,34 @@ def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
     guarantee = METHODS["clopper_pearson"].guarantee_for("strata")
     facts = np.nan, np.empty(0), "clopper_pearson", confidence, (), metric.name, guarantee
     return Interval(float(low), float(high), float(here), *facts)
+
+
+def _joint_interval(table, metric, weight, stratified, confidence, metric_args):
+    "The interval of a metric of two classes by the joint law of its rates, or None."
+    if not isinstance(metric, Metric) or table.shape != (2, 2) or (weight is not None and not weight.all()):
+        return None
+    if not table.sum(1).all():
+        raise ValueError(f"counts: class {int(table.sum(1).argmin())} has no example")
+    arguments = _parameters(metric, metric_args)
+    p = weight[1] if weight is not None else table[1].sum() / table.sum()
+    known = p if weight is not None or stratified else None
+    low, high = monotone_interval(metric, table, known, confidence, **arguments)
+    seen = float(
+        metric(table / table.sum(1, keepdims=True) * [[1 - p], [p]], **(metric_args | {"undefined": np.nan}))
+    )
+    low, high = np.fmin(low, seen), np.fmax(high, seen)  # kappa is least at one prevalence if all is wrong
+    low, high = max(low, metric.lower), min(high, metric.upper)  # within its range
+    here = metric_args.get("undefined", np.nan) if np.isnan(seen) else seen
+    said = f"{metric.name} of these counts is 0/0; the interval is for its value in the population."
+    notes = (said,) if np.isnan(seen) else ()
+    facts = np.nan, np.empty(0), "clopper_pearson", confidence, notes, metric.name, MONOTONE
+    return Interval(float(low), float(high), float(here), *facts)
+
+
+def _parameters(metric, metric_args):
+    "What the metric's formulas take, costs turned into its own parameter."
+    given = {k: v for k, v in metric_args.items() if k not in ("undefined", "costs")}
+    return metric.parameters(metric_args.get("costs"), given)
 
 
 def metric_line(metric: Metric, prevalence: Numbers, **metric_args: Any) -> tuple:
@@ -2479,6 +2511,175 @@ def _drawn_tables(table, weight, stratified, laplace, n_resamples, rng):
         return drawn, table
     scale = (ratio(weight, size, undefined=0.0) * size.sum())[:, None]
     return drawn * scale, table * scale
+
+# %% ../nbs/20_bootstrap.ipynb #m0n0t0ne
+#| code-fold: true
+#| code-summary: "Any metric of two rates and a prevalence"
+MONOTONE = (
+    "measured: melded Clopper-Pearson laws of the rates, .95 or more in the settings enumerated in the tests"
+)
+
+
+def monotone_interval(
+    metric: Metric, tables: np.ndarray, prevalence: Numbers | None, confidence: float, **arguments: Any
+) -> tuple:
+    """Ends for a metric of two classes that gets no better when an error rate rises.
+
+    The law of each rate has one more example in the worst place; an end is the value beyond which the laws
+    together put half of 1 - confidence. If the prevalence is to be learned from the tables too, it has a law
+    of the same kind, with one more example of either class: the wider end counts.
+
+    Parameters
+    ----------
+    metric : Metric
+        of `METRICS`, or one of your own
+    tables : ndarray
+        (..., 2, 2) whole counts, both classes with examples
+    prevalence : float or array (...) or None
+        share of positives where the metric is wanted; None: that of the population of the tables
+    confidence : float
+        nominal coverage
+    **arguments
+        of the metric, as `Metric.parameters` returns them
+
+    Returns
+    -------
+    tuple of ndarray
+        lower and upper ends (...)
+
+    Examples
+    --------
+    >>> low, high = monotone_interval(METRICS["mcc"], np.array([[179, 1], [0, 20]]), None, 0.95)
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.825, 1.0)
+    """
+    tables, confidence = numbers(tables, "tables"), check_confidence(confidence)
+    if tables.shape[-2:] != (2, 2):
+        raise ValueError(f"tables: (..., 2, 2) whole counts are needed, got shape {tables.shape}")
+    shape, *rows = _rows_of_tables(metric, tables, prevalence, arguments)
+    tail, sign = (1 - confidence) / 2, 1 if metric.greater_is_better else -1
+    ends = [_monotone_end(metric, side, *rows, tail) for side in (-sign, sign)]
+    low, high = (end.reshape(-1, *shape) for end in ends)
+    return low.min(0), high.max(0)
+
+
+def _rows_of_tables(metric, tables, prevalence, arguments):
+    "Shape; tables in rows, prevalences of each and their weights, arguments of each; twice if it has a law."
+    if prevalence is None and _of_rates_alone(metric, arguments):
+        prevalence = 0.5
+    pi = np.asarray(0.5 if prevalence is None else prevalence, float)
+    inner = {k: 2 * (k == "costs") for k in arguments}
+    outer = (np.shape(v)[: np.ndim(v) - inner[k]] for k, v in arguments.items())
+    shape = np.broadcast_shapes(tables.shape[:-2], pi.shape, *outer)
+    tables, pi = np.broadcast_to(tables, (*shape, 2, 2)).reshape(-1, 2, 2), np.broadcast_to(pi, shape)
+    shares, weights = pi.reshape(-1, 1), np.ones(1)
+    if prevalence is None:  # twice: one more example of the one class, and of the other
+        (negatives, positives), (nodes, weights) = tables.sum(-1).T[..., None], tanh_sinh(8, 2.6)
+        more = (_quantile(nodes, positives + one, negatives + 1 - one) for one in (0, 1))
+        shares, tables = np.concatenate(list(more)), np.concatenate([tables, tables])
+    flat = {}
+    for k, v in arguments.items():
+        cell = np.shape(v)[np.ndim(v) - inner[k] :]
+        flat[k] = np.resize(np.broadcast_to(v, (*shape, *cell)), (len(tables), *cell))
+    return shape, tables, (shares, weights), flat
+
+
+def _of_rates_alone(metric, arguments) -> bool:
+    "Does the metric depend on the two rates, and not on the prevalence?"
+    hits, alarms, shares = np.ix_([0.2, 0.55, 0.9], [0.1, 0.45, 0.8], [0.1, 0.5, 0.9])
+    depth = {k: np.ndim(v) - 2 * (k == "costs") for k, v in arguments.items()}
+    first = {k: np.asarray(v)[(0,) * depth[k]] for k, v in arguments.items()}
+    value = np.asarray(metric.at_rates(hits, alarms, shares, **first), float)
+    return _alike(value, value[..., :1])
+
+
+def _monotone_end(metric, side, tables, law, arguments, tail):
+    "The value that the metric is at least as good as (side 1), or no better than (-1), with chance `tail`."
+    sign = 1 if metric.greater_is_better else -1
+    least, most = _attainable_values(metric, law[0], arguments)
+    chance = _monotone_chance(metric, side, tables, law, arguments)
+
+    def excess(t, row):
+        row = np.asarray(row, int)
+        return chance(_from_unit(t, least[row], most[row]), row) - tail
+
+    rows = np.arange(len(tables))
+    ends = np.full(len(rows), 1e-12), np.full(len(rows), 1 - 1e-12)
+    found = elementwise.find_root(excess, ends, args=(rows,), tolerances={"xatol": 1e-8})
+    edge = 1.0 if sign * side > 0 else 0.0
+    return _from_unit(np.where(found.success, found.x, edge), least, most)
+
+
+def _attainable_values(metric, shares, arguments):
+    "Smallest and largest value at the corners of the square, for each row of prevalences."
+    first = {k: v[:, None] for k, v in arguments.items()}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        corners = [metric.at_rates(x, y, shares, **first) for x in (0.0, 1.0) for y in (0.0, 1.0)]
+    corners = np.concatenate(np.broadcast_arrays(*corners), 1)
+    return np.nanmin(corners, 1), np.nanmax(corners, 1)
+
+
+def _monotone_chance(metric, side, tables, law, arguments):
+    "f(value, row): chance that the metric is at least as good as the value (side 1), or is worse (-1)."
+    (shares, weights), sign = law, 1 if metric.greater_is_better else -1
+    cells = ((tables[:, 1, 1], tables[:, 1, 0]), (tables[:, 0, 0], tables[:, 0, 1]))
+    laws = [(own + (side > 0), other + (side < 0)) for own, other in cells]  # of recall, specificity
+
+    def chance(value, row):
+        each = np.repeat(row, len(weights))
+        at, pi = np.repeat(value, len(weights)), shares[row].ravel()
+        some = {k: v[each] for k, v in arguments.items()}
+
+        def good(recall, specificity):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = metric.at_rates(recall, 1 - specificity, pi, **some)
+                if np.isnan(found).any():  # 0/0 at a corner: the value beside it
+                    inside = (np.clip(rate, 1e-14, 1 - 1e-14) for rate in (recall, specificity))
+                    hits, rights = np.broadcast_arrays(*inside)
+                    found = np.where(np.isnan(found), metric.at_rates(hits, 1 - rights, pi, **some), found)
+                return sign * found >= sign * at
+
+        reached = _chance_of_region(good, *([part[each] for part in law] for law in laws))
+        reached = reached.reshape(-1, len(weights)) @ weights
+        return reached if side > 0 else 1 - reached
+
+    return chance
+
+
+def _chance_of_region(good, one, other):
+    """P(good(X, Y)) for independent X, Y with Beta laws `one`, `other` (shapes (N,); a shape 0: mass at an
+    end), where good rises in both: an integral over quantiles of the narrower law.
+    """
+    narrow = [a * b / (a + b) ** 2 / (a + b + 1) for a, b in (one, other)]
+    swap = narrow[1] < narrow[0]
+    first, second = ([np.where(swap, b, a) for a, b in zip(*pair)] for pair in ((one, other), (other, one)))
+    both = lambda u, v: good(np.where(swap, v, u), np.where(swap, u, v))
+    sure = np.array([1.0, 0.0])[:, None]  # no v is enough below the first u, every v is above the second
+    start, end = last_true(lambda u: ~both(u, sure + 0 * u), (2, *swap.shape))
+    none, every = np.zeros(swap.shape), np.ones(swap.shape)
+    s0, s1 = (
+        np.where(both(none, v), 0.0, np.where(both(every, v), _below(u, *first), 1.0))
+        for u, v in ((start, every), (end, none))
+    )
+    nodes, weights = (part[:, None] for part in tanh_sinh())
+    u = _quantile(s0 + (s1 - s0) * nodes, *first)
+    v = last_true(lambda v: ~both(u, v), u.shape, steps=32)
+    inside = ((1 - _below(v, *second)) * weights).sum(0) * (s1 - s0)
+    return np.clip(inside + 1 - s1, 0, 1)
+
+
+def _below(x, a, b):
+    "P(X < x) for X of a Beta law; with a shape 0 X is 0 or 1."
+    with np.errstate(invalid="ignore"):
+        return np.where(a <= 0, x > 0, np.where(b <= 0, x >= 1 + 1e-9, betainc(a, b, x))).astype(float)
+
+
+def _quantile(s, a, b):
+    "Quantiles of a Beta law."
+    with np.errstate(invalid="ignore"):
+        return np.where(
+            a <= 0, 0.0, np.where(b <= 0, 1.0, betaincinv(np.maximum(a, 1e-9), np.maximum(b, 1e-9), s))
+        )
 
 # %% ../nbs/20_bootstrap.ipynb #widgetcell
 #| code-fold: true

@@ -7,7 +7,7 @@ __all__ = []
 
 # %% ../nbs/00_core.ipynb #703fa24e
 import difflib
-import importlib.util
+import importlib
 import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -128,6 +128,7 @@ IntervalMethod = Literal[
     "likelihood_ratio",
     "clopper_pearson",
     "betting",
+    "binomial_ends",
 ]
 PanelName = Literal[
     "ladder", "map", "differences", "cost curve", "decision curve", "roc", "precision-recall", "reliability"
@@ -216,7 +217,9 @@ class Rows:
         if isinstance(values, Mapping):
             for key, part in values.items():
                 self.meet(f"{name}[{key!r}]", part)
-        own = None if name == "costs" and hasattr(values, "columns") else row_labels(values)  # rows are classes
+        own = (
+            None if name == "costs" and hasattr(values, "columns") else row_labels(values)
+        )  # rows are classes
         if own is not None:
             costs = isinstance(values, LabelledTable)
             taken = f"{name}[{name}.index.get_indexer({{first}})]" if costs else f"{name}.loc[{{first}}]"
@@ -231,7 +234,10 @@ class Rows:
         "Labels of rows: `ValueError` where they are those of before in another order, or (unless `others`) others."
         if any(len(own) != len(index) or _alike(own, index) for _, index in self.known):
             return  # another length has an error of its own
-        labels, hint = set(own), {first: "ids" if first == "ids" else f"{first}.index" for first, _ in self.known}
+        labels, hint = (
+            set(own),
+            {first: "ids" if first == "ids" else f"{first}.index" for first, _ in self.known},
+        )
         for first, index in self.known:
             if labels == set(index):
                 raise ValueError(
@@ -1100,36 +1106,6 @@ def blocks(n: int, bytes_per_row: int):
         yield slice(start, min(start + step, n))
 
 
-EXCEL = (".xlsx", ".xlsm", ".xls")  # how names of files of a spreadsheet program end
-
-
-def read_sheet(source, name: str, **options):
-    "The first sheet of an Excel file, a path or bytes; `ValueError` with the remedy where that fails."
-    pd = optional_import("pandas", extra="data")
-    if importlib.util.find_spec("openpyxl") is None:
-        raise ValueError(
-            f"{name}: an Excel file is read with openpyxl, which is not installed; save the sheet as CSV, or "
-            "pip install openpyxl"
-        )
-    try:
-        return pd.read_excel(source, engine="openpyxl", **options)
-    except Exception as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ValueError(f"{name}: cannot be read as Excel: {reason}; save the sheet as CSV") from None
-
-
-def csv_options(header: str, row: str = "") -> dict:
-    """Separator and decimal mark of a CSV file, by its first two lines; `ValueError` where a column of the
-    header stands twice.
-    """
-    mark = max(",;\t", key=header.count)
-    names = [name.strip().strip('"') for name in header.rstrip("\r\n").split(mark)]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"column {twice[0]!r} stands twice")
-    return {"sep": mark, "decimal": "," if mark != "," and "," in row and "." not in row else "."}
-
-
 def cheapest_first(cost: np.ndarray) -> np.ndarray:
     "Order of costs; those that differ by no more than rounding stay in the order in which they come."
     order = np.argsort(cost, kind="stable")
@@ -1347,6 +1323,22 @@ def descending(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray | No
     weight = np.ones(len(order), int) if weight is None else weight[order]
     sums = (np.cumsum(weight * side[order]) for side in (positive, ~positive))
     return np.append(np.inf, scores[order] + 0.0), *(np.append(np.zeros(1, s.dtype), s) for s in sums)
+
+# %% ../nbs/00_core.ipynb #un1tsquare2
+def last_true(good, shape, steps=48):
+    "Where a monotone condition, true at 0, ends on [0, 1], by bisection for arrays of `shape`; 1: nowhere."
+    low, width = np.zeros(shape), 1.0
+    for _ in range(steps):
+        width /= 2
+        low = np.where(good(low + width), low + width, low)
+    return low + width
+
+
+def tanh_sinh(n=36, reach=3.2):
+    "Nodes and weights on [0, 1] that crowd at both ends (double exponential rule)."
+    k = np.linspace(-reach, reach, 2 * n + 1)
+    weights = reach / n * np.pi / 4 * np.cosh(k) / np.cosh(np.pi / 2 * np.sinh(k)) ** 2
+    return 1 / (1 + np.exp(-np.pi * np.sinh(k))), weights / weights.sum()
 
 # %% ../nbs/00_core.ipynb #2a31a927
 @dataclass_transform(frozen_default=True, eq_default=False)

@@ -26,10 +26,9 @@ from functools import lru_cache, reduce
 from importlib.resources import files
 
 import numpy as np
-from scipy.optimize import elementwise
-from scipy.special import betainc, betaincinv, expit, logit, ndtr
+from scipy.special import expit, logit, ndtr
 
-from .bootstrap import METHODS, rates_interval
+from .bootstrap import METHODS, MONOTONE, monotone_interval, rates_interval
 from .confusion import BinaryCounts
 from cost_eval.core import (
     Result,
@@ -46,9 +45,11 @@ from cost_eval.core import (
     check_within,
     generator,
     labelled,
+    last_true,
     optional_import,
     plain,
     result,
+    tanh_sinh,
     unknown_name,
 )
 from .metrics import METRICS, Metric
@@ -373,23 +374,7 @@ def _range(metric: Metric, pi, arguments: dict, line) -> tuple[np.ndarray, np.nd
     return reduce(np.fmin, values), reduce(np.fmax, values)
 
 # %% ../nbs/50_outperformance.ipynb #bb32a7ae
-def _solve(good, shape, steps=48):
-    "Where a monotone condition, true at 0, ends on [0, 1], by bisection for arrays of `shape`; 1: nowhere."
-    low, width = np.zeros(shape), 1.0
-    for _ in range(steps):
-        width /= 2
-        low = np.where(good(low + width), low + width, low)
-    return low + width
-
-
-def _tanh_sinh(n=36, reach=3.2):
-    "Nodes and weights on [0, 1] that crowd at both ends (double exponential rule)."
-    k = np.linspace(-reach, reach, 2 * n + 1)
-    weights = reach / n * np.pi / 4 * np.cosh(k) / np.cosh(np.pi / 2 * np.sinh(k)) ** 2
-    return expit(np.pi * np.sinh(k)), weights / weights.sum()
-
-
-_NODES, _WEIGHTS = _tanh_sinh()
+_NODES, _WEIGHTS = tanh_sinh()
 
 # %% ../nbs/50_outperformance.ipynb #575b91ca
 def _quadrature(metric: Metric, value, pi, arguments: dict, reference: Reference):
@@ -417,8 +402,8 @@ def _integral(metric: Metric, value, pi, arguments: dict, reference: Reference):
         with np.errstate(divide="ignore", invalid="ignore"):
             return sign * metric.at_rates(tpr, fpr, pi, **arguments) >= sign * value
 
-    start = _solve(lambda x: ~good(x, 0.0), value.shape)  # below this recall no FPR is low enough,
-    end = _solve(lambda x: ~good(x, 1.0), value.shape)  # and above this one every FPR is
+    start = last_true(lambda x: ~good(x, 0.0), value.shape)  # below this recall no FPR is low enough,
+    end = last_true(lambda x: ~good(x, 1.0), value.shape)  # and above this one every FPR is
     turns = np.sort(_turns(good, pi, value.shape, reference.diagonal), axis=0)
     corners = [start, *np.clip(turns, start, end), end, np.ones(value.shape)]
     pieces = (_piece(left, right, good, reference) for left, right in zip(corners, corners[1:]))
@@ -428,8 +413,8 @@ def _integral(metric: Metric, value, pi, arguments: dict, reference: Reference):
 def _turns(good, pi, shape, diagonal: bool) -> list:
     "Recalls where the border of the good region may have a corner: FP = FN, TP = TN, and the diagonal."
     wide, tall = np.minimum(1, (1 - pi) / pi), np.minimum(1, pi / (1 - pi))
-    wrong = _solve(lambda e: good(1 - e * wide, e * tall), shape)
-    right = _solve(lambda e: ~good(e * wide, 1 - e * tall), shape)
+    wrong = last_true(lambda e: good(1 - e * wide, e * tall), shape)
+    right = last_true(lambda e: ~good(e * wide, 1 - e * tall), shape)
     return [1 - wrong * wide, right * wide, *(_diagonal_turns(good, shape) if diagonal else [])]
 
 
@@ -441,16 +426,18 @@ def _diagonal_turns(good, shape, cells=64) -> list:
     found, width = [], e.flat[1] - e.flat[0]
     for k in (change.argmax(0), cells - 1 - change[::-1].argmax(0)):
         low, before = e.ravel()[k], np.take_along_axis(side, np.asarray(k)[None], 0)[0]
-        found.append(low + width * _solve(lambda t: good(low + width * t, low + width * t) == before, shape))
+        found.append(
+            low + width * last_true(lambda t: good(low + width * t, low + width * t) == before, shape)
+        )
     return found
 
 
 def _piece(left, right, good, reference: Reference):
     "Integral between two recalls; the nodes are the first axis."
-    s0, s1 = (_solve(lambda s: reference.recall(s) <= end, np.shape(end)) for end in (left, right))
+    s0, s1 = (last_true(lambda s: reference.recall(s) <= end, np.shape(end)) for end in (left, right))
     nodes, weights = (v.reshape(-1, *[1] * s0.ndim) for v in (_NODES, _WEIGHTS))
     recall = reference.recall(s0 + (s1 - s0) * nodes)
-    fpr = _solve(lambda y: good(recall, y), recall.shape)
+    fpr = last_true(lambda y: good(recall, y), recall.shape)
     return (reference.fpr_cdf(fpr, recall) * (s1 - s0) * weights).sum(0)
 
 # %% ../nbs/50_outperformance.ipynb #2b344ecb
@@ -658,7 +645,7 @@ def outperformance_value(
     def enough(t):
         return _share_worse(metric, scale(t), pi, arguments, reference, draw, line) <= score
 
-    return plain(scale(_solve(enough, shape)))
+    return plain(scale(last_true(enough, shape)))
 
 
 def _scale(low, high, greater_is_better: bool):
@@ -839,95 +826,6 @@ class OutperformanceInterval(Result):
     guarantee: str = ""
     notes: tuple = ()
 
-# %% ../nbs/50_outperformance.ipynb #m0n0t0ne
-def _monotone_interval(metric, table, pi, arguments, confidence) -> tuple:
-    """Ends of a metric that is monotone in both rates, for counts (..., 2, 2), each class a sample.
-
-    The law of a rate has one more example in the worst place; an end is the value beyond which both laws
-    together put half of 1 - confidence.
-    """
-    shape = np.broadcast_shapes(table.shape[:-2], np.shape(pi), *(part.shape for part in _sizes(arguments)))
-    wide = {
-        k: np.broadcast_to(v, (*shape, 2, 2)[: len(shape) + 2 * (k == "costs")]) for k, v in arguments.items()
-    }
-    flat = {k: v.reshape(-1, *v.shape[len(shape) :]) for k, v in wide.items()}
-    table = np.broadcast_to(table, (*shape, 2, 2)).reshape(-1, 2, 2)
-    pi = np.broadcast_to(pi, shape).ravel()
-    limits = [
-        np.broadcast_to(end, shape).ravel() for end in _range(metric, pi.reshape(shape), arguments, None)
-    ]
-    sign, tail = 1 if metric.greater_is_better else -1, (1 - confidence) / 2
-    best, worst = (_monotone_end(metric, side, table, pi, flat, limits, tail) for side in (1, -1))
-    ends = (worst, best)[::sign]
-    return tuple(end.reshape(shape) for end in ends)
-
-
-def _monotone_end(metric, side, table, pi, arguments, limits, tail):
-    "The value that the metric is at least as good as (side 1), or no better than (-1), with chance `tail`."
-    sign, (least, most) = 1 if metric.greater_is_better else -1, limits
-    hits, rights = ((table[:, 1, 1], table[:, 1, 0]), (table[:, 0, 0], table[:, 0, 1]))
-    laws = [(own + (side > 0), other + (side < 0)) for own, other in (hits, rights)]  # of recall, specificity
-
-    def excess(t, row):
-        row = np.asarray(row, int)
-        value, some = _between(t, least[row], most[row]), {k: v[row] for k, v in arguments.items()}
-
-        def good(recall, specificity):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return sign * metric.at_rates(recall, 1 - specificity, pi[row], **some) >= sign * value
-
-        chance = _chance_of_region(good, *([part[row] for part in law] for law in laws))
-        return (chance if side > 0 else 1 - chance) - tail
-
-    rows = np.arange(len(table))
-    ends = np.full(len(rows), 1e-12), np.full(len(rows), 1 - 1e-12)
-    found = elementwise.find_root(excess, ends, args=(rows,), tolerances={"xatol": 1e-8})
-    edge = 1.0 if sign * side > 0 else 0.0
-    return _between(np.where(found.success, found.x, edge), least, most)
-
-
-def _between(t, least, most):
-    "Values from least to most, which may be infinite, as t goes from 0 to 1."
-    width = np.where(np.isfinite(most), most - least, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return least + np.where(np.isfinite(most), t * width, t / (1 - t))
-
-
-def _chance_of_region(good, one, other):
-    """P(good(X, Y)) for independent X, Y with Beta laws `one`, `other` (shapes (N,); a shape 0: mass at an
-    end), where good rises in both: an integral over quantiles of the narrower law.
-    """
-    narrow = [a * b / (a + b) ** 2 / (a + b + 1) for a, b in (one, other)]
-    swap = narrow[1] < narrow[0]
-    first, second = ([np.where(swap, b, a) for a, b in zip(*pair)] for pair in ((one, other), (other, one)))
-    both = lambda u, v: good(np.where(swap, v, u), np.where(swap, u, v))
-    start = _solve(lambda u: ~both(u, np.ones(u.shape)), swap.shape)  # no v is enough below this u,
-    end = _solve(lambda u: ~both(u, np.zeros(u.shape)), swap.shape)  # every v is above this one
-    none, every = np.zeros(swap.shape), np.ones(swap.shape)
-    s0, s1 = (
-        np.where(both(none, v), 0.0, np.where(both(every, v), _below(u, *first), 1.0))
-        for u, v in ((start, every), (end, none))
-    )
-    nodes, weights = (part[:, None] for part in (_NODES, _WEIGHTS))
-    u = _quantile(s0 + (s1 - s0) * nodes, *first)
-    v = _solve(lambda v: ~both(u, v), u.shape, steps=32)
-    inside = ((1 - _below(v, *second)) * weights).sum(0) * (s1 - s0)
-    return np.clip(inside + 1 - s1, 0, 1)
-
-
-def _below(x, a, b):
-    "P(X < x) for X of a Beta law; with a shape 0 X is 0 or 1."
-    with np.errstate(invalid="ignore"):
-        return np.where(a <= 0, x > 0, np.where(b <= 0, x >= 1 + 1e-9, betainc(a, b, x))).astype(float)
-
-
-def _quantile(s, a, b):
-    "Quantiles of a Beta law."
-    with np.errstate(invalid="ignore"):
-        return np.where(
-            a <= 0, 0.0, np.where(b <= 0, 1.0, betaincinv(np.maximum(a, 1e-9), np.maximum(b, 1e-9), s))
-        )
-
 # %% ../nbs/50_outperformance.ipynb #39f213e9
 def outperformance_interval(
     metric: str | Metric,
@@ -989,7 +887,7 @@ def outperformance_interval(
         parts = np.broadcast_arrays(*(np.asarray(part, float) for part in (*line[0], *line[1])))
         ends, guarantee = rates_interval(table, np.array(parts), confidence), _STRATA
     else:
-        ends, guarantee = _monotone_interval(metric, table, pi, arguments, confidence), _MONOTONE
+        ends, guarantee = monotone_interval(metric, table, pi, confidence, **arguments), MONOTONE
     limits = _range(metric, pi, arguments, line)
     ends = [outperformance(metric, np.clip(end, *limits), pi, **options) for end in ends]
     low, high = ends if metric.greater_is_better else ends[::-1]
@@ -997,7 +895,6 @@ def outperformance_interval(
 
 
 _STRATA = METHODS["clopper_pearson"].guarantee_for("strata")
-_MONOTONE = "measured: melded Clopper-Pearson laws, .96 or more in the settings enumerated in chapter 50"
 
 
 def _whole_cells(counts, costs=None) -> tuple:

@@ -41,8 +41,6 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
-from scipy.special import expit, logit
 
 from .bootstrap import METHODS, independent_difference, interval, loss_difference
 from cost_eval.comparisons import (
@@ -82,6 +80,7 @@ from .panels import draw_panel, draw_report, panels_of
 from .policies import RULES, CrossFit, cross_fit, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from .samples import Decisions, Samples, Scores, only_labelled, read_samples
+from .scores import auc_interval
 from .words import caveats, has_ratio, short_ladder, summary_lines, tidy_ladder, why_no_map
 
 # %% ../nbs/60_report.ipynb #63507286
@@ -334,32 +333,17 @@ def _alternatives(case: _Case, entries: list[_Entry]):
 
 
 def _areas(case: _Case, samples: Samples):
-    "Area under the ROC curve of each model's output, two classes: normal interval on the scale of log odds."
+    "Area under the ROC curve of each model's output, two classes, with its interval."
     pd = optional_import("pandas", extra="book")
     told = case.costs.shape[0] == 2 and (case.class_sizes > 0).all()
-    rows = [(n, *_area(case, m)) for n, m in samples.models.items() if told and m.kind != "decisions"]
+    options = {"sample_weight": case.weight, "clusters": case.clusters, "confidence": case.confidence}
+    rows = []
+    for name, model in samples.models.items():
+        if told and model.kind != "decisions":
+            score = model.values if model.kind == "scores" else model.values[:, 1]
+            found = auc_interval(case.y, score, **options)
+            rows.append((name, found.auc, found.low, found.high))
     return pd.DataFrame(rows, columns=["model", "auc", "low", "high"])
-
-
-def _area(case: _Case, model) -> tuple:
-    "Area, and an interval by the placements of DeLong et al. (1988), of clusters by their sums."
-    score = model.values if model.kind == "scores" else model.values[:, 1]
-    weight = np.ones(len(score)) if case.weight is None else case.weight
-    place = np.unique(score, return_inverse=True)[1]
-    below = []  # what part of each class every sample outscores, ties counted half
-    for k in (0, 1):
-        mass = np.bincount(place, weight * (case.y == k))
-        below.append(((np.cumsum(mass) - mass / 2) / mass.sum())[place])
-    part = np.where(case.y == 1, below[0], 1 - below[1])
-    area = float(np.average(part[case.y == 1], weights=weight[case.y == 1]))
-    share = weight * (part - area) / case.class_sizes[case.y]
-    unit = np.arange(len(share)) if case.clusters is None else case.clusters
-    sums = np.bincount(unit, share)
-    variance = (sums**2).sum() * len(sums) / max(len(sums) - 1, 1)
-    if not 0 < area < 1:
-        return area, np.nan, np.nan
-    reach = stats.norm.isf((1 - case.confidence) / 2) * np.sqrt(variance) / (area * (1 - area))
-    return area, float(expit(logit(area) - reach)), float(expit(logit(area) + reach))
 
 # %% ../nbs/60_report.ipynb #b81ab643
 def _group_tables(case: _Case, entries: list[_Entry]):
@@ -997,9 +981,7 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     samples = fits.samples
     entries, said = _entries(fits, declared, priors, case.capacity)
     mains = {e.model: e for e in entries if e.main}
-    lines = [
-        Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()
-    ]
+    lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
     oracle = _oracle(case, samples)
     in_sample = _in_sample(case, fits, declared) if case.shifted else {}
     inputs = fits, declared, notes, seed
@@ -1039,7 +1021,8 @@ def _provenance(samples: Samples, seed) -> dict:
         data.update(repr([] if labels is None else labels.tolist()).encode())
     told = "none" if seed is None else int(seed)
     made = {"package": f"cost_eval {version('cost_eval')}", "date": today, "seed": told, "rows": len(samples)}
-    return made | {"data": data.hexdigest()[:12]}
+    read = {"columns": samples.read_as} if samples.read_as else {}
+    return made | {"data": data.hexdigest()[:12]} | read
 
 
 def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, **extra) -> Report:

@@ -12,12 +12,23 @@ from .core import DataFrame, Frame, Labels, Model, Priors, Vector
 
 # %% auto #0
 __all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'read_alike', 'Labelled', 'labelled_rows',
-           'only_labelled', 'Look', 'look_at', 'Columns', 'guess_columns']
+           'only_labelled', 'Look', 'look_at', 'Columns', 'read_table', 'read_file']
 
 # %% ../nbs/06_samples.ipynb #smp005
+import bz2
+import csv
+import gzip
+import importlib.util
+import io
+import lzma
+import math
+import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import field, replace
+from itertools import combinations
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,6 +51,7 @@ from cost_eval.core import (
     numbered,
     numbers,
     objects,
+    optional_import,
     positions,
     result,
     same_rows,
@@ -145,6 +157,8 @@ class Samples(Result):
         sentences about what was read in another way than it was written
     ids : ndarray or None
         (N,) what the rows are called: the ids, or the first index that does more than count them
+    read_as : str
+        what the columns of a table of models were read as, where that is not a model each
     """
 
     y: np.ndarray
@@ -157,6 +171,7 @@ class Samples(Result):
     taken: dict
     notes: tuple
     ids: np.ndarray | None = None
+    read_as: str = ""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -232,7 +247,9 @@ class Samples(Result):
         models = {name: type(model)(model.values[rows]) for name, model in self.models.items()}
         columns = {name: getattr(self, name) for name in ("own", "sample_weight", "clusters", "groups", "ids")}
         part = {name: None if v is None else v[rows] for name, v in columns.items()}
-        return Samples(self.y[rows], models, self.costs, **part, taken=self.taken, notes=self.notes)
+        return Samples(
+            self.y[rows], models, self.costs, **part, taken=self.taken, notes=self.notes, read_as=self.read_as
+        )
 
     def frame_columns(self) -> dict:
         "The true class and every model of one column."
@@ -313,8 +330,11 @@ def read_samples(
     notes += more
     weight = _read_weights(keys.meet("sample_weight", sample_weight), len(y))
     single = table.mean(weight) if isinstance(table, ExampleCosts) else table
+    if hasattr(models, "columns"):
+        keys.meet("models", models)
+    given_models, read_as = _one_or_many(named, models, labels, single)
     taken, read = {}, {}
-    for name, given in _one_or_many(named, models, single, len(y)).items():
+    for name, given in given_models.items():
         argument = f"models[{name!r}]"
         keys.meet(argument, given.values if isinstance(given, _KINDS) else given)
         model = _read_model(given, argument, single, len(y))
@@ -327,7 +347,11 @@ def read_samples(
     own = table if isinstance(table, ExampleCosts) else None
     notes = tuple(notes + keys.notes + said)
     called = keys.names() if called is None else called
-    return Samples(y, read, single, own, weight, **others, taken=taken, notes=notes, ids=called)
+    return Samples(
+        *(y, read, single, own, weight, others["clusters"], others["groups"], taken, notes),
+        ids=called,
+        read_as=read_as,
+    )
 
 
 def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
@@ -339,7 +363,7 @@ def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
     column = getattr(ids, "name", None)
     if hasattr(models, "columns") and column is not None and column in list(models.columns):
         keys.add(f"models[{column!r}]", dense(models[column], "models"), f"sort both by {column!r}")
-        models = {name: models[name] for name in models.columns if name != column}
+        models = models[[name for name in models.columns if name != column]]
     repeated = n - len(numbered(called)[0])
     if not repeated or clusters is not None:
         return called, models, []
@@ -405,7 +429,8 @@ def read_alike(
     weight = check_weights(sample_weight, len(y))
     others = {"clusters": clusters, "groups": groups}
     others = {k: None if v is None else _column(v, k, len(y)) for k, v in others.items()}
-    return Samples(y, read, costs, None, weight, **others, taken=samples.taken, notes=())
+    beside = others["clusters"], others["groups"]
+    return Samples(y, read, costs, None, weight, *beside, taken=samples.taken, notes=())
 
 
 def _read_weights(sample_weight, n: int) -> np.ndarray | None:
@@ -451,6 +476,8 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
 #| code-fold: true
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
+    given: Any = values if isinstance(values, str) else _as_frame(values)
+    values = given[next(iter(given.columns))] if len(getattr(given, "columns", ())) == 1 else given
     if type(values).__module__.partition(".")[0] == "pyarrow":
         values = np.asarray(values)
     shape: tuple = getattr(values, "shape", ())
@@ -810,39 +837,36 @@ def _named_models(models) -> Any:
         return None
     if not len(models):
         raise ValueError("models: at least one is needed, a mapping from names to arrays")
-    names = list(map(str, models))
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"models: two models are called {twice!r} ({list(models)}); give each its own name")
+    names = _refuse_twice(list(models))
     return dict(zip(names, models.values()))
 
 
-def _one_or_many(named, models, costs: CostMatrix, n: int) -> dict:
-    "Name -> what is given for it."
+def _refuse_twice(given: list) -> list:
+    "Names as text; `ValueError` where two are one."
+    names = list(map(str, given))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"models: two models are called {twice!r} ({given}); give each its own name")
+    return names
+
+
+def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[dict, str]:
+    "Name -> what is given for it; and how a table was read, where a column is not a model."
     if named is not None:
-        return named
+        return named, ""
+    models = _unpacked(models if isinstance(models, str) else _as_frame(models))
     if not hasattr(models, "columns") or not hasattr(models, "to_numpy"):
         _refuse_estimator(models, "models")
         name = getattr(models, "name", None)
-        return {"model" if name in (None, "") or callable(name) else str(name): models}
+        return {"model" if name in (None, "") or callable(name) else str(name): models}, ""
+    _refuse_counts(models, costs, len(truth))
     columns = list(models.columns)
-    _refuse_counts(models, costs, n)
-    classes = {written(c) for c in columns} == {written(c) for c in costs.classes}
-    adds = len(columns) == len(costs.classes) and _add_to_one([models[c] for c in columns])
-    if classes and adds:
-        return {"model": models}
-    if classes or adds:
-        what = (
-            f"its columns {columns} are named as the classes, but its rows do not sum to 1"
-            if classes
-            else f"its rows sum to 1, as posteriors do, but its columns {columns} are not the classes "
-            f"{list(costs.classes)}"
-        )
-        raise ValueError(
-            f"models: {what}. If it is one model, give Posteriors(values, classes=[...]); if each column is "
-            "one, a dict of names and columns, {name: frame[name] for name in frame}"
-        )
-    return _named_models({name: models[name] for name in columns})
+    _refuse_twice(columns)
+    found, left_out = _models_of(models, columns, truth, costs)
+    plain = list(found.values()) == columns
+    return _values_of(models, found), "" if plain else (
+        f"Read from the table: {_in_words(found, left_out)} A dict of names and columns says otherwise."
+    )
 
 
 def _add_to_one(columns: list) -> bool:
@@ -1151,19 +1175,311 @@ def _percentages(values: np.ndarray, y: np.ndarray) -> bool:
 
 # %% ../nbs/06_samples.ipynb #smp045
 #| code-fold: true
-_LABEL_NAMES = ("label", "y_true", "y", "target", "truth", "true", "class", "actual")
 _NO_MODEL = re.compile(
-    r"(^|[_ .-])(id|ids|index|nr|number|group|cluster|weight|weights|fold|date|time|year|years|month|day|age"
-    r"|sex|gender|zip)$|^unnamed: \d+$"
+    r"(^|[_ .-])(id|ids|uid|uuid|key|index|nr|number|row|case|customer|client|patient|account|tx|txn|transaction"
+    r"|group|cluster|weight|weights|fold|split|date|time|year|years|quarter|month|week|weekday|day|hour|minute"
+    r"|age|sex|gender|zip|amount|threshold|cutoff|correct|error|wrong|positive_class)( ?[(\[].*)?$|^unnamed: \d+$|^inst#$"
 )
+_DECIDED = re.compile(
+    r"(^|[^a-z])(pred|predicts?|predicted|predictions?|decisions?|scored labels?)([^a-z]|$)"
+)
+_SURE = re.compile(r"(^|[^a-z])(confidence|certainty|log_?prob)")
+_SPELLINGS = (("0", "1"), ("false", "true"), ("no", "yes"), ("neg", "pos"), ("negative", "positive"))
+
+
+def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list) -> tuple[dict, dict]:
+    """The models in a table, column -> (N,) cells, and why other columns are none: what belongs together.
+
+    A model is a column, or a mapping from classes to columns of probabilities.
+    """
+    label = numbered(truth)[1]
+    left = {c: _no_model(c, v, decisions) or _labels_again(v, label) for c, v in table.items()}
+    rest = {c: v for c, v in table.items() if not left[c]}
+    whole = _by_name({c: v for c, v in rest.items() if v.dtype.kind in "biuf"}, classes)
+    inside = {c for where in whole.values() for c in where.values()}
+    whole |= _by_sum({c: v for c, v in rest.items() if c not in inside}, classes)
+    inside = {c: name for name, where in whole.items() for c in where.values()}
+    models = [
+        *dict.fromkeys(inside.get(c, (c,)) for c in rest)
+    ]  # a name of several columns, or one in a tuple
+    for c in (c for c in rest if c not in inside):
+        others = [whole[m] if m in whole else m[0] for m in models if m != (c,)]
+        why = [*filter(None, (_part_of(c, rest[c], where, rest, classes) for where in others))]
+        left[c] = min(
+            why, key=lambda words: "cut at" in words and not words.endswith("cut at 0.5"), default=""
+        )
+        left[c] = left[c] or _confidence_of_the_decided(
+            c, [m for m in models if m != (c,)], table, classes, decisions
+        )
+        if left[c]:
+            models.remove((c,))
+    single = {str(m[0]): m[0] for m in models if isinstance(m, tuple)}
+    found = {}
+    for m in models:
+        name = (
+            str(m[0])
+            if isinstance(m, tuple)
+            else ", ".join(map(str, whole[m].values()))
+            if m in single
+            else m
+        )
+        found[name] = whole[m] if m in whole else m[0]
+    return found, {c: why for c, why in left.items() if why}
+
+
+def _no_model(name, cells: np.ndarray, decisions: list) -> str:
+    "Why a column is not offered as a model; '' if it is."
+    if _NO_MODEL.search(_snake(name)):
+        return "its name"
+    array = cells[~_missing(cells)]
+    if array.dtype.kind not in "biuf":
+        few = len(array) and _few(array, len(decisions))
+        return "" if few and positions(array, decisions) is not None else "no numbers"
+    if not len(array) or (array == array[0]).all():
+        return "" if len(array) and 0 <= array[0] <= 1 else "one value for all"
+    counted = array.dtype.kind == "f" and (array == np.rint(array)).all() and np.abs(array).max() < 2**53
+    whole = array.dtype.kind in "iu" or counted
+    different = whole and len(array) > 2 and len(np.unique(array)) == len(array)
+    return "a different whole number in each row" if different else ""
+
+
+def _labels_again(cells: np.ndarray, label: np.ndarray) -> str:
+    "Why a column is no model: its values tell the classes apart without an error, whatever they are called."
+    K = label.max() + 1
+    labels = cells.dtype.kind != "f" or (cells == np.rint(cells)).all()  # .2 and .9 are probabilities
+    again = labels and K > 1 and _few(cells, K) and _alike(label, numbered(cells)[1])
+    return "the true labels again" if again else ""
+
+
+def _by_name(table: Any, classes: Sequence[Any]) -> dict:
+    "Model -> class -> column: names that differ in the class only, and (of cells) rows that add up to 1."
+    found: dict = {}
+    for texts in _spelled(classes):
+        called: dict = {}
+        for column in table:
+            for label, text in zip(classes, texts):
+                for around in _around(str(column), text):
+                    called.setdefault(around, {})[label] = column
+        for around, own in sorted(called.items(), key=lambda item: -len("".join(item[0]))):
+            used = {c for where in found.values() for c in where.values()}
+            if len(own) == len(classes) and not used & set(own.values()):
+                whole = _whole(table, around, {label: own[label] for label in classes}, used)
+                if len(whole) > 1:
+                    name = re.sub(r"\(\)|\[\]|''|\"\"", "", around[0].rstrip("_ .-=:") + around[1]).strip(
+                        "_ .-"
+                    )
+                    name = name or "model"
+                    found[name if name not in found else ", ".join(map(str, whole.values()))] = whole
+    return found
+
+
+def _whole(table: Any, around: tuple, own: dict, used: set) -> dict:
+    "The columns of one model, those of classes without a sample, too; {} where their rows do not add up to 1."
+    if not isinstance(table, Mapping):
+        return own
+    begin, end = around
+    more = {
+        str(c)[len(begin) : len(str(c)) - len(end)]: c
+        for c in table
+        if c not in own.values()
+        and c not in used
+        and str(c).startswith(begin)
+        and str(c).endswith(end)
+        and any(around)
+    }
+    for where in (own | more, own):
+        if _add_to_one([table[c] for c in where.values()]):
+            return where
+    total = np.column_stack([table[c].astype(float) for c in own.values()]).sum(1)
+    percent = np.abs(total - 100).max() < 100 * SUM_TOLERANCE
+    if len(own) > 1 and (percent or not any(around)):
+        raise ValueError(
+            f"models: its columns {list(own.values())} are named as the classes, but its rows do not sum to 1 "
+            f"({total[np.abs(total - 1).argmax()]:g} at position {np.abs(total - 1).argmax()}). If it is one "
+            "model, give Posteriors(values, classes=[...]), percentages divided by 100; if each column is one, "
+            "a dict of names and columns, {name: frame[name] for name in frame}"
+        )
+    return {}
+
+
+def _spelled(classes: Sequence[Any]) -> list:
+    "How the classes may be called: as they are; and where they are no and yes, all words for these."
+    texts = [written(label) for label in classes]
+    lower = [text.lower() for text in texts]
+    for pair in _SPELLINGS:
+        if sorted(lower) == sorted(pair):
+            return [texts, *([other[pair.index(text)] for text in lower] for other in _SPELLINGS)]
+    return [texts]
+
+
+def _around(name: str, text: str):
+    "What stands before and behind a class in the name of a column, wherever it stands there as a word."
+    plain, part = (re.sub(r"[^0-9a-z]", ".", s.lower()) for s in (name, text))
+    for place in re.finditer(f"(?={re.escape(part)})", plain) if len(plain) == len(name) else ():
+        start, end = place.start(), place.start() + len(part)
+        if _edge(name, start) and _edge(name, end):
+            yield name[:start], name[end:]
+
+
+def _edge(name: str, i: int) -> bool:
+    "Whether a word may begin or end there: no letter beside a letter, no digit beside a digit."
+    if i in (0, len(name)):
+        return True
+    a, b = name[i - 1], name[i]
+    letters = a.isalpha() and b.isalpha() and not (a.islower() and b.isupper())
+    return not letters and not (a.isdigit() and b.isdigit())
+
+
+def _by_sum(table: dict, classes: list) -> dict:
+    "Columns that add up to 1 under other names than the classes, if decisions beside them tell which is which."
+    K = len(classes)
+    numbers = [c for c, v in table.items() if v.dtype.kind == "f" and 0 <= v.min() and v.max() <= 1]
+    numbers = [c for c in numbers if not _all_among(table[c], (0, 1)) and np.ptp(table[c]) > 0]
+    some = combinations(numbers, K) if math.comb(len(numbers), K) <= 5_000 else [tuple(numbers)]
+    for own in some if K > 1 else ():
+        if len(own) < K or not all(_add_to_one([table[c][n] for c in own]) for n in (slice(50), slice(None))):
+            continue
+        decided = (
+            v for c, v in table.items() if c not in own and _few(v, K) and positions(v, classes) is not None
+        )
+        found = next(filter(None, (_in_order_of(own, table, v, classes) for v in decided)), None)
+        if found is None:
+            raise ValueError(
+                f"models: the rows of {list(own)} sum to 1, as posteriors do, but these columns are not the "
+                f"classes {classes}. If they are one model, say whose probability each is, Posteriors(frame["
+                f"{list(own)}].to_numpy(), classes=[...]); if each is one, give a dict of names and columns, "
+                f"{{name: frame[name] for name in {list(own)}}}"
+            )
+        return {", ".join(map(str, own)): found}
+    return {}
+
+
+def _in_order_of(own: tuple, table: dict, decided: np.ndarray, classes: list) -> dict | None:
+    "Class -> column, if the decisions are the largest column in each row; None if they are not."
+    codes, values = positions(decided, classes), np.column_stack([table[c] for c in own])
+    if codes is None:
+        return None
+    pairs = set(zip(values.argmax(1).tolist(), codes.tolist()))
+    columns, labels = zip(*pairs)
+    if not len(own) > 1 or not max(2, len(own) - 1) <= len(pairs) == len(set(columns)) == len(set(labels)):
+        return None
+    known = dict(zip(labels, columns))
+    known |= zip(sorted(set(range(len(own))) - set(labels)), sorted(set(range(len(own))) - set(columns)))
+    return {label: own[known[i]] for i, label in enumerate(classes)}
+
+
+def _part_of(name, cells: np.ndarray, where: Any, table: dict, classes: list) -> str:
+    "Why a column is no model of its own: it follows from another one's probabilities; '' if it does not."
+    several = isinstance(where, Mapping)
+    P = np.column_stack([table[c] for c in where.values()]) if several else table[where]
+    if P.dtype.kind not in "biuf" or np.isnan(P.astype(float)).any() or len(_missing(cells)[_missing(cells)]):
+        return ""
+    called = f"{', '.join(map(repr, where.values()))}" if several else repr(where)
+    if several and cells.dtype.kind == "f" and np.abs(cells - P.max(1)).max() < SUM_TOLERANCE:
+        return f"the largest of {called}"
+    labels = list(where) if several else classes
+    codes = _decided(cells, labels)
+    said = bool(_DECIDED.search(_snake(name)))
+    if codes is None or codes.min() == codes.max() and not said:
+        return ""
+    if not several and (_all_among(P, (0, 1)) or len(labels) != 2):
+        return ""
+    if several and (P[np.arange(len(P)), codes] >= P.max(1) - 1e-9).all():
+        return f"the most probable of {called}"
+    return _cut(P[:, 1] if several else P, codes == 1, said, called) if len(labels) == 2 else ""
+
+
+def _decided(cells: np.ndarray, labels: list) -> np.ndarray | None:
+    "(N,) positions of decisions among the labels, or of two as 0 and 1; None for what is none."
+    if not _few(cells, len(labels)):
+        return None
+    codes = positions(cells, labels)
+    return positions(cells, (0, 1)) if codes is None and len(labels) == 2 else codes
+
+
+def _cut(p: np.ndarray, positive: np.ndarray, said: bool, called: str) -> str:
+    "Why decisions are those of one column: they cut it at one half or, if they are called so, anywhere."
+    p = p.astype(float)
+    high, low = p[positive].min(initial=np.inf), p[~positive].max(initial=-np.inf)
+    if low < 0.5 <= high and 0 <= p.min() and p.max() <= 1:
+        return f"{called} cut at 0.5"
+    return f"{called} cut at {high:.4g}" if said and low < high else ""
+
+
+def _confidence_of_the_decided(column, models: list, table: dict, classes: list, decisions: list) -> str:
+    "Why a column may be the confidence in decisions beside it; of two classes a `ValueError` with both readings."
+    values, K = table[column], len(classes)
+    if values.dtype.kind != "f" or np.ptp(values) == 0:
+        return ""
+    chance = np.exp(values) if values.max() <= 0 else values
+    named = any(True for label in classes for _ in _around(str(column), written(label)))
+    sure = chance.min() >= 1 / K or _SURE.search(_snake(column)) and not named and chance.min() >= 0
+    others = [
+        c for c, v in table.items() if (c,) in models or _DECIDED.search(_snake(c)) and v.dtype.kind == "O"
+    ]
+    said = (c for c in others if _decided(table[c], decisions) is not None or table[c].dtype.kind == "O")
+    beside = next((c for c in said if c != column and 1 < len(_distinct(table[c])) <= len(decisions)), None)
+    if beside is None or not sure or chance.max() > 1:
+        return ""
+    if K > 2:
+        return f"one number a row for {K} classes: the confidence in {beside!r}"
+    taken = f"frame[{column!r}]" if chance is values else f"np.exp(frame[{column!r}])"
+    raise ValueError(
+        f"models: {column!r}, {values.min():.2g} to {values.max():.2g}, may be the confidence in the decisions "
+        f"{beside!r} beside it, or tell of one class. If it is the confidence, c = {taken}, the probability of a "
+        f"class is p = np.where(frame[{beside!r}] == label, c, 1 - c), and Posteriors(p, classes=[label]) is the "
+        f"model; if not, give a dict of names and columns, {{name: frame[name] for name in [{column!r}]}}"
+    )
+
+
+def _snake(name) -> str:
+    "A name in small letters, with an underscore between its words."
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).lower()
+
+
+def _cells(values) -> np.ndarray:
+    "(N,) the values of a column: floats with NaN, other numbers, or objects."
+    array = np.asarray(values)
+    if array.dtype.kind != "O":
+        return array
+    missing = _missing(array)
+    plain = _plain_types(array[~missing], "a column")
+    if plain.dtype.kind not in "biuf":
+        return array
+    if not missing.any():
+        return plain
+    cells = np.full(len(array), np.nan)
+    cells[~missing] = plain
+    return cells
+
+
+def _few(cells: np.ndarray, most: int) -> bool:
+    "Are there so many different values at the most, and none is missing?"
+    few = len(cells) > 0 and len(_distinct(cells[:1000])) <= most and len(_distinct(cells)) <= most
+    return few and not _missing(cells).any()
+
+
+def _alike(one: np.ndarray, other: np.ndarray) -> bool:
+    "Do two columns of codes divide the rows in the same way?"
+    pairs = len(np.unique(np.stack([one, other]), axis=1).T)
+    return pairs == one.max() + 1 == other.max() + 1
+
+# %% ../nbs/06_samples.ipynb #smp046
+#| code-fold: true
+_LABEL_NAMES = {
+    *("label", "labels", "y", "y_true", "true", "true_label", "label_true", "true_class", "truth", "target"),
+    *("class", "actual", "actual_class", "obs", "observed", "reference", "ground_truth", "gold", "outcome"),
+}
 
 
 @result
 class Columns(Result):
-    """Which columns of a table are what; from `guess_columns`.
+    """Which columns of a table are what; from `read_table`.
 
     Attributes
     ----------
+    frame : DataFrame
+        the table as it was read
     label : object
         the column of true labels
     models : dict
@@ -1171,107 +1487,161 @@ class Columns(Result):
     left_out : dict
         column -> why it is not offered as a model
     notes : tuple
-        what was guessed, in sentences
+        what the columns were read as, in one sentence; and which ids stand in several rows
     """
 
+    frame: Any
     label: Any
     models: dict
     left_out: dict
     notes: tuple
 
-    def values(self, frame: DataFrame) -> dict:
+    def values(self) -> dict:
         """The models as `read_samples` takes them.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            the table
 
         Returns
         -------
         dict
             name -> column, or `Posteriors`
         """
-        return {name: self._model(frame, where) for name, where in self.models.items()}
+        return _values_of(self.frame, self.models)
 
-    def _model(self, frame, where):
-        "One model of the table."
-        if not isinstance(where, Mapping):
-            return frame[where]
-        columns = [frame[c].to_numpy() for c in where.values()]
-        return Posteriors(np.column_stack(columns) if len(columns) > 1 else columns[0], classes=list(where))
+    def frame_columns(self) -> dict:
+        "Each column, and what it was read as."
+        read = [(self.label, "true labels"), *((c, f"left out: {why}") for c, why in self.left_out.items())]
+        for name, where in self.models.items():
+            own = where.values() if isinstance(where, Mapping) else [where]
+            read += [(column, f"model {name!r}") for column in own]
+        return dict(zip(("column", "read as"), map(list, zip(*read))))
 
 
-def guess_columns(
-    frame: DataFrame,
+def read_table(
+    source: Any,
     *,
     label: str | None = None,
     models: Mapping[str, Any] | None = None,
     taken: Sequence[Any] = (),
+    costs: Any = None,
 ) -> Columns:
-    """Which columns of a table look like the true label and like models; what is left out, and why.
+    """Which columns of a table are the true labels and which are models; what is left out, and why.
+
+    Columns of one model are one model: probabilities that add up to 1 in each row and are called after the
+    classes (`p0, p1`; `P (Churn=No), P (Churn=Yes)`; or as the classes), and the decisions that follow from
+    them.
 
     Parameters
     ----------
-    frame : DataFrame
-        a row per sample
+    source : DataFrame, path or relation
+        a row per sample; a frame of pandas, polars, Arrow or Spark, a file (`read_file`), a relation of
+        DuckDB, a cursor of SQL
     label : str, optional
-        the column of true labels; None: the one that is called like a label, or the only one with two values
+        the column of true labels; None: the one that is called like a label, or the only one with two
+        values or with values that other columns are called after
     models : mapping, optional
         name -> a column, or a mapping from classes to columns of posteriors (one column: that of a class);
         None: whatever looks like one
     taken : sequence, default ()
         columns with another use: groups, clusters, weights
+    costs : CostMatrix or DataFrame, optional
+        whose decisions are no classes: they may stand in the columns, too
 
     Returns
     -------
     Columns
-        .label .models .left_out .notes
+        .frame .label .models .left_out .notes
 
     Raises
     ------
     ValueError
-        For unknown columns, where none, or more than one, may be the label, and where no model is left.
+        For unknown columns; where none, or more than one, may be the label; where no model is left; and
+        where two readings of the columns would decide differently.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> frame = pd.DataFrame({"id": [7, 8, 9], "y": [0, 1, 1], "a": [.2, .7, .9]})
-    >>> found = guess_columns(frame)
+    >>> frame = pd.DataFrame({"id": [7, 8, 9], "y": [0, 1, 1], "p0": [.8, .3, .6], "p1": [.2, .7, .4]})
+    >>> found = read_table(frame)
     >>> found.label, found.models, found.left_out
-    ('y', {'a': 'a'}, {'id': 'its name'})
+    ('y', {'p': {0: 'p0', 1: 'p1'}}, {'id': 'its name'})
     """
-    if not hasattr(frame, "columns"):
-        raise ValueError(f"frame: a table with named columns is needed, got {frame!r:.60}")
+    source = _unpacked(_as_frame(source))
+    if not hasattr(source, "columns"):
+        raise ValueError(f"source: a table with named columns is needed, got {source!r:.60}")
     if isinstance(taken, str) or not np.iterable(taken) or any(isinstance(c, (list, dict)) for c in taken):
         raise ValueError(f"taken: a list of columns is needed, got {taken!r:.60}")
-    columns, notes = list(frame.columns), []
+    columns = list(source.columns)
+    left_out: dict = {}
     given = _given_columns(columns, models)
     if label is None:
-        label = _guess_label(frame, {*taken, *given})
-        notes.append(f"The true labels were taken from the column {label!r}.")
+        label = _guess_label(source, {*taken, *given})
     elif label not in columns:
         raise ValueError(unknown_name(label, columns, "label"))
-    if models is not None:
-        return Columns(label, dict(models), {}, tuple(notes))
-    rest = [c for c in columns if c != label and c not in taken]
-    labels = seen_labels(_column(frame[label], "y_true"))
-    models = _posterior_columns(frame, rest, labels)
-    inside = {c for where in models.values() for c in where.values()}
-    left_out = {}
-    for column in (c for c in rest if c not in inside):
-        why = _no_model(column, frame[column], labels)
-        if why:
-            left_out[column] = why
-        else:
-            models[str(column)] = column
+    if models is None:
+        rest = [c for c in columns if c != label and c not in taken]
+        models, left_out = _models_of(source, rest, source[label], costs)
+    marks = f" ({source.attrs['marks']})" if getattr(source, "attrs", {}).get("marks") else ""
+    said = f"Read{marks}: true labels {label!r}; {_in_words(models, left_out)}"
+    return Columns(source, label, dict(models), left_out, (said, *_repeated(source, left_out)))
+
+
+def _models_of(frame, columns: list, truth, costs) -> tuple[dict, dict]:
+    "The models among some columns, and why the others are none; `ValueError` where all are none."
+    truth = _column(truth, "y_true")
+    if isinstance(costs, LabelledTable):
+        classes, decisions = list(costs.classes), list(costs.decisions)
+    else:
+        classes, decisions = seen_labels(truth), list(getattr(costs, "columns", ()))
+        if len(classes) == 1 and classes[0] in (0, 1):
+            classes = [False, True] if isinstance(classes[0], (bool, np.bool_)) else [0, 1]
+    table = {c: _cells(frame[c]) for c in columns}
+    models, left_out = _models_among(table, truth, classes, list(dict.fromkeys([*classes, *decisions])))
     if not models:
         raise ValueError(
-            f"models: no column beside {label!r} looks like one; left out: "
+            "models: no column beside the true labels looks like one; left out: "
             f"{', '.join(f'{c!r} ({why})' for c, why in left_out.items()) or 'none'}; name the models"
         )
-    notes.append(f"The models were taken from the columns {', '.join(map(repr, models))}.")
-    return Columns(label, models, left_out, tuple(notes))
+    return models, left_out
+
+
+def _values_of(frame, models: Mapping) -> dict:
+    "Name -> column, or `Posteriors` of the columns of the classes."
+    found: dict = {}
+    for name, where in models.items():
+        if not isinstance(where, Mapping):
+            found[name] = frame[where]
+            continue
+        columns = [frame[c] for c in where.values()]
+        values = columns[0] if len(columns) == 1 else np.column_stack([_column(c, name) for c in columns])
+        found[name] = Posteriors(values, classes=list(where))
+    return found
+
+
+def _in_words(models: Mapping, left_out: Mapping) -> str:
+    "The models with their columns, and what is left out, in a line."
+    parts = []
+    for name, where in models.items():
+        pairs = where.items() if isinstance(where, Mapping) else ()
+        own = ", ".join(f"{column!r} for {label}" for label, column in pairs)
+        parts.append(f"{name!r} (probabilities: {own})" if own else repr(name))
+    left = ", ".join(f"{column!r} ({why})" for column, why in left_out.items())
+    return f"model{'s' * (len(parts) > 1)} {', '.join(parts)}{'; left out ' * bool(left)}{left}."
+
+
+def _repeated(frame, left_out: Mapping) -> list:
+    "A note on ids that stand in several rows."
+    notes = []
+    for column in (
+        c
+        for c in left_out
+        if re.search(r"(^|[_ .-])(u?ids?|uuid|key|customer|client|patient|account)$", _snake(c))
+    ):
+        distinct = len(_distinct(np.asarray(frame[column], object)))
+        if distinct < len(frame):
+            notes.append(
+                f"The {len(frame)} rows have {distinct} different values of {column!r}, and rows of one are "
+                f"not independent; if they belong together, these are the clusters."
+            )
+    return notes
 
 
 def _given_columns(columns: list, models) -> list:
@@ -1291,49 +1661,239 @@ def _given_columns(columns: list, models) -> list:
 
 
 def _guess_label(frame, taken):
-    "The column that is called like a label, or the only one with two values."
-    lower = {str(c).lower(): c for c in frame.columns if c not in taken}
-    named = [lower[name] for name in _LABEL_NAMES if name in lower]
-    two = [c for c in lower.values() if len(_distinct(np.asarray(frame[c], object))) == 2]
-    if not named and len(two) != 1:
+    "The column called like a label, or the only one whose values others are called after, or with two values."
+    free = {c: _cells(frame[c]) for c in frame.columns if c not in taken}
+    named = [c for c in free if re.sub(r"[^a-z0-9]+", "_", _snake(c)).strip("_") in _LABEL_NAMES]
+    seen = {c: numbered(v) for c, v in free.items() if c in named or _few(v, 100)}
+    if named:
+        if all(_alike(seen[named[0]][1], seen[c][1]) for c in named):
+            return named[0]
+        raise ValueError(f"label: the columns {named} are called like labels, and differ; name it")
+    own = [c for c in seen if not _NO_MODEL.search(_snake(c)) and not _DECIDED.search(_snake(c))]
+    two = [c for c in own if len(seen[c][0]) == 2]
+    numbers = [c for c, v in free.items() if v.dtype.kind in "biuf"]
+    told = [c for c in own if len(seen[c][0]) > 1 and _by_name([d for d in numbers if d != c], seen[c][0])]
+    found = told if len(told) == 1 else two
+    if len(found) != 1:
         raise ValueError(
             f"label: none of the columns {list(frame.columns)} is called like a label, and "
             f"{'none has' if not two else 'several have'} two values; name it"
         )
-    return named[0] if named else two[0]
+    return found[0]
+
+# %% ../nbs/06_samples.ipynb #smp047
+#| code-fold: true
+_PACKED = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
+_KINDS_OF_FILES = {
+    **dict.fromkeys((".xlsx", ".xlsm", ".xls"), "Excel"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".feather", ".arrow"), "feather"),
+}
+_READERS = {"Excel": "openpyxl", "parquet": "pyarrow", "feather": "pyarrow"}
+_LARGE = 2e8  # bytes of a CSV file that is read in parts, with a line of progress for each
 
 
-def _no_model(name, values, labels: list) -> str:
-    "Why a column is not offered as a model; '' if it is."
-    array = np.asarray(values)
-    if _NO_MODEL.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).lower()):
-        return "its name"
-    if array.dtype.kind not in "biufmM":
-        array = np.asarray(array, object)
-        array = _plain_types(array[~_missing(array)], str(name))
-    if array.dtype.kind not in "biuf":
-        few = len(array) and len(set(array[:100].tolist())) <= len(labels)
-        return "" if few and positions(array, labels) is not None else "no numbers"
-    distinct = len(np.unique(array))
-    if distinct < 2:
-        return "one value for all"
-    counted = array.dtype.kind == "f" and (array == np.rint(array)).all() and np.abs(array).max() < 2**53
-    whole = array.dtype.kind in "iu" or counted
-    return "a different whole number in each row" if whole and distinct == len(array) > 2 else ""
+def read_file(
+    source: Any, name: str | None = None, *, columns: set | None = None, index_col: int | None = None
+) -> DataFrame:
+    """A table from a file, by the end of its name.
+
+    Parameters
+    ----------
+    source : path or bytes
+        of .csv, .tsv, .txt (separator, decimal mark and encoding are found), .xlsx, .json, .jsonl, .ndjson,
+        .parquet, .pq, .feather, .arrow; each also packed, .gz, .bz2, .xz
+    name : str, optional
+        of the file; needed for bytes
+    columns : set, optional
+        the only ones that are needed of a CSV file, if it has them all
+    index_col : int, optional
+        the column that names the rows, of a CSV file or a sheet
+
+    Returns
+    -------
+    DataFrame
+        `.attrs["marks"]` says how separators and decimal marks were read, where they are not "," and "."
+
+    Raises
+    ------
+    ValueError
+        For what cannot be read, with what to do about it.
+
+    Examples
+    --------
+    >>> read_file(b"label;m\\n1;0,5\\n0;0,25\\n", "x.csv")["m"].tolist()
+    [0.5, 0.25]
+    """
+    path = None if isinstance(source, (bytes, bytearray)) else Path(source)
+    name = name or str(path or "the file")
+    if path is not None and not path.is_file():
+        raise ValueError(f"{name}: no such file")
+    stem, packed = os.path.splitext(name.lower())
+    end = os.path.splitext(stem)[1] if packed in _PACKED else packed
+    kind = _KINDS_OF_FILES.get(end, "CSV")
+    try:
+        if packed in _PACKED:
+            source, path = _PACKED[packed](source if path is None else path.read_bytes()), None
+        return _read_kind(kind, end, io.BytesIO(source) if path is None else path, columns, index_col)
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        remedy = "" if "; " in reason else "; save it as CSV, one row a sample below a line of names"
+        raise ValueError(f"{name}: cannot be read as {kind}: {reason}{remedy}") from None
 
 
-def _posterior_columns(frame, columns, labels: list) -> dict:
-    "What columns begin with that end in every label and add up to 1: name -> class -> column."
-    found: dict = {}
-    texts = {str(c): c for c in columns}
-    known = {written(label): label for label in labels}
-    if len(known) < 2:
-        return found
-    end = "_" + next(iter(known))
-    for begin in (text.removesuffix(end) for text in texts if text.endswith(end)):
-        ends = {text[len(begin) + 1 :]: c for text, c in texts.items() if text.startswith(begin + "_")}
-        whole = set(known) <= set(ends) and _add_to_one([frame[c] for c in ends.values()])
-        ends = ends if whole else {text: ends[text] for text in known if text in ends}
-        if len(ends) >= len(known) and _add_to_one([frame[c] for c in ends.values()]):
-            found[begin] = {known.get(text, text): c for text, c in ends.items()}
-    return found
+def _read_kind(kind: str, end: str, source: Any, columns, index_col):
+    "A table from an open file or a path."
+    pd = optional_import("pandas", extra="data")
+    library = _READERS.get(kind)
+    if library and importlib.util.find_spec(library) is None:
+        raise ValueError(
+            f"read with {library}, which is not installed; save it as CSV, or pip install {library}"
+        )
+    if kind == "CSV":
+        return _read_csv(pd, source, end, columns, index_col)
+    if kind == "Excel":
+        return pd.read_excel(source, engine=library, index_col=index_col)
+    if kind == "JSON":
+        text = source.read_bytes() if isinstance(source, Path) else source.getvalue()
+        whole = text.lstrip()[:1] == b"["
+        return pd.read_json(io.BytesIO(text), lines=not whole and end != ".json", dtype=False)
+    return (pd.read_parquet if kind == "parquet" else pd.read_feather)(source)
+
+
+def _read_csv(pd, source: Any, end: str, columns, index_col):
+    "A file of lines; a large one with a line of progress for each million."
+    with source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getvalue()) as file:
+        head = file.read(2**16)
+    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    if encoding != "utf-16" and b"\0" in head:
+        raise ValueError("it is no text; save it as CSV, parquet or Excel")
+    lines = head.decode(encoding, "replace").splitlines()
+    options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
+    given = options | {"encoding": encoding, "index_col": index_col}
+    try:
+        if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
+            given["usecols"] = list(columns)
+        if hasattr(source, "seek"):
+            source.seek(0)
+        frame = _in_parts(pd, source, given) if _size(source) > _LARGE else pd.read_csv(source, **given)
+    except ValueError as error:
+        raise ValueError(_in_plain_words(str(error), options["sep"])) from None
+    if options["sep"] != "," or options["decimal"] != ".":
+        frame.attrs["marks"] = f"columns separated by {options['sep']!r}, decimal mark {options['decimal']!r}"
+    return frame
+
+
+def _size(source) -> int:
+    "Bytes of a path; of what is in memory 0."
+    return source.stat().st_size if isinstance(source, Path) else 0
+
+
+def _in_parts(pd, path, options: dict):
+    "A large file, with a line of progress for each million rows."
+    parts = []
+    for part in pd.read_csv(path, chunksize=1_000_000, **options):
+        parts.append(part)
+        print(f"{path}: {sum(map(len, parts)):,} rows", file=sys.stderr)
+    return pd.concat(parts, ignore_index=options["index_col"] is None)
+
+
+def _marks(lines: list, end: str = "") -> dict:
+    "Separator and decimal mark of lines; `ValueError` where two separators make a table, or a name stands twice."
+    rows = {mark: list(filter(None, csv.reader(lines, delimiter=mark))) for mark in ",;\t|"}
+    even = [m for m, found in rows.items() if len({len(row) for row in found}) == 1 and len(found[0]) > 1]
+    if end == ".tsv":
+        even = ["\t"]
+    if len(even) > 1:
+        raise ValueError(
+            f"both {even[0]!r} and {even[1]!r} divide every line into columns; save it with tabs between them, as .tsv"
+        )
+    mark = even[0] if even else max(rows, key=lines[0].count) if lines else ","
+    names = [name.strip() for name in rows[mark][0]] if rows[mark] else []
+    twice = [name for name in names if name and names.count(name) > 1]
+    if twice:
+        raise ValueError(f"column {twice[0]!r} stands twice; rename one")
+    cells = [cell for row in rows[mark][1:] for cell in row]
+    comma = "0*,\\d+" if mark == "," else "\\d*,\\d+"
+    commas, points = (
+        any(re.fullmatch(f" *[+-]?{form} *", c) for c in cells) for form in (comma, r"\d*\.\d+")
+    )
+    return {"sep": mark, "decimal": "," if commas and not points else "."}
+
+
+def _in_plain_words(error: str, mark: str) -> str:
+    "What the reader of CSV files says, without its own terms and with what to do."
+    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error)
+    if found:
+        names, line, fields = found.groups()
+        return f"line {line} has {fields} columns, the header {names}; quote what holds a {mark!r}, or mend the line"
+    found = re.search(r"EOF inside string starting at row (\d+)", error)
+    if found:
+        return f"a quotation mark opens in line {int(found[1]) + 1} and is not closed; close it"
+    if "codec can't decode" in error:
+        return "its letters are not UTF-8; save it as UTF-8 (in a spreadsheet: CSV UTF-8)"
+    return "it is empty" if "No columns to parse" in error else error
+
+
+def _as_frame(given: Any) -> Any:
+    "The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL."
+    if isinstance(given, (str, Path)):
+        return read_file(given)
+    for way in ("toPandas", "df", "to_pandas", "collect"):
+        if hasattr(given, way) and not hasattr(given, "to_numpy"):
+            return getattr(given, way)()
+    if hasattr(given, "description") and hasattr(given, "fetchall"):
+        pd = optional_import("pandas", extra="data")
+        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
+    return given
+
+
+def _unpacked(frame: Any) -> Any:
+    "A frame with a column for each element of vectors of probabilities; WEKA's with its classes by name."
+    if not hasattr(frame, "assign") or frame.columns.duplicated().any():
+        return frame
+    frame, parts = _from_weka(frame) if "inst#" in frame.columns else frame, {}
+    for column in frame.columns:
+        vectors = _vectors(frame[column]) if frame[column].dtype.kind == "O" else None
+        if vectors is None:
+            parts[column] = frame[column]
+        else:
+            parts |= {f"{column}({k})": values for k, values in enumerate(vectors.T)}
+    return frame if len(parts) == len(frame.columns) else type(frame)(parts, index=frame.index)
+
+
+def _vectors(cells: Any) -> np.ndarray | None:
+    "(N, K) vectors that add up to 1, as arrays, lists or text in brackets; None for anything else."
+    first = cells.iloc[0] if len(cells) else None
+    try:
+        if isinstance(first, str):
+            inside = (
+                cells.str.extract(r"^[^\[\]]*\[([^\[\]]*)\][^\[\]]*$")[0] if "[" in first else cells.iloc[:0]
+            )
+            values = inside.str.strip().str.split(r"[,\s]+", regex=True, expand=True).to_numpy(float)
+        else:
+            values = np.stack([v.toArray() if hasattr(v, "toArray") else v for v in cells]).astype(float)
+    except (TypeError, ValueError):
+        return None
+    several = values.ndim == 2 and len(values) and values.shape[1] > 1
+    return values if several and _add_to_one(list(values.T)) else None
+
+
+def _from_weka(frame: Any) -> Any:
+    "What WEKA writes as CSV: classes as 1:no, and a distribution over columns without names, its largest starred."
+    frame = frame.copy()
+    called: dict = {}
+    for column in {"actual", "predicted"} & set(frame.columns):
+        parts = frame[column].astype(str).str.partition(":")
+        called |= dict(zip(parts[0], parts[2]))
+        frame[column] = parts[2]
+    names = list(frame.columns)
+    if "distribution" not in names:
+        return frame
+    start = names.index("distribution")
+    named = (k for k in range(start + 1, len(names)) if not str(names[k]).startswith("Unnamed"))
+    own = names[start : next(named, len(names))]
+    starless = {c: frame[c].astype(str).str.lstrip("*").astype(float) for c in own}
+    new = {c: f"distribution({called.get(str(k), k)})" for k, c in enumerate(own, 1)}
+    return frame.assign(**starless).rename(columns=new)

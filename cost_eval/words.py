@@ -177,7 +177,7 @@ def summary_lines(report: Any) -> list[str]:
     """
     top, level = report.best.iloc[0], percent(report.confidence)
     lines = [
-        _about(report),
+        f"{report.provenance.get('columns', '')} {_about(report)}".strip(),
         _verdict(report, top, level),
         _against_constant(report, top, level),
     ]

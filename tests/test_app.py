@@ -118,7 +118,7 @@ def test_files():
     assert read_upload("x.csv", frame.to_csv(index=False).encode()).shape == frame.shape
     for name, content, says in (("x.csv", b"", "cannot be read"), ("x.parquet", b"PAR1", "cannot be read"), ("x.csv", b"a\n1\n", "1 columns"),
                                 ("x.csv", b"a,b\n", "0 rows"), ("x.csv", b"label,m\n1,.5\n0,.1,7,8\n", "cannot be read"), ("x.csv", b"label,m,m\n1,.5,.2\n", "stands twice"),
-                                ("x.csv", b"\xff\xfe\x00\x01", "cannot be read"), ("x.csv", b"%PDF-1.7 \x80\x81\n1 0 obj", "x.csv")):
+                                ("x.csv", b"\xff\xfe\x00\x01", "0 rows and 1 columns"), ("x.csv", b"\x00\x01", "cannot be read as CSV: it is no text; save it as CSV, parquet or Excel"), ("x.csv", b"%PDF-1.7 \x80\x81\n1 0 obj", "x.csv")):
         with pytest.raises(ValueError, match=says):
             read_upload(name, content)
     app = App()
@@ -151,7 +151,7 @@ def test_an_upload_is_shown_or_refused(unpainted):
     app.upload.value = sent("half.csv", frame.to_csv(index=False).encode())
     assert app.label.value == "state" and app.chosen() == ("model_a", "model_b") and app.positive.value is None and app.image.layout.display == "none"
     app.positive.value = "ill"
-    assert "Not offered as models: 'id' (its name)." in app.more.value and "say positive" not in app.says.value
+    assert "models 'model_a', 'model_b'; left out 'id' (its name)." in app.more.value and "say positive" not in app.says.value
     assert app.report.ladder.equals(library(pd.read_csv(io.StringIO(frame.to_csv(index=False))).rename(columns={"state": "label"}), 10).ladder)
     assert app.image.layout.display is None
     for panel in app.panel.options:

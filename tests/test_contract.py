@@ -58,11 +58,11 @@ CONTRACT = {
         Posteriors(values, *, classes=None) | values classes kind
         Scores(values) | values kind
         read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None, ids=None) -> Samples
-        Samples | y models costs own sample_weight clusters groups taken notes shares target_priors take ids meet
+        Samples | y models costs own sample_weight clusters groups taken notes read_as shares target_priors take ids meet
         labelled_rows(y_true, propensity=None, *, sample_weight=None) -> Labelled
         Labelled | rows sample_weight n
         look_at(values, costs) -> Look
-        guess_columns(frame, *, label=None, models=None, taken=()) -> Columns
+        read_table(source, *, label=None, models=None, taken=(), costs=None) -> Columns
     """,
     "policies": """
         RULES
@@ -266,7 +266,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
-MODULE_ONLY = {"Samples", "look_at", "guess_columns", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
+MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
                "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval"}
 

@@ -108,7 +108,6 @@ def test_integers_fit_an_array_of_numpy():
     (lambda: core.check_posteriors([0.5, 0.5]), r"\(samples, classes\), got \(2,\)"),
     (lambda: core.check_posteriors([[0.5, 0.5], [0.5, np.nan]], first=7), "nan in row 8, column 1"),
     (lambda: core.check_posteriors([[0.0, 0.0]], log=True), "row 0 sums to 2"),
-    (lambda: core.csv_options("a,b,a"), "column 'a' stands twice"),
 ])
 def test_messages(call, said):
     with pytest.raises(ValueError, match=said):
@@ -283,12 +282,6 @@ def test_blocks_cover_everything_once(n, each, most):
     sizes = [block.stop - block.start for block in found]
     assert all(size * each <= most or size == 1 for size in sizes)
     assert all((size + 1) * max(each, 1) > most for size in sizes[:-1])  # as few as possible
-
-
-@pytest.mark.parametrize("header, row, wanted", [("a,b", "1.5,2", (",", ".")), ("a;b", "1,5;2", (";", ",")), ("a;b", "1.5;2,5", (";", ".")), ("a;b", "1;2", (";", ".")),
-                                                 ("a\tb", "1,5\t2", ("\t", ",")), ('"a";"b"\r\n', "1;2", (";", ".")), ("a", "1", (",", "."))])
-def test_marks_of_a_file(header, row, wanted):
-    assert tuple(core.csv_options(header, row).values()) == wanted
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))

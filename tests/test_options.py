@@ -270,7 +270,8 @@ CASES = {
         "only_labelled": Case(GAPS, via=lambda f, *given, **options: vars(f(*given, **options)[0]), propensity=.5, sample_weight=WEIGHT),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
         "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said, argument="models['a']"),
-        "guess_columns": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES}), label="b", models={"m": "a"}, taken=("a",)),
+        "read_file": Case(b"a;b\n1,5;2\n", name="x.tsv", columns={"b"}, index_col=0),
+        "read_table": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES, "d": np.where(Y, "ask", "tell")}), label="b", models={"m": "a"}, taken=("a",), costs=pd.DataFrame(columns=["ask", "tell"])),
     },
     "policies": {
         "decide": Case(P2[:, 1], Y, COSTS, rule=given("tuned", rng=0), priors=given(PRIORS, rng=0), positive=refused(0, rng=0),
@@ -327,6 +328,7 @@ CASES = {
         "plot_expected_cost": Case(fp_cost=2., fn_cost=2., prevalence=.4, separation=1., threshold=1.),
     },
     "scores": {
+        "auc_interval": Case(Y, SCORES, versus=-SCORES, sample_weight=WEIGHT, clusters=GROUPS, confidence=.8),
         "equal_error_rate": Case(Y, SCORES, method="hull", sample_weight=WEIGHT),
         "roc_auc": Case(Y, SCORES, sample_weight=WEIGHT),
         "soft_expected_cost": Case(P2[:, 1], Y, COSTS, .3, 5., priors=PRIORS),

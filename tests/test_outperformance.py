@@ -12,7 +12,7 @@ from scipy import integrate, special, stats
 from scipy.interpolate import BSpline
 
 from cost_eval import outperformance as op
-from cost_eval.bootstrap import rates_interval
+from cost_eval.bootstrap import monotone_interval, rates_interval
 from cost_eval.confusion import BinaryCounts, ConfusionCounts
 from cost_eval.costs import CostMatrix
 from cost_eval.metrics import METRICS, Metric
@@ -425,7 +425,7 @@ def test_the_integral_of_a_monotone_metric_is_that_of_the_engine(metric):
     record, pi = METRICS[metric], np.full(5, 0.1)
     line = op._line(record, pi, {})
     line = np.array(np.broadcast_arrays(*(np.asarray(part, float) for part in (*line[0], *line[1]))))
-    ours = op._monotone_interval(record, tables, pi, {}, 0.9)
+    ours = monotone_interval(record, tables, pi, 0.9)
     np.testing.assert_allclose(ours, rates_interval(tables, line, 0.9), atol=1e-7)
 
 

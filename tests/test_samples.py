@@ -9,7 +9,7 @@ from scipy.stats import mannwhitneyu
 
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.report import evaluate
-from cost_eval.samples import Decisions, Posteriors, Scores, guess_columns, look_at, read_alike, read_samples
+from cost_eval.samples import Decisions, Posteriors, Scores, look_at, read_alike, read_samples, read_table
 
 pd = pytest.importorskip("pandas")
 
@@ -274,7 +274,7 @@ REFUSED = {
     "no samples": (lambda: read_samples([], [], PLAIN), "y_true: no samples"),
     "transposed": (lambda: read_samples(Y, np.vstack([1 - P, P]), PLAIN), r"classes in rows; give its transpose, values\.T"),
     "counts": (lambda: read_samples(Y, pd.crosstab(Y, P > .5), PLAIN), "models: a table of counts"),
-    "columns unnamed": (lambda: read_samples(WORDS, pd.DataFrame({"x": P, "z": 1 - P}), NAMED), "models: its rows sum to 1.*Posteriors.*dict"),
+    "columns unnamed": (lambda: read_samples(WORDS, pd.DataFrame({"x": P, "z": 1 - P}), NAMED), r"models: the rows of \['x', 'z'\] sum to 1.*Posteriors.*dict"),
     "columns as classes": (lambda: read_samples(WORDS, pd.DataFrame({"well": P, "ill": P}), NAMED), "named as the classes, but its rows do not sum to 1"),
     "columns of others": (lambda: read_samples(Y, {"a": pd.DataFrame({"x": P, "z": 1 - P})}, NAMED.to_frame().set_axis([0, 1]).set_axis([0, 1], axis=1), positive=1), "columns"),
     "percentages": (lambda: read_samples(Y, 100 * P, PLAIN), r"divided by 100 predict.*values / 100.*Scores\(values\)"),
@@ -351,14 +351,14 @@ def test_dates_are_labels():
 def test_columns_of_a_table():
     frame = pd.DataFrame({"id": np.arange(N), "row": np.arange(N)[::-1] + 7, "age": rng.integers(20, 80, N), "const": 3., "remark": "x", "visit_date": "2020", "label": WORDS,
                           "p": P, "grade": rng.integers(1, 8, N), "b_ill": P, "b_well": 1 - P, "weight": 1., "flag": Y})
-    found = guess_columns(frame, taken=["weight"])
-    assert found.label == "label" and set(found.models) == {"p", "grade", "b", "flag"}
-    assert set(found.left_out) == {"id", "row", "age", "const", "remark", "visit_date"}
-    read = read_samples(frame["label"], found.values(frame), NAMED)
+    found = read_table(frame, taken=["weight"])
+    assert found.label == "label" and set(found.models) == {"p", "grade", "b"}
+    assert found.left_out["flag"] == "the true labels again" and set(found.left_out) == {"id", "row", "age", "const", "remark", "visit_date", "flag"}
+    read = read_samples(frame["label"], found.values(), NAMED)
     np.testing.assert_allclose(read.models["b"].values, read.models["p"].values)
-    assert guess_columns(frame[["flag", "p"]]).label == "flag" and guess_columns(frame[["p", "flag"]], label="flag").models == {"p": "p"}
-    for call, words in ((lambda: guess_columns(frame[["p", "grade"]]), "label: none of the columns"), (lambda: guess_columns(frame[["label", "id"]]), r"left out: 'id' \(its name\)"),
-                        (lambda: guess_columns(frame, label="lable"), "label: 'lable' is unknown; did you mean .*'label'")):
+    assert read_table(frame[["flag", "p"]]).label == "flag" and read_table(frame[["p", "flag"]], label="flag").models == {"p": "p"}
+    for call, words in ((lambda: read_table(frame[["p", "grade"]]), "label: none of the columns"), (lambda: read_table(frame[["label", "id"]]), r"left out: 'id' \(its name\)"),
+                        (lambda: read_table(frame, label="lable"), "label: 'lable' is unknown; did you mean .*'label'")):
         with pytest.raises(ValueError, match=words):
             call()
 
@@ -366,17 +366,126 @@ def test_columns_of_a_table():
 def test_columns_of_models_that_are_named_or_look_otherwise():
     words = np.where(P > .5, "ill", "well")
     frame = pd.DataFrame({"label": WORDS, "patientID": np.arange(N) % 9, "Age (years)": 1., "said": words, "p": P, "q_well": 1 - P, "city": np.where(P > .5, "x", "y")})
-    found = guess_columns(frame)
-    assert set(found.models) == {"said", "p", "q_well"} and set(found.left_out) == {"patientID", "Age (years)", "city"}
-    assert read_samples(frame["label"], found.values(frame), NAMED).models["said"].kind == "decisions"
-    named = guess_columns(frame, models={"one": "patientID", "two": {"well": "q_well"}})
+    found = read_table(frame)
+    assert found.models == {"p, q_well": {"well": "q_well", "ill": "p"}} and set(found.left_out) == {"patientID", "Age (years)", "city", "said"}
+    found = read_table(frame.assign(said=np.where(P > .4, "ill", "well")).drop(columns="q_well"))
+    assert read_samples(frame["label"], found.values(), NAMED).models["said"].kind == "decisions"
+    named = read_table(frame, models={"one": "patientID", "two": {"well": "q_well"}})
     assert named.label == "label" and named.left_out == {} and len(named.notes) == 1
-    np.testing.assert_allclose(read_samples(WORDS, named.values(frame), NAMED).models["two"].values[:, 1], P)
+    np.testing.assert_allclose(read_samples(WORDS, named.values(), NAMED).models["two"].values[:, 1], P)
     for models, says in (({"one": "pp"}, r"models\['one'\]: 'pp' is unknown; did you mean 'p'"), ({}, "a mapping from names to columns"), ("p", "a mapping from names to columns")):
         with pytest.raises(ValueError, match=says):
-            guess_columns(frame, models=models)
+            read_table(frame, models=models)
     three = pd.DataFrame({"label": ["a", "b"] * 6, "m_a": .5, "m_b": .3, "m_c": .2})  # of class c there is no sample
-    assert guess_columns(three).models == {"m": {"a": "m_a", "b": "m_b", "c": "m_c"}}
+    assert read_table(three).models == {"m": {"a": "m_a", "b": "m_b", "c": "m_c"}}
+
+
+# ---- files as other programs write them: the columns of one model are one model
+
+YES, SAID = np.where(Y, "yes", "no"), np.where(P > .5, "yes", "no")
+OTHER = np.clip(P + rng.normal(0, .2, N), .01, .99)
+TREE = rng.dirichlet([1, 1, 1], N)
+ABC = np.array(list("abc"))
+FOREIGN = {  # columns as the tool's documentation or the tool itself names them: label first, and what the model says of each class
+    "H2O, predict(): cut where F1 is largest": {"y": Y, "predict": (P > .31).astype(int), "p0": 1 - P, "p1": P},
+    "H2O, a domain of words": {"outcome": YES, "predict": SAID, "no": 1 - P, "yes": P},
+    "caret, train()$pred": {"obs": YES, "pred": SAID, "no": 1 - P, "yes": P, "rowIndex": np.arange(N) % 50, "Resample": np.where(P > .5, "Fold1", "Fold2")},
+    "yardstick, two_class_example": {"truth": np.where(Y, "Class2", "Class1"), "Class1": 1 - P, "Class2": P, "predicted": np.where(P > .5, "Class2", "Class1")},
+    "tidymodels, augment()": {"reference": YES, ".pred_class": SAID, ".pred_no": 1 - P, ".pred_yes": P},
+    "KNIME, Predictor nodes": {"Churn": YES, "P (Churn=no)": 1 - P, "P (Churn=yes)": P, "Prediction (Churn)": SAID, "Prediction (Churn) (Confidence)": np.maximum(P, 1 - P)},
+    "RapidMiner, Apply Model": {"label": YES, "prediction(label)": SAID, "confidence(no)": 1 - P, "confidence(yes)": P},
+    "Azure ML, Score Model": {"income": YES, "Scored Labels": SAID, "Scored Probabilities": P},
+    "Vertex AI": {"target": YES, "churn_no_scores": 1 - P, "churn_yes_scores": P},
+    "scikit-learn, DataFrame(predict_proba(X))": {"target": Y, 0: 1 - P, 1: P},
+    "polars, DataFrame(predict_proba(X))": {"target": Y, "column_0": 1 - P, "column_1": P},
+    "0 and 1 in words": {"actual": Y, "prob_No": 1 - P, "prob_Yes": P, "fold": np.arange(N) % 5, "customer_id": np.arange(N)},
+    "Orange, Predictions": {"y": YES, "Logistic Regression": SAID, "Logistic Regression (no)": 1 - P, "Logistic Regression (yes)": P, "Fold": np.arange(N) % 10},
+    "DataRobot": {"target": YES, "readmitted_yes_PREDICTION": P, "readmitted_no_PREDICTION": 1 - P, "readmitted_PREDICTION": SAID, "THRESHOLD": .5, "POSITIVE_CLASS": "yes"},
+    "Spark ML, toPandas() or CSV": {"label": Y.astype(float), "rawPrediction": [f"[{-s},{s}]" for s in S], "probability": [f"[{1 - p!r},{p!r}]" for p in P.tolist()], "prediction": (P > .5).astype(float)},
+    "WEKA, -classifications CSV -distribution": {"actual": np.where(Y, "2:yes", "1:no"), "inst#": np.arange(N), "predicted": np.where(P > .5, "2:yes", "1:no"), "error": np.where((P > .5) != Y, "+", ""),
+                                                 "distribution": [f"{'*' * (p < .5)}{1 - p!r}" for p in P.tolist()], "Unnamed: 5": [f"{'*' * (p > .5)}{p!r}" for p in P.tolist()]},
+    "SPSS Modeler": {"truth": YES, "$L-churn": SAID, "$LP-churn": np.maximum(P, 1 - P), "$LP-no": 1 - P, "$LP-yes": P},
+    "labels twice": {"class": YES, "class_code": Y, "p": P},
+    "in another order, with what is decided": {"y": Y, "malignant": P, "benign": 1 - P, "said": P > .5},
+    "of which two rows differ": {"y": Y, "P1": P, "P0": 1 - P, "said": np.where(np.arange(N) < 2, P <= .5, P > .5)},
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_foreign_file_is_its_plain_twin(name):
+    "The same numbers as from the one column that the model is, whether or not the label still stands in the frame."
+    columns = FOREIGN[name]
+    frame = pd.DataFrame(columns)
+    label, costs = frame.columns[0], dict(fp=1, fn=10)
+    truth = frame[label].str.partition(":")[2] if "WEKA" in name else frame[label]
+    positive = max(truth.unique()) if truth.dtype.kind not in "bi" else None
+    rivals = {"said": frame["said"]} if "two rows" in name else {}
+    twin = read_samples(truth, {"m": P, **rivals}, costs, positive=positive)
+    found = read_table(frame)
+    assert found.label == label and set(found.frame) == {label, *found.left_out, *(c for w in found.models.values() for c in (w.values() if isinstance(w, dict) else [w]))}
+    turned = frame.drop(columns=label).iloc[:, :: 1 if "WEKA" in name else -1]  # WEKA's unnamed columns need theirs before them
+    for models in (found.values(), frame, turned):
+        read = read_samples(truth, models, costs, positive=positive)
+        assert len(read.models) == 1 + len(rivals) and {m.kind for m in read.models.values()} == {m.kind for m in twin.models.values()}
+        for own, plain in zip(sorted(read.models.values(), key=lambda m: m.kind), sorted(twin.models.values(), key=lambda m: m.kind)):
+            np.testing.assert_allclose(own.values, plain.values, atol=1e-12)
+        assert isinstance(models, dict) or read.read_as.startswith("Read from the table: model") and all(repr(c) in read.read_as for c in found.left_out)
+
+
+def test_three_classes_under_their_bare_names_and_what_a_report_begins_with():
+    species = ABC[rng.integers(0, 3, N)]
+    frame = pd.DataFrame(TREE, columns=list("bca")).assign(species=species, guess=np.array(list("bca"))[TREE.argmax(1)])
+    found = read_table(frame.rename(columns={"guess": "predicted"}))
+    assert found.label == "species" and found.models == {"model": dict(zip("abc", "abc"))} and found.left_out == {"predicted": "the most probable of 'a', 'b', 'c'"}
+    costs = CostMatrix([[0, 1, 9], [2, 0, 1], [1, 4, 0]], classes=list("abc"))
+    one_, other = (evaluate(species, m, costs, rng=0) for m in (frame, {"model": Posteriors(frame[list("abc")].to_numpy())}))
+    assert one_.best["cost"].tolist() == other.best["cost"].tolist()
+    assert one_.summary().startswith("Read from the table: model 'model' (probabilities: 'a' for a, 'b' for b, 'c' for c); left out 'species' (the true labels again), 'guess' (the most probable")
+    unsure = frame.drop(columns=list("abc")).assign(sure=TREE.max(1))
+    assert list(read_samples(species, unsure, costs).models) == ["guess"]
+
+
+NEAR = {  # columns that might be taken for one model -> the models that they are
+    "a model and its reverse": ({"lr": P, "inv": 1 - P}, r"the rows of \['lr', 'inv'\] sum to 1.*dict of names and columns"),
+    "sums of 1 in a few rows": ({"a": P, "b": np.where(np.arange(N) < 9, 1 - P, OTHER)}, ["a", "b"]),
+    "sums of 1 in all rows but one": ({"m_0": np.where(np.arange(N) == 9, .4 * P, 1 - P), "m_1": P}, ["m_0", "m_1"]),
+    "numbered models": ({"model_0": P, "model_1": OTHER}, ["model_0", "model_1"]),
+    "a rival that decides like it in nearly all rows": ({"p0": 1 - P, "p1": P, "rule": np.where(np.arange(N) < 3, P <= .5, P > .5)}, ["p", "rule"]),
+    "a rival with a cut of its own": ({"p0": 1 - P, "p1": P, "cautious": P > .3}, ["p", "cautious"]),
+    "a rival that decides the reverse": ({"p": P, "prediction": P < .5}, ["p", "prediction"]),
+    "constant decisions": ({"p0": (1 - P) / 2 + .5, "p1": P / 2, "nobody": 0 * Y}, ["p", "nobody"]),
+    "two constant decisions": ({"nobody": 0 * Y, "all": 0 * Y + 1}, ["nobody", "all"]),
+    "a constant probability": ({"m": P, "prior": 0 * P + .3}, ["m", "prior"]),
+    "two constant probabilities": ({"low": 0 * P + .3, "high": 0 * P + .7}, ["low", "high"]),
+    "confidence or probability": ({"said": P > .5, "sure": np.maximum(P, 1 - P)}, r"'sure', 0.5. to .*, may be the confidence in the decisions 'said' beside it, or tell of one class"),
+    "log-probabilities of what was said": ({"answer": np.where(P > .5, 1, 0), "logprob": np.log(np.maximum(P, 1 - P))}, r"'logprob', -.* may be the confidence in the decisions 'answer'.*c = np.exp\(frame"),
+    "confidence below a half": ({"answer": P > .5, "confidence": OTHER}, "'confidence', .* may be the confidence in the decisions 'answer'"),
+    "confidence in words that are no classes": ({"pred_label": np.where(P > .5, "LABEL_1", "LABEL_0"), "score": np.maximum(P, 1 - P)}, "'score', .* may be the confidence in the decisions 'pred_label'"),
+    "percent": ({"p0": 100 - 100 * P, "p1": 100 * P}, "named as the classes, but its rows do not sum to 1 .*percentages divided by 100"),
+}
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_near_misses_are_not_taken_for_one_model(name):
+    columns, wanted = NEAR[name]
+    frame = pd.DataFrame(columns)
+    for call in (lambda: read_samples(Y, frame, PLAIN), lambda: read_table(frame.assign(label=Y))):
+        if isinstance(wanted, str):
+            with pytest.raises(ValueError, match=wanted):
+                call()
+        else:
+            assert list(call().models) == wanted
+    if name not in ("percent", "confidence in words that are no classes"):
+        assert list(read_samples(Y, {c: frame[c] for c in frame}, PLAIN).models) == list(columns)  # what the messages advise
+    if "sure" in columns:
+        p = np.where(frame["said"] == 1, frame["sure"], 1 - frame["sure"])
+        np.testing.assert_allclose(one(Posteriors(p, classes=[1])).values[:, 1], P)
+
+
+def test_ids_that_repeat_are_said():
+    frame = pd.DataFrame({"label": Y, "p": P, "patient_id": np.arange(N) % 100})
+    assert read_table(frame).notes[1:] == ("The 120 rows have 100 different values of 'patient_id', and rows of one are not independent; if they belong together, these are the clusters.",)
+    assert len(read_table(frame.assign(patient_id=np.arange(N))).notes) == 1
 
 
 def test_costs_of_a_frame_as_files_hold_them():
@@ -434,7 +543,7 @@ def test_percentages_have_more_values_than_grades(distinct):
 def test_huge_scores_are_no_counter_of_rows():
     "Beyond 2**53 every float is a whole number."
     frame = pd.DataFrame({"label": [0, 1] * 10, "m": np.linspace(-1, 2, 20) * 1e200})
-    assert list(guess_columns(frame).models) == ["m"]
+    assert list(read_table(frame).models) == ["m"]
 
 
 RAGGED = [[1], [1, 2]]
@@ -445,6 +554,5 @@ RAGGED = [[1], [1, 2]]
     ("priors", {"priors": RAGGED}), ("folds", {"folds": RAGGED}), ("folds", {"folds": np.full(40, None)}), ("y_true", {"y_true": [0, np.inf] * 20})])
 def test_wrong_shapes_are_named(name, change):
     "Not in the words of NumPy."
-    from cost_eval.report import evaluate
     with pytest.raises(ValueError, match=rf"^{name}\b.*[;:]"):
         evaluate(**{"y_true": [0, 1] * 20, "models": {"m": np.linspace(0, 1, 40)}, "costs": [[0, 1], [5, 0]], **change})
