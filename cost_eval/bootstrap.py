@@ -1933,7 +1933,7 @@ def _limits_of(x, bounds, known, code, name):
 
 def _row_bounds(x, bounds):
     "Smallest and largest loss of each row (2, N), or None where they are not given for each."
-    if bounds is None or isinstance(bounds, Mapping) or not any(np.ndim(end) for end in bounds):
+    if isinstance(bounds, Mapping) or not np.iterable(bounds) or not any(np.ndim(end) for end in bounds):
         return None
     if len(bounds) != 2 or any(np.shape(end) not in ((), x.shape) for end in bounds):
         got = ", ".join(str(np.shape(end)) for end in bounds)
