@@ -10,7 +10,7 @@ from typing import Literal
 
 from .confusion import BinaryCounts, ConfusionCounts, JointCounts
 from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Priors, Rng, VBox, Vector
-from .costs import CostMatrix
+from .costs import Costs
 from .metrics import Metric
 
 # %% auto #0
@@ -49,6 +49,7 @@ from cost_eval.core import (
     check_range,
     check_weights,
     columns_of,
+    cost_table,
     estimand,
     generator,
     kinds,
@@ -1205,7 +1206,8 @@ def _by_class(table, cells, weight, unit, called, name):
 
 def _names(counts, costs, shape, name):
     "Labels of classes and decisions: those of the costs, of the counts, or positions."
-    found = [labelled(table, label)[1:] for table, label in ((costs, "costs"), (counts, name))]
+    counted = labelled(counts, name)[1:]
+    found = [cost_table(costs, counted[0])[1:], counted]
     classes = next((c for c, _ in found if c is not None), range(shape[-2]))
     return classes, next((d for _, d in found if d is not None), range(shape[-1]))
 
@@ -1295,7 +1297,7 @@ def _warn_of_smoothing(sample, fit, low, high):
 #| code-summary: "interval"
 def interval(
     counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1448,7 +1450,7 @@ def _unseen(sample, record, fields, signs):
 #| code-summary: "difference and independent_difference"
 def difference(
     joint: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1587,7 +1589,7 @@ def _rejected_if_impossible(sample, confidence):
 def independent_difference(
     counts_a: ConfusionCounts | BinaryCounts | Matrix,
     counts_b: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1646,7 +1648,7 @@ def _side_by_side(first: Sample, second: Sample) -> Sample:
 #| code-summary: "bcost and bdelta_cost"
 def bcost(
     counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     confidence: float = 0.95,
     laplace: float = 0.1,
@@ -1693,7 +1695,7 @@ def bcost(
 
 def bdelta_cost(
     joint: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     confidence: float = 0.95,
     laplace: float = 0.0,
@@ -2181,7 +2183,7 @@ def metric_interval(
     counts: ConfusionCounts | BinaryCounts | Matrix,
     metric: str | Metric | Callable[..., Any],
     *,
-    costs: CostMatrix | Matrix | None = None,
+    costs: Costs | None = None,
     priors: Priors | None = None,
     method: Literal["auto", "clopper_pearson", "percentile"] = "auto",
     confidence: float = 0.95,
@@ -2254,9 +2256,8 @@ def metric_interval(
     check_function(f, "metric", "a name in METRICS, or a function of counts")
     table, classes = check_counts(counts, whole=True), labelled(counts, "counts")[1]
     if costs is not None:
-        table, _ = aligned(counts, costs)
-        metric_args["costs"] = costs.array if hasattr(costs, "array") else costs
-        classes = labelled(costs, "costs")[1] or classes
+        table, metric_args["costs"] = aligned(counts, costs)
+        classes = cost_table(costs, classes)[1] or classes
     if table.ndim != 2:
         raise ValueError(f"counts: one (K, M) confusion matrix is needed, got shape {table.shape}")
     confidence, weight = check_confidence(confidence), None

@@ -6,11 +6,10 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
-from .core import Axes, DataFrame, Frame, Labels, Matrix, Model, Priors, Rng, VBox, Vector
-from .costs import CostMatrix, ExampleCosts, attainable
+from .core import Axes, DataFrame, Frame, Labels, Model, Priors, Rng, VBox, Vector
+from .costs import Costs, attainable
 
 # %% auto #0
 __all__ = ['CallUnits', 'CapacityPoint', 'CapacityCurve', 'capacity_curve', 'explore_capacity']
@@ -274,7 +273,7 @@ class CapacityCurve(Result):
 def capacity_curve(
     y_true: Labels,
     model: Labels | Frame | Model,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     rule: Literal["calibrated", "bayes"] = "calibrated",
     priors: float | Priors | None = None,

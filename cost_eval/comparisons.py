@@ -44,7 +44,6 @@ from scipy.stats import binom
 from .bootstrap import Difference, Interval, difference, interval, loss_difference, loss_interval
 from .confusion import JointCounts
 from cost_eval.core import (
-    LabelledTable,
     Result,
     blocks,
     cheapest_first,
@@ -59,10 +58,12 @@ from cost_eval.core import (
     check_priors,
     check_range,
     check_weights,
+    cost_table,
     count_cells,
     encode,
     generator,
     holm,
+    is_stack,
     kinds,
     labelled,
     numbers,
@@ -73,9 +74,8 @@ from cost_eval.core import (
     same_rows,
     short,
 )
-from .costs import CostMatrix, ExampleCosts, attainable
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, attainable
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_rows, slider
-from .costs import as_priors
 
 # %% ../nbs/21_comparisons.ipynb #c1e284ab
 def _named(decisions) -> dict:
@@ -404,14 +404,9 @@ def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
     named = _named(decisions)
     y_labels = check_1d(y_true, "y_true")
     n = len(y_labels)
-    weight, matrix, own = check_weights(sample_weight, n), costs, None
-    if isinstance(costs, ExampleCosts):
-        if len(costs) != n:
-            raise ValueError(f"costs: of {len(costs)} samples, but y_true has {n}; one matrix each is needed")
-        matrix, own = costs.mean(sample_weight), costs.array
-    elif not isinstance(costs, CostMatrix):
-        values, classes, columns = labelled(costs, "costs")
-        matrix = CostMatrix(check_costs(values), classes=classes, decisions=columns)
+    weight, matrix, own = check_weights(sample_weight, n), as_costs(costs, y_true=y_labels), None
+    if isinstance(matrix, ExampleCosts):
+        matrix, own = matrix.mean(sample_weight), matrix.array
     y = encode(y_labels, list(matrix.classes), "y_true", "the costs' classes").astype(np.intp)
     decided = [_columns_of(given, name, n, matrix) for name, given in named.items()]
     codes = None if clusters is None else check_numbered(clusters, "clusters", n)[1]
@@ -611,7 +606,7 @@ def _labels(names) -> np.ndarray:
 def simultaneous_differences(
     y_true: Labels,
     decisions: Labels | Mapping[Any, Any] | Frame,
-    costs: CostMatrix | ExampleCosts | Matrix,
+    costs: Costs,
     *,
     method: Together = "auto",
     confidence: float = 0.95,
@@ -925,7 +920,7 @@ class BestOf(Result):
 def best_of(
     y_true: Labels,
     decisions: Labels | Mapping[Any, Any] | Frame,
-    costs: CostMatrix | ExampleCosts | Matrix,
+    costs: Costs,
     *,
     confidence: float = 0.95,
     priors: Priors | None = None,
@@ -1176,7 +1171,7 @@ def probability_best(
     same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     rng, n_resamples = generator(rng), check_integer(n_resamples, "n_resamples", 1)
     drawn = None
-    if callable(costs) or (not isinstance(costs, LabelledTable) and np.asarray(costs).ndim == 3):
+    if callable(costs) or is_stack(costs):
         drawn = _drawn_costs(costs, n_resamples, rng)
         costs = drawn[0]
     case, names, decided = _judge(y_true, decisions, costs, priors, sample_weight, clusters)
@@ -1371,7 +1366,7 @@ def _two_sided(confidence) -> float:
 
 def equivalence_test(
     joint: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     margin: float,
     *,
     method: IntervalMethod = "auto",
@@ -1431,7 +1426,7 @@ def equivalence_test(
 # %% ../nbs/21_comparisons.ipynb #718f0d11
 def non_inferiority_test(
     joint: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     margin: float = 0.02,
     *,
     method: IntervalMethod = "auto",
@@ -1484,7 +1479,7 @@ def non_inferiority_test(
     [False, True]
     """
     margin = check_range(margin, "margin", 0, ends="[)", shape=(), hint=".02 is 2 %")
-    if (check_costs(costs) < 0).any():
+    if (cost_table(costs, labelled(joint, "joint")[1])[0] < 0).any():
         raise ValueError("costs: a share of a negative cost has no meaning; shift them to at least 0")
     options |= {"priors": priors, "n_resamples": n_resamples, "rng": rng}
     level = _two_sided(confidence)

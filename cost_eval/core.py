@@ -822,6 +822,8 @@ def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tupl
     "Counts (..., K, M), or joint counts (..., K, M, M), and costs (..., K, M), in the order of the costs."
     table, classes, decisions = labelled(counts, name)
     values, wanted_classes, wanted_decisions = cost_table(costs, classes)
+    if wanted_classes is not None and values.ndim > 2:
+        raise ValueError(f"costs: of {len(values)} single rows, {NO_ROWS}")
     shape = values.shape[-2:]
     if wanted_classes is None and table.ndim > 1 + joint and row_a_sample(shape, table.shape[-2 - joint]):
         raise ValueError(no_matrix(values.shape))
@@ -877,6 +879,10 @@ def wide(dtype: np.dtype) -> type:
 # %% ../nbs/00_core.ipynb #core0cst2
 #| code-fold: true
 OUTCOMES = ("fp", "fn", "tp", "tn")
+NO_ROWS = (
+    "but one matrix for all is needed: a table of counts has forgotten its rows. "
+    "losses(y_true, decisions, costs) takes them, for loss_interval and loss_difference"
+)
 
 
 def cost_table(costs, classes=None, name: str = "costs") -> tuple:
@@ -912,10 +918,7 @@ def _outcome_costs(costs: Mapping, name: str) -> tuple:
             raise ValueError(f"{name}: {key} is missing; dict(fp=..., fn=...) says what the two errors cost")
     fp, fn, tp, tn = (numbers(costs.get(key, 0), f"{name}[{key!r}]") for key in OUTCOMES)
     if fp.ndim or fn.ndim or tp.ndim or tn.ndim:
-        raise ValueError(
-            f"{name}: columns, but a table of counts has forgotten its rows, and one number each is needed. "
-            "losses(y_true, decisions, costs) takes them, for loss_interval and loss_difference"
-        )
+        raise ValueError(f"{name}: of single rows, {NO_ROWS}")
     return cost_values([[tn, fp], [fn, tp]], name), None, None
 
 
@@ -992,6 +995,23 @@ def decisions_in_rows(rows, columns, kinds, classes=None) -> bool | None:
     return True if across and not here else None
 
 
+def is_stack(costs) -> bool:
+    "Are these several matrices of costs, an array (..., K, M)?"
+    if isinstance(costs, (LabelledTable, Mapping)) or hasattr(costs, "columns") or callable(costs):
+        return False
+    return dense(costs, "costs").ndim > 2
+
+
+def costs_and_priors(costs, priors) -> tuple:
+    "Costs (..., K, M), the labels of their classes (or None), and priors (..., K) in their order."
+    named = isinstance(priors, Mapping) or hasattr(priors, "to_dict")
+    values, classes, _ = cost_table(costs, list(dict(priors)) if named else None)
+    many = len(priors) if named else (np.shape(priors) or (2,))[-1]
+    if classes is None and row_a_sample(values.shape[-2:], many):
+        raise ValueError(no_matrix(values.shape))
+    return values, classes, check_priors(priors, values.shape[-2], classes=classes)
+
+
 def row_a_sample(shape: tuple, n_classes: int, n: int | None = None) -> bool:
     "Does an array of this shape, without names, have a row for each sample and not for each class?"
     rows, columns = shape
@@ -1009,7 +1029,8 @@ def no_matrix(shape: tuple, name: str = "costs") -> str:
         )
     return (
         f"{name}: shape {shape}; a matrix of costs has shape (K, M), a row for each class and at least two "
-        f"decisions. Costs of single rows are not guessed: say {form}"
+        f"decisions (CostMatrix({name}) says that they are classes, seen or not). Costs of single rows are not "
+        f"guessed: say {form}"
     )
 
 
@@ -1017,8 +1038,10 @@ def check_costs(costs, K: int | None = None, M: int | None = None, name: str = "
     """Costs (..., K, M) as a float array that allows a choice; `ValueError` if they are not, or of
     another shape.
     """
-    values, _, _ = cost_table(costs, name=name)
+    values, labels, _ = cost_table(costs, name=name)
     rows, columns = values.shape[-2:]
+    if labels is None and K is not None and row_a_sample((rows, columns), K):
+        raise ValueError(no_matrix(values.shape, name))
     if (K is not None and rows != K) or (M is not None and columns != M):
         turned = rows != columns and (columns, rows) == (K or columns, M or rows)
         want = f"{K or 'any'} classes (rows) x {M or 'any'} decisions (columns)"

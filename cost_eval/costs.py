@@ -24,7 +24,6 @@ from cost_eval.core import (
     blocks,
     check_1d,
     check_addable,
-    check_costs,
     check_integer,
     check_labels,
     check_priors,
@@ -38,6 +37,7 @@ from cost_eval.core import (
     no_matrix,
     numbers,
     optional_import,
+    order_of,
     row_a_sample,
     row_labels,
     same_rows,
@@ -536,7 +536,11 @@ Costs = CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any]  # what every arg
 
 # %% ../nbs/02_costs.ipynb #ascost02
 def as_costs(
-    costs: Costs, *, y_true: Labels | None = None, classes: Labels | None = None
+    costs: Costs,
+    *,
+    y_true: Labels | None = None,
+    classes: CostMatrix | Labels | None = None,
+    one: bool = False,
 ) -> CostMatrix | ExampleCosts:
     """Costs in any form as a `CostMatrix`, or as `ExampleCosts` where each row has its own.
 
@@ -552,8 +556,11 @@ def as_costs(
     y_true : array_like, optional
         (N,) labels of the samples: costs of single rows must have their number, and an array of N rows is
         taken for a matrix only where it can be one
-    classes : sequence, optional
-        labels of the problem, by which a frame is turned; default: those in `y_true`
+    classes : sequence or CostMatrix, optional
+        labels of the problem, by which a frame is turned; default: those in `y_true`. With a `CostMatrix` the
+        answer has its classes and decisions, in its order, and takes them by position if it has no names
+    one : bool, default False
+        refuse costs of single rows
 
     Returns
     -------
@@ -572,25 +579,47 @@ def as_costs(
     >>> as_costs({"fp": 5, "fn": [20, 300]})
     ExampleCosts(<2 samples, 2 x 2>, classes=[0, 1], decisions=[0, 1])
     """
-    if isinstance(costs, (CostMatrix, ExampleCosts)):
-        return costs if y_true is None else _of_these_rows(costs, y_true)
+    if isinstance(classes, CostMatrix):
+        return _in_order(as_costs(costs, y_true=y_true, classes=classes.classes, one=one), classes)
+    y_true = None if y_true is None else check_1d(y_true, "y_true")
     if not isinstance(costs, Mapping) and {"fp", "fn"} <= set(getattr(costs, "columns", ())) <= set(OUTCOMES):
         costs = {name: costs[name] for name in costs.columns}
     if isinstance(costs, Mapping) and {"fp", "fn"} <= set(costs) <= set(OUTCOMES):
-        if any(map(np.ndim, costs.values())):
-            return as_costs(ExampleCosts(**costs), y_true=y_true)
+        costs = ExampleCosts(**costs) if any(map(np.ndim, costs.values())) else costs
+    if isinstance(costs, (CostMatrix, ExampleCosts)):
+        return _of_these_rows(costs, y_true, one)
     if y_true is not None and classes is None:
-        classes = seen_labels(check_1d(y_true, "y_true"))
+        classes = seen_labels(y_true)
     array, rows, columns = cost_table(costs, classes)
-    unnamed = rows is None and y_true is not None
-    if array.ndim > 2 or (unnamed and row_a_sample(array.shape, _many(classes), len(y_true))):
+    n = None if y_true is None else len(y_true)
+    unnamed = rows is None and classes is not None
+    if array.ndim > 2 or (unnamed and row_a_sample(array.shape, _many(classes), n)):
         raise ValueError(no_matrix(array.shape))
     return CostMatrix(array, classes=rows, decisions=columns)
 
 
-def _of_these_rows(costs, y_true):
+def _in_order(table, like: CostMatrix):
+    "The costs with the labels of others, in their order."
+    array = table.array
+    for axis, name in ((-2, "classes"), (-1, "decisions")):
+        given, wanted = getattr(table, name), getattr(like, name)
+        if given != tuple(range(len(wanted))):  # names, and not just numbers
+            place = order_of(given, wanted, "costs", "the samples", name)
+            array = array if isinstance(place, slice) else np.take(array, place, axis)
+    labels = {"classes": like.classes, "decisions": like.decisions}
+    if isinstance(table, ExampleCosts):
+        return _example_costs(array, *labels.values(), table.index)
+    return CostMatrix(array, **labels)
+
+
+def _of_these_rows(costs, y_true, one: bool):
     "The costs, if they are of as many rows as there are labels, or of all."
-    if isinstance(costs, ExampleCosts) and len(costs) != len(y_true):
+    own = isinstance(costs, ExampleCosts)
+    if own and one:
+        raise ValueError(
+            f"costs: of {len(costs)} single rows, but one matrix for all is needed, costs.mean()"
+        )
+    if own and y_true is not None and len(costs) != len(y_true):
         raise ValueError(
             f"costs: of {len(costs)} samples, but y_true has {len(y_true)}; one matrix per sample is needed"
         )

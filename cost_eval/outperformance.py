@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from .confusion import ConfusionCounts
 from .core import Axes, Matrix, Numbers, Priors, Rng, VBox, Value, Vector
-from .costs import CostMatrix
+from .costs import Costs
 
 # %% auto #0
 __all__ = ['REFERENCES', 'Reference', 'add_reference', 'published_rates', 'metric_range', 'outperformance',
@@ -39,12 +39,11 @@ from cost_eval.core import (
     check_costs,
     check_counts,
     check_integer,
-    check_priors,
     check_range,
     check_undefined,
     check_within,
+    costs_and_priors,
     generator,
-    labelled,
     last_true,
     optional_import,
     plain,
@@ -661,7 +660,7 @@ def _scale(low, high, greater_is_better: bool):
     return scale
 
 # %% ../nbs/50_outperformance.ipynb #ca0e12d4
-def outperformance_of_cost(expected_cost: Numbers, costs: CostMatrix | Matrix, priors: Priors) -> Value:
+def outperformance_of_cost(expected_cost: Numbers, costs: Costs, priors: Priors) -> Value:
     """Outperformance score of an expected cost for any number of classes and decisions.
 
     The share of random classifiers that cost more, where the decision rates of each class are independent and
@@ -700,13 +699,11 @@ def outperformance_of_cost(expected_cost: Numbers, costs: CostMatrix | Matrix, p
     >>> outperformance_of_cost([1.25, 5.0], costs, [.95, .05]).round(4).tolist()
     [0.9725, 0.2089]
     """
-    _, classes, _ = labelled(costs, "costs")
-    costs = check_costs(costs)
+    costs, _, priors = costs_and_priors(costs, priors)
     if costs.ndim != 2:
         raise ValueError(
             f"costs: one matrix (K, M) is needed, got shape {costs.shape}; loop over the matrices"
         )
-    priors = check_priors(priors, len(costs), classes=classes)
     if priors.ndim != 1:
         raise ValueError(f"priors: one row of {len(costs)} is needed, got shape {priors.shape}")
     knots = priors[:, None] * costs

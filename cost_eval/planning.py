@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from .confusion import BinaryCounts, ConfusionCounts, JointCounts
 from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Rng, VBox, Value, Vector
-from .costs import CostMatrix
+from .costs import Costs
 
 # %% auto #0
 __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'explore_power', 'ConfidenceSequence', 'confidence_sequence',
@@ -71,7 +71,7 @@ def _cell_probabilities(probabilities, costs, joint: bool) -> tuple[np.ndarray, 
 
 def required_sample_size(
     probabilities: ConfusionCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     relative_precision: float = 0.1,
     *,
     method: IntervalMethod | Literal["z"] = "auto",
@@ -177,7 +177,7 @@ def _crossing(excess, start, least, tolerance=2e-3, most=40) -> float:
 # %% ../nbs/22_how_many.ipynb #d5c020b7
 def paired_power(
     probabilities: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     n: int | Vector,
     *,
     saving: float | None = None,
@@ -473,7 +473,7 @@ def _trinomial(n, *shares):
 # %% ../nbs/22_how_many.ipynb #ac3e4043
 def required_pairs(
     joint: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     saving: float,
     power: float = 0.8,
@@ -1005,9 +1005,9 @@ class CostChange(Result):
 def cost_change(
     reference: ConfusionCounts | BinaryCounts | Matrix,
     now: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
-    now_costs: CostMatrix | Matrix | None = None,
+    now_costs: Costs | None = None,
 ) -> CostChange:
     """Cost per example against a reference period, split into prevalence, rates and amounts.
 

@@ -6,10 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from .core import Frame, Labels, Matrix, Model, Priors, Rng, Rule, Vector
+from .core import Frame, Labels, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
 __all__ = ['RULES', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'FittedRule',
@@ -37,9 +36,10 @@ from cost_eval.core import (
     dense,
     generator,
     numbered,
+    positions,
     result,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from cost_eval.decisions import (
     AffineCalibrator,
     bayes_decisions,
@@ -48,7 +48,7 @@ from cost_eval.decisions import (
     naive_decision,
     stratified_folds,
 )
-from .samples import Decisions, Samples, Scores, read_samples
+from .samples import Decisions, Posteriors, Samples, Scores, read_samples
 
 # %% ../nbs/07_policies.ipynb #pol026
 RULES: tuple[Rule, ...] = ("as given", "bayes", "calibrated", "tuned")
@@ -142,7 +142,7 @@ class Queue(Result):
 def decide(
     model: Labels | Frame | Model,
     y_true: Labels,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     rule: Rule = "calibrated",
     priors: float | Priors | None = None,
@@ -267,6 +267,8 @@ class CrossFit:
         (N,) fold of each sample; (0,) if a class is too small
     notes : tuple
         why there are none, or fewer than asked
+    deployment : array_like, optional
+        the priors at which `Posteriors(..., priors="deployment")` are right, for `levels`; None: the shares
 
     Examples
     --------
@@ -284,6 +286,7 @@ class CrossFit:
         samples.meet("folds", folds)
         self._fold, notes = _draw_folds(self._rows, folds, self._order, self.random(0))
         self.folds, self.notes = self._back(self._fold), tuple(notes)
+        self.deployment: Any = None
         self._logs: dict = {}
         self._ranks: dict = {}
         self._said: dict = {}
@@ -429,7 +432,9 @@ class CrossFit:
             return self._back(self._tuned_levels(name, log_odds, shifted))
         if rule == "bayes" and model.kind == "posteriors":
             with np.errstate(divide="ignore"):
-                logs, shares = np.log(self._rows.models[name].values), np.log(self.samples.shares)
+                at = self.samples.shares if model.priors is None else model.priors
+                at = self.samples.target_priors(self.deployment) if isinstance(at, str) else at
+                logs, shares = np.log(self._rows.models[name].values), np.log(at)
         elif rule == "calibrated" and len(self._fold) and len(self._calibrated(name)):
             logs = self._calibrated(name)
             shares = self._shares_outside() if shifted else np.log(self.samples.shares)
@@ -540,6 +545,13 @@ class _Task:
         self.kind = self.model.kind
         self.target = rows.target_priors(priors)
         self.shift: dict = {} if priors is None else {"priors": self.target, "train_priors": rows.shares}
+        self.stated = self.shift  # what posteriors that are taken at their word are moved by
+        said = getattr(self.model, "priors", None)
+        if said is not None:
+            there = priors if priors is not None else fits.deployment
+            at = rows.target_priors(there) if isinstance(said, str) else said
+            same = np.array_equal(at, self.target)
+            self.stated = {} if same else {"priors": self.target, "train_priors": at}
         self.costs = rows.costs if rows.own is None else rows.own
         self.rule = self.possible(rule)
 
@@ -589,8 +601,12 @@ class _Task:
     def raw(self) -> np.ndarray:
         "(N, K) natural logarithms of the posteriors as they are, moved to the priors."
         with np.errstate(divide="ignore"):
-            logs, shares = np.log(self.model.values), np.log(self.rows.shares)
-        return self.moved(logs, np.where(np.isfinite(shares), shares, 0))
+            logs = np.log(self.model.values)
+            if not self.stated:
+                return logs
+            shares = np.log(self.stated["train_priors"])
+            moved = logs + np.log(self.target) - np.where(np.isfinite(shares), shares, 0)
+        return log_softmax(moved, axis=1)
 
     def calibrated(self) -> np.ndarray:
         "(N, K) calibrated log-posteriors, moved to the priors; (0, K) where there are none."
@@ -619,7 +635,13 @@ class _Task:
 
     def _bayes(self) -> tuple:
         "Posteriors at their word."
-        return bayes_decisions(self.model.values, self.costs, **self.shift), self.raw()
+        if self.shift and self.model.priors is None:
+            self.notes.append(
+                f"{self.name}: its posteriors were taken to be right at the sample's shares of the classes, and "
+                "moved from there to the priors. If they are right elsewhere, Posteriors(values, "
+                'priors="deployment") or priors=shares says so.'
+            )
+        return bayes_decisions(self.model.values, self.costs, **self.stated), self.raw()
 
     def _calibrated(self) -> tuple:
         "Posteriors after calibration on the other folds."
@@ -674,7 +696,8 @@ class _Task:
             return none if found is None else (found.threshold, found.low, found.high)
         if self.rule != "bayes" or self.rows.own is not None:
             return none
-        ratio = self.target / np.where(self.rows.shares > 0, self.rows.shares, 1)
+        at = self.stated.get("train_priors", self.target)
+        ratio = self.target / np.where(at > 0, at, 1)
         gain = self.rows.costs.array * ratio[:, None]
         return (bayes_threshold(gain), np.nan, np.nan) if (np.ptp(gain, axis=1) > 0).any() else none
 
@@ -734,15 +757,7 @@ _CONSTANT = "the decision that is best for everybody"
 
 def _at_costs(rows: Samples, costs, order: np.ndarray) -> Samples:
     "The rows at other costs, of the same labels."
-    table = (
-        costs
-        if isinstance(costs, (ExampleCosts, CostMatrix))
-        else CostMatrix(costs, classes=rows.costs.classes, decisions=rows.costs.decisions)
-    )
-    for name in ("classes", "decisions"):
-        given, wanted = list(getattr(table, name)), list(getattr(rows.costs, name))
-        if given != wanted:
-            raise ValueError(f"costs: {name} {given}, but the samples' are {wanted}, in this order")
+    table = as_costs(costs, classes=rows.costs)
     if isinstance(table, CostMatrix):
         return replace(rows, costs=table, own=None)
     if len(table) != len(rows):
@@ -1012,11 +1027,16 @@ class FittedRule(Result):
             (N,) columns of the costs
         """
         table = self.costs if costs is None else costs
-        values = np.asarray(values)
+        if isinstance(values, (Decisions, Posteriors, Scores)):
+            if values.kind != self.kind:
+                raise ValueError(f"values: {values.kind}, but the rule was fitted to {self.kind}; give these")
+            values = values.values
+        values = dense(values, "values")
         if self.kind == "decisions":
-            return Decisions(values).values.astype(np.intp)
+            codes = positions(check_1d(values, "values"), self.costs.decisions)
+            return values.astype(np.intp) if codes is None else codes
         if self.rule == "tuned":
-            return (values if values.ndim == 1 else values[:, 1]) >= self.threshold
+            return ((values if values.ndim == 1 else values[:, 1]) >= self.threshold).astype(np.intp)
         if self.kind == "posteriors" and values.ndim == 1:
             values = np.column_stack([1 - values, values])
         if self.rule == "as given":
@@ -1071,7 +1091,8 @@ def fit_rule(
             raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
     threshold = task.cut()[0] if task.rule == "tuned" else np.nan
     floor = 0.5 / len(samples)
-    return FittedRule(task.rule, task.kind, samples.costs, calibrator, threshold, task.shift, floor)
+    shift = task.stated if calibrator is None else task.shift
+    return FittedRule(task.rule, task.kind, samples.costs, calibrator, threshold, shift, floor)
 
 
 class _Fitted(CrossFit):

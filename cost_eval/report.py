@@ -64,7 +64,9 @@ from cost_eval.core import (
     check_costs,
     check_priors,
     check_range,
+    cost_table,
     generator,
+    labelled,
     numbered,
     numbers,
     optional_import,
@@ -72,7 +74,7 @@ from cost_eval.core import (
     result,
 )
 from .cost_score import cost_score_from_precision
-from .costs import CostMatrix, ExampleCosts, as_costs
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
 from .page import as_dict, flat_metrics, frame_html, latex_page, markdown_page, web_page
@@ -658,7 +660,7 @@ class Report(Result):
         return tuple(panels_of(self))
 
     def with_costs(
-        self, costs: CostMatrix | ExampleCosts | Matrix, *, priors: float | Priors | None = None
+        self, costs: Costs, *, priors: float | Priors | None = None
     ) -> "Report":
         """The same models by the same rule under other costs or priors; nothing is read again, and nothing
         calibrated.
@@ -831,7 +833,7 @@ def _written(page: str, path) -> str:
 def evaluate(
     y_true: Labels,
     models: Mapping[Any, Any] | Labels | Frame | Model,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     rule: Rule | Mapping[Any, Rule] = "calibrated",
     positive: Any = None,
@@ -978,7 +980,7 @@ def _scored_models(fits: CrossFit) -> tuple:
 
 def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed) -> Report:
     "The report of models that are read and calibrated."
-    samples = fits.samples
+    samples, fits.deployment = fits.samples, priors
     entries, said = _entries(fits, declared, priors, case.capacity)
     mains = {e.model: e for e in entries if e.main}
     lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
@@ -1067,8 +1069,6 @@ def _with_costs(report: Report, costs, priors) -> Report:
     if report._inputs is None:
         raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
     fits, declared, notes, seed = report._inputs
-    if not isinstance(costs, (CostMatrix, ExampleCosts)):
-        costs = CostMatrix(check_costs(costs), classes=report.classes, decisions=report.decisions)
     fits = fits.at_costs(costs)
     old = report._case
     largest = None if fits.samples.own is None else old.largest
@@ -1080,7 +1080,7 @@ def _with_costs(report: Report, costs, priors) -> Report:
 def evaluate_counted(
     y_true: Labels,
     decisions: Mapping[Any, Labels],
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     repeats: Vector,
     *,
     priors: float | Priors | None = None,
@@ -1162,7 +1162,7 @@ def evaluate_counted(
             "sample_weight: totals of rows do not tell how single weights spread; give clusters= too, or "
             "random batches of the samples as clusters"
         )
-    if isinstance(costs, ExampleCosts):
+    if isinstance(as_costs(costs, y_true=y_true), ExampleCosts):
         raise ValueError("costs: costs of single samples are not told by distinct rows; use evaluate")
     if not isinstance(decisions, Mapping) or not len(decisions):
         raise ValueError(
@@ -1238,7 +1238,7 @@ def _uncertain(report: Report, cost_sampler, n_draws: int, rng):
 # %% ../nbs/60_report.ipynb #8e165bf5
 def translation_table(
     counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     priors: Priors | None = None,
 ) -> DataFrame:
@@ -1278,8 +1278,8 @@ def translation_table(
     matrix = CostMatrix(table)
     c = BinaryCounts.from_matrix(array)
     if priors is not None:
-        classes = getattr(costs, "classes", None)
-        c = c.with_prevalence(check_priors(priors, 2, classes=classes)[1])
+        known = labelled(counts, "counts")[1]
+        c = c.with_prevalence(check_priors(priors, 2, classes=cost_table(costs, known)[1] or known)[1])
     return optional_import("pandas", extra="book").DataFrame(
         _translations(c, matrix), columns=["paper", "quantity", "value", "identity", "from_expected_cost"]
     )

@@ -41,7 +41,7 @@ from cost_eval.core import (
     Result,
     Rows,
     check_1d,
-    check_numbered,
+    check_choice,
     check_numbered,
     check_posteriors,
     check_weights,
@@ -92,6 +92,10 @@ class Posteriors(Result):
     classes : sequence, optional
         K labels of the columns; one label says whose probability a single column is. None: the columns
         of a frame, or the order of the costs' classes, and a single column is that of the positive class
+    priors : "sample", "deployment", float, array_like or mapping, optional
+        the shares of the classes at which the posteriors are right (calibrated): those of the sample, the
+        priors of the deployment, or (K,) others, in the order of `classes`, by label, or one number for two
+        classes. None: "sample". Rule "bayes" moves them from there to the deployment
 
     Examples
     --------
@@ -101,6 +105,7 @@ class Posteriors(Result):
 
     values: Any
     classes: Any = field(default=None, kw_only=True)
+    priors: Any = field(default=None, kw_only=True, repr=False)
     kind: ClassVar[str] = "posteriors"
 
     def frame_columns(self) -> dict:
@@ -244,7 +249,7 @@ class Samples(Result):
         -------
         Samples
         """
-        models = {name: type(model)(model.values[rows]) for name, model in self.models.items()}
+        models = {name: replace(model, values=model.values[rows]) for name, model in self.models.items()}
         columns = {name: getattr(self, name) for name in ("own", "sample_weight", "clusters", "groups", "ids")}
         part = {name: None if v is None else v[rows] for name, v in columns.items()}
         return Samples(
@@ -424,7 +429,7 @@ def read_alike(
     y, _, _ = _read_labels(labels, costs, "named", None)
     read = {}
     for name, model in samples.models.items():
-        given = models[name] if isinstance(models[name], _KINDS) else type(model)(models[name])
+        given = models[name] if isinstance(models[name], _KINDS) else replace(model, values=models[name])
         read[name] = _read_model(given, f"models[{name!r}]", costs, len(y))
     weight = check_weights(sample_weight, len(y))
     others = {"clusters": clusters, "groups": groups}
@@ -455,8 +460,9 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
         return {key: _labelled_part(rows, f"{argument}[{key!r}]", one, part) for key, one in values.items()}
     if isinstance(values, _KINDS):
         return replace(values, values=_labelled_part(rows, argument, values.values, part))
+    values = as_costs(values) if argument == "costs" and "fp" in getattr(values, "columns", ()) else values
     own = isinstance(values, ExampleCosts)
-    if not own and np.ndim(values) < (3 if argument == "costs" else 1):
+    if not own and (argument == "costs" or np.ndim(values) < 1):
         return values
     if len(values) != part.n:
         raise ValueError(
@@ -474,6 +480,19 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
 
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
+def _as_frame(given: Any) -> Any:
+    "The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL."
+    if isinstance(given, (str, Path)):
+        return read_file(given)
+    for way in ("toPandas", "df", "to_pandas", "collect"):
+        if hasattr(given, way) and not hasattr(given, "to_numpy"):
+            return getattr(given, way)()
+    if hasattr(given, "description") and hasattr(given, "fetchall"):
+        pd = optional_import("pandas", extra="data")
+        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
+    return given
+
+
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
     given: Any = values if isinstance(values, str) else _as_frame(values)
@@ -910,7 +929,8 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
     if hasattr(values, "columns") or len(shape) > 1:
         if kind in (Decisions, Scores):
             raise ValueError(f"{argument}: {kind.__name__} are one value a sample, got a table")
-        return _read_table(values, argument, costs, n, getattr(given, "classes", None) if kind else None)
+        read = _read_table(values, argument, costs, n, getattr(given, "classes", None) if kind else None)
+        return replace(read, priors=_right_at(given, argument, costs))
     if isinstance(values, Mapping):
         raise ValueError(f"{argument}: a mapping; give an array, or a frame of posteriors")
     array = _column(values, argument)
@@ -930,7 +950,23 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
         raise ValueError(f"{argument}: text such as {array[0]!r}, but {kind.__name__} are numbers")
     if kind is Scores:
         return Scores(array.astype(float))
-    return _read_probability(array.astype(float), argument, costs, getattr(given, "classes", None))
+    read = _read_probability(array.astype(float), argument, costs, getattr(given, "classes", None))
+    return replace(read, priors=_right_at(given, argument, costs))
+
+
+def _right_at(given, argument: str, costs: CostMatrix):
+    "Where posteriors are right: None (the sample), 'deployment', or (K,) shares in the order of the costs."
+    said, classes = getattr(given, "priors", None), getattr(given, "classes", None)
+    if isinstance(said, str):
+        return None if check_choice(said, ("sample", "deployment"), f"{argument}.priors") == "sample" else said
+    if said is None:
+        return None
+    listed = classes if np.ndim(classes) == 1 and len(classes) == len(costs.classes) else costs.classes
+    try:
+        shares = as_priors(said, listed)
+    except ValueError as error:
+        raise ValueError(f"{argument}.{error}") from None
+    return shares[positions(objects(costs.classes), listed)]
 
 
 def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.ndarray:
@@ -1771,7 +1807,7 @@ def _read_csv(pd, source: Any, end: str, columns, index_col):
         raise ValueError("it is no text; save it as CSV, parquet or Excel")
     lines = head.decode(encoding, "replace").splitlines()
     options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
-    given = options | {"encoding": encoding, "index_col": index_col}
+    given = options | {"encoding": encoding, "index_col": index_col, "float_precision": "round_trip"}
     try:
         if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
             given["usecols"] = list(columns)
@@ -1834,19 +1870,6 @@ def _in_plain_words(error: str, mark: str) -> str:
     if "codec can't decode" in error:
         return "its letters are not UTF-8; save it as UTF-8 (in a spreadsheet: CSV UTF-8)"
     return "it is empty" if "No columns to parse" in error else error
-
-
-def _as_frame(given: Any) -> Any:
-    "The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL."
-    if isinstance(given, (str, Path)):
-        return read_file(given)
-    for way in ("toPandas", "df", "to_pandas", "collect"):
-        if hasattr(given, way) and not hasattr(given, "to_numpy"):
-            return getattr(given, way)()
-    if hasattr(given, "description") and hasattr(given, "fetchall"):
-        pd = optional_import("pandas", extra="data")
-        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
-    return given
 
 
 def _unpacked(frame: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core import IntervalMethod, Labels, Matrix, Priors, Rng, Rule, Vector
+from .core import IntervalMethod, Labels, Priors, Rng, Rule, Vector
 from .report import Report
 
 # %% auto #0
@@ -49,15 +49,18 @@ from cost_eval.core import (
     check_integer,
     check_range,
     check_weights,
+    cost_table,
     generator,
     kinds,
+    no_matrix,
     optional_import,
     positive_labels,
     result,
+    row_a_sample,
     seen_labels,
     unknown_name,
 )
-from .costs import CostMatrix, ExampleCosts, as_priors, attainable
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, attainable
 from .costs import losses as losses_in_memory
 from cost_eval.decisions import (
     AffineCalibrator,
@@ -159,9 +162,7 @@ def _array(value, name: str, where: str, truth: bool = False) -> np.ndarray:
     return value.to_numpy(dtype=object) if isinstance(value.dtype, pd.StringDtype) else value.to_numpy()
 
 
-def _labels_of(costs) -> Any:
-    "Costs with labels, 0..K-1 where they have none."
-    return costs if isinstance(costs, LabelledTable) else CostMatrix(check_costs(costs))
+
 
 # %% ../nbs/70_scale.ipynb #0fecd52a
 #| code-fold: true
@@ -630,7 +631,7 @@ def joint_counts(
 def interval(
     y_true: Any,
     decisions: Any,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     groups: Any = None,
     data: Any = None,
@@ -667,7 +668,7 @@ def interval(
     >>> interval(y, d, [[0, 1], [3, 0]], scheduler="synchronous")
     Interval(0.8312 to 1.184, mean 1, clopper_pearson, 95%)
     """
-    costs = _labels_of(costs)
+    costs = _matrix_of(costs)
     where = {"data": data, "scheduler": scheduler}
     found = confusion_counts(y_true, decisions, classes=costs, groups=groups, **where)
     if groups is None:
@@ -679,7 +680,7 @@ def difference(
     y_true: Any,
     decisions_a: Any,
     decisions_b: Any,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     data: Any = None,
     scheduler: Any = None,
@@ -713,7 +714,7 @@ def difference(
     >>> difference(y, a, b, [[0, 1], [3, 0]], scheduler="synchronous").mean
     0.25
     """
-    costs = _labels_of(costs)
+    costs = _matrix_of(costs)
     where = {"data": data, "scheduler": scheduler}
     joint = joint_counts(y_true, decisions_a, decisions_b, classes=costs, **where)
     return intervals.difference(joint, costs, **options)
@@ -867,7 +868,7 @@ class SketchError(Result):
 
 def _bounds(curve: ThresholdCounts, costs, priors) -> tuple[np.ndarray, np.ndarray]:
     "Cost per case at each edge, and the least it can be in the bin below it."
-    c, labels = curve.counts, _labels_of(costs).classes
+    c, labels = curve.counts, as_costs(costs).classes
     size = np.array([c.n[0], c.p[0]], float)
     weight = np.divide(as_priors(priors, labels, sizes=size), size, out=np.zeros(2), where=size > 0)
     (tn, fp), (fn, tp) = check_costs(costs, 2, 2) * weight[:, None]
@@ -877,7 +878,7 @@ def _bounds(curve: ThresholdCounts, costs, priors) -> tuple[np.ndarray, np.ndarr
 
 
 def sketch_error(
-    curve: ThresholdCounts, costs: CostMatrix | Matrix, *, priors: Priors | None = None
+    curve: ThresholdCounts, costs: Costs, *, priors: Priors | None = None
 ) -> SketchError:
     """How far the best edge of a sketch can be from the best threshold, by (70.2).
 
@@ -928,7 +929,7 @@ def _merge_inside(parts: list) -> tuple:
 def best_threshold(
     y_true: Any,
     scores: Any,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     priors: Priors | None = None,
     sample_weight: Any = None,
@@ -975,14 +976,14 @@ def best_threshold(
     >>> best_threshold(y, s, [[0, 1], [3, 0]], scheduler="synchronous").threshold
     0.25
     """
+    costs = _matrix_of(costs)
     bayes_threshold(costs)  # refuses what no threshold can serve, before any work starts
-    classes = costs.classes if isinstance(costs, LabelledTable) else None
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
     with _work(blocks, scheduler) as compute:
         edges = _edges(blocks, bins, compute)
-        counted = compute(_add_up([dask.delayed(_at_edges)(block, edges, classes) for block in blocks], _sum))
+        counted = compute(_add_up([dask.delayed(_at_edges)(block, edges, costs.classes) for block in blocks], _sum))
         chosen = _open_bins(_edge_counts(counted, edges), costs, priors)
-        parts = [dask.delayed(_inside)(block, edges, chosen, classes) for block in blocks]
+        parts = [dask.delayed(_inside)(block, edges, chosen, costs.classes) for block in blocks]
         inside, kind = compute(_add_up(parts, _merge_inside))
     counted[:, chosen] = 0
     return best_threshold_counted(inside + _steps(counted, edges), costs, priors=priors, kind=kind)
@@ -1151,9 +1152,22 @@ def _slivers(block: dict) -> np.ndarray:
 _CELLS = ("fp", "fn", "tp", "tn")
 
 
+def _matrix_of(costs) -> CostMatrix:
+    "One matrix with labels; unread, an array of more rows than decisions is not taken for one."
+    table, names = as_costs(costs, one=True), cost_table(costs)[1]
+    if names is None and row_a_sample(table.shape, 2):
+        raise ValueError(no_matrix(table.shape))
+    return table
+
+
+def _by_outcome(costs) -> bool:
+    "Are costs a mapping with the arguments of `ExampleCosts`, whose values may be columns on Dask?"
+    return isinstance(costs, Mapping) and bool(set(costs) & set(_CELLS))
+
+
 def _cost_columns(costs) -> dict:
     "The costs of single rows that are columns, of a mapping with the arguments of `ExampleCosts`."
-    if not isinstance(costs, Mapping):
+    if not _by_outcome(costs):
         return {}
     for name in costs:
         if name not in (*_CELLS, "classes", "decisions"):
@@ -1170,7 +1184,7 @@ def _without_columns(costs):
 
 def _block_costs(block: dict, costs):
     "The costs of a block's rows, as the in-memory functions take them."
-    if not isinstance(costs, Mapping):
+    if not _by_outcome(costs):
         return costs
     own = {name.removeprefix("cost "): v for name, v in block.items() if name.startswith("cost ")}
     many = {k: v * np.ones(_length(block)) if own and k in _CELLS else v for k, v in costs.items()} | own
@@ -1180,7 +1194,7 @@ def _block_costs(block: dict, costs):
 
 
 def losses(
-    y_true: Any, decisions: Any, costs: CostMatrix | Matrix | Mapping[Any, Any], *, data: Any = None
+    y_true: Any, decisions: Any, costs: Costs, *, data: Any = None
 ) -> Any:
     """What each row cost, as a lazy Dask array: `cost_eval.costs.losses`, block by block.
 
@@ -1212,6 +1226,7 @@ def losses(
     [1.0, 0.0, 10.0]
     """
     array = optional_import("dask.array", extra="scale")
+    costs = costs if _by_outcome(costs) or isinstance(costs, ExampleCosts) else _matrix_of(costs)
     blocks = _blocks(data, {"y_true": y_true, "decisions": decisions, **_cost_columns(costs)})
     parts = [dask.delayed(_losses_of)(block, _without_columns(costs)) for block in blocks]
     return array.concatenate([array.from_delayed(part, shape=(np.nan,), dtype=float) for part in parts])
@@ -1402,7 +1417,7 @@ _SAMPLED = 1_000_000  # rows that rules are fitted on, where not all are gathere
 def evaluate(
     y_true: Any,
     models: Any,
-    costs: CostMatrix | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     rule: Rule | Mapping[Any, Rule] = "calibrated",
     positive: Any = None,
@@ -1531,7 +1546,7 @@ def _shells(models, costs) -> tuple[dict, dict]:
 
 def _class_count(costs) -> int:
     "How many classes the costs have."
-    return 2 if isinstance(costs, Mapping) else len(_labels_of(costs).classes)
+    return 2 if _by_outcome(costs) else len(as_costs(costs).classes)
 
 
 def _models_of(block: dict, shells: dict) -> dict:

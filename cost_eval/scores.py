@@ -36,7 +36,7 @@ from cost_eval.core import (
     same_rows,
     short,
 )
-from .costs import CostMatrix
+from .costs import CostMatrix, Costs
 from .decisions import hull_vertices
 from .metrics import normalized_expected_cost
 from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines
@@ -368,7 +368,7 @@ def plot_cost_curve(
 def soft_expected_cost(
     posteriors: Vector | Matrix,
     y_true: Labels,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     threshold: float,
     slope: float,
     *,
@@ -417,7 +417,7 @@ def soft_expected_cost(
 def soft_expected_cost_gradient(
     posteriors: Vector | Matrix,
     y_true: Labels,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     threshold: float,
     slope: float,
     *,

@@ -141,7 +141,7 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
     "Python, the command, the app: the same question, the same verdict, word for word."
     monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
     example_frame().to_csv(tmp_path / "scores.csv")
-    frame, options = pd.read_csv(tmp_path / "scores.csv"), ("--fp", 1, "--fn", 20, "--prevalence", ".05")
+    frame, options = pd.read_csv(tmp_path / "scores.csv", float_precision="round_trip"), ("--fp", 1, "--fn", 20, "--prevalence", ".05")
     models = {name: frame[name] for name in ("model_a", "model_b")}
     with pytest.raises(ValueError) as asked:
         evaluate(frame["label"], models, dict(fp=1, fn=20), priors=.05, rng=0)

@@ -55,7 +55,7 @@ CONTRACT = {
     """,
     "samples": """
         Decisions(values) | values kind
-        Posteriors(values, *, classes=None) | values classes kind
+        Posteriors(values, *, classes=None, priors=None) | values classes priors kind
         Scores(values) | values kind
         read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None, ids=None) -> Samples
         Samples | y models costs own sample_weight clusters groups taken notes read_as shares target_priors take ids meet

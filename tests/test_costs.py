@@ -120,7 +120,7 @@ BAD = {
     "no ratio": (lambda: CostMatrix([[0, 1, 2], [1, 0, 3]]).cost_ratio, "two classes and decisions"),
     "swapped columns": (lambda: CostMatrix([[1, 0], [0, 1]]).cost_ratio, "columns swapped"),
     "array of another shape": (lambda: check_costs(np.eye(2), K=3), "3 classes"),
-    "transposed array": (lambda: check_costs(FRAME.to_numpy().T, K=2), "2 classes"),
+    "transposed array": (lambda: check_costs(FRAME.to_numpy().T, K=2), r"costs: shape \(3, 2\)"),
     "priors that do not sum to 1": (lambda: check_priors([.3, .3]), "sum to 0.6, not 1"),
     "negative prior": (lambda: check_priors([-.5, 1.5]), "not negative"),
     "one prior for three classes": (lambda: check_priors(.5, 3), "one number is for two classes, there are 3"),

@@ -226,6 +226,8 @@ CASES = {
         "ConfusionCounts.binary": Case(COUNTS, positive=0),
     },
     "costs": {
+        "as_costs": Case(ExampleCosts(**EXAMPLES), y_true=refused([0, 1]), classes=given(CostMatrix.binary(classes=NAMES)), one=refused(True)),
+        "as_priors": Case(PRIORS, NAMES, sizes=refused([1, 0])),
         "CostMatrix": Case(COSTS, classes=NAMES, decisions=["stay", "go"]),
         "attainable": Case(load("costs").ExampleCosts(fp=1, fn=[2, 5]), first=1, second=1, largest=9., heaviest=3., by_class=True),
         "CostMatrix.zero_one": Case(2, abstain=.1, classes=NAMES),
@@ -471,7 +473,7 @@ CASES = {
         "LabelPlan.draw": Case(lambda: load("missing_labels").labels_to_buy(D, COSTS, P2[:, 1], 20), rng=given(1, first=0)),
     },
     "estimators": {
-        "cost_scorer": Case(COSTS, via=scored, priors=PRIORS, decisions=given("predict")),
+        "cost_scorer": Case(COSTS, via=scored, priors=given(PRIORS, first=[.6, .4], train_priors=.5), train_priors=given(.9, priors=PRIORS, first=.1), decisions=given("predict")),
         "CostSensitiveClassifier": Case(COSTS, via=fitted, calibration=None, priors=PRIORS, cv=3, n_jobs=unchanged(2)),
         "CostSensitiveClassifier.fit": Case(lambda: unfitted(), X, Y, via=after_fit, sample_weight=WEIGHT, groups=GROUPS),
         "CostSensitiveClassifier.decision_costs": Case(lambda: unfitted().fit(X, Y), X, costs=ExampleCosts(**EXAMPLES)),

@@ -399,7 +399,14 @@ def test_other_costs_without_reading_again(case):
     for costs, priors in ((other, [.9, .1]), (own, None), ([[0, 3], [4, 0]], {"ill": .2, "well": .8})):
         wanted = costs if not isinstance(costs, list) else CostMatrix(costs, classes=COSTS.classes, decisions=COSTS.decisions)
         assert first.with_costs(costs, priors=priors) == evaluate(y, models, wanted, priors=priors, groups=group, rng=0)
-    for costs, says in ((CostMatrix([[0, 1], [2, 0]], classes=["ill", "well"], decisions=["treat", "home"]), "costs: classes"),
+    turned = CostMatrix([[0, 5], [2, 0]], classes=["ill", "well"], decisions=["treat", "home"])
+    for costs in (turned, turned.to_frame(), turned.to_frame().T, {"fp": 2, "fn": 5}, {"ill": {"home": 5, "treat": 0}, "well": {"home": 0, "treat": 2}}):
+        assert first.with_costs(costs) == first.with_costs(other)  # labels travel; what has no names goes by position
+    columns = {"fp": 1, "fn": np.linspace(1, 20, 400)}
+    some = {name: model for name, model in models.items() if name != "rule"}  # whose decisions have names of their own
+    assert evaluate(y, some, columns, positive="ill", rng=0).with_costs({"fp": 2, "fn": 5}) == evaluate(y, some, {"fp": 2, "fn": 5}, positive="ill", rng=0)
+    assert first.with_costs(columns) == first.with_costs(own)
+    for costs, says in ((CostMatrix([[0, 1], [2, 0]], classes=["ill", "sick"]), "costs: classes"), (np.ones((400, 4)) * [1, 2, 0, 0], "ExampleCosts"),
                         (CostMatrix([[0, 1, 1], [2, 0, 1]], classes=["well", "ill"], decisions=["home", "treat", "ask"]), "costs: decisions"),
                         (ExampleCosts(fp=1, fn=[1., 2.], classes=COSTS.classes, decisions=COSTS.decisions), "of 2 samples")):
         with pytest.raises(ValueError, match=says):
@@ -751,7 +758,7 @@ def test_missing_labels_leave_the_table_of_costs_as_it_is():
     one = evaluate(y, {"p": p}, CostMatrix(table), propensity=chance, rng=0)
     for costs in (table, table.tolist(), pd.DataFrame(table), {"fp": 1, "fn": 5}):
         assert evaluate(y, {"p": p}, costs, propensity=chance, rng=0).best.equals(one.best)
-    each = [evaluate(y, {"p": p}, costs, propensity=chance, rng=0).best for costs in (np.tile(table, (90, 1, 1)), {"fp": 1, "fn": np.full(90, 5)}, ExampleCosts(fp=np.ones(90), fn=5))]
+    each = [evaluate(y, {"p": p}, costs, propensity=chance, rng=0).best for costs in ({"fp": 1, "fn": np.full(90, 5)}, pd.DataFrame({"fp": np.ones(90), "fn": 5}), ExampleCosts(fp=np.ones(90), fn=5))]
     assert all(found.equals(each[0]) for found in each)
     three = [[0, 1, 3], [5, 0, 3], [9, 9, 0]]  # as many classes as rows up to the last one with a label
     given = {"d": Decisions([1, 1, 1, 1])}
