@@ -379,7 +379,7 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
     asked.append((("cost_at_priors", "low_at", "high_at"), case, inside, case.priors))
     if case.costs.shape == (2, 2):
         wrong = CostMatrix([[0, 1], [1, 0]], classes=case.costs.classes, decisions=case.costs.decisions)
-        errors = replace(case, costs=wrong, own=None)
+        errors = replace(case, costs=wrong, own=None, possible=None, largest=None)
         for name, k in (("fpr", 0), ("fnr", 1)):  # false alarms among the negative, misses among the positive
             of_class = [rows[case.y[rows] == k] for rows in inside]
             asked.append(((name, f"{name}_low", f"{name}_high"), errors, of_class, None))

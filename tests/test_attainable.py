@@ -267,7 +267,9 @@ def test_the_largest_amount_of_a_population_can_be_stated():
     rng = np.random.default_rng(0)
     y, d = np.repeat([0, 1], [95, 5]), np.repeat([0, 1], [97, 3])
     fraud = ce.ExampleCosts(fp=1, fn=np.maximum(20 * rng.random(100), 5))
-    plain, capped = (ce.evaluate(y, {"a": ce.Decisions(d)}, fraud, largest=cap, rng=0) for cap in (None, 1000))
+    groups = np.arange(100) % 2
+    plain, capped = (ce.evaluate(y, {"a": ce.Decisions(d)}, fraud, largest=cap, groups=groups, rng=0) for cap in (None, 1000))
+    assert capped.groups[["fnr_high", "fpr_high"]].equals(plain.groups[["fnr_high", "fpr_high"]])  # rates have no amounts
     assert capped.best["high"][0] > 10 * plain.best["high"][0]
     assert capped.against_constant["low"][0] == pytest.approx(plain.against_constant["low"][0])  # a false alarm costs 1 in any population
     assert "no amount exceeds 1000" in capped.summary() and "amounts are those of these rows" in plain.summary()
