@@ -923,7 +923,7 @@ def _root(capital, v, most=40):
 
 
 class AllLooks:
-    """Bets on losses that come one after the other and are looked at again and again: what (8.4) refutes.
+    """Bets on losses that come one after the other and are looked at again and again: what (8.5) refutes.
 
     Parameters
     ----------
@@ -982,7 +982,7 @@ _LOG_PRUDENT = np.append(LOG_SHARES, np.full(len(_BOLD) - len(STAKES), -np.inf))
 
 
 class OneLook:
-    """Bets on independent losses in [0, 1] that were looked at once: what (8.5) refutes.
+    """Bets on independent losses in [0, 1] that were looked at once: what (8.6) refutes.
 
     Parameters
     ----------

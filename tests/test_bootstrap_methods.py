@@ -325,7 +325,7 @@ def test_clopper_pearson_covers_where_others_fail(seed):
 # ---- betting
 
 def refuted(x, v, tail):
-    "Log of the left side of (8.5) over its right side, example by example, as it is written down."
+    "Log of the left side of (8.6) over its right side, example by example, as it is written down."
     def capital(stakes, shares, x):
         return logsumexp([np.log1p(t * x).sum() - len(x) * np.log1p(t * v) for t in stakes], b=shares)
 

@@ -103,7 +103,7 @@ def test_integers_fit_an_array_of_numpy():
     (lambda: core.check_priors({1: 0.5, 2: 0.5}), r"are \[0, 1\]"),
     (lambda: core.check_posteriors([[0.5, 0.5], [0.6, 0.5]], first=10), "row 11 sums to 1.1"),
     (lambda: core.check_posteriors([[0.5, 0.502]]), "row 0 sums to 1.002"),
-    (lambda: core.check_posteriors([[-0.5, 1.5]]), "negative value -0.5; .*log=True"),
+    (lambda: core.check_posteriors([[-0.5, 1.5]]), r"negative value -0.5; .*softmax\(values, axis=1\)"),
     (lambda: core.check_posteriors([[0.5, 0.5]], 3), "2 columns, but 3 classes"),
     (lambda: core.check_posteriors([0.5, 0.5]), r"\(samples, classes\), got \(2,\)"),
     (lambda: core.check_posteriors([[0.5, 0.5], [0.5, np.nan]], first=7), "nan in row 8, column 1"),

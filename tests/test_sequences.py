@@ -134,7 +134,7 @@ def test_one_look_is_never_wider_than_the_last_of_all_looks(name, confidence):
 
 
 def test_one_look_at_strata_is_never_wider_than_their_sequence():
-    "Rows of two classes, each with the weight by which it counts: the same capital, and (8.5) is never less."
+    "Rows of two classes, each with the weight by which it counts: the same capital, and (8.6) is never less."
     costs, priors = np.array([[0, 1.], [20, 0]]), np.array([.97, .03])
     counts = np.random.default_rng(0).multinomial([60, 40], [[.9, .1], [.2, .8]], (20, 2))
     for table in counts:
