@@ -34,6 +34,7 @@ def optional_import(name: str, extra: str):
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         library = name.partition(".")[0]
+        extra = "data" if library == "pandas" else extra  # the smallest one that brings it
         raise ImportError(f'{library} is needed for this: pip install "cost_eval[{extra}]"') from error
 
 # %% ../nbs/00_core.ipynb #95553467
