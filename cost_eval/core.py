@@ -1046,8 +1046,8 @@ def no_matrix(shape: tuple, name: str = "costs") -> str:
         )
     return (
         f"{name}: shape {shape}; a matrix of costs has shape (K, M), a row for each class and at least two "
-        f"decisions (CostMatrix({name}) says that they are classes, seen or not). Costs of single rows are not "
-        f"guessed: say {form}"
+        f"decisions (CostMatrix({name}) says that they are classes, seen or not). Costs of single rows are "
+        f"not guessed: say {form}"
     )
 
 

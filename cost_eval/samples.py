@@ -325,6 +325,7 @@ def read_samples(
     """
     labels, keys = _column(y_true, "y_true"), Rows()
     keys.meet("y_true", y_true)
+    models = models if isinstance(models, str) else _as_frame(models)
     if not len(labels):
         raise ValueError("y_true: no samples, so there is nothing to evaluate")
     called, models, said = _read_ids(ids, models, keys, len(labels), clusters)
@@ -866,7 +867,7 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
     "Name -> what is given for it; and how a table was read, where a column is not a model."
     if named is not None:
         return named, ""
-    models = _unpacked(models if isinstance(models, str) else _as_frame(models))
+    models = _unpacked(models)
     if not hasattr(models, "columns") or not hasattr(models, "to_numpy"):
         _refuse_estimator(models, "models")
         name = getattr(models, "name", None)

@@ -402,6 +402,7 @@ FOREIGN = {  # columns as the tool's documentation or the tool itself names them
     "Orange, Predictions": {"y": YES, "Logistic Regression": SAID, "Logistic Regression (no)": 1 - P, "Logistic Regression (yes)": P, "Fold": np.arange(N) % 10},
     "DataRobot": {"target": YES, "readmitted_yes_PREDICTION": P, "readmitted_no_PREDICTION": 1 - P, "readmitted_PREDICTION": SAID, "THRESHOLD": .5, "POSITIVE_CLASS": "yes"},
     "Spark ML, toPandas() or CSV": {"label": Y.astype(float), "rawPrediction": [f"[{-s},{s}]" for s in S], "probability": [f"[{1 - p!r},{p!r}]" for p in P.tolist()], "prediction": (P > .5).astype(float)},
+    "vectors in lists, as DuckDB and polars hold them": {"label": Y, "probability": [[1 - p, p] for p in P.tolist()]},
     "WEKA, -classifications CSV -distribution": {"actual": np.where(Y, "2:yes", "1:no"), "inst#": np.arange(N), "predicted": np.where(P > .5, "2:yes", "1:no"), "error": np.where((P > .5) != Y, "+", ""),
                                                  "distribution": [f"{'*' * (p < .5)}{1 - p!r}" for p in P.tolist()], "Unnamed: 5": [f"{'*' * (p > .5)}{p!r}" for p in P.tolist()]},
     "SPSS Modeler": {"truth": YES, "$L-churn": SAID, "$LP-churn": np.maximum(P, 1 - P), "$LP-no": 1 - P, "$LP-yes": P},
