@@ -530,7 +530,7 @@ def _normal(m, c, b=None):
 #| code-fold: true
 #| code-summary: "The approximate line"
 _COSTLY = 2.0  # so many cases of the usual costly size must have been seen
-_LEAST_COVERAGE = {0.9: np.nan, 0.95: np.nan, 0.99: np.nan}  # where it is offered: the league's lowest limits
+_LEAST_COVERAGE = {0.9: 0.823, 0.95: 0.893, 0.99: 0.948}  # lowest limits of the league, where it is offered
 
 
 @result
@@ -632,7 +632,7 @@ def _student(sample):
 
 
 def _costly_size(sample, m, a, b, mean, mass):
-    "How much one case of the usual costly size moves the estimate (N,): the mean over units, by their squares."
+    "How much one case of the usual costly size moves the estimate (N,): a mean weighted by squares."
     if sample.worst is None:
         with np.errstate(divide="ignore", invalid="ignore"):
             far = np.nanmax(np.abs(a / b - mean[..., None]), -1)
@@ -1421,7 +1421,7 @@ def _fields(sample, fit, low, high) -> tuple[Any, Any, Any, Any, np.ndarray]:
     unit = sample.unit
     low, high, mean, error = np.broadcast_arrays(low, high, fit.mean, fit.standard_error)
     draws = np.empty((*low.shape, 0)) if fit.distribution is None else fit.distribution
-    parts = (np.asarray(part * unit) for part in (low, high, mean, error))
+    parts = (np.asarray(part * unit + 0.0) for part in (low, high, mean, error))  # nothing is 0, not -0
     low, high, mean, error = (plain(part if part.ndim else part[()]) for part in parts)
     return low, high, mean, error, draws * np.expand_dims(unit, -1)
 
@@ -1553,8 +1553,8 @@ def sample_difference(
         unseen += _rejected_if_impossible(sample, confidence)
     p = plain(np.broadcast_to(p, np.shape(low)) if np.ndim(low) else np.asarray(p)[()])
     what, guarantee = quantity + ", first minus second", record.guarantee_for(sample.kind)
-    facts = record.name, confidence, notes + unseen, what, guarantee, p
-    return Difference(*fields, *facts, sample=sample._replace(called=None))
+    facts = record.name, confidence, notes + unseen, what, guarantee
+    return Difference(*fields, *facts, p_value=p, sample=sample._replace(called=None))
 
 
 def _inverted(fit, shape):
@@ -1929,12 +1929,14 @@ def _limits_of(x, bounds, known, code, name):
             of = "losses" if name == "losses" else "differences first minus second"
             hint = "attainable(costs, ...) gives the least and the largest that can occur"
             raise ValueError(f"bounds: {low:g} to {high:g}, but {of} from {seen} were seen; {hint}")
-    return ends.astype(float), ()
+    never = "" if name == "losses" else "cheaper" if ends.min() >= 0 else "dearer" if ends.max() <= 0 else ""
+    one_side = f"bounds= holds for the difference, first minus second: the first is taken to be never {never}."
+    return ends.astype(float), (one_side,) if never else ()
 
 
 def _row_bounds(x, bounds):
     "Smallest and largest loss of each row (2, N), or None where they are not given for each."
-    if bounds is None or isinstance(bounds, Mapping) or not any(np.ndim(end) for end in bounds):
+    if not isinstance(bounds, tuple | list) or not any(np.ndim(end) for end in bounds):
         return None
     if len(bounds) != 2 or any(np.shape(end) not in ((), x.shape) for end in bounds):
         got = ", ".join(str(np.shape(end)) for end in bounds)

@@ -351,7 +351,7 @@ def capacity_curve(
     (name,) = samples.models
     queue = cross_fit(samples, folds=folds, rng=rng).queue(name, rule, priors=priors)
     units, saving = _units(samples, queue, priors)
-    wanted = _nearest(units.ends, float(units.mass @ (queue.saving > 0)))
+    wanted = _nearest(units.ends, float(units.mass @ (queue.saving >= 0)))
     *cuts, best = _points(units, [*_grid(units.ends, points), wanted], confidence)
     calls, cuts = np.round(units.ends * len(samples), 9), tuple(cuts)
     notes = samples.notes + queue.notes

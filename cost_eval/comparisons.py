@@ -41,7 +41,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binom
 
-from .bootstrap import Difference, Interval, difference, interval, loss_difference, loss_interval
+from cost_eval.bootstrap import (
+    Approximate,
+    Difference,
+    Interval,
+    difference,
+    interval,
+    loss_difference,
+    loss_interval,
+)
 from .confusion import JointCounts
 from cost_eval.core import (
     Result,
@@ -310,7 +318,9 @@ class Judged:
         found = [self.mean_interval(self.losses(d), confidence, c) for d, c in zip(decided, can)]
         return Asked.of(found)
 
-    def mean_interval(self, values: np.ndarray, confidence: float, can: Any = None, of: Any = None) -> Interval:
+    def mean_interval(
+        self, values: np.ndarray, confidence: float, can: Any = None, of: Any = None
+    ) -> Interval:
         """The interval of the mean of values of the samples (N,): of losses, given the columns that can be
         taken, or of others, given `of`, the least and the largest value in each class (K,) each.
         """
@@ -318,7 +328,9 @@ class Judged:
         can_come = self.priors > 0 if self.shifted else np.ones(len(low), bool)
         if (low == high)[can_come].all() and (self.shifted or not np.ptp(low)):
             mean, _ = self.bounds_of_mean(of)
-            return Interval(mean, mean, mean, 0.0, np.empty(0), "known", confidence, (), "mean", "proved: known")
+            return Interval(
+                mean, mean, mean, 0.0, np.empty(0), "known", confidence, (), "mean", "proved: known"
+            )
         options = self.how(confidence)
         if self.counted:
             counts, values = self._levels(values, of)
@@ -356,6 +368,51 @@ class Judged:
             found.append(difference(tables, self.costs.array, **options))
         return Asked.of(found, np.argsort([k for places in alike.values() for k in places]))
 
+    def approximate(self, asked: list, confidence: float) -> np.ndarray:
+        """(4, P) ends, p-values and costly cases seen of the approximate lines, NaN where one is not offered, of
+        questions: (decisions (N,), columns that can be taken) of one side, or of two, first minus second.
+        """
+        sizes = self.samples_of_classes[self.priors > 0]
+        quick = (
+            "normal" if self.clusters is None and sizes.min() > 1 else "clopper_pearson"
+        )  # any one will do
+        options = {"confidence": confidence, "method": quick}
+        lines = [self._approximate([d for d, _ in q], [can for _, can in q], options) for q in asked]
+        return np.array(
+            [[getattr(line, name) for line in lines] for name in ("low", "high", "p_value", "seen")]
+        )
+
+    def _approximate(self, sides: list, can: list, options: dict) -> Approximate:
+        "The approximate line of one cost, or of the difference of two."
+        K, M = self.costs.shape
+        if not self.counted:
+            paid = [self.losses(d)[self.kept] for d in sides]
+            function = loss_interval if len(sides) == 1 else loss_difference
+            options = options | self.options() | {"bounds": self._bounds_of_rows(*can)}
+            return function(*paid, **options).approximate
+        options = options | {"priors": self.given_priors}
+        if len(sides) == 1:
+            return interval(self.count(sides[0]), self.costs.array, **options).approximate
+        options |= {"first": can[0], "second": can[1]}
+        return difference(self.cells([self.y, *sides], [K, M, M]), self.costs.array, **options).approximate
+
+    def _bounds_of_rows(self, *can: Any) -> Any:
+        "The least and the largest loss of each row, or difference; of all alike where only a cap is known."
+        every = tuple(range(self.costs.shape[1]))
+        can = tuple(every if one is None else one for one in can)
+        if self.own is None or self.largest is not None or self.possible is not None:
+            return self.bounds(self.attainable(*can))
+        cells = self.own[self.kept]
+        parts = [cells[..., np.atleast_1d(one)] for one in can]
+        least, most = parts[0].min(-1), parts[0].max(-1)
+        if len(parts) > 1:
+            least, most = least - parts[1].max(-1), most - parts[1].min(-1)
+        if self.stratified:
+            here = np.arange(len(cells)), self.y[self.kept]
+            return least[here], most[here]
+        can_come = self.priors > 0 if self.shifted else slice(None)
+        return least[:, can_come].min(1), most[:, can_come].max(1)
+
 
 class Asked(NamedTuple):
     """What the engine found for each of several questions.
@@ -382,7 +439,9 @@ class Asked(NamedTuple):
     def of(cls, found: list, order: Any = slice(None)) -> "Asked":
         "From stacks of intervals, or from one interval each, put in another order."
         names = ("mean", "low", "high", "p_value")
-        mean, low, high, p = (np.hstack([getattr(one, name, np.nan) for one in found])[order] for name in names)
+        mean, low, high, p = (
+            np.hstack([getattr(one, name, np.nan) for one in found])[order] for name in names
+        )
         notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
         promised = dict.fromkeys(one.guarantee for one in found)
         return cls(mean, low, high, p, found[0].method, "; ".join(promised), notes)

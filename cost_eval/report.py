@@ -306,6 +306,33 @@ def _alternatives(case: _Case, entries: list[_Entry]):
     return _savings(case, [(mains[e.model], e) for e in entries if e.model in mains and not e.main])
 
 
+_LINES = ("question", "model", "against", "estimate", "low", "high", "p_value", "costly_cases")
+
+
+def _approximate_lines(case: _Case, mains: list[_Entry]):
+    "The approximate lines of costs, of savings against the best constant decision, and of differences."
+    pd = optional_import("pandas", extra="book")
+    naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
+    pairs = [(a, b) for k, a in enumerate(mains) for b in mains[k + 1 :]]
+    found = []
+    for question, asked in (
+        ("cost", [(e,) for e in mains]),
+        ("saving", [(naive, e) for e in mains]),
+        ("difference", pairs),
+    ):
+        many = 1 if question == "cost" else max(len(asked), 1)  # held together by Bonferroni's bound
+        sides = [[(e.decisions, e.can) for e in one] for one in asked]
+        for one, (low, high, p, seen) in zip(
+            asked, case.approximate(sides, 1 - (1 - case.confidence) / many).T
+        ):
+            paid = [case.cost(e.decisions) for e in one]
+            first, second = one[::-1] if question == "saving" else (*one, None)[:2]
+            names = first.model, "" if second is None else second.model
+            estimate = paid[0] - sum(paid[1:])
+            found.append([question, *names, estimate, low, high, np.minimum(1, many * p), seen])
+    return pd.DataFrame(found, columns=_LINES)
+
+
 def _areas(case: _Case, samples: Samples):
     "Area under the ROC curve of each model's output, two classes, with its interval."
     pd = optional_import("pandas", extra="book")
@@ -591,6 +618,15 @@ class Report(Result):
         intervals that hold together; positive: the declared rule is cheaper).
         """
         return self._once("alternatives", lambda: _alternatives(self._case, list(self._entries)))
+
+    @property
+    def approximate(self) -> DataFrame:
+        """The approximate line beside `best` ("cost"), `against_constant` ("saving") and `differences`
+        ("difference"; the last two held together): ends, p-value, and how many costly cases were seen; below
+        2 the ends are NaN. See `cost_eval.bootstrap.Approximate`.
+        """
+        mains = [e for e in self._entries if e.main]
+        return self._once("approximate", lambda: _approximate_lines(self._case, mains))
 
     def breakdown(self, model: str | None = None) -> DataFrame:
         """Where the money goes: what each cell of the confusion matrix, each class and each group adds to the
@@ -998,6 +1034,10 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
     tied = () if winner is None else winner.notes
     said = [*notes, *asked.notes, *tied, *more, *caveats(case, mains, ladder)]
     rules = {e.model: e.rule for e in mains}
+    out_of_fold = {"calibrated", "tuned"} & set(rules.values())
+    fitted = (
+        "measured at best, for rules are fitted out of fold; for decisions as given " if out_of_fold else ""
+    )
     return Report(
         rule=next(iter(rules.values())) if len(set(rules.values())) == 1 else rules,
         ladder=ladder,
@@ -1008,7 +1048,7 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
         groups=groups,
         group_differences=between,
         notes=tuple(dict.fromkeys(said)),
-        guarantee=asked.guarantee,
+        guarantee=fitted + asked.guarantee,
         classes=case.costs.classes,
         decisions=case.costs.decisions,
         priors=case.priors,

@@ -18,7 +18,7 @@ __all__ = ['RULES_IN_WORDS', 'ABOUT', 'has_ratio', 'why_no_map', 'caveats', 'sum
 # %% ../nbs/56_words.ipynb #2b1cc2d4
 import numpy as np
 
-from .core import cheapest_first, four_digits, percent
+from .core import cheapest_first, four_digits, p_text, percent
 from .costs import CostMatrix
 
 # %% ../nbs/56_words.ipynb #8685a40d
@@ -254,7 +254,8 @@ def _against_constant(report, top, level: str) -> str:
     return (
         f"{naive['model']} would cost {four_digits(naive['cost'])}: {top['model']} saves "
         f"{four_digits(saved['saving'])} against it ({level} interval {four_digits(saved['low'])} to "
-        f"{four_digits(saved['high'])}, p = {saved['p_value']:.2g}{all_}, {told}) and {does}."
+        f"{four_digits(saved['high'])}, {p_text(saved['p_value'])}{all_}, {told}) and {does}. "
+        + _approximately(report, "saving", top["model"], naive["model"], told == "told apart")
     )
 
 
@@ -273,9 +274,32 @@ def _lead(report, top, level: str) -> str:
     sure = "The two are told apart" if pair["told_apart"] else unsure
     return (
         f"Against {second} it saves {four_digits(abs(pair['difference']))} per case ({level} interval "
-        f"{four_digits(low)} to {four_digits(high)}, p = {pair['p_value']:.2g}{all_}). {sure}. The "
-        f"probability that {name} is the cheapest is {chance} % (posterior: the counts and one more case)."
+        f"{four_digits(low)} to {four_digits(high)}, {p_text(pair['p_value'])}{all_}). {sure}. "
+        + _approximately(report, "difference", name, second, pair["told_apart"])
+        + f" The probability that {name} is the cheapest is {chance} % (posterior: the counts and one more "
+        "case)."
     )
+
+
+def _approximately(report, question: str, model: str, other: str, conservatively: bool) -> str:
+    "The approximate line beside the conservative one, and why they disagree where they do."
+    lines = report.approximate[report.approximate["question"] == question]
+    pair = {model, other}
+    row = next(row for _, row in lines.iterrows() if {row["model"], row["against"]} == pair)
+    if not np.isfinite(row["low"]):
+        few = f"{row['costly_cases']:.2g} costly cases' worth was seen, and 2 are needed"
+        return f"This is the conservative line; there is no approximate one, for {few}."
+    sign = -1 if question == "difference" and row["model"] == model else 1
+    low, high = sorted((sign * row["low"], sign * row["high"]))
+    apart = row["p_value"] < 1 - report.confidence
+    why = ""
+    if apart and not conservatively:
+        why = " One unseen case of the largest possible cost would undo it."
+    if conservatively and not apart:
+        why = " It does not use that only small losses can occur on this side."
+    told = "told apart" if apart else "not told apart"
+    ends = f"{four_digits(low)} to {four_digits(high)}, {p_text(row['p_value'])}"
+    return f"This is the conservative line; the approximate one, Student's t, has {ends} ({told}).{why}"
 
 # %% ../nbs/56_words.ipynb #645b8a37
 def short_ladder(report: Any) -> DataFrame:

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from sklearn.metrics import precision_score, recall_score, roc_auc_score
 
 from cost_eval import robustness
-from cost_eval.bootstrap import difference, independent_difference, interval, loss_interval
+from cost_eval.bootstrap import difference, independent_difference, interval, loss_difference, loss_interval
 from cost_eval.comparisons import best_of, simultaneous_differences
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
@@ -785,3 +785,28 @@ def test_missing_labels_hide_no_other_order():
             evaluate(labels, models, costs, propensity=propensity, rng=0)
     numbered = evaluate(y.reset_index(drop=True), {"p": p}, costs, propensity=chance.to_numpy(), rng=0)
     assert numbered.best.equals(found.best) and "were taken in the order they stand in" in " ".join(numbered.notes)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_the_approximate_lines_are_those_of_the_engine(own):
+    "Of costs, of savings and of differences, the last two held together; with own costs given these rows' amounts; both are named."
+    rng = np.random.default_rng(4)
+    y = (rng.random(3000) < .2).astype(int)
+    a, b = (np.where(rng.random(3000) < wrong, 1 - y, y) for wrong in (.06, .1))
+    fn = rng.lognormal(1, .5, 3000) if own else np.full(3000, 4.)
+    costs = ExampleCosts(fp=1, fn=fn) if own else CostMatrix.binary(fp=1, fn=4)
+    report = evaluate(y, {"a": Decisions(a), "b": Decisions(b)}, costs, rng=0)
+    lines, paid, zero = report.approximate.set_index(["question", "model", "against"]), [losses(y, d, costs) for d in (a, b, 0 * y)], np.zeros(3000)
+    most = np.maximum(fn, 1)
+    expected = {("cost", "a", ""): loss_interval(paid[0], bounds=(zero, most)),
+                ("saving", "a", "always 0"): loss_difference(paid[2], paid[0], bounds=(-np.ones(3000), fn), confidence=.975),
+                ("difference", "a", "b"): loss_difference(paid[0], paid[1], bounds=(-most, most))}
+    for key, found in expected.items():
+        line, known = lines.loc[key], found.approximate
+        assert np.allclose([line["low"], line["high"], line["costly_cases"]], [known.low, known.high, known.seen])
+        assert np.isnan(line["p_value"]) if key[0] == "cost" else np.isclose(line["p_value"], known.p_value * (2 if key[0] == "saving" else 1))
+    assert report.summary().count("approximate one, Student's t, has") == 2 and "approximate" not in report.ladder
+    few = evaluate(y[:40], {"a": Decisions(a[:40])}, CostMatrix.binary(fp=1, fn=4000), rng=0)
+    assert np.isnan(few.approximate["low"][0]) and "there is no approximate one" in few.summary()
+    assert report.guarantee == loss_interval(paid[0], bounds=(0, 9e9)).guarantee
+    assert evaluate(y, {"a": .2 + .6 * a}, costs, rng=0).guarantee.startswith("measured at best")
