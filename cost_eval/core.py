@@ -34,6 +34,7 @@ def optional_import(name: str, extra: str):
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         library = name.partition(".")[0]
+        extra = "data" if library == "pandas" else extra  # the smallest one that brings it
         raise ImportError(f'{library} is needed for this: pip install "cost_eval[{extra}]"') from error
 
 # %% ../nbs/00_core.ipynb #95553467
@@ -1045,8 +1046,8 @@ def no_matrix(shape: tuple, name: str = "costs") -> str:
         )
     return (
         f"{name}: shape {shape}; a matrix of costs has shape (K, M), a row for each class and at least two "
-        f"decisions (CostMatrix({name}) says that they are classes, seen or not). Costs of single rows are not "
-        f"guessed: say {form}"
+        f"decisions (CostMatrix({name}) says that they are classes, seen or not). Costs of single rows are "
+        f"not guessed: say {form}"
     )
 
 

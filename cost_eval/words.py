@@ -253,7 +253,7 @@ def _against_constant(report, top, level: str) -> str:
     return (
         f"{naive['model']} would cost {four_digits(naive['cost'])}: {top['model']} saves "
         f"{four_digits(saved['saving'])} against it ({level} interval {four_digits(saved['low'])} to "
-        f"{four_digits(saved['high'])}, p = {saved['p_value']:.2g}{all_}, {told}) and {does}. "
+        f"{four_digits(saved['high'])}, {p_text(saved['p_value'])}{all_}, {told}) and {does}. "
         + _approximately(report, "saving", top["model"], naive["model"], told == "told apart")
     )
 
@@ -281,7 +281,7 @@ def _lead(report, top, level: str) -> str:
     sure = "The two are told apart" if pair["told_apart"] else unsure
     return (
         f"Against {second} it saves {four_digits(abs(pair['difference']))} per case ({level} interval "
-        f"{four_digits(low)} to {four_digits(high)}, p = {pair['p_value']:.2g}{all_}). {sure}. "
+        f"{four_digits(low)} to {four_digits(high)}, {p_text(pair['p_value'])}{all_}). {sure}. "
         + _approximately(report, "difference", name, second, pair["told_apart"])
         + f" The probability that {name} is the cheapest is {chance} % (posterior: the counts and one more "
         "case)."
@@ -305,7 +305,7 @@ def _approximately(report, question: str, model: str, other: str, conservatively
     if conservatively and not apart:
         why = " It does not use that only small losses can occur on this side."
     told = "told apart" if apart else "not told apart"
-    ends = f"{four_digits(low)} to {four_digits(high)}, p = {row['p_value']:.2g}"
+    ends = f"{four_digits(low)} to {four_digits(high)}, {p_text(row['p_value'])}"
     return f"This is the conservative line; the approximate one, Student's t, has {ends} ({told}).{why}"
 
 # %% ../nbs/56_words.ipynb #645b8a37
