@@ -27,6 +27,7 @@ from cost_eval.core import (
     check_counts,
     check_range,
     check_scores,
+    check_total,
     check_weights,
     count_cells,
     dense,
@@ -432,7 +433,10 @@ class BinaryCounts:
 
     def __post_init__(self):
         arrays = [_cell_array(getattr(self, name), name) for name in _CELLS]
-        for name, value in zip(_CELLS, np.broadcast_arrays(*arrays)):
+        arrays = np.broadcast_arrays(*arrays)
+        if sum(float(a.max()) for a in arrays if a.size) >= 2**62:
+            check_total(np.stack(arrays), "tp, fp, fn, tn", 0)
+        for name, value in zip(_CELLS, arrays):
             object.__setattr__(self, name, value[()])
 
     def __add__(self, other: BinaryCounts) -> BinaryCounts:

@@ -34,6 +34,7 @@ def optional_import(name: str, extra: str):
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         library = name.partition(".")[0]
+        extra = "data" if library == "pandas" else extra  # the smallest one that brings it
         raise ImportError(f'{library} is needed for this: pip install "cost_eval[{extra}]"') from error
 
 # %% ../nbs/00_core.ipynb #95553467
@@ -186,14 +187,18 @@ def label_array(values, name: str) -> np.ndarray:
     return dense(values, name)
 
 
+def _one_column(values) -> str:
+    "How to make one column of what has several, or one in two dimensions."
+    if hasattr(values, "columns"):
+        return f"give the column that is meant, such as values[{list(values.columns)[-1]!r}]"
+    return "give numpy.ravel(values)" if np.shape(values)[-1:] in ((), (1,)) else "give one column, values[:, j]"
+
+
 def check_1d(values, name: str, n: int | None = None) -> np.ndarray:
     "`values` as a 1-D array, of length `n` if that is given; `ValueError` naming the argument otherwise."
     array = dense(values, name) if isinstance(values, np.ndarray) else label_array(values, name)
     if array.ndim != 1:
-        raise ValueError(
-            f"{name}: expected one value per sample, got shape {array.shape}; "
-            "for one column use values.ravel()"
-        )
+        raise ValueError(f"{name}: expected one value per sample, got shape {array.shape}; {_one_column(values)}")
     if n is not None and len(array) != n:
         raise ValueError(
             f"{name}: {len(array)} values, but y_true has {n}; one per sample, in the same order, is needed"
@@ -240,9 +245,11 @@ class Rows:
         )
         for first, index in self.known:
             if labels == set(index):
+                counts = next((who for who, of in ((first, index), (name, own)) if _only_numbered(of)), "")
+                doubt = f"unless {counts} was only numbered as it was read (then give it its ids as index), "
                 raise ValueError(
                     f"{name}: its index has the rows of {first} in another order ({_few(own)} against "
-                    f"{_few(index)}); {remedy.format(first=hint[first])}"
+                    f"{_few(index)}); {doubt if counts else ''}{remedy.format(first=hint[first])}"
                 )
         for first, index in self.known[: 0 if others else None]:
             if not (_only_numbered(own) or _only_numbered(index)):
@@ -863,6 +870,7 @@ def check_counts(
         )
     if array.dtype == np.uint64 and array.size and int(array.max()) >= 2**63:
         raise ValueError(f"{name}: {array.max()} is beyond 2**63 - 1, the largest count")
+    check_total(array, name, tuple(range(-axes, 0)))
     if whole and array.dtype.kind == "f" and (array != np.rint(array)).any():
         bad = array[array != np.rint(array)].flat[0]
         raise ValueError(
@@ -870,6 +878,15 @@ def check_counts(
             "use loss_interval or loss_difference with sample_weight"
         )
     return array.astype(wide(array.dtype), copy=False)
+
+
+def check_total(array: np.ndarray, name: str, axes) -> None:
+    "`ValueError` where whole counts add up, over some axes, to more than 64 bits hold."
+    if array.dtype.kind not in "iu" or not array.size or float(array.max()) * array.size < 2**63:
+        return
+    total = array.sum(axes, dtype=float).max()
+    if total >= 2**63:
+        raise ValueError(f"{name}: {total:.6g} samples, more than 2**63 - 1; give the counts as floats")
 
 
 def wide(dtype: np.dtype) -> type:
@@ -1029,8 +1046,8 @@ def no_matrix(shape: tuple, name: str = "costs") -> str:
         )
     return (
         f"{name}: shape {shape}; a matrix of costs has shape (K, M), a row for each class and at least two "
-        f"decisions (CostMatrix({name}) says that they are classes, seen or not). Costs of single rows are not "
-        f"guessed: say {form}"
+        f"decisions (CostMatrix({name}) says that they are classes, seen or not). Costs of single rows are "
+        f"not guessed: say {form}"
     )
 
 
@@ -1063,7 +1080,8 @@ def cost_values(costs, name: str = "costs") -> np.ndarray:
         )
     if not np.isfinite(values).all():
         raise ValueError(
-            f"{name}: NaN or infinite entries; a decision that must never be taken needs a large finite cost"
+            f"{name}: NaN or infinite entries; leave out the column of a decision that must never be taken, and "
+            "give of an error what it would really cost: intervals reckon with it, seen or not"
         )
     check_addable(values, name)
     if values.size and (values == values[..., :1]).all(axis=(-2, -1)).any():
@@ -1143,6 +1161,14 @@ def cheapest_first(cost: np.ndarray) -> np.ndarray:
     return np.argsort(level, kind="stable")
 
 
+def even(p: np.ndarray, difference: np.ndarray, eps: float = np.finfo(float).eps) -> np.ndarray:
+    """Are the costs of two decisions the same, the sum of posteriors times differences over the last axis being
+    0 or of the size of the rounding of the posteriors (2 `eps` of 1, or of a thousand times a small one)?
+    """
+    off = 2 * eps * (np.minimum(1000 * p, 1) * np.abs(difference)).sum(-1)
+    return np.abs((p * difference).sum(-1)) <= off
+
+
 def cheapest_shared(cost: np.ndarray) -> np.ndarray:
     "1 for the cheapest in each row of costs (B, S), shared among those that differ by no more than rounding."
     cheapest = cost <= cost.min(axis=1, keepdims=True) + 1e-12 * np.abs(cost).max()
@@ -1209,12 +1235,20 @@ def check_posteriors(posteriors, n_classes=None, *, log=False, first=0, name="po
     with np.errstate(over="ignore"):
         total = (np.exp(p) if log else p).sum(1)
     if not log and p.size and p.min() < 0:
-        raise ValueError(f"{name}: negative value {p.min():.6g}; if these are log-posteriors, say log=True")
+        raise ValueError(
+            f"{name}: negative value {p.min():.6g}; of logits, and of the logarithms of posteriors, give "
+            "scipy.special.softmax(values, axis=1)"
+        )
     off = np.abs(total - 1)
     if off.size and not off.max() <= SUM_TOLERANCE:
         raise ValueError(
-            f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; normalise the "
-            "rows (scipy.special.softmax(logits, axis=1)), or say log=True if these are log-posteriors"
+            f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; "
+            + (
+                "of logits give scipy.special.log_softmax(values, axis=1)"
+                if log
+                else "of percentages or votes give values / values.sum(axis=1, keepdims=True), of logits "
+                "scipy.special.softmax(values, axis=1)"
+            )
         )
     return p
 
@@ -1398,6 +1432,11 @@ def four_digits(value: float) -> str:
     return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e12 else text
 
 
+def p_text(p: float) -> str:
+    "A p-value in words; none is 0."
+    return f"p = {p:.2g}" if not p < 1e-300 else "p < 1e-300"
+
+
 def percent(share) -> str:
     "A share as a percentage with the digits it has: 95%, 99.9%."
     return f"{100 * share:.10g}%"
@@ -1458,6 +1497,13 @@ class Result:
         return frame.head(12).to_html(index=False, float_format=four_digits) + (
             f"{len(frame)} rows" if len(frame) > 12 else ""
         )
+
+
+def estimand(what: str, one: str, cap=None) -> str:
+    "What an interval is for, where amounts, weights or sizes differ: these rows, or a population with a cap."
+    if cap is None:
+        return f"The {what} are those of these rows: nothing is claimed of a population with larger ones."
+    return f"For a population in which no {one} exceeds {short(float(cap))}."
 
 # %% ../nbs/00_core.ipynb #934c125e
 def table_html(corner: str, columns, rows, caption: str = "") -> str:

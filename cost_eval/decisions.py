@@ -46,6 +46,7 @@ from cost_eval.core import (
     costs_and_priors,
     dense,
     encode,
+    even,
     generator,
     is_stack,
     label_array,
@@ -126,8 +127,9 @@ def bayes_decisions(
 ) -> np.ndarray:
     """Decisions with the lowest expected cost given the posteriors: Ferrer (2025), eq. (7), any K x M costs.
 
-    Minimised for each sample, over decisions j: the sum over classes i of costs[i, j] * posterior of i.
-    Ties go to the decision with the lowest index.
+    Minimised for each sample, over decisions j: the sum over classes i of costs[i, j] * posterior of i. Of
+    decisions that cost the same the last is taken: of two decisions the second, so that it is decided at and
+    above `bayes_threshold`. The same is what posteriors off by the rounding of their type cannot tell apart.
 
     Parameters
     ----------
@@ -173,18 +175,38 @@ def bayes_decisions(
         raise ValueError(f"costs: {len(c)} samples, but posteriors has {len(p)} rows; one each is needed")
     ratio = _prior_ratio(K, priors, train_priors, classes)[:, None]
     shifted = _shift_rows(c) * ratio if c.ndim == 2 else None
+    eps = _rounding(p)
     chosen = np.empty(len(p), dtype=np.intp)
-    for block in blocks(len(p), 8 * (2 * K + M + (c.ndim == 3) * 4 * K * M)):
+    for block in blocks(len(p), 8 * (2 * K + 2 * M + 4 * K * M)):
         part = check_posteriors(p[block], K, log=log, first=block.start)
         part = np.exp(part) if log else part
-        if shifted is None:
-            cost = np.einsum("ni,nij->nj", part, _shift_rows(c[block]) * ratio)
-        else:
-            cost = np.einsum("ni,ij->nj", part, shifted, optimize=K > 8)
-        chosen[block] = cost.argmin(1)
+        chosen[block] = _cheapest(part, _shift_rows(c[block]) * ratio if shifted is None else shifted, eps)
     if not labels:
         return chosen
     return label_array(range(M) if decisions is None else list(decisions), "decisions")[chosen]
+
+def _rounding(values) -> float:
+    "The step of numbers near 1 in the type of an array."
+    kind = str(getattr(values, "dtype", ""))
+    return float(np.finfo(kind if kind in ("float16", "float32") else "float64").eps)
+
+
+def _cheapest(p: np.ndarray, costs: np.ndarray, eps: float) -> np.ndarray:
+    "(N,) decisions of the least cost for posteriors (N, K) at costs (K, M) or (N, K, M); of the same costs the last."
+    if costs.ndim == 3:
+        cost = np.einsum("ni,nij->nj", p, costs)
+    else:
+        cost = np.einsum("ni,ij->nj", p, costs, optimize=len(costs) > 8)
+    best, slack = cost.argmin(1), 16 * eps * costs.shape[-2] * np.abs(costs).max(initial=0)
+    close = cost <= (cost.min(1) + slack)[:, None]
+    if np.count_nonzero(close) > len(p):
+        rows = np.flatnonzero(np.count_nonzero(close, axis=1) > 1)
+        table = costs[rows] if costs.ndim == 3 else np.broadcast_to(costs, (len(rows), *costs.shape))
+        more = table - np.take_along_axis(table, best[rows][:, None, None], 2)
+        tied = even(p[rows][:, None], np.moveaxis(more, 1, 2), eps)
+        best[rows] = tied.shape[1] - 1 - tied[:, ::-1].argmax(1)
+    return best
+
 
 # %% ../nbs/04_decisions.ipynb #8302267c
 def shift_priors(posteriors: Matrix, train_priors: Priors, priors: Priors) -> Any:
@@ -228,7 +250,7 @@ def shift_priors(posteriors: Matrix, train_priors: Priors, priors: Priors) -> An
 def naive_decision(costs: Costs, priors: Priors) -> int:
     """The best single decision for everybody, knowing only the priors: Ferrer (2025), eqs. (3) and (33).
 
-    Ties go to the lowest index.
+    Of decisions that cost the same the last is taken, as in `bayes_decisions`.
 
     Parameters
     ----------
@@ -257,7 +279,7 @@ def naive_decision(costs: Costs, priors: Priors) -> int:
         raise ValueError(
             f"costs, priors: one (K, M) matrix and (K,) priors are needed, got shapes {c.shape}, {p.shape}"
         )
-    return int((p @ _shift_rows(c)).argmin())
+    return int(_cheapest(p[None], _shift_rows(c), _rounding(priors))[0])
 
 # %% ../nbs/04_decisions.ipynb #95fb136f
 def _binary_costs(costs) -> np.ndarray:
@@ -290,7 +312,7 @@ def _threshold(fp_loss: np.ndarray, fn_loss: np.ndarray) -> np.ndarray:
 
 # %% ../nbs/04_decisions.ipynb #a48612cd
 def bayes_threshold(costs: Costs, *, log_odds: bool = False) -> Value:
-    """Threshold on the posterior of class 1: the Bayes decision is 1 strictly above it.
+    """Threshold on the posterior of class 1: the Bayes decision is 1 at and above it.
 
     Ferrer (2025), eqs. (28) and (29), for any 2 x 2 costs, right decisions with a cost included.
 
@@ -381,7 +403,7 @@ def _curve(y_true, scores, costs, priors, sample_weight) -> tuple:
 
 
 def _costs_of_rows(costs, y_true):
-    "One matrix, those of single rows, or several, (..., 2, 2): an array of as many as there are rows is neither."
+    "One matrix, those of single rows, or several, (..., 2, 2), of which there are not as many as rows."
     if not is_stack(costs):
         return as_costs(costs, y_true=y_true)
     table = check_costs(costs)

@@ -118,7 +118,7 @@ def _bayes_regions(costs) -> list[np.ndarray]:
         region = np.eye(n_classes)
         for k in range(n_decisions):
             if k != j:
-                region = _clip(region, costs[:, j] - costs[:, k], keep_ties=j < k)
+                region = _clip(region, costs[:, j] - costs[:, k], keep_ties=j > k)
         regions.append(region)
     return regions
 

@@ -34,6 +34,7 @@ from cost_eval.core import (
     check_scores,
     check_weights,
     dense,
+    even,
     generator,
     numbered,
     positions,
@@ -441,7 +442,8 @@ class CrossFit:
         else:
             return None
         ratio = logs[:, 1] - logs[:, 0] - (shares[..., 1] - shares[..., 0])
-        return self._back(np.searchsorted(log_odds, -ratio, side="left"))
+        rounding = 1e-12 * (1 + np.abs(log_odds))
+        return self._back(np.searchsorted(log_odds + rounding, -ratio, side="left"))
 
     def _tuned_levels(self, name: str, log_odds: np.ndarray, shifted: bool) -> np.ndarray:
         "Levels of the ordered rows by the threshold that is best on the other folds at each of the odds."
@@ -631,17 +633,20 @@ class _Task:
         if self.kind == "decisions":
             return self.model.values.astype(np.intp), None
         where = [self.rows.costs.decisions.index(label) for label in self.rows.costs.classes]
-        return np.array(where)[self.model.values.argmax(1)], self.raw()
+        return np.array(where)[_most_probable(self.model.values)], self.raw()
 
     def _bayes(self) -> tuple:
-        "Posteriors at their word."
+        "Posteriors at their word, in the precision in which they came."
         if self.shift and self.model.priors is None:
             self.notes.append(
                 f"{self.name}: its posteriors were taken to be right at the sample's shares of the classes, and "
                 "moved from there to the priors. If they are right elsewhere, Posteriors(values, "
                 'priors="deployment") or priors=shares says so.'
             )
-        return bayes_decisions(self.model.values, self.costs, **self.stated), self.raw()
+        values = self.model.values
+        single = values.astype(np.float32)
+        values = single if (single[:, 1:] == values[:, 1:]).all() else values
+        return bayes_decisions(values, self.costs, **self.stated), self.raw()
 
     def _calibrated(self) -> tuple:
         "Posteriors after calibration on the other folds."
@@ -731,6 +736,7 @@ class _Task:
         else:
             p = np.exp(logs)
             saving = sum(p[:, i] * each[:, i] for i in range(p.shape[1]))
+            saving[even(p, each)] = 0
         if self.kind == "decisions":
             return np.zeros(len(self.rows), np.intp), saving
         if len(self.target) != 2:
@@ -739,6 +745,11 @@ class _Task:
         if (each == each[0]).all():
             return _places(-np.sign(each[0, 1] - each[0, 0]) * rank), saving
         return _places(-saving, -rank), saving
+
+
+def _most_probable(posteriors: np.ndarray) -> np.ndarray:
+    "(N,) the most probable class of each row; of equal ones the last, as decisions of the same cost."
+    return posteriors.shape[1] - 1 - posteriors[:, ::-1].argmax(1)
 
 
 def _places(*keys: np.ndarray) -> np.ndarray:
@@ -1040,7 +1051,7 @@ class FittedRule(Result):
         if self.kind == "posteriors" and values.ndim == 1:
             values = np.column_stack([1 - values, values])
         if self.rule == "as given":
-            return np.array([table.decisions.index(c) for c in table.classes])[values.argmax(1)]
+            return np.array([table.decisions.index(c) for c in table.classes])[_most_probable(values)]
         if self.calibrator is None:
             return bayes_decisions(values, table, **self.shift)
         given = values if self.kind == "scores" else np.log(np.maximum(values, self.floor))

@@ -42,6 +42,7 @@ from cost_eval.core import (
     Rows,
     check_1d,
     check_choice,
+    check_numbered,
     check_posteriors,
     check_weights,
     dense,
@@ -325,6 +326,7 @@ def read_samples(
     """
     labels, keys = _column(y_true, "y_true"), Rows()
     keys.meet("y_true", y_true)
+    models = models if isinstance(models, str) else _as_frame(models)
     if not len(labels):
         raise ValueError("y_true: no samples, so there is nothing to evaluate")
     called, models, said = _read_ids(ids, models, keys, len(labels), clusters)
@@ -499,12 +501,9 @@ def _column(values, name: str, n: int | None = None) -> np.ndarray:
     values = given[next(iter(given.columns))] if len(getattr(given, "columns", ())) == 1 else given
     if type(values).__module__.partition(".")[0] == "pyarrow":
         values = np.asarray(values)
-    shape: tuple = getattr(values, "shape", ())
-    if len(shape) == 2 and shape[1] > 1 and name == "y_true":
-        raise ValueError(
-            f"y_true: one label a sample is needed, got shape {shape}; of columns of 0 and 1 give "
-            "y_true.argmax(1)"
-        )
+    shape: tuple = values.shape if hasattr(values, "shape") else label_array(values, name).shape
+    if name == "y_true" and len(shape) == 2 and shape[1] > 1:
+        raise ValueError(f"y_true: one label a sample is needed, got shape {shape}; {_of_columns(values)}")
     array = check_1d(values, name, n)
     missing = _missing(array)
     if missing.any():
@@ -554,6 +553,22 @@ def _plain_types(array: np.ndarray, name: str) -> np.ndarray:
     except (TypeError, ValueError, OverflowError):
         return array
 
+
+def _of_columns(values) -> str:
+    "What to give of a table of labels: of one 1 a row its place, of several 1s each column alone."
+    table, framed = dense(values, "y_true"), hasattr(values, "columns")
+    one = f"y_true[{list(values.columns)[-1]!r}]" if framed else "numpy.asarray(y_true)[:, j]"
+    if not np.isin(table, (0, 1)).all():
+        return f"give the column that holds them, {one}"
+    if (table.astype(float).sum(1) == 1).all():
+        place = "y_true.idxmax(axis=1)" if framed else "numpy.argmax(y_true, axis=1)"
+        return f"of columns with one 1 a row give {place}"
+    return (
+        "with several 1s a row each label is a question of its own, with its own costs: give "
+        f"{one}, and what the models say of that label"
+    )
+
+
 # %% ../nbs/06_samples.ipynb #smp033c
 #| code-fold: true
 @result
@@ -568,11 +583,31 @@ class Labelled(Result):
         (n,) one over the probability of having been labelled, times the weight that was given
     n : int
         how many samples there are, with and without a label
+    possible_weight : ndarray
+        (N,) what each sample would count for if it had a label
     """
 
     rows: np.ndarray
     sample_weight: np.ndarray
     n: int
+    possible_weight: np.ndarray
+
+    def heaviest(self, clusters: Labels | None = None) -> float:
+        """Weight of the heaviest sample, or cluster, that can come: whether or not it has a label.
+
+        Parameters
+        ----------
+        clusters : array_like, optional
+            (N,) labels of samples that belong together
+
+        Returns
+        -------
+        float
+        """
+        if clusters is None:
+            return float(self.possible_weight.max())
+        code = check_numbered(clusters, "clusters", self.n)[1]
+        return float(np.bincount(code, self.possible_weight).max())
 
     def __repr__(self):
         return f"<{len(self.rows)} of {self.n} samples have a label>"
@@ -619,8 +654,8 @@ def labelled_rows(
         )
     given = check_weights(sample_weight, len(array))
     chance = _propensity(propensity, len(array))
-    weight = (1.0 if given is None else given[rows]) / chance[rows]
-    return Labelled(rows, weight, len(array))
+    weight = (1.0 if given is None else given) / chance
+    return Labelled(rows, weight[rows], len(array), weight)
 
 
 def only_labelled(
@@ -853,7 +888,7 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
     "Name -> what is given for it; and how a table was read, where a column is not a model."
     if named is not None:
         return named, ""
-    models = _unpacked(models if isinstance(models, str) else _as_frame(models))
+    models = _unpacked(models)
     if not hasattr(models, "columns") or not hasattr(models, "to_numpy"):
         _refuse_estimator(models, "models")
         name = getattr(models, "name", None)
@@ -1018,14 +1053,17 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
             classes = columns
     else:
         table = dense(values, argument)
-    if table.shape[0] != n and table.shape == (K, n):
-        raise ValueError(f"{argument}: shape {table.shape}, classes in rows; give its transpose, values.T")
+    if table.shape[0] != n and table.shape[1] == n:
+        rows = "each row is a model, give a dict of names and models, {'a': values[0], ...}"
+        if len(table) == K and _add_to_one(list(table)):
+            rows = f"the rows are the classes of one model, give numpy.transpose(values); if {rows}"
+        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; if {rows}")
     if len(table) != n:
         raise ValueError(
             f"{argument}: {len(table)} rows, but y_true has {n}; all models must see the same samples"
         )
     if table.shape[1] == 1:
-        raise ValueError(f"{argument}: shape {table.shape}; for one column give values.ravel()")
+        raise ValueError(f"{argument}: shape {table.shape}; for one column give numpy.ravel(values)")
     if classes is not None:
         order = positions(objects(classes), costs.classes)
         if order is None or sorted(order) != list(range(K)):

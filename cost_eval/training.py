@@ -38,6 +38,7 @@ from cost_eval.core import (
     optional_import,
     percent,
     result,
+    same_rows,
     seen_labels,
     short,
 )
@@ -406,7 +407,7 @@ class _Case(NamedTuple):
 
 def _read_case(estimators, X, y, costs, rule, priors, positive, groups, sample_weight) -> _Case:
     "All that does not depend on folds."
-    _check_index(X, y)
+    same_rows(X=X, y=y)
     samples = _read_labels(y, costs, positive, groups, sample_weight)
     if len(samples) != _length(X):
         raise ValueError(f"X: {_length(X)} rows, but y has {len(samples)} labels; each sample needs both")
@@ -474,12 +475,6 @@ def _method(name, model, rule, samples) -> str:
         f"estimators: {name!r} ({type(model).__name__}) has no predict_proba, and rule={rule!r} needs "
         f"{needs}; wrap it in CalibratedClassifierCV, or say rule={{..., {name!r}: 'as given'}}"
     )
-
-
-def _check_index(X, y):
-    "Rows meet by index where both sides have one."
-    if hasattr(X, "iloc") and hasattr(y, "iloc") and not X.index.equals(y.index):
-        raise ValueError("X: its index is not that of y; bring both into one order, X.loc[y.index]")
 
 
 def _length(X) -> int:

@@ -8,7 +8,8 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import balanced_accuracy_score, zero_one_loss
 
 from cost_eval.confusion import confusion_counts
-from cost_eval.core import check_costs, check_priors
+from cost_eval.bootstrap import interval
+from cost_eval.core import check_costs, check_priors, p_text
 from cost_eval.costs import CostMatrix, ExampleCosts, as_costs, as_priors, losses
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, read_samples
@@ -262,3 +263,10 @@ def test_every_form_of_priors():
                                   ([[.5, .5]], {"classes": 2}, "one set of 2 priors"), (.5, {"classes": "ab", "sizes": [1, 0]}, "no sample of b"), (.5, {"classes": 2, "sizes": [1]}, "sizes: 1 values")):
         with pytest.raises(ValueError, match=said):
             as_priors(priors, **options)
+
+
+def test_no_minus_before_zero_and_no_p_of_zero():
+    "Ends were printed as -0.000, and p-values below the smallest float as 0."
+    perfect = confusion_counts([0, 1] * 50, [0, 1] * 50)
+    assert not np.signbit(interval(perfect, [[0, 1], [20, 0]]).low) and not np.signbit(evaluate([0, 1] * 50, {"a": Decisions([0, 1] * 50)}, [[0, 1], [20, 0]], rng=0).best["low"][0])
+    assert (p_text(0.), p_text(1e-310), p_text(.0123)) == ("p < 1e-300", "p < 1e-300", "p = 0.012")

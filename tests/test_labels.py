@@ -248,3 +248,15 @@ def test_the_remedy_for_costs_in_another_order_works():
     with pytest.raises(ValueError, match=r"give costs\[costs.index.get_indexer\(y_true.index\)\]"):
         losses(y, decided, OWED)
     assert losses(y, decided, OWED[OWED.index.get_indexer(y.index)]).tolist() == [1, 1, 1, 20, 1, 5]
+
+
+def test_more_samples_than_64_bits_hold_are_refused():
+    "Their total was 0 or negative; as floats they are kept."
+    for table in ([[2**62, 2**62], [2**62, 2**62]], np.full((2, 2), 2**63 - 1), [[[1, 1], [1, 1]], [[2**63 - 1, 1], [0, 0]]]):
+        with pytest.raises(ValueError, match="array: .* samples, more than 2.*give the counts as floats"):
+            ConfusionCounts(table)
+    with pytest.raises(ValueError, match="give the counts as floats"):
+        BinaryCounts(*[2**62] * 4)
+    assert ConfusionCounts(np.full((2, 2), 2.**62)).total == BinaryCounts(*[2.**62] * 4).total == 2.**64
+    assert ConfusionCounts([[2**62, 2**60], [2**60, 2**60]]).total == 2**62 + 3 * 2**60
+    assert ConfusionCounts(np.full((8, 2, 2), 2**60)).total.tolist() == [2**62] * 8

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cost_eval.capacity import capacity_curve
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, cross_calibrate, stratified_folds
 from cost_eval.policies import RULES, CrossFit, IsotonicCalibrator, canonical_order, cross_fit, decide, fit_rule
@@ -433,6 +434,27 @@ def test_a_queue_that_is_none_is_refused(queue):
     assert within_capacity(2, rows, []).tolist() == [] and within_capacity(1., rows, [2, 1]).tolist() == [2]
     with pytest.raises(ValueError, match="queue"):
         within_capacity(2, rows, queue)
+
+
+def test_a_posterior_at_the_threshold_is_positive_by_every_door():
+    "At or above: decisions, the threshold of the policy, the rule that is installed, the number of calls, the map (B7)."
+    y, percent = np.arange(99) % 2, np.arange(1, 100)
+    p = percent / 100
+    forms = {"p": p, "float32": p.astype(np.float32), "two columns": np.column_stack([1 - p, p]), "of the other": Posteriors(1 - p, classes=[0])}
+    for k in range(1, 100, 7):
+        costs, want = [[0, k], [100 - k, 0]], (percent >= k).tolist()
+        for name, values in forms.items():
+            policy = decide(values, y, costs, rule="bayes")
+            assert (policy.decisions.tolist(), policy.threshold) == (want, k / 100), (name, k)
+        samples = read_samples(y, p, costs)
+        assert fit_rule(samples, rule="bayes").decide(p).tolist() == want
+        assert capacity_curve(y, p, costs, rule="bayes").best.calls == sum(want)
+        assert decide(p, y, ExampleCosts(fp=np.full(99, k), fn=100. - k), rule="bayes").decisions.tolist() == want
+        odds = np.log([(100 - k) / k * samples.shares[1] / samples.shares[0]])
+        assert (cross_fit(samples).levels("model", "bayes", odds) == 0).tolist() == want
+        moved = decide(p, y, costs, rule="bayes", priors=[.3, .7])
+        assert (moved.decisions == (p >= moved.threshold * (1 - 1e-12))).all()
+    assert decide([[.5, .5]] * 9, [0, 1, 0] * 3, costs, rule="as given").decisions.tolist() == [1] * 9
 
 
 # ---- where posteriors are right

@@ -847,4 +847,5 @@ def test_rows_of_series_meet_by_index_or_are_refused():
                  lambda: scale.evaluate(lazy(y), {"m": shuffled}, COSTS, **HERE), lambda: scale.evaluate(lazy(y), {"m": lazy(d)}, COSTS, clusters=shuffled, **HERE)):
         with pytest.raises(ValueError, match="its index .*(other rows than that|in another order).*repartition"):
             call()
-    assert scale.confusion_counts(*(v.reset_index().set_index("index").repartition(divisions=[0, 100, 200, 299]) for v in (lazy(y), shuffled)), **HERE) == want
+    told = [v.to_frame().reset_index().set_index("index").repartition(divisions=[0, 100, 200, 299])[v.name] for v in (lazy(y), shuffled)]
+    assert scale.confusion_counts(*told, **HERE) == want
