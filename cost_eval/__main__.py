@@ -239,6 +239,12 @@ def _add_decisions(group):
     group.add_argument("--rule", default="calibrated", metavar="RULE", help=what)
     what = "at most so many samples are decided positive: 200, or 10%%"
     group.add_argument("--capacity", type=_number, metavar="N", help=what)
+    what = "cap on the weight of a sample, or of a cluster, in the population"
+    group.add_argument("--heaviest", type=_number, metavar="W", help=what)
+    what = "cap on the amounts in the population, where rows have their own costs"
+    group.add_argument("--largest", type=_number, metavar="C", help=what)
+    what = "of all intervals: auto, betting, bca, ... (default: auto)"
+    group.add_argument("--method", default="auto", metavar="NAME", help=what)
     what = "of the intervals (default: .95)"
     group.add_argument("--confidence", type=_number, default=0.95, metavar="Q", help=what)
     what = "of the folds, and of what is drawn (default: 0)"
@@ -339,6 +345,9 @@ def _report_of(frame, costs, arguments):
         positive=arguments.positive,
         priors=_priors_of(arguments),
         capacity=arguments.capacity,
+        heaviest=arguments.heaviest,
+        largest=arguments.largest,
+        method=arguments.method,
         confidence=arguments.confidence,
         rng=arguments.seed,
     )
@@ -359,6 +368,9 @@ _OPTIONS = {
     "clusters": "--cluster COL",
     "sample_weight": "--weight COL",
     "folds": "--fold COL",
+    "heaviest": "--heaviest W",
+    "largest": "--largest C",
+    "method": "--method NAME",
     "ids": "--id COL",
     "confidence": "--confidence Q",
 }

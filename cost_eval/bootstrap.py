@@ -50,6 +50,7 @@ from cost_eval.core import (
     check_weights,
     columns_of,
     cost_table,
+    estimand,
     generator,
     kinds,
     labelled,
@@ -2005,7 +2006,8 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     ends, notes = _limits_of(x, bounds, labels, code, name)
     w = check_weights(sample_weight, len(x))
     w = np.ones(len(x)) if w is None else w
-    heaviest, scale = _check_heaviest(heaviest, w, clusters), _power_of_two(w, -1)
+    cap = heaviest = _check_heaviest(heaviest, w, clusters)
+    scale = _power_of_two(w, -1)
     w, heaviest = w / scale, None if heaviest is None else heaviest / scale
     known = cluster = None
     if clusters is not None:
@@ -2025,10 +2027,11 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
             worst.append(_worst(x[rows] / unit, limits[:, rows] / unit, w[rows], own))
     m, a, b = _padded(parts)
     if cluster is not None:
-        notes += (f"{len(known)} clusters are the units; none is taken to be larger than the largest seen.",)
-    kind = "clusters" if cluster is not None else "weights" if np.ptp(w[w > 0]) else "strata"
+        notes += (f"{len(known)} clusters are the units. " + estimand("cluster sizes", "weight of a unit", cap),)
+    differ = np.ptp(w[w > 0]) > 0 or (heaviest is not None and heaviest > w.max())
+    kind = "clusters" if cluster is not None else "weights" if differ else "strata"
     if kind == "weights":
-        notes += ("No example is taken to weigh more than the heaviest seen.",)
+        notes += (estimand("weights", "weight", cap),)
     plain_b = bool((b[b > 0] == b.max()).all())
     if plain_b and kind != "clusters":
         kind = "strata" if len(share) > 1 else _kind(a)

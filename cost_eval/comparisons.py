@@ -268,6 +268,17 @@ class Judged:
             self._ends[first, second] = found
         return self._ends[first, second]
 
+    @property
+    def widest(self) -> np.ndarray:
+        "(K, M) costs of an unseen sample: for each class as in the row whose decisions differ most."
+        own = self.own if self.possible is None else self.possible
+        if own is None:
+            return self.costs.array
+        found = own[np.ptp(own, axis=2).argmax(0), np.arange(own.shape[1])]
+        if self.largest is None:
+            return found
+        return np.where(np.ptp(own, axis=0) > 0, np.sign(found) * self.largest, found)
+
     def bounds(self, of: tuple) -> Any:
         "The least and the largest value of a sample, for such of each class (K,): by class where these are strata."
         low, high = of
@@ -1171,8 +1182,9 @@ def probability_best(
     distribution with the counts of the cells plus one example spread evenly over *all* cells, seen or not:
     the conjugate posterior of a prior that weighs one example. With `priors` each class is a sample of its
     own, with one more example each. So an error that no model made so far can still happen. With weights,
-    clusters or costs of single samples the one more example is a unit of the mean weight, whose costs are
-    those of one drawn from the sample (the Bayesian bootstrap of Rubin 1981 with that mass added).
+    clusters or costs of single samples this is the Bayesian bootstrap of Rubin (1981) with that mass added:
+    a unit of the mean weight that costs what is attainable, for each class as in the row whose decisions
+    differ most in cost. So it speaks of the same unseen case as the intervals do.
 
     Parameters
     ----------
@@ -1302,9 +1314,10 @@ def posterior_costs(case: Judged, decided: Any, n_resamples: int, rng: Rng, draw
     if drawn is not None:
         return _drawn_posterior(case, decided, drawn, rng)
     units = _units(case, np.stack([case.losses(d) for d in decided]), rng)
-    cost, values = np.empty((n_resamples, len(decided))), case.costs.array if case.own is None else case.own
+    cost, (K, M) = np.empty((n_resamples, len(decided))), case.costs.shape
     for block, size, total in _posterior(units, n_resamples, rng):
-        extra = _unseen_losses(values, len(units.shares), size.shape, len(decided), rng)
+        true, said = _unseen_cells(size.shape, K, M, len(decided), len(units.shares), rng)
+        extra = case.widest[true[..., None], said]
         cost[block] = _with_unseen(units.shares, size, total, extra)
     return cost
 
@@ -1342,16 +1355,6 @@ def _unseen_cells(shape, K, M, many, shares, rng):
     b, classes, pieces = shape[0], shape[1], shape[2] - 1
     own = np.arange(classes)[None, :, None] if shares > 1 else rng.integers(K, size=(b, 1, pieces))
     return np.broadcast_to(own, (b, classes, pieces)), rng.integers(M, size=(b, classes, pieces, many))
-
-
-def _unseen_losses(values, shares, shape, many, rng):
-    "What each piece costs under each model, (b, K, J, S), for costs (K, M) or (N, K, M)."
-    K, M = values.shape[-2:]
-    true, said = _unseen_cells(shape, K, M, many, shares, rng)
-    if values.ndim == 2:
-        return values[true[..., None], said]
-    row = rng.integers(len(values), size=true.shape)
-    return values[row[..., None], true[..., None], said]
 
 
 def _with_unseen(shares, size, total, extra):

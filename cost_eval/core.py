@@ -34,6 +34,7 @@ def optional_import(name: str, extra: str):
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         library = name.partition(".")[0]
+        extra = "data" if library == "pandas" else extra  # the smallest one that brings it
         raise ImportError(f'{library} is needed for this: pip install "cost_eval[{extra}]"') from error
 
 # %% ../nbs/00_core.ipynb #95553467
@@ -1496,6 +1497,13 @@ class Result:
         return frame.head(12).to_html(index=False, float_format=four_digits) + (
             f"{len(frame)} rows" if len(frame) > 12 else ""
         )
+
+
+def estimand(what: str, one: str, cap=None) -> str:
+    "What an interval is for, where amounts, weights or sizes differ: these rows, or a population with a cap."
+    if cap is None:
+        return f"The {what} are those of these rows: nothing is claimed of a population with larger ones."
+    return f"For a population in which no {one} exceeds {short(float(cap))}."
 
 # %% ../nbs/00_core.ipynb #934c125e
 def table_html(corner: str, columns, rows, caption: str = "") -> str:

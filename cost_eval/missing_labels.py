@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 from .core import IntervalMethod, Labels, Matrix, Rng, VBox, Vector
-from .costs import CostMatrix, Costs, as_costs
+from .costs import CostMatrix, Costs, as_costs, attainable
 
 # %% auto #0
 __all__ = ['LabelBounds', 'bounds_without_labels', 'weighted_by_propensity', 'prediction_powered', 'LabelPlan', 'labels_to_buy',
@@ -51,6 +51,12 @@ class _Case(Result):
     columns: np.ndarray
     options: dict
     samples: Any
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        "The least and the largest loss (difference) of a sample, with or without a label."
+        costs = self.samples.costs if self.samples.own is None else self.samples.own
+        return attainable(costs, second=costs.decisions if len(self.samples.models) > 1 else None)
 
     @property
     def labelled(self) -> np.ndarray:
@@ -206,10 +212,8 @@ def bounds_without_labels(
     for pick in (np.min, np.max):
         losses = pick(case.table, axis=1)
         losses[case.part.rows] = case.seen
-        bounds = float(case.columns.min()), float(case.columns.max())
-        ends.append(
-            _judge(losses, False, bounds=bounds, confidence=check_confidence(confidence), **case.options)
-        )
+        options = case.options | {"bounds": case.bounds, "confidence": check_confidence(confidence)}
+        ends.append(_judge(losses, False, **options))
     low, high = ends
     decides = "" if versus is None else "first" if high.high < 0 else "second" if low.low > 0 else ""
     share = len(case.part.rows) / case.part.n
@@ -267,7 +271,8 @@ def weighted_by_propensity(
     Notes
     -----
     The mean is the ratio of the weighted losses and the weights (Hajek); the engine takes the weights as
-    it takes any, with one more unit of the heaviest weight at the worst loss.
+    it takes any, with one more unit at the worst loss, of the heaviest weight that any sample can have,
+    with a label or without.
 
     Examples
     --------
@@ -277,13 +282,11 @@ def weighted_by_propensity(
     Interval(0.4325 to 1.197, mean 0.75, clopper_pearson, 95%)
     """
     case = _read(y_true, decisions, costs, versus, positive, sample_weight, clusters, propensity)
-    rows, options = case.part.rows, dict(case.options)
-    weight = case.part.sample_weight
-    if options["sample_weight"] is not None:
-        weight = weight * options["sample_weight"][rows]
-    options = _rows_of(options, rows) | {"sample_weight": weight}
-    bounds = float(case.columns.min()), float(case.columns.max())
-    options |= {"bounds": bounds, "confidence": check_confidence(confidence), "method": method}
+    given, clusters = case.options["sample_weight"], case.options["clusters"]
+    part = labelled_rows(y_true, propensity, sample_weight=given)
+    options = _rows_of({"clusters": clusters}, part.rows) | {"sample_weight": part.sample_weight}
+    options |= {"heaviest": part.heaviest(clusters), "bounds": case.bounds}
+    options |= {"confidence": check_confidence(confidence), "method": method}
     return _judge(case.seen, versus is not None, **options)
 
 # %% ../nbs/65_missing_labels.ipynb #mis050

@@ -712,7 +712,7 @@ class ConfidenceSequence(Result):
 def _least_mean(y, b, tail) -> np.ndarray:
     "After each unit of weight b and mean y in [0, 1]: the least mean that no gambler's capital refutes."
     found, so_far, weight = np.empty(len(y)), np.zeros(len(STAKES)), 0.0
-    for block in blocks(len(y), 6 * 8 * len(STAKES)):
+    for block in blocks(len(y), 50 * 6 * 8 * len(STAKES)):  # small ones stay in the cache
         won = so_far + np.cumsum(b[block, None] * np.log1p(STAKES * y[block, None]), axis=0)
         n = weight + np.cumsum(b[block])
         found[block] = AllLooks(won, n).least_mean(tail)

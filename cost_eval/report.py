@@ -15,6 +15,7 @@ from cost_eval.core import (
     DataFrame,
     Figure,
     Frame,
+    IntervalMethod,
     Labels,
     Matrix,
     Model,
@@ -41,7 +42,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .bootstrap import independent_difference, interval, loss_difference
+from .bootstrap import METHODS, independent_difference, interval, loss_difference
 from cost_eval.comparisons import (
     Asked,
     Judged,
@@ -106,13 +107,40 @@ class _Entry:
     can: Any = None  # column of the costs, of a constant that is declared; None: any decision can be taken
 
 
-def _case_of(samples: Samples, priors, capacity, confidence, rng) -> _Case:
-    "What was read, as the engine takes it."
+def _case_of(
+    samples: Samples, priors, capacity, confidence, rng, *, heaviest=None, least=None, all_costs=None, **how
+) -> _Case:
+    """What was read, as the engine takes it; `least` is what the heaviest unit weighs at least, `all_costs` are
+    those of all rows where some have no label.
+    """
     own = None if samples.own is None else samples.own.array
     target = samples.target_priors(priors)
     clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
     given = samples.y, samples.costs, own, target, priors is not None, samples.sample_weight, clusters
-    return _Case(*given, None, samples.groups, confidence, capacity, rng=rng)
+    check_choice(how.get("method", "auto"), ("auto", *METHODS), "method")
+    how |= {"rng": rng, "heaviest": least if heaviest is None else _heaviest(samples, clusters, heaviest, least)}
+    if own is not None and all_costs is not None:
+        how["possible"] = _in_order(as_costs(all_costs), samples.costs.classes)
+    return _Case(*given, None, samples.groups, confidence, capacity, **how)
+
+
+def _heaviest(samples: Samples, clusters, heaviest, least) -> float:
+    "The stated weight of the heaviest unit, if none of these rows is heavier."
+    weight = samples.sample_weight
+    if weight is None and clusters is None:
+        raise ValueError("heaviest: without weights and clusters each sample weighs 1; leave it out")
+    heaviest = check_range(heaviest, "heaviest", 0, shape=())
+    seen = float(weight.max() if clusters is None else np.bincount(clusters, weight).max())
+    seen = seen if least is None else max(seen, least)
+    if heaviest < seen * (1 - 1e-12):
+        raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {seen:g}; the cap is at least that")
+    return heaviest
+
+
+def _in_order(costs: ExampleCosts, classes) -> np.ndarray:
+    "(N, K, M) own costs with the classes in this order, where they are named."
+    named = set(costs.classes) == set(classes)
+    return costs.array[:, [costs.classes.index(label) for label in classes]] if named else costs.array
 
 # %% ../nbs/60_report.ipynb #d9bf9032
 def _rules_of(rule, samples: Samples) -> dict:
@@ -378,7 +406,7 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
     asked.append((("cost_at_priors", "low_at", "high_at"), case, inside, case.priors))
     if case.costs.shape == (2, 2):
         wrong = CostMatrix([[0, 1], [1, 0]], classes=case.costs.classes, decisions=case.costs.decisions)
-        errors = replace(case, costs=wrong, own=None)
+        errors = replace(case, costs=wrong, own=None, possible=None, largest=None)
         for name, k in (("fpr", 0), ("fnr", 1)):  # false alarms among the negative, misses among the positive
             of_class = [rows[case.y[rows] == k] for rows in inside]
             asked.append(((name, f"{name}_low", f"{name}_high"), errors, of_class, None))
@@ -851,8 +879,11 @@ def evaluate(
     groups: Labels | None = None,
     clusters: Labels | None = None,
     sample_weight: Vector | None = None,
+    heaviest: float | None = None,
+    largest: float | None = None,
     ids: Labels | None = None,
     folds: int | Labels = 5,
+    method: IntervalMethod = "auto",
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Report:
@@ -892,12 +923,20 @@ def evaluate(
         never in two folds
     sample_weight : array_like, optional
         (N,) finite, non-negative weights
+    heaviest : float, optional
+        cap on the weight of a unit in the population: of a sample, or with clusters of a cluster (without
+        weights its size); default: the heaviest of these rows (with `propensity`, labelled or not)
+    largest : float, optional
+        cap on the amounts of the population, where each sample has its own costs (`attainable`); default:
+        these rows' amounts
     ids : array_like, optional
         (N,) what the rows are called; whatever has these as its index must be in their order, and those that
         stand twice are said (`read_samples`)
     folds : int or array_like, default 5
         how many folds the rule is fitted on, or (N,) a fold each: those in which the models themselves were
         fitted, where the outputs are pooled from cross-validation; the report then says what that means
+    method : str, default "auto"
+        of all intervals and differences, a key of `METHODS` that serves both
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -926,11 +965,14 @@ def evaluate(
     """
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
     said: list = []
+    units: dict = {"heaviest": heaviest, "largest": largest, "method": method}
     if propensity is not None:
+        units["all_costs"] = costs
         given |= {"models": models, "costs": costs, "folds": folds}
         part, given, said = only_labelled(y_true, propensity, **given)
         y_true, models, costs, folds = (given.pop(name) for name in ("y_true", "models", "costs", "folds"))
         given["sample_weight"] = part.sample_weight
+        units["least"] = part.heaviest(clusters)
         said.append(
             f"{len(part.rows)} of {part.n} samples have a label; each stands for one over its probability of "
             "having been labelled, which is taken as known."
@@ -939,7 +981,7 @@ def evaluate(
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
     fits = cross_fit(samples, folds=folds, rng=rng)
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
-    case = _case_of(samples, priors, capacity, confidence, fits.random(2))
+    case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
     return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed)
 
 
@@ -1068,7 +1110,10 @@ def _with_costs(report: Report, costs, priors) -> Report:
         raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
     fits, declared, notes, seed = report._inputs
     fits = fits.at_costs(costs)
-    case = _case_of(fits.samples, priors, report._case.capacity, report.confidence, fits.random(2))
+    old = report._case
+    largest = None if fits.samples.own is None else old.largest
+    units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
+    case = _case_of(fits.samples, priors, old.capacity, report.confidence, fits.random(2), **units)
     return _judged(case, fits, declared, priors, notes, seed)
 
 
@@ -1084,6 +1129,7 @@ def evaluate_counted(
     sample_weight: Vector | None = None,
     heaviest: float | None = None,
     independent: bool = False,
+    method: IntervalMethod = "auto",
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Report:
@@ -1122,6 +1168,8 @@ def evaluate_counted(
         more batch is taken to be possible in the worst place, and intervals are wider than they need to be
     independent : bool, default False
         are the samples of a cluster independent, as those of random batches of samples are?
+    method : str, default "auto"
+        of all intervals and differences, as for `evaluate`
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -1165,7 +1213,9 @@ def evaluate_counted(
     given["sample_weight"] = repeats if sample_weight is None else sample_weight
     models = {f"{name}, {rule}": Decisions(d) for (name, rule), d in zip(keys, decisions.values())}
     samples, rng = read_samples(y_true, models, costs, **given), generator(rng)
-    case = _case_of(samples, priors, None, check_confidence(confidence), rng)
+    if heaviest is not None and clusters is None:
+        raise ValueError("heaviest: without clusters each sample weighs 1; leave it out")
+    case = _case_of(samples, priors, None, check_confidence(confidence), rng, method=method)
     weight = case.weight
     repeats = weight if sample_weight is None else repeats.astype(float)
     case = replace(case, repeats=repeats, heaviest=heaviest, independent=independent)

@@ -42,6 +42,7 @@ from cost_eval.core import (
     Rows,
     check_1d,
     check_choice,
+    check_numbered,
     check_posteriors,
     check_weights,
     dense,
@@ -582,11 +583,31 @@ class Labelled(Result):
         (n,) one over the probability of having been labelled, times the weight that was given
     n : int
         how many samples there are, with and without a label
+    possible_weight : ndarray
+        (N,) what each sample would count for if it had a label
     """
 
     rows: np.ndarray
     sample_weight: np.ndarray
     n: int
+    possible_weight: np.ndarray
+
+    def heaviest(self, clusters: Labels | None = None) -> float:
+        """Weight of the heaviest sample, or cluster, that can come: whether or not it has a label.
+
+        Parameters
+        ----------
+        clusters : array_like, optional
+            (N,) labels of samples that belong together
+
+        Returns
+        -------
+        float
+        """
+        if clusters is None:
+            return float(self.possible_weight.max())
+        code = check_numbered(clusters, "clusters", self.n)[1]
+        return float(np.bincount(code, self.possible_weight).max())
 
     def __repr__(self):
         return f"<{len(self.rows)} of {self.n} samples have a label>"
@@ -633,8 +654,8 @@ def labelled_rows(
         )
     given = check_weights(sample_weight, len(array))
     chance = _propensity(propensity, len(array))
-    weight = (1.0 if given is None else given[rows]) / chance[rows]
-    return Labelled(rows, weight, len(array))
+    weight = (1.0 if given is None else given) / chance
+    return Labelled(rows, weight[rows], len(array), weight)
 
 
 def only_labelled(

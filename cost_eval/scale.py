@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core import Labels, Priors, Rng, Rule, Vector
+from .core import IntervalMethod, Labels, Priors, Rng, Rule, Vector
 from .report import Report
 
 # %% auto #0
@@ -60,7 +60,7 @@ from cost_eval.core import (
     seen_labels,
     unknown_name,
 )
-from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, attainable
 from .costs import losses as losses_in_memory
 from cost_eval.decisions import (
     AffineCalibrator,
@@ -1426,7 +1426,10 @@ def evaluate(
     groups: Any = None,
     clusters: Any = None,
     sample_weight: Any = None,
+    heaviest: float | None = None,
+    largest: float | None = None,
     folds: Any = 5,
+    method: IntervalMethod = "auto",
     confidence: float = 0.95,
     rng: Rng = None,
     gather: int = 1_000_000,
@@ -1461,8 +1464,12 @@ def evaluate(
     clusters, sample_weight : Dask series or array, or str, optional
         (N,) as for the in-memory function; of more than `gather` rows, weighted ones are put into 5,000
         random batches, and clusters, if there are more than that, into as many, for the intervals
+    heaviest, largest : float, optional
+        caps on the weight of a unit and on amounts, as for the in-memory function
     folds : int or Dask series or array, or str, default 5
         as for the in-memory function; of more than `gather` rows two halves stand in for them
+    method : str, default "auto"
+        of all intervals and differences
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -1499,6 +1506,8 @@ def evaluate(
     if isinstance(folds, str) or hasattr(folds, "dask"):
         per_row["folds"] = options.pop("folds")
     own = _cost_columns(costs)
+    if largest is not None and not own:
+        attainable(costs, largest=largest)  # which refuses it
     blocks = _blocks(data, {"y_true": y_true} | columns | per_row | own)
     costs = _without_columns(costs)
     with _work(blocks, scheduler) as compute:
@@ -1506,10 +1515,12 @@ def evaluate(
         if n > gather:
             _refuse_beyond(n, gather, own, per_row, capacity)
             found = _Halves(blocks, shells, n, rule, priors, generator(rng))
-            report = found.report(compute, costs, positive, confidence)
+            how = {"confidence": confidence, "method": method}
+            report = found.report(compute, costs, positive, heaviest, how)
             seed = {"seed": rng} if isinstance(rng, (int, np.integer)) else {}
             return replace(report, provenance=report.provenance | seed)
         rows = compute(_add_up(blocks, _gather))
+    options |= {"heaviest": heaviest, "largest": largest, "method": method}
     options |= {name: rows[name] for name in per_row if name in rows}
     models, costs = _models_of(rows, shells), _block_costs(rows, costs)
     return evaluate_in_memory(rows["y_true"], models, costs, confidence=confidence, rng=rng, **options)
@@ -1575,7 +1586,7 @@ class _Halves:
         self.share, self.salt = min(1.0, _SAMPLED / n), int(rng.integers(0, 2**62))
         self.seeds = rng.integers(0, 2**62, len(blocks)).tolist()
 
-    def report(self, compute, costs, positive, confidence):
+    def report(self, compute, costs, positive, heaviest, how):
         "Read, fit, judge, count, report."
         self.compute = compute
         self.read(costs, positive)
@@ -1583,7 +1594,7 @@ class _Halves:
         like = self.sample.take([0])  # a row is enough to read others alike
         few = None if self.batched else self.clusters
         rows = self.over_blocks(_decided, _merge_rows, like, self.shells, rules, few)
-        found = self.counted(rows, list(rules[0]), confidence)
+        found = self.counted(rows, list(rules[0]), heaviest, how)
         return self.with_notes(found, rows)
 
     def over_blocks(self, function, merge, *args):
@@ -1633,15 +1644,18 @@ class _Halves:
                 found.setdefault((name, fitted.rule), fitted)
         return found
 
-    def counted(self, rows, keys, confidence):
+    def counted(self, rows, keys, heaviest, how):
         "The report from distinct rows."
         costs, rows = self.sample.costs, _in_order(rows)
         labels = np.array(costs.decisions, object)
         decisions = {key: labels[rows[f"decision {i}"]] for i, key in enumerate(keys)}
         given = {name: _array(rows[name], name, "the rows") for name in _OF_ROWS if name in rows}
+        if heaviest is not None and "clusters" in rows and heaviest < self.heaviest:
+            raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {self.heaviest:g}; the cap is at least that")
         if self.batched and "clusters" in rows:
-            given |= {"heaviest": self.heaviest, "independent": self.clusters is None}
-        options = {"priors": self.priors, "confidence": confidence, "rng": self.rng}
+            given["independent"] = self.clusters is None
+            heaviest = self.heaviest if heaviest is None else heaviest
+        options = {"priors": self.priors, "rng": self.rng, "heaviest": heaviest, **how}
         y_true = np.array(costs.classes, object)[rows["y_true"]]
         return evaluate_counted(y_true, decisions, costs, rows["repeats"], **given, **options)
 

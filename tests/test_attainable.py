@@ -203,3 +203,136 @@ def test_a_method_of_the_engine_takes_no_account_of_cells_that_cannot_be():
     case = Judged(np.repeat([0, 1], [90, 10]), ce.CostMatrix(C), None, np.array([.9, .1]), False)
     known = case.mean_interval(np.full(100, 1.), .95, of=(np.ones(2), np.ones(2)))
     assert (known.low, known.mean, known.high) == (1, 1, 1)
+
+
+# ---- what the interval is for: these rows, or a population with a cap
+
+def missed(n_sets, draw):
+    "In which share of drawn sets an interval's ends lie on the wrong side of the truth."
+    below = above = 0
+    for seed in range(n_sets):
+        truth, found = draw(np.random.default_rng(seed))
+        below, above = below + (found.low > truth), above + (found.high < truth)
+    return below / n_sets, above / n_sets
+
+
+def test_a_weight_that_no_label_shows_follows_from_the_propensities():
+    "One row in fifty costs 20 and is looked up in one of 50 cases: the interval once left the truth out in 44 % of such sets."
+    def draw(rng):
+        rare = np.arange(400) % 10 == 0  # looked up with probability .02, and wrong in half of the cases
+        y = (rare & (rng.random(400) < .5)).astype(int)
+        seen = rng.random(400) < np.where(rare, .02, 1)
+        labels = np.where(seen, y.astype(object), None)
+        return 20 * .05, ce.weighted_by_propensity(labels, 0 * y, C, np.where(rare, .02, 1.), positive=1)
+
+    below, above = missed(60, draw)
+    assert below <= .05 and above <= .05
+    y = np.array([0, 0, 0, 1, None, None] * 10, object)
+    low = np.where(y == None, .01, 1.)  # noqa: E711 - no row of a low propensity has a label
+    heavy = ce.evaluate(y, {"a": ce.Decisions(np.zeros(60, int))}, C, propensity=low, rng=0)
+    alike = ce.evaluate(y, {"a": ce.Decisions(np.zeros(60, int))}, C, propensity=1., rng=0)
+    single = ce.weighted_by_propensity(y, np.zeros(60, int), C, low)
+    assert heavy.best["high"][0] == pytest.approx(single.high) and single.high > alike.best["high"][0] + 4
+    assert any("no weight exceeds 100" in note for note in heavy.notes) and "proved" not in single.guarantee
+
+
+def test_with_a_propensity_the_amounts_of_unlabelled_rows_may_come():
+    y = np.array([0, 1, 0, 0, None, None] * 10, object)
+    amounts = np.where(y == None, 500., 20.)  # noqa: E711
+    d = ce.Decisions(np.zeros(60, int))
+    dear, cheap = (ce.evaluate(y, {"a": d}, ce.ExampleCosts(fp=1, fn=fn), propensity=.5, rng=0).best["high"][0] for fn in (amounts, np.full(60, 20.)))
+    assert dear > cheap + 20
+
+
+def test_the_heaviest_cluster_of_a_population_can_be_stated():
+    "Of clusters of 1, 2 or 50 rows the large ones decide, and forty may show none: with heaviest=50 the upper end holds."
+    def draw(rng, heaviest=50):
+        size = rng.choice([1, 2, 50], 40, p=[.6, .37, .03])
+        wrong = np.repeat(np.where(size == 50, rng.random(40) < .5, rng.random(40) < .05), size)
+        truth = (.03 * 50 * .5 + (.6 + .74) * .05) / (.6 + .74 + 1.5)
+        return truth, ce.loss_interval(wrong * 1., clusters=np.repeat(np.arange(40), size), bounds=(0, 1), heaviest=heaviest)
+
+    assert missed(60, draw)[1] <= .05
+    assert missed(60, lambda rng: draw(rng, None))[1] > .1
+    y, d, clusters = np.zeros(60, int), np.zeros(60, int), np.repeat(np.arange(40), [1] * 20 + [2] * 20)
+    plain, capped = (ce.evaluate(y, {"a": ce.Decisions(d)}, C, clusters=clusters, heaviest=cap, rng=0) for cap in (None, 50))
+    assert capped.best["high"][0] > 5 * plain.best["high"][0]
+    assert "no weight of a unit exceeds 50" in capped.summary() and "cluster sizes are those of these rows" in plain.summary()
+    assert capped.with_costs([[0, 1], [20, 0]]).best["high"][0] == capped.best["high"][0]
+    counted = ce.evaluate_counted(y, {"a": d}, C, np.ones(60), clusters=clusters, heaviest=50, rng=0)
+    assert counted.best["high"][0] == pytest.approx(capped.best["high"][0])
+
+
+def test_the_largest_amount_of_a_population_can_be_stated():
+    rng = np.random.default_rng(0)
+    y, d = np.repeat([0, 1], [95, 5]), np.repeat([0, 1], [97, 3])
+    fraud = ce.ExampleCosts(fp=1, fn=np.maximum(20 * rng.random(100), 5))
+    groups = np.arange(100) % 2
+    plain, capped = (ce.evaluate(y, {"a": ce.Decisions(d)}, fraud, largest=cap, groups=groups, rng=0) for cap in (None, 1000))
+    assert capped.groups[["fnr_high", "fpr_high"]].equals(plain.groups[["fnr_high", "fpr_high"]])  # rates have no amounts
+    assert capped.best["high"][0] > 10 * plain.best["high"][0]
+    assert capped.against_constant["low"][0] == pytest.approx(plain.against_constant["low"][0])  # a false alarm costs 1 in any population
+    assert "no amount exceeds 1000" in capped.summary() and "amounts are those of these rows" in plain.summary()
+    assert (capped._case.widest == [[0, 1], [1000, 0]]).all()
+
+
+@pytest.mark.parametrize("given, words", [
+    (dict(heaviest=9), "heaviest: without weights and clusters each sample weighs 1"),
+    (dict(heaviest=2, clusters=np.repeat(np.arange(20), 5)), "heaviest: 2, but a unit weighs 5; the cap is at least that"),
+    (dict(largest=9), "largest: 9, but one matrix for all samples already says"),
+    (dict(method="bcost"), "method: 'bcost' is not for differences"),
+    (dict(method="beting"), "method: 'beting' is unknown"),
+])
+def test_caps_and_methods_that_make_no_sense_are_refused(given, words):
+    y = np.repeat([0, 1], [90, 10])
+    with pytest.raises(ValueError) as error:
+        ce.evaluate(y, {"a": ce.Decisions(y)}, C, rng=0, **given)
+    assert words in str(error.value)
+
+
+def test_the_method_is_that_of_every_table():
+    y, rng = np.repeat([0, 1], [80, 20]), np.random.default_rng(0)
+    models = {name: ce.Decisions(np.where(rng.random(100) < share, y, 1 - y)) for name, share in (("a", .9), ("b", .8))}
+    groups = np.arange(100) % 2
+    auto, betting, again = (ce.evaluate(y, models, C, groups=groups, method=m, rng=0) for m in ("auto", "betting", "betting"))
+    for table in ("ladder", "best", "differences", "against_constant", "groups", "group_differences"):
+        one, other = getattr(auto, table), getattr(betting, table)
+        assert not np.allclose(one["high"], other["high"], equal_nan=True), table
+        assert getattr(again, table).equals(other)
+    assert not np.allclose(auto.breakdown()["high"], betting.breakdown()["high"])
+    counts = ce.confusion_counts(y, models["a"].values, classes=ce.CostMatrix(C))
+    single = ce.interval(counts, C, method="betting")
+    assert betting.ladder.set_index("model").loc["a", "high"] == pytest.approx(single.high)
+    drawn = [ce.evaluate(y, models, C, method="bca", rng=0) for _ in range(2)]
+    assert drawn[0].breakdown().equals(drawn[1].breakdown()) and drawn[0].alternatives.equals(drawn[1].alternatives)
+
+
+def test_the_posterior_speaks_of_the_same_unseen_case():
+    "Its one more case costs what the largest row can cost, not what an average one costs."
+    y = np.repeat([0, 1], [280, 20])
+    a, b = y.copy(), y.copy()
+    a[280:282], b[280:283] = 0, 0
+    amounts = np.where(np.arange(300) == 7, 3000., 20.)  # of a row that happened to be negative
+    even, dear = (ce.probability_best(y, {"a": a, "b": b}, ce.ExampleCosts(fp=1, fn=fn), rng=0) for fn in (np.full(300, 20.), amounts))
+    assert even.probability[0] > .9 > .8 > dear.probability[0] > .5
+    assert (even.probability == ce.probability_best(y, {"a": a, "b": b}, C, rng=0).probability).all()
+
+
+def test_what_is_right_only_for_the_classes_that_were_seen_is_not_beyond_improvement():
+    z = np.zeros(60, int)
+    said = ce.evaluate(z, {"a": ce.Decisions(z)}, C, rng=0).summary()
+    assert "nothing can cost less on these samples, but it is not right for every class (1): 95% interval 0 to 1.193" in said
+    assert "for it is right for every class" in ce.evaluate(z, {"a": ce.Decisions(z)}, [[0, 1], [0, 1]], rng=0).summary()
+    whatever = ce.ExampleCosts.from_array([[[0., 1], [0, 1]], [[0, 1], [5, 0]]] * 30)
+    labels = np.arange(60) % 2 * 0
+    assert "not right for every class (1)" in ce.evaluate(labels, {"a": ce.Decisions(z)}, whatever, rng=0).summary()
+
+
+def test_capacity_takes_what_a_class_can_gain_from_all_rows():
+    "At given priors, too, a row's own costs are possible whatever its class turned out to be."
+    y, score = np.array([0, 1] * 60), np.tile([1., 3, 2, 4], 30)
+    fn = np.where((np.arange(120) == 0), 900., 20.)  # a negative row
+    wide, even = (ce.capacity_curve(y, score, ce.ExampleCosts(fp=1, fn=each), priors=[.5, .5], rng=0).at(30).saving for each in (fn, np.full(120, 20.)))
+    assert wide.high > even.high
+    matrix = ce.capacity_curve(y, score, C, priors=[.5, .5], rng=0).at(30).saving
+    assert [even.low, even.high] == pytest.approx([matrix.low, matrix.high])

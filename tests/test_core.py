@@ -451,3 +451,14 @@ def test_a_missing_label_is_refused_by_the_name_of_its_argument(gap):
         core.check_numbered([gap, "a"] if gap is None else [gap, gap], "clusters", 2)
     with pytest.raises(ValueError, match="strata: 2 values, but there are 3 samples"):
         core.check_numbered([1, 2], "strata", 3)
+
+
+@pytest.mark.parametrize("extra", ["book", "data", "app"])
+def test_pandas_alone_asks_for_no_book(extra, monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(name)
+    monkeypatch.setattr(core.importlib, "import_module", missing)
+    with pytest.raises(ImportError, match=r"pandas is needed for this: pip install .cost_eval\[data\]"):
+        core.optional_import("pandas", extra=extra)
+    with pytest.raises(ImportError, match=rf"matplotlib is needed for this: pip install .cost_eval\[{extra}\]"):
+        core.optional_import("matplotlib.pyplot", extra=extra)

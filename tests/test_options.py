@@ -435,6 +435,7 @@ CASES = {
                               scheduler=unchanged("threads")),
         "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, rule=refused("tune"), positive=refused(2), capacity=given(3, rng=0), folds=refused(1), priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), confidence=given(.8, rng=0),
                          clusters=given(GROUPS, rng=0), sample_weight=given(WEIGHT, rng=0), gather=unchanged(10, clusters=GROUPS, rng=0),
+                         heaviest=given(50., clusters=GROUPS, rng=0), largest=refused(9., rng=0), method=given("betting", rng=0),
                          rng=unchanged(1), data=given(FRAME, rng=0), scheduler=unchanged("threads", rng=0)),
     },
     "outperformance": {
@@ -488,11 +489,12 @@ CASES = {
     "report": {
         "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), clusters=given(GROUPS, rng=0),
                          sample_weight=given(WEIGHT, rng=0), confidence=given(.8, rng=0), rng=given(1, first=0), rule=given("tuned", rng=0), positive=refused(0, rng=0),
-                         capacity=given(5, rng=0), propensity=given(WEIGHT / 4, rng=0), folds=given(3, rng=0), ids=refused(GROUPS[1:], rng=0)),
+                         capacity=given(5, rng=0), propensity=given(WEIGHT / 4, rng=0), folds=given(3, rng=0), ids=refused(GROUPS[1:], rng=0),
+                         heaviest=given(50., clusters=GROUPS, rng=0), largest=refused(9., rng=0), method=given("betting", rng=0)),
         "evaluate_counted": Case([0, 0, 1, 1, 1], {"a": [0, 1, 0, 1, 1], "b": [0, 0, 1, 1, 0]}, COSTS, [60, 9, 3, 20, 4], via=tabled_best,
                                  priors=given(PRIORS, rng=0), groups=given([1, 2, 1, 2, 2], rng=0), clusters=given([1, 2, 1, 2, 3], rng=0),
                                  sample_weight=given([60., 9, 5, 20, 2], clusters=[1, 2, 1, 2, 3], rng=0), heaviest=given(2., clusters=[1, 2, 1, 2, 3], rng=0),
-                                 independent=given(True, clusters=[1, 2, 1, 2, 3], priors=PRIORS, rng=0), confidence=given(.8, rng=0), rng=given(1, first=0)),
+                                 independent=given(True, clusters=[1, 2, 1, 2, 3], priors=PRIORS, rng=0), confidence=given(.8, rng=0), rng=given(1, first=0), method=given("betting", rng=0)),
         "Report.robustness": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3]),
         "Report.with_costs": Case(lambda: reported(), [[0, 1], [7, 0]], via=tabled_best, priors=PRIORS),
         "Report.breakdown": Case(lambda: reported(), model=given("b", first="a")),

@@ -732,18 +732,27 @@ def test_a_group_that_lacks_a_class_is_not_judged_at_the_priors():
 
 
 def test_missing_labels_leave_the_rows_that_have_one():
-    "Whatever holds a row for each sample: the report is that of the labelled rows, weighted by one over the chance of a label."
+    """Whatever holds a row for each sample: the report is that of the labelled rows, weighted by one over the chance of a label; what can occur
+    is that of all rows: their heaviest unit, and amounts of rows without a label.
+    """
     rng = np.random.default_rng(0)
     y, p, d, chance = np.arange(90) % 2, rng.random(90), rng.integers(0, 2, 90), rng.uniform(.3, 1, 90)
     has = np.flatnonzero(rng.random(90) < chance)
     part = np.where(np.isin(np.arange(90), has), y, np.nan)
     fn, who, group, fold = rng.uniform(1, 9, 90), np.arange(90) // 2, np.where(d, "x", "y"), np.arange(90) // 2 % 3
+    heaviest = np.bincount(who, 1 / chance).max()
     for costs, few in ((ExampleCosts(fp=1, fn=fn), ExampleCosts(fp=1, fn=fn[has])), ([[0, 1], [5, 0]],) * 2):
         given = {"clusters": who.tolist(), "groups": pd.Series(group), "folds": fold}
         found = evaluate(part, {"p": Posteriors(p), "s": pd.Series(8 * p), "d": d.tolist()}, costs, propensity=chance, rng=0, **given)
-        here = evaluate(y[has], {"p": Posteriors(p[has]), "s": 8 * p[has], "d": d[has]}, few, sample_weight=1 / chance[has], clusters=who[has], groups=group[has], folds=fold[has], rng=0)
+        here = evaluate(y[has], {"p": Posteriors(p[has]), "s": 8 * p[has], "d": d[has]}, few, sample_weight=1 / chance[has], clusters=who[has], groups=group[has], folds=fold[has], heaviest=heaviest, rng=0)
         for table in ("ladder", "differences", "groups", "areas"):
-            pd.testing.assert_frame_equal(getattr(found, table), getattr(here, table))
+            one, other = getattr(found, table), getattr(here, table)
+            if isinstance(costs, ExampleCosts) and table != "areas":
+                for end, sign in ((end, sign) for end, sign in zip(("low", "high", "low_at", "high_at"), (1, -1, 1, -1)) if end in one):
+                    assert (sign * one[end] <= sign * other[end] + 1e-9)[one[end].notna()].all()
+                one, other = ([column for column in each if not column.startswith(("low", "high", "p_value"))] for each in (one, other))
+                one, other = getattr(found, table)[one], getattr(here, table)[other]
+            pd.testing.assert_frame_equal(one, other)
 
 
 def test_missing_labels_leave_the_table_of_costs_as_it_is():
