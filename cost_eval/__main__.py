@@ -13,6 +13,7 @@ __all__ = ['main']
 
 # %% ../nbs/95_command_line.ipynb #361446b5
 import argparse
+import csv
 import importlib.util
 import json
 import os
@@ -20,14 +21,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
 from . import datasets, reproduce
-from .core import EXCEL, csv_options, optional_import, read_sheet, unknown_name
+from .core import optional_import, unknown_name
 from .policies import RULES
 from .report import evaluate
-from .samples import Columns, Scores, guess_columns
+from .samples import Columns, Scores, read_file, read_table
 from .words import short_ladder
 
 # %% ../nbs/95_command_line.ipynb #c634462e
@@ -180,7 +182,7 @@ def _add_evaluate(commands):
     "cost-eval evaluate FILE..."
     about = "what the predictions in a file cost, and which model is cheapest"
     parser = commands.add_parser("evaluate", help=about, description=f"Say {about}.")
-    what = "CSV, parquet or Excel, one row a sample; several are read as one"
+    what = "CSV, Excel, JSON, parquet, feather, packed or not; one row a sample; several are read as one"
     parser.add_argument("files", nargs="+", metavar="FILE", help=what)
     for title, add in (
         ("columns", _add_columns),
@@ -201,11 +203,16 @@ def _add_columns(group):
             "COL[,COL]",
             "probabilities of the positive class, scores or decisions (default: guessed)",
         ),
-        ("posteriors", "PREFIX[,PREFIX]", "models with a column PREFIX_class a class; COL=CLASS: one column"),
+        (
+            "posteriors",
+            "COL=CLASS,...",
+            "columns of probabilities with their classes; or PREFIX of PREFIX_CLASS",
+        ),
         ("ranks", "COL[,COL]", "scores of which only the order counts, whatever they look like"),
         ("group", "COL", "groups to compare"),
         ("cluster", "COL", "samples that belong together: one patient, one customer"),
         ("weight", "COL", "sample weights"),
+        ("id", "COL", "what the rows are called; those that stand twice are said"),
         ("fold", "COL", "folds in which the models were fitted, of predictions pooled from them"),
     ):
         group.add_argument(f"--{name}", metavar=metavar, help=what)
@@ -216,7 +223,8 @@ def _add_costs(group):
     what = "table of costs: classes in rows, decisions in columns, labels in both"
     group.add_argument("--costs", metavar="FILE", help=what)
     for name, meaning in _OUTCOMES.items():
-        group.add_argument(f"--{name}", type=_number, metavar="C", help=f"cost of a {meaning}")
+        what = f"cost of a {meaning}: a number, or a column of the file"
+        group.add_argument(f"--{name}", type=_number_or_column, metavar="C", help=what)
     what = "the positive class of two; needed where the labels are not 0 and 1"
     group.add_argument("--positive", metavar="LABEL", help=what)
     what = "share of positives in the deployment: .05 or 5%% (default: that of the file)"
@@ -231,6 +239,12 @@ def _add_decisions(group):
     group.add_argument("--rule", default="calibrated", metavar="RULE", help=what)
     what = "at most so many samples are decided positive: 200, or 10%%"
     group.add_argument("--capacity", type=_number, metavar="N", help=what)
+    what = "cap on the weight of a sample, or of a cluster, in the population"
+    group.add_argument("--heaviest", type=_number, metavar="W", help=what)
+    what = "cap on the amounts in the population, where rows have their own costs"
+    group.add_argument("--largest", type=_number, metavar="C", help=what)
+    what = "of all intervals: auto, betting, bca, ... (default: auto)"
+    group.add_argument("--method", default="auto", metavar="NAME", help=what)
     what = "of the intervals (default: .95)"
     group.add_argument("--confidence", type=_number, default=0.95, metavar="Q", help=what)
     what = "of the folds, and of what is drawn (default: 0)"
@@ -269,6 +283,14 @@ def _number(text: str) -> float:
     return int(value) if part.strip().isdigit() and part == text.strip() else value
 
 
+def _number_or_column(text: str) -> float | str:
+    "A number, or percent, or else a name."
+    try:
+        return _number(text)
+    except argparse.ArgumentTypeError:
+        return text
+
+
 def _whole(text: str) -> int:
     if not text.strip().isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 0; write it as 0 or 42")
@@ -303,13 +325,16 @@ def _evaluate(arguments):
 
 def _report_of(frame, costs, arguments):
     "What the library says of the table."
-    found = _columns_of(frame, arguments)
-    models = found.values(frame) | {c: Scores(frame[c]) for c in _split(arguments.ranks)}
+    found = _columns_of(frame, arguments, costs)
+    models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks, frame.columns)}
+    if isinstance(costs, dict):
+        costs = {name: frame[cost] if isinstance(cost, str) else cost for name, cost in costs.items()}
     given = {
         "groups": arguments.group,
         "clusters": arguments.cluster,
         "sample_weight": arguments.weight,
         "folds": arguments.fold,
+        "ids": arguments.id,
     }
     return evaluate(
         frame[found.label],
@@ -320,6 +345,9 @@ def _report_of(frame, costs, arguments):
         positive=arguments.positive,
         priors=_priors_of(arguments),
         capacity=arguments.capacity,
+        heaviest=arguments.heaviest,
+        largest=arguments.largest,
+        method=arguments.method,
         confidence=arguments.confidence,
         rng=arguments.seed,
     )
@@ -340,7 +368,18 @@ _OPTIONS = {
     "clusters": "--cluster COL",
     "sample_weight": "--weight COL",
     "folds": "--fold COL",
+    "heaviest": "--heaviest W",
+    "largest": "--largest C",
+    "method": "--method NAME",
+    "ids": "--id COL",
     "confidence": "--confidence Q",
+}
+
+
+_REMEDIES = {
+    "; say positive=": "--positive LABEL",
+    "values / 100": "--ranks COL",
+    "which are classes": "--costs FILE with class \\ decision in its corner, or decision \\ class",
 }
 
 
@@ -348,7 +387,7 @@ def _in_the_shell(message: str) -> str:
     "The library's words, and the option of the command that they speak of."
     argument = message.partition(":")[0].partition("[")[0]
     option = _OPTIONS.get(argument)
-    for words, instead in (("; say positive=", "--positive LABEL"), ("values / 100", "--ranks COL")):
+    for words, instead in _REMEDIES.items():
         option = instead if words in message else option
     return f"{message} (here: {option})" if option else message
 
@@ -372,13 +411,20 @@ def _writable_file(path):
         raise ValueError(f"{path}: cannot be written; name a file in a directory of yours")
 
 
+_IN_NOTES = {
+    "higher values go with": "--posteriors COLUMN=CLASS says whose probability a column holds",
+    "Give the ids as clusters=": "--cluster COLUMN, the column of the ids",
+}
+
+
 def _print_report(report):
     "Ladder and summary for a terminal, and the groups, if any."
     _print_table(short_ladder(report)[["model", "rule", "cost", "low", "high", "per_1000", "nec"]])
     print()
     print(report.summary())
-    if any("higher values go with" in note for note in report.notes):
-        print("(In the shell, --posteriors COLUMN=CLASS says whose probability a column holds.)")
+    for words, option in _IN_NOTES.items():
+        if any(words in note for note in report.notes):
+            print(f"(In the shell, {option}.)")
     for title, table in (("By group", report.groups), ("Between groups", report.group_differences)):
         if len(table):
             print(f"\n{title}, {100 * report.confidence:g} % intervals:")
@@ -390,117 +436,119 @@ def _print_table(table):
     print(table.to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep=""))
 
 # %% ../nbs/95_command_line.ipynb #48c96dfa
-_LARGE = 2e8  # bytes of a CSV file that is read in parts, with a line of progress for each
-_PARQUET = (".parquet", ".pq")
-
-
 def _read_columns(arguments, needed):
     "The columns that are needed (all for None), of all files."
     pd = optional_import("pandas", extra="data")
     frames, first = [], arguments.files[0]
     for name in arguments.files:
-        frames.append(_read_file(pd, _existing(name), needed))
+        frames.append(read_file(name, columns=needed))
+        if frames[-1].attrs:
+            print(f"{name}: {frames[-1].attrs.pop('marks')}")
         if set(frames[-1].columns) != set(frames[0].columns):
             columns, others = list(frames[-1].columns), list(frames[0].columns)
             raise ValueError(f"{name}: columns {columns}, but {first} has {others}; give files of one kind")
     frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
     if not len(frame):
         raise ValueError(f"{first}: no rows below the header; one row a sample is needed")
-    if frame.columns.duplicated().any():
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise ValueError(f"{first}: column {twice!r} stands twice; rename one")
     return frame
 
 
-def _existing(name: str) -> Path:
-    "The path of a file, which must be there."
-    path = Path(name)
-    if not path.is_file():
-        raise ValueError(f"{name}: no such file")
-    return path
-
-
-def _read_file(pd, path, needed):
-    "A table, by the end of its name."
-    end = path.suffix.lower()
-    if end in EXCEL:
-        return read_sheet(path, str(path))
-    try:
-        return pd.read_parquet(path) if end in _PARQUET else _read_csv(pd, path, needed)
-    except (ValueError, OSError) as error:
-        form, reason = "parquet" if end in _PARQUET else "CSV", str(error).strip().partition("\n")[0]
-        raise ValueError(f"{path}: cannot be read as {form}: {reason}") from None
-
-
-def _read_csv(pd, path, needed):
-    "A CSV file, with a line of progress for each million rows of a large one."
-    options = _csv_options(path)
-    if needed and needed <= set(pd.read_csv(path, nrows=0, **options).columns):
-        options["usecols"] = list(needed)
-    if options["sep"] != ",":
-        print(f"{path}: columns separated by {options['sep']!r}, decimal mark {options['decimal']!r}")
-    if path.stat().st_size < _LARGE:
-        return pd.read_csv(path, **options)
-    parts = []
-    for part in pd.read_csv(path, chunksize=1_000_000, **options):
-        parts.append(part)
-        print(f"{path}: {sum(map(len, parts)):,} rows", file=sys.stderr)
-    return pd.concat(parts, ignore_index=True)
-
-
-def _csv_options(path) -> dict:
-    "Separator, decimal mark and encoding."
-    with path.open(encoding="utf-8-sig") as file:
-        return csv_options(file.readline(), file.readline()) | {"encoding": "utf-8-sig"}
+_PER_ROW = ("group", "cluster", "weight", "fold", "id")  # options that name a column
 
 
 def _needed(arguments) -> set | None:
     "The columns that are named, if all are."
     if not arguments.label or arguments.posteriors or not (arguments.scores or arguments.ranks):
         return None
-    more = (arguments.group, arguments.cluster, arguments.weight, arguments.fold)
-    return {arguments.label, *_split(arguments.scores), *_split(arguments.ranks), *filter(None, more)}
+    more = [getattr(arguments, option) for option in (*_PER_ROW, *_OUTCOMES)]
+    named = [*_items(arguments.scores), *_items(arguments.ranks), *(c for c in more if isinstance(c, str))]
+    return {arguments.label, *named}
 
 
-def _split(text) -> list:
-    "Names with commas between them."
-    return text.split(",") if text else []
+def _items(text: str | None, known=()) -> list:
+    "Names with commas between them; one that holds a comma is quoted, or known."
+    parts, items = next(csv.reader([text])) if text else [], []
+    while parts:
+        here = (k for k in range(len(parts), 0, -1) if ",".join(parts[:k]) in known)
+        k = next(here, 1)
+        items.append(",".join(parts[:k]))
+        parts = parts[k:]
+    return items
 
 
-def _columns_of(frame, arguments) -> Columns:
+def _columns_of(frame, arguments, costs) -> Columns:
     "Which columns are what: as named, or guessed and said aloud."
     taken = []
-    for option in ("group", "cluster", "weight", "fold"):
+    for option in (*_PER_ROW, *_OUTCOMES):
         column = getattr(arguments, option)
-        if column:
+        if isinstance(column, str):
             if column not in frame.columns:
-                raise ValueError(unknown_name(column, frame.columns, f"--{option}"))
+                no_number = f"{column!r} is no number; write it as 20, 0.5 or 5%, or name a column: "
+                words = no_number * (option in _OUTCOMES) + unknown_name(column, frame.columns, f"--{option}")
+                raise ValueError(words)
             taken.append(column)
-    found = guess_columns(frame, label=arguments.label, models=_models_of(frame, arguments), taken=taken)
-    for note in found.notes:
-        print(note)
-    if found.left_out:
-        others = ", ".join(f"{column!r} ({why})" for column, why in found.left_out.items())
-        print(f"Left out: {others}; --scores names the models.")
+    table = None if isinstance(costs, dict) else costs
+    given = {"label": arguments.label, "taken": taken, "costs": table}
+    found = read_table(frame, models=_models_of(frame, arguments, given), **given)
+    said, *others = found.notes
+    print(said, "(--label, --scores, --posteriors say otherwise.)", *others)
     return found
 
 
-def _models_of(frame, arguments) -> dict | None:
+def _models_of(frame, arguments, given) -> dict | None:
     "The columns of the models that are named; None if none is."
-    models = dict(_posterior_columns(frame, text) for text in _split(arguments.posteriors))
-    models |= {column: column for text in (arguments.scores, arguments.ranks) for column in _split(text)}
+    columns = frame.columns
+    models = _posteriors_of(frame, arguments.posteriors, given) if arguments.posteriors else {}
+    models |= {c: c for text in (arguments.scores, arguments.ranks) for c in _items(text, columns)}
     return models or None
 
 
-def _posterior_columns(frame, text: str) -> tuple:
-    "Name and columns of a model: COL=CLASS, or what columns begin with, the underscore given or not."
-    column, _, label = text.partition("=")
-    if label:
-        return column, {label: column}
+def _posteriors_of(frame, text: str, given: dict) -> dict:
+    "Models of columns COL=CLASS, of columns that belong together, or of what their columns begin with."
+    columns, models = frame.columns, {}
+    items = [(item, *_pair(item, columns)) for item in _items(text, _Named(columns))]
+    pairs = {column: label for _, column, label in items if label is not None}
+    bare = [item for item, _, label in items if label is None and item in columns]
+    if 1 < len(pairs) == len(set(pairs.values())) and (abs(frame[[*pairs]].sum(axis=1) - 1) < 1e-3).all():
+        models[os.path.commonprefix([*pairs]).rstrip("_ .-=(") or "model"] = {v: c for c, v in pairs.items()}
+    else:
+        models |= {column: {label: column} for column, label in pairs.items()}
+    if bare:
+        label = read_table(frame, **given | {"models": {c: c for c in bare}}).label
+        models |= read_table(frame[[label, *bare]], label=label, costs=given["costs"]).models
+        if any(isinstance(where, str) for where in models.values()):
+            raise ValueError(f"--posteriors: whose probability is {bare[0]!r}? Say {bare[0]}=CLASS")
+    for item in (item for item, _, label in items if label is None and item not in columns):
+        models |= _beginning(frame, item, given)
+    return models
+
+
+class _Named(tuple):
+    "Columns; COL=CLASS is among them, too, if no comma is in CLASS."
+
+    def __contains__(self, item):
+        return super().__contains__(item) or "," not in (_pair(item, tuple(self))[1] or ",")
+
+
+def _pair(item: str, columns) -> tuple:
+    "Column and class of COL=CLASS, cut where the column is one; the class None where there is none."
+    places = (i for i in range(len(item) - 1, 0, -1) if item[i] == "=" and item[:i] in columns)
+    i = next(places, item.find("=") if "=" in item and item not in columns else -1)
+    return (item, None) if i < 1 else (item[:i], item[i + 1 :])
+
+
+def _beginning(frame, text: str, given: dict) -> dict:
+    """The model whose columns begin so, the underscore given or not; or that is called so where all are
+    guessed.
+    """
     for begin in (text, text.removesuffix("_")):
         ends = {str(c)[len(begin) + 1 :]: c for c in frame.columns if str(c).startswith(f"{begin}_")}
         if ends:
-            return begin, ends
+            return {begin: ends}
+    with suppress(ValueError):
+        found = read_table(frame, **given).models
+        if text in found:
+            return {text: found[text]}
     raise ValueError(f"--posteriors: no column begins with {text + '_'!r}; there are {list(frame.columns)}")
 
 
@@ -512,7 +560,7 @@ def _costs_of(arguments):
             f"--costs: {arguments.costs} and --{next(iter(given))} both say what errors cost; give one"
         )
     if arguments.costs:
-        return _cost_table(_existing(arguments.costs))
+        return _cost_table(arguments.costs)
     if not {"fp", "fn"} <= set(given):
         raise ValueError(
             "--costs FILE, or --fp and --fn, say what errors cost; without costs there is nothing to evaluate"
@@ -524,17 +572,9 @@ def _cost_table(path):
     "A table of costs with labels in its first row and column; numbers only."
     pd = optional_import("pandas", extra="data")
     try:
-        excel = path.suffix.lower() in EXCEL
-        table = (
-            read_sheet(path, str(path), index_col=0)
-            if excel
-            else pd.read_csv(path, index_col=0, **_csv_options(path))
-        )
-    except (ValueError, OSError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ValueError(
-            f"--costs: {reason if excel else f'{path}: cannot be read as CSV: {reason}'}"
-        ) from None
+        table = read_file(path, index_col=0)
+    except ValueError as error:
+        raise ValueError(f"--costs: {error}") from None
     for column in table.columns:
         values = pd.to_numeric(table[column], errors="coerce")
         if values.isna().any():
@@ -550,7 +590,7 @@ def _priors_of(arguments):
         return arguments.prevalence
     if arguments.prevalence is not None:
         raise ValueError("--priors: --prevalence says the same; give one of the two")
-    pairs = _pairs(arguments.priors.split(","), "--priors", "CLASS=P,CLASS=P,...")
+    pairs = _pairs(_items(arguments.priors), "--priors", "CLASS=P,CLASS=P,...")
     try:
         return {label: _number(value) for label, value in pairs.items()}
     except argparse.ArgumentTypeError as error:
@@ -559,12 +599,12 @@ def _priors_of(arguments):
 
 def _rule_of(text: str):
     "One rule, or a rule a model."
-    return _pairs(text.split(","), "--rule", "MODEL=RULE,...") if "=" in text else text
+    return _pairs(_items(text), "--rule", "MODEL=RULE,...") if "=" in text else text
 
 
 def _pairs(texts: list, option: str, form: str) -> dict:
     "KEY=VALUE, several."
-    pairs = [text.partition("=") for text in texts]
+    pairs = [text.partition("=") if option == "--about" else text.rpartition("=") for text in texts]
     bad = next((text for text, (key, mark, value) in zip(texts, pairs) if not (key and mark and value)), None)
     if bad is not None:
         raise ValueError(f"{option}: want {form}, got {bad!r}")
@@ -582,6 +622,12 @@ def _add_app(commands):
     )
     parser.add_argument("--no-browser", action="store_true", help="only serve it")
     parser.set_defaults(run=_app)
+
+
+# Voila's template without the style sheets that it asks of a server elsewhere
+_TEMPLATE = """{% extends "lab/index.html.j2" %}
+{% block notebook_css %}{{ super() | replace("https://cdn.jsdelivr.net/", "data:text/css,") }}{% endblock %}
+"""
 
 
 def _app(arguments):
@@ -602,15 +648,20 @@ def _app(arguments):
         "metadata": {},
         "outputs": [],
         "execution_count": None,
-        "source": source + "app.box",
+        "source": source + "app",
     }
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     with tempfile.TemporaryDirectory() as folder:
         notebook = Path(folder) / "cost_eval.ipynb"
-        notebook.write_text(
-            json.dumps({"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}),
-            encoding="utf-8",
-        )
+        template = Path(folder) / "voila" / "templates" / "cost_eval"
+        template.mkdir(parents=True)
+        written = {"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+        for file, text in (
+            (notebook, json.dumps(written)),
+            (template / "conf.json", '{"base_template": "lab"}'),
+            (template / "index.html.j2", _TEMPLATE),
+        ):
+            file.write_text(text, encoding="utf-8")
         call = [
             sys.executable,
             "-m",
@@ -618,11 +669,16 @@ def _app(arguments):
             str(notebook),
             f"--port={arguments.port}",
             "--Voila.ip=127.0.0.1",
+            "--template=cost_eval",
+            f"--Voila.tornado_settings={{'websocket_max_message_size': {2**29}}}",  # Tornado's own: 10 MB
         ]
+        paths = os.pathsep.join(filter(None, [folder, os.environ.get("JUPYTER_PATH")]))
+        env = {**os.environ, "JUPYTER_PATH": paths}
         # told to end, it ends what it serves: `run` kills its program when it is left by an exception
         before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         try:
-            return subprocess.run([*call, *(["--no-browser"] if arguments.no_browser else [])]).returncode
+            call += ["--no-browser"] if arguments.no_browser else []
+            return subprocess.run(call, env=env).returncode
         finally:
             signal.signal(signal.SIGTERM, before)
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
     from cost_eval.costs import (
         CostMatrix as CostMatrix,
         ExampleCosts as ExampleCosts,
+        as_costs as as_costs,
+        as_priors as as_priors,
+        attainable as attainable,
         losses as losses,
     )
     from cost_eval.metrics import (
@@ -94,7 +97,6 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
     )
     from cost_eval.policies import (
         RULES as RULES,
-        Policy as Policy,
         cross_fit as cross_fit,
         decide as decide,
         fit_rule as fit_rule,
@@ -134,7 +136,6 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
         uncertain_cost_interval as uncertain_cost_interval,
     )
     from cost_eval.cost_score import (
-        ThresholdTuning as ThresholdTuning,
         cost_score_from_precision as cost_score_from_precision,
         cost_score_from_rates as cost_score_from_rates,
         f1_cost as f1_cost,
@@ -190,7 +191,7 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
         evaluate_counted as evaluate_counted,
         translation_table as translation_table,
     )
-    from cost_eval.capacity import CapacityCurve as CapacityCurve, capacity_curve as capacity_curve
+    from cost_eval.capacity import capacity_curve as capacity_curve
     from cost_eval.missing_labels import (
         bounds_without_labels as bounds_without_labels,
         labels_to_buy as labels_to_buy,
@@ -218,7 +219,7 @@ _NAMES = {
         "BinaryCounts ConfusionCounts JointCounts ThresholdCounts confusion_counts joint_counts "
         "threshold_counts"
     ),
-    "costs": "CostMatrix ExampleCosts losses",
+    "costs": "CostMatrix ExampleCosts as_costs as_priors attainable losses",
     "metrics": (
         "METRICS Metric accuracy accuracy_cost_distance b_roc balanced_accuracy balanced_error_rate "
         "class_balance_accuracy cohen_kappa cost_score diagnostic_odds_ratio error_rate evaluate_metrics "
@@ -233,7 +234,7 @@ _NAMES = {
         "cross_entropy hull_vertices implied_costs naive_decision reliability shift_priors"
     ),
     "samples": "Decisions Posteriors Scores labelled_rows read_samples",
-    "policies": "RULES Policy cross_fit decide fit_rule",
+    "policies": "RULES cross_fit decide fit_rule",
     "expected_cost": "plot_decisions",
     "rivals": "f_beta_threshold implicit_cost_ratio plot_expected_cost",
     "scores": "equal_error_rate plot_cost_curve roc_auc soft_expected_cost",
@@ -246,14 +247,12 @@ _NAMES = {
         "uncertain_cost_difference uncertain_cost_interval"
     ),
     "cost_score": (
-        "ThresholdTuning cost_score_from_precision cost_score_from_rates f1_cost held_out_saving "
+        "cost_score_from_precision cost_score_from_rates f1_cost held_out_saving "
         "isocost_precision isocost_slope multiclass_cost_score plot_isocost tune_threshold"
     ),
     "weighted_accuracy": "cost_weight hand_h_measure target_weight weight_range_from_ranking",
     "metric_study": "cost_correlation rank_correlation weighted_spearman",
-    "outperformance": (
-        "outperformance outperformance_interval outperformance_of_cost outperformance_value"
-    ),
+    "outperformance": ("outperformance outperformance_interval outperformance_of_cost outperformance_value"),
     "planning": (
         "ConfidenceSequence confidence_sequence cost_alarm cost_change difference_sequence paired_power "
         "required_pairs required_sample_size"
@@ -264,7 +263,7 @@ _NAMES = {
         "sample_directed_binary_tree"
     ),
     "report": "Report evaluate evaluate_counted translation_table",
-    "capacity": "CapacityCurve capacity_curve",
+    "capacity": "capacity_curve",
     "missing_labels": "bounds_without_labels labels_to_buy prediction_powered weighted_by_propensity",
     "estimators": "cost_scorer CostSensitiveClassifier",
     "datasets": "load available describe DataNotAvailable",
@@ -273,8 +272,8 @@ _NAMES = {
     "__main__": "main",
 }
 _MOVED = {  # names that stood here in version 0.1: where they are; one release long, with a warning
-    "samples": "Columns Look Samples guess_columns look_at",
-    "policies": "CrossFit FittedRule IsotonicCalibrator canonical_order",
+    "samples": "Columns Look Samples look_at",
+    "policies": "CrossFit Policy FittedRule IsotonicCalibrator canonical_order",
     "decisions": "Reliability ThresholdCosts plot_reliability stratified_folds threshold_costs",
     "expected_cost": (
         "decision_intervals explore_loan loan_costs plot_cost_lines plot_loan plot_simplex_decisions"
@@ -283,7 +282,9 @@ _MOVED = {  # names that stood here in version 0.1: where they are; one release 
     "scores": "soft_expected_cost_gradient",
     "bootstrap": "Fit Method add_method explore_interval",
     "comparisons": "BestOf MarginTest ProbabilityBest SimultaneousDifferences explore_luck",
-    "cost_score": "Saving explore_isocost multilabel_cost_score paired_saving plot_threshold_cost",
+    "cost_score": (
+        "Saving ThresholdTuning explore_isocost multilabel_cost_score paired_saving plot_threshold_cost"
+    ),
     "weighted_accuracy": (
         "CostParts WeightConstraint WeightRange check_coherence churn_costs cost_parts "
         "emblematic_models expected_positive_share expected_weighted_accuracy_over "
@@ -300,6 +301,7 @@ _MOVED = {  # names that stood here in version 0.1: where they are; one release 
         "multilabel_outperformance outperformance_counts plot_unit_square"
     ),
     "planning": "explore_power",
+    "capacity": "CapacityCurve",
     "curves": (
         "CURVES PerformanceCurve explore_tree_curves ideal_auc outperformance_curve "
         "outperformance_curve_interval plot_monitoring plot_tree_curves sample_tree_aucs worst_auc"

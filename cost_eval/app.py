@@ -31,16 +31,16 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from .core import EXCEL, check_choice, check_range, csv_options, read_sheet
+from .core import check_choice, check_range
 from .page import frame_html, sentences
 from .plotting import STYLE, display_name, for_page
 from .policies import RULES
 from .report import evaluate
-from .samples import guess_columns
+from .samples import read_file, read_table
 from .words import short_ladder
 
 # %% ../nbs/62_app.ipynb #2030581e
-_MAX_ROWS = 2_000_000
+_MAX_ROWS, _MAX_BYTES = 2_000_000, 500_000_000  # the command lets a message of 2**29 bytes pass
 
 
 def example_frame() -> pd.DataFrame:
@@ -70,7 +70,7 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
     Parameters
     ----------
     name : str
-        its name; .parquet and .pq are read as parquet, .xlsx as Excel, everything else as CSV
+        its name, by whose end it is read, see `cost_eval.samples.read_file`
     content : bytes
         what it holds
 
@@ -89,15 +89,7 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
     >>> read_upload("x.csv", b"label,m\\n1,.5\\n0,.1").shape
     (2, 2)
     """
-    end = name.lower()
-    if end.endswith(EXCEL):
-        frame = read_sheet(io.BytesIO(content), name)
-    else:
-        try:
-            frame = _parquet(content) if end.endswith((".parquet", ".pq")) else _csv(content)
-        except Exception as error:
-            reason = str(error).partition("\n")[0]
-            raise ValueError(f"{name} cannot be read as a table: {reason}") from None
+    frame = read_file(content, name)
     if frame.shape[1] < 2 or not len(frame):
         raise ValueError(
             f"{name} has {len(frame)} rows and {frame.shape[1]} columns; a label and a model are needed"
@@ -110,14 +102,15 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
     return frame
 
 
-def _parquet(content: bytes) -> pd.DataFrame:
-    return pd.read_parquet(io.BytesIO(content))
-
-
-def _csv(content: bytes) -> pd.DataFrame:
-    "A CSV file; separator and decimal mark by its first two lines."
-    header, row, *_ = [*content[:100_000].decode("utf-8-sig", "replace").splitlines()[:2], "", ""]
-    return pd.read_csv(io.BytesIO(content), encoding="utf-8-sig", **csv_options(header, row))
+def _sent(file) -> pd.DataFrame:
+    "The table of what a browser sent, or why it did not."
+    size = file["type"].partition("too-large/")[2]
+    if size:
+        raise ValueError(
+            f"{file['name']} has {int(size) / 1e6:,.0f} MB; the page takes {_MAX_BYTES / 1e6:,.0f}, "
+            "the command cost-eval evaluate any number"
+        )
+    return read_upload(file["name"], bytes(file["content"]))
 
 # %% ../nbs/62_app.ipynb #ba8ad2c1
 _TITLE = "Which model is the cheapest?"
@@ -128,6 +121,37 @@ _PURPOSE = (
 _TABLE_STYLE = (
     "<style>.rungs {overflow-x: auto} .rungs td, .rungs th {text-align: right; padding: 0 .7em}</style>"
 )
+# a file is heard of when all of it has come: until then the browser hides what was said of another one
+_READING = """
+<style>.ce-reading .ce-old {visibility: hidden}</style>
+<script>(() => {
+  if (window.ceReading) return;
+  window.ceReading = true;
+  const click = HTMLInputElement.prototype.click;
+  function began({target}) {
+    const file = target.files[0], app = document.querySelector(".ce-app");
+    if (!file || !app) return;
+    if (file.size > LARGEST) {
+      const named = new DataTransfer();
+      named.items.add(new File([], file.name, {type: `too-large/${file.size}`}));
+      target.files = named.files;
+    }
+    const [says, controls] = [".ce-says .widget-html-content", ".ce-controls"].map(e => app.querySelector(e));
+    says.textContent = `Reading ${file.name} ...`;
+    app.classList.add("ce-reading");
+    controls.inert = true;
+    new MutationObserver((_, observer) => {
+      app.classList.remove("ce-reading");
+      controls.inert = false;
+      observer.disconnect();
+    }).observe(says, {childList: true, subtree: true});
+  }
+  HTMLInputElement.prototype.click = function () {
+    if (this.type === "file") this.addEventListener("change", began, {capture: true});
+    return click.call(this);
+  };
+})();</script>
+""".replace("LARGEST", str(_MAX_BYTES))
 _WIDE = widgets.Layout(width="22em", max_width="100%")
 _STYLE = {"description_width": "9.5em"}
 
@@ -165,6 +189,7 @@ class App:
 
     def __init__(self, frame: DataFrame | None = None) -> None:
         self.report: Any = None
+        self._found: Any = None
         self.frame, self._quiet = None, True
         self._make_controls()
         self.says, self.caption, self.more, self.ladder, self.link = (widgets.HTML() for _ in range(5))
@@ -174,15 +199,25 @@ class App:
         picture = widgets.VBox([self.panel, self.image, self.caption])
         verdict = widgets.GridBox([self.says, picture], layout=widgets.Layout(**grid, grid_gap="0 1.5em"))
         parts = [head, verdict, self._controls, self.more, self.ladder, self.prepare, self.link]
+        self.says.add_class("ce-says")
+        self._controls.add_class("ce-controls")
+        for part in (picture, self.more, self.ladder, self.prepare, self.link):
+            part.add_class("ce-old")
         self.box = for_page(widgets.VBox(parts), alt="A figure of the report.")
+        self.box.add_class("ce-app")
         self.load(example_frame() if frame is None else frame)
         if frame is None:
             self.positive.value = "ill"
 
+    def _ipython_display_(self):
+        "The page, and what hides an old verdict while a file comes."
+        shown = optional_import("IPython.display", extra="app")
+        shown.display(shown.HTML(_READING), self.box)
+
     def _make_controls(self):
         "The widgets that are typed into, and what they call."
         options = {"layout": _WIDE, "style": _STYLE}
-        accept = ".csv,.parquet,.pq,.xlsx"
+        accept = ".csv,.tsv,.txt,.gz,.xlsx,.json,.jsonl,.parquet,.pq,.feather"
         self.upload = widgets.FileUpload(
             accept=accept, multiple=False, description="CSV, parquet or Excel", layout=_WIDE
         )
@@ -240,22 +275,26 @@ class App:
         frame : DataFrame
             a row per sample
         label : str, optional
-            the column of true labels; default: guessed (`guess_columns`), or asked for
+            the column of true labels; default: guessed (`read_table`), or asked for
         """
-        self._quiet, self.frame, self._found = True, frame.rename(columns=str), None
+        self.frame, self._found = frame.rename(columns=str), None
         problem = ""
         try:
-            self._found = guess_columns(self.frame, label=label)
+            self._found = read_table(self.frame, label=label)
             label = self._found.label
         except ValueError as error:
             problem = str(error)
-        names = list(self.frame.columns)
-        self.label.options = names
+        self._offer(label)
+        self._compute(problem)
+
+    def _offer(self, label: str | None = None):
+        "What can be chosen of the table; without one nothing."
+        self._quiet = True
+        self.label.options = [] if self.frame is None else list(self.frame.columns)
         self.label.value = label  # None: nothing is chosen
         self._offer_models()
         self._offer_classes()
         self._quiet = False
-        self._compute(problem)
 
     def _offer_models(self):
         "A box to tick for each column that looks like a model."
@@ -324,10 +363,13 @@ class App:
         if not change["new"]:
             return
         file = change["new"][0]
+        self._say(f"Reading {file['name']} ...")
         try:
-            self.load(read_upload(file["name"], bytes(file["content"])))
-        except ValueError as error:
-            self._say(str(error))
+            self.load(_sent(file))
+        except Exception as error:  # nobody would see it, and the table before is not this file
+            self.frame = self._found = None
+            self._offer()
+            self._compute(str(error))
 
     def _dragged(self, number, value):
         "A slider has moved its number."
@@ -351,6 +393,8 @@ class App:
 
     def _evaluated(self):
         "The library's report, and nothing else."
+        if self.frame is None:
+            raise ValueError("the table: the last file could not be read; load another one")
         names, y = self.chosen(), self.frame[self._found.label] if self._found else None
         if y is None:
             raise ValueError("true label: choose the column that holds the true classes")
@@ -362,7 +406,7 @@ class App:
             )
         if not names:
             raise ValueError("models: tick at least one")
-        models = {name: model for name, model in self._found.values(self.frame).items() if name in names}
+        models = {name: model for name, model in self._found.values().items() if name in names}
         costs = {"fp": self._cost(self.fp), "fn": self._cost(self.fn)}
         options = {"rule": self.rule.value, "positive": self.positive.value, "rng": 0}
         priors, capacity = self._number(self.prevalence), self._number(self.capacity)
@@ -400,18 +444,17 @@ class App:
     def _say(self, text: str):
         "One sentence, and nothing else on the page."
         self.report = None
-        self.says.value = f"<p role='alert'><b>{escape(text, quote=False)}</b></p>"
         for part in (self.caption, self.more, self.ladder, self.link):
             part.value = ""
         self.image.layout.display = self.panel.layout.display = "none"
+        self.says.value = f"<p role='alert'><b>{escape(text, quote=False)}</b></p>"
 
     def _show(self):
         "The verdict first, then the other sentences, the picture, the table."
         about, verdict, *others = (escape(line, quote=False) for line in self.report.summary().split("\n"))
         lines = [f"<p role='status' style='font-size:1.2em'><b>{verdict}</b></p>"]
         self.says.value = "".join([*lines, *(f"<p>{line}</p>" for line in (*others, about))])
-        left = ", ".join(f"{column!r} ({why})" for column, why in self._found.left_out.items())
-        self.more.value = f"<p>Not offered as models: {escape(left, quote=False)}.</p>" if left else ""
+        self.more.value = "".join(f"<p>{escape(note, quote=False)}</p>" for note in self._found.notes)
         columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
         table = frame_html(short_ladder(self.report)[columns].rename(columns=display_name))
         self.ladder.value, self.link.value = f"{_TABLE_STYLE}<div class='rungs'>{table}</div>", ""

@@ -10,27 +10,27 @@ from typing import Literal
 
 from .confusion import BinaryCounts, ConfusionCounts, JointCounts
 from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Priors, Rng, VBox, Vector
-from .costs import CostMatrix
+from .costs import Costs
 from .metrics import Metric
 
 # %% auto #0
-__all__ = ['METHODS', 'KINDS', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', 'Sample', 'interval', 'sample_interval',
-           'difference', 'sample_difference', 'independent_difference', 'bcost', 'bdelta_cost', 'Coverage',
-           'bootstrap_coverage', 'loss_interval', 'loss_difference', 'metric_interval', 'metric_line', 'rates_interval',
-           'explore_interval']
+__all__ = ['METHODS', 'KINDS', 'MONOTONE', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', 'Sample', 'Approximate',
+           'interval', 'sample_interval', 'difference', 'sample_difference', 'independent_difference', 'bcost',
+           'bdelta_cost', 'Coverage', 'bootstrap_coverage', 'loss_interval', 'loss_difference', 'metric_interval',
+           'metric_line', 'rates_interval', 'monotone_interval', 'explore_interval']
 
 # %% ../nbs/20_bootstrap.ipynb #b023746a
 #| code-fold: true
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import field, replace
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import elementwise
-from scipy.special import logsumexp
+from scipy.special import betainc, betaincinv, stdtr, stdtrit
 from scipy.stats import binom, chi2, norm
 
 from cost_eval.core import (
@@ -48,9 +48,13 @@ from cost_eval.core import (
     check_priors,
     check_range,
     check_weights,
+    columns_of,
+    cost_table,
+    estimand,
     generator,
     kinds,
     labelled,
+    last_true,
     numbered,
     numbers,
     optional_import,
@@ -60,9 +64,10 @@ from cost_eval.core import (
     result,
     same_rows,
     short,
+    tanh_sinh,
     unknown_name,
 )
-from .mean_law import compressed, share_above, upper_level
+from .mean_law import OneLook, compressed, share_above, upper_level
 from .metrics import METRICS
 from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, slider
 
@@ -93,6 +98,8 @@ class Interval(Result):
         what is estimated, for labels of axes
     guarantee : str
         what is known of the coverage for samples of this kind: proved, conjectured, measured or none
+    sample : Sample or None
+        what it was made from
     """
 
     low: float
@@ -105,6 +112,12 @@ class Interval(Result):
     notes: tuple = ()
     quantity: str = "cost per example"
     guarantee: str = ""
+    sample: Sample | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+    @cached_property
+    def approximate(self) -> Approximate:
+        "The second line: it assumes that the costly cases which were seen are like those which were not."
+        return _approximate(self)
 
     def __repr__(self):
         name, level = type(self).__name__, f"{self.method}, {percent(self.confidence)}"
@@ -131,7 +144,7 @@ class Difference(Interval):
 
     Attributes
     ----------
-    low, high, mean, standard_error, distribution, method, confidence, notes, quantity, guarantee
+    low, high, mean, standard_error, distribution, method, confidence, notes, quantity, guarantee, sample
         as for `Interval`; negative where the first is cheaper
     p_value : float or ndarray
         (...) two-sided, of equal costs: the level 1 - confidence from which on the interval leaves out 0
@@ -330,6 +343,9 @@ class Sample(NamedTuple):
         key of `KINDS`
     called : callable or None
         called(stratum, cell) -> words for the notes
+    worst : ndarray or None
+        (..., S, 2) sums over the units seen of the square and of the cube of the most that each can be away
+        from the mean of its stratum; None: all may be as far away as the farthest in a / b
     """
 
     m: np.ndarray
@@ -338,6 +354,7 @@ class Sample(NamedTuple):
     unit: Any = 1.0
     kind: str = "examples"
     called: Any = None
+    worst: Any = None
 
     @property
     def rows(self) -> tuple:
@@ -509,6 +526,135 @@ def _normal_fit(mean, error):
 def _normal(m, c, b=None):
     "Mean plus and minus z standard errors."
     return _normal_fit(*_moments(m, c, b))
+
+# %% ../nbs/20_bootstrap.ipynb #approxcell
+#| code-fold: true
+#| code-summary: "The approximate line"
+_COSTLY = 2.0  # so many cases of the usual costly size must have been seen
+_LEAST_COVERAGE = {0.9: 0.823, 0.95: 0.893, 0.99: 0.948}  # lowest limits of the league, where it is offered
+
+
+@result
+class Approximate(Result):
+    """The approximate line of a result: Student's t, where enough costly cases were seen.
+
+    Attributes
+    ----------
+    low, high : float or ndarray
+        (...) ends; NaN where it is not offered
+    p_value : float or ndarray
+        (...) two-sided, of equal costs: below 1 - confidence where 0 is outside; NaN for an `Interval`
+    seen : float or ndarray
+        (...) how many cases of the usual costly size vary as much as what was seen; it takes 2 to offer it
+    least_coverage : float
+        what it covered at least wherever it was offered, in the league of the chapter; NaN for a confidence
+        that the league does not have
+    method : str
+        "student_t"
+    confidence : float
+        nominal coverage
+    reason : str
+        why it is not offered; where it is, why it and the conservative line disagree about 0, if they do
+    """
+
+    low: float
+    high: float
+    p_value: float
+    seen: float
+    least_coverage: float
+    method: str
+    confidence: float
+    reason: str = ""
+
+    @property
+    def offered(self) -> bool:
+        "Whether there is such a line."
+        return np.isfinite(self.low)
+
+    def __repr__(self):
+        level = f"{self.method}, {percent(self.confidence)}"
+        if np.ndim(self.low):
+            return f"Approximate({np.size(self.low)} intervals, {int(self.offered.sum())} offered, {level})"
+        if not self.offered:
+            return f"Approximate(not offered: {self.reason})"
+        least = percent(np.floor(1e3 * self.least_coverage) / 1e3)
+        known = f", covers {least} or more" if np.isfinite(self.least_coverage) else ""
+        return f"Approximate({short(self.low)} to {short(self.high)}, {level}{known})"
+
+
+def _approximate(found):
+    "The approximate line of an `Interval` or a `Difference`."
+    sample, tested = found.sample, isinstance(found, Difference)
+    shape = np.shape(found.low)
+    if sample is None or sample.rows[3] != shape:
+        return _none_offered(found, np.zeros(shape), "the result does not hold the units it was made from")
+    if sample.kind == "range seen":
+        return _none_offered(found, np.zeros(shape), "without bounds= nothing says what a costly case costs")
+    mean, error, df, seen, limits = _student(sample)
+    offered = seen >= _COSTLY
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach, p = stdtrit(df, 0.5 + found.confidence / 2) * error, 2 * stdtr(df, -np.abs(mean) / error)
+    low, high = np.maximum(mean - reach, limits[0]), np.minimum(mean + reach, limits[1])
+    p = np.where((limits[0] > 0) | (limits[1] < 0), 0.0, np.maximum(p, 1e-300))
+    parts = low * sample.unit, high * sample.unit, p if tested else np.nan + p
+    parts = [plain(np.where(offered, part, np.nan).reshape(shape)[()]) for part in parts]
+    if not shape and not offered:
+        few = f"what was seen is worth {short(float(seen))} costly cases, and 2 are needed"
+        return _none_offered(found, seen, few)
+    reason = _why_they_disagree(found, *parts[:2]) if tested and not shape else ""
+    least = _LEAST_COVERAGE.get(round(found.confidence, 9), np.nan)
+    return Approximate(*parts, plain(seen.reshape(shape)[()]), least, "student_t", found.confidence, reason)
+
+
+def _none_offered(found, seen, reason):
+    "No approximate line, and why."
+    nothing = plain((np.nan + seen)[()])
+    return Approximate(*[nothing] * 3, plain(seen[()]), np.nan, "student_t", found.confidence, reason)
+
+
+def _student(sample):
+    """Means, standard errors with one costly case more, degrees of freedom, how many costly cases were seen
+    (...), and the limits of what is possible.
+    """
+    m, a, b, lead = sample.rows
+    n = m.sum(-1)
+    mean, mass, z = _centred(m, a, b)
+    shift = np.abs(z) / mass[..., None]
+    own, cubes = (m * shift**2).sum(-1), (m * shift**3).sum((-2, -1))
+    squares = own.sum(-1)
+    usual = np.maximum(_costly_size(sample, m, a, b, mean, mass), ratio(cubes, squares, undefined=0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = own * n / (n - 1)
+        error = np.sqrt(variance.sum(-1) + usual**2)
+        df = variance.sum(-1) ** 2 / (variance**2 / (n - 1)).sum(-1)
+    seen = np.where((n.min(-1) > 1) & (squares > 0), ratio(squares, usual**2, undefined=0.0), 0.0)
+    limits = [np.broadcast_to(end, len(m)).reshape(lead) for end in _limits(a, b)]
+    return *(part.reshape(lead) for part in (mean.sum(-1), error, df, seen)), limits
+
+
+def _costly_size(sample, m, a, b, mean, mass):
+    "How much one case of the usual costly size moves the estimate (N,): a mean weighted by squares."
+    if sample.worst is None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far = np.nanmax(np.abs(a / b - mean[..., None]), -1)
+        most = b.max(-1)
+        heavier = most > np.where(m > 0, b, 0).max(-1)  # a heavier one was declared possible
+        powers = [np.where(heavier, m.sum(-1) * most**k, (m * b**k).sum(-1)) * far**k for k in (2, 3)]
+    else:
+        worst = np.broadcast_to(sample.worst, (*sample.rows[3], *sample.worst.shape[-2:]))
+        powers = np.moveaxis(worst.reshape(len(m), -1, 2), -1, 0)
+    squares, cubes = (part / mass**k for part, k in zip(powers, (2, 3)))
+    return ratio(cubes.sum(-1), squares.sum(-1), undefined=0.0)
+
+
+def _why_they_disagree(found, low, high):
+    "One sentence where one line leaves out 0 and the other does not."
+    approximately = bool(low > 0 or high < 0)
+    if approximately and not found.rejects:
+        return "The conservative line holds 0: one unseen case of the largest possible cost would undo it."
+    if found.rejects and not approximately:
+        return "The approximate line holds 0: it does not use that only small losses can occur on this side."
+    return ""
 
 # %% ../nbs/20_bootstrap.ipynb #aa4be1ca
 #| code-fold: true
@@ -910,38 +1056,10 @@ def _within(c, low, high):
     return np.maximum(low, least), np.minimum(high, most)
 
 
-_BETS = 64  # sizes of the bet; the prior capital is spread over them evenly
-
-
-def _capital(m, y, v):
-    """Log of the mean capital, over bets g from 1/n to 1, of a gambler who stakes g on costs y in [0, 1]
-    being above v: the mean of prod (1 + g (y / v - 1))^m; (N, C) -> (N,).
-    """
-    bets = np.exp(np.log(m.sum(-1))[:, None] * np.linspace(-1, 0, _BETS))
-    gain, logs = (y / v[:, None] - 1)[:, None], np.empty(bets.shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for block in blocks(_BETS, 32 * m.size):
-            grow = np.log1p(bets[:, block, None] * gain)
-            logs[:, block] = np.where(m[:, None] > 0, m[:, None] * grow, 0).sum(-1)
-    return logsumexp(logs, axis=-1) - np.log(_BETS)
-
-
-def _bet_low(m, y, tail):
-    "Smallest mean of y in [0, 1] at which the capital stays below 1 / tail."
-    mean = (m * y).sum(-1) / m.sum(-1)
-    start = np.log(np.where(mean > 0, mean, 1))
-    low, high = start - 60, start
-    for _ in range(52):
-        half = (low + high) / 2
-        rich = _capital(m, y, np.exp(half)) >= -np.log(tail)
-        low, high = np.where(rich, half, low), np.where(rich, high, half)
-    return np.where(mean > 0, np.exp(low), 0.0)
-
-
 @add_method(
     "betting",
     guarantee="proved: Waudby-Smith & Ramdas 2024",
-    source="Waudby-Smith & Ramdas 2024, hedged capital",
+    source="Waudby-Smith & Ramdas 2024, hedged capital; for one look (8.6)",
 )
 def _betting(m, c):
     "Costs at which a gambler who bets on a lower and one who bets on a higher cost both stay poor."
@@ -949,32 +1067,69 @@ def _betting(m, c):
     counts, z, lead = _pooled(m, c)
     least, most = z.min(-1), z.max(-1)
     span = np.where(most > least, most - least, 1.0)
-    sides = (z - least[:, None]) / span[:, None], (most[:, None] - z) / span[:, None]
+    above = OneLook(counts, (z - least[:, None]) / span[:, None])
+    below = OneLook(counts, (most[:, None] - z) / span[:, None])
 
     def ends(tail):
-        tail, found = np.broadcast_to(tail, lead).reshape(-1), []
-        for y in sides:
-            side = np.empty(len(tail))
-            for block in blocks(len(tail), 40 * _BETS * z.shape[1]):
-                side[block] = _bet_low(counts[block], y[block], tail[block])
-            found.append(side)
-        return _within(c, (least + span * found[0]).reshape(lead), (most - span * found[1]).reshape(lead))
+        tail = np.broadcast_to(tail, lead).reshape(-1)
+        low, high = least + span * above.least_mean(tail), most - span * below.least_mean(tail)
+        return _within(c, low.reshape(lead), high.reshape(lead))
 
     def p_value(x):
-        logs = np.full(len(z), -np.inf)
-        for y, v in zip(sides, ((x - least) / span, (most - x) / span)):
-            for block in blocks(len(logs), 40 * _BETS * z.shape[1]):
-                rich = _capital(counts[block], y[block], np.maximum(v[block], 1e-300))
-                logs[block] = np.maximum(logs[block], np.where(v[block] >= 0, rich, np.inf))
-        return np.minimum(2 * np.exp(-logs), 1.0).reshape(lead)
+        either = above.p_value((x - least) / span), below.p_value((most - x) / span)
+        return np.minimum(2 * np.minimum(*either), 1.0).reshape(lead)
 
     return Fit(mean, error, ends, None, p_value)
+
+# %% ../nbs/20_bootstrap.ipynb #binomcel
+#| code-fold: true
+#| code-summary: "Binomial ends"
+@add_method(
+    "binomial_ends",
+    guarantee="proved: Clopper & Pearson 1934, each step of the costs at its share of the tail",
+    source="Clopper & Pearson 1934; Bonferroni 1936",
+)
+def _binomial_ends(m, c):
+    "Ends of Clopper and Pearson for the rates of all steps from one cost to the next, added."
+    mean, error = _plain_moments(m, c)
+    counts, z, _, lead = Sample(m, c).rows
+    order = np.argsort(z, axis=-1)
+    counts, z = (np.take_along_axis(part, order, -1) for part in (counts, z))
+    step, n = np.diff(z, axis=-1), counts.sum(-1, keepdims=True)
+    above = np.cumsum(counts[..., ::-1], -1)[..., -2::-1]  # how many cost as much as the upper end of a step
+    whole = step.sum((-2, -1), keepdims=True)
+    share = np.divide(step, whole, out=np.zeros(step.shape), where=whole > 0)
+
+    def added(k, tail):
+        "The sum of the steps times the least rates that k (N, S, C - 1) of n leave plausible."
+        with np.errstate(invalid="ignore"):
+            rate = np.where(k > 0, betaincinv(k, n - k + 1, tail[:, None, None] * share), 0.0)
+        return (step * rate).sum((-2, -1)).reshape(lead)
+
+    def ends(tail):
+        tail = np.broadcast_to(np.asarray(tail, float), lead).reshape(-1)
+        least, most = (end.sum(-1).reshape(lead) for end in (z[..., 0], z[..., -1]))
+        return least + added(above, tail), most - added(n - above, tail)
+
+    return Fit(mean, error, ends)
 
 # %% ../nbs/20_bootstrap.ipynb #probcell
 #| code-fold: true
 #| code-summary: "From counts and costs to cells: labels, priors, normalization"
-def _sample(counts, costs, *, priors=None, normalized=False, stratified=False, joint=False, factor=1.0):
-    "The sample of one classifier, or of the difference of two: one stratum, or one for each class."
+def _sample(
+    counts,
+    costs,
+    *,
+    priors=None,
+    normalized=False,
+    stratified=False,
+    joint=False,
+    factor=1.0,
+    can=(None, None),
+):
+    """The sample of one classifier, or of the difference of two that can take some decisions: one stratum,
+    or one for each class.
+    """
     name = "joint" if joint else "counts"
     normalized, stratified = check_flag(normalized, "normalized"), check_flag(stratified, "stratified")
     table, values = aligned(counts, costs, joint=joint, name=name)
@@ -982,9 +1137,10 @@ def _sample(counts, costs, *, priors=None, normalized=False, stratified=False, j
     classes, decisions = _names(counts, costs, values.shape, name)
     unit = _power_of_two(values, (-2, -1))
     cells = values / unit[..., None, None]
+    sides = (decisions,)
     if joint:
-        cells = (cells[..., :, None] - factor * cells[..., None, :]).reshape(*cells.shape[:-1], -1)
-        table = table.reshape(*table.shape[:-2], -1)
+        cells = cells[..., :, None] - factor * cells[..., None, :]
+        table, cells, sides = _attainable_cells(table, cells, list(decisions), can)
     table, weight = table.astype(np.int64), _weights(table, priors, classes, normalized or stratified)
     if not table.sum((-2, -1)).all():
         raise ValueError(f"{name}: all are 0, so there is no test set")
@@ -994,7 +1150,7 @@ def _sample(counts, costs, *, priors=None, normalized=False, stratified=False, j
         cells = (cells if joint else standard) / _naive(standard, weight)[..., None, None]
         unit = _power_of_two(cells, (-2, -1))
         cells = cells / unit[..., None, None]
-    called = _cell_words(cells * unit[..., None, None], classes, decisions, joint, weight is not None)
+    called = _cell_words(cells * unit[..., None, None], classes, sides, weight is not None)
     if weight is None:
         m, c = (part.reshape(*part.shape[:-2], 1, -1) for part in (table, cells))
         return Sample(m, c, None, unit, _kind(c), called)
@@ -1013,14 +1169,32 @@ def _weights(table, priors, classes, own):
     return ratio(table.sum(-1), table.sum((-2, -1))[..., None], undefined=0.0) if own else None
 
 
-def _cell_words(cells, classes, decisions, joint, stratified):
+def _attainable_cells(table, cells, decisions, can):
+    "Joint counts and differences (..., K, C) of the decisions that each side can take, and these."
+    columns = [
+        columns_of(one, decisions, name, "the decisions") for one, name in zip(can, ("first", "second"))
+    ]
+    for axis, (chosen, name) in enumerate(zip(columns, ("first", "second"))):
+        other = np.delete(np.arange(len(decisions)), chosen)
+        taken = table.take(other, axis - 2).any(
+            tuple(k for k in range(table.ndim) if k != table.ndim - 2 + axis)
+        )
+        if taken.any():
+            unlike = decisions[other[taken.argmax()]]
+            raise ValueError(f"{name}: {unlike!r} is none of the decisions that it can take, but was decided")
+    table, cells = (part[..., columns[0], :][..., columns[1]] for part in (table, cells))
+    flat = (part.reshape(*part.shape[:-2], -1) for part in (table, cells))
+    return *flat, tuple([decisions[j] for j in chosen] for chosen in columns)
+
+
+def _cell_words(cells, classes, sides, stratified):
     "called(stratum, cell) -> words for one cell of one class."
 
     def called(stratum, cell):
         truth, said = (stratum, cell) if stratified else divmod(cell, cells.shape[-1])
         price = short(float(np.ravel(cells[..., truth, said])[0]))
-        places = divmod(said, len(decisions)) if joint else (said,)
-        said = " against ".join(repr(decisions[place]) for place in places)
+        places = (said,) if len(sides) == 1 else divmod(said, len(sides[1]))
+        said = " against ".join(repr(known[place]) for known, place in zip(sides, places))
         return f"class {classes[truth]!r} decided as {said} (costs {price})"
 
     return called
@@ -1046,7 +1220,8 @@ def _by_class(table, cells, weight, unit, called, name):
 
 def _names(counts, costs, shape, name):
     "Labels of classes and decisions: those of the costs, of the counts, or positions."
-    found = [labelled(table, label)[1:] for table, label in ((costs, "costs"), (counts, name))]
+    counted = labelled(counts, name)[1:]
+    found = [cost_table(costs, counted[0])[1:], counted]
     classes = next((c for c, _ in found if c is not None), range(shape[-2]))
     return classes, next((d for _, d in found if d is not None), range(shape[-1]))
 
@@ -1136,7 +1311,7 @@ def _warn_of_smoothing(sample, fit, low, high):
 #| code-summary: "interval"
 def interval(
     counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1186,8 +1361,8 @@ def interval(
     The default adds one more example in the worst place. It is exact: no draws, the same digits alone and in
     a stack, for any counts and costs. For two costs its coverage is proved; for one sample it is conjectured
     (no counterexample is known); with priors it is measured. `guarantee` of the result says which. Of the
-    others betting is proved. The methods that know only what was seen cover at most as often as they have
-    seen the costly errors.
+    others betting and binomial_ends are proved. The methods that know only what was seen cover at most as
+    often as they have seen the costly errors.
     `METHODS` names the source of each method.
 
     Examples
@@ -1242,7 +1417,8 @@ def sample_interval(
     fit, low, high = _fit(sample, record, confidence, n_resamples, rng, options)
     fields = _fields(sample, fit, low, high)
     notes = notes + _unseen(sample, record, fields, [1])
-    return Interval(*fields, record.name, confidence, notes, quantity, record.guarantee_for(sample.kind))
+    facts = record.name, confidence, notes, quantity, record.guarantee_for(sample.kind)
+    return Interval(*fields, *facts, sample=sample._replace(called=None))
 
 
 def _check_said(sample, quantity, notes):
@@ -1260,7 +1436,7 @@ def _fields(sample, fit, low, high) -> tuple[Any, Any, Any, Any, np.ndarray]:
     unit = sample.unit
     low, high, mean, error = np.broadcast_arrays(low, high, fit.mean, fit.standard_error)
     draws = np.empty((*low.shape, 0)) if fit.distribution is None else fit.distribution
-    parts = (np.asarray(part * unit) for part in (low, high, mean, error))
+    parts = (np.asarray(part * unit + 0.0) for part in (low, high, mean, error))  # nothing is 0, not -0
     low, high, mean, error = (plain(part if part.ndim else part[()]) for part in parts)
     return low, high, mean, error, draws * np.expand_dims(unit, -1)
 
@@ -1288,7 +1464,7 @@ def _unseen(sample, record, fields, signs):
 #| code-summary: "difference and independent_difference"
 def difference(
     joint: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1297,6 +1473,8 @@ def difference(
     rng: Rng = None,
     normalized: bool = False,
     factor: float = 1.0,
+    first: Any = None,
+    second: Any = None,
     **options: Any,
 ) -> Difference:
     """Confidence interval and test for the difference of two expected costs on the same examples.
@@ -1321,6 +1499,9 @@ def difference(
         divide by the naive cost, as in `interval`
     factor : float, default 1.0
         the second classifier's cost is multiplied by it: 1.02 asks whether the first is 2 % costlier
+    first, second : label or sequence, optional
+        decisions that each side can take, as in `attainable`: one label for a constant that was declared
+        (not one that was observed); default: all
     **options
         of the method: laplace (bdelta_cost, exact_bootstrap), prior (dirichlet)
 
@@ -1341,7 +1522,8 @@ def difference(
     Difference(-0.1934 to 0.2468, mean 0.02667, normal, 95%)
     """
     factor = check_range(factor, "factor", 0, np.inf, shape=())
-    sample = _sample(joint, costs, priors=priors, normalized=normalized, joint=True, factor=factor)
+    given: dict = {"priors": priors, "normalized": normalized, "factor": factor, "can": (first, second)}
+    sample = _sample(joint, costs, joint=True, **given)
     quantity = "normalized cost" if normalized else "cost per example"
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
     return sample_difference(sample, quantity=quantity, **options)
@@ -1386,7 +1568,8 @@ def sample_difference(
         unseen += _rejected_if_impossible(sample, confidence)
     p = plain(np.broadcast_to(p, np.shape(low)) if np.ndim(low) else np.asarray(p)[()])
     what, guarantee = quantity + ", first minus second", record.guarantee_for(sample.kind)
-    return Difference(*fields, record.name, confidence, notes + unseen, what, guarantee, p)
+    facts = record.name, confidence, notes + unseen, what, guarantee
+    return Difference(*fields, *facts, p_value=p, sample=sample._replace(called=None))
 
 
 def _inverted(fit, shape):
@@ -1420,7 +1603,7 @@ def _rejected_if_impossible(sample, confidence):
 def independent_difference(
     counts_a: ConfusionCounts | BinaryCounts | Matrix,
     counts_b: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1479,7 +1662,7 @@ def _side_by_side(first: Sample, second: Sample) -> Sample:
 #| code-summary: "bcost and bdelta_cost"
 def bcost(
     counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     confidence: float = 0.95,
     laplace: float = 0.1,
@@ -1526,7 +1709,7 @@ def bcost(
 
 def bdelta_cost(
     joint: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     confidence: float = 0.95,
     laplace: float = 0.0,
@@ -1740,7 +1923,7 @@ def _check_losses(losses, name):
     return x
 
 
-def _limits_of(x, bounds, known, code):
+def _limits_of(x, bounds, known, code, name):
     "Smallest and largest loss that is possible in each stratum (S, 2), and notes."
     if bounds is None:
         ends = [[x[code == s].min(), x[code == s].max()] for s in range(len(known))]
@@ -1748,6 +1931,8 @@ def _limits_of(x, bounds, known, code):
         note = f"bounds= was not given: only losses in the range seen, {seen}, are taken as possible."
         return np.array(ends, float), (note,)
     of = bounds if isinstance(bounds, Mapping) else dict.fromkeys(known, bounds)
+    if (rows := _row_bounds(x, bounds)) is not None:
+        of = {label: (rows[0][code == s].min(), rows[1][code == s].max()) for s, label in enumerate(known)}
     lacking = [label for label in known if label not in of]
     if lacking:
         raise ValueError(f"bounds: none for stratum {lacking[0]!r}; give one pair, or one for each stratum")
@@ -1756,8 +1941,30 @@ def _limits_of(x, bounds, known, code):
         own = x[code == s]
         if low > own.min() or high < own.max():
             seen = f"{own.min():g} to {own.max():g}"
-            raise ValueError(f"bounds: {low:g} to {high:g}, but losses from {seen} were seen")
-    return ends.astype(float), ()
+            of = "losses" if name == "losses" else "differences first minus second"
+            hint = "attainable(costs, ...) gives the least and the largest that can occur"
+            raise ValueError(f"bounds: {low:g} to {high:g}, but {of} from {seen} were seen; {hint}")
+    never = "" if name == "losses" else "cheaper" if ends.min() >= 0 else "dearer" if ends.max() <= 0 else ""
+    one_side = (
+        f"bounds= holds for the difference, first minus second: the first is taken to be never {never}."
+    )
+    return ends.astype(float), (one_side,) if never else ()
+
+
+def _row_bounds(x, bounds):
+    "Smallest and largest loss of each row (2, N), or None where they are not given for each."
+    if not isinstance(bounds, tuple | list) or not any(np.ndim(end) for end in bounds):
+        return None
+    if len(bounds) != 2 or any(np.shape(end) not in ((), x.shape) for end in bounds):
+        got = ", ".join(str(np.shape(end)) for end in bounds)
+        raise ValueError(f"bounds: two numbers or two of shape {x.shape}, one a row, are needed, got {got}")
+    rows = np.stack([np.broadcast_to(numbers(end, "bounds"), x.shape) for end in bounds])
+    outside = ~((rows[0] <= x) & (x <= rows[1]) & np.isfinite(rows).all(0))
+    if outside.any():
+        k = int(outside.argmax())
+        low, high = rows[:, k]
+        raise ValueError(f"bounds: {low:g} to {high:g} at position {k}, where the loss is {x[k]:g}")
+    return rows
 
 
 def _shares_of(strata, shares, n):
@@ -1812,16 +2019,17 @@ def _check_heaviest(heaviest, w, clusters):
 def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, name):
     "The sample of losses, and notes."
     labels, code, share = _shares_of(strata, shares, len(x))
-    ends, notes = _limits_of(x, bounds, labels, code)
+    ends, notes = _limits_of(x, bounds, labels, code, name)
     w = check_weights(sample_weight, len(x))
     w = np.ones(len(x)) if w is None else w
-    heaviest, scale = _check_heaviest(heaviest, w, clusters), _power_of_two(w, -1)
+    cap = heaviest = _check_heaviest(heaviest, w, clusters)
+    scale = _power_of_two(w, -1)
     w, heaviest = w / scale, None if heaviest is None else heaviest / scale
     known = cluster = None
     if clusters is not None:
         known, cluster = check_numbered(clusters, "clusters", len(x), ascending=True)
     unit = _power_of_two(ends.ravel(), -1)
-    parts = []
+    parts, worst, limits = [], [], _row_bounds(x, bounds)
     for s in range(len(share)):
         rows = np.flatnonzero((code == s) & (w > 0))
         units, own = (rows, None) if cluster is None else numbered(cluster[rows], ascending=True)
@@ -1831,18 +2039,32 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
             what = "clusters" if clusters is not None else "sample_weight"
             raise ValueError(f"{what}: at least 2 examples (clusters) of positive weight are needed, got 1")
         parts.append(_stratum(x[rows] / unit, w[rows], own, *ends[s] / unit, heaviest))
+        if limits is not None and heaviest is None:
+            worst.append(_worst(x[rows] / unit, limits[:, rows] / unit, w[rows], own))
     m, a, b = _padded(parts)
     if cluster is not None:
-        notes += (f"{len(known)} clusters are the units; none is taken to be larger than the largest seen.",)
-    kind = "clusters" if cluster is not None else "weights" if np.ptp(w[w > 0]) else "strata"
+        notes += (
+            f"{len(known)} clusters are the units. " + estimand("cluster sizes", "weight of a unit", cap),
+        )
+    differ = np.ptp(w[w > 0]) > 0 or (heaviest is not None and heaviest > w.max())
+    kind = "clusters" if cluster is not None else "weights" if differ else "strata"
     if kind == "weights":
-        notes += ("No example is taken to weigh more than the heaviest seen.",)
+        notes += (estimand("weights", "weight", cap),)
     plain_b = bool((b[b > 0] == b.max()).all())
     if plain_b and kind != "clusters":
         kind = "strata" if len(share) > 1 else _kind(a)
-    a = a / b.max() if plain_b else a
-    kind = "range seen" if bounds is None else kind
-    return Sample(m, a * share[:, None], None if plain_b else b, unit, kind), notes
+    size = b.max() if plain_b else 1.0
+    kind, powers = "range seen" if bounds is None else kind, np.array([2, 3])
+    worst = np.array(worst) * np.abs(share[:, None] / size) ** powers if worst else None
+    return Sample(m, a / size * share[:, None], None if plain_b else b, unit, kind, None, worst), notes
+
+
+def _worst(x, limits, w, cluster):
+    "Sums over units of the square and the cube of the most that each can be away from the mean."
+    mean = (w * x).sum() / w.sum()
+    most = w * np.abs(limits - mean).max(0)
+    most = most if cluster is None else np.bincount(cluster, most)
+    return (most**2).sum(), (most**3).sum()
 
 
 def _padded(parts):
@@ -1860,7 +2082,7 @@ def loss_interval(
     clusters: Labels | None = None,
     strata: Labels | None = None,
     shares: Mapping | None = None,
-    bounds: tuple[float, float] | Mapping | None = None,
+    bounds: tuple[float | Vector, float | Vector] | Mapping | None = None,
     heaviest: float | None = None,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1883,9 +2105,9 @@ def loss_interval(
     shares : mapping, optional
         label of `strata` -> its weight in the sum of means that is estimated, of either sign; by default its
         part of the examples
-    bounds : (float, float) or mapping, optional
-        smallest and largest loss that can occur, or label of `strata` -> these; by default the range seen,
-        which proves nothing
+    bounds : (float, float), (array, array) or mapping, optional
+        smallest and largest loss that can occur (`attainable` tells them), of all examples or of each (N,),
+        or label of `strata` -> the two; by default the range seen, which proves nothing
     heaviest : float, optional
         weight of the heaviest unit (example or cluster) that can occur; by default the heaviest seen. Where
         clusters are random batches of many units, that of one of these
@@ -1930,7 +2152,7 @@ def loss_difference(
     clusters: Labels | None = None,
     strata: Labels | None = None,
     shares: Mapping | None = None,
-    bounds: tuple[float, float] | Mapping | None = None,
+    bounds: tuple[float | Vector, float | Vector] | Mapping | None = None,
     heaviest: float | None = None,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1946,8 +2168,9 @@ def loss_difference(
         what each example cost with the first and with the second classifier
     sample_weight, clusters, strata, shares, heaviest, method, confidence, n_resamples, rng, **options
         as for `loss_interval`
-    bounds : (float, float) or mapping, optional
-        smallest and largest difference of losses that can occur; by default the range seen
+    bounds : (float, float), (array, array) or mapping, optional
+        smallest and largest *difference* first minus second that can occur, of either sign as a rule:
+        `attainable(costs, first, second)` tells them; by default the range seen
 
     Returns
     -------
@@ -1980,7 +2203,7 @@ def metric_interval(
     counts: ConfusionCounts | BinaryCounts | Matrix,
     metric: str | Metric | Callable[..., Any],
     *,
-    costs: CostMatrix | Matrix | None = None,
+    costs: Costs | None = None,
     priors: Priors | None = None,
     method: Literal["auto", "clopper_pearson", "percentile"] = "auto",
     confidence: float = 0.95,
@@ -1994,8 +2217,10 @@ def metric_interval(
 
     Metrics that are a ratio of linear functions of the counts (recall, precision, F-beta, accuracy, costs and
     most others of two classes) are the level at which a mean is zero, and have the default interval of
-    `interval`, with one more example in the worst place. The others (MCC, kappa, functions of your own) have
-    percentiles of the bootstrap, which know only what was seen; `guarantee` and `notes` say so.
+    `interval`, with one more example in the worst place. The other metrics of `METRICS` (MCC, kappa, odds
+    ratio) have the ends of the joint law of recall, false positive rate and, unless priors give it,
+    prevalence. More classes and functions of your own have percentiles of the bootstrap, which know only what
+    was seen; `guarantee` and `notes` say so.
 
     Parameters
     ----------
@@ -2025,14 +2250,15 @@ def metric_interval(
     Returns
     -------
     Interval
-        in the units of the metric, `mean` being the metric of the counts; ends are infinite where the metric
-        is. Replicates in which it is undefined are left out and counted in `notes`
+        in the units of the metric, `mean` being the metric of the counts (nan or `undefined` where it is 0/0,
+        which `notes` say); ends are infinite where the metric is. Replicates in which it is undefined are
+        left out and counted in `notes`
 
     Raises
     ------
     ValueError
         for counts that are not whole or not one matrix, a metric that is not known or, for
-        "clopper_pearson", no ratio of linear functions
+        "clopper_pearson", more than two classes or a function of your own
 
     Examples
     --------
@@ -2046,23 +2272,24 @@ def metric_interval(
     laplace, stratified = _check_laplace(laplace), check_flag(stratified, "stratified")
     label = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
     f = METRICS[metric] if isinstance(metric, str) else metric
+    f = next((known for known in METRICS.values() if known.function is f), f)  # `mcc` is "mcc"
     check_function(f, "metric", "a name in METRICS, or a function of counts")
     table, classes = check_counts(counts, whole=True), labelled(counts, "counts")[1]
     if costs is not None:
-        table, _ = aligned(counts, costs)
-        metric_args["costs"] = costs.array if hasattr(costs, "array") else costs
-        classes = labelled(costs, "costs")[1] or classes
+        table, metric_args["costs"] = aligned(counts, costs)
+        classes = cost_table(costs, classes)[1] or classes
     if table.ndim != 2:
         raise ValueError(f"counts: one (K, M) confusion matrix is needed, got shape {table.shape}")
     confidence, weight = check_confidence(confidence), None
     if priors is not None:
         weight = check_priors(priors, len(table), classes=classes)
     if method != "percentile" and not laplace:
-        found = _ratio_interval(table.astype(np.int64), f, weight, stratified, confidence, metric_args)
+        asked = table.astype(np.int64), f, weight, stratified, confidence, metric_args
+        found = _ratio_interval(*asked) or _joint_interval(*asked)
         if found is not None:
             return found
     if method == "clopper_pearson":
-        raise ValueError(f"method: {label} is no ratio of linear functions of the counts; take percentile")
+        raise ValueError(f"method: {label} is not a metric of two classes in METRICS; take percentile")
     rule = {"laplace": laplace, "n_resamples": n_resamples, "rng": rng}
     return _percentile_interval(
         table.astype(np.int64), f, label, weight, stratified, confidence, rule, metric_args
@@ -2092,7 +2319,7 @@ def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
     form = getattr(metric, "linear_fractional", None)
     if form is None or table.shape != (2, 2):
         return None
-    arguments = {k: v for k, v in metric_args.items() if k != "undefined"}
+    arguments = _parameters(metric, metric_args)
     given = metric.name == "normalized_expected_cost"  # divided by what the classes' own shares cost
     if weight is None and not stratified and not given:
         if not table.sum():
@@ -2117,6 +2344,34 @@ def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
     guarantee = METHODS["clopper_pearson"].guarantee_for("strata")
     facts = np.nan, np.empty(0), "clopper_pearson", confidence, (), metric.name, guarantee
     return Interval(float(low), float(high), float(here), *facts)
+
+
+def _joint_interval(table, metric, weight, stratified, confidence, metric_args):
+    "The interval of a metric of two classes by the joint law of its rates, or None."
+    if not isinstance(metric, Metric) or table.shape != (2, 2) or (weight is not None and not weight.all()):
+        return None
+    if not table.sum(1).all():
+        raise ValueError(f"counts: class {int(table.sum(1).argmin())} has no example")
+    arguments = _parameters(metric, metric_args)
+    p = weight[1] if weight is not None else table[1].sum() / table.sum()
+    known = p if weight is not None or stratified else None
+    low, high = monotone_interval(metric, table, known, confidence, **arguments)
+    seen = float(
+        metric(table / table.sum(1, keepdims=True) * [[1 - p], [p]], **(metric_args | {"undefined": np.nan}))
+    )
+    low, high = np.fmin(low, seen), np.fmax(high, seen)  # kappa is least at one prevalence if all is wrong
+    low, high = max(low, metric.lower), min(high, metric.upper)  # within its range
+    here = metric_args.get("undefined", np.nan) if np.isnan(seen) else seen
+    said = f"{metric.name} of these counts is 0/0; the interval is for its value in the population."
+    notes = (said,) if np.isnan(seen) else ()
+    facts = np.nan, np.empty(0), "clopper_pearson", confidence, notes, metric.name, MONOTONE
+    return Interval(float(low), float(high), float(here), *facts)
+
+
+def _parameters(metric, metric_args):
+    "What the metric's formulas take, costs turned into its own parameter."
+    given = {k: v for k, v in metric_args.items() if k not in ("undefined", "costs")}
+    return metric.parameters(metric_args.get("costs"), given)
 
 
 def metric_line(metric: Metric, prevalence: Numbers, **metric_args: Any) -> tuple:
@@ -2277,6 +2532,175 @@ def _drawn_tables(table, weight, stratified, laplace, n_resamples, rng):
         return drawn, table
     scale = (ratio(weight, size, undefined=0.0) * size.sum())[:, None]
     return drawn * scale, table * scale
+
+# %% ../nbs/20_bootstrap.ipynb #m0n0t0ne
+#| code-fold: true
+#| code-summary: "Any metric of two rates and a prevalence"
+MONOTONE = (
+    "measured: melded Clopper-Pearson laws of the rates, .95 or more in the settings enumerated in the tests"
+)
+
+
+def monotone_interval(
+    metric: Metric, tables: np.ndarray, prevalence: Numbers | None, confidence: float, **arguments: Any
+) -> tuple:
+    """Ends for a metric of two classes that gets no better when an error rate rises.
+
+    The law of each rate has one more example in the worst place; an end is the value beyond which the laws
+    together put half of 1 - confidence. If the prevalence is to be learned from the tables too, it has a law
+    of the same kind, with one more example of either class: the wider end counts.
+
+    Parameters
+    ----------
+    metric : Metric
+        of `METRICS`, or one of your own
+    tables : ndarray
+        (..., 2, 2) whole counts, both classes with examples
+    prevalence : float or array (...) or None
+        share of positives where the metric is wanted; None: that of the population of the tables
+    confidence : float
+        nominal coverage
+    **arguments
+        of the metric, as `Metric.parameters` returns them
+
+    Returns
+    -------
+    tuple of ndarray
+        lower and upper ends (...)
+
+    Examples
+    --------
+    >>> low, high = monotone_interval(METRICS["mcc"], np.array([[179, 1], [0, 20]]), None, 0.95)
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.825, 1.0)
+    """
+    tables, confidence = numbers(tables, "tables"), check_confidence(confidence)
+    if tables.shape[-2:] != (2, 2):
+        raise ValueError(f"tables: (..., 2, 2) whole counts are needed, got shape {tables.shape}")
+    shape, rows, law, each = _rows_of_tables(metric, tables, prevalence, arguments)
+    tail, sign = (1 - confidence) / 2, 1 if metric.greater_is_better else -1
+    ends = [_monotone_end(metric, side, rows, law, each, tail) for side in (-sign, sign)]
+    low, high = (end.reshape(-1, *shape) for end in ends)
+    return low.min(0), high.max(0)
+
+
+def _rows_of_tables(metric, tables, prevalence, arguments):
+    "Shape; tables in rows, prevalences of each and their weights, arguments of each; twice if it has a law."
+    if prevalence is None and _of_rates_alone(metric, arguments):
+        prevalence = 0.5
+    pi = np.asarray(0.5 if prevalence is None else prevalence, float)
+    inner = {k: 2 * (k == "costs") for k in arguments}
+    outer = (np.shape(v)[: np.ndim(v) - inner[k]] for k, v in arguments.items())
+    shape = np.broadcast_shapes(tables.shape[:-2], pi.shape, *outer)
+    tables, pi = np.broadcast_to(tables, (*shape, 2, 2)).reshape(-1, 2, 2), np.broadcast_to(pi, shape)
+    shares, weights = pi.reshape(-1, 1), np.ones(1)
+    if prevalence is None:  # twice: one more example of the one class, and of the other
+        (negatives, positives), (nodes, weights) = tables.sum(-1).T[..., None], tanh_sinh(8, 2.6)
+        more = (_quantile(nodes, positives + one, negatives + 1 - one) for one in (0, 1))
+        shares, tables = np.concatenate(list(more)), np.concatenate([tables, tables])
+    flat = {}
+    for k, v in arguments.items():
+        cell = np.shape(v)[np.ndim(v) - inner[k] :]
+        flat[k] = np.resize(np.broadcast_to(v, (*shape, *cell)), (len(tables), *cell))
+    return shape, tables, (shares, weights), flat
+
+
+def _of_rates_alone(metric, arguments) -> bool:
+    "Does the metric depend on the two rates, and not on the prevalence?"
+    hits, alarms, shares = np.ix_([0.2, 0.55, 0.9], [0.1, 0.45, 0.8], [0.1, 0.5, 0.9])
+    depth = {k: np.ndim(v) - 2 * (k == "costs") for k, v in arguments.items()}
+    first = {k: np.asarray(v)[(0,) * depth[k]] for k, v in arguments.items()}
+    value = np.asarray(metric.at_rates(hits, alarms, shares, **first), float)
+    return _alike(value, value[..., :1])
+
+
+def _monotone_end(metric, side, tables, law, arguments, tail):
+    "The value that the metric is at least as good as (side 1), or no better than (-1), with chance `tail`."
+    sign = 1 if metric.greater_is_better else -1
+    least, most = _attainable_values(metric, law[0], arguments)
+    chance = _monotone_chance(metric, side, tables, law, arguments)
+
+    def excess(t, row):
+        row = np.asarray(row, int)
+        return chance(_from_unit(t, least[row], most[row]), row) - tail
+
+    rows = np.arange(len(tables))
+    ends = np.full(len(rows), 1e-12), np.full(len(rows), 1 - 1e-12)
+    found = elementwise.find_root(excess, ends, args=(rows,), tolerances={"xatol": 1e-8})
+    edge = 1.0 if sign * side > 0 else 0.0
+    return _from_unit(np.where(found.success, found.x, edge), least, most)
+
+
+def _attainable_values(metric, shares, arguments):
+    "Smallest and largest value at the corners of the square, for each row of prevalences."
+    first = {k: v[:, None] for k, v in arguments.items()}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        corners = [metric.at_rates(x, y, shares, **first) for x in (0.0, 1.0) for y in (0.0, 1.0)]
+    corners = np.concatenate(np.broadcast_arrays(*corners), 1)
+    return np.nanmin(corners, 1), np.nanmax(corners, 1)
+
+
+def _monotone_chance(metric, side, tables, law, arguments):
+    "f(value, row): chance that the metric is at least as good as the value (side 1), or is worse (-1)."
+    (shares, weights), sign = law, 1 if metric.greater_is_better else -1
+    cells = ((tables[:, 1, 1], tables[:, 1, 0]), (tables[:, 0, 0], tables[:, 0, 1]))
+    laws = [(own + (side > 0), other + (side < 0)) for own, other in cells]  # of recall, specificity
+
+    def chance(value, row):
+        each = np.repeat(row, len(weights))
+        at, pi = np.repeat(value, len(weights)), shares[row].ravel()
+        some = {k: v[each] for k, v in arguments.items()}
+
+        def good(recall, specificity):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = metric.at_rates(recall, 1 - specificity, pi, **some)
+                if np.isnan(found).any():  # 0/0 at a corner: the value beside it
+                    inside = (np.clip(rate, 1e-14, 1 - 1e-14) for rate in (recall, specificity))
+                    hits, rights = np.broadcast_arrays(*inside)
+                    found = np.where(np.isnan(found), metric.at_rates(hits, 1 - rights, pi, **some), found)
+                return sign * found >= sign * at
+
+        reached = _chance_of_region(good, *([part[each] for part in law] for law in laws))
+        reached = reached.reshape(-1, len(weights)) @ weights
+        return reached if side > 0 else 1 - reached
+
+    return chance
+
+
+def _chance_of_region(good, one, other):
+    """P(good(X, Y)) for independent X, Y with Beta laws `one`, `other` (shapes (N,); a shape 0: mass at an
+    end), where good rises in both: an integral over quantiles of the narrower law.
+    """
+    narrow = [a * b / (a + b) ** 2 / (a + b + 1) for a, b in (one, other)]
+    swap = narrow[1] < narrow[0]
+    first, second = ([np.where(swap, b, a) for a, b in zip(*pair)] for pair in ((one, other), (other, one)))
+    both = lambda u, v: good(np.where(swap, v, u), np.where(swap, u, v))
+    sure = np.array([1.0, 0.0])[:, None]  # no v is enough below the first u, every v is above the second
+    start, end = last_true(lambda u: ~both(u, sure + 0 * u), (2, *swap.shape))
+    none, every = np.zeros(swap.shape), np.ones(swap.shape)
+    s0, s1 = (
+        np.where(both(none, v), 0.0, np.where(both(every, v), _below(u, *first), 1.0))
+        for u, v in ((start, every), (end, none))
+    )
+    nodes, weights = (part[:, None] for part in tanh_sinh())
+    u = _quantile(s0 + (s1 - s0) * nodes, *first)
+    v = last_true(lambda v: ~both(u, v), u.shape, steps=32)
+    inside = ((1 - _below(v, *second)) * weights).sum(0) * (s1 - s0)
+    return np.clip(inside + 1 - s1, 0, 1)
+
+
+def _below(x, a, b):
+    "P(X < x) for X of a Beta law; with a shape 0 X is 0 or 1."
+    with np.errstate(invalid="ignore"):
+        return np.where(a <= 0, x > 0, np.where(b <= 0, x >= 1 + 1e-9, betainc(a, b, x))).astype(float)
+
+
+def _quantile(s, a, b):
+    "Quantiles of a Beta law."
+    with np.errstate(invalid="ignore"):
+        return np.where(
+            a <= 0, 0.0, np.where(b <= 0, 1.0, betaincinv(np.maximum(a, 1e-9), np.maximum(b, 1e-9), s))
+        )
 
 # %% ../nbs/20_bootstrap.ipynb #widgetcell
 #| code-fold: true

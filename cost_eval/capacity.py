@@ -6,11 +6,10 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
-from .core import Axes, DataFrame, Frame, Labels, Matrix, Model, Priors, Rng, VBox, Vector
-from .costs import CostMatrix, ExampleCosts
+from .core import Axes, DataFrame, Frame, Labels, Model, Priors, Rng, VBox, Vector
+from .costs import Costs, attainable
 
 # %% auto #0
 __all__ = ['CallUnits', 'CapacityPoint', 'CapacityCurve', 'capacity_curve', 'explore_capacity']
@@ -274,7 +273,7 @@ class CapacityCurve(Result):
 def capacity_curve(
     y_true: Labels,
     model: Labels | Frame | Model,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     rule: Literal["calibrated", "bayes"] = "calibrated",
     priors: float | Priors | None = None,
@@ -352,7 +351,7 @@ def capacity_curve(
     (name,) = samples.models
     queue = cross_fit(samples, folds=folds, rng=rng).queue(name, rule, priors=priors)
     units, saving = _units(samples, queue, priors)
-    wanted = _nearest(units.ends, float(units.mass @ (queue.saving > 0)))
+    wanted = _nearest(units.ends, float(units.mass @ (queue.saving >= 0)))
     *cuts, best = _points(units, [*_grid(units.ends, points), wanted], confidence)
     calls, cuts = np.round(units.ends * len(samples), 9), tuple(cuts)
     notes = samples.notes + queue.notes
@@ -363,25 +362,26 @@ def capacity_curve(
 def _units(samples, queue, priors) -> tuple[CallUnits, np.ndarray]:
     "The units of a queue, and what the first places save."
     y, weight, target = samples.y, samples.sample_weight, samples.target_priors(priors)
-    each = samples.costs.array[None] if samples.own is None else samples.own.array
-    each = np.broadcast_to(each[:, :, 0] - each[:, :, 1], (len(y), each.shape[1]))
+    costs, (wait, call) = samples.costs if samples.own is None else samples.own, samples.costs.decisions
     raw = np.ones(len(y)) if weight is None else weight
     if priors is not None:
         raw = raw * (target / np.where(samples.class_sizes > 0, samples.class_sizes, 1))[y]
     mass = raw / raw.sum()
-    gain = each[np.arange(len(y)), y]
-    by_class = None if priors is None else samples.y
-    possible = (gain, gain) if priors is not None else (each.min(1), each.max(1))
+    paid = costs.array[y] if samples.own is None else costs.array[np.arange(len(y)), y]
+    gain = paid[:, 0] - paid[:, 1]
+    least, most = attainable(costs, wait, call, by_class=True)
+    pooled = np.full(len(y), least.min()), np.full(len(y), most.max())
+    least, most = pooled if priors is None else (least[y], most[y])
     options = {"sample_weight": weight, "clusters": samples.clusters}
     if priors is not None:
-        options |= {"strata": by_class, "shares": {k: float(target[k]) for k in np.unique(y).tolist()}}
+        options |= {"strata": y, "shares": {k: float(target[k]) for k in np.unique(y).tolist()}}
     where, size = _dense_places(queue.place, mass)
     in_place = np.bincount(where, raw, size)[:-1]
     ends = np.concatenate([[0.0], np.cumsum(in_place)])
     margin = np.bincount(where, raw * queue.saving, size)[:-1] / in_place
     expected, saving = (_running(where, mass * worth, size) for worth in (queue.saving, gain))
     margin = np.append(margin, margin[-1])
-    return CallUnits(where, gain, *possible, mass, ends / ends[-1], margin, options, expected), saving
+    return CallUnits(where, gain, least, most, mass, ends / ends[-1], margin, options, expected), saving
 
 
 def _dense_places(place: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, int]:

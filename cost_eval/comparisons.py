@@ -31,6 +31,7 @@ __all__ = ['Judged', 'Asked', 'SimultaneousDifferences', 'simultaneous_differenc
            'uncertain_cost_difference', 'explore_luck']
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
+import copy
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -40,10 +41,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binom
 
-from .bootstrap import Difference, Interval, difference, interval, loss_difference, loss_interval
+from cost_eval.bootstrap import (
+    Approximate,
+    Difference,
+    Interval,
+    difference,
+    interval,
+    loss_difference,
+    loss_interval,
+)
 from .confusion import JointCounts
 from cost_eval.core import (
-    LabelledTable,
     Result,
     blocks,
     cheapest_first,
@@ -58,10 +66,12 @@ from cost_eval.core import (
     check_priors,
     check_range,
     check_weights,
+    cost_table,
     count_cells,
     encode,
     generator,
     holm,
+    is_stack,
     kinds,
     labelled,
     numbers,
@@ -72,9 +82,8 @@ from cost_eval.core import (
     same_rows,
     short,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, attainable
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_rows, slider
-from .samples import deployment_priors
 
 # %% ../nbs/21_comparisons.ipynb #c1e284ab
 def _named(decisions) -> dict:
@@ -122,9 +131,17 @@ class Judged:
     repeats : ndarray or None
         (N,) how many samples each row stands for; None: one
     heaviest : float or None
-        weight of the heaviest unit that can occur, where clusters are random batches of units
+        weight of the heaviest unit that can occur; None: of the heaviest seen
     independent : bool
         are the samples of a cluster independent, as those of a random batch are?
+    largest : float or None
+        cap on the amounts of own costs; None: those of these rows
+    possible : ndarray or None
+        (N', K, M) own costs of all rows of which these are a random part; None: `own`
+    method : str
+        of every interval and difference, a key of `METHODS` or "auto"
+    rng : Generator or None
+        of what is drawn
     """
 
     y: np.ndarray
@@ -137,6 +154,10 @@ class Judged:
     repeats: np.ndarray | None = None
     heaviest: float | None = field(default=None, kw_only=True)
     independent: bool = field(default=False, kw_only=True)
+    largest: float | None = field(default=None, kw_only=True)
+    possible: np.ndarray | None = field(default=None, kw_only=True)
+    method: str = field(default="auto", kw_only=True)
+    rng: Any = field(default=None, kw_only=True)
 
     @property
     def repeated(self) -> bool:
@@ -204,8 +225,9 @@ class Judged:
         y = self.y[rows]
         part["weight"] = part["repeats"] if self.repeated else part["weight"]
         sizes = np.bincount(y, part["weight"], self.costs.shape[0])
-        target = deployment_priors(priors, sizes, self.costs.classes)
-        part |= {"heaviest": self.heaviest, "independent": self.independent}
+        target = as_priors(priors, self.costs.classes, sizes=sizes)
+        same = ("heaviest", "independent", "largest", "possible", "method", "rng")
+        part |= {name: getattr(self, name) for name in same}
         return Judged(y, self.costs, priors=target, shifted=priors is not None, **part)
 
     def options(self) -> dict:
@@ -231,21 +253,47 @@ class Judged:
         return self.shifted and (self.clusters is None or self.independent)
 
     @cached_property
-    def cost_range(self) -> tuple:
-        "(K,) smallest and largest cost of a sample of each class, and largest difference of two decisions."
-        costs = self.costs.array[None] if self.own is None else self.own
-        return costs.min(axis=(0, 2)), costs.max(axis=(0, 2)), np.ptp(costs, axis=2).max(axis=0)
+    def _ends(self) -> dict:
+        "What was found attainable, by the decisions of the two sides."
+        return {}
 
-    def bounds(self, *, spread: bool = False, of: Any = None) -> Any:
-        """Smallest and largest loss of a sample, `of` one's own range (K,) where less is open, or with
-        `spread` the difference of two losses: by class where these are strata.
+    def attainable(self, first: Any = None, second: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """(K,) the least and the largest loss of a sample of each class, or with `second` the difference of
+        two, given the columns of the costs that each side can take (one, several; None: all).
         """
-        low, high, widest = self.cost_range
-        low, high = (-widest, widest) if spread else (low, high) if of is None else of
+        if (first, second) not in self._ends:
+            own = self.own if self.possible is None else self.possible
+            costs = self.costs.array if own is None else ExampleCosts.from_array(own)
+            found = attainable(costs, first, second, largest=self.largest, by_class=True)
+            self._ends[first, second] = found
+        return self._ends[first, second]
+
+    @property
+    def widest(self) -> np.ndarray:
+        "(K, M) costs of an unseen sample: for each class as in the row whose decisions differ most."
+        own = self.own if self.possible is None else self.possible
+        if own is None:
+            return self.costs.array
+        found = own[np.ptp(own, axis=2).argmax(0), np.arange(own.shape[1])]
+        if self.largest is None:
+            return found
+        return np.where(np.ptp(own, axis=0) > 0, np.sign(found) * self.largest, found)
+
+    def bounds(self, of: tuple) -> Any:
+        """The least and the largest value of a sample, for such of each class (K,): by class where these
+        are strata.
+        """
+        low, high = of
         if self.stratified:
             return {k: (low[k], high[k]) for k in range(len(low))}
-        seen = self.priors > 0 if self.shifted else self.samples_of_classes > 0
-        return float(low[seen].min()), float(high[seen].max())
+        can_come = self.priors > 0 if self.shifted else slice(None)
+        return float(low[can_come].min()), float(high[can_come].max())
+
+    def bounds_of_mean(self, of: tuple) -> tuple[float, float]:
+        "The least and the largest mean of values, for the least and the largest of each class (K,)."
+        low, high = of
+        ends = (low @ self.priors, high @ self.priors) if self.shifted else (low.min(), high.max())
+        return float(ends[0]), float(ends[1])
 
     def losses(self, decisions: np.ndarray) -> np.ndarray:
         "(N,) what each sample cost."
@@ -267,29 +315,119 @@ class Judged:
         weight = self.weight_at_priors if at_priors else self.weight
         return float(np.average(self.losses(decisions), weights=weight))
 
-    def intervals(self, decided: Any, confidence: float, of: Any = None) -> "Asked":
-        "The default interval of the cost of each model's decisions, (S, N)."
-        if self.counted and of is None:
+    def how(self, confidence: float) -> dict:
+        "Options of the engine; what is drawn does not depend on what was asked before."
+        return {"confidence": confidence, "method": self.method, "rng": copy.deepcopy(self.rng)}
+
+    def intervals(self, decided: Any, confidence: float, can: Any = None) -> "Asked":
+        """The interval of the cost of each model's decisions, (S, N); `can` holds for each the columns of the
+        costs that it can take (one, several; None: all).
+        """
+        can = [None] * len(decided) if can is None else can
+        if self.counted and all(one is None for one in can):
             stack = np.stack([self.count(d) for d in decided])
-            found = interval(stack, self.costs.array, confidence=confidence, priors=self.given_priors)
-            return Asked.of([found])
-        return Asked.of([self.mean_interval(self.losses(d), confidence, of) for d in decided])
+            options = self.how(confidence) | {"priors": self.given_priors}
+            return Asked.of([interval(stack, self.costs.array, **options)])
+        found = [self.mean_interval(self.losses(d), confidence, c) for d, c in zip(decided, can)]
+        return Asked.of(found)
 
-    def mean_interval(self, values: np.ndarray, confidence: float, of: Any = None) -> Interval:
-        "The default interval of the mean of values of the samples (N,), in the range of losses or in `of`."
-        given = self.options() | {"bounds": self.bounds(of=of), "confidence": confidence}
-        return loss_interval(values[self.kept], **given)
-
-    def differences(self, pairs: Any, confidence: float) -> "Asked":
-        "The default paired interval and test of each pair of decisions (P, 2, N), first minus second."
+    def mean_interval(
+        self, values: np.ndarray, confidence: float, can: Any = None, of: Any = None
+    ) -> Interval:
+        """The interval of the mean of values of the samples (N,): of losses, given the columns that can be
+        taken, or of others, given `of`, the least and the largest value in each class (K,) each.
+        """
+        low, high = of = self.attainable(can) if of is None else of
+        can_come = self.priors > 0 if self.shifted else np.ones(len(low), bool)
+        if (low == high)[can_come].all() and (self.shifted or not np.ptp(low)):
+            mean, _ = self.bounds_of_mean(of)
+            return Interval(
+                mean, mean, mean, 0.0, np.empty(0), "known", confidence, (), "mean", "proved: known"
+            )
+        options = self.how(confidence)
         if self.counted:
-            K, M = self.costs.shape
-            tables = np.stack([self.cells([self.y, a, b], [K, M, M]) for a, b in pairs])
-            options: dict = {"confidence": confidence, "priors": self.given_priors}
-            return Asked.of([difference(tables, self.costs.array, **options)])
-        given = self.options() | {"bounds": self.bounds(spread=True), "confidence": confidence}
-        both = ([self.losses(d)[self.kept] for d in pair] for pair in pairs)
-        return Asked.of([loss_difference(a, b, **given) for a, b in both])
+            counts, values = self._levels(values, of)
+            return interval(counts, values, priors=self.given_priors, **options)
+        return loss_interval(values[self.kept], bounds=self.bounds(of), **self.options(), **options)
+
+    def _levels(self, values: np.ndarray, of: tuple) -> tuple[np.ndarray, np.ndarray]:
+        """Counts of distinct values, with the least and the largest that can occur: by class if there are
+        priors.
+        """
+        low, high = of
+        levels = np.unique(np.r_[values, low, high])
+        counts = self.cells([self.y, np.searchsorted(levels, values)], [len(low), len(levels)])
+        if not self.shifted:
+            return counts.sum(0, keepdims=True), levels[None]
+        return counts, np.clip(levels, low[:, None], high[:, None])
+
+    def differences(self, pairs: Any, confidence: float, can: Any = None) -> "Asked":
+        """The paired interval and test of each pair of decisions (P, 2, N), first minus second; `can` holds
+        for each pair the columns of the costs that either side can take (None: all).
+        """
+        can = [(None, None)] * len(pairs) if can is None else can
+        options, all_ = self.how(confidence), tuple(range(self.costs.shape[1]))
+        if not self.counted:
+            found = []
+            for (a, b), (first, second) in zip(pairs, can):
+                bounds = self.bounds(self.attainable(first, all_ if second is None else second))
+                a, b = (self.losses(d)[self.kept] for d in (a, b))
+                found.append(loss_difference(a, b, bounds=bounds, **self.options(), **options))
+            return Asked.of(found)
+        K, M = self.costs.shape
+        alike = {sides: [k for k, one in enumerate(can) if one == sides] for sides in dict.fromkeys(can)}
+        found = []
+        for (first, second), places in alike.items():
+            tables = np.stack([self.cells([self.y, *pairs[k]], [K, M, M]) for k in places])
+            options |= {"priors": self.given_priors, "first": first, "second": second}
+            found.append(difference(tables, self.costs.array, **options))
+        return Asked.of(found, np.argsort([k for places in alike.values() for k in places]))
+
+    def approximate(self, asked: list, confidence: float) -> np.ndarray:
+        """(4, P) ends, p-values and costly cases seen of the approximate lines, NaN where one is not
+        offered, of questions: (decisions (N,), columns that can be taken) of one side, or of two, first
+        minus second.
+        """
+        sizes = self.samples_of_classes[self.priors > 0]
+        quick = (
+            "normal" if self.clusters is None and sizes.min() > 1 else "clopper_pearson"
+        )  # any one will do
+        options = {"confidence": confidence, "method": quick}
+        lines = [self._approximate([d for d, _ in q], [can for _, can in q], options) for q in asked]
+        return np.array(
+            [[getattr(line, name) for line in lines] for name in ("low", "high", "p_value", "seen")]
+        )
+
+    def _approximate(self, sides: list, can: list, options: dict) -> Approximate:
+        "The approximate line of one cost, or of the difference of two."
+        K, M = self.costs.shape
+        if not self.counted:
+            paid = [self.losses(d)[self.kept] for d in sides]
+            function = loss_interval if len(sides) == 1 else loss_difference
+            options = options | self.options() | {"bounds": self._bounds_of_rows(*can)}
+            return function(*paid, **options).approximate
+        options = options | {"priors": self.given_priors}
+        if len(sides) == 1:
+            return interval(self.count(sides[0]), self.costs.array, **options).approximate
+        options |= {"first": can[0], "second": can[1]}
+        return difference(self.cells([self.y, *sides], [K, M, M]), self.costs.array, **options).approximate
+
+    def _bounds_of_rows(self, *can: Any) -> Any:
+        "The least and the largest loss of each row, or difference; of all alike where only a cap is known."
+        every = tuple(range(self.costs.shape[1]))
+        can = tuple(every if one is None else one for one in can)
+        if self.own is None or self.largest is not None or self.possible is not None:
+            return self.bounds(self.attainable(*can))
+        cells = self.own[self.kept]
+        parts = [cells[..., np.atleast_1d(one)] for one in can]
+        least, most = parts[0].min(-1), parts[0].max(-1)
+        if len(parts) > 1:
+            least, most = least - parts[1].max(-1), most - parts[1].min(-1)
+        if self.stratified:
+            here = np.arange(len(cells)), self.y[self.kept]
+            return least[here], most[here]
+        can_come = self.priors > 0 if self.shifted else slice(None)
+        return least[:, can_come].min(1), most[:, can_come].max(1)
 
 
 class Asked(NamedTuple):
@@ -314,10 +452,12 @@ class Asked(NamedTuple):
     notes: tuple
 
     @classmethod
-    def of(cls, found: list) -> "Asked":
-        "From one stack of intervals, or from one interval each."
+    def of(cls, found: list, order: Any = slice(None)) -> "Asked":
+        "From stacks of intervals, or from one interval each, put in another order."
         names = ("mean", "low", "high", "p_value")
-        mean, low, high, p = (np.hstack([getattr(one, name, np.nan) for one in found]) for name in names)
+        mean, low, high, p = (
+            np.hstack([getattr(one, name, np.nan) for one in found])[order] for name in names
+        )
         notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
         promised = dict.fromkeys(one.guarantee for one in found)
         return cls(mean, low, high, p, found[0].method, "; ".join(promised), notes)
@@ -328,14 +468,9 @@ def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
     named = _named(decisions)
     y_labels = check_1d(y_true, "y_true")
     n = len(y_labels)
-    weight, matrix, own = check_weights(sample_weight, n), costs, None
-    if isinstance(costs, ExampleCosts):
-        if len(costs) != n:
-            raise ValueError(f"costs: of {len(costs)} samples, but y_true has {n}; one matrix each is needed")
-        matrix, own = costs.mean(sample_weight), costs.array
-    elif not isinstance(costs, CostMatrix):
-        values, classes, columns = labelled(costs, "costs")
-        matrix = CostMatrix(check_costs(values), classes=classes, decisions=columns)
+    weight, matrix, own = check_weights(sample_weight, n), as_costs(costs, y_true=y_labels), None
+    if isinstance(matrix, ExampleCosts):
+        matrix, own = matrix.mean(sample_weight), matrix.array
     y = encode(y_labels, list(matrix.classes), "y_true", "the costs' classes").astype(np.intp)
     decided = [_columns_of(given, name, n, matrix) for name, given in named.items()]
     codes = None if clusters is None else check_numbered(clusters, "clusters", n)[1]
@@ -346,7 +481,7 @@ def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
         raise ValueError(f"{what} are needed, got {len(used)}")
     if codes is not None and (codes[used] == codes[used[0]]).all():
         raise ValueError("clusters: at least two clusters are needed, got 1")
-    target = deployment_priors(priors, np.bincount(y, weight, matrix.shape[0]), matrix.classes)
+    target = as_priors(priors, matrix.classes, sizes=np.bincount(y, weight, matrix.shape[0]))
     case = Judged(y, matrix, own, target, priors is not None, weight, codes)
     return case, list(named), np.stack(decided)
 
@@ -535,7 +670,7 @@ def _labels(names) -> np.ndarray:
 def simultaneous_differences(
     y_true: Labels,
     decisions: Labels | Mapping[Any, Any] | Frame,
-    costs: CostMatrix | ExampleCosts | Matrix,
+    costs: Costs,
     *,
     method: Together = "auto",
     confidence: float = 0.95,
@@ -603,7 +738,7 @@ def simultaneous_differences(
     >>> str(found.first[0]), str(found.second[0]), float(found.difference[0]), bool(found.rejects[0])
     ('a', 'b', -0.5, True)
     """
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters)
+    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     check_choice(method, ("auto", "holm", "bonferroni", "max-t"), "method")
     confidence = check_confidence(confidence)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
@@ -618,6 +753,7 @@ def judged_differences(
     decided: Any,
     *,
     pairs: Any = None,
+    can: Any = None,
     method: Together = "auto",
     confidence: float = 0.95,
     n_resamples: int = 1000,
@@ -635,6 +771,9 @@ def judged_differences(
         (S, N) columns of the costs
     pairs : tuple, optional
         two (P,) arrays of positions, of the first and the second of each pair; None: all pairs
+    can : sequence, optional
+        (S,) the columns of the costs that each model can take: one (a constant that was declared), a tuple
+        of several, or None (all); None: all of them can take all
     method : {"auto", "holm", "bonferroni", "max-t"}, default "auto"
         as there
     confidence : float, default 0.95
@@ -668,16 +807,16 @@ def judged_differences(
     method = "holm" if method == "auto" else method
     parts = _max_t if method == "max-t" else _one_by_one
     options = (n_resamples, rng) if method == "max-t" else (method,)
-    mean, low, high, p, rejects, name, notes = parts(
-        case, decided, (first, second), level, confidence, *options
-    )
+    can = [None] * len(names) if can is None else can
+    asked = case, decided, (first, second), [(can[a], can[b]) for a, b in zip(first, second)]
+    mean, low, high, p, rejects, name, notes = parts(*asked, level, confidence, *options)
     both = label[first], label[second]
     return SimultaneousDifferences(*both, mean, low, high, p, rejects, name, confidence, notes)
 
 
-def _all_pairs(case: Judged, decided, pairs, confidence: float) -> Asked:
-    "The pairs by the default paired test."
-    return case.differences([(decided[a], decided[b]) for a, b in zip(*pairs)], confidence)
+def _all_pairs(case: Judged, decided, pairs, can, confidence: float) -> Asked:
+    "The pairs by the paired test of the case."
+    return case.differences([(decided[a], decided[b]) for a, b in zip(*pairs)], confidence, can)
 
 # %% ../nbs/21_comparisons.ipynb #fd4b14f5
 def together(found: Asked, confidence: float, method: Together = "holm") -> tuple:
@@ -717,14 +856,14 @@ def together(found: Asked, confidence: float, method: Together = "holm") -> tupl
     return low, high, p, rejects, notes
 
 
-def _one_by_one(case, decided, pairs, level, confidence, method):
+def _one_by_one(case, decided, pairs, can, level, confidence, method):
     "The pairs by the default test, taken together by Holm or Bonferroni."
-    found = _all_pairs(case, decided, pairs, level)
+    found = _all_pairs(case, decided, pairs, can, level)
     *ends, notes = together(found, confidence, method)
     return found.mean, *ends, f"{method}, {found.method}", notes
 
 
-def _max_t(case, decided, pairs, level, confidence, n_resamples, rng):
+def _max_t(case, decided, pairs, can, level, confidence, n_resamples, rng):
     "All pairs by the largest studentised deviation of each replicate; without spread by the default test."
     first, second = pairs
     units = _units(case, np.stack([case.losses(d) for d in decided]), rng)
@@ -749,16 +888,16 @@ def _max_t(case, decided, pairs, level, confidence, n_resamples, rng):
             f"n_resamples: {n_resamples} replicates cannot show {percent(confidence)}; {least} or more can",
         )
         warnings.warn(notes[0], stacklevel=3)
-    most = float(case.cost_range[2].max())
+    all_ = tuple(range(case.costs.shape[1]))
+    of = [case.attainable(one, all_ if other is None else other) for one, other in can]
+    least, most = np.transpose([case.bounds_of_mean(ends) for ends in of])
     reach = np.where(error > 0, np.minimum(reach, 1e300) * error, 0)
-    low, high = np.maximum(mean - reach, -most), np.minimum(mean + reach, most)
+    low, high = np.maximum(mean - reach, least), np.minimum(mean + reach, most)
     just = (p >= 1 - confidence) & (error > 0)  # not told apart, so 0 is inside, were it by a rounding error
-    low, high = (
-        np.where(just, np.minimum(low, -1e-12 * most), low),
-        np.where(just, np.maximum(high, 1e-12 * most), high),
-    )
+    bit = 1e-12 * np.maximum(np.abs(least), np.abs(most))
+    low, high = np.where(just, np.minimum(low, -bit), low), np.where(just, np.maximum(high, bit), high)
     if not error.all():
-        flat, default = error == 0, _all_pairs(case, decided, pairs, level)
+        flat, default = error == 0, _all_pairs(case, decided, pairs, can, level)
         low, high = np.where(flat, default.low, low), np.where(flat, default.high, high)
         p = np.where(flat, np.minimum(default.p_value * len(p), 1), p)
         notes += (
@@ -845,7 +984,7 @@ class BestOf(Result):
 def best_of(
     y_true: Labels,
     decisions: Labels | Mapping[Any, Any] | Frame,
-    costs: CostMatrix | ExampleCosts | Matrix,
+    costs: Costs,
     *,
     confidence: float = 0.95,
     priors: Priors | None = None,
@@ -907,7 +1046,7 @@ def best_of(
     >>> found.winner, found.cost, found.luck
     ('a', 0.0, 0.0)
     """
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters)
+    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     confidence, rng = check_confidence(confidence), generator(rng)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     case, names, decided = _judge(y_true, decisions, costs, priors, sample_weight, clusters)
@@ -1048,8 +1187,9 @@ def probability_best(
     distribution with the counts of the cells plus one example spread evenly over *all* cells, seen or not:
     the conjugate posterior of a prior that weighs one example. With `priors` each class is a sample of its
     own, with one more example each. So an error that no model made so far can still happen. With weights,
-    clusters or costs of single samples the one more example is a unit of the mean weight, whose costs are
-    those of one drawn from the sample (the Bayesian bootstrap of Rubin 1981 with that mass added).
+    clusters or costs of single samples this is the Bayesian bootstrap of Rubin (1981) with that mass added:
+    a unit of the mean weight that costs what is attainable, for each class as in the row whose decisions
+    differ most in cost. So it speaks of the same unseen case as the intervals do.
 
     Parameters
     ----------
@@ -1092,10 +1232,10 @@ def probability_best(
     >>> best.probability.round(2).tolist(), best.regret.round(2).tolist()
     ([1.0, 0.0], [0.0, 0.49])
     """
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters)
+    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     rng, n_resamples = generator(rng), check_integer(n_resamples, "n_resamples", 1)
     drawn = None
-    if callable(costs) or (not isinstance(costs, LabelledTable) and np.asarray(costs).ndim == 3):
+    if callable(costs) or is_stack(costs):
         drawn = _drawn_costs(costs, n_resamples, rng)
         costs = drawn[0]
     case, names, decided = _judge(y_true, decisions, costs, priors, sample_weight, clusters)
@@ -1179,9 +1319,10 @@ def posterior_costs(case: Judged, decided: Any, n_resamples: int, rng: Rng, draw
     if drawn is not None:
         return _drawn_posterior(case, decided, drawn, rng)
     units = _units(case, np.stack([case.losses(d) for d in decided]), rng)
-    cost, values = np.empty((n_resamples, len(decided))), case.costs.array if case.own is None else case.own
+    cost, (K, M) = np.empty((n_resamples, len(decided))), case.costs.shape
     for block, size, total in _posterior(units, n_resamples, rng):
-        extra = _unseen_losses(values, len(units.shares), size.shape, len(decided), rng)
+        true, said = _unseen_cells(size.shape, K, M, len(decided), len(units.shares), rng)
+        extra = case.widest[true[..., None], said]
         cost[block] = _with_unseen(units.shares, size, total, extra)
     return cost
 
@@ -1219,16 +1360,6 @@ def _unseen_cells(shape, K, M, many, shares, rng):
     b, classes, pieces = shape[0], shape[1], shape[2] - 1
     own = np.arange(classes)[None, :, None] if shares > 1 else rng.integers(K, size=(b, 1, pieces))
     return np.broadcast_to(own, (b, classes, pieces)), rng.integers(M, size=(b, classes, pieces, many))
-
-
-def _unseen_losses(values, shares, shape, many, rng):
-    "What each piece costs under each model, (b, K, J, S), for costs (K, M) or (N, K, M)."
-    K, M = values.shape[-2:]
-    true, said = _unseen_cells(shape, K, M, many, shares, rng)
-    if values.ndim == 2:
-        return values[true[..., None], said]
-    row = rng.integers(len(values), size=true.shape)
-    return values[row[..., None], true[..., None], said]
 
 
 def _with_unseen(shares, size, total, extra):
@@ -1299,7 +1430,7 @@ def _two_sided(confidence) -> float:
 
 def equivalence_test(
     joint: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     margin: float,
     *,
     method: IntervalMethod = "auto",
@@ -1359,7 +1490,7 @@ def equivalence_test(
 # %% ../nbs/21_comparisons.ipynb #718f0d11
 def non_inferiority_test(
     joint: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     margin: float = 0.02,
     *,
     method: IntervalMethod = "auto",
@@ -1412,7 +1543,7 @@ def non_inferiority_test(
     [False, True]
     """
     margin = check_range(margin, "margin", 0, ends="[)", shape=(), hint=".02 is 2 %")
-    if (check_costs(costs) < 0).any():
+    if (cost_table(costs, labelled(joint, "joint")[1])[0] < 0).any():
         raise ValueError("costs: a share of a negative cost has no meaning; shift them to at least 0")
     options |= {"priors": priors, "n_resamples": n_resamples, "rng": rng}
     level = _two_sided(confidence)

@@ -27,6 +27,7 @@ from cost_eval.core import (
     check_counts,
     check_range,
     check_scores,
+    check_total,
     check_weights,
     count_cells,
     dense,
@@ -35,8 +36,10 @@ from cost_eval.core import (
     label_list,
     labelled,
     numbers,
+    objects,
     optional_import,
     order_of,
+    positions,
     ratio,
     result,
     same_rows,
@@ -165,10 +168,11 @@ def _binary_counts(counts: ConfusionCounts, positive) -> "BinaryCounts":
         if len(counts.classes) != 2:
             raise ValueError(f"positive: say which of {list(counts.classes)} is the positive class")
         positive = counts.classes[1]
-    if positive not in counts.classes:
+    place = positions(objects([positive]), counts.classes)
+    if place is None:
         raise ValueError(f"positive: {positive!r} is not one of the classes {list(counts.classes)}")
-    row = counts.classes.index(positive)
-    column = counts.decisions.index(positive) if same_labels else row
+    row = int(place[0])
+    column = counts.decisions.index(counts.classes[row]) if same_labels else row
     own, others = counts.array[..., row, :], np.delete(counts.array, row, axis=-2).sum(-2)
     tp, fp = own[..., column], others[..., column]
     fn, tn = (np.delete(side, column, axis=-1).sum(-1) for side in (own, others))
@@ -429,7 +433,10 @@ class BinaryCounts:
 
     def __post_init__(self):
         arrays = [_cell_array(getattr(self, name), name) for name in _CELLS]
-        for name, value in zip(_CELLS, np.broadcast_arrays(*arrays)):
+        arrays = np.broadcast_arrays(*arrays)
+        if sum(float(a.max()) for a in arrays if a.size) >= 2**62:
+            check_total(np.stack(arrays), "tp, fp, fn, tn", 0)
+        for name, value in zip(_CELLS, arrays):
             object.__setattr__(self, name, value[()])
 
     def __add__(self, other: BinaryCounts) -> BinaryCounts:

@@ -7,7 +7,7 @@ __all__ = []
 
 # %% ../nbs/00_core.ipynb #703fa24e
 import difflib
-import importlib.util
+import importlib
 import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -21,6 +21,7 @@ from typing import (
     NamedTuple,
     Protocol,
     TypeVar,
+    cast,
     dataclass_transform,
     overload,
 )
@@ -34,6 +35,7 @@ def optional_import(name: str, extra: str):
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         library = name.partition(".")[0]
+        extra = "data" if library == "pandas" else extra  # the smallest one that brings it
         raise ImportError(f'{library} is needed for this: pip install "cost_eval[{extra}]"') from error
 
 # %% ../nbs/00_core.ipynb #95553467
@@ -106,7 +108,7 @@ if TYPE_CHECKING:
 else:
     Axes = DataFrame = Figure = VBox = Any  # of libraries that are imported only where they are needed
     Value = float | np.ndarray
-Priors = Vector | Row[Row[Any]] | Mapping[Any, float]
+Priors = float | Vector | Row[Row[Any]] | Mapping[Any, float]
 Seed = int | np.integer | Row[int] | np.random.SeedSequence
 Rng = Seed | np.random.Generator | np.random.BitGenerator | None
 
@@ -128,6 +130,7 @@ IntervalMethod = Literal[
     "likelihood_ratio",
     "clopper_pearson",
     "betting",
+    "binomial_ends",
 ]
 PanelName = Literal[
     "ladder", "map", "differences", "cost curve", "decision curve", "roc", "precision-recall", "reliability"
@@ -185,13 +188,21 @@ def label_array(values, name: str) -> np.ndarray:
     return dense(values, name)
 
 
+def _one_column(values) -> str:
+    "How to make one column of what has several, or one in two dimensions."
+    if hasattr(values, "columns"):
+        return f"give the column that is meant, such as values[{list(values.columns)[-1]!r}]"
+    return (
+        "give numpy.ravel(values)" if np.shape(values)[-1:] in ((), (1,)) else "give one column, values[:, j]"
+    )
+
+
 def check_1d(values, name: str, n: int | None = None) -> np.ndarray:
     "`values` as a 1-D array, of length `n` if that is given; `ValueError` naming the argument otherwise."
     array = dense(values, name) if isinstance(values, np.ndarray) else label_array(values, name)
     if array.ndim != 1:
         raise ValueError(
-            f"{name}: expected one value per sample, got shape {array.shape}; "
-            "for one column use values.ravel()"
+            f"{name}: expected one value per sample, got shape {array.shape}; {_one_column(values)}"
         )
     if n is not None and len(array) != n:
         raise ValueError(
@@ -202,46 +213,84 @@ def check_1d(values, name: str, n: int | None = None) -> np.ndarray:
 # %% ../nbs/00_core.ipynb #a07a8ece
 #| code-fold: true
 #| code-summary: "Rows of two arguments that carry labels"
-def same_rows(**columns):
-    """`ValueError` where two arguments' rows carry the same labels in another order, or other labels.
+class Rows:
+    """The labels of the rows of what came first; what comes later must have the same, in the same order.
 
-    A mapping stands for its values. Arrays, and an index that only counts the rows, go by position.
+    Arrays, and an index that only counts the rows, go by position; `notes` says so of the latter.
     """
-    first = index = None
+
+    def __init__(self, remedy: str = ""):
+        self.known, self.notes, self.remedy = list[tuple[str, Any]](), list[str](), remedy
+
+    def meet(self, name: str, values):
+        """`values`, if its rows are labelled like those before, or not at all; a mapping stands for its
+        values.
+        """
+        if isinstance(values, Mapping):
+            for key, part in values.items():
+                self.meet(f"{name}[{key!r}]", part)
+        own = (
+            None if name == "costs" and hasattr(values, "columns") else row_labels(values)
+        )  # rows are classes
+        if own is not None:
+            costs = isinstance(values, LabelledTable)
+            taken = f"{name}[{name}.index.get_indexer({{first}})]" if costs else f"{name}.loc[{{first}}]"
+            self.add(name, own, self.remedy or f"give {taken}, or arrays (.to_numpy()) in one order")
+        return values
+
+    def names(self) -> np.ndarray | None:
+        "The first labels that do more than count the rows."
+        return next((np.asarray(index) for _, index in self.known if not _only_numbered(index)), None)
+
+    def add(self, name: str, own, remedy: str, *, others: bool = False):
+        """Labels of rows: `ValueError` where they are those of before in another order, or (unless
+        `others`) others.
+        """
+        if any(len(own) != len(index) or _alike(own, index) for _, index in self.known):
+            return  # another length has an error of its own
+        labels, hint = (
+            set(own),
+            {first: "ids" if first == "ids" else f"{first}.index" for first, _ in self.known},
+        )
+        for first, index in self.known:
+            if labels == set(index):
+                counts = next((who for who, of in ((first, index), (name, own)) if _only_numbered(of)), "")
+                doubt = f"unless {counts} was only numbered as it was read (then give it its ids as index), "
+                raise ValueError(
+                    f"{name}: its index has the rows of {first} in another order ({_few(own)} against "
+                    f"{_few(index)}); {doubt if counts else ''}{remedy.format(first=hint[first])}"
+                )
+        for first, index in self.known[: 0 if others else None]:
+            if not (_only_numbered(own) or _only_numbered(index)):
+                raise ValueError(
+                    f"{name}: its index {_few(own)} has other rows than that of {first}, {_few(index)}; "
+                    f"{remedy.format(first=hint[first])}"
+                )
+        if self.known and not others:
+            self.notes.append(
+                f"The rows of {name} and {self.known[0][0]} were taken in the order they stand in: one of "
+                "the two is only numbered."
+            )
+        self.known.append((name, own))
+
+
+def same_rows(**columns):
+    "`ValueError` where two arguments' rows carry the same labels in another order, or other labels."
+    rows = Rows()
     for name, values in columns.items():
-        several = values.values() if isinstance(values, Mapping) else [values]
-        for part in several:
-            own = row_labels(part)
-            if own is not None and index is None:
-                first, index = name, own
-            elif own is not None:
-                rows_meet(first, index, name, own)
+        rows.meet(name, values)
 
 
 def row_labels(values):
-    "The index of a series or a frame; None if its rows have no labels."
+    "The index of a series, a frame, or costs made of these; None if the rows have no labels."
     index = getattr(values, "index", None)
-    return index if hasattr(index, "equals") and hasattr(values, "iloc") else None
+    labelled = hasattr(values, "iloc") or isinstance(values, LabelledTable)
+    return index if hasattr(index, "equals") and labelled else None
 
 
-def rows_meet(first: str, index, name: str, own) -> str:
-    "A note if the rows of two arguments are taken in the order they stand in, because one is only numbered."
-    if len(own) != len(index) or own.equals(index):
-        return ""  # another length has an error of its own
-    remedy = f"give {name}.loc[{first}.index], or arrays (.to_numpy()) that are in one order"
-    if set(own) == set(index):
-        raise ValueError(
-            f"{name}: its index has the rows of {first} in another order ({_few(own)} against "
-            f"{_few(index)}); {remedy}"
-        )
-    if not (_only_numbered(own) or _only_numbered(index)):
-        raise ValueError(
-            f"{name}: its index {_few(own)} has other rows than that of {first}, {_few(index)}; {remedy}"
-        )
-    return (
-        f"The rows of {name} and {first} were taken in the order they stand in: one of the two "
-        "is only numbered."
-    )
+def _alike(one, other) -> bool:
+    "The same labels in the same order?"
+    return one is other or np.array_equal(np.asarray(one), np.asarray(other))
 
 
 def _only_numbered(index) -> bool:
@@ -444,6 +493,9 @@ def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarr
     labels = check_1d(values, name, n)
     if labels.dtype == bool:
         return labels
+    if labels.dtype.kind not in "biuf":
+        codes = positions(labels, (0, 1))
+        labels = labels if codes is None else codes
     positive = labels == 1
     if labels.dtype.kind not in "biuf" or not (positive | (labels == 0)).all():
         some = list(dict.fromkeys(labels.tolist()))
@@ -485,6 +537,32 @@ def label_list(given, name: str) -> list:
     return labels
 
 
+def written(label) -> str:
+    "A label as it is written: 1 for 1.0, too."
+    label = label.item() if hasattr(label, "item") and np.size(label) == 1 else label
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+def objects(labels) -> np.ndarray:
+    "Labels as an array that leaves their types alone."
+    array = np.empty(len(labels), object)
+    array[:] = list(labels)
+    return array
+
+
+def positions(array: np.ndarray, labels) -> np.ndarray | None:
+    "(N,) positions among labels, by value or else by how they are written; None if one is not there."
+    if array.dtype.kind in "iu" and len(array) and tuple(labels) == tuple(range(len(labels))):
+        return array.astype(np.intp) if 0 <= array.min() and array.max() < len(labels) else None
+    seen, place = numbered(array)
+    for form in (lambda label: label, written):
+        known = {form(label): i for i, label in enumerate(labels)}
+        found = [known.get(form(v), -1) for v in seen]
+        if len(known) == len(labels) and min(found, default=0) >= 0:
+            return np.array(found, np.intp)[place]
+    return None
+
+
 def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndarray]:
     "Distinct labels, in order of appearance or sorted where that can be, and the number of each sample's."
     if labels.dtype.kind == "O":
@@ -523,6 +601,9 @@ def seen_labels(*arrays: np.ndarray) -> list:
     if all(a.dtype.kind in "biu" for a in arrays):
         return sorted(set().union(*(distinct_integers(a) for a in arrays)))
     labels = list(dict.fromkeys(v for a in arrays for v in a.tolist()))
+    if len({a.dtype.kind in "biuf" for a in arrays}) > 1:  # "0" of one array is 0 of another
+        known: dict = {}
+        labels = [known.setdefault(written(v), v) for v in labels if written(v) not in known]
     if any(is_missing(v) for v in labels):
         raise ValueError(
             "y_true or decisions: missing values (None or NaN) among the labels; a missing decision needs a "
@@ -572,6 +653,9 @@ def encode(values: np.ndarray, labels: list, name: str, argument: str, *, seen: 
     position = {label: i for i, label in enumerate(labels)}
     codes = np.fromiter((position.get(v, -1) for v in values.tolist()), np.intp, len(values))
     if codes.size and codes.min() < 0:
+        alike = positions(values, labels)
+        if alike is not None:
+            return alike
         unknown = values.tolist()[int(np.argmin(codes))]
         if is_missing(unknown) and name == "y_true":
             raise ValueError(f"y_true: {unknown!r} at position {np.argmin(codes)}; {VERIFICATION_BIAS}")
@@ -598,6 +682,19 @@ def integer_codes(values: np.ndarray, labels: list[int], seen: bool = False) -> 
     table[[label - smallest for label in labels]] = np.arange(len(labels))
     codes = table[offsets(values, smallest)]
     return codes if codes.min() >= 0 else None
+
+
+def columns_of(given, labels: list, name: str, argument: str) -> np.ndarray:
+    "Positions of one label, of several, or (None) of all; `ValueError` naming the first that is not there."
+    if given is None:
+        return np.arange(len(labels))
+    one = isinstance(given, str) or not np.iterable(given) or (isinstance(given, tuple) and given in labels)
+    chosen = check_1d([given] if one else given, name).tolist()
+    unknown = [label for label in chosen if label not in labels]
+    if unknown or not chosen:
+        what = f"{unknown[0]!r} is none" if unknown else "at least one is needed"
+        raise ValueError(f"{name}: {what} of {argument} {labels}")
+    return np.array([labels.index(label) for label in chosen])
 
 # %% ../nbs/00_core.ipynb #e702691e
 def count_cells(codes: list[np.ndarray], sizes: list[int], weight: np.ndarray | None) -> np.ndarray:
@@ -726,6 +823,9 @@ def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | sl
     if labels is None or wanted is None or tuple(labels) == tuple(wanted):
         return slice(None)
     if set(labels) != set(wanted):
+        place = positions(objects(wanted), labels)
+        if place is not None and len(labels) == len(wanted):
+            return place.tolist()
         raise ValueError(
             f"{name}: {axis} {list(labels)}, but those of {other} are {list(wanted)}; give both the same "
             "labels (classes=, decisions=), or pass plain arrays to go by position"
@@ -737,9 +837,12 @@ def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | sl
 def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tuple[np.ndarray, np.ndarray]:
     "Counts (..., K, M), or joint counts (..., K, M, M), and costs (..., K, M), in the order of the costs."
     table, classes, decisions = labelled(counts, name)
-    values, wanted_classes, wanted_decisions = labelled(costs, "costs")
-    values = check_costs(values if wanted_classes is None else costs)
+    values, wanted_classes, wanted_decisions = cost_table(costs, classes)
+    if wanted_classes is not None and values.ndim > 2:
+        raise ValueError(f"costs: of {len(values)} single rows, {NO_ROWS}")
     shape = values.shape[-2:]
+    if wanted_classes is None and table.ndim > 1 + joint and row_a_sample(shape, table.shape[-2 - joint]):
+        raise ValueError(no_matrix(values.shape))
     table = check_counts(table, (*shape, shape[1]) if joint else shape, name)
     rows = order_of(classes, wanted_classes, name, "the costs", "classes")
     columns = order_of(decisions, wanted_decisions, name, "the costs", "decisions")
@@ -776,6 +879,7 @@ def check_counts(
         )
     if array.dtype == np.uint64 and array.size and int(array.max()) >= 2**63:
         raise ValueError(f"{name}: {array.max()} is beyond 2**63 - 1, the largest count")
+    check_total(array, name, tuple(range(-axes, 0)))
     if whole and array.dtype.kind == "f" and (array != np.rint(array)).any():
         bad = array[array != np.rint(array)].flat[0]
         raise ValueError(
@@ -785,22 +889,185 @@ def check_counts(
     return array.astype(wide(array.dtype), copy=False)
 
 
+def check_total(array: np.ndarray, name: str, axes) -> None:
+    "`ValueError` where whole counts add up, over some axes, to more than 64 bits hold."
+    if array.dtype.kind not in "iu" or not array.size or float(array.max()) * array.size < 2**63:
+        return
+    total = array.sum(axes, dtype=float).max()
+    if total >= 2**63:
+        raise ValueError(f"{name}: {total:.6g} samples, more than 2**63 - 1; give the counts as floats")
+
+
 def wide(dtype: np.dtype) -> type:
     "The 64-bit type for counts of a type: sums of 8-bit counts would run over."
     return np.float64 if dtype.kind == "f" else np.int64
+
+# %% ../nbs/00_core.ipynb #core0cst2
+#| code-fold: true
+OUTCOMES = ("fp", "fn", "tp", "tn")
+NO_ROWS = (
+    "but one matrix for all is needed: a table of counts has forgotten its rows. "
+    "losses(y_true, decisions, costs) takes them, for loss_interval and loss_difference"
+)
+
+
+def cost_table(costs, classes=None, name: str = "costs") -> tuple:
+    """Costs as floats (..., K, M) that allow a choice, and the labels of classes and decisions (or None).
+
+    `classes` are labels of the problem: they tell which way round a frame is that does not say it itself.
+    """
+    if isinstance(costs, LabelledTable):
+        return costs.array, costs.classes, costs.decisions
+    if isinstance(costs, Mapping):
+        return _outcome_costs(costs, name) if set(costs) & set(OUTCOMES) else _nested_costs(costs, name)
+    if hasattr(costs, "columns"):
+        values, rows, columns = _frame_costs(costs, classes, name)
+        return cost_values(values, name), rows, columns
+    values = dense(costs, name)
+    if values.ndim == 0 and values.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: a matrix (K, M), a frame or a mapping is needed, got {costs!r:.60}")
+    if values.ndim == 0:
+        raise ValueError(
+            f"{name}: {costs!r:.60} is one number; for a ratio of fn to fp give "
+            f"CostMatrix.from_ratio({costs!r:.60})"
+        )
+    return cost_values(values, name), None, None
+
+
+def _outcome_costs(costs: Mapping, name: str) -> tuple:
+    "The table of a mapping from fp, fn, tp, tn to numbers."
+    for key in costs:
+        if key not in OUTCOMES:
+            raise ValueError(unknown_name(key, OUTCOMES, name))
+    for key in ("fp", "fn"):
+        if key not in costs:
+            raise ValueError(f"{name}: {key} is missing; dict(fp=..., fn=...) says what the two errors cost")
+    fp, fn, tp, tn = (numbers(costs.get(key, 0), f"{name}[{key!r}]") for key in OUTCOMES)
+    if fp.ndim or fn.ndim or tp.ndim or tn.ndim:
+        raise ValueError(f"{name}: of single rows, {NO_ROWS}")
+    return cost_values([[tn, fp], [fn, tp]], name), None, None
+
+
+def _nested_costs(costs: Mapping, name: str) -> tuple:
+    "The table of a mapping from classes to mappings from decisions to numbers."
+    rows = list(costs.values())
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        raise ValueError(
+            f"{name}: the keys {list(costs)[:5]} are unknown; dict(fp=..., fn=...) or a mapping "
+            "{class: {decision: cost}} is needed"
+        )
+    decisions = list(rows[0])
+    for label, row in costs.items():
+        if set(row) != set(decisions):
+            raise ValueError(
+                f"{name}: the class {label!r} has the decisions {list(row)}, {next(iter(costs))!r} has "
+                f"{decisions}; give each class the cost of every decision"
+            )
+    values = cost_values([[row[d] for d in decisions] for row in rows], name)
+    return values, tuple(costs), tuple(decisions)
+
+
+def _frame_costs(frame, classes, name: str) -> tuple:
+    "The cells of a frame with classes in rows, and the labels of classes and decisions."
+    values, rows, columns, kinds = frame_parts(frame, name)
+    turned = decisions_in_rows(rows, columns, kinds, classes)
+    if turned is None:
+        raise ValueError(
+            f"{name}: rows {rows} and columns {columns} of the frame do not tell which are classes; name the "
+            "index, frame.rename_axis('class'), or give CostMatrix.from_frame(frame, classes=...)"
+        )
+    if turned:
+        values, rows, columns = values.T, columns, rows
+    known = {written(label): label for label in rows}
+    return values, tuple(rows), tuple(known.get(written(label), label) for label in columns)
+
+
+def frame_parts(frame, name: str) -> tuple:
+    "Cells of a table, labels of its rows (in the index or a column of text) and columns, what each holds."
+    columns, index = list(frame.columns), cast(Any, getattr(frame, "index", None))
+    bare = not hasattr(index, "tolist") or (_only_numbered(index) and not axis_kind(index.name))
+    texts = [c for c in columns if bare and dense(frame[c], name).dtype.kind not in "biuf"]
+    texts = texts or [c for c in columns if bare and axis_kind(c)]
+    if len(texts) == 1 and len(columns) > 2:
+        corner, rows = texts[0], dense(frame[texts[0]], name).tolist()
+        columns = [c for c in columns if c != corner]
+        values = np.column_stack([numbers(frame[c], name) for c in columns])
+        across = None
+    else:
+        rows = list(range(len(frame))) if index is None or not hasattr(index, "tolist") else index.tolist()
+        corner, across = getattr(index, "name", None), getattr(frame.columns, "name", None)
+        values = frame.to_numpy()
+    for labels, axis in ((rows, "rows"), (columns, "columns")):
+        if len(set(labels)) < len(labels):
+            raise ValueError(f"{name}: the frame has {axis} with one label, {labels}; merge or rename them")
+    below, _, beside = str(corner).partition("\\")  # the corner of a sheet: rows \\ columns
+    return values, rows, columns, (axis_kind(below), axis_kind(beside) if beside else axis_kind(across))
+
+
+def decisions_in_rows(rows, columns, kinds, classes=None) -> bool | None:
+    "Is a frame of costs the other way round? By the names of its axes, or its labels; None if unknown."
+    if kinds[0] == "decision" or kinds[1] == "class":
+        return True
+    below, beside = (set(map(written, labels)) for labels in (rows, columns))
+    plain = rows == list(range(len(rows))) and columns == list(range(len(columns)))
+    if any(kinds) or (below <= beside and not plain):
+        return False
+    if classes is None:
+        return None
+    wanted = set(map(written, classes))
+    here, across = wanted <= below, wanted <= beside
+    if here and (not across or below <= beside):
+        return False
+    return True if across and not here else None
+
+
+def is_stack(costs) -> bool:
+    "Are these several matrices of costs, an array (..., K, M)?"
+    if isinstance(costs, (LabelledTable, Mapping)) or hasattr(costs, "columns") or callable(costs):
+        return False
+    return dense(costs, "costs").ndim > 2
+
+
+def costs_and_priors(costs, priors) -> tuple:
+    "Costs (..., K, M), the labels of their classes (or None), and priors (..., K) in their order."
+    named = isinstance(priors, Mapping) or hasattr(priors, "to_dict")
+    values, classes, _ = cost_table(costs, list(dict(priors)) if named else None)
+    many = len(priors) if named else (np.shape(priors) or (2,))[-1]
+    if classes is None and row_a_sample(values.shape[-2:], many):
+        raise ValueError(no_matrix(values.shape))
+    return values, classes, check_priors(priors, values.shape[-2], classes=classes)
+
+
+def row_a_sample(shape: tuple, n_classes: int, n: int | None = None) -> bool:
+    "Does an array of this shape, without names, have a row for each sample and not for each class?"
+    rows, columns = shape
+    return rows != n_classes and (rows > max(columns, n_classes) or (rows == n and rows != columns))
+
+
+def no_matrix(shape: tuple, name: str = "costs") -> str:
+    "What to say of an array that has no row for each class."
+    forms = {1: "ExampleCosts(fp=..., fn=costs)", 2: "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1])"}
+    form = forms.get(len(shape), "ExampleCosts.from_array(costs), of shape (N, K, M)")
+    if len(shape) == 2 and shape[1] == 4:
+        form = (
+            "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1], tp=costs[:, 2], tn=costs[:, 3]) of the columns "
+            "FP, FN, TP, TN"
+        )
+    return (
+        f"{name}: shape {shape}; a matrix of costs has shape (K, M), a row for each class and at least two "
+        f"decisions (CostMatrix({name}) says that they are classes, seen or not). Costs of single rows are "
+        f"not guessed: say {form}"
+    )
 
 
 def check_costs(costs, K: int | None = None, M: int | None = None, name: str = "costs") -> np.ndarray:
     """Costs (..., K, M) as a float array that allows a choice; `ValueError` if they are not, or of
     another shape.
     """
-    if isinstance(costs, LabelledTable):
-        values = costs.array
-    elif hasattr(costs, "columns"):
-        raise ValueError(f"{name}: a data frame may be either way round; give CostMatrix.from_frame(frame)")
-    else:
-        values = cost_values(costs, name)
+    values, labels, _ = cost_table(costs, name=name)
     rows, columns = values.shape[-2:]
+    if labels is None and K is not None and row_a_sample((rows, columns), K):
+        raise ValueError(no_matrix(values.shape, name))
     if (K is not None and rows != K) or (M is not None and columns != M):
         turned = rows != columns and (columns, rows) == (K or columns, M or rows)
         want = f"{K or 'any'} classes (rows) x {M or 'any'} decisions (columns)"
@@ -813,14 +1080,17 @@ def check_costs(costs, K: int | None = None, M: int | None = None, name: str = "
 def cost_values(costs, name: str = "costs") -> np.ndarray:
     "Costs as a (..., K, M) float array: finite, two or more decisions, some decision wrong for some class."
     values = numbers(costs, name) + 0.0  # which turns -0 into 0
-    if values.ndim < 2 or values.shape[-1] < 2 or not values.shape[-2]:
+    if values.ndim < 2:
+        raise ValueError(no_matrix(values.shape, name))
+    if values.shape[-1] < 2 or not values.shape[-2]:
         raise ValueError(
             f"{name}: expected shape (K, M), classes x decisions with at least two decisions, "
             f"got {values.shape}"
         )
     if not np.isfinite(values).all():
         raise ValueError(
-            f"{name}: NaN or infinite entries; a decision that must never be taken needs a large finite cost"
+            f"{name}: NaN or infinite entries; leave out the column of a decision that must never be taken, "
+            "and give of an error what it would really cost: intervals reckon with it, seen or not"
         )
     check_addable(values, name)
     if values.size and (values == values[..., :1]).all(axis=(-2, -1)).any():
@@ -834,15 +1104,22 @@ def cost_values(costs, name: str = "costs") -> np.ndarray:
 def check_priors(priors, K: int | None = None, *, classes=None, name: str = "priors") -> np.ndarray:
     """Class priors as a (..., K) float array, none negative, each row summing to 1 (within 1e-6).
 
-    A mapping or a pandas Series names its classes and is put in the order of `classes` (0..K-1 if None).
+    A mapping or a pandas Series names its classes and is put in the order of `classes` (0..K-1 if None);
+    one number is the prior of the second of two classes.
     """
-    if isinstance(priors, dict) or (hasattr(priors, "index") and hasattr(priors, "to_dict")):
+    K = len(classes) if K is None and classes is not None else K
+    if isinstance(priors, Mapping) or (hasattr(priors, "index") and hasattr(priors, "to_dict")):
         priors = dict(priors)
         wanted = tuple(range(len(priors) if K is None else K)) if classes is None else tuple(classes)
         given = tuple(priors)
         values = numbers([priors[label] for label in given], name)
         priors = values[order_of(given, wanted, name, "the classes", "classes")]
     p = numbers(priors, name)
+    if p.ndim == 0 and K is not None and K != 2:
+        raise ValueError(f"{name}: one number is for two classes, there are {K}; give one each")
+    if p.ndim == 0 and K == 2:
+        positive = check_range(priors, name, 0, 1, ends="[]", hint="5 % is .05")
+        p = np.array([1 - positive, positive])
     if p.ndim == 0 or not p.size or (K is not None and p.shape[-1] != K):
         many = "one prior per class" if K is None else f"{K} priors, one per class"
         raise ValueError(f"{name}: expected {many}, got shape {p.shape}")
@@ -879,34 +1156,10 @@ def blocks(n: int, bytes_per_row: int):
         yield slice(start, min(start + step, n))
 
 
-EXCEL = (".xlsx", ".xlsm", ".xls")  # how names of files of a spreadsheet program end
-
-
-def read_sheet(source, name: str, **options):
-    "The first sheet of an Excel file, a path or bytes; `ValueError` with the remedy where that fails."
-    pd = optional_import("pandas", extra="data")
-    if importlib.util.find_spec("openpyxl") is None:
-        raise ValueError(
-            f"{name}: an Excel file is read with openpyxl, which is not installed; save the sheet as CSV, or "
-            "pip install openpyxl"
-        )
-    try:
-        return pd.read_excel(source, engine="openpyxl", **options)
-    except Exception as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ValueError(f"{name}: cannot be read as Excel: {reason}; save the sheet as CSV") from None
-
-
-def csv_options(header: str, row: str = "") -> dict:
-    """Separator and decimal mark of a CSV file, by its first two lines; `ValueError` where a column of the
-    header stands twice.
-    """
-    mark = max(",;\t", key=header.count)
-    names = [name.strip().strip('"') for name in header.rstrip("\r\n").split(mark)]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"column {twice[0]!r} stands twice")
-    return {"sep": mark, "decimal": "," if mark != "," and "," in row and "." not in row else "."}
+def every_digit(pd) -> dict:
+    "With which pandas reads numbers of a CSV file to the last digit; folds follow it. From 3.1 on nothing."
+    old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+    return {"float_precision": "round_trip"} if old else {}
 
 
 def cheapest_first(cost: np.ndarray) -> np.ndarray:
@@ -915,6 +1168,15 @@ def cheapest_first(cost: np.ndarray) -> np.ndarray:
     level = np.empty(len(cost), np.intp)
     level[order] = np.r_[0, np.cumsum(np.diff(cost[order]) > 1e-12 * np.abs(cost).max())]
     return np.argsort(level, kind="stable")
+
+
+def even(p: np.ndarray, difference: np.ndarray, eps: float = np.finfo(float).eps) -> np.ndarray:
+    """Are the costs of two decisions the same, the sum of posteriors times differences over the last axis
+    being 0 or of the size of the rounding of the posteriors (2 `eps` of 1, or of a thousand times a small
+    one)?
+    """
+    off = 2 * eps * (np.minimum(1000 * p, 1) * np.abs(difference)).sum(-1)
+    return np.abs((p * difference).sum(-1)) <= off
 
 
 def cheapest_shared(cost: np.ndarray) -> np.ndarray:
@@ -983,12 +1245,20 @@ def check_posteriors(posteriors, n_classes=None, *, log=False, first=0, name="po
     with np.errstate(over="ignore"):
         total = (np.exp(p) if log else p).sum(1)
     if not log and p.size and p.min() < 0:
-        raise ValueError(f"{name}: negative value {p.min():.6g}; if these are log-posteriors, say log=True")
+        raise ValueError(
+            f"{name}: negative value {p.min():.6g}; of logits, and of the logarithms of posteriors, give "
+            "scipy.special.softmax(values, axis=1)"
+        )
     off = np.abs(total - 1)
     if off.size and not off.max() <= SUM_TOLERANCE:
         raise ValueError(
-            f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; normalise the "
-            "rows (scipy.special.softmax(logits, axis=1)), or say log=True if these are log-posteriors"
+            f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; "
+            + (
+                "of logits give scipy.special.log_softmax(values, axis=1)"
+                if log
+                else "of percentages or votes give values / values.sum(axis=1, keepdims=True), of logits "
+                "scipy.special.softmax(values, axis=1)"
+            )
         )
     return p
 
@@ -1127,6 +1397,22 @@ def descending(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray | No
     sums = (np.cumsum(weight * side[order]) for side in (positive, ~positive))
     return np.append(np.inf, scores[order] + 0.0), *(np.append(np.zeros(1, s.dtype), s) for s in sums)
 
+# %% ../nbs/00_core.ipynb #un1tsquare2
+def last_true(good, shape, steps=48):
+    "Where a monotone condition, true at 0, ends on [0, 1], by bisection for arrays of `shape`; 1: nowhere."
+    low, width = np.zeros(shape), 1.0
+    for _ in range(steps):
+        width /= 2
+        low = np.where(good(low + width), low + width, low)
+    return low + width
+
+
+def tanh_sinh(n=36, reach=3.2):
+    "Nodes and weights on [0, 1] that crowd at both ends (double exponential rule)."
+    k = np.linspace(-reach, reach, 2 * n + 1)
+    weights = reach / n * np.pi / 4 * np.cosh(k) / np.cosh(np.pi / 2 * np.sinh(k)) ** 2
+    return 1 / (1 + np.exp(-np.pi * np.sinh(k))), weights / weights.sum()
+
 # %% ../nbs/00_core.ipynb #2a31a927
 @dataclass_transform(frozen_default=True, eq_default=False)
 def result(cls):
@@ -1154,6 +1440,11 @@ def four_digits(value: float) -> str:
     "Four digits, without an exponent as long as a sum of money is meant."
     text = f"{value + 0.0:.4g}"  # nothing is 0, not -0
     return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e12 else text
+
+
+def p_text(p: float) -> str:
+    "A p-value in words; none is 0."
+    return f"p = {p:.2g}" if not p < 1e-300 else "p < 1e-300"
 
 
 def percent(share) -> str:
@@ -1216,6 +1507,13 @@ class Result:
         return frame.head(12).to_html(index=False, float_format=four_digits) + (
             f"{len(frame)} rows" if len(frame) > 12 else ""
         )
+
+
+def estimand(what: str, one: str, cap=None) -> str:
+    "What an interval is for, where amounts, weights or sizes differ: these rows, or a population with a cap."
+    if cap is None:
+        return f"The {what} are those of these rows: nothing is claimed of a population with larger ones."
+    return f"For a population in which no {one} exceeds {short(float(cap))}."
 
 # %% ../nbs/00_core.ipynb #934c125e
 def table_html(corner: str, columns, rows, caption: str = "") -> str:

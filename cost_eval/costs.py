@@ -6,31 +6,42 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any, overload
+from collections.abc import Mapping
+from typing import Any, Literal, overload
 
 from .core import DataFrame, Frame, Labels, Matrix, Numbers, Priors, Vector
 
 # %% auto #0
-__all__ = ['CostMatrix', 'ExampleCosts', 'losses']
+__all__ = ['CostMatrix', 'ExampleCosts', 'losses', 'as_costs', 'as_priors', 'attainable']
 
 # %% ../nbs/02_costs.ipynb #c8costs1
 import numpy as np
 
 from cost_eval.core import (
+    OUTCOMES,
     LabelledTable,
-    axis_kind,
+    Rows,
+    blocks,
     check_1d,
     check_addable,
-    check_costs,
     check_integer,
     check_labels,
     check_priors,
     check_range,
+    columns_of,
+    cost_table,
     cost_values,
+    decisions_in_rows,
     encode,
+    frame_parts,
+    no_matrix,
     numbers,
     optional_import,
+    order_of,
+    row_a_sample,
+    row_labels,
     same_rows,
+    seen_labels,
     table_html,
 )
 
@@ -286,8 +297,8 @@ class CostMatrix(LabelledTable):
         ValueError
             For a frame whose rows are not, or cannot be told to be, the classes.
         """
-        rows, columns = _frame_labels(frame, classes)
-        return cls(frame.to_numpy(), classes=rows, decisions=columns)
+        values, rows, columns = _frame_labels(frame, classes)
+        return cls(values, classes=rows, decisions=columns)
 
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame: classes in the index, decisions in the columns."
@@ -315,27 +326,26 @@ def _plain_table(costs, name: str = "costs"):
     return costs
 
 
-def _frame_labels(frame, classes) -> tuple[list, list]:
-    "Row and column labels of a frame whose rows are classes; `ValueError` if they are not or cannot be told."
-    rows, columns = frame.index.tolist(), frame.columns.tolist()
-    axes = axis_kind(frame.index.name), axis_kind(frame.columns.name)
-    turned = "rows must be true classes and columns decisions; pass frame.T"
-    if axes[0] == "decision" or axes[1] == "class":
+def _frame_labels(frame, classes) -> tuple:
+    "Cells, row and column labels of a frame whose rows are classes; `ValueError` if they cannot be told."
+    values, rows, columns, kinds = frame_parts(frame, "frame")
+    turned = decisions_in_rows(rows, columns, kinds, classes)
+    labels = f"rows {rows} and columns {columns}"
+    if any(kinds):
+        labels = f"its axes are named {frame.index.name!r}, {frame.columns.name!r}"
+    if turned or (classes is not None and set(columns) == set(classes) != set(rows)):
         raise ValueError(
-            f"frame: its axes are named {frame.index.name!r}, {frame.columns.name!r}, but {turned}"
+            f"frame: {labels}, but rows must be true classes and columns decisions; pass frame.T"
         )
-    if classes is not None:
-        if set(rows) == set(classes):
-            return rows, columns
-        hint = turned if set(columns) == set(classes) else f"rows must be the classes {list(classes)}"
-        raise ValueError(f"classes: the rows of the frame are {rows}; {hint}")
-    numbered = rows == list(range(len(rows))) and columns == list(range(len(columns)))
-    if any(axes) or (set(rows) <= set(columns) and not numbered):
-        return rows, columns
-    raise ValueError(
-        f"frame: rows {rows} and columns {columns} do not tell which are classes; "
-        "give classes=..., or name the index 'class'"
-    )
+    if classes is not None and set(rows) != set(classes):
+        raise ValueError(
+            f"classes: the rows of the frame are {rows}; rows must be the classes {list(classes)}"
+        )
+    if turned is None:
+        raise ValueError(
+            f"frame: {labels} do not tell which are classes; give classes=..., or name the index 'class'"
+        )
+    return values, rows, columns
 
 # %% ../nbs/02_costs.ipynb #excosts1
 class ExampleCosts(LabelledTable):
@@ -359,11 +369,13 @@ class ExampleCosts(LabelledTable):
         (N, K, M) floats, read-only
     classes, decisions : tuple
         the labels
+    index : pandas Index or None
+        of the series they were made of; whatever meets these costs must have its rows in this order
 
     Raises
     ------
     ValueError
-        For costs that are not finite, or of different lengths.
+        For costs that are not finite, of different lengths, or with their rows in different order.
 
     Examples
     --------
@@ -374,7 +386,8 @@ class ExampleCosts(LabelledTable):
     32.0
     """
 
-    __slots__ = ()
+    __slots__ = ("index",)
+    index: Any
 
     def __init__(
         self,
@@ -387,8 +400,8 @@ class ExampleCosts(LabelledTable):
         decisions: Labels | str | None = None,
     ) -> None:
         cells = {"tn": tn, "fp": fp, "fn": fn, "tp": tp}
-        same_rows(**cells)
-        values = {name: numbers(value, name) for name, value in cells.items()}
+        rows = Rows()
+        values = {name: numbers(rows.meet(name, value), name) for name, value in cells.items()}
         sizes = {name: len(value) for name, value in values.items() if value.ndim == 1}
         if any(value.ndim > 1 for value in values.values()) or len(set(sizes.values())) > 1:
             shapes = {name: value.shape for name, value in values.items()}
@@ -397,7 +410,7 @@ class ExampleCosts(LabelledTable):
             )
         n = next(iter(sizes.values()), 1)
         table = np.stack([np.broadcast_to(value, n) for value in values.values()], axis=-1)
-        self._fill(table.reshape(n, 2, 2), classes, decisions)
+        self._fill(table.reshape(n, 2, 2), classes, decisions, rows.known[-1][1] if rows.known else None)
 
     @classmethod
     def from_array(
@@ -407,8 +420,8 @@ class ExampleCosts(LabelledTable):
 
         Parameters
         ----------
-        costs : array_like
-            (N, K, M) finite numbers
+        costs : array_like or ExampleCosts
+            (N, K, M) finite numbers; of `ExampleCosts` the index stays
         classes, decisions : sequence, optional
             labels; default 0..K-1, and the classes if M = K, else 0..M-1
 
@@ -417,11 +430,9 @@ class ExampleCosts(LabelledTable):
         ExampleCosts
             of N samples
         """
-        table = object.__new__(cls)
-        table._fill(numbers(costs, "costs"), classes, decisions)
-        return table
+        return _example_costs(costs, classes, decisions, row_labels(costs))
 
-    def _fill(self, table, classes, decisions):
+    def _fill(self, table, classes, decisions, index):
         "Check the array and keep it with its labels."
         if table.ndim != 3 or table.shape[2] < 2 or not table.shape[1]:
             raise ValueError(
@@ -435,9 +446,10 @@ class ExampleCosts(LabelledTable):
             )
         check_addable(table, "costs")
         super().__init__(table, classes=classes, decisions=decisions)
+        object.__setattr__(self, "index", index)
 
     def __reduce__(self):
-        return _example_costs, (self.array, self.classes, self.decisions)
+        return _example_costs, (self.array, self.classes, self.decisions, self.index)
 
     def __len__(self) -> int:
         return len(self.array)
@@ -452,13 +464,17 @@ class ExampleCosts(LabelledTable):
 
     def __getitem__(self, index: Any) -> "ExampleCosts | CostMatrix":
         "The costs of some of the samples."
+        same_rows(costs=self, index=index)
+        index = np.asarray(index) if row_labels(index) is not None else index
         picked = self.array[index]
         if picked.ndim == 2:
             return CostMatrix(picked, classes=self.classes, decisions=self.decisions)
-        return type(self).from_array(picked, classes=self.classes, decisions=self.decisions)
+        kept = None if self.index is None else self.index[index]
+        return _example_costs(picked, self.classes, self.decisions, kept)
 
     def mean(self, sample_weight: Vector | None = None) -> CostMatrix:
         "The cost matrix of an average sample (that of one class: `costs[y_true == label].mean()`)."
+        same_rows(costs=self, sample_weight=sample_weight)
         weight = None if sample_weight is None else np.asarray(sample_weight)
         average = np.average(self.array, axis=0, weights=weight)
         return CostMatrix(average, classes=self.classes, decisions=self.decisions)
@@ -469,12 +485,14 @@ class ExampleCosts(LabelledTable):
         return f"ExampleCosts(<{len(self)} samples, {K} x {M}>, {labels})"
 
 
-def _example_costs(array, classes, decisions) -> ExampleCosts:
-    "What a pickle of `ExampleCosts` calls."
-    return ExampleCosts.from_array(array, classes=classes, decisions=decisions)
+def _example_costs(array, classes, decisions, index) -> ExampleCosts:
+    "Costs of their parts: what a pickle calls, too."
+    table = object.__new__(ExampleCosts)
+    table._fill(numbers(array, "costs"), classes, decisions, index)
+    return table
 
 
-def losses(y_true: Labels, decisions: Labels, costs: CostMatrix | ExampleCosts | Matrix) -> np.ndarray:
+def losses(y_true: Labels, decisions: Labels, costs: Costs) -> np.ndarray:
     """What each sample cost: the cost of its decision for its true class; lower is better.
 
     The mean of the losses is the expected cost of the confusion counts.
@@ -485,8 +503,8 @@ def losses(y_true: Labels, decisions: Labels, costs: CostMatrix | ExampleCosts |
         (N,) true labels, of the costs' classes (0..K-1 for a plain array)
     decisions : array_like
         (N,) decisions taken, of the costs' decisions (0..M-1 for a plain array)
-    costs : CostMatrix, array_like or ExampleCosts
-        (K, M), or (N, K, M) with a matrix a sample
+    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
+        (K, M), or of each sample; every form that `as_costs` takes
 
     Returns
     -------
@@ -505,26 +523,299 @@ def losses(y_true: Labels, decisions: Labels, costs: CostMatrix | ExampleCosts |
     >>> losses([0, 1, 1], [1, 1, 0], ExampleCosts(fp=1, fn=[5, 6, 7])).tolist()
     [1.0, 0.0, 7.0]
     """
-    same_rows(y_true=y_true, decisions=decisions)
+    same_rows(y_true=y_true, decisions=decisions, costs=costs)
     y = check_1d(y_true, "y_true")
     d = check_1d(decisions, "decisions", len(y))
-    table, classes, columns = _loss_table(costs, len(y))
-    i = encode(y, list(classes), "y_true", "the costs' classes").astype(np.intp, copy=False)
-    j = encode(d, list(columns), "decisions", "the costs' decisions").astype(np.intp, copy=False)
-    return table[i, j] if table.ndim == 2 else table[np.arange(len(y)), i, j]
+    table = as_costs(costs, y_true=y)
+    i = encode(y, list(table.classes), "y_true", "the costs' classes").astype(np.intp, copy=False)
+    j = encode(d, list(table.decisions), "decisions", "the costs' decisions").astype(np.intp, copy=False)
+    return table.array[i, j] if table.array.ndim == 2 else table.array[np.arange(len(y)), i, j]
+
+# %% ../nbs/02_costs.ipynb #costalia
+Costs = CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any]  # what every argument `costs` may be
+
+# %% ../nbs/02_costs.ipynb #ascost02
+def as_costs(
+    costs: Costs,
+    *,
+    y_true: Labels | None = None,
+    classes: CostMatrix | Labels | None = None,
+    one: bool = False,
+) -> CostMatrix | ExampleCosts:
+    """Costs in any form as a `CostMatrix`, or as `ExampleCosts` where each row has its own.
+
+    What every function with an argument `costs` does with it. Costs of single rows are said to be so, by
+    `ExampleCosts` or by columns; an array is a matrix, with a row for each class, or it is refused.
+
+    Parameters
+    ----------
+    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
+        (K, M), classes in rows; a frame of pandas or polars, also the other way round where its axes or
+        labels tell; dict(fp=, fn=, tp=0, tn=0) of numbers, or of columns (N,) for the costs of each row (a
+        frame of such columns, too); or {class: {decision: cost}}
+    y_true : array_like, optional
+        (N,) labels of the samples: costs of single rows must have their number, and an array of N rows is
+        taken for a matrix only where it can be one
+    classes : sequence or CostMatrix, optional
+        labels of the problem, by which a frame is turned; default: those in `y_true`. With a `CostMatrix` the
+        answer has its classes and decisions, in its order, and takes them by position if it has no names
+    one : bool, default False
+        refuse costs of single rows
+
+    Returns
+    -------
+    CostMatrix or ExampleCosts
+        with the labels that the costs name, else 0, 1, ...
+
+    Raises
+    ------
+    ValueError
+        For one number, a frame that can be read either way, an array that has no row for each class.
+
+    Examples
+    --------
+    >>> as_costs({"well": {"wait": 0, "treat": 1}, "ill": {"wait": 20, "treat": 0}}).cost_ratio
+    20.0
+    >>> as_costs({"fp": 5, "fn": [20, 300]})
+    ExampleCosts(<2 samples, 2 x 2>, classes=[0, 1], decisions=[0, 1])
+    """
+    if isinstance(classes, CostMatrix):
+        return _in_order(as_costs(costs, y_true=y_true, classes=classes.classes, one=one), classes)
+    y_true = None if y_true is None else check_1d(y_true, "y_true")
+    table: Any = costs
+    if not isinstance(costs, Mapping) and {"fp", "fn"} <= set(getattr(costs, "columns", ())) <= set(OUTCOMES):
+        costs = {name: table[name] for name in table.columns}
+    if isinstance(costs, Mapping) and {"fp", "fn"} <= set(costs) <= set(OUTCOMES):
+        own: dict = dict(costs)
+        costs = ExampleCosts(**own) if any(map(np.ndim, own.values())) else costs
+    if isinstance(costs, (CostMatrix, ExampleCosts)):
+        return _of_these_rows(costs, y_true, one)
+    if y_true is not None and classes is None:
+        classes = seen_labels(y_true)
+    array, rows, columns = cost_table(costs, classes)
+    n = None if y_true is None else len(y_true)
+    unnamed = rows is None and classes is not None
+    if array.ndim > 2 or (unnamed and row_a_sample(array.shape, _many(classes), n)):
+        raise ValueError(no_matrix(array.shape))
+    return CostMatrix(array, classes=rows, decisions=columns)
 
 
-def _loss_table(costs, n: int) -> tuple:
-    "The array of costs, one matrix or one a sample, with its labels."
-    if isinstance(costs, ExampleCosts):
-        if len(costs) != n:
-            raise ValueError(
-                f"costs: of {len(costs)} samples, but y_true has {n}; one matrix per sample is needed"
-            )
-        return costs.array, costs.classes, costs.decisions
-    table = check_costs(costs)
-    if table.ndim != 2:
-        raise ValueError(f"costs: one (K, M) matrix or ExampleCosts are needed, got shape {table.shape}")
-    if isinstance(costs, LabelledTable):
-        return table, costs.classes, costs.decisions
-    return table, check_labels(None, table.shape[0], "classes", "rows"), range(table.shape[1])
+def _in_order(table, like: CostMatrix):
+    "The costs with the labels of others, in their order."
+    array = table.array
+    for axis, name in ((-2, "classes"), (-1, "decisions")):
+        given, wanted = getattr(table, name), getattr(like, name)
+        if given != tuple(range(len(wanted))):  # names, and not just numbers
+            place = order_of(given, wanted, "costs", "the samples", name)
+            array = array if isinstance(place, slice) else np.take(array, place, axis)
+    if isinstance(table, ExampleCosts):
+        return _example_costs(array, like.classes, like.decisions, table.index)
+    return CostMatrix(array, classes=like.classes, decisions=like.decisions)
+
+
+def _of_these_rows(costs, y_true, one: bool):
+    "The costs, if they are of as many rows as there are labels, or of all."
+    own = isinstance(costs, ExampleCosts)
+    if own and one:
+        raise ValueError(
+            f"costs: of {len(costs)} single rows, but one matrix for all is needed, costs.mean()"
+        )
+    if own and y_true is not None and len(costs) != len(y_true):
+        raise ValueError(
+            f"costs: of {len(costs)} samples, but y_true has {len(y_true)}; one matrix per sample is needed"
+        )
+    return costs
+
+
+def _many(labels) -> int:
+    "How many classes there are at least: 0 and 2 are two of three."
+    whole = [label for label in labels if isinstance(label, (int, np.integer))]
+    return max(len(labels), 1 + max(whole, default=0) if len(whole) == len(labels) else 0)
+
+
+def as_priors(priors: Priors | None, classes: int | Labels, *, sizes: Vector | None = None) -> np.ndarray:
+    """Class priors in any form as (K,) floats in the order of the classes.
+
+    Parameters
+    ----------
+    priors : float, array_like, mapping or None
+        (K,), a mapping or a pandas Series by label, or one number for two classes: the share of the second,
+        positive one. None: the shares of `sizes`
+    classes : int or sequence
+        K, or K labels
+    sizes : array_like, optional
+        (K,) samples of each class, or their weight: a class that has a prior must have samples
+
+    Returns
+    -------
+    ndarray
+        (K,), sum 1
+
+    Raises
+    ------
+    ValueError
+        For what is no distribution, for None without `sizes`, and for a class without samples.
+
+    Examples
+    --------
+    >>> as_priors(0.25, 2).tolist(), as_priors({"ill": 0.1, "well": 0.9}, ["well", "ill"]).tolist()
+    ([0.75, 0.25], [0.9, 0.1])
+    >>> as_priors(None, ["well", "ill"], sizes=[3, 5]).tolist()
+    [0.375, 0.625]
+    """
+    labels: Any = classes if hasattr(classes, "__len__") else range(check_integer(classes, "classes", 1))
+    labels = check_labels(labels, len(labels), "classes", "classes")
+    if priors is None and sizes is None:
+        raise ValueError("priors: None, and no samples whose shares they could be; give one for each class")
+    if sizes is None:
+        return _one_row(priors, labels)
+    many = check_range(check_1d(numbers(sizes, "sizes"), "sizes"), "sizes", 0, ends="[]")
+    if len(many) != len(labels):
+        raise ValueError(f"sizes: {len(many)} values for the classes {list(labels)}; one for each is needed")
+    shares = many / many.sum() if many.any() else np.full(len(many), np.nan)
+    target = shares if priors is None else _one_row(priors, labels)
+    missing = [str(labels[i]) for i in np.flatnonzero((many == 0) & (target > 0))]
+    if missing:
+        raise ValueError(
+            f"y_true: no sample of {', '.join(missing)} although the priors give weight to it; add "
+            "samples, or set its prior to 0"
+        )
+    return target
+
+
+def _one_row(priors, labels) -> np.ndarray:
+    "(K,) priors."
+    target = check_priors(priors, len(labels), classes=labels)
+    if target.ndim != 1:
+        raise ValueError(f"priors: one set of {len(labels)} priors is needed, got shape {target.shape}")
+    return target
+
+# %% ../nbs/02_costs.ipynb #attain05
+@overload
+def attainable(
+    costs: Costs,
+    first: Any = None,
+    second: Any = None,
+    *,
+    largest: float | None = None,
+    heaviest: float | None = None,
+    by_class: Literal[False] = False,
+) -> tuple[float, float]:
+    "Of any class."
+
+
+@overload
+def attainable(
+    costs: Costs,
+    first: Any = None,
+    second: Any = None,
+    *,
+    largest: float | None = None,
+    heaviest: float | None = None,
+    by_class: Literal[True],
+) -> tuple[np.ndarray, np.ndarray]:
+    "Of each class."
+
+
+def attainable(
+    costs: Costs,
+    first: Any = None,
+    second: Any = None,
+    *,
+    largest: float | None = None,
+    heaviest: float | None = None,
+    by_class: bool = False,
+) -> tuple[Any, Any]:
+    """The least and the largest loss of one unit, or of one unit's difference, given what each side can do.
+
+    Over all classes of the costs, seen or not, and over all rows of `ExampleCosts`, whatever their class
+    turned out to be. These are the `bounds` of `loss_interval`, or with `second` of `loss_difference`.
+
+    Parameters
+    ----------
+    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
+        (K, M), or a matrix a sample, as `as_costs` takes them
+    first : label or sequence, optional
+        decisions that can be taken: one label for a constant that is declared, several; default: all
+    second : label or sequence, optional
+        decisions of the other side: the difference first minus second is bounded (all of them:
+        `costs.decisions`); default: there is no other side
+    largest : float, optional
+        a cap on the amounts of a population: a cell of `ExampleCosts` that varies may be anything up to it,
+        of the signs seen there; default: these rows' amounts
+    heaviest : float, optional
+        weight of the heaviest unit (a row's weight, a cluster's size), multiplies both ends; default 1
+    by_class : bool, default False
+        one pair of ends for each class?
+
+    Returns
+    -------
+    tuple
+        low and high, in the unit of the costs: numbers, or (K,) arrays
+
+    Raises
+    ------
+    ValueError
+        For decisions that the costs do not have, a cap below what was seen, or one for a single matrix.
+
+    Examples
+    --------
+    >>> fraud = ExampleCosts(fp=5, fn=[20., 300., 80.], classes=["genuine", "fraud"])
+    >>> attainable(fraud), attainable(fraud, second="genuine"), attainable(fraud, second="fraud")
+    ((0.0, 300.0), (-300.0, 5.0), (-5.0, 300.0))
+    >>> attainable(fraud, second="genuine", largest=2000)
+    (-2000.0, 5.0)
+    """
+    given = as_costs(costs)
+    own, decisions = isinstance(given, ExampleCosts), list(given.decisions)
+    table = given.array if own else given.array[None]
+    sides = [columns_of(first, decisions, "first", "the decisions")]
+    if second is not None:
+        sides.append(columns_of(second, decisions, "second", "the decisions"))
+    if largest is None:
+        low, high = _ends_of_rows(table, *sides)
+    else:
+        low, high = _ends_up_to(table, own, largest, *sides)
+    if heaviest is not None:
+        heaviest = check_range(heaviest, "heaviest", 0, shape=())
+        low, high = low * heaviest, high * heaviest
+    low, high = low + 0.0, high + 0.0  # which turns -0 into 0
+    return (low, high) if by_class else (float(low.min()), float(high.max()))
+
+
+def _ends_of_rows(table, first, second=None) -> tuple:
+    "(K,) the least and the largest loss, or difference, of any row of each class."
+    (_, K, M), found = table.shape, []
+    for block in blocks(len(table), 40 * K * M):
+        cells = np.ascontiguousarray(np.moveaxis(table[block], 0, -1))  # (K, M, n)
+        least, most = cells[:, first].min(1), cells[:, first].max(1)
+        if second is not None:
+            other = cells[:, second]
+            least, most = least - other.max(1), most - other.min(1)
+        found.append((least.min(1), most.max(1)))
+    low, high = zip(*found)
+    return np.min(low, 0), np.max(high, 0)
+
+
+def _ends_up_to(table, own: bool, largest, first, second=None) -> tuple:
+    "The same of rows whose amounts are anything up to a cap."
+    largest = check_range(largest, "largest", 0, shape=())
+    if not own:
+        raise ValueError(
+            f"largest: {largest:g}, but one matrix for all samples already says what each can cost; leave it "
+            "out, or give each sample's own costs as ExampleCosts"
+        )
+    least, most = table.min(0), table.max(0)
+    varies = least < most
+    seen = np.abs(np.where(varies, [least, most], 0)).max()
+    if seen > largest:
+        raise ValueError(f"largest: {largest:g}, but a sample costs {seen:g}; the cap is at least that")
+    least = np.where(varies, np.where(least < 0, -largest, 0.0), least)
+    most = np.where(varies, np.where(most > 0, largest, 0.0), most)
+    if second is None:
+        return least[:, first].min(1), most[:, first].max(1)
+    alike = first[:, None] == second
+    low = np.where(alike, 0.0, least[:, first, None] - most[:, None, second])
+    high = np.where(alike, 0.0, most[:, first, None] - least[:, None, second])
+    return low.min((1, 2)), high.max((1, 2))
+

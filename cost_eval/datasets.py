@@ -30,7 +30,7 @@ from zipfile import ZipFile, is_zipfile
 import numpy as np
 from scipy.special import logsumexp
 
-from .core import optional_import, unknown_name
+from .core import every_digit, optional_import, unknown_name
 
 # %% ../nbs/90_datasets.ipynb #0c44fc8e
 @dataclass(frozen=True)
@@ -426,12 +426,8 @@ register(
 def _csv(path, **options):
     "A DataFrame from one CSV file, compressed or not."
     pd = optional_import("pandas", extra="data")
-    exact = (
-        {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
-    )  # the default from 3.1 on
-    return pd.read_csv(
-        path, **{"encoding": "utf-8-sig", "keep_default_na": False, "na_values": [""]} | exact | options
-    )
+    plain = {"encoding": "utf-8-sig", "keep_default_na": False, "na_values": [""]}
+    return pd.read_csv(path, **plain | every_digit(pd) | options)
 
 
 def _read_csv(paths):

@@ -42,19 +42,25 @@ from cost_eval.core import (
     check_scores,
     check_weights,
     columns_by_class,
+    cost_table,
+    costs_and_priors,
     dense,
     encode,
+    even,
     generator,
+    is_stack,
     label_array,
+    no_matrix,
     optional_import,
     plain,
     positive_labels,
     result,
+    row_a_sample,
     same_rows,
     sample_by_class,
     seen_labels,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 
 # %% ../nbs/04_decisions.ipynb #9c86b9d7
 def _framed(like, values: np.ndarray, names):
@@ -64,15 +70,15 @@ def _framed(like, values: np.ndarray, names):
     return values
 
 # %% ../nbs/04_decisions.ipynb #b53d1e54
-def _cost_table(costs, *, examples: bool = True) -> tuple:
+def _cost_table(costs, K: int | None = None) -> tuple:
     "Costs (K, M), or (N, K, M) of single samples, and the labels of classes and decisions (or None)."
-    if isinstance(costs, CostMatrix) or (examples and isinstance(costs, ExampleCosts)):
-        return costs.array, costs.classes, costs.decisions
-    c = check_costs(costs)
-    if c.ndim != 2:
-        hint = "call once per matrix, or say ExampleCosts.from_array(costs) if there is one per sample"
-        raise ValueError(f"costs: expected one (K, M) matrix, got shape {c.shape}; {hint}")
-    return c, None, None
+    table = as_costs(costs)
+    if isinstance(table, ExampleCosts):
+        return table.array, table.classes, table.decisions
+    values, classes, decisions = cost_table(costs)
+    if classes is None and K is not None and row_a_sample(values.shape, K):
+        raise ValueError(no_matrix(values.shape))
+    return values, classes, decisions
 
 # %% ../nbs/04_decisions.ipynb #bb9671f1
 def _shift_rows(costs: np.ndarray) -> np.ndarray:
@@ -112,7 +118,7 @@ def _prior_ratio(n_classes: int, priors, train_priors, classes=None) -> np.ndarr
 # %% ../nbs/04_decisions.ipynb #97cd1ee5
 def bayes_decisions(
     posteriors: Matrix,
-    costs: CostMatrix | ExampleCosts | Matrix,
+    costs: Costs,
     *,
     priors: Priors | None = None,
     train_priors: Priors | None = None,
@@ -121,15 +127,16 @@ def bayes_decisions(
 ) -> np.ndarray:
     """Decisions with the lowest expected cost given the posteriors: Ferrer (2025), eq. (7), any K x M costs.
 
-    Minimised for each sample, over decisions j: the sum over classes i of costs[i, j] * posterior of i.
-    Ties go to the decision with the lowest index.
+    Minimised for each sample, over decisions j: the sum over classes i of costs[i, j] * posterior of i. Of
+    decisions that cost the same the last is taken: of two decisions the second, so that it is decided at and
+    above `bayes_threshold`. The same is what posteriors off by the rounding of their type cannot tell apart.
 
     Parameters
     ----------
     posteriors : array_like or DataFrame
         (N, K), rows sum to 1; the named columns of a frame are put in the order of the costs' classes,
         the columns of an array are taken by position
-    costs : CostMatrix, array_like or ExampleCosts
+    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
         (K, M), or with `ExampleCosts` (N, K, M), one matrix per sample
     priors : array_like or mapping, optional
         (K,) priors of the population to decide for; a mapping names the classes
@@ -159,7 +166,9 @@ def bayes_decisions(
     >>> bayes_decisions([[.9, .1]], loan, labels=True).tolist()
     ['review']
     """
-    c, classes, decisions = _cost_table(costs)
+    same_rows(posteriors=posteriors, costs=costs)
+    given: Any = posteriors
+    c, classes, decisions = _cost_table(costs, np.shape(given)[-1] if np.ndim(given) == 2 else None)
     K, M = c.shape[-2:]
     p, _ = columns_by_class(posteriors, classes)
     sample_by_class(p if p.ndim != 2 else p[:0], "posteriors", K)  # the shape
@@ -167,18 +176,40 @@ def bayes_decisions(
         raise ValueError(f"costs: {len(c)} samples, but posteriors has {len(p)} rows; one each is needed")
     ratio = _prior_ratio(K, priors, train_priors, classes)[:, None]
     shifted = _shift_rows(c) * ratio if c.ndim == 2 else None
+    eps = _rounding(p)
     chosen = np.empty(len(p), dtype=np.intp)
-    for block in blocks(len(p), 8 * (2 * K + M + (c.ndim == 3) * 4 * K * M)):
+    for block in blocks(len(p), 8 * (2 * K + 2 * M + 4 * K * M)):
         part = check_posteriors(p[block], K, log=log, first=block.start)
         part = np.exp(part) if log else part
-        if shifted is None:
-            cost = np.einsum("ni,nij->nj", part, _shift_rows(c[block]) * ratio)
-        else:
-            cost = np.einsum("ni,ij->nj", part, shifted, optimize=K > 8)
-        chosen[block] = cost.argmin(1)
+        chosen[block] = _cheapest(part, _shift_rows(c[block]) * ratio if shifted is None else shifted, eps)
     if not labels:
         return chosen
     return label_array(range(M) if decisions is None else list(decisions), "decisions")[chosen]
+
+
+def _rounding(values) -> float:
+    "The step of numbers near 1 in the type of an array."
+    kind = str(getattr(values, "dtype", ""))
+    return float(np.finfo(kind if kind in ("float16", "float32") else "float64").eps)
+
+
+def _cheapest(p: np.ndarray, costs: np.ndarray, eps: float) -> np.ndarray:
+    """(N,) decisions of the least cost for posteriors (N, K) at costs (K, M) or (N, K, M); of the same
+    costs the last.
+    """
+    if costs.ndim == 3:
+        cost = np.einsum("ni,nij->nj", p, costs)
+    else:
+        cost = np.einsum("ni,ij->nj", p, costs, optimize=len(costs) > 8)
+    best, slack = cost.argmin(1), 16 * eps * costs.shape[-2] * np.abs(costs).max(initial=0)
+    close = cost <= (cost.min(1) + slack)[:, None]
+    if np.count_nonzero(close) > len(p):
+        rows = np.flatnonzero(np.count_nonzero(close, axis=1) > 1)
+        table = costs[rows] if costs.ndim == 3 else np.broadcast_to(costs, (len(rows), *costs.shape))
+        more = table - np.take_along_axis(table, best[rows][:, None, None], 2)
+        tied = even(p[rows][:, None], np.moveaxis(more, 1, 2), eps)
+        best[rows] = tied.shape[1] - 1 - tied[:, ::-1].argmax(1)
+    return best
 
 # %% ../nbs/04_decisions.ipynb #8302267c
 def shift_priors(posteriors: Matrix, train_priors: Priors, priors: Priors) -> Any:
@@ -219,14 +250,14 @@ def shift_priors(posteriors: Matrix, train_priors: Priors, priors: Priors) -> An
     return _framed(posteriors, p / total, classes)
 
 # %% ../nbs/04_decisions.ipynb #2c95fefc
-def naive_decision(costs: CostMatrix | Matrix, priors: Priors) -> int:
+def naive_decision(costs: Costs, priors: Priors) -> int:
     """The best single decision for everybody, knowing only the priors: Ferrer (2025), eqs. (3) and (33).
 
-    Ties go to the lowest index.
+    Of decisions that cost the same the last is taken, as in `bayes_decisions`.
 
     Parameters
     ----------
-    costs : CostMatrix or array_like
+    costs : CostMatrix, array_like, DataFrame or mapping
         (K, M)
     priors : array_like or mapping
         (K,), sum 1; a mapping names the classes
@@ -246,14 +277,20 @@ def naive_decision(costs: CostMatrix | Matrix, priors: Priors) -> int:
     >>> naive_decision(CostMatrix.binary(fp=1, fn=20), [.9, .1])
     1
     """
-    c, classes, _ = _cost_table(costs, examples=False)
-    return int((_one_prior(priors, len(c), classes, "priors") @ _shift_rows(c)).argmin())
+    c, _, p = costs_and_priors(costs, priors)
+    if c.ndim != 2 or p.ndim != 1:
+        raise ValueError(
+            f"costs, priors: one (K, M) matrix and (K,) priors are needed, got shapes {c.shape}, {p.shape}"
+        )
+    return int(_cheapest(p[None], _shift_rows(c), _rounding(priors))[0])
 
 # %% ../nbs/04_decisions.ipynb #95fb136f
 def _binary_costs(costs) -> np.ndarray:
     "One or many 2 x 2 cost matrices as a (..., 2, 2) array."
-    c = check_costs(costs)
+    c = check_costs(costs) if is_stack(costs) else as_costs(costs).array
     if c.shape[-2:] != (2, 2):
+        if row_a_sample(c.shape[-2:], 2) and not isinstance(costs, LabelledTable):
+            raise ValueError(no_matrix(c.shape))
         raise ValueError(
             f"costs: a threshold needs two classes and two decisions, got shape {c.shape}; "
             "for others use bayes_decisions"
@@ -277,14 +314,14 @@ def _threshold(fp_loss: np.ndarray, fn_loss: np.ndarray) -> np.ndarray:
     return np.where(fp_loss < 0, -np.inf, np.where(fn_loss < 0, np.inf, t))
 
 # %% ../nbs/04_decisions.ipynb #a48612cd
-def bayes_threshold(costs: CostMatrix | Matrix, *, log_odds: bool = False) -> Value:
-    """Threshold on the posterior of class 1: the Bayes decision is 1 strictly above it.
+def bayes_threshold(costs: Costs, *, log_odds: bool = False) -> Value:
+    """Threshold on the posterior of class 1: the Bayes decision is 1 at and above it.
 
     Ferrer (2025), eqs. (28) and (29), for any 2 x 2 costs, right decisions with a cost included.
 
     Parameters
     ----------
-    costs : CostMatrix or array_like
+    costs : CostMatrix, array_like, DataFrame or mapping
         (2, 2), or many as (..., 2, 2); `ExampleCosts` give one threshold per sample
     log_odds : bool, default False
         the threshold on log(p1/p0), eq. (29), instead of on p1, eq. (28)
@@ -368,6 +405,16 @@ def _curve(y_true, scores, costs, priors, sample_weight) -> tuple:
     return curve, c, _class_weights(curve.counts, priors, classes), positive
 
 
+def _costs_of_rows(costs, y_true):
+    "One matrix, those of single rows, or several, (..., 2, 2), of which there are not as many as rows."
+    if not is_stack(costs):
+        return as_costs(costs, y_true=y_true)
+    table = check_costs(costs)
+    if table.ndim == 3 and len(table) == len(y_true) > 1:
+        raise ValueError(f"{no_matrix(table.shape)}, or costs[None] if these are {len(table)} matrices")
+    return table
+
+
 def _attainable(curve: ThresholdCounts) -> ThresholdCounts:
     "Without the first threshold, which leaves nobody positive, where a score is +inf: +inf >= +inf."
     first = int(len(curve.thresholds) > 1 and curve.thresholds[1] == np.inf)
@@ -376,8 +423,6 @@ def _attainable(curve: ThresholdCounts) -> ThresholdCounts:
 
 def _own_costs(curve, costs, class_weight, positive, scores, sample_weight) -> np.ndarray:
     "Cost per sample at each threshold from costs (N, 2, 2): cumulative sums of cost differences."
-    if len(costs) != len(positive):
-        raise ValueError(f"costs: {len(costs)} samples, but y_true has {len(positive)}; one each is needed")
     weight = (class_weight / class_weight.max())[positive.astype(int)]  # 1 and 1: integer costs stay exact
     given = np.ones(len(positive)) if sample_weight is None else check_weights(sample_weight, len(positive))
     weight, used = weight * given, np.flatnonzero(given)
@@ -445,7 +490,7 @@ class ThresholdCosts(Result):
 def threshold_costs(
     y_true: Labels,
     scores: Vector,
-    costs: CostMatrix | ExampleCosts | Matrix,
+    costs: Costs,
     *,
     priors: Priors | None = None,
     sample_weight: Vector | None = None,
@@ -458,7 +503,7 @@ def threshold_costs(
         (N,) 0/1 or booleans, or labels of the costs' classes (the second is positive)
     scores : array_like
         (N,) higher means class 1
-    costs : CostMatrix, array_like or ExampleCosts
+    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
         (2, 2), or many as (..., 2, 2); `ExampleCosts` have one matrix per sample
     priors : array_like or mapping, optional
         (2,) target priors; None: the data's own
@@ -482,7 +527,8 @@ def threshold_costs(
     >>> curve.thresholds.tolist(), curve.costs.tolist()
     ([inf, 0.8, 0.5, 0.4, 0.1], [1.5, 0.75, 1.0, 0.25, 0.5])
     """
-    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight, costs=costs)
+    costs = _costs_of_rows(costs, y_true)
     curve, c, class_weight, positive = _curve(y_true, scores, costs, priors, sample_weight)
     if isinstance(costs, ExampleCosts):
         values = _own_costs(curve, c, class_weight, positive, scores, sample_weight)
@@ -563,7 +609,7 @@ class ThresholdChoice(Result):
 def best_threshold(
     y_true: Labels,
     scores: Vector,
-    costs: CostMatrix | ExampleCosts | Matrix,
+    costs: Costs,
     *,
     priors: Priors | None = None,
     sample_weight: Vector | None = None,
@@ -580,7 +626,7 @@ def best_threshold(
         (N,) 0/1 or booleans, or labels of the costs' classes (the second is positive)
     scores : array_like
         (N,) higher means class 1; the threshold is exact in their type (float32, say)
-    costs : CostMatrix, array_like or ExampleCosts
+    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
         (2, 2), or many as (..., 2, 2); `ExampleCosts` have one matrix per sample
     priors : array_like or mapping, optional
         (2,) target priors; None: the data's own
@@ -603,8 +649,8 @@ def best_threshold(
     >>> best_threshold([0, 1, 0, 1], [.1, .4, .5, .8], CostMatrix.binary(fp=1, fn=3))
     ThresholdChoice(threshold=0.25, low=0.1, high=0.4, cost=0.25, counts=BinaryCounts(tp=2, fp=1, fn=0, tn=1))
     """
-    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
-    kind = _float_type(scores)
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight, costs=costs)
+    kind, costs = _float_type(scores), _costs_of_rows(costs, y_true)
     curve, c, class_weight, positive = _curve(y_true, scores, costs, priors, sample_weight)
     if not isinstance(costs, ExampleCosts):
         return best_threshold_counted(curve, costs, priors=priors, kind=kind)
@@ -615,7 +661,7 @@ def best_threshold(
 
 
 def best_threshold_counted(
-    curve: ThresholdCounts, costs: CostMatrix | Matrix, *, priors: Priors | None = None, kind: Any = "float64"
+    curve: ThresholdCounts, costs: Costs, *, priors: Priors | None = None, kind: Any = "float64"
 ) -> ThresholdChoice:
     """The threshold with the lowest cost of those that were counted: `best_threshold` of a group-by.
 
@@ -623,7 +669,7 @@ def best_threshold_counted(
     ----------
     curve : ThresholdCounts
         from `threshold_counts`, added over shards or counted elsewhere
-    costs : CostMatrix or array_like
+    costs : CostMatrix, array_like, DataFrame or mapping
         (2, 2), or many as (..., 2, 2)
     priors : array_like or mapping, optional
         (2,) target priors; None: the data's own
@@ -648,7 +694,7 @@ def best_threshold_counted(
     """
     if not isinstance(curve, ThresholdCounts):
         raise ValueError(f"curve: ThresholdCounts are needed, from threshold_counts; got {curve!r:.60}")
-    classes = costs.classes if isinstance(costs, LabelledTable) else None
+    classes = None if is_stack(costs) else as_costs(costs).classes
     c, curve = _binary_costs(costs), _attainable(curve)
     class_weight = _class_weights(curve.counts, priors, classes)
     k = _best_corner(curve, c, class_weight)

@@ -6,10 +6,10 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from .core import Labels, Matrix, Priors, Vector
+from .core import Labels, Priors, Vector
 
 # %% auto #0
 __all__ = ['cost_scorer', 'CostSensitiveClassifier']
@@ -35,14 +35,17 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 from cost_eval.core import (
     check_1d,
     check_choice,
-    check_costs,
-    check_priors,
     check_weights,
+    cost_table,
     encode,
+    is_stack,
     label_array,
-    order_of,
+    no_matrix,
+    positions,
+    row_a_sample,
+    same_rows,
 )
-from .costs import CostMatrix, ExampleCosts, losses
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, losses
 from .decisions import AffineCalibrator, bayes_decisions, shift_priors, stratified_folds
 
 # %% ../nbs/61_estimators.ipynb #a4aae6b0
@@ -55,7 +58,7 @@ def _mean_cost(y_true, decisions, costs, priors=None, sample_weight=None) -> flo
     if priors is None:
         return float(each @ weight / weight.sum())
     classes = list(costs.classes)
-    p = check_priors(priors, len(classes), classes=classes)
+    p = as_priors(priors, classes)
     codes = encode(check_1d(y_true, "y_true"), classes, "y_true", "the costs' classes")
     size = np.bincount(codes, weight, len(classes))
     if ((size == 0) & (p > 0)).any():
@@ -65,16 +68,17 @@ def _mean_cost(y_true, decisions, costs, priors=None, sample_weight=None) -> flo
 
 
 def _own(costs, table: CostMatrix):
-    "Costs of single samples, labelled as the table if they come as an array; the table without them."
-    if costs is None or isinstance(costs, ExampleCosts):
-        return table if costs is None else costs
-    return ExampleCosts.from_array(costs, classes=table.classes, decisions=table.decisions)
+    "Costs given beside X, in place of the table; what has no names has those of the table."
+    if costs is None:
+        return table
+    return as_costs(ExampleCosts.from_array(costs) if is_stack(costs) else costs, classes=table)
 
 # %% ../nbs/61_estimators.ipynb #cb93304b
 def cost_scorer(
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     priors: Priors | None = None,
+    train_priors: Priors | Literal["sample"] | None = None,
     decisions: Literal["bayes", "predict"] = "bayes",
 ) -> Callable[..., float]:
     """A scorer for scikit-learn: minus the cost per sample, so that more is better.
@@ -85,10 +89,15 @@ def cost_scorer(
 
     Parameters
     ----------
-    costs : CostMatrix or array_like
-        (K, M); its classes are the labels in y, 0..K-1 for a plain array
-    priors : array_like or mapping, optional
+    costs : CostMatrix, array_like, DataFrame or mapping
+        (K, M); its classes are the labels in y, 0..K-1 without names
+    priors : float, array_like or mapping, optional
         (K,) priors of the population in which the model will decide; None: the scored samples' own
+    train_priors : float, array_like, mapping or "sample", optional
+        (K,) shares of the classes for which the estimator's posteriors are right, with `priors` and
+        decisions="bayes": those of its training. None: what the estimator says of them (`train_priors_`,
+        `class_prior_`, `priors_`, `class_log_prior_`), or it is asked for; "sample": the shares, by weight,
+        of the samples that are scored, as in cross-validation with folds by class
     decisions : {"bayes", "predict"}, default "bayes"
         "bayes": the best decisions for the estimator's `predict_proba`; "predict": what `predict`
         returns, labels of the costs' decisions. `TunedThresholdClassifierCV` needs "predict"
@@ -114,12 +123,19 @@ def cost_scorer(
     array([-0.98, -0.75, -0.25])
     """
     check_choice(decisions, ("bayes", "predict"), "decisions")
-    table = costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
+    table = as_costs(costs, one=True)
     if priors is not None:
-        check_priors(priors, len(table.classes), classes=table.classes)
+        as_priors(priors, table.classes)
+    if train_priors is not None:
+        if priors is None or decisions == "predict":
+            raise ValueError("train_priors: they go with priors= and decisions='bayes'; leave them out")
+        if not isinstance(train_priors, str):
+            as_priors(train_priors, table.classes)
+        else:
+            check_choice(train_priors, ("sample",), "train_priors")
     if decisions == "predict":
-        return make_scorer(_CostOfPredictions(table, priors), greater_is_better=False)
-    return _BayesScorer(table, priors)
+        return make_scorer(_CostOfPredictions(costs, priors), greater_is_better=False)
+    return _BayesScorer(costs, priors, train_priors)
 
 
 class _CostOfPredictions:
@@ -131,7 +147,8 @@ class _CostOfPredictions:
         self.table, self.priors = costs, priors
 
     def __call__(self, y_true, y_pred, sample_weight=None, costs=None):
-        return _mean_cost(y_true, y_pred, _own(costs, self.table), self.priors, sample_weight)
+        table = _own(costs, as_costs(self.table, y_true=y_true))
+        return _mean_cost(y_true, y_pred, table, self.priors, sample_weight)
 
 
 class _BayesScorer(BaseEstimator):
@@ -139,21 +156,38 @@ class _BayesScorer(BaseEstimator):
 
     __metadata_request__score = {"estimator": UNUSED}
 
-    def __init__(self, costs, priors=None):
+    def __init__(self, costs, priors=None, train_priors=None):
         self.costs = costs
         self.priors = priors
+        self.train_priors = train_priors
 
     def __call__(self, estimator, X, y, sample_weight=None, costs=None):
         return self.score(X, y, estimator, sample_weight, costs)
 
     def score(self, X, y, estimator, sample_weight=None, costs=None):
         "Minus the cost per sample of the Bayes decisions."
-        table = _own(costs, self.costs)
+        table = _own(costs, as_costs(self.costs, y_true=y))
         posteriors, train = _posteriors(estimator, X, table.classes), None
         if self.priors is not None:
-            train = _shares(y, table.classes, sample_weight)
+            train = self._trained_at(estimator, y, table.classes, sample_weight)
         decided = bayes_decisions(posteriors, table, priors=self.priors, train_priors=train, labels=True)
         return -_mean_cost(y, decided, table, self.priors, sample_weight)
+
+    def _trained_at(self, estimator, y, classes, sample_weight) -> np.ndarray:
+        "The shares of the classes for which the posteriors are right."
+        if isinstance(self.train_priors, str):
+            return _shares(y, classes, sample_weight)
+        if self.train_priors is not None:
+            return as_priors(self.train_priors, classes)
+        known = _training_shares(estimator)
+        if known is None:
+            raise ValueError(
+                f"train_priors: {type(estimator).__name__} does not say which shares of the classes it was "
+                "trained on, and priors= moves its posteriors from them; give cost_scorer(..., "
+                "train_priors=shares), or train_priors='sample' if the scored samples have the same"
+            )
+        columns = encode(np.asarray(estimator.classes_), list(classes), "y", "the costs' classes")
+        return np.bincount(columns, known, len(classes))
 
     @property
     def _score_func(self):
@@ -175,6 +209,18 @@ def _posteriors(estimator, X, classes) -> np.ndarray:
     out = np.zeros((len(p), len(classes)))
     out[:, columns] = p
     return out
+
+
+def _training_shares(estimator) -> np.ndarray | None:
+    "What a fitted classifier says of the shares of its classes in training; None if nothing."
+    while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
+        estimator = (
+            estimator.best_estimator_ if hasattr(estimator, "best_estimator_") else estimator.steps[-1][1]
+        )
+    for name in ("train_priors_", "class_prior_", "priors_"):
+        if hasattr(estimator, name):
+            return np.asarray(getattr(estimator, name), float)
+    return np.exp(estimator.class_log_prior_) if hasattr(estimator, "class_log_prior_") else None
 
 
 def _shares(y, classes, sample_weight) -> np.ndarray:
@@ -210,35 +256,43 @@ def _train_priors(classes, codes, weight) -> np.ndarray:
 
 
 def _cost_table(costs, classes) -> CostMatrix:
-    "The costs of the fitted classes, in their order."
+    "The costs, with the fitted classes as names where they have none."
     labels = classes.tolist()
     if costs is None:
         return CostMatrix(1 - np.eye(len(labels)), classes=labels)
-    if isinstance(costs, ExampleCosts):
+    table = as_costs(costs, classes=labels)
+    if isinstance(table, ExampleCosts):
         raise ValueError(
             "costs: costs of single samples go to predict(X, costs=...); here is one matrix needed"
         )
-    if isinstance(costs, CostMatrix):
-        rows = encode(classes, list(costs.classes), "y", "the costs' classes")
-        return CostMatrix(costs.array[rows], classes=labels, decisions=costs.decisions)
-    table = check_costs(costs, len(labels))
+    if cost_table(costs, labels)[1] is not None:
+        encode(classes, list(table.classes), "y", "the costs' classes")
+        return table
+    if row_a_sample(table.shape, len(labels)):
+        raise ValueError(no_matrix(table.shape))
     if table.shape != (len(labels), len(labels)):
         raise ValueError(
             f"costs: shape {table.shape} for {len(labels)} classes; name the decisions with "
             "CostMatrix(costs, classes=..., decisions=...)"
         )
-    return CostMatrix(table, classes=labels)
+    if isinstance(costs, Mapping) and positions(classes, (0, 1)) is None:
+        raise ValueError(
+            f"costs: fp and fn do not say which of {labels} is positive; name the classes, negative first: "
+            f"CostMatrix.binary(fp=..., fn=..., classes={labels})"
+        )
+    return CostMatrix(table.array, classes=labels)
 
 
-def _target_priors(priors, costs, classes):
+def _target_priors(priors, given: CostMatrix, classes):
     "Priors of the fitted classes, in their order."
     if priors is None:
         return None
-    given = list(costs.classes) if isinstance(costs, CostMatrix) else classes.tolist()
-    p = check_priors(priors, len(given), classes=given)
-    rows = encode(classes, given, "y", "the costs' classes")
-    if p.ndim != 1 or abs(p[rows].sum() - 1) > 1e-6:
-        raise ValueError(f"priors: {priors} belong to classes {given}, but only {classes.tolist()} are in y")
+    p = as_priors(priors, given.classes)
+    rows = encode(classes, list(given.classes), "y", "the costs' classes")
+    if abs(p[rows].sum() - 1) > 1e-6:
+        raise ValueError(
+            f"priors: {priors} belong to classes {list(given.classes)}, but only {classes.tolist()} are in y"
+        )
     return p[rows]
 
 
@@ -357,7 +411,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def __init__(
         self,
         estimator: Any,
-        costs: CostMatrix | Matrix | None,
+        costs: Costs | None,
         *,
         calibration: Literal["affine"] | None = "affine",
         priors: Priors | None = None,
@@ -402,12 +456,16 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         if self.calibration is not None:
             check_choice(self.calibration, ("affine",), "calibration")
+        same_rows(X=X, y=y, sample_weight=sample_weight, groups=groups)
         y = _labels(X, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
         self.train_priors_ = _train_priors(self.classes_, codes, weight)
-        self.costs_ = _cost_table(self.costs, self.classes_)
-        self._priors = _target_priors(self.priors, self.costs, self.classes_)
+        self._given = _cost_table(self.costs, self.classes_)
+        rows = encode(self.classes_, list(self._given.classes), "y", "the costs' classes")
+        names = {"classes": self.classes_.tolist(), "decisions": self._given.decisions}
+        self.costs_ = CostMatrix(self._given.array[rows], **names)
+        self._priors = _target_priors(self.priors, self._given, self.classes_)
         params = self._routed(sample_weight)
         self.calibrator_ = None
         if self.calibration == "affine":
@@ -438,7 +496,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         scores = _log_scores(getattr(self.estimator_, method)(X), method, len(self.classes_))
         return self.calibrator_.transform(np.maximum(scores, self._floor))
 
-    def decision_costs(self, X: Any, costs: CostMatrix | ExampleCosts | Matrix | None = None) -> np.ndarray:
+    def decision_costs(self, X: Any, costs: Costs | None = None) -> np.ndarray:
         """What each decision is expected to cost for each sample.
 
         Parameters
@@ -456,10 +514,10 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         p = self.predict_proba(X)
         if self._priors is not None:
             p = shift_priors(p, self.train_priors_, self._priors)
-        table = self._costs_of(costs, len(p)).array
+        table = self._costs_of(costs, X, len(p)).array
         return np.einsum("nk,nkm->nm", p, table) if table.ndim == 3 else p @ table
 
-    def predict(self, X: Any, costs: CostMatrix | ExampleCosts | Matrix | None = None) -> np.ndarray:
+    def predict(self, X: Any, costs: Costs | None = None) -> np.ndarray:
         """The decisions with the lowest expected cost.
 
         Parameters
@@ -476,7 +534,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             (N,) labels of decisions
         """
         p = self.predict_proba(X)
-        table = self._costs_of(costs, len(p))
+        table = self._costs_of(costs, X, len(p))
         train = None if self._priors is None else self.train_priors_
         chosen = bayes_decisions(p, table, priors=self._priors, train_priors=train)
         return _decision_labels(self.costs_.decisions, self.classes_)[chosen]
@@ -486,7 +544,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         X: Any,
         y: Labels,
         sample_weight: Vector | None = None,
-        costs: CostMatrix | ExampleCosts | Matrix | None = None,
+        costs: Costs | None = None,
     ) -> float:
         """Minus the cost per sample of `predict`, so that more is better; under `priors` if they are given.
 
@@ -505,8 +563,9 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         -------
         float
         """
+        same_rows(X=X, y=y, sample_weight=sample_weight)
         decided = self.predict(X, costs)
-        table = _own(costs, self.costs if isinstance(self.costs, CostMatrix) else self.costs_)
+        table = _own(costs, self._given)
         return -_mean_cost(column_or_1d(y), decided, table, self.priors, sample_weight)
 
     def get_metadata_routing(self) -> Any:
@@ -540,18 +599,13 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         warnings.warn(f"{text}; they are used for the calibration only", UserWarning, stacklevel=3)
         return {}
 
-    def _costs_of(self, costs, n: int):
-        "The fitted costs, or those of n samples in the order of the fitted classes and decisions."
-        if costs is None:
-            return self.costs_
-        if not isinstance(costs, ExampleCosts):
-            given = self.costs if isinstance(self.costs, CostMatrix) else self.costs_
-            costs = _own(costs, given)
-        if len(costs) != n:
-            raise ValueError(f"costs: of {len(costs)} samples, but X has {n}; one matrix each is needed")
-        rows = encode(self.classes_, list(costs.classes), "y", "the costs' classes")
-        wanted = self.costs_.decisions
-        columns = order_of(costs.decisions, wanted, "costs", "the fitted costs", "decisions")
-        return ExampleCosts.from_array(
-            costs.array[:, rows][..., columns], classes=self.costs_.classes, decisions=wanted
-        )
+    def _costs_of(self, costs, X, n: int):
+        "The fitted costs, or others, of n samples perhaps, in the order of the fitted classes and decisions."
+        same_rows(X=X, costs=costs)
+        table = _own(costs, self._given)
+        if isinstance(table, ExampleCosts) and len(table) != n:
+            raise ValueError(f"costs: of {len(table)} samples, but X has {n}; one matrix each is needed")
+        rows = encode(self.classes_, list(self._given.classes), "y", "the costs' classes")
+        kind = CostMatrix if isinstance(table, CostMatrix) else ExampleCosts.from_array
+        array = np.take(table.array, rows, -2)
+        return kind(array, classes=self.costs_.classes, decisions=self.costs_.decisions)

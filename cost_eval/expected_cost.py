@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .core import Axes, Matrix, VBox
+from .core import Axes, VBox
 
 # %% auto #0
 __all__ = ['plot_cost_lines', 'loan_costs', 'decision_intervals', 'plot_decisions', 'plot_loan', 'explore_loan',
@@ -22,7 +22,7 @@ import warnings
 import numpy as np
 
 from .core import check_costs, check_range, optional_import, unknown_name
-from .costs import CostMatrix
+from .costs import CostMatrix, Costs, as_costs
 from .metrics import expected_cost, naive_cost, normalized_expected_cost
 from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines, live_figure, slider
 
@@ -31,7 +31,7 @@ _all_ = ["expected_cost", "normalized_expected_cost", "naive_cost"]
 
 # %% ../nbs/10_expected_cost.ipynb #61e2b52b
 def plot_cost_lines(
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     systems: Mapping[str, Any] | None = None,
     *,
     up_to: float = 1.0,
@@ -54,7 +54,7 @@ def plot_cost_lines(
     -------
     matplotlib Axes
     """
-    costs = costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
+    costs = as_costs(costs, one=True)
     ax = ensure_axes(ax)
     p = np.linspace(0, up_to, 401)
     priors = np.column_stack([1 - p, p])
@@ -118,7 +118,7 @@ def _bayes_regions(costs) -> list[np.ndarray]:
         region = np.eye(n_classes)
         for k in range(n_decisions):
             if k != j:
-                region = _clip(region, costs[:, j] - costs[:, k], keep_ties=j < k)
+                region = _clip(region, costs[:, j] - costs[:, k], keep_ties=j > k)
         regions.append(region)
     return regions
 
@@ -140,7 +140,7 @@ def _clip(polygon, normal, keep_ties):
     return np.array(corners)
 
 # %% ../nbs/10_expected_cost.ipynb #ff1106d5
-def decision_intervals(costs: CostMatrix | Matrix) -> list:
+def decision_intervals(costs: Costs) -> list:
     """For which probabilities of class 1 each decision is the cheapest.
 
     Parameters
@@ -163,9 +163,8 @@ def decision_intervals(costs: CostMatrix | Matrix) -> list:
     >>> decision_intervals([[0, 1], [3, 0]])
     [(0, 0.0, 0.25), (1, 0.25, 1.0)]
     """
-    costs = costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
-    if len(costs.classes) != 2:
-        raise ValueError(f"costs: two classes are needed, got {len(costs.classes)}")
+    check_costs(costs, 2)
+    costs = as_costs(costs, one=True)
     spans = []
     for name, region in zip(costs.decisions, _bayes_regions(costs)):
         if len(region) and np.ptp(region[:, 1]) > 0:
@@ -173,7 +172,7 @@ def decision_intervals(costs: CostMatrix | Matrix) -> list:
     return sorted(spans, key=lambda span: span[1])
 
 # %% ../nbs/10_expected_cost.ipynb #096f2b27
-def plot_decisions(costs: CostMatrix | Matrix, *, utility: bool = False, ax: Axes | None = None) -> Axes:
+def plot_decisions(costs: Costs, *, utility: bool = False, ax: Axes | None = None) -> Axes:
     """Expected cost of each decision against the posterior of class 1, and the region where each is best.
 
     Parameters
@@ -189,7 +188,8 @@ def plot_decisions(costs: CostMatrix | Matrix, *, utility: bool = False, ax: Axe
     -------
     matplotlib Axes
     """
-    costs = costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
+    check_costs(costs, 2)
+    costs = as_costs(costs, one=True)
     ax, sign = ensure_axes(ax), -1 if utility else 1
     for j, name in enumerate(costs.decisions):
         ax.plot([0, 1], sign * costs.array[:, j], color=LINES[j % len(LINES)], label=str(name))
@@ -316,7 +316,7 @@ def _name_corners(ax, classes):
     ax.set_axis_off()
 
 # %% ../nbs/10_expected_cost.ipynb #58cc514f
-def plot_simplex_decisions(costs: CostMatrix | Matrix, *, ax: Axes | None = None) -> Axes:
+def plot_simplex_decisions(costs: Costs, *, ax: Axes | None = None) -> Axes:
     """The triangle of posteriors of three classes, coloured by the cheapest decision.
 
     Parameters
@@ -330,7 +330,7 @@ def plot_simplex_decisions(costs: CostMatrix | Matrix, *, ax: Axes | None = None
     -------
     matplotlib Axes
     """
-    costs = costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
+    costs = as_costs(costs, one=True)
     ax = ensure_axes(ax, figsize=(4, 3.6))
     for j, region in enumerate(_bayes_regions(costs)):
         if not len(region):

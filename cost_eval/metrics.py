@@ -11,7 +11,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, over
 
 from .confusion import ConfusionCounts
 from .core import Matrix, Numbers, Priors, Row, Value
-from .costs import CostMatrix
+from .costs import Costs
 
 # %% auto #0
 __all__ = ['METRICS', 'Metric', 'metric', 'recall', 'specificity', 'precision', 'npv', 'lift', 'likelihood_ratio_positive',
@@ -35,7 +35,6 @@ from scipy import special
 
 from .confusion import BinaryCounts
 from cost_eval.core import (
-    LabelledTable,
     aligned,
     check_1d,
     check_choice,
@@ -44,6 +43,8 @@ from cost_eval.core import (
     check_priors,
     check_range,
     check_undefined,
+    cost_table,
+    costs_and_priors,
     labelled,
     order_of,
     plain,
@@ -108,7 +109,7 @@ def _terms(counts, costs=None) -> _Terms:
             "makes a "
             "binary problem of each class, and expected_cost takes any number".format(*matrix.shape[-2:])
         )
-    if classes is not None and isinstance(costs, LabelledTable):
+    if classes is not None and costs is not None and cost_table(costs, classes)[1] is not None:
         matrix, _ = aligned(counts, costs)
     elif classes is not None and set(classes) == set(decisions):
         matrix = matrix[..., order_of(decisions, classes, "counts", "the classes", "decisions")]
@@ -183,7 +184,7 @@ class Metric:
     def __call__(
         self,
         counts: ConfusionCounts | BinaryCounts | Matrix,
-        costs: CostMatrix | Matrix | None = None,
+        costs: Costs | None = None,
         *,
         undefined: float = np.nan,
         **parameters: Any,
@@ -211,7 +212,7 @@ class Metric:
         return self.function(counts, undefined=undefined, **parameters)
 
     def parameters(
-        self, costs: CostMatrix | Matrix | None = None, given: Mapping[str, Any] | None = None
+        self, costs: Costs | None = None, given: Mapping[str, Any] | None = None
     ) -> dict:
         """Legal keyword arguments for `function`: those given, checked, and the one that follows from costs.
 
@@ -1110,9 +1111,8 @@ def weighted_relative_accuracy(counts: _Terms, cost_ratio: Numbers) -> Value:
 # %% ../nbs/03_metrics.ipynb #cfb28c28
 def _given_priors(priors, counts, costs, array) -> np.ndarray:
     "Priors in the order of the costs; `ValueError` where they give weight to a class without a sample."
-    classes = next(
-        (names for names in (labelled(costs, "costs")[1], labelled(counts, "counts")[1]) if names), None
-    )
+    classes = labelled(counts, "counts")[1]
+    classes = cost_table(costs, classes)[1] or classes
     priors = check_priors(priors, array.shape[-2], classes=classes)
     missing = ((array.sum(-1) == 0) & (priors > 0)).reshape(-1, array.shape[-2]).any(0)
     if missing.any():
@@ -1161,7 +1161,7 @@ def _expected_cost_form(p, costs):
 )
 def expected_cost(
     counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     priors: Priors | None = None,
     undefined: float = np.nan,
@@ -1205,7 +1205,7 @@ def expected_cost(
     return _filled((priors * ratio(_row_costs(array, values), sizes, undefined=0)).sum(-1), undefined)
 
 # %% ../nbs/03_metrics.ipynb #6ba80900
-def naive_cost(costs: CostMatrix | Matrix, priors: Priors) -> Value:
+def naive_cost(costs: Costs, priors: Priors) -> Value:
     """Expected cost of the best system that never looks at a sample: the cheapest constant decision.
 
     Source: Ferrer 2025, eq. 3.
@@ -1232,9 +1232,8 @@ def naive_cost(costs: CostMatrix | Matrix, priors: Priors) -> Value:
     >>> naive_cost([[0, 1], [9, 0]], [.8, .2])
     0.8
     """
-    values, classes, _ = labelled(costs, "costs")
-    values = check_costs(values if classes is None else costs)
-    return plain(_cheapest(values, check_priors(priors, values.shape[-2], classes=classes)))
+    values, _, priors = costs_and_priors(costs, priors)
+    return plain(_cheapest(values, priors))
 
 
 def _cheapest(costs, priors):
@@ -1271,7 +1270,7 @@ def _normalized_form(p, costs):
 )
 def normalized_expected_cost(
     counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     priors: Priors | None = None,
     undefined: float = np.nan,
@@ -1369,7 +1368,7 @@ def _subjective_utility_form(p, costs):
     linear_fractional=_subjective_utility_form,
 )
 def mean_subjective_utility(
-    counts: _Terms, costs: CostMatrix | Matrix
+    counts: _Terms, costs: Costs
 ) -> Value:
     """Mean subjective utility (MSU): one minus the avoidable cost over the largest possible cost.
 
@@ -1496,7 +1495,7 @@ def expected_weighted_accuracy(
 # %% ../nbs/03_metrics.ipynb #20318950
 def evaluate_metrics(
     counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix | None = None,
+    costs: Costs | None = None,
     names: str | Row[str] | None = None,
     *,
     undefined: float = np.nan,
@@ -1529,7 +1528,7 @@ def evaluate_metrics(
     >>> evaluate_metrics([[140, 20], [10, 30]], names=["recall", "precision"])
     {'recall': 0.75, 'precision': 0.6}
     """
-    if costs is not None and len(shape := np.asarray(costs).shape) > 2:
+    if costs is not None and len(shape := cost_table(costs, labelled(counts, "counts")[1])[0].shape) > 2:
         raise ValueError(f"costs: expected one cost matrix, got shape {shape}; for several, call one metric")
     terms = _terms(counts, costs)
     chosen = [m for m in _chosen(names) if names is not None or costs is not None or not m.needs_costs]

@@ -6,10 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Mapping
 
 from .core import IntervalMethod, Labels, Matrix, Rng, VBox, Vector
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, Costs, as_costs, attainable
 
 # %% auto #0
 __all__ = ['LabelBounds', 'bounds_without_labels', 'weighted_by_propensity', 'prediction_powered', 'LabelPlan', 'labels_to_buy',
@@ -52,6 +51,12 @@ class _Case(Result):
     columns: np.ndarray
     options: dict
     samples: Any
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        "The least and the largest loss (difference) of a sample, with or without a label."
+        costs = self.samples.costs if self.samples.own is None else self.samples.own
+        return attainable(costs, second=costs.decisions if len(self.samples.models) > 1 else None)
 
     @property
     def labelled(self) -> np.ndarray:
@@ -154,7 +159,7 @@ class LabelBounds(Result):
 def bounds_without_labels(
     y_true: Labels,
     decisions: Labels,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     versus: Labels | None = None,
     positive: Any = None,
@@ -207,10 +212,8 @@ def bounds_without_labels(
     for pick in (np.min, np.max):
         losses = pick(case.table, axis=1)
         losses[case.part.rows] = case.seen
-        bounds = float(case.columns.min()), float(case.columns.max())
-        ends.append(
-            _judge(losses, False, bounds=bounds, confidence=check_confidence(confidence), **case.options)
-        )
+        options = case.options | {"bounds": case.bounds, "confidence": check_confidence(confidence)}
+        ends.append(_judge(losses, False, **options))
     low, high = ends
     decides = "" if versus is None else "first" if high.high < 0 else "second" if low.low > 0 else ""
     share = len(case.part.rows) / case.part.n
@@ -220,7 +223,7 @@ def bounds_without_labels(
 def weighted_by_propensity(
     y_true: Labels,
     decisions: Labels,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     propensity: float | Vector,
     *,
     versus: Labels | None = None,
@@ -268,7 +271,8 @@ def weighted_by_propensity(
     Notes
     -----
     The mean is the ratio of the weighted losses and the weights (Hajek); the engine takes the weights as
-    it takes any, with one more unit of the heaviest weight at the worst loss.
+    it takes any, with one more unit at the worst loss, of the heaviest weight that any sample can have,
+    with a label or without.
 
     Examples
     --------
@@ -278,20 +282,18 @@ def weighted_by_propensity(
     Interval(0.4325 to 1.197, mean 0.75, clopper_pearson, 95%)
     """
     case = _read(y_true, decisions, costs, versus, positive, sample_weight, clusters, propensity)
-    rows, options = case.part.rows, dict(case.options)
-    weight = case.part.sample_weight
-    if options["sample_weight"] is not None:
-        weight = weight * options["sample_weight"][rows]
-    options = _rows_of(options, rows) | {"sample_weight": weight}
-    bounds = float(case.columns.min()), float(case.columns.max())
-    options |= {"bounds": bounds, "confidence": check_confidence(confidence), "method": method}
+    given, clusters = case.options["sample_weight"], case.options["clusters"]
+    part = labelled_rows(y_true, propensity, sample_weight=given)
+    options = _rows_of({"clusters": clusters}, part.rows) | {"sample_weight": part.sample_weight}
+    options |= {"heaviest": part.heaviest(clusters), "bounds": case.bounds}
+    options |= {"confidence": check_confidence(confidence), "method": method}
     return _judge(case.seen, versus is not None, **options)
 
 # %% ../nbs/65_missing_labels.ipynb #mis050
 def prediction_powered(
     y_true: Labels,
     decisions: Labels,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     posteriors: Vector | Matrix,
     *,
     propensity: float | Vector | None = None,
@@ -304,7 +306,12 @@ def prediction_powered(
     """Interval of what decisions cost, from a few labels and a model's guess of all the others.
 
     The guess of a sample's loss is its expected loss under the posteriors. The labels say by how much the
-    guess is off; so the interval holds whatever the posteriors are worth, and is the shorter the better.
+    guess is off, so the interval holds whatever the posteriors are worth. A good guess need not help: a guess
+    that fails where no label shows it could be wrong in either direction, and a method with a guarantee
+    allows for that. So such an interval is what two agree on: one with the guess, which may miss in a fifth
+    of 1 - confidence, and one of the labels alone, which may miss in the rest. It is a few percent wider than
+    that of the labels alone where the guess does not help, and far shorter where a good guess meets many
+    labels. With a `strength` or a method without guarantee ("normal") there is only the one with the guess.
 
     Parameters
     ----------
@@ -358,14 +365,33 @@ def prediction_powered(
     guess = (case.table * _posteriors(posteriors, case)).sum(1)
     if strength is not None:
         strength = check_range(strength, "strength", 0, 1, ends="[]", shape=())
-    if propensity is None:
-        worth, extra, strength = _drawn(case, guess, strength)
-    else:
-        worth, extra, strength = _bought(case, guess, strength)
-    note = (f"The guess was followed with the strength {strength:.2f}.",)
-    extra |= {"confidence": check_confidence(confidence), "method": method}
-    found = _judge(worth, versus is not None, **extra)
-    return replace(found, notes=note + tuple(found.notes))
+    units, alpha = _drawn if propensity is None else _bought, 1 - check_confidence(confidence)
+
+    def judged(strength, part):
+        worth, extra, used = units(case, guess, strength)
+        found = _judge(worth, versus is not None, confidence=1 - part * alpha, method=method, **extra)
+        return replace(found, notes=(f"The guess was followed with the strength {used:.2f}.", *found.notes))
+
+    if strength is not None or case.labelled.all():
+        return judged(strength, 1.0)
+    found = judged(None, _SPLIT)
+    if found.guarantee.startswith("none"):
+        return judged(None, 1.0)
+    return _agreed(found, judged(0.0, 1 - _SPLIT), 1 - alpha)
+
+
+_SPLIT = 0.2  # of what an interval may miss, for the one with the guess: fixed, so it is not chosen on data
+
+
+def _agreed(found: Interval, alone: Interval, confidence: float) -> Interval:
+    "What the interval with the guess and that of the labels alone have in common; the latter if nothing."
+    low, high, p = max(found.low, alone.low), min(found.high, alone.high), getattr(found, "p_value", 1.0)
+    if low > high:
+        low, high, p = alone.low, alone.high, 1.0
+    kept: dict = {"low": low, "high": high, "mean": min(max(found.mean, low), high), "confidence": confidence}
+    if hasattr(alone, "p_value"):
+        kept["p_value"] = min(1.0, p / _SPLIT, alone.p_value / (1 - _SPLIT))
+    return replace(found, **kept)
 
 
 def _posteriors(posteriors, case: _Case) -> np.ndarray:
@@ -397,10 +423,10 @@ def _drawn(case: _Case, guess: np.ndarray, strength) -> tuple:
     use = strength * (1 - share)
     worth = use * guess
     worth[has] = case.seen - use * guess[has]
-    least, most = case.columns.min(1), case.columns.max(1)  # of each decision
-    ends = {True: (float((least - use * most).min()), float((most - use * least).max()))}
+    least, most = case.table.min(1), case.table.max(1)  # whatever the class of a sample is
+    ends = {True: (float((least - use * guess).min()), float((most - use * guess).max()))}
     if not has.all():
-        ends[False] = use * float(least.min()), use * float(most.max())
+        ends[False] = use * float(guess.min()), use * float(guess.max())
     extra = {"strata": has, "shares": dict.fromkeys(ends, 1.0), "bounds": ends}
     return worth, extra, strength
 
@@ -414,9 +440,8 @@ def _bought(case: _Case, guess: np.ndarray, strength) -> tuple:
     if strength is None:
         strength = _slope(weight * seen, (weight - 1) * guess)
     worth = strength * guess + weight * (seen - strength * guess)
-    least, most, heavy = case.columns.min(1), case.columns.max(1), weight.max()
-    among = [strength * least, strength * most, least, most]
-    among += [heavy * least - strength * (heavy - 1) * most, heavy * most - strength * (heavy - 1) * least]
+    least, most, heavy = case.table.min(1), case.table.max(1), weight.max()
+    among = [strength * guess + w * (end - strength * guess) for w in (0, 1, heavy) for end in (least, most)]
     bounds = min(float(v.min()) for v in among), max(float(v.max()) for v in among)
     return worth, {"bounds": bounds}, strength
 
@@ -466,7 +491,7 @@ class LabelPlan(Result):
 
 def labels_to_buy(
     decisions: Labels,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     posteriors: Vector | Matrix,
     n_labels: int,
     *,
@@ -510,10 +535,14 @@ def labels_to_buy(
     given = check_1d(decisions, "decisions")
     n_labels = check_integer(n_labels, "n_labels", 1, len(given), hint="at most one for each sample")
     floor = check_range(floor, "floor", 0, 1, ends="(]", shape=())
-    some = getattr(costs, "classes", (0,))[0]
+    table = as_costs(costs, classes=getattr(posteriors, "columns", None))
+    given_: Any = posteriors
+    K = np.shape(given_)[1] if np.ndim(given_) == 2 else 2
+    if not isinstance(costs, CostMatrix) and len(table.classes) != K:
+        as_costs(costs, y_true=np.arange(K))  # says it if these are costs of single rows
     labels = np.empty(len(given), object)
-    labels[:] = [some] * len(given)
-    case = _read(labels, decisions, costs, versus, None, None, None)
+    labels[:] = [table.classes[0]] * len(given)
+    case = _read(labels, decisions, table, versus, None, None, None)
     p = _posteriors(posteriors, case)
     mean = (p * case.table).sum(1)
     spread = np.sqrt(np.maximum((p * case.table**2).sum(1) - mean**2, 0))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from .confusion import BinaryCounts, ConfusionCounts, JointCounts
 from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Rng, VBox, Value, Vector
-from .costs import CostMatrix
+from .costs import Costs
 
 # %% auto #0
 __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'explore_power', 'ConfidenceSequence', 'confidence_sequence',
@@ -50,7 +50,7 @@ from cost_eval.core import (
     seen_labels,
     short,
 )
-from .mean_law import share_above
+from .mean_law import LOG_SHARES, STAKES, AllLooks, share_above
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
 
 # %% ../nbs/22_how_many.ipynb #49a9ef3f
@@ -71,7 +71,7 @@ def _cell_probabilities(probabilities, costs, joint: bool) -> tuple[np.ndarray, 
 
 def required_sample_size(
     probabilities: ConfusionCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     relative_precision: float = 0.1,
     *,
     method: IntervalMethod | Literal["z"] = "auto",
@@ -177,7 +177,7 @@ def _crossing(excess, start, least, tolerance=2e-3, most=40) -> float:
 # %% ../nbs/22_how_many.ipynb #d5c020b7
 def paired_power(
     probabilities: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     n: int | Vector,
     *,
     saving: float | None = None,
@@ -473,7 +473,7 @@ def _trinomial(n, *shares):
 # %% ../nbs/22_how_many.ipynb #ac3e4043
 def required_pairs(
     joint: JointCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     saving: float,
     power: float = 0.8,
@@ -708,39 +708,16 @@ class ConfidenceSequence(Result):
 
 # %% ../nbs/22_how_many.ipynb #777878db
 #| code-fold: true
-#| code-summary: "The bets, and the ends where they reach the bar"
-_STAKES = 10 ** np.linspace(-4, 4, 41)  # of the gamblers, in units of one over the range of the losses
-_SHARES = 1 / (1 + ((np.log10(_STAKES) + 0.5) / 0.7) ** 2)  # of the capital that each begins with
-_LOG_SHARES = np.log(_SHARES / _SHARES.sum())
-
-
+#| code-summary: "The ends where the bets reach the bar"
 def _least_mean(y, b, tail) -> np.ndarray:
     "After each unit of weight b and mean y in [0, 1]: the least mean that no gambler's capital refutes."
-    found, so_far, weight = np.empty(len(y)), _LOG_SHARES + np.log(tail), 0.0
-    for block in blocks(len(y), 6 * 8 * len(_STAKES)):
-        wealth = so_far + np.cumsum(b[block, None] * np.log1p(_STAKES * y[block, None]), axis=0)
+    found, so_far, weight = np.empty(len(y)), np.zeros(len(STAKES)), 0.0
+    for block in blocks(len(y), 50 * 6 * 8 * len(STAKES)):  # small ones stay in the cache
+        won = so_far + np.cumsum(b[block, None] * np.log1p(STAKES * y[block, None]), axis=0)
         n = weight + np.cumsum(b[block])
-        start = np.maximum(np.expm1(wealth / n[:, None]) / _STAKES, 0).max(axis=1)
-        found[block] = _root(wealth, n, start, lambda v: (np.log1p(_STAKES * v), _STAKES / (1 + _STAKES * v)))
-        so_far, weight = wealth[-1], n[-1]
-    return np.minimum(found, 1)
-
-
-def _root(wealth, n, v, decay, most=40) -> np.ndarray:
-    """Where the log of the sum of exp(wealth - n decay(v)) falls to 0, (N,), from starts on its left. It is
-    convex, so Newton's steps never pass the root: an end is on the safe side even where they stop early.
-    """
-    for _ in range(most):
-        fall, slope = decay(v[:, None])
-        logs = wealth - n[:, None] * fall
-        top = logs.max(axis=1)
-        part = np.exp(logs - top[:, None])
-        whole = part.sum(axis=1)
-        step = np.maximum(top + np.log(whole), 0) * whole / (n * (part * slope).sum(axis=1))
-        v = v + step
-        if (step <= 1e-15 * v).all():
-            break
-    return v
+        found[block] = AllLooks(won, n).least_mean(tail)
+        so_far, weight = won[-1], n[-1]
+    return found
 
 
 def _least_mean_of_rows(x, low, high, tail) -> np.ndarray:
@@ -749,21 +726,20 @@ def _least_mean_of_rows(x, low, high, tail) -> np.ndarray:
     if not width.any():
         return np.cumsum(x) / n
     unit = width[np.argmax(width > 0)]  # the first row's that can cost more or less
-    stakes = _STAKES / unit
+    stakes = STAKES / unit
     place = np.where(width > 0, (x - low) / np.where(width > 0, width, 1), 0.5)
     guess = (0.5 + np.cumsum(place) - place) / n  # of the place, from the rows before
     total, found = np.cumsum(x - low), np.empty(len(x))
-    so_far = _LOG_SHARES + np.log(tail)
+    so_far = np.zeros(len(stakes))
     for block in blocks(len(x), 8 * 8 * len(stakes)):
         a = stakes * width[block, None]
         small = np.minimum(a, 0.5)
         bernstein = (-np.log1p(-small) - small) * (place - guess)[block, None] ** 2
         lost = np.cumsum(np.where(a < 0.5, bernstein, a**2 / 8), axis=0)
-        wealth = so_far - lost + stakes * total[block, None]
-        start = (wealth / (stakes * n[block, None])).max(axis=1)
-        found[block] = _root(wealth, n[block], start, lambda m: (stakes * m, stakes))
+        won = so_far - lost + stakes * total[block, None]
+        found[block] = AllLooks(won, n[block], stakes, linear=True).least_mean(tail)
         so_far = so_far - lost[-1]
-    return np.maximum(found, 0) + np.cumsum(low) / n
+    return found + np.cumsum(low) / n
 
 # %% ../nbs/22_how_many.ipynb #3d184005
 #| code-fold: true
@@ -1029,9 +1005,9 @@ class CostChange(Result):
 def cost_change(
     reference: ConfusionCounts | BinaryCounts | Matrix,
     now: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
-    now_costs: CostMatrix | Matrix | None = None,
+    now_costs: Costs | None = None,
 ) -> CostChange:
     """Cost per example against a reference period, split into prevalence, rates and amounts.
 
@@ -1234,15 +1210,15 @@ def _late_bets(y, v) -> np.ndarray:
     "Log of the capital of gamblers who begin one by one: 1 / (1 + log k) is left when the k-th has begun."
     left = 1 / (1 + np.log(np.arange(1, len(y) + 2)))
     share, log_capital = np.log(left[:-1] - left[1:]), np.empty(len(y))
-    earned = np.zeros(len(_STAKES))
-    begun = np.full(len(_STAKES), -np.inf)
-    for block in blocks(len(y), 8 * 8 * len(_STAKES)):
-        gain = np.log1p(_STAKES * y[block, None]) - np.log1p(_STAKES * v[block, None])
+    earned = np.zeros(len(STAKES))
+    begun = np.full(len(STAKES), -np.inf)
+    for block in blocks(len(y), 8 * 8 * len(STAKES)):
+        gain = np.log1p(STAKES * y[block, None]) - np.log1p(STAKES * v[block, None])
         after = earned + np.cumsum(gain, axis=0)
         before = np.concatenate([earned[None], after[:-1]])
         parts = np.concatenate([begun[None], share[block, None] - before])
         stakes = np.logaddexp.accumulate(parts, axis=0)[1:]
-        playing = logsumexp(after + stakes + _LOG_SHARES, axis=1)
+        playing = logsumexp(after + stakes + LOG_SHARES, axis=1)
         log_capital[block] = np.logaddexp(playing, np.log(left[1:][block]))
         earned, begun = after[-1], stakes[-1]
     return log_capital
@@ -1287,8 +1263,8 @@ def _stopping(saving, every):
     values, n = _TRIAL[0], every * np.arange(1, counts.shape[1] + 1)
     y, rich = (values + 20) / 40, np.zeros(counts.shape[:2], bool)
     for side in (y, 1 - y):
-        gain = np.log1p(side[:, None] * _STAKES) - np.log1p(_STAKES / 2)
-        rich |= logsumexp(counts @ gain + _LOG_SHARES, axis=2) >= np.log(40)
+        gain = np.log1p(side[:, None] * STAKES) - np.log1p(STAKES / 2)
+        rich |= logsumexp(counts @ gain + LOG_SHARES, axis=2) >= np.log(40)
     naive = _z_rejects(counts @ values, counts @ values**2, n, 0.95)
     at = [np.append(n, np.inf)[_first(stops)] for stops in (rich, naive)]
     spread = shares @ values**2 - saving**2
@@ -1319,7 +1295,8 @@ def _move_stopping(axes, lines, saving, every, stream):
     counts, honest, naive, fixed = _stopping(saving, every)
     n = every * np.arange(1, counts.shape[1] + 1)
     y = (_TRIAL[0] + 20) / 40
-    ends = [_ends_of_counts(counts[stream], side) for side in (y, 1 - y)]
+    won = (counts[stream] @ np.log1p(np.multiply.outer(side, STAKES)) for side in (y, 1 - y))
+    ends = [AllLooks(part, n).least_mean(0.025) for part in won]
     lines[0].set_data(n, 40 * ends[0] - 20)
     lines[1].set_data(n, 20 - 40 * ends[1])
     lines[2].set_data(n, counts[stream] @ _TRIAL[0] / n)
@@ -1331,14 +1308,6 @@ def _move_stopping(axes, lines, saving, every, stream):
     axes[0].set_title(f"stream {stream + 1} {when}")
     shares = [f"{np.isfinite(at).mean():.0%}" for at in (honest, naive)]
     axes[1].set_title(f"stopped: sequence {shares[0]}, z test (dashed) {shares[1]}", fontsize=10)
-
-
-def _ends_of_counts(counts, y) -> np.ndarray:
-    "The least mean at each look (L,), from counts (L, 5) of losses y in [0, 1]."
-    n = counts.sum(1)
-    wealth = counts @ np.log1p(np.multiply.outer(y, _STAKES)) + _LOG_SHARES + np.log(0.025)
-    start = np.maximum(np.expm1(wealth / n[:, None]) / _STAKES, 0).max(1)
-    return _root(wealth, n, start, lambda v: (np.log1p(_STAKES * v), _STAKES / (1 + _STAKES * v)))
 
 # %% ../nbs/22_how_many.ipynb #73e07067
 def explore_stopping() -> VBox:

@@ -6,10 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from .core import Frame, Labels, Matrix, Model, Priors, Rng, Rule, Vector
+from .core import Frame, Labels, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
 __all__ = ['RULES', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'FittedRule',
@@ -35,11 +34,13 @@ from cost_eval.core import (
     check_scores,
     check_weights,
     dense,
+    even,
     generator,
     numbered,
+    positions,
     result,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from cost_eval.decisions import (
     AffineCalibrator,
     bayes_decisions,
@@ -48,7 +49,7 @@ from cost_eval.decisions import (
     naive_decision,
     stratified_folds,
 )
-from .samples import Decisions, Samples, Scores, read_samples
+from .samples import Decisions, Posteriors, Samples, Scores, read_samples
 
 # %% ../nbs/07_policies.ipynb #pol026
 RULES: tuple[Rule, ...] = ("as given", "bayes", "calibrated", "tuned")
@@ -142,7 +143,7 @@ class Queue(Result):
 def decide(
     model: Labels | Frame | Model,
     y_true: Labels,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     rule: Rule = "calibrated",
     priors: float | Priors | None = None,
@@ -267,6 +268,8 @@ class CrossFit:
         (N,) fold of each sample; (0,) if a class is too small
     notes : tuple
         why there are none, or fewer than asked
+    deployment : array_like, optional
+        the priors at which `Posteriors(..., priors="deployment")` are right, for `levels`; None: the shares
 
     Examples
     --------
@@ -281,8 +284,10 @@ class CrossFit:
         coded = _coded_clusters(samples)
         self._order = canonical_order(coded)
         self._rows = _coded_clusters(coded.take(self._order))
+        samples.meet("folds", folds)
         self._fold, notes = _draw_folds(self._rows, folds, self._order, self.random(0))
         self.folds, self.notes = self._back(self._fold), tuple(notes)
+        self.deployment: Any = None
         self._logs: dict = {}
         self._ranks: dict = {}
         self._said: dict = {}
@@ -354,7 +359,7 @@ class CrossFit:
         """
         check_choice(name, tuple(self.samples.models), "name")
         check_choice(rule, RULES, "rule")
-        task = _Task(self, name, rule, costs, priors, capacity)
+        task = _Task(self, name, rule, self.samples.meet("costs", costs), priors, capacity)
         return task.policy()
 
     def at_costs(self, costs: CostMatrix | ExampleCosts) -> "CrossFit":
@@ -370,6 +375,7 @@ class CrossFit:
         CrossFit
         """
         found = copy(self)
+        self.samples.meet("costs", costs)
         found.samples = _at_costs(self.samples, costs, np.arange(len(self.samples)))
         found._rows = _at_costs(self._rows, costs, self._order)
         return found
@@ -427,14 +433,17 @@ class CrossFit:
             return self._back(self._tuned_levels(name, log_odds, shifted))
         if rule == "bayes" and model.kind == "posteriors":
             with np.errstate(divide="ignore"):
-                logs, shares = np.log(self._rows.models[name].values), np.log(self.samples.shares)
+                at = self.samples.shares if model.priors is None else model.priors
+                at = self.samples.target_priors(self.deployment) if isinstance(at, str) else at
+                logs, shares = np.log(self._rows.models[name].values), np.log(at)
         elif rule == "calibrated" and len(self._fold) and len(self._calibrated(name)):
             logs = self._calibrated(name)
             shares = self._shares_outside() if shifted else np.log(self.samples.shares)
         else:
             return None
         ratio = logs[:, 1] - logs[:, 0] - (shares[..., 1] - shares[..., 0])
-        return self._back(np.searchsorted(log_odds, -ratio, side="left"))
+        rounding = 1e-12 * (1 + np.abs(log_odds))
+        return self._back(np.searchsorted(log_odds + rounding, -ratio, side="left"))
 
     def _tuned_levels(self, name: str, log_odds: np.ndarray, shifted: bool) -> np.ndarray:
         "Levels of the ordered rows by the threshold that is best on the other folds at each of the odds."
@@ -490,7 +499,7 @@ class CrossFit:
         """
         check_choice(name, tuple(self.samples.models), "name")
         check_choice(rule, RULES, "rule")
-        task = _Task(self, name, rule, costs, priors, None)
+        task = _Task(self, name, rule, self.samples.meet("costs", costs), priors, None)
         if task.kind == "decisions":
             raise ValueError(
                 f"model: {name!r} hands over decisions, which have no order, so nobody comes first; give its "
@@ -538,6 +547,13 @@ class _Task:
         self.kind = self.model.kind
         self.target = rows.target_priors(priors)
         self.shift: dict = {} if priors is None else {"priors": self.target, "train_priors": rows.shares}
+        self.stated = self.shift  # what posteriors that are taken at their word are moved by
+        said = getattr(self.model, "priors", None)
+        if said is not None:
+            there = priors if priors is not None else fits.deployment
+            at = rows.target_priors(there) if isinstance(said, str) else said
+            same = np.array_equal(at, self.target)
+            self.stated = {} if same else {"priors": self.target, "train_priors": at}
         self.costs = rows.costs if rows.own is None else rows.own
         self.rule = self.possible(rule)
 
@@ -587,8 +603,12 @@ class _Task:
     def raw(self) -> np.ndarray:
         "(N, K) natural logarithms of the posteriors as they are, moved to the priors."
         with np.errstate(divide="ignore"):
-            logs, shares = np.log(self.model.values), np.log(self.rows.shares)
-        return self.moved(logs, np.where(np.isfinite(shares), shares, 0))
+            logs = np.log(self.model.values)
+            if not self.stated:
+                return logs
+            shares = np.log(self.stated["train_priors"])
+            moved = logs + np.log(self.target) - np.where(np.isfinite(shares), shares, 0)
+        return log_softmax(moved, axis=1)
 
     def calibrated(self) -> np.ndarray:
         "(N, K) calibrated log-posteriors, moved to the priors; (0, K) where there are none."
@@ -613,11 +633,20 @@ class _Task:
         if self.kind == "decisions":
             return self.model.values.astype(np.intp), None
         where = [self.rows.costs.decisions.index(label) for label in self.rows.costs.classes]
-        return np.array(where)[self.model.values.argmax(1)], self.raw()
+        return np.array(where)[_most_probable(self.model.values)], self.raw()
 
     def _bayes(self) -> tuple:
-        "Posteriors at their word."
-        return bayes_decisions(self.model.values, self.costs, **self.shift), self.raw()
+        "Posteriors at their word, in the precision in which they came."
+        if self.shift and self.model.priors is None:
+            self.notes.append(
+                f"{self.name}: its posteriors were taken to be right at the sample's shares of the classes, "
+                "and moved from there to the priors. If they are right elsewhere, Posteriors(values, "
+                'priors="deployment") or priors=shares says so.'
+            )
+        values = self.model.values
+        single = values.astype(np.float32)
+        values = single if (single[:, 1:] == values[:, 1:]).all() else values
+        return bayes_decisions(values, self.costs, **self.stated), self.raw()
 
     def _calibrated(self) -> tuple:
         "Posteriors after calibration on the other folds."
@@ -672,7 +701,8 @@ class _Task:
             return none if found is None else (found.threshold, found.low, found.high)
         if self.rule != "bayes" or self.rows.own is not None:
             return none
-        ratio = self.target / np.where(self.rows.shares > 0, self.rows.shares, 1)
+        at = self.stated.get("train_priors", self.target)
+        ratio = self.target / np.where(at > 0, at, 1)
         gain = self.rows.costs.array * ratio[:, None]
         return (bayes_threshold(gain), np.nan, np.nan) if (np.ptp(gain, axis=1) > 0).any() else none
 
@@ -706,6 +736,7 @@ class _Task:
         else:
             p = np.exp(logs)
             saving = sum(p[:, i] * each[:, i] for i in range(p.shape[1]))
+            saving[even(p, each)] = 0
         if self.kind == "decisions":
             return np.zeros(len(self.rows), np.intp), saving
         if len(self.target) != 2:
@@ -714,6 +745,11 @@ class _Task:
         if (each == each[0]).all():
             return _places(-np.sign(each[0, 1] - each[0, 0]) * rank), saving
         return _places(-saving, -rank), saving
+
+
+def _most_probable(posteriors: np.ndarray) -> np.ndarray:
+    "(N,) the most probable class of each row; of equal ones the last, as decisions of the same cost."
+    return posteriors.shape[1] - 1 - posteriors[:, ::-1].argmax(1)
 
 
 def _places(*keys: np.ndarray) -> np.ndarray:
@@ -732,15 +768,7 @@ _CONSTANT = "the decision that is best for everybody"
 
 def _at_costs(rows: Samples, costs, order: np.ndarray) -> Samples:
     "The rows at other costs, of the same labels."
-    table = (
-        costs
-        if isinstance(costs, (ExampleCosts, CostMatrix))
-        else CostMatrix(costs, classes=rows.costs.classes, decisions=rows.costs.decisions)
-    )
-    for name in ("classes", "decisions"):
-        given, wanted = list(getattr(table, name)), list(getattr(rows.costs, name))
-        if given != wanted:
-            raise ValueError(f"costs: {name} {given}, but the samples' are {wanted}, in this order")
+    table = as_costs(costs, classes=rows.costs)
     if isinstance(table, CostMatrix):
         return replace(rows, costs=table, own=None)
     if len(table) != len(rows):
@@ -1010,15 +1038,20 @@ class FittedRule(Result):
             (N,) columns of the costs
         """
         table = self.costs if costs is None else costs
-        values = np.asarray(values)
+        if isinstance(values, (Decisions, Posteriors, Scores)):
+            if values.kind != self.kind:
+                raise ValueError(f"values: {values.kind}, but the rule was fitted to {self.kind}; give these")
+            values = values.values
+        values = dense(values, "values")
         if self.kind == "decisions":
-            return Decisions(values).values.astype(np.intp)
+            codes = positions(check_1d(values, "values"), self.costs.decisions)
+            return values.astype(np.intp) if codes is None else codes
         if self.rule == "tuned":
-            return (values if values.ndim == 1 else values[:, 1]) >= self.threshold
+            return ((values if values.ndim == 1 else values[:, 1]) >= self.threshold).astype(np.intp)
         if self.kind == "posteriors" and values.ndim == 1:
             values = np.column_stack([1 - values, values])
         if self.rule == "as given":
-            return np.array([table.decisions.index(c) for c in table.classes])[values.argmax(1)]
+            return np.array([table.decisions.index(c) for c in table.classes])[_most_probable(values)]
         if self.calibrator is None:
             return bayes_decisions(values, table, **self.shift)
         given = values if self.kind == "scores" else np.log(np.maximum(values, self.floor))
@@ -1069,7 +1102,8 @@ def fit_rule(
             raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
     threshold = task.cut()[0] if task.rule == "tuned" else np.nan
     floor = 0.5 / len(samples)
-    return FittedRule(task.rule, task.kind, samples.costs, calibrator, threshold, task.shift, floor)
+    shift = task.stated if calibrator is None else task.shift
+    return FittedRule(task.rule, task.kind, samples.costs, calibrator, threshold, shift, floor)
 
 
 class _Fitted(CrossFit):

@@ -15,6 +15,7 @@ from cost_eval.core import (
     DataFrame,
     Figure,
     Frame,
+    IntervalMethod,
     Labels,
     Matrix,
     Model,
@@ -37,13 +38,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy import stats
-from scipy.special import expit, logit
 
-from .bootstrap import independent_difference, interval, loss_difference
+from .bootstrap import METHODS, independent_difference, interval, loss_difference
 from cost_eval.comparisons import (
     Asked,
     Judged,
@@ -65,7 +64,9 @@ from cost_eval.core import (
     check_costs,
     check_priors,
     check_range,
+    cost_table,
     generator,
+    labelled,
     numbered,
     numbers,
     optional_import,
@@ -73,7 +74,7 @@ from cost_eval.core import (
     result,
 )
 from .cost_score import cost_score_from_precision
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
 from .page import as_dict, flat_metrics, frame_html, latex_page, markdown_page, web_page
@@ -81,6 +82,7 @@ from .panels import draw_panel, draw_report, panels_of
 from .policies import RULES, CrossFit, cross_fit, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from .samples import Decisions, Samples, Scores, only_labelled, read_samples
+from .scores import auc_interval
 from .words import caveats, has_ratio, short_ladder, summary_lines, tidy_ladder, why_no_map
 
 # %% ../nbs/60_report.ipynb #63507286
@@ -90,7 +92,6 @@ class _Case(Judged):
 
     groups: np.ndarray | None = None
     confidence: float = 0.95
-    rng: Any = None
     capacity: Any = None
 
 
@@ -103,15 +104,47 @@ class _Entry:
     decisions: np.ndarray
     main: bool = False
     cut: tuple = (np.nan, np.nan, np.nan)  # threshold, and the range of thresholds that decide alike
+    can: Any = None  # column of the costs, of a constant that is declared; None: any decision can be taken
 
 
-def _case_of(samples: Samples, priors, capacity, confidence, rng) -> _Case:
-    "What was read, as the engine takes it."
+def _case_of(
+    samples: Samples, priors, capacity, confidence, rng, *, heaviest=None, least=None, all_costs=None, **how
+) -> _Case:
+    """What was read, as the engine takes it; `least` is what the heaviest unit weighs at least, `all_costs`
+    are those of all rows where some have no label.
+    """
     own = None if samples.own is None else samples.own.array
     target = samples.target_priors(priors)
     clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
     given = samples.y, samples.costs, own, target, priors is not None, samples.sample_weight, clusters
-    return _Case(*given, None, samples.groups, confidence, rng, capacity)
+    check_choice(how.get("method", "auto"), ("auto", *METHODS), "method")
+    how |= {
+        "rng": rng,
+        "heaviest": least if heaviest is None else _heaviest(samples, clusters, heaviest, least),
+    }
+    if own is not None and all_costs is not None:
+        how["possible"] = _in_order(cast(ExampleCosts, as_costs(all_costs)), samples.costs.classes)
+    return _Case(*given, None, samples.groups, confidence, capacity, **how)
+
+
+def _heaviest(samples: Samples, clusters, heaviest, least) -> float:
+    "The stated weight of the heaviest unit, if none of these rows is heavier."
+    weight = samples.sample_weight
+    if weight is None and clusters is None:
+        raise ValueError("heaviest: without weights and clusters each sample weighs 1; leave it out")
+    heaviest = check_range(heaviest, "heaviest", 0, shape=())
+    sizes: Any = weight if clusters is None else np.bincount(clusters, weight)
+    seen = float(sizes.max())
+    seen = seen if least is None else max(seen, least)
+    if heaviest < seen * (1 - 1e-12):
+        raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {seen:g}; the cap is at least that")
+    return heaviest
+
+
+def _in_order(costs: ExampleCosts, classes) -> np.ndarray:
+    "(N, K, M) own costs with the classes in this order, where they are named."
+    named = set(costs.classes) == set(classes)
+    return costs.array[:, [costs.classes.index(label) for label in classes]] if named else costs.array
 
 # %% ../nbs/60_report.ipynb #d9bf9032
 def _rules_of(rule, samples: Samples) -> dict:
@@ -147,7 +180,8 @@ def _constant_entries(case: _Case) -> list[_Entry]:
     "Each decision taken for everybody, as far as a capacity allows that."
     columns = [0] if case.capacity is not None else range(case.costs.shape[1])
     labels = case.costs.decisions
-    return [_Entry(f"always {labels[j]}", "constant", np.full(len(case.y), j, np.intp)) for j in columns]
+    everybody = ((j, np.full(len(case.y), j, np.intp)) for j in columns)
+    return [_Entry(f"always {labels[j]}", "constant", decided, can=j) for j, decided in everybody]
 
 
 def _oracle(case: _Case, samples: Samples | None = None) -> _Entry:
@@ -165,38 +199,25 @@ def _oracle(case: _Case, samples: Samples | None = None) -> _Entry:
     return _Entry("oracle", "knows the class", best)
 
 
-_KNOWN = ("constant", "knows the class")
-
-
 def _intervals(case: _Case, entries: list[_Entry]) -> tuple[np.ndarray, np.ndarray, Asked]:
     "Lower and upper ends for all entries, and what the engine has to say about the models'."
-    judged = [e for e in entries if e.rule not in _KNOWN]
+    *known, oracle = [e for e in entries if e.rule in ("constant", "knows the class")]
+    judged = [e for e in entries if e.rule not in ("constant", "knows the class")]
     asked = case.intervals([e.decisions for e in judged], case.confidence)
     ends = {id(e): pair for e, pair in zip(judged, zip(asked.low, asked.high))}
-    ends |= {id(e): _known_by_class(case, e) for e in entries if id(e) not in ends}
+    paid = [case.mean_interval(case.losses(e.decisions), case.confidence, e.can) for e in known]
+    least = None if case.capacity is not None else _least(case)
+    paid.append(case.mean_interval(case.losses(oracle.decisions), case.confidence, of=least))
+    ends |= {id(e): (one.low, one.high) for e, one in zip([*known, oracle], paid)}
     low, high = np.array([ends[id(e)] for e in entries]).T
     return low, high, asked
 
 
-def _known_by_class(case: _Case, entry: _Entry) -> tuple[float, float]:
-    """Interval of decisions that follow from the class alone: where all samples of a class pay the same only
-    the frequencies of the classes are uncertain, and at given priors nothing is.
-    """
-    costs = case.costs.array[None] if case.own is None else case.own
-    paid = costs.min(axis=2) if entry.rule == "knows the class" else costs[:, :, entry.decisions[0]]
-    low, high = paid.min(axis=0), paid.max(axis=0)
-    free = case.capacity is None and bool((low == high).all())
-    seen = case.samples_of_classes > 0
-    if free and (case.shifted or np.ptp(low[seen]) == 0):
-        return (case.cost(entry.decisions),) * 2
-    if free and case.counted:
-        found = interval(case.class_sizes[None].astype(np.int64), low[None], confidence=case.confidence)
-        return float(found.low), float(found.high)
-    open_ = low < high
-    of = np.where(open_, case.cost_range[0], low), np.where(open_, case.cost_range[1], high)
-    limited = case.capacity is not None and entry.rule != "constant"
-    found = case.intervals([entry.decisions], case.confidence, None if limited else of)
-    return float(found.low[0]), float(found.high[0])
+def _least(case: _Case) -> tuple[np.ndarray, np.ndarray]:
+    "(K,) what the cheapest decision for a sample's class costs: at least, at most."
+    own = case.own if case.possible is None else case.possible
+    paid = case.costs.array[None].min(2) if own is None else own.min(2)
+    return paid.min(0), paid.max(0)
 
 # %% ../nbs/60_report.ipynb #ccea081e
 def _ladder(case: _Case, entries: list[_Entry]):
@@ -243,11 +264,13 @@ def _shares(case: Judged, decisions: np.ndarray) -> np.ndarray:
 def _metric_columns(case: _Case, entries, cost, low, high):
     "The papers' other numbers, at the deployment's priors."
     pd = optional_import("pandas", extra="book")
-    columns, shares = {}, np.stack([_shares(case, e.decisions) for e in entries])
+    columns: dict = {}
+    shares = np.stack([_shares(case, e.decisions) for e in entries])
     if case.own is None:
         possible = case.priors @ case.costs.array.min(1), case.priors @ case.costs.array.max(1)
-        for name, values in (("ops", cost), ("ops_low", high), ("ops_high", low)):
-            columns[name] = outperformance_of_cost(np.clip(values, *possible), case.costs.array, case.priors)
+        values = np.clip([cost, high, low], *possible)
+        shares_worse = outperformance_of_cost(values, case.costs.array, case.priors)
+        columns.update(zip(("ops", "ops_low", "ops_high"), shares_worse))
     if set(case.costs.decisions) >= set(case.costs.classes):
         where = [case.costs.decisions.index(label) for label in case.costs.classes]
         columns["accuracy"] = shares[:, np.arange(len(where)), where].sum(1)
@@ -281,7 +304,8 @@ def _differences(case: _Case, entries: list[_Entry], pairs=None):
     if len(entries) < 2 or pairs is not None and not len(pairs[0]):
         return pd.DataFrame(columns=_DIFFERENCES), ()
     decided, names = np.stack([e.decisions for e in entries]), [e.model for e in entries]
-    found = judged_differences(case, names, decided, pairs=pairs, confidence=case.confidence)
+    options: dict = {"pairs": pairs, "can": [e.can for e in entries], "confidence": case.confidence}
+    found = judged_differences(case, names, decided, **options)
     d = found.difference
     cheaper = np.where(d < 0, found.first, np.where(d > 0, found.second, ""))
     columns = found.first, found.second, d, found.low, found.high, found.p_value, found.rejects, cheaper
@@ -315,33 +339,45 @@ def _alternatives(case: _Case, entries: list[_Entry]):
     return _savings(case, [(mains[e.model], e) for e in entries if e.model in mains and not e.main])
 
 
+_LINES = ("question", "model", "against", "estimate", "low", "high", "p_value", "costly_cases")
+
+
+def _approximate_lines(case: _Case, mains: list[_Entry]):
+    "The approximate lines of costs, of savings against the best constant decision, and of differences."
+    pd = optional_import("pandas", extra="book")
+    naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
+    pairs = [(a, b) for k, a in enumerate(mains) for b in mains[k + 1 :]]
+    found = []
+    for question, asked in (
+        ("cost", [(e,) for e in mains]),
+        ("saving", [(naive, e) for e in mains]),
+        ("difference", pairs),
+    ):
+        many = 1 if question == "cost" else max(len(asked), 1)  # held together by Bonferroni's bound
+        sides = [[(e.decisions, e.can) for e in one] for one in asked]
+        for one, (low, high, p, seen) in zip(
+            asked, case.approximate(sides, 1 - (1 - case.confidence) / many).T
+        ):
+            paid = [case.cost(e.decisions) for e in one]
+            ordered = one[::-1] if question == "saving" else one
+            names = ordered[0].model, ordered[1].model if len(ordered) > 1 else ""
+            estimate = paid[0] - sum(paid[1:])
+            found.append([question, *names, estimate, low, high, np.minimum(1, many * p), seen])
+    return pd.DataFrame(found, columns=_LINES)
+
+
 def _areas(case: _Case, samples: Samples):
-    "Area under the ROC curve of each model's output, two classes: normal interval on the scale of log odds."
+    "Area under the ROC curve of each model's output, two classes, with its interval."
     pd = optional_import("pandas", extra="book")
     told = case.costs.shape[0] == 2 and (case.class_sizes > 0).all()
-    rows = [(n, *_area(case, m)) for n, m in samples.models.items() if told and m.kind != "decisions"]
+    options: dict = {"sample_weight": case.weight, "clusters": case.clusters, "confidence": case.confidence}
+    rows = []
+    for name, model in samples.models.items():
+        if told and model.kind != "decisions":
+            score = model.values if model.kind == "scores" else model.values[:, 1]
+            found = auc_interval(case.y, score, **options)
+            rows.append((name, found.auc, found.low, found.high))
     return pd.DataFrame(rows, columns=["model", "auc", "low", "high"])
-
-
-def _area(case: _Case, model) -> tuple:
-    "Area, and an interval by the placements of DeLong et al. (1988), of clusters by their sums."
-    score = model.values if model.kind == "scores" else model.values[:, 1]
-    weight = np.ones(len(score)) if case.weight is None else case.weight
-    place = np.unique(score, return_inverse=True)[1]
-    below = []  # what part of each class every sample outscores, ties counted half
-    for k in (0, 1):
-        mass = np.bincount(place, weight * (case.y == k))
-        below.append(((np.cumsum(mass) - mass / 2) / mass.sum())[place])
-    part = np.where(case.y == 1, below[0], 1 - below[1])
-    area = float(np.average(part[case.y == 1], weights=weight[case.y == 1]))
-    share = weight * (part - area) / case.class_sizes[case.y]
-    unit = np.arange(len(share)) if case.clusters is None else case.clusters
-    sums = np.bincount(unit, share)
-    variance = (sums**2).sum() * len(sums) / max(len(sums) - 1, 1)
-    if not 0 < area < 1:
-        return area, np.nan, np.nan
-    reach = stats.norm.isf((1 - case.confidence) / 2) * np.sqrt(variance) / (area * (1 - area))
-    return area, float(expit(logit(area) - reach)), float(expit(logit(area) + reach))
 
 # %% ../nbs/60_report.ipynb #b81ab643
 def _group_tables(case: _Case, entries: list[_Entry]):
@@ -375,7 +411,7 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
     asked.append((("cost_at_priors", "low_at", "high_at"), case, inside, case.priors))
     if case.costs.shape == (2, 2):
         wrong = CostMatrix([[0, 1], [1, 0]], classes=case.costs.classes, decisions=case.costs.decisions)
-        errors = replace(case, costs=wrong, own=None)
+        errors = replace(case, costs=wrong, own=None, possible=None, largest=None)
         for name, k in (("fpr", 0), ("fnr", 1)):  # false alarms among the negative, misses among the positive
             of_class = [rows[case.y[rows] == k] for rows in inside]
             asked.append(((name, f"{name}_low", f"{name}_high"), errors, of_class, None))
@@ -392,7 +428,7 @@ def _in_parts(case: _Case, decided: np.ndarray, parts: list, priors) -> np.ndarr
     own = [decided[parts[g]] for g in np.flatnonzero(known)]
     if case.counted and asked:
         counts = np.stack([part.count(d) for part, d in zip(asked, own)])
-        ends = interval(counts, case.costs.array, confidence=case.confidence, priors=priors)
+        ends = interval(counts, case.costs.array, priors=priors, **case.how(case.confidence))
         found[known] = np.column_stack([ends.mean, ends.low, ends.high])
     elif asked:
         found[known] = [_mean_and_ends(part, d, case) for part, d in zip(asked, own)]
@@ -411,9 +447,7 @@ def _mean_and_ends(part: Judged, decided: np.ndarray, case: _Case) -> tuple:
     "Cost with interval of samples that are no counts; where a unit stands alone all that is possible."
     by = part.y if part.stratified and part.weight is not None else np.zeros_like(part.y)
     if _alone(part, by, part.kept):
-        low, high, _ = case.cost_range
-        seen = part.samples_of_classes > 0
-        return part.cost(decided), float(low[seen].min()), float(high[seen].max())
+        return part.cost(decided), *part.bounds_of_mean(part.attainable())
     found = part.intervals([decided], case.confidence)
     return float(found.mean[0]), float(found.low[0]), float(found.high[0])
 
@@ -455,82 +489,76 @@ def _apart(case: _Case, decided: np.ndarray, sides: list, common: bool, level: f
     both = sides, [~s for s in sides]
     a, b = (np.stack([case.take(np.flatnonzero(s)).count(decided[s]) for s in which]) for which in both)
     priors = case.priors if common else None
-    return [independent_difference(a, b, case.costs.array, confidence=level, priors=priors)]
+    return [independent_difference(a, b, case.costs.array, priors=priors, **case.how(level))]
 
 
 def _apart_by_losses(case: _Case, decided: np.ndarray, side: np.ndarray, common: bool, level: float):
     "The same where weights, clusters or costs of single samples matter."
-    priors = case.priors if common else None
-    parts = [case.take(np.flatnonzero(s), priors=priors) for s in (side, ~side)]
-    weight = None if case.weight is None else case.weight.copy()
-    if common and case.clusters is not None:
-        weight = np.ones(len(side)) if weight is None else weight
-        for s, part in zip((side, ~side), parts):
-            weight[s] = part.weight_at_priors
-    low, high, _ = case.cost_range
-    seen = case.samples_of_classes > 0
-    bounds = float(low[seen].min()), float(high[seen].max())
-    strata, shares = side.astype(np.intp), {1: 1.0, 0: -1.0}
-    if common and case.clusters is None:
-        K = len(case.priors)
+    K, signs, weight = len(case.priors), {1: 1.0, 0: -1.0}, case.weight
+    parts = {s: case.take(np.flatnonzero(side == s), priors=case.priors if common else None) for s in signs}
+    ends = {s: part.bounds(part.attainable()) for s, part in parts.items()}
+    if parts[1].stratified:
         strata = case.y + K * side
-        signed = ((k + K * s, (1.0 if s else -1.0) * p) for k, p in enumerate(case.priors) for s in (0, 1))
-        shares = {k: v for k, v in signed if v}
+        shares = {k + K * s: sign * p for s, sign in signs.items() for k, p in enumerate(case.priors) if p}
+        ends = {k + K * s: pair for s, of in ends.items() for k, pair in of.items()}
+    else:
+        strata, shares = side.astype(np.intp), signs
+        if common:
+            weight = np.empty(len(side))
+            for s, part in parts.items():
+                weight[side == s] = part.weight_at_priors
     kept = np.flatnonzero((np.isin(strata, list(shares))) & (1 if weight is None else weight > 0))
     if _alone(case, side if case.weight is None else strata, kept):
-        width = bounds[1] - bounds[0]
-        gap = parts[0].cost(decided[side]) - parts[1].cost(decided[~side])
-        found = np.array([gap]), np.array([-width]), np.array([width]), np.ones(1)
-        return Asked(*found, "all that is possible", "none", ())
+        (least, most), (other_least, other_most) = (p.bounds_of_mean(p.attainable()) for p in parts.values())
+        gap = parts[1].cost(decided[side]) - parts[0].cost(decided[~side])
+        ends = gap, least - other_most, most - other_least, 1.0
+        mean, low, high, p = (np.array([value]) for value in ends)
+        return Asked(mean, low, high, p, "all that is possible", "none", ())
     options: dict = {
         "strata": strata[kept],
         "shares": shares,
-        "bounds": bounds,
-        "confidence": level,
+        "bounds": ends,
         "clusters": None if case.clusters is None else case.clusters[kept],
         "sample_weight": None if weight is None else weight[kept],
     }
+    if case.heaviest is not None:
+        options["heaviest"] = max(part.options()["heaviest"] for part in parts.values())
     paid = case.losses(decided)[kept]
-    return loss_difference(paid, np.zeros(len(paid)), **options)
+    return loss_difference(paid, np.zeros(len(paid)), **options, **case.how(level))
 
 
 def _breakdown(case: _Case, entry: _Entry):
     "Where the money goes: parts of one model's cost that add up, with intervals that hold together."
     pd = optional_import("pandas", extra="book")
-    labels = case.costs
     paid, d = case.losses(entry.decisions), entry.decisions
-    parts = [
-        ("cell", f"{labels.classes[i]} decided {labels.decisions[j]}", (case.y == i) & (d == j))
-        for i, j in np.ndindex(*labels.shape)
-    ]
-    parts += [("class", str(label), case.y == i) for i, label in enumerate(labels.classes)]
-    if case.groups is not None:
-        known, code = numbered(case.groups, ascending=True)
-        parts += [("group", str(label), code == g) for g, label in enumerate(known)]
-    parts = [part for part in parts if (np.where(part[2], paid, 0) != 0).any() or part[0] != "cell"]
+    parts = [part for part in _parts(case, d) if part[0] != "cell" or (np.where(part[2], paid, 0) != 0).any()]
     level = 1 - (1 - case.confidence) / len(parts)
     total, rows = case.cost(d), []
-    for kind, name, own in parts:
-        found = _part_of_cost(case, np.where(own, paid, 0.0), level)
+    for kind, name, own, of in parts:
+        found = case.mean_interval(np.where(own, paid, 0.0), level, of=of)
         many = int(own.sum() if case.repeats is None else case.repeats[own].sum())
-        ends = float(found.low[0]) + 0.0, float(found.high[0])  # which turns -0 into 0
-        rows.append((kind, name, many, float(found.mean[0]), *ends, ratio(float(found.mean[0]), total)))
+        ends = float(found.low) + 0.0, float(found.high)  # which turns -0 into 0
+        rows.append((kind, name, many, float(found.mean), *ends, ratio(float(found.mean), total)))
     return pd.DataFrame(rows, columns=["part", "name", "n", "cost", "low", "high", "share"])
 
 
-def _part_of_cost(case: _Case, paid: np.ndarray, level: float) -> Asked:
-    "Interval of the mean of some of the losses, the others 0."
-    low, high, _ = case.cost_range
-    of = np.minimum(low, 0), np.maximum(high, 0)
-    if case.counted:  # distinct values of each class, and the least and greatest that can occur
-        K = case.costs.shape[0]
-        values = np.unique(np.r_[paid, of[0], of[1], 0.0])
-        place = np.searchsorted(values, paid)
-        counts = case.cells([case.y, place], [K, len(values)])
-        nearest = np.clip(values, of[0][:, None], of[1][:, None])
-        options: dict = {"confidence": level, "priors": case.given_priors}
-        return Asked.of([interval(counts, nearest, **options)])
-    return Asked.of([case.mean_interval(paid, level, of)])
+def _parts(case: _Case, d: np.ndarray):
+    """Kind, name and rows of each cell, class and group, and the least and the largest that it can cost a
+    sample.
+    """
+    classes, decisions = case.costs.classes, case.costs.decisions
+    for i, j in np.ndindex(*case.costs.shape):
+        low, high = (np.where(np.arange(len(classes)) == i, ends, 0.0) for ends in case.attainable(j))
+        of = np.minimum(low, 0), np.maximum(high, 0)
+        yield "cell", f"{classes[i]} decided {decisions[j]}", (case.y == i) & (d == j), of
+    for i, label in enumerate(classes):
+        of = tuple(np.where(np.arange(len(classes)) == i, ends, 0.0) for ends in case.attainable())
+        yield "class", str(label), case.y == i, of
+    if case.groups is not None:
+        known, code = numbered(case.groups, ascending=True)
+        for g, label in enumerate(known):
+            low, high = case.take(np.flatnonzero(code == g)).attainable()
+            yield "group", str(label), code == g, (np.minimum(low, 0), np.maximum(high, 0))
 
 # %% ../nbs/60_report.ipynb #5f85f6ca
 @result
@@ -627,6 +655,15 @@ class Report(Result):
         """
         return self._once("alternatives", lambda: _alternatives(self._case, list(self._entries)))
 
+    @property
+    def approximate(self) -> DataFrame:
+        """The approximate line beside `best` ("cost"), `against_constant` ("saving") and `differences`
+        ("difference"; the last two held together): ends, p-value, and how many costly cases were seen; below
+        2 the ends are NaN. See `cost_eval.bootstrap.Approximate`.
+        """
+        mains = [e for e in self._entries if e.main]
+        return self._once("approximate", lambda: _approximate_lines(self._case, mains))
+
     def breakdown(self, model: str | None = None) -> DataFrame:
         """Where the money goes: what each cell of the confusion matrix, each class and each group adds to the
         cost of one model, with intervals that hold together.
@@ -667,7 +704,7 @@ class Report(Result):
         return tuple(panels_of(self))
 
     def with_costs(
-        self, costs: CostMatrix | ExampleCosts | Matrix, *, priors: float | Priors | None = None
+        self, costs: Costs, *, priors: float | Priors | None = None
     ) -> "Report":
         """The same models by the same rule under other costs or priors; nothing is read again, and nothing
         calibrated.
@@ -840,7 +877,7 @@ def _written(page: str, path) -> str:
 def evaluate(
     y_true: Labels,
     models: Mapping[Any, Any] | Labels | Frame | Model,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     rule: Rule | Mapping[Any, Rule] = "calibrated",
     positive: Any = None,
@@ -850,7 +887,11 @@ def evaluate(
     groups: Labels | None = None,
     clusters: Labels | None = None,
     sample_weight: Vector | None = None,
+    heaviest: float | None = None,
+    largest: float | None = None,
+    ids: Labels | None = None,
     folds: int | Labels = 5,
+    method: IntervalMethod = "auto",
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Report:
@@ -890,9 +931,20 @@ def evaluate(
         never in two folds
     sample_weight : array_like, optional
         (N,) finite, non-negative weights
+    heaviest : float, optional
+        cap on the weight of a unit in the population: of a sample, or with clusters of a cluster (without
+        weights its size); default: the heaviest of these rows (with `propensity`, labelled or not)
+    largest : float, optional
+        cap on the amounts of the population, where each sample has its own costs (`attainable`); default:
+        these rows' amounts
+    ids : array_like, optional
+        (N,) what the rows are called; whatever has these as its index must be in their order, and those that
+        stand twice are said (`read_samples`)
     folds : int or array_like, default 5
         how many folds the rule is fitted on, or (N,) a fold each: those in which the models themselves were
         fitted, where the outputs are pooled from cross-validation; the report then says what that means
+    method : str, default "auto"
+        of all intervals and differences, a key of `METHODS` that serves both
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -919,13 +971,16 @@ def evaluate(
     >>> report.best[["model", "cost"]].round(3).values.tolist()
     [['bold', 0.167], ['shy', 1.667]]
     """
-    given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups}
+    given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
     said: list = []
+    units: dict = {"heaviest": heaviest, "largest": largest, "method": method}
     if propensity is not None:
+        units["all_costs"] = costs
         given |= {"models": models, "costs": costs, "folds": folds}
         part, given, said = only_labelled(y_true, propensity, **given)
         y_true, models, costs, folds = (given.pop(name) for name in ("y_true", "models", "costs", "folds"))
         given["sample_weight"] = part.sample_weight
+        units["least"] = part.heaviest(clusters)
         said.append(
             f"{len(part.rows)} of {part.n} samples have a label; each stands for one over its probability of "
             "having been labelled, which is taken as known."
@@ -934,7 +989,7 @@ def evaluate(
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
     fits = cross_fit(samples, folds=folds, rng=rng)
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
-    case = _case_of(samples, priors, capacity, confidence, fits.random(2))
+    case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
     return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed)
 
 
@@ -969,12 +1024,10 @@ def _scored_models(fits: CrossFit) -> tuple:
 
 def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed) -> Report:
     "The report of models that are read and calibrated."
-    samples = fits.samples
+    samples, fits.deployment = fits.samples, priors
     entries, said = _entries(fits, declared, priors, case.capacity)
     mains = {e.model: e for e in entries if e.main}
-    lines = [
-        Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()
-    ]
+    lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
     oracle = _oracle(case, samples)
     in_sample = _in_sample(case, fits, declared) if case.shifted else {}
     inputs = fits, declared, notes, seed
@@ -1014,7 +1067,8 @@ def _provenance(samples: Samples, seed) -> dict:
         data.update(repr([] if labels is None else labels.tolist()).encode())
     told = "none" if seed is None else int(seed)
     made = {"package": f"cost_eval {version('cost_eval')}", "date": today, "seed": told, "rows": len(samples)}
-    return made | {"data": data.hexdigest()[:12]}
+    read = {"columns": samples.read_as} if samples.read_as else {}
+    return made | {"data": data.hexdigest()[:12]} | read
 
 
 def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, **extra) -> Report:
@@ -1030,6 +1084,10 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
     tied = () if winner is None else winner.notes
     said = [*notes, *asked.notes, *tied, *more, *caveats(case, mains, ladder)]
     rules = {e.model: e.rule for e in mains}
+    out_of_fold = {"calibrated", "tuned"} & set(rules.values())
+    fitted = (
+        "measured at best, for rules are fitted out of fold; for decisions as given " if out_of_fold else ""
+    )
     return Report(
         rule=next(iter(rules.values())) if len(set(rules.values())) == 1 else rules,
         ladder=ladder,
@@ -1040,7 +1098,7 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
         groups=groups,
         group_differences=between,
         notes=tuple(dict.fromkeys(said)),
-        guarantee=asked.guarantee,
+        guarantee=fitted + asked.guarantee,
         classes=case.costs.classes,
         decisions=case.costs.decisions,
         priors=case.priors,
@@ -1059,17 +1117,18 @@ def _with_costs(report: Report, costs, priors) -> Report:
     if report._inputs is None:
         raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
     fits, declared, notes, seed = report._inputs
-    if not isinstance(costs, (CostMatrix, ExampleCosts)):
-        costs = CostMatrix(check_costs(costs), classes=report.classes, decisions=report.decisions)
     fits = fits.at_costs(costs)
-    case = _case_of(fits.samples, priors, report._case.capacity, report.confidence, fits.random(2))
+    old = report._case
+    largest = None if fits.samples.own is None else old.largest
+    units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
+    case = _case_of(fits.samples, priors, old.capacity, report.confidence, fits.random(2), **units)
     return _judged(case, fits, declared, priors, notes, seed)
 
 
 def evaluate_counted(
     y_true: Labels,
     decisions: Mapping[Any, Labels],
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     repeats: Vector,
     *,
     priors: float | Priors | None = None,
@@ -1078,6 +1137,7 @@ def evaluate_counted(
     sample_weight: Vector | None = None,
     heaviest: float | None = None,
     independent: bool = False,
+    method: IntervalMethod = "auto",
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Report:
@@ -1116,6 +1176,8 @@ def evaluate_counted(
         more batch is taken to be possible in the worst place, and intervals are wider than they need to be
     independent : bool, default False
         are the samples of a cluster independent, as those of random batches of samples are?
+    method : str, default "auto"
+        of all intervals and differences, as for `evaluate`
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -1148,7 +1210,7 @@ def evaluate_counted(
             "sample_weight: totals of rows do not tell how single weights spread; give clusters= too, or "
             "random batches of the samples as clusters"
         )
-    if isinstance(costs, ExampleCosts):
+    if isinstance(as_costs(costs, y_true=y_true), ExampleCosts):
         raise ValueError("costs: costs of single samples are not told by distinct rows; use evaluate")
     if not isinstance(decisions, Mapping) or not len(decisions):
         raise ValueError(
@@ -1159,7 +1221,9 @@ def evaluate_counted(
     given["sample_weight"] = repeats if sample_weight is None else sample_weight
     models = {f"{name}, {rule}": Decisions(d) for (name, rule), d in zip(keys, decisions.values())}
     samples, rng = read_samples(y_true, models, costs, **given), generator(rng)
-    case = _case_of(samples, priors, None, check_confidence(confidence), rng)
+    if heaviest is not None and clusters is None:
+        raise ValueError("heaviest: without clusters each sample weighs 1; leave it out")
+    case = _case_of(samples, priors, None, check_confidence(confidence), rng, method=method)
     weight = case.weight
     repeats = weight if sample_weight is None else repeats.astype(float)
     case = replace(case, repeats=repeats, heaviest=heaviest, independent=independent)
@@ -1222,7 +1286,7 @@ def _uncertain(report: Report, cost_sampler, n_draws: int, rng):
 # %% ../nbs/60_report.ipynb #8e165bf5
 def translation_table(
     counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     priors: Priors | None = None,
 ) -> DataFrame:
@@ -1262,8 +1326,8 @@ def translation_table(
     matrix = CostMatrix(table)
     c = BinaryCounts.from_matrix(array)
     if priors is not None:
-        classes = getattr(costs, "classes", None)
-        c = c.with_prevalence(check_priors(priors, 2, classes=classes)[1])
+        known = labelled(counts, "counts")[1]
+        c = c.with_prevalence(check_priors(priors, 2, classes=cost_table(costs, known)[1] or known)[1])
     return optional_import("pandas", extra="book").DataFrame(
         _translations(c, matrix), columns=["paper", "quantity", "value", "identity", "from_expected_cost"]
     )

@@ -127,13 +127,21 @@ def _read_published(paper) -> DataFrame:
 
 
 @lru_cache(maxsize=1)
-def _expected_ranges() -> dict:
-    "(paper/item, cell, budget) -> (low, high); the budget is empty where any gives it."
+def _read_expected() -> list:
+    "(paper/item, cell, budget), low and high as text; the budget is empty where any gives it."
     with (files("cost_eval") / "published" / _EXPECTED).open(encoding="utf-8") as file:
-        return {
-            (row["item"], row["cell"], row["budget"]): (float(row["low"]), float(row["high"]))
-            for row in csv.DictReader(file)
-        }
+        rows = list(csv.DictReader(file))
+    return [((row["item"], row["cell"], row["budget"]), row["low"], row["high"]) for row in rows]
+
+
+def _expected_ranges() -> dict:
+    "(paper/item, cell, budget) -> (low, high)."
+    return {key: (float(low), float(high)) for key, low, high in _read_expected() if low}
+
+
+def _may_be_undecided() -> list:
+    "(paper/item, cell, budget) of the rows that a budget is too small to decide: they have no range."
+    return [key for key, low, _ in _read_expected() if not low]
 
 
 def expected(name: str, budget: str = "") -> dict:
@@ -1207,26 +1215,83 @@ def _heat_maps(table) -> str:
 
 
 def moved(results: Sequence[ItemResult]) -> DataFrame:
-    """Rows whose outcome is not that of the committed board.
+    """What of a run is not as on the committed board.
 
-    A smaller budget may leave undecided what the board decides, and now and then decide what the board leaves
-    undecided; it may not say otherwise.
+    Rows meet by item and cell, those of either side that the other lacks among them. Their outcomes are the
+    same, but for the rows that `expected.csv` lets a smaller budget leave undecided, or decide; what the
+    paper prints is the same; ours differ by at most four of their standard errors (by nothing if they follow
+    by arithmetic), but where a smaller budget has a range of its own, or cannot tell the sign of a statement.
+    Of heat maps the counts are the same.
 
     Parameters
     ----------
     results : sequence of ItemResult
-        from `run` or `run_item`
+        from `run` or `run_item`; items that did not run are passed over
 
     Returns
     -------
     DataFrame
-        columns item, cell, stored, now; empty if the board holds
+        columns item, cell, what, stored, now; empty if the board holds
     """
-    stored = stored_rows().set_index(["item", "cell"])["outcome"].rename("stored")
-    now = rows(results).set_index(["item", "cell"])["outcome"].rename("now")
-    both = now.to_frame().join(stored)[["stored", "now"]].fillna({"now": ""})
-    decided = (both != "undecided").all(axis=1)
-    return both[decided & (both["now"] != both["stored"])].reset_index()
+    pd = optional_import("pandas", extra="book")
+    ran = [r for r in results if r.table is not None or r.verdict == "failed"]
+    budgets = {r.name: r.budget for r in ran if not r.heat_map}
+    stored = stored_rows()
+    stored = stored[stored["item"].isin(list(budgets))]
+    both = rows(ran).merge(stored, how="outer", on=["item", "cell"], suffixes=(" now", " stored"))
+    found = _moved_counts([r for r in ran if r.heat_map])
+    for what, off in _off(both, budgets).items():
+        pair = both.loc[off, ["item", "cell", f"{what} stored", f"{what} now"]]
+        found += [(item, cell, what, before, now) for item, cell, before, now in pair.to_numpy(object)]
+    return pd.DataFrame(found, columns=["item", "cell", "what", "stored", "now"])
+
+
+def _moved_counts(maps) -> list:
+    "Outcomes of heat maps of which there are more or fewer than on the board."
+    board = stored_board().set_index("item").reindex([r.name for r in maps])
+    counted = [(r.name, outcome, r.counts.get(outcome, 0)) for r in maps for outcome in OUTCOMES]
+    pairs = [(name, outcome, "count", board.loc[name, outcome], now) for name, outcome, now in counted]
+    return [pair for pair in pairs if pair[3] != pair[4]]
+
+
+def _off(both, budgets) -> dict:
+    "Which rows, one of each side or NaN, differ in their outcome, in what is printed, in ours."
+    known = [(*key, budgets[key[0]]) for key in zip(both["item"], both["cell"])]
+    lists = _expected_ranges(), set(_may_be_undecided())
+    own, free = (np.array([key in listed for key in known], bool) for listed in lists)
+    now, before = sides = [
+        {name: both[f"{name} {side}"] for name in COLUMNS if name != "cell"} for side in ("now", "stored")
+    ]
+    met = now["outcome"].notna() & before["outcome"].notna()
+    undecided = (now["outcome"] == "undecided") | (before["outcome"] == "undecided")
+    unsure = (now["kind"] == "statement") & ((now["resolution"] > 1) | (before["resolution"] > 1))
+    half_unit = np.where(now["kind"] == "number", _half_units(both), 0.5)
+    exact = np.array([item in ITEMS and ITEMS[item].how == "arithmetic" for item in both["item"]], bool)
+    error = np.where(exact, 0, np.hypot(*(_error(side, half_unit) for side in sides)))
+    far = (now["ours"] - before["ours"]).abs() > 4 * error + 1e-6 * before["ours"].abs() + 1e-9
+    far |= now["ours"].isna() != before["ours"].isna()
+    return {
+        "outcome": (now["outcome"] != before["outcome"]) & ~(undecided & free),
+        "published": met & (now["published"].fillna(np.inf) != before["published"].fillna(np.inf)),
+        "ours": met & far & ~(unsure | own | now["published"].isna()),
+    }
+
+
+def _half_units(rows) -> np.ndarray:
+    "Half a unit of the last digit that a paper prints anywhere for a row."
+    papers = rows["item"].map(lambda name: name.partition("/")[0])
+    digits: dict = {}
+    for paper in papers.unique():
+        decimals = published(paper).groupby("cell")["decimals"].max()
+        digits |= {(paper, cell): most for cell, most in decimals.items()}
+    return np.array([0.5 * 10.0 ** -digits.get(key, 9) for key in zip(papers, rows["cell"])])
+
+
+def _error(row, half_unit) -> np.ndarray:
+    "Standard errors of ours, from what a tolerance has beyond half a unit: of a number, or a mean."
+    tolerance, n = (row[name].astype(float).fillna(0) for name in ("tolerance", "repetitions"))
+    spread = stats.t.ppf(0.995, np.maximum(n - 1, 1)) * np.sqrt(1 + n)
+    return np.clip(tolerance - half_unit, 0, None) / np.where(n > 0, spread, 3)
 
 
 def survivors(results: Sequence[ItemResult]) -> list[tuple[str, str]]:

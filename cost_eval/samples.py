@@ -8,17 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .core import DataFrame, Frame, Labels, Matrix, Model, Priors, Vector
+from .core import DataFrame, Frame, Labels, Model, Priors, Vector
 
 # %% auto #0
-__all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'deployment_priors', 'read_samples', 'read_alike', 'Labelled',
-           'labelled_rows', 'only_labelled', 'Look', 'look_at', 'Columns', 'guess_columns']
+__all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'read_alike', 'Labelled', 'labelled_rows',
+           'only_labelled', 'Look', 'look_at', 'Columns', 'read_table', 'read_file']
 
 # %% ../nbs/06_samples.ipynb #smp005
+import bz2
+import csv
+import gzip
+import importlib.util
+import io
+import lzma
+import math
+import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Any, ClassVar
+from itertools import combinations
+from pathlib import Path
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -28,25 +39,28 @@ from cost_eval.core import (
     VERIFICATION_BIAS,
     LabelledTable,
     Result,
+    Rows,
     check_1d,
-    check_costs,
-    check_labels,
+    check_choice,
+    check_numbered,
     check_posteriors,
-    check_priors,
-    check_range,
     check_weights,
     dense,
+    every_digit,
     is_missing,
     label_array,
     numbered,
     numbers,
+    objects,
+    optional_import,
+    positions,
     result,
-    row_labels,
-    rows_meet,
+    same_rows,
     seen_labels,
     unknown_name,
+    written,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import Costs, CostMatrix, ExampleCosts, as_costs, as_priors
 
 # %% ../nbs/06_samples.ipynb #smp026
 @result
@@ -79,6 +93,10 @@ class Posteriors(Result):
     classes : sequence, optional
         K labels of the columns; one label says whose probability a single column is. None: the columns
         of a frame, or the order of the costs' classes, and a single column is that of the positive class
+    priors : "sample", "deployment", float, array_like or mapping, optional
+        the shares of the classes at which the posteriors are right (calibrated): those of the sample, the
+        priors of the deployment, or (K,) others, in the order of `classes`, by label, or one number for two
+        classes. None: "sample". Rule "bayes" moves them from there to the deployment
 
     Examples
     --------
@@ -88,6 +106,7 @@ class Posteriors(Result):
 
     values: Any
     classes: Any = field(default=None, kw_only=True)
+    priors: Any = field(default=None, kw_only=True, repr=False)
     kind: ClassVar[str] = "posteriors"
 
     def frame_columns(self) -> dict:
@@ -142,6 +161,10 @@ class Samples(Result):
         name -> what the model was taken for, in words
     notes : tuple
         sentences about what was read in another way than it was written
+    ids : ndarray or None
+        (N,) what the rows are called: the ids, or the first index that does more than count them
+    read_as : str
+        what the columns of a table of models were read as, where that is not a model each
     """
 
     y: np.ndarray
@@ -153,6 +176,8 @@ class Samples(Result):
     groups: np.ndarray | None
     taken: dict
     notes: tuple
+    ids: np.ndarray | None = None
+    read_as: str = ""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -187,7 +212,31 @@ class Samples(Result):
         ValueError
             For what is no distribution, and for a class that has a prior but no sample.
         """
-        return deployment_priors(priors, self.class_sizes, self.costs.classes)
+        return as_priors(priors, self.costs.classes, sizes=self.class_sizes)
+
+    def meet(self, name: str, values: Any) -> Any:
+        """What comes later for the same rows: costs, folds.
+
+        Parameters
+        ----------
+        name : str
+            what it is called in an error
+        values : object
+            with a row for each sample, or not
+
+        Returns
+        -------
+        object
+            `values`
+
+        Raises
+        ------
+        ValueError
+            Where they have an index, and it is not that of the samples, in this order.
+        """
+        rows = Rows()
+        rows.known += [] if self.ids is None else [("y_true", self.ids)]
+        return rows.meet(name, values)
 
     def take(self, rows: Any) -> "Samples":
         """Some of the samples, or all in another order.
@@ -201,10 +250,14 @@ class Samples(Result):
         -------
         Samples
         """
-        models = {name: type(model)(model.values[rows]) for name, model in self.models.items()}
-        columns = {name: getattr(self, name) for name in ("own", "sample_weight", "clusters", "groups")}
+        models = {name: replace(model, values=model.values[rows]) for name, model in self.models.items()}
+        columns = {
+            name: getattr(self, name) for name in ("own", "sample_weight", "clusters", "groups", "ids")
+        }
         part = {name: None if v is None else v[rows] for name, v in columns.items()}
-        return Samples(self.y[rows], models, self.costs, **part, taken=self.taken, notes=self.notes)
+        return Samples(
+            self.y[rows], models, self.costs, **part, taken=self.taken, notes=self.notes, read_as=self.read_as
+        )
 
     def frame_columns(self) -> dict:
         "The true class and every model of one column."
@@ -216,79 +269,24 @@ class Samples(Result):
         models = ", ".join(f"{name}: {words}" for name, words in self.taken.items())
         return f"<{len(self)} samples of the classes {list(self.costs.classes)}; {models}>"
 
-
-def deployment_priors(priors: float | Priors | None, sizes: Vector, labels: Labels) -> np.ndarray:
-    """Priors of the deployment, or the shares of the samples: what every function makes of `priors=`.
-
-    Parameters
-    ----------
-    priors : float, array_like, mapping or None
-        (K,), a mapping by label, one number for two classes: that of the second; None: the shares
-    sizes : ndarray
-        (K,) samples of each class, or their weight
-    labels : sequence
-        (K,) classes
-
-    Returns
-    -------
-    ndarray
-        (K,)
-
-    Raises
-    ------
-    ValueError
-        For what is no distribution, and for a class that has a prior but no sample.
-
-    Examples
-    --------
-    >>> deployment_priors(0.25, [3, 5], ["well", "ill"]).tolist()
-    [0.75, 0.25]
-    """
-    sizes = check_range(check_1d(numbers(sizes, "sizes"), "sizes"), "sizes", 0, ends="[]")
-    labels = check_labels(labels, len(sizes), "labels", "sizes")
-    shares = sizes / sizes.sum() if sizes.any() else np.full(len(sizes), np.nan)
-    target = shares if priors is None else _priors_of(priors, labels)
-    missing = [str(labels[i]) for i in np.flatnonzero((sizes == 0) & (target > 0))]
-    if missing:
-        raise ValueError(
-            f"y_true: no sample of {', '.join(missing)} although the priors give weight to it; add "
-            "samples, or set its prior to 0"
-        )
-    return target
-
-
-def _priors_of(priors, labels) -> np.ndarray:
-    "(K,) priors; one number is that of the second of two classes."
-    if not isinstance(priors, Mapping) and dense(priors, "priors").ndim == 0:
-        if len(labels) != 2:
-            raise ValueError(f"priors: one number is for two classes, there are {len(labels)}; give one each")
-        p = check_range(priors, "priors", 0, 1, ends="[]", shape=(), hint="5 % is .05")
-        return np.array([1 - p, p])
-    if isinstance(priors, Mapping):
-        place = _codes(_objects(priors), labels)
-        if place is not None:
-            priors = {labels[i]: p for i, p in zip(place, priors.values())}
-    target = check_priors(priors, len(labels), classes=labels)
-    if target.ndim != 1:
-        raise ValueError(f"priors: one set of {len(labels)} priors is needed, got shape {target.shape}")
-    return target
-
 # %% ../nbs/06_samples.ipynb #smp029
 def read_samples(
     y_true: Labels,
     models: Mapping[Any, Any] | Labels | Frame | Model,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     positive: Any = None,
     sample_weight: Vector | None = None,
     clusters: Labels | None = None,
     groups: Labels | None = None,
+    ids: Labels | None = None,
 ) -> Samples:
     """Labels, models and costs as people have them, brought into one order, or refused in words.
 
     A bare array of a model is taken for what it looks like: labels of the costs' decisions for decisions;
     rows that sum to 1, or numbers in [0, 1], for posteriors; any other numbers for scores. `Decisions`,
-    `Posteriors` and `Scores` say it. Rows meet by index where both sides are frames or series with labels.
+    `Posteriors` and `Scores` say it. Rows must stand in one order: indices of frames, series and costs made
+    of them are compared with each other and with the ids, and refused where they differ.
 
     Parameters
     ----------
@@ -297,8 +295,8 @@ def read_samples(
     models : mapping, DataFrame or array_like
         name -> what the model hands over; a frame with the classes as columns is one model's posteriors,
         any other frame has a model in each column; one array is a model called "model"
-    costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
-        (K, M), (N, K, M), a frame with the classes as rows, or dict(fp=, fn=, tp=, tn=) for two classes
+    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
+        (K, M), or of each sample; every form that `as_costs` takes
     positive : label, optional
         the positive one of two classes, whose misses `fn` prices and which higher scores mean. Needed where
         labels are not 0/1 or booleans and the costs do not name their classes, negative first
@@ -308,11 +306,14 @@ def read_samples(
         (N,) labels of samples that belong together
     groups : array_like, optional
         (N,) labels of groups to compare
+    ids : array_like, optional
+        (N,) what the rows are called. An index of another argument that holds them must be in their order,
+        and so must a column of a frame of models that has their name. Those that stand twice are said
 
     Returns
     -------
     Samples
-        .y .models .costs .own .sample_weight .clusters .groups .taken .notes
+        .y .models .costs .own .sample_weight .clusters .groups .taken .notes .ids
 
     Raises
     ------
@@ -325,24 +326,61 @@ def read_samples(
     >>> read.costs.classes, read.taken["b"]
     (('well', 'ill'), "scores, of which only the order counts (higher: 'ill')")
     """
-    labels, keys, named = _column(y_true, "y_true"), _Rows("y_true", y_true), _named_models(models)
+    labels, keys = _column(y_true, "y_true"), Rows()
+    keys.meet("y_true", y_true)
+    models = models if isinstance(models, str) else _as_frame(models)
     if not len(labels):
         raise ValueError("y_true: no samples, so there is nothing to evaluate")
-    table, origin = _read_costs(costs, labels)
-    y, table, notes = _read_labels(labels, table, origin, positive)
+    called, models, said = _read_ids(ids, models, keys, len(labels), clusters)
+    named = _named_models(models)
+    table, origin, notes = _read_costs(costs, labels)
+    keys.meet("costs", costs if isinstance(costs, Mapping) else table)
+    y, table, more = _read_labels(labels, table, origin, positive)
+    notes += more
     weight = _read_weights(keys.meet("sample_weight", sample_weight), len(y))
     single = table.mean(weight) if isinstance(table, ExampleCosts) else table
+    if hasattr(models, "columns"):
+        keys.meet("models", models)
+    given_models, read_as = _one_or_many(named, models, labels, single)
     taken, read = {}, {}
-    for name, given in _one_or_many(named, models, single, len(y)).items():
+    for name, given in given_models.items():
         argument = f"models[{name!r}]"
         keys.meet(argument, given.values if isinstance(given, _KINDS) else given)
         model = _read_model(given, argument, single, len(y))
         read[name], taken[name] = model, _words(model, single)
+        if origin == "frame" and positive is None:
+            _positive_needed(given, model, labels, single)
         notes += _doubts(model, argument, y, weight, single, said=isinstance(given, _KINDS))
     others = {"clusters": clusters, "groups": groups}
     others = {k: None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items()}
     own = table if isinstance(table, ExampleCosts) else None
-    return Samples(y, read, single, own, weight, **others, taken=taken, notes=tuple(notes + keys.notes))
+    notes = tuple(notes + keys.notes + said)
+    called = keys.names() if called is None else called
+    return Samples(
+        *(y, read, single, own, weight, others["clusters"], others["groups"], taken, notes),
+        ids=called,
+        read_as=read_as,
+    )
+
+
+def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
+    "The ids, the models without a column of ids, and a note where some rows share one."
+    if ids is None:
+        return None, models, []
+    called: np.ndarray = _column(keys.meet("ids", ids), "ids", n)
+    keys.add("ids", called, "give {first} for them", others=True)
+    column = getattr(ids, "name", None)
+    if hasattr(models, "columns") and column is not None and column in list(models.columns):
+        keys.add(f"models[{column!r}]", dense(models[column], "models"), f"sort both by {column!r}")
+        models = models[[name for name in models.columns if name != column]]
+    repeated = n - len(numbered(called)[0])
+    if not repeated or clusters is not None:
+        return called, models, []
+    note = (
+        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
+        "one by one they make every interval too short. Give the ids as clusters=, too."
+    )
+    return called, models, [note]
 
 
 def read_alike(
@@ -395,12 +433,13 @@ def read_alike(
     y, _, _ = _read_labels(labels, costs, "named", None)
     read = {}
     for name, model in samples.models.items():
-        given = models[name] if isinstance(models[name], _KINDS) else type(model)(models[name])
+        given = models[name] if isinstance(models[name], _KINDS) else replace(model, values=models[name])
         read[name] = _read_model(given, f"models[{name!r}]", costs, len(y))
     weight = check_weights(sample_weight, len(y))
     others = {"clusters": clusters, "groups": groups}
     others = {k: None if v is None else _column(v, k, len(y)) for k, v in others.items()}
-    return Samples(y, read, costs, None, weight, **others, taken=samples.taken, notes=())
+    beside = others["clusters"], others["groups"]
+    return Samples(y, read, costs, None, weight, *beside, taken=samples.taken, notes=())
 
 
 def _read_weights(sample_weight, n: int) -> np.ndarray | None:
@@ -419,57 +458,55 @@ def _read_weights(sample_weight, n: int) -> np.ndarray | None:
 
 # %% ../nbs/06_samples.ipynb #smp031
 #| code-fold: true
-class _Rows:
-    "The labels of the rows of the first argument that has any; the others must have the same, in this order."
-
-    def __init__(self, argument, values):
-        self.first, self.index, self.notes = argument, None, []
-        self.meet(argument, values)
-
-    def meet(self, argument: str, values):
-        "`values`, if its rows are labelled like those before, or not at all."
-        own = row_labels(values)
-        if own is None:
-            return values
-        if self.index is None:
-            self.first, self.index = argument, own
-        note = rows_meet(self.first, self.index, argument, own)
-        if note:
-            self.notes.append(note)
+def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
+    "The labelled rows of what has a row for each sample, numbered anew; anything else as it is."
+    if isinstance(values, Mapping):
+        return {key: _labelled_part(rows, f"{argument}[{key!r}]", one, part) for key, one in values.items()}
+    if isinstance(values, _KINDS):
+        return replace(values, values=_labelled_part(rows, argument, values.values, part))
+    if argument == "costs" and "fp" in getattr(values, "columns", ()):
+        values = cast(Any, as_costs(values))
+    own = isinstance(values, ExampleCosts)
+    if not own and (argument == "costs" or np.ndim(values) < 1):
         return values
-
-    def some(self, argument: str, values, part: "Labelled"):
-        "The labelled rows of what has a row for each sample, numbered anew; anything else as it is."
-        if isinstance(values, Mapping):
-            return {key: self.some(f"{argument}[{key!r}]", one, part) for key, one in values.items()}
-        if isinstance(values, _KINDS):
-            return replace(values, values=self.some(argument, values.values, part))
-        own = isinstance(values, ExampleCosts)
-        if not own and np.ndim(values) < (3 if argument == "costs" else 1):
-            return values
-        if len(values) != part.n:
-            raise ValueError(
-                f"{argument}: {len(values)} values, but y_true has {part.n}; "
-                "one per sample, in the same order, is needed"
-            )
-        self.meet(argument, values)
-        if hasattr(values, "iloc"):
-            return values.iloc[part.rows].reset_index(drop=True)
-        return [values[row] for row in part.rows] if isinstance(values, (list, tuple)) else values[part.rows]
+    if len(values) != part.n:
+        raise ValueError(
+            f"{argument}: {len(values)} values, but y_true has {part.n}; "
+            "one per sample, in the same order, is needed"
+        )
+    rows.meet(argument, values)
+    if own:
+        table = values.array[part.rows]
+        return ExampleCosts.from_array(table, classes=values.classes, decisions=values.decisions)
+    if hasattr(values, "iloc"):
+        return values.iloc[part.rows].reset_index(drop=True)
+    return [values[row] for row in part.rows] if isinstance(values, (list, tuple)) else values[part.rows]
 
 
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
+def _as_frame(given: Any) -> Any:
+    "The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL."
+    if isinstance(given, (str, Path)):
+        return read_file(given)
+    for way in ("toPandas", "df", "to_pandas", "collect"):
+        if hasattr(given, way) and not hasattr(given, "to_numpy"):
+            return getattr(given, way)()
+    if hasattr(given, "description") and hasattr(given, "fetchall"):
+        pd = optional_import("pandas", extra="data")
+        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
+    return given
+
+
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
+    given: Any = values if isinstance(values, str) else _as_frame(values)
+    values = given[next(iter(given.columns))] if len(getattr(given, "columns", ())) == 1 else given
     if type(values).__module__.partition(".")[0] == "pyarrow":
         values = np.asarray(values)
-    shape: tuple = getattr(values, "shape", ())
-    if len(shape) == 2 and shape[1] > 1 and name == "y_true":
-        raise ValueError(
-            f"y_true: one label a sample is needed, got shape {shape}; of columns of 0 and 1 give "
-            "y_true.argmax(1)"
-        )
+    shape: tuple = values.shape if hasattr(values, "shape") else label_array(values, name).shape
+    if name == "y_true" and len(shape) == 2 and shape[1] > 1:
+        raise ValueError(f"y_true: one label a sample is needed, got shape {shape}; {_of_columns(values)}")
     array = check_1d(values, name, n)
     missing = _missing(array)
     if missing.any():
@@ -519,6 +556,22 @@ def _plain_types(array: np.ndarray, name: str) -> np.ndarray:
     except (TypeError, ValueError, OverflowError):
         return array
 
+
+def _of_columns(values) -> str:
+    "What to give of a table of labels: of one 1 a row its place, of several 1s each column alone."
+    table, framed = dense(values, "y_true"), hasattr(values, "columns")
+    one = f"y_true[{list(values.columns)[-1]!r}]" if framed else "numpy.asarray(y_true)[:, j]"
+    if not np.isin(table, (0, 1)).all():
+        return f"give the column that holds them, {one}"
+    if (table.astype(float).sum(1) == 1).all():
+        place = "y_true.idxmax(axis=1)" if framed else "numpy.argmax(y_true, axis=1)"
+        return f"of columns with one 1 a row give {place}"
+    return (
+        "with several 1s a row each label is a question of its own, with its own costs: give "
+        f"{one}, and what the models say of that label"
+    )
+
+
 # %% ../nbs/06_samples.ipynb #smp033c
 #| code-fold: true
 @result
@@ -533,11 +586,31 @@ class Labelled(Result):
         (n,) one over the probability of having been labelled, times the weight that was given
     n : int
         how many samples there are, with and without a label
+    possible_weight : ndarray
+        (N,) what each sample would count for if it had a label
     """
 
     rows: np.ndarray
     sample_weight: np.ndarray
     n: int
+    possible_weight: np.ndarray
+
+    def heaviest(self, clusters: Labels | None = None) -> float:
+        """Weight of the heaviest sample, or cluster, that can come: whether or not it has a label.
+
+        Parameters
+        ----------
+        clusters : array_like, optional
+            (N,) labels of samples that belong together
+
+        Returns
+        -------
+        float
+        """
+        if clusters is None:
+            return float(self.possible_weight.max())
+        code = check_numbered(clusters, "clusters", self.n)[1]
+        return float(np.bincount(code, self.possible_weight).max())
 
     def __repr__(self):
         return f"<{len(self.rows)} of {self.n} samples have a label>"
@@ -574,17 +647,18 @@ def labelled_rows(
     >>> part.rows.tolist(), part.sample_weight.tolist()
     ([0, 2], [1.0, 4.0])
     """
-    keys, array = _Rows("y_true", y_true), check_1d(y_true, "y_true")
+    same_rows(y_true=y_true, sample_weight=sample_weight, propensity=propensity)
+    array = check_1d(y_true, "y_true")
     rows = np.flatnonzero(~_missing(array))
     if not len(rows):
         raise ValueError(
             f"y_true: none of the {len(array)} labels is known; look some up, or tell bounds "
             "(bounds_without_labels takes labels that are missing)"
         )
-    given = check_weights(keys.meet("sample_weight", sample_weight), len(array))
-    chance = _propensity(keys.meet("propensity", propensity), len(array))
-    weight = (1.0 if given is None else given[rows]) / chance[rows]
-    return Labelled(rows, weight, len(array))
+    given = check_weights(sample_weight, len(array))
+    chance = _propensity(propensity, len(array))
+    weight = (1.0 if given is None else given) / chance
+    return Labelled(rows, weight[rows], len(array), weight)
 
 
 def only_labelled(
@@ -621,10 +695,12 @@ def only_labelled(
     >>> columns
     {'y_true': [1, 0], 'models': {'a': [0.9, 0.2]}, 'costs': {'fp': 1, 'fn': [5, 7]}}
     """
-    part, keys = labelled_rows(y_true, propensity, sample_weight=sample_weight), _Rows("y_true", y_true)
+    part, keys = labelled_rows(y_true, propensity, sample_weight=sample_weight), Rows()
+    columns = {"y_true": y_true, **columns}
+    keys.meet("y_true", y_true)
     keys.meet("propensity", propensity)
     keys.meet("sample_weight", sample_weight)
-    found = {name: keys.some(name, column, part) for name, column in {"y_true": y_true, **columns}.items()}
+    found = {name: _labelled_part(keys, name, column, part) for name, column in columns.items()}
     return part, found, keys.notes
 
 
@@ -651,48 +727,17 @@ def _propensity(propensity, n: int) -> np.ndarray:
 # %% ../nbs/06_samples.ipynb #smp035
 #| code-fold: true
 def _read_costs(costs, labels: np.ndarray) -> tuple:
-    "A table of costs, and who named its classes: 'named', 'frame', 'numbered' (nobody), 'outcomes' (fp, fn)."
+    "A table of costs, who named its classes: 'named', 'frame', 'numbered', 'outcomes' (fp, fn); and notes."
+    table = _not_gained(as_costs(costs, y_true=labels))
     if isinstance(costs, LabelledTable):
-        numbered = costs.classes == tuple(range(len(costs.classes)))
-        return _not_gained(costs), "numbered" if numbered else "named"
-    if isinstance(costs, Mapping):
-        return _not_gained(_from_outcomes(costs)), "outcomes"
-    if hasattr(costs, "columns") and hasattr(costs, "index"):
-        return _not_gained(_from_frame(costs, seen_labels(labels))), "frame"
-    array = dense(costs, "costs")
-    if array.ndim == 0:
-        raise ValueError(
-            f"costs: {costs!r:.60} is one number; for a ratio of fn to fp give CostMatrix.from_ratio(ratio)"
-        )
-    if array.ndim == 3:
-        return _not_gained(ExampleCosts.from_array(array)), "numbered"
-    return _not_gained(CostMatrix(check_costs(array))), "numbered"
-
-
-def _from_frame(frame, seen: list) -> CostMatrix:
-    "The costs of a frame, whose rows may have classes of which there is no sample; one label for one thing."
-    rows = frame.index.tolist()
-    known = {_text(v): v for v in rows}
-    frame = frame.rename(columns=lambda label: known.get(_text(label), label))
-    try:
-        return CostMatrix.from_frame(frame)
-    except ValueError:
-        here = {_text(v) for v in seen}
-        across = {_text(v) for v in frame.columns} <= here  # decisions beyond the classes below: on its side
-        classes = rows if here <= set(known) and not across else [known.get(_text(v), v) for v in seen]
-        return CostMatrix.from_frame(frame, classes=classes)
-
-
-def _from_outcomes(costs: Mapping) -> CostMatrix | ExampleCosts:
-    "The costs of a mapping from fp, fn, tp, tn."
-    for key in costs:
-        if key not in ("fp", "fn", "tp", "tn"):
-            raise ValueError(unknown_name(key, ("fp", "fn", "tp", "tn"), "costs"))
-    for key in ("fp", "fn"):
-        if key not in costs:
-            raise ValueError(f"costs: {key} is missing; dict(fp=..., fn=...) says what the two errors cost")
-    many = any(np.ndim(value) for value in costs.values())
-    return ExampleCosts(**costs) if many else CostMatrix.binary(**costs)
+        return table, "numbered" if table.classes == tuple(range(len(table.classes))) else "named", []
+    if isinstance(table, ExampleCosts) or (isinstance(costs, Mapping) and "fp" in costs):
+        return table, "outcomes", []
+    if isinstance(costs, Mapping) or hasattr(costs, "columns"):
+        return table, "frame", []
+    n, same = len(labels), len(table.classes) == len(labels)
+    note = f"The costs were read as one matrix of {n} classes, not as the costs of {n} samples."
+    return table, "numbered", [note] if same else []
 
 
 def _not_gained(table):
@@ -716,25 +761,6 @@ def _not_gained(table):
 
 # %% ../nbs/06_samples.ipynb #smp036
 #| code-fold: true
-def _text(label) -> str:
-    "A label as it is written: 1 for 1.0, too."
-    label = label.item() if hasattr(label, "item") and np.size(label) == 1 else label
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
-
-
-def _codes(array: np.ndarray, labels) -> np.ndarray | None:
-    "(N,) positions among labels, by value or else by how they are written; None if one is not there."
-    if array.dtype.kind in "iu" and len(array) and tuple(labels) == tuple(range(len(labels))):
-        return array.astype(np.intp) if 0 <= array.min() and array.max() < len(labels) else None
-    seen, place = numbered(array)
-    for form in (lambda label: label, _text):
-        known = {form(label): i for i, label in enumerate(labels)}
-        found = [known.get(form(v), -1) for v in seen]
-        if len(known) == len(labels) and min(found, default=0) >= 0:
-            return np.array(found, np.intp)[place]
-    return None
-
-
 def _read_labels(labels: np.ndarray, table, origin: str, positive) -> tuple:
     "True classes as codes, the costs with the labels of the samples, and notes."
     if labels.dtype.kind == "f" and (labels != np.rint(labels)).any():
@@ -743,10 +769,10 @@ def _read_labels(labels: np.ndarray, table, origin: str, positive) -> tuple:
             "and a model exchanged?"
         )
     table = _with_positive(labels, table, origin, positive)
-    y = _codes(labels, table.classes)
+    y = positions(labels, table.classes)
     if y is None:
         seen = seen_labels(labels)
-        strange = [v for v in seen if _codes(_objects([v]), table.classes) is None]
+        strange = [v for v in seen if positions(objects([v]), table.classes) is None]
         raise ValueError(
             f"y_true: label {strange[0]!r} is not in the costs' classes = {list(table.classes)}; name the "
             f"classes, CostMatrix(costs, classes={seen[:20]})"
@@ -756,16 +782,12 @@ def _read_labels(labels: np.ndarray, table, origin: str, positive) -> tuple:
         notes.append(
             f"Every label is {table.classes[y[0]]!r}: nothing can be said about errors on other classes."
         )
-    if isinstance(table, ExampleCosts) and len(table) != len(y):
-        raise ValueError(
-            f"costs: of {len(table)} samples, but y_true has {len(y)}; one matrix per sample is needed"
-        )
     return y, table, notes
 
 
 def _with_positive(labels: np.ndarray, table, origin: str, positive):
     "The costs with the positive class second and named; `ValueError` where that would be a guess."
-    K, known = len(table.classes), {_text(c): c for c in table.classes}
+    K, known = len(table.classes), {written(c): c for c in table.classes}
     if K != 2:
         if positive is not None:
             raise ValueError(f"positive: {positive!r} is for two classes; the costs have {K}, leave it out")
@@ -773,13 +795,13 @@ def _with_positive(labels: np.ndarray, table, origin: str, positive):
     if origin == "frame":
         return _turned(table, known, positive)
     if origin == "named":
-        if positive is not None and _text(positive) != _text(table.classes[1]):
+        if positive is not None and written(positive) != written(table.classes[1]):
             raise ValueError(
                 f"positive: {positive!r}, but the costs name {table.classes[1]!r} as their second, positive "
                 f"class; give the costs with classes=[..., {positive!r}], or leave positive out"
             )
         return table
-    if _codes(labels, (0, 1)) is not None and (positive is None or _text(positive) in ("1", "True")):
+    if positions(labels, (0, 1)) is not None and (positive is None or written(positive) in ("1", "True")):
         return table
     return _renamed(labels, table, origin, positive)
 
@@ -789,21 +811,21 @@ def _renamed(labels: np.ndarray, table, origin: str, positive):
     seen = seen_labels(labels)
     if positive is None:
         raise ValueError(_which_is_positive(seen))
-    if origin == "numbered" and _codes(labels, (0, 1)) is not None:
+    if origin == "numbered" and positions(labels, (0, 1)) is not None:
         raise ValueError(
             f"positive: {positive!r}, but the second of the costs' classes is 1; name them, negative first: "
             "CostMatrix.binary(fp=..., fn=..., classes=[1, 0])"
         )
-    named = {_text(v): v for v in seen}
-    if _text(positive) not in named:
+    named = {written(v): v for v in seen}
+    if written(positive) not in named:
         raise ValueError(f"{unknown_name(positive, named, 'positive')} (the labels of y_true)")
-    others = [v for v in seen if _text(v) != _text(positive)] or [f"not {_text(positive)}"]
+    others = [v for v in seen if written(v) != written(positive)] or [f"not {written(positive)}"]
     if len(others) > 1:
         raise ValueError(f"y_true: {len(seen)} labels, {seen[:5]}, but the costs are those of two classes")
-    classes = (others[0], named[_text(positive)])
+    classes = (others[0], named[written(positive)])
     decisions = classes if table.decisions == (0, 1) else table.decisions
     kind = ExampleCosts.from_array if isinstance(table, ExampleCosts) else CostMatrix
-    return kind(table.array, classes=classes, decisions=decisions)
+    return kind(table, classes=classes, decisions=decisions)
 
 
 def _which_is_positive(seen: list) -> str:
@@ -820,18 +842,28 @@ def _which_is_positive(seen: list) -> str:
 def _turned(table, known: dict, positive):
     "Costs of a frame, whose rows stand in any order, with the positive class last."
     if positive is None:
-        if set(known) in ({"0", "1"}, {"False", "True"}):
-            positive = max(table.classes)
-        else:
-            raise ValueError(_which_is_positive(sorted(table.classes, key=str)))
-    if _text(positive) not in known:
+        if set(known) not in ({"0", "1"}, {"False", "True"}):
+            return table  # as it stands; `_positive_needed` asks for more
+        positive = max(table.classes)
+    if written(positive) not in known:
         raise ValueError(unknown_name(positive, known, "positive"))
-    order = sorted(range(2), key=lambda i: _text(table.classes[i]) == _text(positive))
+    order = sorted(range(2), key=lambda i: written(table.classes[i]) == written(positive))
     classes = [table.classes[i] for i in order]
     same = set(table.decisions) == set(classes)
     columns = [table.decisions.index(c) for c in classes] if same else list(range(len(table.decisions)))
     decisions = [table.decisions[j] for j in columns]
     return CostMatrix(table.array[order][:, columns], classes=classes, decisions=decisions)
+
+
+def _positive_needed(given, model, labels: np.ndarray, costs):
+    """`ValueError` if a model's single column means the positive class, of which a frame of costs says
+    nothing.
+    """
+    said = isinstance(given, Posteriors) and given.classes is not None
+    single = np.ndim(given.values if isinstance(given, _KINDS) else given) == 1
+    plain = {written(c) for c in costs.classes} in ({"0", "1"}, {"False", "True"})
+    if len(costs.classes) == 2 and single and not (said or plain or isinstance(model, Decisions)):
+        raise ValueError(_which_is_positive(seen_labels(labels)))
 
 # %% ../nbs/06_samples.ipynb #smp038
 #| code-fold: true
@@ -844,39 +876,36 @@ def _named_models(models) -> Any:
         return None
     if not len(models):
         raise ValueError("models: at least one is needed, a mapping from names to arrays")
-    names = list(map(str, models))
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"models: two models are called {twice!r} ({list(models)}); give each its own name")
+    names = _refuse_twice(list(models))
     return dict(zip(names, models.values()))
 
 
-def _one_or_many(named, models, costs: CostMatrix, n: int) -> dict:
-    "Name -> what is given for it."
+def _refuse_twice(given: list) -> list:
+    "Names as text; `ValueError` where two are one."
+    names = list(map(str, given))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"models: two models are called {twice!r} ({given}); give each its own name")
+    return names
+
+
+def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[dict, str]:
+    "Name -> what is given for it; and how a table was read, where a column is not a model."
     if named is not None:
-        return named
+        return named, ""
+    models = _unpacked(models)
     if not hasattr(models, "columns") or not hasattr(models, "to_numpy"):
         _refuse_estimator(models, "models")
         name = getattr(models, "name", None)
-        return {"model" if name in (None, "") or callable(name) else str(name): models}
+        return {"model" if name in (None, "") or callable(name) else str(name): models}, ""
+    _refuse_counts(models, costs, len(truth))
     columns = list(models.columns)
-    _refuse_counts(models, costs, n)
-    classes = {_text(c) for c in columns} == {_text(c) for c in costs.classes}
-    adds = len(columns) == len(costs.classes) and _add_to_one([models[c] for c in columns])
-    if classes and adds:
-        return {"model": models}
-    if classes or adds:
-        what = (
-            f"its columns {columns} are named as the classes, but its rows do not sum to 1"
-            if classes
-            else f"its rows sum to 1, as posteriors do, but its columns {columns} are not the classes "
-            f"{list(costs.classes)}"
-        )
-        raise ValueError(
-            f"models: {what}. If it is one model, give Posteriors(values, classes=[...]); if each column is "
-            "one, a dict of names and columns, {name: frame[name] for name in frame}"
-        )
-    return _named_models({name: models[name] for name in columns})
+    _refuse_twice(columns)
+    found, left_out = _models_of(models, columns, truth, costs)
+    plain = list(found.values()) == columns
+    return _values_of(models, found), "" if plain else (
+        f"Read from the table: {_in_words(found, left_out)} A dict of names and columns says otherwise."
+    )
 
 
 def _add_to_one(columns: list) -> bool:
@@ -893,8 +922,8 @@ def _refuse_counts(frame, costs: CostMatrix, n: int):
     rows = getattr(frame, "index", None)
     if rows is None or len(rows) == n or len(rows) > len(costs.classes) + len(costs.decisions):
         return
-    labels = {_text(v) for v in (*costs.classes, *costs.decisions)}
-    if {_text(int(v) if isinstance(v, (bool, np.bool_)) else v) for v in (*rows, *frame.columns)} <= labels:
+    labels = {written(v) for v in (*costs.classes, *costs.decisions)}
+    if {written(int(v) if isinstance(v, (bool, np.bool_)) else v) for v in (*rows, *frame.columns)} <= labels:
         raise ValueError(
             "models: a table of counts, not a model's output for each sample; counts go to expected_cost and "
             "interval, with the true classes as rows"
@@ -920,7 +949,8 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
     if hasattr(values, "columns") or len(shape) > 1:
         if kind in (Decisions, Scores):
             raise ValueError(f"{argument}: {kind.__name__} are one value a sample, got a table")
-        return _read_table(values, argument, costs, n, getattr(given, "classes", None) if kind else None)
+        read = _read_table(values, argument, costs, n, getattr(given, "classes", None) if kind else None)
+        return replace(read, priors=_right_at(given, argument, costs))
     if isinstance(values, Mapping):
         raise ValueError(f"{argument}: a mapping; give an array, or a frame of posteriors")
     array = _column(values, argument)
@@ -940,22 +970,40 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
         raise ValueError(f"{argument}: text such as {array[0]!r}, but {kind.__name__} are numbers")
     if kind is Scores:
         return Scores(array.astype(float))
-    return _read_probability(array.astype(float), argument, costs, getattr(given, "classes", None))
+    read = _read_probability(array.astype(float), argument, costs, getattr(given, "classes", None))
+    return replace(read, priors=_right_at(given, argument, costs))
+
+
+def _right_at(given, argument: str, costs: CostMatrix):
+    "Where posteriors are right: None (the sample), 'deployment', or (K,) shares in the order of the costs."
+    said, classes = (cast(Any, getattr(given, name, None)) for name in ("priors", "classes"))
+    if isinstance(said, str):
+        return (
+            None if check_choice(said, ("sample", "deployment"), f"{argument}.priors") == "sample" else said
+        )
+    if said is None:
+        return None
+    listed = classes if np.ndim(classes) == 1 and len(classes) == len(costs.classes) else costs.classes
+    try:
+        shares = as_priors(said, listed)
+    except ValueError as error:
+        raise ValueError(f"{argument}.{error}") from None
+    return shares[positions(objects(costs.classes), listed)]
 
 
 def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.ndarray:
     "(N,) columns of the costs."
-    found = _codes(array, costs.decisions)
+    found = positions(array, costs.decisions)
     two = len(costs.decisions) == 2 and costs.decisions == costs.classes
     if found is None and two and array.dtype.kind in "biuf":
-        found = _codes(array, (0, 1))  # 1 is positive, and which class that is has been said
+        found = positions(array, (0, 1))  # 1 is positive, and which class that is has been said
     if found is None:
         seen = seen_labels(array)
         if array.dtype.kind not in "biuf" and _are_numbers(seen):
             raise ValueError(
                 f"{argument}: numbers written as text, such as {seen[0]!r}; give values.astype(float)"
             )
-        unknown = [v for v in seen if _codes(_objects([v]), costs.decisions) is None]
+        unknown = [v for v in seen if positions(objects([v]), costs.decisions) is None]
         strange = next((v for v in unknown if not _are_numbers([v])), unknown[0])
         raise ValueError(
             f"{argument}: {strange!r} is not in the costs' decisions = {list(costs.decisions)} (position "
@@ -984,7 +1032,7 @@ def _read_probability(p: np.ndarray, argument: str, costs: CostMatrix, classes) 
         )
     if classes is not None:
         label = classes if isinstance(classes, str) or np.ndim(classes) == 0 else list(classes)[0]
-        place = _codes(_objects([label]), costs.classes)
+        place = positions(objects([label]), costs.classes)
         if place is None or np.ndim(classes) and len(classes) != 1:
             raise ValueError(
                 f"{argument}: classes={classes!r} must name the one class whose probability this is, of "
@@ -1012,16 +1060,19 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
             classes = columns
     else:
         table = dense(values, argument)
-    if table.shape[0] != n and table.shape == (K, n):
-        raise ValueError(f"{argument}: shape {table.shape}, classes in rows; give its transpose, values.T")
+    if table.shape[0] != n and table.shape[1] == n:
+        rows = "each row is a model, give a dict of names and models, {'a': values[0], ...}"
+        if len(table) == K and _add_to_one(list(table)):
+            rows = f"the rows are the classes of one model, give numpy.transpose(values); if {rows}"
+        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; if {rows}")
     if len(table) != n:
         raise ValueError(
             f"{argument}: {len(table)} rows, but y_true has {n}; all models must see the same samples"
         )
     if table.shape[1] == 1:
-        raise ValueError(f"{argument}: shape {table.shape}; for one column give values.ravel()")
+        raise ValueError(f"{argument}: shape {table.shape}; for one column give numpy.ravel(values)")
     if classes is not None:
-        order = _codes(_objects(classes), costs.classes)
+        order = positions(objects(classes), costs.classes)
         if order is None or sorted(order) != list(range(K)):
             raise ValueError(
                 f"{argument}: columns {list(classes)}, but those of the costs are {list(costs.classes)}; "
@@ -1034,13 +1085,6 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
             "column is a model, give a dict of names and columns"
         )
     return Posteriors(check_posteriors(table, K, name=argument))
-
-
-def _objects(labels) -> np.ndarray:
-    "Labels as an array that leaves their types alone."
-    array = np.empty(len(labels), object)
-    array[:] = list(labels)
-    return array
 
 # %% ../nbs/06_samples.ipynb #smp041
 #| code-fold: true
@@ -1124,7 +1168,7 @@ def look_at(values: Any, costs: CostMatrix) -> Look:
     if not isinstance(costs, LabelledTable):
         raise ValueError(f"costs: a CostMatrix is needed, got {costs!r:.60}")
     if array.dtype.kind not in "biuf":
-        return Look(_codes(array, costs.decisions) is not None, False, np.nan, np.nan, len(costs.classes))
+        return Look(positions(array, costs.decisions) is not None, False, np.nan, np.nan, len(costs.classes))
     ends = (float(array.min()), float(array.max())) if len(array) else (np.nan, np.nan)
     labels = _all_among(array, costs.decisions)
     if costs.decisions == costs.classes and len(costs.decisions) == 2:
@@ -1134,7 +1178,7 @@ def look_at(values: Any, costs: CostMatrix) -> Look:
 
 def _all_among(array: np.ndarray, labels) -> bool:
     "Whether each number is one of the labels, by value or as it is written."
-    values = [float(_text(label)) for label in labels if _are_numbers([_text(label)])]
+    values = [float(written(label)) for label in labels if _are_numbers([written(label)])]
     among = len(values) > 0 and np.isin(array[:100], values).all()  # a glance saves a search
     return bool(among and np.isin(array, values).all())
 
@@ -1192,19 +1236,319 @@ def _percentages(values: np.ndarray, y: np.ndarray) -> bool:
 
 # %% ../nbs/06_samples.ipynb #smp045
 #| code-fold: true
-_LABEL_NAMES = ("label", "y_true", "y", "target", "truth", "true", "class", "actual")
 _NO_MODEL = re.compile(
-    r"(^|[_ .-])(id|ids|index|nr|number|group|cluster|weight|weights|fold|date|time|year|years|month|day|age"
-    r"|sex|gender|zip)$|^unnamed: \d+$"
+    r"(^|[_ .-])(id|ids|uid|uuid|key|index|nr|number|row|case|customer|client|patient|account|tx|txn"
+    r"|transaction|group|cluster|weight|weights|fold|split|date|time|year|years|quarter|month|week|weekday"
+    r"|day|hour|minute|age|sex|gender|zip|amount|threshold|cutoff|correct|error|wrong|positive_class)"
+    r"( ?[(\[].*)?$|^unnamed: \d+$|^inst#$"
 )
+_DECIDED = re.compile(
+    r"(^|[^a-z])(pred|predicts?|predicted|predictions?|decisions?|scored labels?)([^a-z]|$)"
+)
+_SURE = re.compile(r"(^|[^a-z])(confidence|certainty|log_?prob)")
+_SPELLINGS = (("0", "1"), ("false", "true"), ("no", "yes"), ("neg", "pos"), ("negative", "positive"))
+
+
+def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list) -> tuple[dict, dict]:
+    """The models in a table, column -> (N,) cells, and why other columns are none: what belongs together.
+
+    A model is a column, or a mapping from classes to columns of probabilities.
+    """
+    label = numbered(truth)[1]
+    left = {c: _no_model(c, v, decisions) or _labels_again(v, label) for c, v in table.items()}
+    rest = {c: v for c, v in table.items() if not left[c]}
+    whole = _by_name({c: v for c, v in rest.items() if v.dtype.kind in "biuf"}, classes)
+    inside = {c for where in whole.values() for c in where.values()}
+    whole |= _by_sum({c: v for c, v in rest.items() if c not in inside}, classes)
+    inside = {c: name for name, where in whole.items() for c in where.values()}
+    models = [
+        *dict.fromkeys(inside.get(c, (c,)) for c in rest)
+    ]  # a name of several columns, or one in a tuple
+    for c in (c for c in rest if c not in inside):
+        others = [whole[m] if m in whole else m[0] for m in models if m != (c,)]
+        why = [*filter(None, (_part_of(c, rest[c], where, rest, classes) for where in others))]
+        left[c] = min(
+            why, key=lambda words: "cut at" in words and not words.endswith("cut at 0.5"), default=""
+        )
+        left[c] = left[c] or _confidence_of_the_decided(
+            c, [m for m in models if m != (c,)], table, classes, decisions
+        )
+        if left[c]:
+            models.remove((c,))
+    single = {str(m[0]): m[0] for m in models if isinstance(m, tuple)}
+    found = {}
+    for m in models:
+        name = (
+            str(m[0])
+            if isinstance(m, tuple)
+            else ", ".join(map(str, whole[m].values()))
+            if m in single
+            else m
+        )
+        found[name] = whole[m] if m in whole else m[0]
+    return found, {c: why for c, why in left.items() if why}
+
+
+def _no_model(name, cells: np.ndarray, decisions: list) -> str:
+    "Why a column is not offered as a model; '' if it is."
+    if _NO_MODEL.search(_snake(name)):
+        return "its name"
+    array = cells[~_missing(cells)]
+    if array.dtype.kind not in "biuf":
+        few = len(array) and _few(array, len(decisions))
+        return "" if few and positions(array, decisions) is not None else "no numbers"
+    if not len(array) or (array == array[0]).all():
+        return "" if len(array) and 0 <= array[0] <= 1 else "one value for all"
+    counted = array.dtype.kind == "f" and (array == np.rint(array)).all() and np.abs(array).max() < 2**53
+    whole = array.dtype.kind in "iu" or counted
+    different = whole and len(array) > 2 and len(np.unique(array)) == len(array)
+    return "a different whole number in each row" if different else ""
+
+
+def _labels_again(cells: np.ndarray, label: np.ndarray) -> str:
+    "Why a column is no model: its values tell the classes apart without an error, whatever they are called."
+    K = label.max() + 1
+    labels = cells.dtype.kind != "f" or (cells == np.rint(cells)).all()  # .2 and .9 are probabilities
+    again = labels and K > 1 and _few(cells, K) and _alike(label, numbered(cells)[1])
+    return "the true labels again" if again else ""
+
+
+def _by_name(table: Any, classes: Sequence[Any]) -> dict:
+    "Model -> class -> column: names that differ in the class only, and (of cells) rows that add up to 1."
+    found: dict = {}
+    for texts in _spelled(classes):
+        called: dict = {}
+        for column in table:
+            for label, text in zip(classes, texts):
+                for around in _around(str(column), text):
+                    called.setdefault(around, {})[label] = column
+        for around, own in sorted(called.items(), key=lambda item: -len("".join(item[0]))):
+            used = {c for where in found.values() for c in where.values()}
+            if len(own) == len(classes) and not used & set(own.values()):
+                whole = _whole(table, around, {label: own[label] for label in classes}, used)
+                if len(whole) > 1:
+                    name = re.sub(r"\(\)|\[\]|''|\"\"", "", around[0].rstrip("_ .-=:") + around[1]).strip(
+                        "_ .-"
+                    )
+                    name = name or "model"
+                    found[name if name not in found else ", ".join(map(str, whole.values()))] = whole
+    return found
+
+
+def _whole(table: Any, around: tuple, own: dict, used: set) -> dict:
+    """The columns of one model, those of classes without a sample, too; {} where their rows do not add up
+    to 1.
+    """
+    if not isinstance(table, Mapping):
+        return own
+    begin, end = around
+    more = {
+        str(c)[len(begin) : len(str(c)) - len(end)]: c
+        for c in table
+        if c not in own.values()
+        and c not in used
+        and str(c).startswith(begin)
+        and str(c).endswith(end)
+        and any(around)
+    }
+    for where in (own | more, own):
+        if _add_to_one([table[c] for c in where.values()]):
+            return where
+    total = np.column_stack([table[c].astype(float) for c in own.values()]).sum(1)
+    percent = np.abs(total - 100).max() < 100 * SUM_TOLERANCE
+    if len(own) > 1 and (percent or not any(around)):
+        raise ValueError(
+            f"models: its columns {list(own.values())} are named as the classes, but its rows do not sum to "
+            f"1 ({total[np.abs(total - 1).argmax()]:g} at position {np.abs(total - 1).argmax()}). If it is "
+            "one model, give Posteriors(values, classes=[...]), percentages divided by 100; if each column "
+            "is one, a dict of names and columns, {name: frame[name] for name in frame}"
+        )
+    return {}
+
+
+def _spelled(classes: Sequence[Any]) -> list:
+    "How the classes may be called: as they are; and where they are no and yes, all words for these."
+    texts = [written(label) for label in classes]
+    lower = [text.lower() for text in texts]
+    for pair in _SPELLINGS:
+        if sorted(lower) == sorted(pair):
+            return [texts, *([other[pair.index(text)] for text in lower] for other in _SPELLINGS)]
+    return [texts]
+
+
+def _around(name: str, text: str):
+    "What stands before and behind a class in the name of a column, wherever it stands there as a word."
+    plain, part = (re.sub(r"[^0-9a-z]", ".", s.lower()) for s in (name, text))
+    for place in re.finditer(f"(?={re.escape(part)})", plain) if len(plain) == len(name) else ():
+        start, end = place.start(), place.start() + len(part)
+        if _edge(name, start) and _edge(name, end):
+            yield name[:start], name[end:]
+
+
+def _edge(name: str, i: int) -> bool:
+    "Whether a word may begin or end there: no letter beside a letter, no digit beside a digit."
+    if i in (0, len(name)):
+        return True
+    a, b = name[i - 1], name[i]
+    letters = a.isalpha() and b.isalpha() and not (a.islower() and b.isupper())
+    return not letters and not (a.isdigit() and b.isdigit())
+
+
+def _by_sum(table: dict, classes: list) -> dict:
+    """Columns that add up to 1 under other names than the classes, if decisions beside them tell which is
+    which.
+    """
+    K = len(classes)
+    numbers = [c for c, v in table.items() if v.dtype.kind == "f" and 0 <= v.min() and v.max() <= 1]
+    numbers = [c for c in numbers if not _all_among(table[c], (0, 1)) and np.ptp(table[c]) > 0]
+    some = combinations(numbers, K) if math.comb(len(numbers), K) <= 5_000 else [tuple(numbers)]
+    for own in some if K > 1 else ():
+        if len(own) < K or not all(_add_to_one([table[c][n] for c in own]) for n in (slice(50), slice(None))):
+            continue
+        decided = (
+            v for c, v in table.items() if c not in own and _few(v, K) and positions(v, classes) is not None
+        )
+        found = next(filter(None, (_in_order_of(own, table, v, classes) for v in decided)), None)
+        if found is None:
+            raise ValueError(
+                f"models: the rows of {list(own)} sum to 1, as posteriors do, but these columns are not the "
+                f"classes {classes}. If they are one model, say whose probability each is, Posteriors(frame["
+                f"{list(own)}].to_numpy(), classes=[...]); if each is one, give a dict of names and columns, "
+                f"{{name: frame[name] for name in {list(own)}}}"
+            )
+        return {", ".join(map(str, own)): found}
+    return {}
+
+
+def _in_order_of(own: tuple, table: dict, decided: np.ndarray, classes: list) -> dict | None:
+    "Class -> column, if the decisions are the largest column in each row; None if they are not."
+    codes, values = positions(decided, classes), np.column_stack([table[c] for c in own])
+    if codes is None:
+        return None
+    pairs = set(zip(values.argmax(1).tolist(), codes.tolist()))
+    columns, labels = zip(*pairs)
+    if not len(own) > 1 or not max(2, len(own) - 1) <= len(pairs) == len(set(columns)) == len(set(labels)):
+        return None
+    known = dict(zip(labels, columns))
+    known |= zip(sorted(set(range(len(own))) - set(labels)), sorted(set(range(len(own))) - set(columns)))
+    return {label: own[known[i]] for i, label in enumerate(classes)}
+
+
+def _part_of(name, cells: np.ndarray, where: Any, table: dict, classes: list) -> str:
+    "Why a column is no model of its own: it follows from another one's probabilities; '' if it does not."
+    several = isinstance(where, Mapping)
+    P = np.column_stack([table[c] for c in where.values()]) if several else table[where]
+    if P.dtype.kind not in "biuf" or np.isnan(P.astype(float)).any() or len(_missing(cells)[_missing(cells)]):
+        return ""
+    called = f"{', '.join(map(repr, where.values()))}" if several else repr(where)
+    if several and cells.dtype.kind == "f" and np.abs(cells - P.max(1)).max() < SUM_TOLERANCE:
+        return f"the largest of {called}"
+    labels = list(where) if several else classes
+    codes = _decided(cells, labels)
+    said = bool(_DECIDED.search(_snake(name)))
+    if codes is None or codes.min() == codes.max() and not said:
+        return ""
+    if not several and (_all_among(P, (0, 1)) or len(labels) != 2):
+        return ""
+    if several and (P[np.arange(len(P)), codes] >= P.max(1) - 1e-9).all():
+        return f"the most probable of {called}"
+    return _cut(P[:, 1] if several else P, codes == 1, said, called) if len(labels) == 2 else ""
+
+
+def _decided(cells: np.ndarray, labels: list) -> np.ndarray | None:
+    "(N,) positions of decisions among the labels, or of two as 0 and 1; None for what is none."
+    if not _few(cells, len(labels)):
+        return None
+    codes = positions(cells, labels)
+    return positions(cells, (0, 1)) if codes is None and len(labels) == 2 else codes
+
+
+def _cut(p: np.ndarray, positive: np.ndarray, said: bool, called: str) -> str:
+    "Why decisions are those of one column: they cut it at one half or, if they are called so, anywhere."
+    p = p.astype(float)
+    high, low = p[positive].min(initial=np.inf), p[~positive].max(initial=-np.inf)
+    if low < 0.5 <= high and 0 <= p.min() and p.max() <= 1:
+        return f"{called} cut at 0.5"
+    return f"{called} cut at {high:.4g}" if said and low < high else ""
+
+
+def _confidence_of_the_decided(column, models: list, table: dict, classes: list, decisions: list) -> str:
+    """Why a column may be the confidence in decisions beside it; of two classes a `ValueError` with both
+    readings.
+    """
+    values, K = table[column], len(classes)
+    if values.dtype.kind != "f" or np.ptp(values) == 0:
+        return ""
+    chance = np.exp(values) if values.max() <= 0 else values
+    named = any(True for label in classes for _ in _around(str(column), written(label)))
+    sure = chance.min() >= 1 / K or _SURE.search(_snake(column)) and not named and chance.min() >= 0
+    others = [
+        c for c, v in table.items() if (c,) in models or _DECIDED.search(_snake(c)) and v.dtype.kind == "O"
+    ]
+    said = (c for c in others if _decided(table[c], decisions) is not None or table[c].dtype.kind == "O")
+    beside = next((c for c in said if c != column and 1 < len(_distinct(table[c])) <= len(decisions)), None)
+    if beside is None or not sure or chance.max() > 1:
+        return ""
+    if K > 2:
+        return f"one number a row for {K} classes: the confidence in {beside!r}"
+    taken = f"frame[{column!r}]" if chance is values else f"np.exp(frame[{column!r}])"
+    raise ValueError(
+        f"models: {column!r}, {values.min():.2g} to {values.max():.2g}, may be the confidence in the "
+        f"decisions {beside!r} beside it, or tell of one class. If it is the confidence, c = {taken}, the "
+        f"probability of a class is p = np.where(frame[{beside!r}] == label, c, 1 - c), and Posteriors(p, "
+        "classes=[label]) is the model; if not, give a dict of names and columns, "
+        f"{{name: frame[name] for name in [{column!r}]}}"
+    )
+
+
+def _snake(name) -> str:
+    "A name in small letters, with an underscore between its words."
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).lower()
+
+
+def _cells(values) -> np.ndarray:
+    "(N,) the values of a column: floats with NaN, other numbers, or objects."
+    array = np.asarray(values)
+    if array.dtype.kind != "O":
+        return array
+    missing = _missing(array)
+    plain = _plain_types(array[~missing], "a column")
+    if plain.dtype.kind not in "biuf":
+        return array
+    if not missing.any():
+        return plain
+    cells = np.full(len(array), np.nan)
+    cells[~missing] = plain
+    return cells
+
+
+def _few(cells: np.ndarray, most: int) -> bool:
+    "Are there so many different values at the most, and none is missing?"
+    few = len(cells) > 0 and len(_distinct(cells[:1000])) <= most and len(_distinct(cells)) <= most
+    return few and not _missing(cells).any()
+
+
+def _alike(one: np.ndarray, other: np.ndarray) -> bool:
+    "Do two columns of codes divide the rows in the same way?"
+    pairs = len(np.unique(np.stack([one, other]), axis=1).T)
+    return pairs == one.max() + 1 == other.max() + 1
+
+# %% ../nbs/06_samples.ipynb #smp046
+#| code-fold: true
+_LABEL_NAMES = {
+    *("label", "labels", "y", "y_true", "true", "true_label", "label_true", "true_class", "truth", "target"),
+    *("class", "actual", "actual_class", "obs", "observed", "reference", "ground_truth", "gold", "outcome"),
+}
 
 
 @result
 class Columns(Result):
-    """Which columns of a table are what; from `guess_columns`.
+    """Which columns of a table are what; from `read_table`.
 
     Attributes
     ----------
+    frame : DataFrame
+        the table as it was read
     label : object
         the column of true labels
     models : dict
@@ -1212,107 +1556,161 @@ class Columns(Result):
     left_out : dict
         column -> why it is not offered as a model
     notes : tuple
-        what was guessed, in sentences
+        what the columns were read as, in one sentence; and which ids stand in several rows
     """
 
+    frame: Any
     label: Any
     models: dict
     left_out: dict
     notes: tuple
 
-    def values(self, frame: DataFrame) -> dict:
+    def values(self) -> dict:
         """The models as `read_samples` takes them.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            the table
 
         Returns
         -------
         dict
             name -> column, or `Posteriors`
         """
-        return {name: self._model(frame, where) for name, where in self.models.items()}
+        return _values_of(self.frame, self.models)
 
-    def _model(self, frame, where):
-        "One model of the table."
-        if not isinstance(where, Mapping):
-            return frame[where]
-        columns = [frame[c].to_numpy() for c in where.values()]
-        return Posteriors(np.column_stack(columns) if len(columns) > 1 else columns[0], classes=list(where))
+    def frame_columns(self) -> dict:
+        "Each column, and what it was read as."
+        read = [(self.label, "true labels"), *((c, f"left out: {why}") for c, why in self.left_out.items())]
+        for name, where in self.models.items():
+            own = where.values() if isinstance(where, Mapping) else [where]
+            read += [(column, f"model {name!r}") for column in own]
+        return dict(zip(("column", "read as"), map(list, zip(*read))))
 
 
-def guess_columns(
-    frame: DataFrame,
+def read_table(
+    source: Any,
     *,
     label: str | None = None,
     models: Mapping[str, Any] | None = None,
     taken: Sequence[Any] = (),
+    costs: Any = None,
 ) -> Columns:
-    """Which columns of a table look like the true label and like models; what is left out, and why.
+    """Which columns of a table are the true labels and which are models; what is left out, and why.
+
+    Columns of one model are one model: probabilities that add up to 1 in each row and are called after the
+    classes (`p0, p1`; `P (Churn=No), P (Churn=Yes)`; or as the classes), and the decisions that follow from
+    them.
 
     Parameters
     ----------
-    frame : DataFrame
-        a row per sample
+    source : DataFrame, path or relation
+        a row per sample; a frame of pandas, polars, Arrow or Spark, a file (`read_file`), a relation of
+        DuckDB, a cursor of SQL
     label : str, optional
-        the column of true labels; None: the one that is called like a label, or the only one with two values
+        the column of true labels; None: the one that is called like a label, or the only one with two
+        values or with values that other columns are called after
     models : mapping, optional
         name -> a column, or a mapping from classes to columns of posteriors (one column: that of a class);
         None: whatever looks like one
     taken : sequence, default ()
         columns with another use: groups, clusters, weights
+    costs : CostMatrix or DataFrame, optional
+        whose decisions are no classes: they may stand in the columns, too
 
     Returns
     -------
     Columns
-        .label .models .left_out .notes
+        .frame .label .models .left_out .notes
 
     Raises
     ------
     ValueError
-        For unknown columns, where none, or more than one, may be the label, and where no model is left.
+        For unknown columns; where none, or more than one, may be the label; where no model is left; and
+        where two readings of the columns would decide differently.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> frame = pd.DataFrame({"id": [7, 8, 9], "y": [0, 1, 1], "a": [.2, .7, .9]})
-    >>> found = guess_columns(frame)
+    >>> frame = pd.DataFrame({"id": [7, 8, 9], "y": [0, 1, 1], "p0": [.8, .3, .6], "p1": [.2, .7, .4]})
+    >>> found = read_table(frame)
     >>> found.label, found.models, found.left_out
-    ('y', {'a': 'a'}, {'id': 'its name'})
+    ('y', {'p': {0: 'p0', 1: 'p1'}}, {'id': 'its name'})
     """
-    if not hasattr(frame, "columns"):
-        raise ValueError(f"frame: a table with named columns is needed, got {frame!r:.60}")
+    source = _unpacked(_as_frame(source))
+    if not hasattr(source, "columns"):
+        raise ValueError(f"source: a table with named columns is needed, got {source!r:.60}")
     if isinstance(taken, str) or not np.iterable(taken) or any(isinstance(c, (list, dict)) for c in taken):
         raise ValueError(f"taken: a list of columns is needed, got {taken!r:.60}")
-    columns, notes = list(frame.columns), []
+    columns = list(source.columns)
+    left_out: dict = {}
     given = _given_columns(columns, models)
     if label is None:
-        label = _guess_label(frame, {*taken, *given})
-        notes.append(f"The true labels were taken from the column {label!r}.")
+        label = _guess_label(source, {*taken, *given})
     elif label not in columns:
         raise ValueError(unknown_name(label, columns, "label"))
-    if models is not None:
-        return Columns(label, dict(models), {}, tuple(notes))
-    rest = [c for c in columns if c != label and c not in taken]
-    labels = seen_labels(_column(frame[label], "y_true"))
-    models = _posterior_columns(frame, rest, labels)
-    inside = {c for where in models.values() for c in where.values()}
-    left_out = {}
-    for column in (c for c in rest if c not in inside):
-        why = _no_model(column, frame[column], labels)
-        if why:
-            left_out[column] = why
-        else:
-            models[str(column)] = column
+    if models is None:
+        rest = [c for c in columns if c != label and c not in taken]
+        models, left_out = _models_of(source, rest, source[label], costs)
+    marks = f" ({source.attrs['marks']})" if getattr(source, "attrs", {}).get("marks") else ""
+    said = f"Read{marks}: true labels {label!r}; {_in_words(models, left_out)}"
+    return Columns(source, label, dict(models), left_out, (said, *_repeated(source, left_out)))
+
+
+def _models_of(frame, columns: list, truth, costs) -> tuple[dict, dict]:
+    "The models among some columns, and why the others are none; `ValueError` where all are none."
+    truth = _column(truth, "y_true")
+    if isinstance(costs, LabelledTable):
+        classes, decisions = list(costs.classes), list(costs.decisions)
+    else:
+        classes, decisions = seen_labels(truth), list(getattr(costs, "columns", ()))
+        if len(classes) == 1 and classes[0] in (0, 1):
+            classes = [False, True] if isinstance(classes[0], (bool, np.bool_)) else [0, 1]
+    table = {c: _cells(frame[c]) for c in columns}
+    models, left_out = _models_among(table, truth, classes, list(dict.fromkeys([*classes, *decisions])))
     if not models:
         raise ValueError(
-            f"models: no column beside {label!r} looks like one; left out: "
+            "models: no column beside the true labels looks like one; left out: "
             f"{', '.join(f'{c!r} ({why})' for c, why in left_out.items()) or 'none'}; name the models"
         )
-    notes.append(f"The models were taken from the columns {', '.join(map(repr, models))}.")
-    return Columns(label, models, left_out, tuple(notes))
+    return models, left_out
+
+
+def _values_of(frame, models: Mapping) -> dict:
+    "Name -> column, or `Posteriors` of the columns of the classes."
+    found: dict = {}
+    for name, where in models.items():
+        if not isinstance(where, Mapping):
+            found[name] = frame[where]
+            continue
+        columns = [frame[c] for c in where.values()]
+        values = columns[0] if len(columns) == 1 else np.column_stack([_column(c, name) for c in columns])
+        found[name] = Posteriors(values, classes=list(where))
+    return found
+
+
+def _in_words(models: Mapping, left_out: Mapping) -> str:
+    "The models with their columns, and what is left out, in a line."
+    parts = []
+    for name, where in models.items():
+        pairs = where.items() if isinstance(where, Mapping) else ()
+        own = ", ".join(f"{column!r} for {label}" for label, column in pairs)
+        parts.append(f"{name!r} (probabilities: {own})" if own else repr(name))
+    left = ", ".join(f"{column!r} ({why})" for column, why in left_out.items())
+    return f"model{'s' * (len(parts) > 1)} {', '.join(parts)}{'; left out ' * bool(left)}{left}."
+
+
+def _repeated(frame, left_out: Mapping) -> list:
+    "A note on ids that stand in several rows."
+    notes = []
+    for column in (
+        c
+        for c in left_out
+        if re.search(r"(^|[_ .-])(u?ids?|uuid|key|customer|client|patient|account)$", _snake(c))
+    ):
+        distinct = len(_distinct(np.asarray(frame[column], object)))
+        if distinct < len(frame):
+            notes.append(
+                f"The {len(frame)} rows have {distinct} different values of {column!r}, and rows of one are "
+                f"not independent; if they belong together, these are the clusters."
+            )
+    return notes
 
 
 def _given_columns(columns: list, models) -> list:
@@ -1332,49 +1730,234 @@ def _given_columns(columns: list, models) -> list:
 
 
 def _guess_label(frame, taken):
-    "The column that is called like a label, or the only one with two values."
-    lower = {str(c).lower(): c for c in frame.columns if c not in taken}
-    named = [lower[name] for name in _LABEL_NAMES if name in lower]
-    two = [c for c in lower.values() if len(_distinct(np.asarray(frame[c], object))) == 2]
-    if not named and len(two) != 1:
+    """The column called like a label, or the only one whose values others are called after, or with two
+    values.
+    """
+    free = {c: _cells(frame[c]) for c in frame.columns if c not in taken}
+    named = [c for c in free if re.sub(r"[^a-z0-9]+", "_", _snake(c)).strip("_") in _LABEL_NAMES]
+    seen = {c: numbered(v) for c, v in free.items() if c in named or _few(v, 100)}
+    if named:
+        if all(_alike(seen[named[0]][1], seen[c][1]) for c in named):
+            return named[0]
+        raise ValueError(f"label: the columns {named} are called like labels, and differ; name it")
+    own = [c for c in seen if not _NO_MODEL.search(_snake(c)) and not _DECIDED.search(_snake(c))]
+    two = [c for c in own if len(seen[c][0]) == 2]
+    numbers = [c for c, v in free.items() if v.dtype.kind in "biuf"]
+    told = [c for c in own if len(seen[c][0]) > 1 and _by_name([d for d in numbers if d != c], seen[c][0])]
+    found = told if len(told) == 1 else two
+    if len(found) != 1:
         raise ValueError(
             f"label: none of the columns {list(frame.columns)} is called like a label, and "
             f"{'none has' if not two else 'several have'} two values; name it"
         )
-    return named[0] if named else two[0]
+    return found[0]
+
+# %% ../nbs/06_samples.ipynb #smp047
+#| code-fold: true
+_PACKED = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
+_KINDS_OF_FILES = {
+    **dict.fromkeys((".xlsx", ".xlsm", ".xls"), "Excel"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".feather", ".arrow"), "feather"),
+}
+_READERS = {"Excel": "openpyxl", "parquet": "pyarrow", "feather": "pyarrow"}
+_LARGE = 2e8  # bytes of a CSV file that is read in parts, with a line of progress for each
 
 
-def _no_model(name, values, labels: list) -> str:
-    "Why a column is not offered as a model; '' if it is."
-    array = np.asarray(values)
-    if _NO_MODEL.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).lower()):
-        return "its name"
-    if array.dtype.kind not in "biufmM":
-        array = np.asarray(array, object)
-        array = _plain_types(array[~_missing(array)], str(name))
-    if array.dtype.kind not in "biuf":
-        few = len(array) and len(set(array[:100].tolist())) <= len(labels)
-        return "" if few and _codes(array, labels) is not None else "no numbers"
-    distinct = len(np.unique(array))
-    if distinct < 2:
-        return "one value for all"
-    counted = array.dtype.kind == "f" and (array == np.rint(array)).all() and np.abs(array).max() < 2**53
-    whole = array.dtype.kind in "iu" or counted
-    return "a different whole number in each row" if whole and distinct == len(array) > 2 else ""
+def read_file(
+    source: Any, name: str | None = None, *, columns: set | None = None, index_col: int | None = None
+) -> DataFrame:
+    """A table from a file, by the end of its name.
+
+    Parameters
+    ----------
+    source : path or bytes
+        of .csv, .tsv, .txt (separator, decimal mark and encoding are found), .xlsx, .json, .jsonl, .ndjson,
+        .parquet, .pq, .feather, .arrow; each also packed, .gz, .bz2, .xz
+    name : str, optional
+        of the file; needed for bytes
+    columns : set, optional
+        the only ones that are needed of a CSV file, if it has them all
+    index_col : int, optional
+        the column that names the rows, of a CSV file or a sheet
+
+    Returns
+    -------
+    DataFrame
+        `.attrs["marks"]` says how separators and decimal marks were read, where they are not "," and "."
+
+    Raises
+    ------
+    ValueError
+        For what cannot be read, with what to do about it.
+
+    Examples
+    --------
+    >>> read_file(b"label;m\\n1;0,5\\n0;0,25\\n", "x.csv")["m"].tolist()
+    [0.5, 0.25]
+    """
+    path = None if isinstance(source, (bytes, bytearray)) else Path(source)
+    name = name or str(path or "the file")
+    if path is not None and not path.is_file():
+        raise ValueError(f"{name}: no such file")
+    stem, packed = os.path.splitext(name.lower())
+    end = os.path.splitext(stem)[1] if packed in _PACKED else packed
+    kind = _KINDS_OF_FILES.get(end, "CSV")
+    try:
+        if packed in _PACKED:
+            source, path = _PACKED[packed](source if path is None else path.read_bytes()), None
+        return _read_kind(kind, end, io.BytesIO(source) if path is None else path, columns, index_col)
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        remedy = "" if "; " in reason else "; save it as CSV, one row a sample below a line of names"
+        raise ValueError(f"{name}: cannot be read as {kind}: {reason}{remedy}") from None
 
 
-def _posterior_columns(frame, columns, labels: list) -> dict:
-    "What columns begin with that end in every label and add up to 1: name -> class -> column."
-    found: dict = {}
-    texts = {str(c): c for c in columns}
-    known = {_text(label): label for label in labels}
-    if len(known) < 2:
-        return found
-    end = "_" + next(iter(known))
-    for begin in (text.removesuffix(end) for text in texts if text.endswith(end)):
-        ends = {text[len(begin) + 1 :]: c for text, c in texts.items() if text.startswith(begin + "_")}
-        whole = set(known) <= set(ends) and _add_to_one([frame[c] for c in ends.values()])
-        ends = ends if whole else {text: ends[text] for text in known if text in ends}
-        if len(ends) >= len(known) and _add_to_one([frame[c] for c in ends.values()]):
-            found[begin] = {known.get(text, text): c for text, c in ends.items()}
-    return found
+def _read_kind(kind: str, end: str, source: Any, columns, index_col):
+    "A table from an open file or a path."
+    pd = optional_import("pandas", extra="data")
+    library = _READERS.get(kind)
+    if library and importlib.util.find_spec(library) is None:
+        raise ValueError(
+            f"read with {library}, which is not installed; save it as CSV, or pip install {library}"
+        )
+    if kind == "CSV":
+        return _read_csv(pd, source, end, columns, index_col)
+    if kind == "Excel":
+        return pd.read_excel(source, engine=library, index_col=index_col)
+    if kind == "JSON":
+        text = source.read_bytes() if isinstance(source, Path) else source.getvalue()
+        whole = text.lstrip()[:1] == b"["
+        return pd.read_json(io.BytesIO(text), lines=not whole and end != ".json", dtype=False)
+    return (pd.read_parquet if kind == "parquet" else pd.read_feather)(source)
+
+
+def _read_csv(pd, source: Any, end: str, columns, index_col):
+    "A file of lines; a large one with a line of progress for each million."
+    with source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getvalue()) as file:
+        head = file.read(2**16)
+    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    if encoding != "utf-16" and b"\0" in head:
+        raise ValueError("it is no text; save it as CSV, parquet or Excel")
+    lines = head.decode(encoding, "replace").splitlines()
+    options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
+    given = options | {"encoding": encoding, "index_col": index_col} | every_digit(pd)
+    try:
+        if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
+            given["usecols"] = list(columns)
+        if hasattr(source, "seek"):
+            source.seek(0)
+        frame = _in_parts(pd, source, given) if _size(source) > _LARGE else pd.read_csv(source, **given)
+    except ValueError as error:
+        raise ValueError(_in_plain_words(str(error), options["sep"])) from None
+    if options["sep"] != "," or options["decimal"] != ".":
+        frame.attrs["marks"] = f"columns separated by {options['sep']!r}, decimal mark {options['decimal']!r}"
+    return frame
+
+
+def _size(source) -> int:
+    "Bytes of a path; of what is in memory 0."
+    return source.stat().st_size if isinstance(source, Path) else 0
+
+
+def _in_parts(pd, path, options: dict):
+    "A large file, with a line of progress for each million rows."
+    parts = []
+    for part in pd.read_csv(path, chunksize=1_000_000, **options):
+        parts.append(part)
+        print(f"{path}: {sum(map(len, parts)):,} rows", file=sys.stderr)
+    return pd.concat(parts, ignore_index=options["index_col"] is None)
+
+
+def _marks(lines: list, end: str = "") -> dict:
+    """Separator and decimal mark of lines; `ValueError` where two separators make a table, or a name
+    stands twice.
+    """
+    rows = {mark: list(filter(None, csv.reader(lines, delimiter=mark))) for mark in ",;\t|"}
+    even = [m for m, found in rows.items() if len({len(row) for row in found}) == 1 and len(found[0]) > 1]
+    if end == ".tsv":
+        even = ["\t"]
+    if len(even) > 1:
+        raise ValueError(
+            f"both {even[0]!r} and {even[1]!r} divide every line into columns; save it with tabs between "
+            "them, as .tsv"
+        )
+    mark = even[0] if even else max(rows, key=lines[0].count) if lines else ","
+    names = [name.strip() for name in rows[mark][0]] if rows[mark] else []
+    twice = [name for name in names if name and names.count(name) > 1]
+    if twice:
+        raise ValueError(f"column {twice[0]!r} stands twice; rename one")
+    cells = [cell for row in rows[mark][1:] for cell in row]
+    comma = "0*,\\d+" if mark == "," else "\\d*,\\d+"
+    commas, points = (
+        any(re.fullmatch(f" *[+-]?{form} *", c) for c in cells) for form in (comma, r"\d*\.\d+")
+    )
+    return {"sep": mark, "decimal": "," if commas and not points else "."}
+
+
+def _in_plain_words(error: str, mark: str) -> str:
+    "What the reader of CSV files says, without its own terms and with what to do."
+    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error)
+    if found:
+        names, line, fields = found.groups()
+        hint = f"quote what holds a {mark!r}, or mend the line"
+        return f"line {line} has {fields} columns, the header {names}; {hint}"
+    found = re.search(r"EOF inside string starting at row (\d+)", error)
+    if found:
+        return f"a quotation mark opens in line {int(found[1]) + 1} and is not closed; close it"
+    if "codec can't decode" in error:
+        return "its letters are not UTF-8; save it as UTF-8 (in a spreadsheet: CSV UTF-8)"
+    return "it is empty" if "No columns to parse" in error else error
+
+
+def _unpacked(frame: Any) -> Any:
+    "A frame with a column for each element of vectors of probabilities; WEKA's with its classes by name."
+    if not hasattr(frame, "assign") or frame.columns.duplicated().any():
+        return frame
+    frame, parts = _from_weka(frame) if "inst#" in frame.columns else frame, {}
+    for column in frame.columns:
+        vectors = _vectors(frame[column]) if frame[column].dtype.kind == "O" else None
+        if vectors is None:
+            parts[column] = frame[column]
+        else:
+            parts |= {f"{column}({k})": values for k, values in enumerate(vectors.T)}
+    return frame if len(parts) == len(frame.columns) else type(frame)(parts, index=frame.index)
+
+
+def _vectors(cells: Any) -> np.ndarray | None:
+    "(N, K) vectors that add up to 1, as arrays, lists or text in brackets; None for anything else."
+    first = cells.iloc[0] if len(cells) else None
+    try:
+        if isinstance(first, str):
+            inside = (
+                cells.str.extract(r"^[^\[\]]*\[([^\[\]]*)\][^\[\]]*$")[0] if "[" in first else cells.iloc[:0]
+            )
+            values = inside.str.strip().str.split(r"[,\s]+", regex=True, expand=True).to_numpy(float)
+        else:
+            values = np.stack([v.toArray() if hasattr(v, "toArray") else v for v in cells]).astype(float)
+    except (TypeError, ValueError):
+        return None
+    several = values.ndim == 2 and len(values) and values.shape[1] > 1
+    return values if several and _add_to_one(list(values.T)) else None
+
+
+def _from_weka(frame: Any) -> Any:
+    """What WEKA writes as CSV: classes as 1:no, and a distribution over columns without names, its
+    largest starred.
+    """
+    frame = frame.copy()
+    called: dict = {}
+    for column in {"actual", "predicted"} & set(frame.columns):
+        parts = frame[column].astype(str).str.partition(":")
+        called |= dict(zip(parts[0], parts[2]))
+        frame[column] = parts[2]
+    names = list(frame.columns)
+    if "distribution" not in names:
+        return frame
+    start = names.index("distribution")
+    named = (k for k in range(start + 1, len(names)) if not str(names[k]).startswith("Unnamed"))
+    own = names[start : next(named, len(names))]
+    starless = {c: frame[c].astype(str).str.lstrip("*").astype(float) for c in own}
+    new = {c: f"distribution({called.get(str(k), k)})" for k, c in enumerate(own, 1)}
+    return frame.assign(**starless).rename(columns=new)

@@ -6,9 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from .core import Labels, Matrix, Priors, Rng, Rule, Vector
+from .core import IntervalMethod, Labels, Priors, Rng, Rule, Vector
 from .report import Report
 
 # %% auto #0
@@ -42,21 +42,25 @@ from cost_eval.core import (
     VERIFICATION_BIAS,
     LabelledTable,
     Result,
+    Rows,
     check_binary,
     check_choice,
     check_costs,
     check_integer,
     check_range,
     check_weights,
+    cost_table,
     generator,
     kinds,
+    no_matrix,
     optional_import,
     positive_labels,
     result,
+    row_a_sample,
     seen_labels,
     unknown_name,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, attainable
 from .costs import losses as losses_in_memory
 from cost_eval.decisions import (
     AffineCalibrator,
@@ -73,7 +77,6 @@ from cost_eval.samples import (
     Decisions,
     Posteriors,
     Scores,
-    deployment_priors,
     look_at,
     read_alike,
     read_samples,
@@ -127,8 +130,17 @@ def _parts(value, name: str, lazy: list) -> list:
     )
 
 
+_CUT_ALIKE = (
+    "take all columns from one frame (data=), or give each the same index and cuts: set_index on the same "
+    "column, then repartition(divisions=...)"
+)
+
+
 def _checked_block(block: dict, k: int) -> dict:
-    "A block as arrays of one length."
+    "A block as arrays of one length, of the same rows where these have labels."
+    rows = Rows(_CUT_ALIKE)
+    for name, value in block.items():
+        rows.meet(f"{name} (block {k})", value)
     arrays = {name: _array(value, name, f"block {k}") for name, value in block.items()}
     sizes = {name: len(value) for name, value in arrays.items()}
     if len(set(sizes.values())) > 1:
@@ -150,9 +162,7 @@ def _array(value, name: str, where: str, truth: bool = False) -> np.ndarray:
     return value.to_numpy(dtype=object) if isinstance(value.dtype, pd.StringDtype) else value.to_numpy()
 
 
-def _labels_of(costs) -> Any:
-    "Costs with labels, 0..K-1 where they have none."
-    return costs if isinstance(costs, LabelledTable) else CostMatrix(check_costs(costs))
+
 
 # %% ../nbs/70_scale.ipynb #0fecd52a
 #| code-fold: true
@@ -312,8 +322,8 @@ def cluster(scheduler: Any = None) -> Any:
     scheduler : str or Client, optional
         None: what Dask's configuration names (`dask.config.set(scheduler="threads")`), or the active
         client, or else two local processes for the time of the call, with the address of their dashboard
-        and a progress bar; "threads", "synchronous" or "processes": Dask's own; an address such as
-        "tcp://host:8786"; a `distributed.Client`
+        and a progress bar (for up to a million rows the functions of this module take "threads"); "threads",
+        "synchronous" or "processes": Dask's own; an address such as "tcp://host:8786"; a `distributed.Client`
 
     Yields
     ------
@@ -351,6 +361,21 @@ def cluster(scheduler: Any = None) -> Any:
         with _two_processes(distributed) as local, distributed.Client(local) as client:
             print(f"two local processes; dashboard: {client.dashboard_link}")
             yield lambda task: _watched(distributed, client.compute(task))
+
+
+_SMALL = 1_000_000  # rows for which starting two processes takes longer than the work
+
+
+def _work(blocks: _Blocks, scheduler):
+    "Where the work on some blocks is done: in threads if nobody says where and there is little to do."
+    if scheduler is None and not _configured() and "distributed" in sys.modules:
+        scheduler = _active(sys.modules["distributed"])
+    if scheduler is None and not _configured():
+        rows = blocks.rows
+        if rows is None and blocks:
+            rows = len(blocks) * dask.compute(dask.delayed(_length)(blocks[0]), scheduler="threads")[0]
+        return cluster("threads" if (rows or 0) <= _SMALL else None)
+    return cluster(scheduler)
 
 
 def _configured() -> bool:
@@ -476,7 +501,7 @@ def _count(function, y_true, decided: dict, sample_weight, groups, data, schedul
     "Counts of any number of classifiers: the distinct rows of all blocks, counted by their number."
     columns = {"y_true": y_true, **decided} | ({} if groups is None else {"groups": groups})
     blocks = _blocks(data, columns | {"sample_weight": sample_weight})
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
         parts = [dask.delayed(_columns_counted)(block, list(columns)) for block in blocks]
         rows = _in_order(compute(_add_up(parts, _merge_rows)))
     if not len(rows):
@@ -606,7 +631,7 @@ def joint_counts(
 def interval(
     y_true: Any,
     decisions: Any,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     groups: Any = None,
     data: Any = None,
@@ -643,7 +668,7 @@ def interval(
     >>> interval(y, d, [[0, 1], [3, 0]], scheduler="synchronous")
     Interval(0.8312 to 1.184, mean 1, clopper_pearson, 95%)
     """
-    costs = _labels_of(costs)
+    costs = _matrix_of(costs)
     where = {"data": data, "scheduler": scheduler}
     found = confusion_counts(y_true, decisions, classes=costs, groups=groups, **where)
     if groups is None:
@@ -655,7 +680,7 @@ def difference(
     y_true: Any,
     decisions_a: Any,
     decisions_b: Any,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     data: Any = None,
     scheduler: Any = None,
@@ -689,7 +714,7 @@ def difference(
     >>> difference(y, a, b, [[0, 1], [3, 0]], scheduler="synchronous").mean
     0.25
     """
-    costs = _labels_of(costs)
+    costs = _matrix_of(costs)
     where = {"data": data, "scheduler": scheduler}
     joint = joint_counts(y_true, decisions_a, decisions_b, classes=costs, **where)
     return intervals.difference(joint, costs, **options)
@@ -793,7 +818,7 @@ def threshold_counts(
     [inf, 0.9, 0.7, 0.2]
     """
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
         if bins is None:
             return compute(_add_up([dask.delayed(_curve)(block, None) for block in blocks], _sum))
         edges = _edges(blocks, bins, compute)
@@ -843,18 +868,16 @@ class SketchError(Result):
 
 def _bounds(curve: ThresholdCounts, costs, priors) -> tuple[np.ndarray, np.ndarray]:
     "Cost per case at each edge, and the least it can be in the bin below it."
-    c, labels = curve.counts, _labels_of(costs).classes
+    c, labels = curve.counts, as_costs(costs).classes
     size = np.array([c.n[0], c.p[0]], float)
-    weight = np.divide(deployment_priors(priors, size, labels), size, out=np.zeros(2), where=size > 0)
+    weight = np.divide(as_priors(priors, labels, sizes=size), size, out=np.zeros(2), where=size > 0)
     (tn, fp), (fn, tp) = check_costs(costs, 2, 2) * weight[:, None]
     negatives, positives = tn * c.tn + fp * c.fp, fn * c.fn + tp * c.tp
     least = sum(np.minimum(cost[:-1], cost[1:]) for cost in (negatives, positives))
     return negatives + positives, least
 
 
-def sketch_error(
-    curve: ThresholdCounts, costs: CostMatrix | Matrix, *, priors: Priors | None = None
-) -> SketchError:
+def sketch_error(curve: ThresholdCounts, costs: Costs, *, priors: Priors | None = None) -> SketchError:
     """How far the best edge of a sketch can be from the best threshold, by (70.2).
 
     Parameters
@@ -904,7 +927,7 @@ def _merge_inside(parts: list) -> tuple:
 def best_threshold(
     y_true: Any,
     scores: Any,
-    costs: CostMatrix | Matrix,
+    costs: Costs,
     *,
     priors: Priors | None = None,
     sample_weight: Any = None,
@@ -951,14 +974,16 @@ def best_threshold(
     >>> best_threshold(y, s, [[0, 1], [3, 0]], scheduler="synchronous").threshold
     0.25
     """
+    costs = _matrix_of(costs)
     bayes_threshold(costs)  # refuses what no threshold can serve, before any work starts
-    classes = costs.classes if isinstance(costs, LabelledTable) else None
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
         edges = _edges(blocks, bins, compute)
-        counted = compute(_add_up([dask.delayed(_at_edges)(block, edges, classes) for block in blocks], _sum))
+        counted = compute(
+            _add_up([dask.delayed(_at_edges)(block, edges, costs.classes) for block in blocks], _sum)
+        )
         chosen = _open_bins(_edge_counts(counted, edges), costs, priors)
-        parts = [dask.delayed(_inside)(block, edges, chosen, classes) for block in blocks]
+        parts = [dask.delayed(_inside)(block, edges, chosen, costs.classes) for block in blocks]
         inside, kind = compute(_add_up(parts, _merge_inside))
     counted[:, chosen] = 0
     return best_threshold_counted(inside + _steps(counted, edges), costs, priors=priors, kind=kind)
@@ -1050,7 +1075,7 @@ def fit_calibrator(
     0.7
     """
     blocks = _blocks(data, {"posteriors": posteriors, "y_true": y_true, "sample_weight": sample_weight})
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
 
         def total(function):
             return compute(_add_up([dask.delayed(_apply_to)(b, function, log) for b in blocks], _sum_terms))
@@ -1103,7 +1128,7 @@ def reliability(
     """
     check_integer(bins, "bins", 1)
     blocks = _blocks(data, {"y_true": y_true, "posteriors": posteriors})
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
         if _row_count(blocks, compute) <= gather:
             rows = compute(_add_up(blocks, _gather))
             return reliability_in_memory(rows["y_true"], rows["posteriors"], bins=bins)
@@ -1127,9 +1152,22 @@ def _slivers(block: dict) -> np.ndarray:
 _CELLS = ("fp", "fn", "tp", "tn")
 
 
+def _matrix_of(costs) -> CostMatrix:
+    "One matrix with labels; unread, an array of more rows than decisions is not taken for one."
+    table, names = cast(CostMatrix, as_costs(costs, one=True)), cost_table(costs)[1]
+    if names is None and row_a_sample(table.shape, 2):
+        raise ValueError(no_matrix(table.shape))
+    return table
+
+
+def _by_outcome(costs) -> bool:
+    "Are costs a mapping with the arguments of `ExampleCosts`, whose values may be columns on Dask?"
+    return isinstance(costs, Mapping) and bool(set(costs) & set(_CELLS))
+
+
 def _cost_columns(costs) -> dict:
     "The costs of single rows that are columns, of a mapping with the arguments of `ExampleCosts`."
-    if not isinstance(costs, Mapping):
+    if not _by_outcome(costs):
         return {}
     for name in costs:
         if name not in (*_CELLS, "classes", "decisions"):
@@ -1146,7 +1184,7 @@ def _without_columns(costs):
 
 def _block_costs(block: dict, costs):
     "The costs of a block's rows, as the in-memory functions take them."
-    if not isinstance(costs, Mapping):
+    if not _by_outcome(costs):
         return costs
     own = {name.removeprefix("cost "): v for name, v in block.items() if name.startswith("cost ")}
     many = {k: v * np.ones(_length(block)) if own and k in _CELLS else v for k, v in costs.items()} | own
@@ -1156,7 +1194,7 @@ def _block_costs(block: dict, costs):
 
 
 def losses(
-    y_true: Any, decisions: Any, costs: CostMatrix | Matrix | Mapping[Any, Any], *, data: Any = None
+    y_true: Any, decisions: Any, costs: Costs, *, data: Any = None
 ) -> Any:
     """What each row cost, as a lazy Dask array: `cost_eval.costs.losses`, block by block.
 
@@ -1188,6 +1226,7 @@ def losses(
     [1.0, 0.0, 10.0]
     """
     array = optional_import("dask.array", extra="scale")
+    costs = costs if _by_outcome(costs) or isinstance(costs, ExampleCosts) else _matrix_of(costs)
     blocks = _blocks(data, {"y_true": y_true, "decisions": decisions, **_cost_columns(costs)})
     parts = [dask.delayed(_losses_of)(block, _without_columns(costs)) for block in blocks]
     return array.concatenate([array.from_delayed(part, shape=(np.nan,), dtype=float) for part in parts])
@@ -1243,7 +1282,7 @@ def _side_by_side(one: dict, two: dict, k: int) -> dict:
 def _of_losses(function, columns: dict, given: dict, gather, rng, data, scheduler, options):
     "An interval function of losses on what it needs of the rows."
     blocks = _loss_blocks(columns, given, data)
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
         if _row_count(blocks, compute) <= gather:
             rows = compute(_add_up(blocks, _gather))
             kept = {name: rows[name] for name, value in given.items() if value is not None}
@@ -1378,7 +1417,7 @@ _SAMPLED = 1_000_000  # rows that rules are fitted on, where not all are gathere
 def evaluate(
     y_true: Any,
     models: Any,
-    costs: CostMatrix | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     rule: Rule | Mapping[Any, Rule] = "calibrated",
     positive: Any = None,
@@ -1387,7 +1426,10 @@ def evaluate(
     groups: Any = None,
     clusters: Any = None,
     sample_weight: Any = None,
+    heaviest: float | None = None,
+    largest: float | None = None,
     folds: Any = 5,
+    method: IntervalMethod = "auto",
     confidence: float = 0.95,
     rng: Rng = None,
     gather: int = 1_000_000,
@@ -1422,8 +1464,12 @@ def evaluate(
     clusters, sample_weight : Dask series or array, or str, optional
         (N,) as for the in-memory function; of more than `gather` rows, weighted ones are put into 5,000
         random batches, and clusters, if there are more than that, into as many, for the intervals
+    heaviest, largest : float, optional
+        caps on the weight of a unit and on amounts, as for the in-memory function
     folds : int or Dask series or array, or str, default 5
         as for the in-memory function; of more than `gather` rows two halves stand in for them
+    method : str, default "auto"
+        of all intervals and differences
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -1460,17 +1506,21 @@ def evaluate(
     if isinstance(folds, str) or hasattr(folds, "dask"):
         per_row["folds"] = options.pop("folds")
     own = _cost_columns(costs)
+    if largest is not None and not own:
+        attainable(costs, largest=largest)  # which refuses it
     blocks = _blocks(data, {"y_true": y_true} | columns | per_row | own)
     costs = _without_columns(costs)
-    with cluster(scheduler) as compute:
+    with _work(blocks, scheduler) as compute:
         n = _row_count(blocks, compute)
         if n > gather:
             _refuse_beyond(n, gather, own, per_row, capacity)
             found = _Halves(blocks, shells, n, rule, priors, generator(rng))
-            report = found.report(compute, costs, positive, confidence)
+            how = {"confidence": confidence, "method": method}
+            report = found.report(compute, costs, positive, heaviest, how)
             seed = {"seed": rng} if isinstance(rng, (int, np.integer)) else {}
             return replace(report, provenance=report.provenance | seed)
         rows = compute(_add_up(blocks, _gather))
+    options |= {"heaviest": heaviest, "largest": largest, "method": method}
     options |= {name: rows[name] for name in per_row if name in rows}
     models, costs = _models_of(rows, shells), _block_costs(rows, costs)
     return evaluate_in_memory(rows["y_true"], models, costs, confidence=confidence, rng=rng, **options)
@@ -1496,7 +1546,7 @@ def _shells(models, costs) -> tuple[dict, dict]:
 
 def _class_count(costs) -> int:
     "How many classes the costs have."
-    return 2 if isinstance(costs, Mapping) else len(_labels_of(costs).classes)
+    return 2 if _by_outcome(costs) else len(as_costs(costs).classes)
 
 
 def _models_of(block: dict, shells: dict) -> dict:
@@ -1536,7 +1586,7 @@ class _Halves:
         self.share, self.salt = min(1.0, _SAMPLED / n), int(rng.integers(0, 2**62))
         self.seeds = rng.integers(0, 2**62, len(blocks)).tolist()
 
-    def report(self, compute, costs, positive, confidence):
+    def report(self, compute, costs, positive, heaviest, how):
         "Read, fit, judge, count, report."
         self.compute = compute
         self.read(costs, positive)
@@ -1544,7 +1594,7 @@ class _Halves:
         like = self.sample.take([0])  # a row is enough to read others alike
         few = None if self.batched else self.clusters
         rows = self.over_blocks(_decided, _merge_rows, like, self.shells, rules, few)
-        found = self.counted(rows, list(rules[0]), confidence)
+        found = self.counted(rows, list(rules[0]), heaviest, how)
         return self.with_notes(found, rows)
 
     def over_blocks(self, function, merge, *args):
@@ -1594,15 +1644,20 @@ class _Halves:
                 found.setdefault((name, fitted.rule), fitted)
         return found
 
-    def counted(self, rows, keys, confidence):
+    def counted(self, rows, keys, heaviest, how):
         "The report from distinct rows."
         costs, rows = self.sample.costs, _in_order(rows)
         labels = np.array(costs.decisions, object)
         decisions = {key: labels[rows[f"decision {i}"]] for i, key in enumerate(keys)}
         given = {name: _array(rows[name], name, "the rows") for name in _OF_ROWS if name in rows}
+        if heaviest is not None and "clusters" in rows and heaviest < self.heaviest:
+            raise ValueError(
+                f"heaviest: {heaviest:g}, but a unit weighs {self.heaviest:g}; the cap is at least that"
+            )
         if self.batched and "clusters" in rows:
-            given |= {"heaviest": self.heaviest, "independent": self.clusters is None}
-        options = {"priors": self.priors, "confidence": confidence, "rng": self.rng}
+            given["independent"] = self.clusters is None
+            heaviest = self.heaviest if heaviest is None else heaviest
+        options = {"priors": self.priors, "rng": self.rng, "heaviest": heaviest, **how}
         y_true = np.array(costs.classes, object)[rows["y_true"]]
         return evaluate_counted(y_true, decisions, costs, rows["repeats"], **given, **options)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core import Axes, DataFrame, Labels, Matrix, Numbers, Priors, Rng, Rule, VBox, Value, Vector
+from .core import Axes, DataFrame, Labels, Numbers, Priors, Rng, Rule, VBox, Value, Vector
 
 # %% auto #0
 __all__ = ['Resampled', 'corrected_interval', 'resampled_coverage', 'TrainingVariation', 'training_variation', 'explore_repeats']
@@ -38,9 +38,11 @@ from cost_eval.core import (
     optional_import,
     percent,
     result,
+    same_rows,
+    seen_labels,
     short,
 )
-from .costs import CostMatrix, ExampleCosts
+from .costs import CostMatrix, Costs, as_costs
 from .decisions import stratified_folds
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
 from .policies import RULES, fit_rule
@@ -297,7 +299,7 @@ def training_variation(
     estimators: Any,
     X: Any,
     y: Labels,
-    costs: CostMatrix | ExampleCosts | Matrix | Mapping[Any, Any],
+    costs: Costs,
     *,
     cv: Any = 5,
     repeats: int = 10,
@@ -405,7 +407,7 @@ class _Case(NamedTuple):
 
 def _read_case(estimators, X, y, costs, rule, priors, positive, groups, sample_weight) -> _Case:
     "All that does not depend on folds."
-    _check_index(X, y)
+    same_rows(X=X, y=y)
     samples = _read_labels(y, costs, positive, groups, sample_weight)
     if len(samples) != _length(X):
         raise ValueError(f"X: {_length(X)} rows, but y has {len(samples)} labels; each sample needs both")
@@ -419,11 +421,10 @@ def _read_case(estimators, X, y, costs, rule, priors, positive, groups, sample_w
 
 def _read_labels(y, costs, positive, groups, sample_weight) -> Samples:
     "The samples, and as their model one that knows nothing: the estimators have not spoken yet."
-    table = costs.array if isinstance(costs, (CostMatrix, ExampleCosts)) else costs
-    K = 2 if isinstance(table, Mapping) or np.ndim(table) < 2 else max(2, np.shape(table)[-2])
-    nothing = Posteriors(np.full((*label_array(y, "y").shape[:1], K), 1 / K))
     options = {"positive": positive, "clusters": groups, "sample_weight": sample_weight}
     try:
+        K = max(2, len(as_costs(costs, classes=seen_labels(label_array(y, "y"))).classes))
+        nothing = Posteriors(np.full((*label_array(y, "y").shape[:1], K), 1 / K))
         return replace(read_samples(y, {"": nothing}, costs, **options), notes=())
     except ValueError as error:
         said = str(error).replace("y_true:", "y:", 1).replace("clusters:", "groups:", 1)
@@ -474,12 +475,6 @@ def _method(name, model, rule, samples) -> str:
         f"estimators: {name!r} ({type(model).__name__}) has no predict_proba, and rule={rule!r} needs "
         f"{needs}; wrap it in CalibratedClassifierCV, or say rule={{..., {name!r}: 'as given'}}"
     )
-
-
-def _check_index(X, y):
-    "Rows meet by index where both sides have one."
-    if hasattr(X, "iloc") and hasattr(y, "iloc") and not X.index.equals(y.index):
-        raise ValueError("X: its index is not that of y; bring both into one order, X.loc[y.index]")
 
 
 def _length(X) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .confusion import ConfusionCounts
 from .core import Axes, DataFrame, Labels, Matrix, Numbers, VBox, Value, Vector
-from .costs import CostMatrix
+from .costs import Costs
 
 # %% auto #0
 __all__ = ['cost_weight', 'target_weight', 'neutral_prevalence', 'effective_weight', 'plot_effective_weight',
@@ -521,7 +521,7 @@ class CostParts(Result):
         return self.perfect + self.average + self.fn_fluctuation + self.fp_fluctuation
 
 
-def total_cost(y_true: Labels, decisions: Labels, costs: CostMatrix | ExampleCosts | Matrix) -> float:
+def total_cost(y_true: Labels, decisions: Labels, costs: Costs) -> float:
     """Total classification cost: the sum of what each sample's decision cost.
 
     Lombardo et al. (2025), eq. (1).

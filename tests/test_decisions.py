@@ -1,6 +1,7 @@
 """cost_eval.decisions: enumeration, independent optimisers and properties."""
 import pickle
 import warnings
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -89,10 +90,62 @@ def test_prior_shift_in_decisions_equals_shifted_posteriors(case, data):
 
 
 @given(hnp.arrays(int, (6, 4), elements=st.integers(0, 3)).filter(lambda a: a.sum(1).all()))
-def test_zero_one_costs_give_argmax_with_ties_to_the_lowest_index(weights):
+def test_zero_one_costs_give_argmax_with_ties_to_the_last(weights):
     p = weights / weights.sum(1, keepdims=True)
-    np.testing.assert_array_equal(d.bayes_decisions(p, CostMatrix.zero_one(4)), p.argmax(1))
-    np.testing.assert_array_equal(d.bayes_decisions(p[:, :2] + p[:, 2:], CostMatrix.zero_one(2)), (p[:, :2] + p[:, 2:]).argmax(1))
+    np.testing.assert_array_equal(d.bayes_decisions(p, CostMatrix.zero_one(4)), 3 - weights[:, ::-1].argmax(1))
+    pairs = weights[:, :2] + weights[:, 2:]
+    np.testing.assert_array_equal(d.bayes_decisions(p[:, :2] + p[:, 2:], CostMatrix.zero_one(2)), pairs[:, 1] >= pairs[:, 0])
+
+
+# ---- ties: at or above the threshold, whatever the last digit (B7)
+
+PERCENT = np.arange(1, 100) / 100
+
+
+@pytest.mark.parametrize("given", [lambda p: np.column_stack([1 - p, p]), lambda p: np.column_stack([1 - p, 1 - (1 - p)]),
+                                   lambda p: np.column_stack([1 - p.astype(np.float32), p.astype(np.float32)])], ids=["p", "1 - (1 - p)", "float32"])
+def test_every_whole_percent_is_decided_at_and_above_its_threshold(given):
+    for k in range(1, 100):
+        for costs in ([[0, k], [100 - k, 0]], d.implied_costs(k / 100), [[-7, k - 7], [100 - k + 3, 3]]):
+            np.testing.assert_array_equal(d.bayes_decisions(given(PERCENT), costs), np.arange(1, 100) >= k)
+            assert d.naive_decision(costs, given(PERCENT[[k - 1]])[0]) == 1
+        assert d.bayes_threshold([[0, k], [100 - k, 0]]) == k / 100
+
+
+def test_ratios_to_a_thousandth_are_ties_and_what_is_below_is_not():
+    k, n = (a.ravel() for a in np.meshgrid(np.arange(1, 1000), np.arange(2, 1001)))
+    k, n = k[k < n], n[k < n]
+    costs, p = ExampleCosts(fp=k, fn=n - k), k / n
+    p = [p, 1 - (1 - p)]
+    for p1 in p:
+        rows = np.column_stack([1 - p1, p1])
+        for values, more in ((rows, {}), (rows.astype(np.float32), {}), (np.log(rows), {"log": True})):
+            assert d.bayes_decisions(values, costs, **more).all()
+    for below in (p[0] * (1 - 1e-12), p[0] * (1 - 1e-5)):
+        assert not d.bayes_decisions(np.column_stack([1 - below, below]), costs).any()
+    below = (p[0] - 1e-6).astype(np.float32)
+    assert not d.bayes_decisions(np.column_stack([1 - below, below]), costs).any()
+
+
+@given(posteriors_and_costs(), st.integers(0, 3))
+def test_ties_of_many_decisions_are_those_of_exact_arithmetic(case, form):
+    p, c = case
+    exact = [[sum(Fraction(x).limit_denominator(200) * int(v) for x, v in zip(row, column)) for column in c.T] for row in p]
+    want = [max(j for j, cost in enumerate(costs) if cost == min(costs)) for costs in exact]
+    if form == 1:
+        p = p.astype(np.float32)
+    elif form == 2:
+        p = np.column_stack([1 - p[:, 1:].sum(1), p[:, 1:]])
+    assert d.bayes_decisions(np.log(p) if form == 3 else p, c, log=form == 3).tolist() == want
+    assert d.bayes_decisions(p, ExampleCosts.from_array(np.stack([c] * len(p)))).tolist() == want
+
+
+def test_a_tie_is_no_excuse_for_a_worse_decision():
+    "What is as small as the rounding of the large costs beside it is still told apart, and so are tiny posteriors."
+    assert d.bayes_decisions([[1, 1e-18], [1, 0], [1, 2e-17]], [[0, 1], [1e17, 0]]).tolist() == [0, 0, 1]
+    assert d.bayes_decisions([[.49, .51, 0], [.51, .49, 0]], [[0, 1, 1e15], [1, 0, 1e15], [0, 0, 0]]).tolist() == [1, 0]
+    assert d.bayes_decisions([[.3, .2, .5]], [[0, 1, 9], [1, 0, 9], [1e12, 1e12, 0]]).tolist() == [2]
+    assert d.bayes_decisions([[.3, .2, .5]], [[0, 1, 1e13], [1, 0, 1e13], [1e12, 1e12, 0]]).tolist() == [0]
 
 
 def test_blocks_and_logs_change_nothing(monkeypatch):
@@ -664,7 +717,7 @@ zero_one = CostMatrix.zero_one(2)
     (lambda: d.bayes_threshold(np.zeros((3, 2, 2))), "costs: every decision costs the same"),
     (lambda: d.bayes_threshold(np.full((3, 2, 2), np.nan)), "costs: NaN"),
     (lambda: d.best_threshold([0, 1], [.1, .2], [[1, 1], [1, 0]], priors=[1, 0]), "costs: both decisions cost the same"),
-    (lambda: d.bayes_decisions(good, np.ones((3, 2, 2)) - np.eye(2)), "costs: expected one"),
+    (lambda: d.bayes_decisions(good, np.ones((3, 2, 2)) - np.eye(2)), "costs: shape .*ExampleCosts.from_array"),
     (lambda: d.bayes_decisions(good, [[0, 1], [1]]), "costs: rows of different lengths"),
     (lambda: d.implied_costs(0), "threshold: must lie in"),
     (lambda: d.implied_costs(float("nan")), "threshold: must lie in"),
@@ -700,9 +753,9 @@ zero_one = CostMatrix.zero_one(2)
     (lambda: d.bayes_decisions(good, zero_one, priors=[[.5, .5]], train_priors=[.5, .5]), "priors: expected 2 priors"),
     (lambda: d.bayes_decisions(np.ma.masked_array(good, mask=[[0, 1], [0, 0]]), zero_one), "posteriors: 1 masked"),
     (lambda: d.bayes_decisions([["a", "b"]], zero_one), "posteriors: expected numbers"),
-    (lambda: d.naive_decision(ExampleCosts(fp=1, fn=[1, 2]), [.5, .5]), "costs: expected one"),
-    (lambda: d.naive_decision(zero_one, [[.5, .5]]), "priors: expected 2 priors, got shape"),
-    (lambda: d.best_threshold([0, 1], [.1, .2], ExampleCosts(fp=1, fn=[1, 2, 3])), "costs: 3 samples, but y_true has 2"),
+    (lambda: d.naive_decision(ExampleCosts(fp=1, fn=[1, 2]), [.5, .5]), r"one \(K, M\) matrix"),
+    (lambda: d.naive_decision(zero_one, [[.5, .5]]), r"and \(K,\) priors are needed, got shapes \(2, 2\), \(1, 2\)"),
+    (lambda: d.best_threshold([0, 1], [.1, .2], ExampleCosts(fp=1, fn=[1, 2, 3])), "costs: of 3 samples, but y_true has 2"),
     (lambda: d.best_threshold(["a", "c"], [.1, .2], CostMatrix.binary(classes=["a", "b"])), "y_true: label 'c'"),
     (lambda: d.best_threshold(["a", "b"], [.1, .2], zero_one), "y_true: expected 0/1"),
     (lambda: d.best_threshold({0: 1}, [.1], zero_one), "y_true: a dict"),

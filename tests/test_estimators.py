@@ -213,7 +213,7 @@ def folds(y):
 @pytest.mark.parametrize("priors", [None, [.2, .3, .5]])
 def test_bayes_scorer_by_hand(iris, priors):
     X, y = iris
-    got = cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=priors), cv=folds(y))
+    got = cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=priors, train_priors=priors and "sample"), cv=folds(y))
     for (train, test), score in zip(folds(y), got):
         fitted = GaussianNB().fit(X[train], y[train])
         p = fitted.predict_proba(X[test])[:, [list(fitted.classes_).index(c) for c in costs_3.classes]]
@@ -234,6 +234,38 @@ def test_predict_scorer_by_hand(tumours, priors):
     assert cost_scorer(costs.array, priors=[.95, .05] if priors else None, decisions="predict")(fitted, X, y, sample_weight=weight) == scorer(fitted, X, y, sample_weight=weight)
     model = CostSensitiveClassifier(GaussianNB(), costs, priors=priors).fit(X, y)
     assert scorer(model, X, y) == pytest.approx(model.score(X, y))
+
+
+def test_posteriors_are_moved_from_the_shares_of_training(tumours):
+    "Trained on halves, scored at one in twenty: the shares of what is scored are not those the posteriors were trained for."
+    rng = np.random.default_rng(0)
+    y_train, y = np.repeat([0, 1], 500), np.repeat([0, 1], [1900, 100])
+    X_train, X = (rng.normal(1.5 * labels)[:, None] for labels in (y_train, y))
+    costs, priors = CostMatrix.from_ratio(5), [.95, .05]
+    bayes, unknown = GaussianNB().fit(X_train, y_train), LogisticRegression().fit(X_train, y_train)
+
+    def right(model, train):
+        decided = bayes_decisions(model.predict_proba(X), costs, priors=priors, train_priors=train)
+        return -expected_cost(confusion_counts(y, decided), costs, priors=priors)
+
+    halves = right(bayes, [.5, .5])
+    assert cost_scorer(costs, priors=priors)(bayes, X, y) == pytest.approx(halves) and halves > right(bayes, [.95, .05]) + .1
+    for model in (make_pipeline(GaussianNB()).fit(X_train, y_train), GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}).fit(X_train, y_train)):
+        assert cost_scorer(costs, priors=priors)(model, X, y) == pytest.approx(halves)
+    with pytest.raises(ValueError, match="train_priors: LogisticRegression does not say .*train_priors=shares.*'sample'"):
+        cost_scorer(costs, priors=priors)(unknown, X, y)
+    for train in (.5, [.5, .5], {0: .5, 1: .5}):
+        assert cost_scorer(costs, priors=priors, train_priors=train)(unknown, X, y) == pytest.approx(right(unknown, [.5, .5]))
+    weight = np.where(y == 1, 19, 1)  # makes halves of them
+    scorer = cost_scorer(costs, priors=priors, train_priors="sample")
+    assert scorer(unknown, X, y) == pytest.approx(right(unknown, [.95, .05]))
+    assert scorer(unknown, X, y, sample_weight=weight) == pytest.approx(right(unknown, [.5, .5])) == pytest.approx(scorer(unknown, np.repeat(X, weight, axis=0), np.repeat(y, weight)))
+    model = CostSensitiveClassifier(LogisticRegression(), costs, priors=priors).fit(X_train, y_train)
+    assert cost_scorer(costs, priors=priors)(model, X, y) == pytest.approx(model.score(X, y))
+    for options, said in (({"train_priors": .5}, "they go with priors="), ({"train_priors": .5, "priors": .1, "decisions": "predict"}, "they go with priors="),
+                          ({"train_priors": "simple", "priors": .1}, "'simple' is unknown; did you mean 'sample'"), ({"train_priors": [.5, .6], "priors": .1}, "sum to 1.1")):
+        with pytest.raises(ValueError, match=said):
+            cost_scorer(costs, **options)
 
 
 def test_searches_and_tuned_thresholds(tumours):
@@ -257,7 +289,7 @@ def test_scorer_with_a_fold_that_lacks_a_class(iris):
     scores = cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3), cv=KFold(3), error_score="raise")
     assert np.isfinite(scores).all() and (scores < -.4).all()
     with pytest.raises(ValueError, match="y: class .* has no sample"):
-        cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=[.2, .3, .5]), cv=KFold(3), error_score="raise")
+        cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=[.2, .3, .5], train_priors="sample"), cv=KFold(3), error_score="raise")
     known, scorer = GaussianNB().fit(X, y), cost_scorer(costs_3, priors=[0, .5, .5], decisions="predict")
     with pytest.raises(ValueError, match="y_true: class 'versicolor' has no sample"):
         scorer(known, X[y == "setosa"], y[y == "setosa"])
@@ -313,7 +345,7 @@ fitted_5 = CostSensitiveClassifier(GaussianNB(), CostMatrix.from_ratio(2)).fit(X
 
 @pytest.mark.parametrize("call, match", [
     (lambda: CostSensitiveClassifier(GaussianNB(), [[0, 1, .2], [1, 0, .2]]).fit(X_5, y_5), r"costs: shape \(2, 3\) for 2 classes; name"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), np.ones((3, 3)) - np.eye(3)).fit(X_5, y_5), "costs: 3 x 3, but 2 classes"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), np.ones((3, 3)) - np.eye(3)).fit(X_5, y_5), r"costs: shape \(3, 3\) for 2 classes"),
     (lambda: CostSensitiveClassifier(GaussianNB(), ExampleCosts(fp=1, fn=y_5 + 1)).fit(X_5, y_5), r"costs: .*predict\(X, costs"),
     (lambda: CostSensitiveClassifier(GaussianNB(), CostMatrix.binary(classes=["a", "b"])).fit(X_5, y_5), "y: label 0 is not in the costs' classes"),
     (lambda: CostSensitiveClassifier(GaussianNB(), None, calibration="platt").fit(X_5, y_5), "calibration: 'platt' is unknown"),
@@ -327,7 +359,7 @@ fitted_5 = CostSensitiveClassifier(GaussianNB(), CostMatrix.from_ratio(2)).fit(X
     (lambda: CostSensitiveClassifier(SVC(decision_function_shape="ovo"), None).fit(np.tile(X_5, (2, 1)), np.arange(120) % 4), "decision_function has 6 columns for 4 classes"),
     (lambda: fitted_5.predict(X_5, ExampleCosts(fp=1, fn=[1, 2])), "costs: of 2 samples, but X has 60"),
     (lambda: fitted_5.predict(X_5, ExampleCosts(fp=1, fn=np.ones(60), decisions=["no", "yes"])), "costs: decisions"),
-    (lambda: fitted_5.predict(X_5, np.ones((60, 2))), "costs: expected shape"),
+    (lambda: fitted_5.predict(X_5, np.arange(120.).reshape(60, 2)), "costs: shape .* say ExampleCosts"),
     (lambda: fitted_5.score(X_5, y_5 + 5), "y_true: label [56] is not"),
     (lambda: cost_scorer(CostMatrix.from_ratio(2))(LinearSVC().fit(X_5, y_5), X_5, y_5), "estimator: LinearSVC has no predict_proba; wrap it"),
     (lambda: cost_scorer([[0, 1], [1]]), "costs: rows of different lengths"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import stats
 from sklearn import metrics as sk
 
 from cost_eval import expected_cost as ec
@@ -439,8 +440,69 @@ def test_a_slider_changes_the_picture(make):
     assert image.value != before
 
 
-def test_of_equal_decisions_the_first_has_the_region():
-    assert ec.decision_intervals([[0, 1, 1], [3, 0, 0]]) == [(0, 0.0, 0.25), (1, 0.25, 1.0)]
-    assert ec.decision_intervals([[0, 0, 1], [3, 3, 0]]) == [(0, 0.0, 0.25), (2, 0.25, 1.0)]
-    for twin in ec._bayes_regions(np.array([[0, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 1]]))[3:]:
-        assert not len(twin)
+def test_of_equal_decisions_the_last_has_the_region():
+    assert ec.decision_intervals([[0, 1, 1], [3, 0, 0]]) == [(0, 0.0, 0.25), (2, 0.25, 1.0)]
+    assert ec.decision_intervals([[0, 0, 1], [3, 3, 0]]) == [(1, 0.0, 0.25), (2, 0.25, 1.0)]
+    assert [len(region) > 0 for region in ec._bayes_regions(np.array([[0, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 1]]))] == [False, True, True, True]
+
+
+def placed(y, scores):
+    "From all pairs: the area, and what each sample adds to its error."
+    wins = np.sign(scores[y == 1][:, None] - scores[y == 0]) / 2 + 0.5
+    off = np.empty(len(y))
+    off[y == 1], off[y == 0] = wins.mean(1) / (y == 1).sum(), wins.mean(0) / (y == 0).sum()
+    return wins.mean(), off
+
+
+@pytest.mark.parametrize("patients", [False, True])
+def test_a_difference_of_areas_is_delongs_and_of_clusters_by_their_sums(patients):
+    rng = np.random.default_rng(3)
+    y, who = np.repeat([0, 1], [70, 40]), rng.permutation(110) % 30
+    a, b = rng.integers(0, 9, 110) + 2 * y, rng.integers(0, 9, 110) + y
+    (area, of_a), (other, of_b) = placed(y, a), placed(y, b)
+    off = of_a - of_b - (area - other) / np.where(y == 1, 40, 70)
+    sums = np.bincount(who, off) if patients else off
+    error = np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1))
+    found = sc.auc_interval(y, a, versus=b, clusters=who if patients else None)
+    assert found.auc == pytest.approx(area - other)
+    assert [found.low, found.high] == pytest.approx(area - other + stats.norm.ppf([0.025, 0.975]) * error)
+    assert found.p_value == pytest.approx(2 * stats.norm.sf(abs(area - other) / error))
+
+
+@pytest.mark.parametrize("n", [1, 10, 30, 100])
+def test_a_perfect_ranking_ends_where_pairs_that_share_no_sample_do(n):
+    "P(all in order) <= area^n; for skewed scores it is equal, so no larger end is proved."
+    y = np.repeat([0, 1], [3 * n, n])
+    found, worst = sc.auc_interval(y, y + 0.1), sc.auc_interval(y, -y)
+    assert (found.low, found.high) == (pytest.approx(0.025 ** (1 / n)), 1)
+    assert (worst.low, worst.high) == (0, pytest.approx(1 - 0.025 ** (1 / n)))
+    assert found.guarantee.startswith("proved") and found.pairs == n
+    same = sc.auc_interval(y, y, versus=3 * y)
+    assert (same.auc, same.p_value) == (0, 1) and same.high == -same.low == pytest.approx(
+        1 - 0.025 ** (1 / n)
+    )
+    twice, who = np.repeat(y, 2), np.repeat(np.arange(4 * n), 2)
+    assert sc.auc_interval(twice, twice, clusters=who).low == pytest.approx(found.low)
+    assert sc.auc_interval(y, y, sample_weight=np.full(4 * n, 0.1)).low == pytest.approx(found.low)
+    assert sc.auc_interval(y, np.zeros(4 * n)).p_value == 1  # constant scores: no error and no knowledge
+
+
+def test_areas_near_one_are_covered_where_nearly_all_is_in_order():
+    "One positive of a hundred below all negatives: the variance sees one sample, and none in a third of the sets."
+    rng, y, held = np.random.default_rng(0), np.repeat([0, 1], [300, 30]), []
+    for _ in range(600):
+        a, b = (y * np.where(rng.random(330) < 0.01, -9, 9) + rng.random(330) for _ in range(2))
+        one, gap = sc.auc_interval(y, a), sc.auc_interval(y, a, versus=b)
+        held.append(
+            (
+                one.low <= 0.99 <= one.high,
+                gap.low <= 0 <= gap.high,
+                (gap.p_value < 0.05) == (gap.low > 0 or gap.high < 0),
+            )
+        )
+    assert (np.mean(held, 0) >= [0.93, 0.93, 1]).all()
+
+
+def test_an_area_needs_both_classes():
+    with pytest.raises(ValueError, match="y_true: both classes are needed"):
+        sc.auc_interval([1, 1], [0.1, 0.2])

@@ -25,10 +25,13 @@ HEAVY = {"matplotlib", "pandas", "sklearn", "ipywidgets", "IPython", "dask", "jo
 
 
 def script(name):
-    "A script of .ci as a module."
+    "A script of .ci as a module, as it is where nothing is asked of `make`: neither STACK nor FULL."
     spec = importlib.util.spec_from_file_location(f"ci_{name}", ROOT / ".ci" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        for setting in ("STACK", "FULL", "EDIT"):
+            patch.delenv(setting, raising=False)
+        spec.loader.exec_module(module)
     return module
 
 
@@ -668,7 +671,6 @@ def test_the_install_is_not_repeated(tmp_path, monkeypatch):
     make, calls = script("make"), []
     monkeypatch.setattr(make, "VENV", tmp_path)
     monkeypatch.setattr(make, "PYTHON", tmp_path / "python")
-    monkeypatch.setattr(make, "STACK", "newest")
 
     def uv(*words):
         (tmp_path / "python").touch()

@@ -1,5 +1,6 @@
 """The interval engine as its callers use it: stacks, labels, priors, every option of every function, losses and clusters, notes, warnings, errors."""
 import inspect
+import pickle
 import warnings
 
 import numpy as np
@@ -633,3 +634,103 @@ def test_no_number_overflows_on_the_way(priors, miss):
     if priors == [.5, .5] and miss != 1e-30 and miss != 1e30:
         alone = bs.interval([[90, 5]] if miss < 1 else [[2, 3]], [[0, 1.]] if miss < 1 else [[miss, 0]])
         assert_allclose([2 * single.low, 2 * single.high], [alone.low, alone.high], rtol=1e-9)
+
+
+# ---- the approximate line
+
+AMOUNT = np.random.default_rng(7).lognormal(0, 1.1, 5000)
+PAID = np.where(np.random.default_rng(8).random(5000) < .06, AMOUNT, np.where(np.random.default_rng(9).random(5000) < .05, .2, 0))
+LINE = ("low", "high", "p_value", "seen")
+
+
+def line(found): return [getattr(found.approximate, name) for name in LINE]
+
+
+def test_the_approximate_line_costs_nothing_until_it_is_asked():
+    found = bs.difference(JOINTS[0], COSTS)
+    assert "approximate" not in vars(found) and found.approximate is found.approximate and "approximate" in vars(found)
+    assert pickle.loads(pickle.dumps(bs.difference(JOINTS[0], COSTS))).approximate == found.approximate
+    assert repr(found) == repr(bs.difference(JOINTS[0], COSTS)) and found == bs.difference(JOINTS[0], COSTS)
+
+
+@pytest.mark.parametrize("priors", [None, PRIORS])
+def test_a_stack_of_approximate_lines_is_its_members(priors):
+    for stack, function in ((100 * STACK, bs.interval), (100 * JOINTS, bs.difference)):
+        found = line(function(stack, COSTS, priors=priors))
+        assert_allclose(found, np.transpose([line(function(one, COSTS, priors=priors)) for one in stack]), rtol=1e-12)
+        assert np.isfinite(found[0]).all()
+
+
+def test_weights_of_1_clusters_of_1_and_bounds_of_each_row_are_the_plain_sample():
+    "In all, with the class that was not seen; and moving, scaling, renaming rows changes nothing."
+    x, n = np.where(PAID > .2, 2., PAID), len(PAID)
+    plain, rng = line(bs.loss_interval(x, bounds=(0, 4))), np.random.default_rng(1)
+    order = rng.permutation(n)
+    for options in (dict(sample_weight=np.ones(n)), dict(clusters=np.arange(n)), dict(clusters=order), dict(strata=np.zeros(n))):
+        for bounds in ((0, 4), (np.zeros(n), 4), (np.zeros(n), np.full(n, 4.))):
+            assert_allclose(line(bs.loss_interval(x, bounds=bounds, **options)), plain, rtol=1e-9)
+    assert_allclose(line(bs.loss_interval(PAID[order], bounds=(0, AMOUNT[order] + .2))),
+                    line(bs.loss_interval(PAID, bounds=(0, AMOUNT + .2))), rtol=1e-9)
+    assert_allclose(line(bs.loss_interval(1e9 * x + 5, bounds=(5, 4e9 + 5)))[:2], 1e9 * np.array(plain[:2]) + 5, rtol=1e-6)
+
+
+def test_the_approximate_test_is_its_interval():
+    "p below the level if and only if 0 is outside; first minus second is minus the reverse."
+    rng = np.random.default_rng(3)
+    tables, outside = rng.multinomial(600, rng.dirichlet(np.full(8, .7), 60)).reshape(60, 2, 2, 2), 0
+    for level in (.5, .95, .999):
+        found = bs.difference(tables, [[0, 1], [4, 0]], confidence=level)
+        here, other = found.approximate, bs.difference(tables.swapaxes(-1, -2), [[0, 1], [4, 0]], confidence=level).approximate
+        out = (here.low > 0) | (here.high < 0)
+        assert (out == (here.p_value < 1 - level))[here.offered].all() and np.isnan(here.p_value[~here.offered]).all()
+        assert_allclose([here.low, here.high, here.p_value], [-other.high, -other.low, other.p_value])
+        outside += out.sum()
+    assert 20 < outside < 160
+
+
+def test_when_no_approximate_line_is_offered_it_says_why():
+    few = bs.interval([[900, 90], [1, 9]], [[0, 1], [1000, 0]]).approximate
+    assert not few.offered and np.isnan(few.low) and 0 < few.seen < 2 and "2 are needed" in few.reason and few.reason in repr(few)
+    unknown = bs.loss_interval(PAID).approximate
+    assert not unknown.offered and "bounds=" in unknown.reason and np.isnan(unknown.least_coverage)
+    assert bs.loss_interval(PAID, bounds=(0, AMOUNT + .2)).approximate.offered  # as the words advise
+    assert not bs.loss_interval(PAID, bounds=(0, 100 * AMOUNT.max())).approximate.offered  # any row may cost that much
+    assert not bs.loss_interval(np.zeros(50), bounds=(0, 1)).approximate.offered
+    assert not bs.interval([[5, 0], [1, 0]], COSTS[:2, :2], priors=[.5, .5]).approximate.offered  # a class of one example
+    assert not bs.metric_interval([[90, 8], [3, 40]], "informedness").approximate.offered
+    whole = bs.interval(100 * STACK, COSTS).approximate
+    assert "5 offered" in repr(whole) and list(whole.to_frame()["low"]) == list(whole.low)
+
+
+def test_a_heavier_unit_that_can_occur_is_a_costlier_case():
+    x, w = np.where(PAID > .2, 2., PAID), np.random.default_rng(2).choice([1., 2], len(PAID))
+    plain = bs.loss_interval(x, sample_weight=w, bounds=(0, 4)).approximate
+    heavier = bs.loss_interval(x, sample_weight=w, bounds=(0, 4), heaviest=6).approximate
+    assert_allclose(heavier.seen / plain.seen, ((w**3).sum() / (w**2).sum() / 6)**2, rtol=1e-9)
+    assert heavier.high > plain.high
+
+
+def test_where_the_two_lines_disagree_a_sentence_says_why():
+    "A fee for all against misses that may cost any row's amount; a rule that can lose no more than a false alarm."
+    paid = [bs.loss_difference(PAID, np.full(5000, times * PAID.mean()), bounds=(-1, AMOUNT + .2)) for times in (1.2, 1.4, 1.7)]
+    assert [found.rejects for found in paid] == [False, False, True]
+    assert [found.approximate.p_value < .05 for found in paid] == [False, True, True]
+    assert [bool(found.approximate.reason) for found in paid] == [False, True, False] and "unseen" in paid[1].approximate.reason
+    gain = bs.loss_difference(np.repeat([-19., 1, 0], [6, 20, 2974]), np.zeros(3000), bounds=(-19, 1))
+    assert gain.rejects and gain.approximate.p_value > .05 and "only small losses" in gain.approximate.reason
+
+
+@pytest.mark.parametrize("bounds, words", [
+    ((np.zeros(4999), 9), r"shape \(5000,\)"), ((np.zeros(5000), AMOUNT / 2), "at position"), ((0, np.full(5000, np.inf)), "at position"),
+    ((np.zeros(5000), AMOUNT + 1, 3), "two numbers")])
+def test_bounds_of_each_row_are_checked(bounds, words):
+    with pytest.raises(ValueError, match="bounds: .*" + words):
+        bs.loss_interval(PAID, bounds=bounds)
+
+
+def test_bounds_of_each_row_leave_the_conservative_line_as_it_is():
+    most = AMOUNT + .2
+    for options in ({}, dict(strata=np.arange(5000) % 3), dict(clusters=np.arange(5000) // 2)):
+        assert bs.loss_interval(PAID, bounds=(0, most), **options).high == bs.loss_interval(
+            PAID, bounds={k: (0, most[options.get("strata", np.zeros(5000)) == k].max()) for k in (0, 1, 2)}
+            if "strata" in options else (0, most.max()), **options).high

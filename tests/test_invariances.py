@@ -22,6 +22,7 @@ NO_ARGUMENTS = {  # functions without arguments to change
     **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Policy", "Difference", "Interval", "ThresholdTuning", "ConfidenceSequence",
                      "TrainingVariation", "CapacityCurve", "Report", "scale.SketchError"], RECORD),
     **dict.fromkeys(["load", "available", "describe", "DataNotAvailable", "reproduces", "run", "scoreboard", "App", "main"], FILES),
+    "as_priors": "reads one argument: test_costs.py, test_forms.py",
     "metric": "a decorator; what it registers is tried",
     "scale.cluster": "hands out workers",
     "scale.sketch_error": "what it is told is a curve at fixed edges; test_scale.py",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cost_eval.confusion import BinaryCounts, ConfusionCounts, JointCounts, confusion_counts, joint_counts, threshold_counts
 from cost_eval.core import aligned
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
+from cost_eval.decisions import bayes_decisions, best_threshold, threshold_costs
 from cost_eval.metrics import expected_cost
 
 WARDS = CostMatrix([[0, 1, 3], [10, 0, 1], [50, 10, 0]], classes=["home", "ward", "icu"])
@@ -182,3 +183,80 @@ def test_tables_as_readers_see_them():
     assert repr(cells) == "BinaryCounts(<(2,) of int64>)" and cells._repr_html_() is None and BinaryCounts.from_matrix(cells) is cells
     with pytest.raises(ValueError, match="beyond 2"):
         BinaryCounts(tp=np.uint64(2**63), fp=0, fn=0, tn=0)
+
+
+def test_a_label_of_another_type_is_the_same_label():
+    "The text 0 against the number 0: one rule from counting to pricing."
+    y, d = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
+    for a, b in ((y.astype(str), d), (y, d.astype(str)), (y.astype(float), d.astype(str)), (y.astype(str).astype(object), d.astype(np.uint8))):
+        assert confusion_counts(a, b).array.tolist() == [[2, 0], [1, 1]]
+        assert losses(a, b, CostMatrix.binary(1, 5)).tolist() == [0, 0, 5, 0]
+        assert BinaryCounts.from_labels(a, b) == BinaryCounts(tp=1, fp=0, fn=1, tn=2)
+        assert confusion_counts(a, b, classes=["1", "0"]).array.tolist() == [[1, 1], [0, 2]]
+        assert (threshold_counts(a, d).counts.tp == threshold_counts(y, d).counts.tp).all()
+    text, numbers = confusion_counts(y.astype(str), d.astype(str)), confusion_counts(y, d)
+    assert expected_cost(text, CostMatrix.binary(1, 5)) == expected_cost(numbers, CostMatrix.binary(1, 5, classes=["0", "1"])) == 1.25
+    assert text + numbers == confusion_counts([*"0110", *"0110"], [*"0100", *"0100"]) and numbers.binary("1") == numbers.binary(1)
+    with pytest.raises(ValueError, match="y_true: label 'a' is not in"):
+        losses(["a"], [0], CostMatrix.binary())
+    assert confusion_counts(["1", 1], ["1", 1]).classes == ("1", 1)  # in one array they are two
+
+# ---- rows that carry an index
+
+CUSTOMERS = pd.Index([f"c{k}" for k in range(6)])
+AMOUNT = pd.Series([5., 900, 20, 40, 1, 300], CUSTOMERS)
+OWED = ExampleCosts(fp=1, fn=AMOUNT)
+
+
+def test_costs_of_rows_keep_their_index():
+    assert OWED.index.equals(CUSTOMERS) and ExampleCosts(fp=1, fn=AMOUNT.to_numpy()).index is None
+    for twin in (copy.copy(OWED), pickle.loads(pickle.dumps(OWED)), ExampleCosts.from_array(OWED, classes=["well", "ill"])):
+        assert twin.index.equals(CUSTOMERS)
+    turned = OWED[OWED.index.get_indexer(CUSTOMERS[::-1])]
+    assert turned.index.equals(CUSTOMERS[::-1]) and turned == OWED[::-1] and OWED[1:3].index.tolist() == ["c1", "c2"]
+    assert OWED[AMOUNT > 30].index.tolist() == ["c1", "c3", "c5"] and OWED[2] == CostMatrix.binary(fp=1, fn=20)
+    assert ExampleCosts.from_array(OWED.array).index is None
+
+
+@pytest.mark.parametrize("call", [
+    lambda index: losses(pd.Series([0, 1] * 3, index), [1, 0] * 3, OWED),
+    lambda index: losses([0, 1] * 3, pd.Series([1, 0] * 3, index), OWED),
+    lambda index: bayes_decisions(pd.DataFrame({0: .9, 1: .1}, index), OWED),
+    lambda index: best_threshold(pd.Series([0, 1] * 3, index), np.arange(6), OWED).cost,
+    lambda index: threshold_costs([0, 1] * 3, pd.Series(np.arange(6), index), OWED).costs,
+    lambda index: OWED[pd.Series([True, False] * 3, index)].array,
+    lambda index: OWED.mean(pd.Series(1., index)).array,
+    lambda index: ExampleCosts(fp=pd.Series(2., index), fn=AMOUNT).array])
+def test_rows_of_costs_meet_by_index_or_are_refused(call):
+    "`index` of the other argument; that of numbers only goes by position, as everywhere."
+    assert np.array_equal(call(CUSTOMERS), call(pd.RangeIndex(6)))
+    with pytest.raises(ValueError, match=r"its index has the rows of \w+ in another order.*; give "):
+        call(CUSTOMERS[::-1])
+    with pytest.raises(ValueError, match="its index .* has other rows than that of"):
+        call(CUSTOMERS + "x")
+
+
+def test_a_numbered_index_hides_no_order():
+    "Of three columns the second is labelled, and so is the third, in another order: the first, which is only numbered, comes between."
+    y = pd.Series([0, 1] * 3)
+    with pytest.raises(ValueError, match="sample_weight: its index has the rows of decisions in another order"):
+        confusion_counts(y, y.set_axis(CUSTOMERS), sample_weight=AMOUNT[::-1])
+
+
+def test_the_remedy_for_costs_in_another_order_works():
+    y, decided = pd.Series([0, 1] * 3, CUSTOMERS[::-1]), [1, 0] * 3
+    with pytest.raises(ValueError, match=r"give costs\[costs.index.get_indexer\(y_true.index\)\]"):
+        losses(y, decided, OWED)
+    assert losses(y, decided, OWED[OWED.index.get_indexer(y.index)]).tolist() == [1, 1, 1, 20, 1, 5]
+
+
+def test_more_samples_than_64_bits_hold_are_refused():
+    "Their total was 0 or negative; as floats they are kept."
+    for table in ([[2**62, 2**62], [2**62, 2**62]], np.full((2, 2), 2**63 - 1), [[[1, 1], [1, 1]], [[2**63 - 1, 1], [0, 0]]]):
+        with pytest.raises(ValueError, match="array: .* samples, more than 2.*give the counts as floats"):
+            ConfusionCounts(table)
+    with pytest.raises(ValueError, match="give the counts as floats"):
+        BinaryCounts(*[2**62] * 4)
+    assert ConfusionCounts(np.full((2, 2), 2.**62)).total == BinaryCounts(*[2.**62] * 4).total == 2.**64
+    assert ConfusionCounts([[2**62, 2**60], [2**60, 2**60]]).total == 2**62 + 3 * 2**60
+    assert ConfusionCounts(np.full((8, 2, 2), 2**60)).total.tolist() == [2**62] * 8

@@ -113,7 +113,7 @@ def test_the_guess_is_corrected():
         assert prediction_powered(part, A, COSTS, P, strength=strength).mean == pytest.approx(by_hand)
     slope = np.clip(np.cov(loss[has], guess[has])[0, 1] / np.var(guess[has], ddof=1), 0, 1)
     auto = prediction_powered(part, A, COSTS, P)
-    assert f"strength {slope:.2f}" in auto.notes[0] and auto.mean == pytest.approx(prediction_powered(part, A, COSTS, P, strength=slope).mean)
+    assert f"strength {slope:.2f}" in auto.notes[0] and auto.low < auto.mean < auto.high and auto.mean == pytest.approx(prediction_powered(part, A, COSTS, P, strength=slope).mean)
     z = guess + np.where(HAS, (loss - guess) / CHANCE, 0)
     assert prediction_powered(PART, A, COSTS, P, propensity=CHANCE, strength=1).mean == pytest.approx(z.mean())
     w, known = np.where(HAS, 1 / CHANCE, 0), np.where(HAS, loss, 0)
@@ -128,6 +128,42 @@ def test_the_guess_is_corrected():
     assert own.mean == pytest.approx((losses(Y, A, OWN) - (1 - f) * each)[has].mean() + (1 - f) * each[~has].mean())
     frame = pd.DataFrame({1: P, 0: 1 - P})
     assert prediction_powered(part, A, COSTS, Posteriors(frame)).mean == pytest.approx(auto.mean)
+
+
+def guesses(y, p, draws):
+    "From perfect to random, and worse."
+    noise, odds = draws.random(len(y)), np.log(p / (1 - p))
+    return [y * 1., np.where(draws.random(len(y)) < .9, y, noise), 1 / (1 + np.exp(-3 * odds)), p, 1 / (1 + np.exp(-.3 * odds)), (p + noise) / 2,
+            draws.permutation(p), noise, np.full(len(y), p.mean()), 1 - p]
+
+
+@pytest.mark.parametrize("n, labels", [(60, 6), (400, 40), (300, 100)])
+@pytest.mark.parametrize("bought", [False, True])
+@pytest.mark.parametrize("miss, paired", [(20, False), (20, True)])
+def test_no_guess_makes_the_interval_a_tenth_wider(n, labels, bought, miss, paired):
+    "Each direction in which a guess can fail unseen is paid for: the truth as guess was 1.37 times as wide as no guess."
+    draws, costs = np.random.default_rng(n + miss), CostMatrix.binary(fp=1, fn=miss)
+    y, p, d = population(n, draws)
+    d, versus = (p > 1 / (1 + miss)).astype(int), (p > .5).astype(int) if paired else None
+    has = draws.random(n) < labels / n if bought else np.isin(np.arange(n), draws.choice(n, labels, replace=False))
+    part, bid = np.where(has, y, np.nan), {"propensity": labels / n} if bought else {}
+    alone = prediction_powered(part, d, costs, p, versus=versus, strength=0, **bid)
+    if not bought and not paired:
+        plain = weighted_by_propensity(part, d, costs, labels / n)
+        assert (alone.low, alone.high) == pytest.approx((plain.low, plain.high), abs=1e-9)
+    for guess in guesses(y, p, draws):
+        found = prediction_powered(part, d, costs, guess, versus=versus, **bid)
+        assert found.high - found.low < 1.1 * (alone.high - alone.low) and found.low <= found.mean <= found.high
+        assert not paired or (found.p_value < .05) == (found.low > 0 or found.high < 0)
+
+
+def test_a_perfect_guess_of_many_labels_helps():
+    y, p, d = population(20_000, np.random.default_rng(0))
+    part = np.where(np.random.default_rng(1).permutation(20_000) < 2000, y, np.nan)
+    alone, found = prediction_powered(part, d, COSTS, p, strength=0), prediction_powered(part, d, COSTS, y * 1.)
+    assert found.high - found.low < .75 * (alone.high - alone.low)
+    normal = [prediction_powered(part, d, COSTS, g, method="normal") for g in (y * 1., p)]
+    assert normal[0].confidence == found.confidence == .95 and normal[0].high - normal[0].low < .5 * (normal[1].high - normal[1].low)
 
 
 def population(n, rng):

@@ -226,7 +226,10 @@ CASES = {
         "ConfusionCounts.binary": Case(COUNTS, positive=0),
     },
     "costs": {
+        "as_costs": Case(ExampleCosts(**EXAMPLES), y_true=refused([0, 1]), classes=given(CostMatrix.binary(classes=NAMES)), one=refused(True)),
+        "as_priors": Case(PRIORS, NAMES, sizes=refused([1, 0])),
         "CostMatrix": Case(COSTS, classes=NAMES, decisions=["stay", "go"]),
+        "attainable": Case(load("costs").ExampleCosts(fp=1, fn=[2, 5]), first=1, second=1, largest=9., heaviest=3., by_class=True),
         "CostMatrix.zero_one": Case(2, abstain=.1, classes=NAMES),
         "CostMatrix.inverse_prior": Case(PRIORS, classes=NAMES),
         "CostMatrix.binary": Case(fp=3, fn=3, tp=-1, tn=-1, classes=NAMES, decisions=["stay", "go"]),
@@ -264,12 +267,13 @@ CASES = {
         "read_alike": Case(lambda: load("samples").read_samples(Y, P2[:, 1], COSTS), Y, {"model": P2[:, 1]},
                            via=lambda f, samples, *given, **options: vars(f(samples(), *given, **options)), sample_weight=WEIGHT, clusters=GROUPS, groups=GROUPS),
         "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, positive=given("no", first="yes"), sample_weight=given(WEIGHT, positive="yes"),
-                             clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes")),
+                             clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes"), ids=refused(GROUPS[1:], positive="yes")),
         "labelled_rows": Case(GAPS, propensity=.5, sample_weight=WEIGHT),
         "only_labelled": Case(GAPS, via=lambda f, *given, **options: vars(f(*given, **options)[0]), propensity=.5, sample_weight=WEIGHT),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
         "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said, argument="models['a']"),
-        "guess_columns": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES}), label="b", models={"m": "a"}, taken=("a",)),
+        "read_file": Case(b"a;b\n1,5;2\n", name="x.tsv", columns={"b"}, index_col=0),
+        "read_table": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES, "d": np.where(Y, "ask", "tell")}), label="b", models={"m": "a"}, taken=("a",), costs=pd.DataFrame(columns=["ask", "tell"])),
     },
     "policies": {
         "decide": Case(P2[:, 1], Y, COSTS, rule=given("tuned", rng=0), priors=given(PRIORS, rng=0), positive=refused(0, rng=0),
@@ -326,6 +330,7 @@ CASES = {
         "plot_expected_cost": Case(fp_cost=2., fn_cost=2., prevalence=.4, separation=1., threshold=1.),
     },
     "scores": {
+        "auc_interval": Case(Y, SCORES, versus=-SCORES, sample_weight=WEIGHT, clusters=GROUPS, confidence=.8),
         "equal_error_rate": Case(Y, SCORES, method="hull", sample_weight=WEIGHT),
         "roc_auc": Case(Y, SCORES, sample_weight=WEIGHT),
         "soft_expected_cost": Case(P2[:, 1], Y, COSTS, .3, 5., priors=PRIORS),
@@ -342,7 +347,7 @@ CASES = {
         "interval": Case(COUNTS, COSTS, method="bca", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA), normalized=True,
                          laplace=given(2., method="bcost", rng=0), prior=given(2., method="dirichlet", rng=0)),
         "difference": Case(JOINT, COSTS, method="normal", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA), rng=given(1, **BCA), normalized=True,
-                           factor=1.5, laplace=given(2., method="bdelta_cost", rng=0), prior=given(2., method="dirichlet", rng=0)),
+                           factor=1.5, first=refused(0), second=refused([1]), laplace=given(2., method="bdelta_cost", rng=0), prior=given(2., method="dirichlet", rng=0)),
         "independent_difference": Case(COUNTS, OTHER, COSTS, method="normal", confidence=.8, priors=PRIORS, n_resamples=given(100, **BCA),
                                        rng=given(1, **BCA), normalized=True, laplace=refused(2.), prior=given(2., method="dirichlet", rng=0)),
         "bcost": Case(COUNTS, COSTS, confidence=given(.8, rng=0), laplace=given(2., rng=0), n_resamples=given(100, rng=0), stratified=given(True, rng=0),
@@ -430,6 +435,7 @@ CASES = {
                               scheduler=unchanged("threads")),
         "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, rule=refused("tune"), positive=refused(2), capacity=given(3, rng=0), folds=refused(1), priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), confidence=given(.8, rng=0),
                          clusters=given(GROUPS, rng=0), sample_weight=given(WEIGHT, rng=0), gather=unchanged(10, clusters=GROUPS, rng=0),
+                         heaviest=given(50., clusters=GROUPS, rng=0), largest=refused(9., rng=0), method=given("betting", rng=0),
                          rng=unchanged(1), data=given(FRAME, rng=0), scheduler=unchanged("threads", rng=0)),
     },
     "outperformance": {
@@ -467,7 +473,7 @@ CASES = {
         "LabelPlan.draw": Case(lambda: load("missing_labels").labels_to_buy(D, COSTS, P2[:, 1], 20), rng=given(1, first=0)),
     },
     "estimators": {
-        "cost_scorer": Case(COSTS, via=scored, priors=PRIORS, decisions=given("predict")),
+        "cost_scorer": Case(COSTS, via=scored, priors=given(PRIORS, first=[.6, .4], train_priors=.5), train_priors=given(.9, priors=PRIORS, first=.1), decisions=given("predict")),
         "CostSensitiveClassifier": Case(COSTS, via=fitted, calibration=None, priors=PRIORS, cv=3, n_jobs=unchanged(2)),
         "CostSensitiveClassifier.fit": Case(lambda: unfitted(), X, Y, via=after_fit, sample_weight=WEIGHT, groups=GROUPS),
         "CostSensitiveClassifier.decision_costs": Case(lambda: unfitted().fit(X, Y), X, costs=ExampleCosts(**EXAMPLES)),
@@ -483,11 +489,12 @@ CASES = {
     "report": {
         "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), clusters=given(GROUPS, rng=0),
                          sample_weight=given(WEIGHT, rng=0), confidence=given(.8, rng=0), rng=given(1, first=0), rule=given("tuned", rng=0), positive=refused(0, rng=0),
-                         capacity=given(5, rng=0), propensity=given(WEIGHT / 4, rng=0), folds=given(3, rng=0)),
+                         capacity=given(5, rng=0), propensity=given(WEIGHT / 4, rng=0), folds=given(3, rng=0), ids=refused(GROUPS[1:], rng=0),
+                         heaviest=given(50., clusters=GROUPS, rng=0), largest=refused(9., rng=0), method=given("betting", rng=0)),
         "evaluate_counted": Case([0, 0, 1, 1, 1], {"a": [0, 1, 0, 1, 1], "b": [0, 0, 1, 1, 0]}, COSTS, [60, 9, 3, 20, 4], via=tabled_best,
                                  priors=given(PRIORS, rng=0), groups=given([1, 2, 1, 2, 2], rng=0), clusters=given([1, 2, 1, 2, 3], rng=0),
                                  sample_weight=given([60., 9, 5, 20, 2], clusters=[1, 2, 1, 2, 3], rng=0), heaviest=given(2., clusters=[1, 2, 1, 2, 3], rng=0),
-                                 independent=given(True, clusters=[1, 2, 1, 2, 3], priors=PRIORS, rng=0), confidence=given(.8, rng=0), rng=given(1, first=0)),
+                                 independent=given(True, clusters=[1, 2, 1, 2, 3], priors=PRIORS, rng=0), confidence=given(.8, rng=0), rng=given(1, first=0), method=given("betting", rng=0)),
         "Report.robustness": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3]),
         "Report.with_costs": Case(lambda: reported(), [[0, 1], [7, 0]], via=tabled_best, priors=PRIORS),
         "Report.breakdown": Case(lambda: reported(), model=given("b", first="a")),
@@ -512,7 +519,7 @@ CASES = {
 }
 EXEMPT = {
     **{f"comparisons.{name}": "simultaneous_differences, best_of, probability_best and evaluate, tried here, are made of it" for name in (
-        "Judged.bounds", "Judged.cost", "Judged.intervals", "Judged.mean_interval", "Judged.take",
+        "Asked.of", "Judged.attainable", "Judged.cost", "Judged.differences", "Judged.intervals", "Judged.mean_interval", "Judged.take",
         "judged_best", "judged_differences", "judged_probability", "posterior_costs", "together")},
     "datasets": "test_datasets.py drives them against a server",
     "reproduce": "test_reproduce.py drives them through the command",

@@ -1,5 +1,9 @@
 """Outperformance scores against simulation, integration and enumeration, and what a percentile must be."""
 
+import math
+from fractions import Fraction
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +12,7 @@ from scipy import integrate, special, stats
 from scipy.interpolate import BSpline
 
 from cost_eval import outperformance as op
-from cost_eval.bootstrap import rates_interval
+from cost_eval.bootstrap import monotone_interval, rates_interval
 from cost_eval.confusion import BinaryCounts, ConfusionCounts
 from cost_eval.costs import CostMatrix
 from cost_eval.metrics import METRICS, Metric
@@ -273,10 +277,79 @@ def test_two_by_two_is_the_uniform_reference(pi, ratio, at):
     costs = [[0, 1], [ratio, 0]]
     expected = op.outperformance("expected_cost", v, pi, costs=costs)
     assert op.outperformance_of_cost(v, costs, [1 - pi, pi]) == pytest.approx(expected, abs=1e-12)
-    a = np.array([1 - pi, ratio * pi])
-    knots = np.array([[0, a[0]], [0, a[1]]]) / a.sum()
-    series = op._fourier_share(knots, np.array([v / a.sum()]))  # the general way, for the same case
-    assert 1 - series[0] == pytest.approx(expected, abs=2e-6)
+
+
+def _of_unit_sum(knots, at):
+    "Score of costs whose largest sum is one, for equal priors."
+    knots = np.asarray(knots, float)
+    return op.outperformance_of_cost(at, knots * len(knots), np.full(len(knots), 1 / len(knots)))
+
+
+@pytest.mark.parametrize(
+    "widths", [(3, 2, 1), (10**5, 10, 1), (10**4, 10**4, 1), (9, 8, 7, 5, 3, 2, 2, 1), (10**12, 10**6, 1)]
+)
+def test_two_decisions_against_the_exact_share_of_a_cube(widths):
+    "The share of a cube on one side of a plane, in whole numbers and fractions."
+    total, places = sum(widths), [Fraction(k, 40) for k in range(41)]
+    corners = [(sum(w), (-1) ** len(w)) for n in range(len(widths) + 1) for w in combinations(widths, n)]
+    volume = math.factorial(len(widths)) * math.prod(widths)
+    below = [
+        sum(sign * max(z * total - at, 0) ** len(widths) for at, sign in corners) / volume for z in places
+    ]
+    got = _of_unit_sum([[0, w / total] for w in widths], [float(z) for z in places])
+    np.testing.assert_allclose(got, [1 - float(share) for share in below], atol=2e-7, rtol=0)
+
+
+@pytest.mark.parametrize("n", [20, 30, 100])
+def test_many_classes_and_decisions_against_the_characteristic_function(n):
+    "0/1 costs: the error of each class has a Beta(n - 1, 1) law; its transform is an integral of Gauss."
+    x, weights = (part / 2 for part in np.polynomial.legendre.leggauss(400))
+    weights = weights * (n - 1) * (x + 0.5) ** (n - 2)
+    spread = math.sqrt((n - 1) / n / n / (n + 1) / n)
+    at = 1 - 1 / n + spread * np.linspace(-5, min(3, 0.9 / n / spread), 33)
+    steps = np.arange(1, 400)
+    t = 2 * np.pi * steps / (24 * spread)
+    power = (np.exp(1j * np.multiply.outer(t / n, x - 0.5 + 1 / n)) @ weights) ** n
+    start = 1 - 1 / n - 12 * spread
+    waves = np.exp(1j * np.multiply.outer(at - 1 + 1 / n, t)) - np.exp(-12j * spread * t)
+    below = (at - start) / (24 * spread) + (waves * power.conj() / (np.pi * steps)).imag.sum(1)
+    got = op.outperformance_of_cost(at, 1 - np.eye(n), np.full(n, 1 / n))
+    np.testing.assert_allclose(got, 1 - below, atol=2e-7)
+
+
+@pytest.mark.parametrize("width", [1, 1e-2, 1e-4, 1e-8])
+@pytest.mark.parametrize("columns", [2, 5, 100])
+def test_a_class_beside_one_with_a_jump(width, columns):
+    "Two classes with Beta(m, 1) errors, one in m + 1 decisions cheap: the mean of one share over the other law."
+    knots = np.r_[0, np.ones(columns)] / (1 + width)
+    at = np.r_[np.linspace(0, 1, 21), (1 + width * np.linspace(-1.5, 1, 11)) / (1 + width)]
+    at = at[(at >= 0) & (at <= 1)]
+
+    def below(z):
+        def share(u):
+            return np.clip(z * (1 + width) - width * u ** (1 / columns), 0, 1) ** columns
+
+        corners = [((z * (1 + width) - end) / width) for end in (0, 1)]
+        corners = [end**columns for end in corners if 0 < end < 1]
+        return integrate.quad(share, 0, 1, points=corners or None, epsabs=1e-10, limit=400)[0]
+
+    got = _of_unit_sum([knots, width * knots], at)
+    np.testing.assert_allclose(got, [1 - below(z) for z in at], atol=3e-7)
+
+
+@pytest.mark.parametrize("shape", [(3, 40), (25, 25), (60, 12)])
+def test_uneven_costs_of_many_classes_against_simulation(shape):
+    "Costs over 24 powers of ten, uneven priors, a constant class, an abstention, repeated knots; never rising."
+    rng = np.random.default_rng(7)
+    costs = 10.0 ** rng.uniform(-12, 12 if shape[0] == 3 else 1, shape)
+    costs[:, 1:4] = costs[:, :1]
+    costs[0], costs[:, -1] = 3.0, 0.3
+    priors = rng.dirichlet(np.full(shape[0], 0.3))
+    drawn = simulated(costs, priors, 40_000)
+    at = np.quantile(drawn, np.linspace(0.02, 0.98, 25))
+    got = op.outperformance_of_cost(at, costs, priors)
+    np.testing.assert_allclose(got, 1 - np.searchsorted(drawn, at) / len(drawn), atol=4 * 0.5 / 200)
+    assert (np.diff(got) < 0).all()
 
 
 def test_sum_of_two_splines_against_quadrature():
@@ -340,11 +413,19 @@ def test_interval_of_one_rate_is_clopper_pearson(confidence):
 
 @pytest.mark.parametrize("metric", ["f_beta", "precision", "informedness", "error_rate", "cohen_kappa"])
 def test_the_integral_of_a_monotone_metric_is_that_of_the_engine(metric):
-    tables = np.array([[[150, 30], [5, 15]], [[200, 0], [3, 17]], [[180, 20], [0, 20]], [[200, 0], [0, 20]], [[9, 9], [20, 0]]])
+    tables = np.array(
+        [
+            [[150, 30], [5, 15]],
+            [[200, 0], [3, 17]],
+            [[180, 20], [0, 20]],
+            [[200, 0], [0, 20]],
+            [[9, 9], [20, 0]],
+        ]
+    )
     record, pi = METRICS[metric], np.full(5, 0.1)
     line = op._line(record, pi, {})
     line = np.array(np.broadcast_arrays(*(np.asarray(part, float) for part in (*line[0], *line[1]))))
-    ours = op._monotone_interval(record, tables, pi, {}, 0.9)
+    ours = monotone_interval(record, tables, pi, 0.9)
     np.testing.assert_allclose(ours, rates_interval(tables, line, 0.9), atol=1e-7)
 
 
@@ -511,7 +592,9 @@ def test_unknown_parameters_are_type_errors():
 def test_labels_are_scored_against_the_given_reference():
     labels = [[[90, 5], [1, 4]], [[40, 10], [10, 40]]]
     pair = stats.beta(1, 3), stats.beta(2, 5)
-    assert repr(op.multilabel_outperformance("f_beta", labels)) != repr(op.multilabel_outperformance("f_beta", labels, reference=pair))
+    assert repr(op.multilabel_outperformance("f_beta", labels)) != repr(
+        op.multilabel_outperformance("f_beta", labels, reference=pair)
+    )
 
 
 # ---- pictures and widget
@@ -545,7 +628,10 @@ def test_the_widget_says_what_it_shows():
     box = op.explore_outperformance()
     metric, position, prevalence, ratio = (c.value for c in box.children[0].children)
     assert dict(metric=metric, position=position, prevalence=prevalence, cost_ratio=ratio) == op._START
-    assert "<title>expected cost = 0.700 at prevalence 0.10: beats 50.0%" in bytes(box.children[1].value).decode()
+    assert (
+        "<title>expected cost = 0.700 at prevalence 0.10: beats 50.0%"
+        in bytes(box.children[1].value).decode()
+    )
 
 
 def test_neighbouring_ratios_are_no_ties():
@@ -553,13 +639,24 @@ def test_neighbouring_ratios_are_no_ties():
     n, own_hits, own_alarms = 400, 399, 400
     hits, alarms = np.arange(n + 1)[:, None], np.arange(n + 1)
     defined = (hits + alarms) > 0
-    less, same = (hits * own_alarms < own_hits * alarms)[defined], (hits * own_alarms == own_hits * alarms)[defined]
-    got = [op.outperformance_counts("likelihood_ratio_positive", [[0, 400], [1, 399]], ties=t) for t in ("below", "half", "above")]
-    assert got == pytest.approx([less.mean(), (less + same / 2).mean(), (less + same).mean()], abs=1e-12) and same.sum() == 1
+    less, same = (
+        (hits * own_alarms < own_hits * alarms)[defined],
+        (hits * own_alarms == own_hits * alarms)[defined],
+    )
+    got = [
+        op.outperformance_counts("likelihood_ratio_positive", [[0, 400], [1, 399]], ties=t)
+        for t in ("below", "half", "above")
+    ]
+    assert (
+        got == pytest.approx([less.mean(), (less + same / 2).mean(), (less + same).mean()], abs=1e-12)
+        and same.sum() == 1
+    )
 
 
 def test_shares_of_the_square_where_coefficients_vanish():
-    a, b, c = np.array([[0, 0, 1], [0, 0, 0], [0, 0, -1], [2, 0, 0.5], [0, -2, -0.5], [1, 1, 1], [1, -1, 0], [0, 3, 4]]).T
+    a, b, c = np.array(
+        [[0, 0, 1], [0, 0, 0], [0, 0, -1], [2, 0, 0.5], [0, -2, -0.5], [1, 1, 1], [1, -1, 0], [0, 3, 4]]
+    ).T
     np.testing.assert_allclose(op._share_below(a, b, c), [1, 0, 0, 0.25, 0.75, 0.5, 0.5, 1])
 
 
@@ -578,7 +675,9 @@ def test_published_rates_give_back_what_the_papers_print():
     for data, decisions, fpr, fnr in zip(*rates.values()):
         if "/" not in decisions:
             negatives, positives = (float(printed["table5", f"{data}/class {k}"]) for k in (0, 1))
-            made = BinaryCounts.from_rates(negatives + positives, positives / (negatives + positives), fpr, fnr)
+            made = BinaryCounts.from_rates(
+                negatives + positives, positives / (negatives + positives), fpr, fnr
+            )
             cell = f"{data}/F1 " if decisions == "F1" else f"{data}/{decisions}/"
             assert float(made.precision) == pytest.approx(
                 float(printed["table6-study", f"{cell}precision"]), abs=1e-9
@@ -591,7 +690,9 @@ def test_published_rates_give_back_what_the_papers_print():
             f1 = float(2 * made.tp / (2 * made.tp + made.fp + made.fn))
             assert nec == pytest.approx(float(ferrer["table2", f"{decisions}/C01"]), abs=1e-9)
             assert f1 == pytest.approx(1 - float(ferrer["table2", f"{decisions}/Bin"]), abs=1.5e-3)
-            error = float(ferrer["table2", f"{decisions}/1-ACC"])  # a third printed number, not used to make them
+            error = float(
+                ferrer["table2", f"{decisions}/1-ACC"]
+            )  # a third printed number, not used to make them
             share = 0.005 / prior  # half a unit of the prior's last digit
             assert float(made.fp + made.fn) == pytest.approx(error, rel=share, abs=6e-4 + share * error)
         seen += 1
@@ -606,15 +707,17 @@ def test_each_data_set_counts_once_in_the_published_reference():
     assert op._checked(op.REFERENCES["published"]) is op.REFERENCES["published"]
 
 
-@pytest.mark.parametrize("name, value", [("f_beta", .6), ("accuracy", .75), ("mcc", .5)])
+@pytest.mark.parametrize("name, value", [("f_beta", 0.6), ("accuracy", 0.75), ("mcc", 0.5)])
 def test_published_classifiers_against_plain_monte_carlo(name, value):
     "One of them is drawn, its log odds of recall and of a false alarm are blurred by half a unit each."
     recall, fpr, weight = op._published_points()
     rng = np.random.default_rng(0)
     one = rng.choice(len(weight), 400_000, p=weight)
-    tpr, fpr = (special.expit(points[one] + .5 * rng.normal(size=len(one))) for points in (recall, fpr))
-    found = METRICS[name].at_rates(tpr, fpr, .3, **METRICS[name].parameters(**arguments(name)))
-    assert op.outperformance(name, value, .3, reference="published") == pytest.approx((found < value).mean(), abs=4 * .5 / 400_000**.5)
+    tpr, fpr = (special.expit(points[one] + 0.5 * rng.normal(size=len(one))) for points in (recall, fpr))
+    found = METRICS[name].at_rates(tpr, fpr, 0.3, **METRICS[name].parameters(**arguments(name)))
+    assert op.outperformance(name, value, 0.3, reference="published") == pytest.approx(
+        (found < value).mean(), abs=4 * 0.5 / 400_000**0.5
+    )
 
 
 @pytest.mark.parametrize("reference", ["uniform", "published"])

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cost_eval.capacity import capacity_curve
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, cross_calibrate, stratified_folds
 from cost_eval.policies import RULES, CrossFit, IsotonicCalibrator, canonical_order, cross_fit, decide, fit_rule
-from cost_eval.samples import Decisions, Scores, read_samples
+from cost_eval.report import evaluate
+from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
 rng = np.random.default_rng(0)
 N = 400
@@ -432,3 +434,70 @@ def test_a_queue_that_is_none_is_refused(queue):
     assert within_capacity(2, rows, []).tolist() == [] and within_capacity(1., rows, [2, 1]).tolist() == [2]
     with pytest.raises(ValueError, match="queue"):
         within_capacity(2, rows, queue)
+
+
+def test_a_posterior_at_the_threshold_is_positive_by_every_door():
+    "At or above: decisions, the threshold of the policy, the rule that is installed, the number of calls, the map (B7)."
+    y, percent = np.arange(99) % 2, np.arange(1, 100)
+    p = percent / 100
+    forms = {"p": p, "float32": p.astype(np.float32), "two columns": np.column_stack([1 - p, p]), "of the other": Posteriors(1 - p, classes=[0])}
+    for k in range(1, 100, 7):
+        costs, want = [[0, k], [100 - k, 0]], (percent >= k).tolist()
+        for name, values in forms.items():
+            policy = decide(values, y, costs, rule="bayes")
+            assert (policy.decisions.tolist(), policy.threshold) == (want, k / 100), (name, k)
+        samples = read_samples(y, p, costs)
+        assert fit_rule(samples, rule="bayes").decide(p).tolist() == want
+        assert capacity_curve(y, p, costs, rule="bayes").best.calls == sum(want)
+        assert decide(p, y, ExampleCosts(fp=np.full(99, k), fn=100. - k), rule="bayes").decisions.tolist() == want
+        odds = np.log([(100 - k) / k * samples.shares[1] / samples.shares[0]])
+        assert (cross_fit(samples).levels("model", "bayes", odds) == 0).tolist() == want
+        moved = decide(p, y, costs, rule="bayes", priors=[.3, .7])
+        assert (moved.decisions == (p >= moved.threshold * (1 - 1e-12))).all()
+    assert decide([[.5, .5]] * 9, [0, 1, 0] * 3, costs, rule="as given").decisions.tolist() == [1] * 9
+
+
+# ---- where posteriors are right
+
+def test_risks_of_the_population_in_a_case_control_file():
+    "Half of the file is ill, one in twenty of the population; the model states the population's risks: they must not be moved once more."
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], 2000)
+    x = rng.normal(1.5 * y)
+    odds = np.exp(1.5 * x - 1.5**2 / 2)  # likelihood ratio
+    at = {share: odds * share / (1 - share) / (1 + odds * share / (1 - share)) for share in (.05, .5, .2)}
+    costs, priors = CostMatrix.binary(fp=1, fn=10), [.95, .05]
+    right = (at[.05] >= 1 / 11).astype(int)
+    for model in (Posteriors(at[.05], priors="deployment"), Posteriors(at[.05], priors=.05), Posteriors(at[.5], priors="sample"), at[.5],
+                  Posteriors(at[.2], priors=[.8, .2]), Posteriors(np.column_stack([at[.2], 1 - at[.2]]), classes=[1, 0], priors=[.2, .8]), Posteriors(at[.2], priors={1: .2, 0: .8})):
+        policy = decide(model, y, costs, rule="bayes", priors=priors, rng=0)
+        assert (policy.decisions == right).all()
+        told = at[.05] if isinstance(model, Posteriors) and isinstance(model.priors, str) and model.priors == "deployment" else None
+        assert told is None or policy.threshold == pytest.approx(1 / 11)
+        assert bool(policy.notes) == (not isinstance(model, Posteriors) or model.priors == "sample")
+        rule = fit_rule(read_samples(y, model, costs), rule="bayes", priors=priors)
+        assert (rule.decide(np.asarray(getattr(model, "values", model)) if np.ndim(getattr(model, "values", model)) == 1 else model.values[:, ::-1]) == right).all()
+    moved_twice = decide(at[.05], y, costs, rule="bayes", priors=priors, rng=0)
+    assert (moved_twice.decisions != right).mean() > .1 and "right at the sample's shares" in moved_twice.notes[0]
+    report = evaluate(y, {"m": Posteriors(at[.05], priors="deployment")}, costs, rule="bayes", priors=priors, rng=0)
+    truth = .95 * np.mean(right[y == 0]) + .05 * 10 * np.mean(1 - right[y == 1])
+    assert float(report.best["cost"][0]) == pytest.approx(truth) and truth < .6
+    map_ = report.robustness(cost_ratios=[5, 10], prevalences=[.05, .5])
+    assert map_.cost[0, 1, 0] == pytest.approx(truth)
+    assert decide(Posteriors(at[.05], priors=.05), y, costs, rule="bayes", rng=0).decisions.tolist() == (at[.5] >= 1 / 11).astype(int).tolist()
+    for model, said in ((Posteriors(at[.05], priors="there"), "models.*priors: 'there' is unknown"), (Posteriors(at[.05], priors=5), "must lie in"), (Posteriors(at[.05], priors=[.3, .3]), "sum to 0.6")):
+        with pytest.raises(ValueError, match=said):
+            decide(model, y, costs, rule="bayes")
+
+
+def test_a_fitted_rule_decides_columns_of_what_it_was_fitted_to():
+    "tuned gave booleans, and Scores an IndexError."
+    for model, rule in ((Scores(S), "tuned"), (Scores(S), "calibrated"), (P, "bayes"), (P, "calibrated"), (P, "tuned"), (Decisions(Y), "as given")):
+        fitted = fit_rule(read_samples(Y, model, COSTS), rule=rule)
+        values = getattr(model, "values", model)
+        decided = fitted.decide(values)
+        assert decided.dtype == np.intp and set(decided.tolist()) <= {0, 1}
+        said = {"scores": Scores, "posteriors": Posteriors, "decisions": Decisions}[fitted.kind](values)
+        np.testing.assert_array_equal(fitted.decide(said), decided)
+        with pytest.raises(ValueError, match="values: .* but the rule was fitted to"):
+            fitted.decide((Decisions if fitted.kind != "decisions" else Scores)(values))

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from sklearn.metrics import precision_score, recall_score, roc_auc_score
 
 from cost_eval import robustness
-from cost_eval.bootstrap import difference, independent_difference, interval, loss_interval
+from cost_eval.bootstrap import difference, independent_difference, interval, loss_difference, loss_interval
 from cost_eval.comparisons import best_of, simultaneous_differences
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
@@ -399,7 +399,14 @@ def test_other_costs_without_reading_again(case):
     for costs, priors in ((other, [.9, .1]), (own, None), ([[0, 3], [4, 0]], {"ill": .2, "well": .8})):
         wanted = costs if not isinstance(costs, list) else CostMatrix(costs, classes=COSTS.classes, decisions=COSTS.decisions)
         assert first.with_costs(costs, priors=priors) == evaluate(y, models, wanted, priors=priors, groups=group, rng=0)
-    for costs, says in ((CostMatrix([[0, 1], [2, 0]], classes=["ill", "well"], decisions=["treat", "home"]), "costs: classes"),
+    turned = CostMatrix([[0, 5], [2, 0]], classes=["ill", "well"], decisions=["treat", "home"])
+    for costs in (turned, turned.to_frame(), turned.to_frame().T, {"fp": 2, "fn": 5}, {"ill": {"home": 5, "treat": 0}, "well": {"home": 0, "treat": 2}}):
+        assert first.with_costs(costs) == first.with_costs(other)  # labels travel; what has no names goes by position
+    columns = {"fp": 1, "fn": np.linspace(1, 20, 400)}
+    some = {name: model for name, model in models.items() if name != "rule"}  # whose decisions have names of their own
+    assert evaluate(y, some, columns, positive="ill", rng=0).with_costs({"fp": 2, "fn": 5}) == evaluate(y, some, {"fp": 2, "fn": 5}, positive="ill", rng=0)
+    assert first.with_costs(columns) == first.with_costs(own)
+    for costs, says in ((CostMatrix([[0, 1], [2, 0]], classes=["ill", "sick"]), "costs: classes"), (np.ones((400, 4)) * [1, 2, 0, 0], "ExampleCosts"),
                         (CostMatrix([[0, 1, 1], [2, 0, 1]], classes=["well", "ill"], decisions=["home", "treat", "ask"]), "costs: decisions"),
                         (ExampleCosts(fp=1, fn=[1., 2.], classes=COSTS.classes, decisions=COSTS.decisions), "of 2 samples")):
         with pytest.raises(ValueError, match=says):
@@ -708,7 +715,7 @@ def test_one_sample_of_a_class_has_an_area_and_none_has_not():
 
 
 def test_a_group_that_lacks_a_class_is_not_judged_at_the_priors():
-    "And is compared at its own shares only; of its one sample all that its class can cost is possible."
+    "And is compared at its own shares only; of its one sample all that any class can cost is possible."
     y, d, group = [0] * 19 + [1, 0], [0, 1] * 10 + [1], ["a"] * 20 + ["b"]
     for weights in ({}, {"sample_weight": np.ones(21)}):
         report = evaluate(y, {"m": d}, [[0, 2], [5, 1]], groups=group, rng=0, **weights)
@@ -716,26 +723,36 @@ def test_a_group_that_lacks_a_class_is_not_judged_at_the_priors():
         assert (a["cost"], a["cost_at_priors"]) == pytest.approx(((9 * 2 + 1) / 20, 20 / 21 * 18 / 19 + 1 / 21)) and b["cost"] == 2
         assert np.isnan([b[name] for name in ("cost_at_priors", "low_at", "high_at")]).all()
         assert report.group_differences["shares"].tolist() == ["each group's own"]
-    assert (b["low"], b["high"]) == (0, 2)
+    assert (b["low"], b["high"]) == (0, 5)
     weightless = evaluate(y + y, {"m": d + d}, [[0, 2], [5, 1]], groups=group + ["c"] * 21, sample_weight=np.repeat([1, 0], 21), rng=0)
     assert np.isnan(weightless.groups["cost"][2]) and weightless.group_differences["first"].tolist() == ["a", "b"]
     alone = evaluate(y[:20] * 2, {"m": d[:20] * 2}, [[0, 2], [5, 1]], groups=["a"] * 20 + ["b"] * 20, sample_weight=np.ones(40), rng=0).group_differences
-    assert alone[["shares", "low", "high", "p_value"]].values.tolist()[1] == ["the deployment's", -5, 5, 1]
+    assert alone["shares"][1] == "the deployment's"
+    assert alone[["low", "high", "p_value"]].values[1] == pytest.approx([-(.95 * 2 + .05 * 4), .95 * 2 + .05 * 4, 1])
 
 
 def test_missing_labels_leave_the_rows_that_have_one():
-    "Whatever holds a row for each sample: the report is that of the labelled rows, weighted by one over the chance of a label."
+    """Whatever holds a row for each sample: the report is that of the labelled rows, weighted by one over the chance of a label; what can occur
+    is that of all rows: their heaviest unit, and amounts of rows without a label.
+    """
     rng = np.random.default_rng(0)
     y, p, d, chance = np.arange(90) % 2, rng.random(90), rng.integers(0, 2, 90), rng.uniform(.3, 1, 90)
     has = np.flatnonzero(rng.random(90) < chance)
     part = np.where(np.isin(np.arange(90), has), y, np.nan)
     fn, who, group, fold = rng.uniform(1, 9, 90), np.arange(90) // 2, np.where(d, "x", "y"), np.arange(90) // 2 % 3
+    heaviest = np.bincount(who, 1 / chance).max()
     for costs, few in ((ExampleCosts(fp=1, fn=fn), ExampleCosts(fp=1, fn=fn[has])), ([[0, 1], [5, 0]],) * 2):
         given = {"clusters": who.tolist(), "groups": pd.Series(group), "folds": fold}
         found = evaluate(part, {"p": Posteriors(p), "s": pd.Series(8 * p), "d": d.tolist()}, costs, propensity=chance, rng=0, **given)
-        here = evaluate(y[has], {"p": Posteriors(p[has]), "s": 8 * p[has], "d": d[has]}, few, sample_weight=1 / chance[has], clusters=who[has], groups=group[has], folds=fold[has], rng=0)
+        here = evaluate(y[has], {"p": Posteriors(p[has]), "s": 8 * p[has], "d": d[has]}, few, sample_weight=1 / chance[has], clusters=who[has], groups=group[has], folds=fold[has], heaviest=heaviest, rng=0)
         for table in ("ladder", "differences", "groups", "areas"):
-            pd.testing.assert_frame_equal(getattr(found, table), getattr(here, table))
+            one, other = getattr(found, table), getattr(here, table)
+            if isinstance(costs, ExampleCosts) and table != "areas":
+                for end, sign in ((end, sign) for end, sign in zip(("low", "high", "low_at", "high_at"), (1, -1, 1, -1)) if end in one):
+                    assert (sign * one[end] <= sign * other[end] + 1e-9)[one[end].notna()].all()
+                one, other = ([column for column in each if not column.startswith(("low", "high", "p_value"))] for each in (one, other))
+                one, other = getattr(found, table)[one], getattr(here, table)[other]
+            pd.testing.assert_frame_equal(one, other)
 
 
 def test_missing_labels_leave_the_table_of_costs_as_it_is():
@@ -746,7 +763,7 @@ def test_missing_labels_leave_the_table_of_costs_as_it_is():
     one = evaluate(y, {"p": p}, CostMatrix(table), propensity=chance, rng=0)
     for costs in (table, table.tolist(), pd.DataFrame(table), {"fp": 1, "fn": 5}):
         assert evaluate(y, {"p": p}, costs, propensity=chance, rng=0).best.equals(one.best)
-    each = [evaluate(y, {"p": p}, costs, propensity=chance, rng=0).best for costs in (np.tile(table, (90, 1, 1)), {"fp": 1, "fn": np.full(90, 5)}, ExampleCosts(fp=np.ones(90), fn=5))]
+    each = [evaluate(y, {"p": p}, costs, propensity=chance, rng=0).best for costs in ({"fp": 1, "fn": np.full(90, 5)}, pd.DataFrame({"fp": np.ones(90), "fn": 5}), ExampleCosts(fp=np.ones(90), fn=5))]
     assert all(found.equals(each[0]) for found in each)
     three = [[0, 1, 3], [5, 0, 3], [9, 9, 0]]  # as many classes as rows up to the last one with a label
     given = {"d": Decisions([1, 1, 1, 1])}
@@ -777,3 +794,28 @@ def test_missing_labels_hide_no_other_order():
             evaluate(labels, models, costs, propensity=propensity, rng=0)
     numbered = evaluate(y.reset_index(drop=True), {"p": p}, costs, propensity=chance.to_numpy(), rng=0)
     assert numbered.best.equals(found.best) and "were taken in the order they stand in" in " ".join(numbered.notes)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_the_approximate_lines_are_those_of_the_engine(own):
+    "Of costs, of savings and of differences, the last two held together; with own costs given these rows' amounts; both are named."
+    rng = np.random.default_rng(4)
+    y = (rng.random(3000) < .2).astype(int)
+    a, b = (np.where(rng.random(3000) < wrong, 1 - y, y) for wrong in (.06, .1))
+    fn = rng.lognormal(1, .5, 3000) if own else np.full(3000, 4.)
+    costs = ExampleCosts(fp=1, fn=fn) if own else CostMatrix.binary(fp=1, fn=4)
+    report = evaluate(y, {"a": Decisions(a), "b": Decisions(b)}, costs, rng=0)
+    lines, paid, zero = report.approximate.set_index(["question", "model", "against"]), [losses(y, d, costs) for d in (a, b, 0 * y)], np.zeros(3000)
+    most = np.maximum(fn, 1)
+    expected = {("cost", "a", ""): loss_interval(paid[0], bounds=(zero, most)),
+                ("saving", "a", "always 0"): loss_difference(paid[2], paid[0], bounds=(-np.ones(3000), fn), confidence=.975),
+                ("difference", "a", "b"): loss_difference(paid[0], paid[1], bounds=(-most, most))}
+    for key, found in expected.items():
+        line, known = lines.loc[key], found.approximate
+        assert np.allclose([line["low"], line["high"], line["costly_cases"]], [known.low, known.high, known.seen])
+        assert np.isnan(line["p_value"]) if key[0] == "cost" else np.isclose(line["p_value"], known.p_value * (2 if key[0] == "saving" else 1))
+    assert report.summary().count("approximate one, Student's t, has") == 2 and "approximate" not in report.ladder
+    few = evaluate(y[:40], {"a": Decisions(a[:40])}, CostMatrix.binary(fp=1, fn=4000), rng=0)
+    assert np.isnan(few.approximate["low"][0]) and "there is no approximate one" in few.summary()
+    assert report.guarantee == loss_interval(paid[0], bounds=(0, 9e9)).guarantee
+    assert evaluate(y, {"a": .2 + .6 * a}, costs, rng=0).guarantee.startswith("measured at best")

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
 from cost_eval.costs import CostMatrix, ExampleCosts
-from cost_eval.samples import Decisions, Posteriors, Scores, guess_columns, look_at, read_alike, read_samples
+from cost_eval.report import evaluate
+from cost_eval.samples import Decisions, Posteriors, Scores, look_at, read_alike, read_samples, read_table
 
 pd = pytest.importorskip("pandas")
 
@@ -202,6 +203,58 @@ def test_rows_meet_by_index():
         read_samples(pd.Series(Y), pd.Series(P).sample(frac=1, random_state=0), PLAIN)
 
 
+def test_rows_meet_by_id():
+    ids = [f"c{k}" for k in range(N)]
+    for y, more in ((pd.Series(Y, INDEX), {"b": pd.Series(P, INDEX)}), (Y, {})):
+        read = read_samples(y, {"a": pd.Series(P, ids), **more}, PLAIN, ids=ids)
+        assert read.ids.tolist() == ids and read.take([3, 1]).ids.tolist() == ["c3", "c1"] and not read.notes
+    assert read_samples(pd.Series(Y, INDEX), P, PLAIN).ids.tolist() == INDEX.tolist() and read_samples(pd.Series(Y), P, PLAIN).ids is None
+    with pytest.raises(ValueError, match=r"models\['a'\]: its index has the rows of ids in another order.*give models\['a'\].loc\[ids\]"):
+        read_samples(Y, {"a": pd.Series(P, ids[::-1])}, PLAIN, ids=ids)
+    with pytest.raises(ValueError, match="costs: its index has the rows of ids in another order"):
+        read_samples(Y, P, ExampleCosts(fp=1, fn=pd.Series(P + 1, ids[::-1])), ids=ids)
+    with pytest.raises(ValueError, match=r"costs\['fn'\]: its index has the rows of ids in another order"):
+        read_samples(Y, P, {"fp": 1, "fn": pd.Series(P + 1, ids[::-1])}, ids=ids)
+    with pytest.raises(ValueError, match="has other rows than that of ids"):
+        read_samples(Y, pd.Series(P, [f"d{k}" for k in range(N)]), PLAIN, ids=ids)
+    with pytest.raises(ValueError, match="ids: its index has the rows of y_true in another order"):
+        read_samples(pd.Series(Y, INDEX), P, PLAIN, ids=pd.Series(ids, INDEX)[::-1])
+    with pytest.raises(ValueError, match="ids: 1 of 120 values are missing, the first at position 119"):
+        read_samples(Y, P, PLAIN, ids=[*ids[:-1], None])
+    with pytest.raises(ValueError, match="ids: 119 values, but y_true has 120"):
+        read_samples(Y, P, PLAIN, ids=ids[:-1])
+
+
+def test_a_column_of_ids_in_a_frame_of_models_is_the_key():
+    "Frames without an index (polars) have a column of that name; it is no model."
+    pl, ids = pytest.importorskip("polars"), np.arange(N) + 500
+    for name, series, frame in (("pandas", pd.Series, pd.DataFrame), ("polars", lambda values, name: pl.Series(name, values), pl.DataFrame)):
+        key = series(ids, name="nr")
+        assert list(read_samples(Y, frame({"nr": ids, "p": P}), PLAIN, ids=key).models) == ["p"], name
+        with pytest.raises(ValueError, match=r"models\['nr'\]: its index has the rows of ids in another order.*sort both by 'nr'"):
+            read_samples(Y, frame({"nr": ids[::-1], "p": P}), PLAIN, ids=key)
+
+
+def test_ids_that_stand_twice_are_said_with_the_remedy():
+    ids = np.arange(N) // 2
+    note = read_samples(Y, P, PLAIN, ids=ids).notes[-1]
+    assert note.startswith("60 of the 120 rows have an id that stood before") and "clusters=" in note
+    assert not read_samples(Y, P, PLAIN, ids=ids, clusters=ids).notes
+    one, other = (evaluate(Y, {"a": P}, PLAIN, ids=ids, rng=0, **more) for more in ({}, {"clusters": ids}))
+    assert note in one.notes and note not in other.notes
+
+
+def test_what_comes_later_meets_the_ids():
+    called = [f"c{k}" for k in range(N)]
+    report = evaluate(Y, {"a": P}, PLAIN, ids=called, rng=0)
+    for index in (called, range(N)):
+        assert report.with_costs(ExampleCosts(fp=1, fn=pd.Series(5., index))).best["cost"][0] == report.with_costs([[0, 1], [5, 0]]).best["cost"][0]
+    with pytest.raises(ValueError, match="costs: its index has the rows of y_true in another order"):
+        report.with_costs(ExampleCosts(fp=1, fn=pd.Series(P + 1, called[::-1])))
+    with pytest.raises(ValueError, match="folds: its index has the rows of y_true in another order"):
+        evaluate(Y, {"a": P}, PLAIN, ids=called, folds=pd.Series(np.arange(N) % 3, called[::-1]))
+
+
 # ---- refused
 
 MISSING = np.where(rng.random(N) < .5, np.nan, Y)
@@ -219,9 +272,9 @@ REFUSED = {
     "nothing": (lambda: read_samples(Y, {"rf": None}, PLAIN), r"models\['rf'\]"),
     "no models": (lambda: read_samples(Y, {}, PLAIN), "models: at least one"),
     "no samples": (lambda: read_samples([], [], PLAIN), "y_true: no samples"),
-    "transposed": (lambda: read_samples(Y, np.vstack([1 - P, P]), PLAIN), r"classes in rows; give its transpose, values\.T"),
+    "transposed": (lambda: read_samples(Y, np.vstack([1 - P, P]), PLAIN), r"2 rows, but y_true has 120; if the rows are the classes .* numpy.transpose\(values\); if each row is a model"),
     "counts": (lambda: read_samples(Y, pd.crosstab(Y, P > .5), PLAIN), "models: a table of counts"),
-    "columns unnamed": (lambda: read_samples(WORDS, pd.DataFrame({"x": P, "z": 1 - P}), NAMED), "models: its rows sum to 1.*Posteriors.*dict"),
+    "columns unnamed": (lambda: read_samples(WORDS, pd.DataFrame({"x": P, "z": 1 - P}), NAMED), r"models: the rows of \['x', 'z'\] sum to 1.*Posteriors.*dict"),
     "columns as classes": (lambda: read_samples(WORDS, pd.DataFrame({"well": P, "ill": P}), NAMED), "named as the classes, but its rows do not sum to 1"),
     "columns of others": (lambda: read_samples(Y, {"a": pd.DataFrame({"x": P, "z": 1 - P})}, NAMED.to_frame().set_axis([0, 1]).set_axis([0, 1], axis=1), positive=1), "columns"),
     "percentages": (lambda: read_samples(Y, 100 * P, PLAIN), r"divided by 100 predict.*values / 100.*Scores\(values\)"),
@@ -236,7 +289,7 @@ REFUSED = {
     "costs of others": (lambda: read_samples(Y, P, ExampleCosts(fp=1, fn=[1, 2])), "costs: of 2 samples, but y_true has 120"),
     "text": (lambda: read_samples(WORDS, {"a": np.where(Y, "sick", "well")}, NAMED), r"models\['a'\]: 'sick' is not in the costs' decisions"),
     "numbers as text": (lambda: read_samples(Y, {"a": P.astype(str)}, PLAIN), r"numbers written as text.*astype\(float\)"),
-    "columns of labels": (lambda: read_samples(np.column_stack([1 - Y, Y]), P, PLAIN), r"y_true: one label a sample.*argmax\(1\)"),
+    "columns of labels": (lambda: read_samples(np.column_stack([1 - Y, Y]), P, PLAIN), r"y_true: one label a sample.*numpy.argmax\(y_true, axis=1\)"),
     "exchanged": (lambda: read_samples(P, Y, PLAIN), "were y_true and a model exchanged"),
     "too short": (lambda: read_samples(Y, P[:9], PLAIN), "9 values, but y_true has 120"),
     "one score, three classes": (lambda: read_samples(list("abc") * 40, {"m": P}, THREE), r"give \(N, 3\) posteriors"),
@@ -283,7 +336,7 @@ def test_samples():
     assert len(part) == Y.sum() and (part.y == 1).all() and part.clusters.tolist() == INDEX[Y == 1].tolist()
     own = read_samples(Y, P, dict(fp=1, fn=np.arange(N)))
     assert own.own.shape == (N, 2, 2) and own.take([3, 4]).own.array[1, 1, 0] == 4
-    assert read_samples(Y, P, own.own.array.tolist()).own.array.tolist() == own.own.array.tolist()
+    assert read_samples(Y, P, ExampleCosts.from_array(own.own.array.tolist())).own == own.own
 
 
 def test_dates_are_labels():
@@ -298,14 +351,14 @@ def test_dates_are_labels():
 def test_columns_of_a_table():
     frame = pd.DataFrame({"id": np.arange(N), "row": np.arange(N)[::-1] + 7, "age": rng.integers(20, 80, N), "const": 3., "remark": "x", "visit_date": "2020", "label": WORDS,
                           "p": P, "grade": rng.integers(1, 8, N), "b_ill": P, "b_well": 1 - P, "weight": 1., "flag": Y})
-    found = guess_columns(frame, taken=["weight"])
-    assert found.label == "label" and set(found.models) == {"p", "grade", "b", "flag"}
-    assert set(found.left_out) == {"id", "row", "age", "const", "remark", "visit_date"}
-    read = read_samples(frame["label"], found.values(frame), NAMED)
+    found = read_table(frame, taken=["weight"])
+    assert found.label == "label" and set(found.models) == {"p", "grade", "b"}
+    assert found.left_out["flag"] == "the true labels again" and set(found.left_out) == {"id", "row", "age", "const", "remark", "visit_date", "flag"}
+    read = read_samples(frame["label"], found.values(), NAMED)
     np.testing.assert_allclose(read.models["b"].values, read.models["p"].values)
-    assert guess_columns(frame[["flag", "p"]]).label == "flag" and guess_columns(frame[["p", "flag"]], label="flag").models == {"p": "p"}
-    for call, words in ((lambda: guess_columns(frame[["p", "grade"]]), "label: none of the columns"), (lambda: guess_columns(frame[["label", "id"]]), r"left out: 'id' \(its name\)"),
-                        (lambda: guess_columns(frame, label="lable"), "label: 'lable' is unknown; did you mean .*'label'")):
+    assert read_table(frame[["flag", "p"]]).label == "flag" and read_table(frame[["p", "flag"]], label="flag").models == {"p": "p"}
+    for call, words in ((lambda: read_table(frame[["p", "grade"]]), "label: none of the columns"), (lambda: read_table(frame[["label", "id"]]), r"left out: 'id' \(its name\)"),
+                        (lambda: read_table(frame, label="lable"), "label: 'lable' is unknown; did you mean .*'label'")):
         with pytest.raises(ValueError, match=words):
             call()
 
@@ -313,17 +366,127 @@ def test_columns_of_a_table():
 def test_columns_of_models_that_are_named_or_look_otherwise():
     words = np.where(P > .5, "ill", "well")
     frame = pd.DataFrame({"label": WORDS, "patientID": np.arange(N) % 9, "Age (years)": 1., "said": words, "p": P, "q_well": 1 - P, "city": np.where(P > .5, "x", "y")})
-    found = guess_columns(frame)
-    assert set(found.models) == {"said", "p", "q_well"} and set(found.left_out) == {"patientID", "Age (years)", "city"}
-    assert read_samples(frame["label"], found.values(frame), NAMED).models["said"].kind == "decisions"
-    named = guess_columns(frame, models={"one": "patientID", "two": {"well": "q_well"}})
+    found = read_table(frame)
+    assert found.models == {"p, q_well": {"well": "q_well", "ill": "p"}} and set(found.left_out) == {"patientID", "Age (years)", "city", "said"}
+    found = read_table(frame.assign(said=np.where(P > .4, "ill", "well")).drop(columns="q_well"))
+    assert read_samples(frame["label"], found.values(), NAMED).models["said"].kind == "decisions"
+    named = read_table(frame, models={"one": "patientID", "two": {"well": "q_well"}})
     assert named.label == "label" and named.left_out == {} and len(named.notes) == 1
-    np.testing.assert_allclose(read_samples(WORDS, named.values(frame), NAMED).models["two"].values[:, 1], P)
+    np.testing.assert_allclose(read_samples(WORDS, named.values(), NAMED).models["two"].values[:, 1], P)
     for models, says in (({"one": "pp"}, r"models\['one'\]: 'pp' is unknown; did you mean 'p'"), ({}, "a mapping from names to columns"), ("p", "a mapping from names to columns")):
         with pytest.raises(ValueError, match=says):
-            guess_columns(frame, models=models)
+            read_table(frame, models=models)
     three = pd.DataFrame({"label": ["a", "b"] * 6, "m_a": .5, "m_b": .3, "m_c": .2})  # of class c there is no sample
-    assert guess_columns(three).models == {"m": {"a": "m_a", "b": "m_b", "c": "m_c"}}
+    assert read_table(three).models == {"m": {"a": "m_a", "b": "m_b", "c": "m_c"}}
+
+
+# ---- files as other programs write them: the columns of one model are one model
+
+YES, SAID = np.where(Y, "yes", "no"), np.where(P > .5, "yes", "no")
+OTHER = np.clip(P + rng.normal(0, .2, N), .01, .99)
+TREE = rng.dirichlet([1, 1, 1], N)
+ABC = np.array(list("abc"))
+FOREIGN = {  # columns as the tool's documentation or the tool itself names them: label first, and what the model says of each class
+    "H2O, predict(): cut where F1 is largest": {"y": Y, "predict": (P > .31).astype(int), "p0": 1 - P, "p1": P},
+    "H2O, a domain of words": {"outcome": YES, "predict": SAID, "no": 1 - P, "yes": P},
+    "caret, train()$pred": {"obs": YES, "pred": SAID, "no": 1 - P, "yes": P, "rowIndex": np.arange(N) % 50, "Resample": np.where(P > .5, "Fold1", "Fold2")},
+    "yardstick, two_class_example": {"truth": np.where(Y, "Class2", "Class1"), "Class1": 1 - P, "Class2": P, "predicted": np.where(P > .5, "Class2", "Class1")},
+    "tidymodels, augment()": {"reference": YES, ".pred_class": SAID, ".pred_no": 1 - P, ".pred_yes": P},
+    "KNIME, Predictor nodes": {"Churn": YES, "P (Churn=no)": 1 - P, "P (Churn=yes)": P, "Prediction (Churn)": SAID, "Prediction (Churn) (Confidence)": np.maximum(P, 1 - P)},
+    "RapidMiner, Apply Model": {"label": YES, "prediction(label)": SAID, "confidence(no)": 1 - P, "confidence(yes)": P},
+    "Azure ML, Score Model": {"income": YES, "Scored Labels": SAID, "Scored Probabilities": P},
+    "Vertex AI": {"target": YES, "churn_no_scores": 1 - P, "churn_yes_scores": P},
+    "scikit-learn, DataFrame(predict_proba(X))": {"target": Y, 0: 1 - P, 1: P},
+    "polars, DataFrame(predict_proba(X))": {"target": Y, "column_0": 1 - P, "column_1": P},
+    "0 and 1 in words": {"actual": Y, "prob_No": 1 - P, "prob_Yes": P, "fold": np.arange(N) % 5, "customer_id": np.arange(N)},
+    "Orange, Predictions": {"y": YES, "Logistic Regression": SAID, "Logistic Regression (no)": 1 - P, "Logistic Regression (yes)": P, "Fold": np.arange(N) % 10},
+    "DataRobot": {"target": YES, "readmitted_yes_PREDICTION": P, "readmitted_no_PREDICTION": 1 - P, "readmitted_PREDICTION": SAID, "THRESHOLD": .5, "POSITIVE_CLASS": "yes"},
+    "Spark ML, toPandas() or CSV": {"label": Y.astype(float), "rawPrediction": [f"[{-s},{s}]" for s in S], "probability": [f"[{1 - p!r},{p!r}]" for p in P.tolist()], "prediction": (P > .5).astype(float)},
+    "vectors in lists, as DuckDB and polars hold them": {"label": Y, "probability": [[1 - p, p] for p in P.tolist()]},
+    "WEKA, -classifications CSV -distribution": {"actual": np.where(Y, "2:yes", "1:no"), "inst#": np.arange(N), "predicted": np.where(P > .5, "2:yes", "1:no"), "error": np.where((P > .5) != Y, "+", ""),
+                                                 "distribution": [f"{'*' * (p < .5)}{1 - p!r}" for p in P.tolist()], "Unnamed: 5": [f"{'*' * (p > .5)}{p!r}" for p in P.tolist()]},
+    "SPSS Modeler": {"truth": YES, "$L-churn": SAID, "$LP-churn": np.maximum(P, 1 - P), "$LP-no": 1 - P, "$LP-yes": P},
+    "labels twice": {"class": YES, "class_code": Y, "p": P},
+    "in another order, with what is decided": {"y": Y, "malignant": P, "benign": 1 - P, "said": P > .5},
+    "of which two rows differ": {"y": Y, "P1": P, "P0": 1 - P, "said": np.where(np.arange(N) < 2, P <= .5, P > .5)},
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_foreign_file_is_its_plain_twin(name):
+    "The same numbers as from the one column that the model is, whether or not the label still stands in the frame."
+    columns = FOREIGN[name]
+    frame = pd.DataFrame(columns)
+    label, costs = frame.columns[0], dict(fp=1, fn=10)
+    truth = frame[label].str.partition(":")[2] if "WEKA" in name else frame[label]
+    positive = max(truth.unique()) if truth.dtype.kind not in "bi" else None
+    rivals = {"said": frame["said"]} if "two rows" in name else {}
+    twin = read_samples(truth, {"m": P, **rivals}, costs, positive=positive)
+    found = read_table(frame)
+    assert found.label == label and set(found.frame) == {label, *found.left_out, *(c for w in found.models.values() for c in (w.values() if isinstance(w, dict) else [w]))}
+    turned = frame.drop(columns=label).iloc[:, :: 1 if "WEKA" in name else -1]  # WEKA's unnamed columns need theirs before them
+    for models in (found.values(), frame, turned):
+        read = read_samples(truth, models, costs, positive=positive)
+        assert len(read.models) == 1 + len(rivals) and {m.kind for m in read.models.values()} == {m.kind for m in twin.models.values()}
+        for own, plain in zip(sorted(read.models.values(), key=lambda m: m.kind), sorted(twin.models.values(), key=lambda m: m.kind)):
+            np.testing.assert_allclose(own.values, plain.values, atol=1e-12)
+        assert isinstance(models, dict) or read.read_as.startswith("Read from the table: model") and all(repr(c) in read.read_as for c in found.left_out)
+
+
+def test_three_classes_under_their_bare_names_and_what_a_report_begins_with():
+    species = ABC[rng.integers(0, 3, N)]
+    frame = pd.DataFrame(TREE, columns=list("bca")).assign(species=species, guess=np.array(list("bca"))[TREE.argmax(1)])
+    found = read_table(frame.rename(columns={"guess": "predicted"}))
+    assert found.label == "species" and found.models == {"model": dict(zip("abc", "abc"))} and found.left_out == {"predicted": "the most probable of 'a', 'b', 'c'"}
+    costs = CostMatrix([[0, 1, 9], [2, 0, 1], [1, 4, 0]], classes=list("abc"))
+    one_, other = (evaluate(species, m, costs, rng=0) for m in (frame, {"model": Posteriors(frame[list("abc")].to_numpy())}))
+    assert one_.best["cost"].tolist() == other.best["cost"].tolist()
+    assert one_.summary().startswith("Read from the table: model 'model' (probabilities: 'a' for a, 'b' for b, 'c' for c); left out 'species' (the true labels again), 'guess' (the most probable")
+    unsure = frame.drop(columns=list("abc")).assign(sure=TREE.max(1))
+    assert list(read_samples(species, unsure, costs).models) == ["guess"]
+
+
+NEAR = {  # columns that might be taken for one model -> the models that they are
+    "a model and its reverse": ({"lr": P, "inv": 1 - P}, r"the rows of \['lr', 'inv'\] sum to 1.*dict of names and columns"),
+    "sums of 1 in a few rows": ({"a": P, "b": np.where(np.arange(N) < 9, 1 - P, OTHER)}, ["a", "b"]),
+    "sums of 1 in all rows but one": ({"m_0": np.where(np.arange(N) == 9, .4 * P, 1 - P), "m_1": P}, ["m_0", "m_1"]),
+    "numbered models": ({"model_0": P, "model_1": OTHER}, ["model_0", "model_1"]),
+    "a rival that decides like it in nearly all rows": ({"p0": 1 - P, "p1": P, "rule": np.where(np.arange(N) < 3, P <= .5, P > .5)}, ["p", "rule"]),
+    "a rival with a cut of its own": ({"p0": 1 - P, "p1": P, "cautious": P > .3}, ["p", "cautious"]),
+    "a rival that decides the reverse": ({"p": P, "prediction": P < .5}, ["p", "prediction"]),
+    "constant decisions": ({"p0": (1 - P) / 2 + .5, "p1": P / 2, "nobody": 0 * Y}, ["p", "nobody"]),
+    "two constant decisions": ({"nobody": 0 * Y, "all": 0 * Y + 1}, ["nobody", "all"]),
+    "a constant probability": ({"m": P, "prior": 0 * P + .3}, ["m", "prior"]),
+    "two constant probabilities": ({"low": 0 * P + .3, "high": 0 * P + .7}, ["low", "high"]),
+    "confidence or probability": ({"said": P > .5, "sure": np.maximum(P, 1 - P)}, r"'sure', 0.5. to .*, may be the confidence in the decisions 'said' beside it, or tell of one class"),
+    "log-probabilities of what was said": ({"answer": np.where(P > .5, 1, 0), "logprob": np.log(np.maximum(P, 1 - P))}, r"'logprob', -.* may be the confidence in the decisions 'answer'.*c = np.exp\(frame"),
+    "confidence below a half": ({"answer": P > .5, "confidence": OTHER}, "'confidence', .* may be the confidence in the decisions 'answer'"),
+    "confidence in words that are no classes": ({"pred_label": np.where(P > .5, "LABEL_1", "LABEL_0"), "score": np.maximum(P, 1 - P)}, "'score', .* may be the confidence in the decisions 'pred_label'"),
+    "percent": ({"p0": 100 - 100 * P, "p1": 100 * P}, "named as the classes, but its rows do not sum to 1 .*percentages divided by 100"),
+}
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_near_misses_are_not_taken_for_one_model(name):
+    columns, wanted = NEAR[name]
+    frame = pd.DataFrame(columns)
+    for call in (lambda: read_samples(Y, frame, PLAIN), lambda: read_table(frame.assign(label=Y))):
+        if isinstance(wanted, str):
+            with pytest.raises(ValueError, match=wanted):
+                call()
+        else:
+            assert list(call().models) == wanted
+    if name not in ("percent", "confidence in words that are no classes"):
+        assert list(read_samples(Y, {c: frame[c] for c in frame}, PLAIN).models) == list(columns)  # what the messages advise
+    if "sure" in columns:
+        p = np.where(frame["said"] == 1, frame["sure"], 1 - frame["sure"])
+        np.testing.assert_allclose(one(Posteriors(p, classes=[1])).values[:, 1], P)
+
+
+def test_ids_that_repeat_are_said():
+    frame = pd.DataFrame({"label": Y, "p": P, "patient_id": np.arange(N) % 100})
+    assert read_table(frame).notes[1:] == ("The 120 rows have 100 different values of 'patient_id', and rows of one are not independent; if they belong together, these are the clusters.",)
+    assert len(read_table(frame.assign(patient_id=np.arange(N))).notes) == 1
 
 
 def test_costs_of_a_frame_as_files_hold_them():
@@ -332,7 +495,7 @@ def test_costs_of_a_frame_as_files_hold_them():
     text = pd.DataFrame([[0, 1], [9, 0]], [0, 1], ["0", "1"])  # a header is text, an index of numbers is not
     read = read_samples([0, 1], [.1, .9], text, positive=0)
     assert read.costs.classes == read.costs.decisions == (1, 0) and read.costs.array.tolist() == [[0, 9], [1, 0]]
-    with pytest.raises(ValueError, match="pass frame.T"):
+    with pytest.raises(ValueError, match="do not tell which are classes"):  # a class without samples, or a third decision?
         read_samples(["ham", "spam"], [.1, .9], pd.DataFrame([[0, 2], [3, 0], [1, 1]], ["ham", "spam", "ask"], ["ham", "spam"]), positive="spam")
 
 
@@ -381,7 +544,7 @@ def test_percentages_have_more_values_than_grades(distinct):
 def test_huge_scores_are_no_counter_of_rows():
     "Beyond 2**53 every float is a whole number."
     frame = pd.DataFrame({"label": [0, 1] * 10, "m": np.linspace(-1, 2, 20) * 1e200})
-    assert list(guess_columns(frame).models) == ["m"]
+    assert list(read_table(frame).models) == ["m"]
 
 
 RAGGED = [[1], [1, 2]]
@@ -392,6 +555,5 @@ RAGGED = [[1], [1, 2]]
     ("priors", {"priors": RAGGED}), ("folds", {"folds": RAGGED}), ("folds", {"folds": np.full(40, None)}), ("y_true", {"y_true": [0, np.inf] * 20})])
 def test_wrong_shapes_are_named(name, change):
     "Not in the words of NumPy."
-    from cost_eval.report import evaluate
     with pytest.raises(ValueError, match=rf"^{name}\b.*[;:]"):
         evaluate(**{"y_true": [0, 1] * 20, "models": {"m": np.linspace(0, 1, 40)}, "costs": [[0, 1], [5, 0]], **change})

@@ -4,6 +4,8 @@ import inspect
 import os
 import pkgutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -744,6 +746,7 @@ def test_simulations_run_on_dask_unchanged(name, client):
 @pytest.mark.xdist_group("dask")
 def test_two_local_processes_by_default(capsys, monkeypatch):
     monkeypatch.setattr(scale, "_active", lambda distributed: None)
+    monkeypatch.setattr(scale, "_SMALL", 39)
     y = np.arange(40) % 2
     assert scale.confusion_counts(da.from_array(y, chunks=10), da.from_array(y, chunks=10)) == ce.confusion_counts(y, y)
     said = capsys.readouterr().out
@@ -781,12 +784,12 @@ def test_other_engines_hand_over_their_group_by(scored):
 
 def test_a_script_without_a_guard_is_told_what_it_lacks(monkeypatch):
     """Each local process reads the script again; the call in it must not start two more, and the first call says why it failed."""
-    import sys
     import types
     distributed = pytest.importorskip("distributed")
     started = []
     monkeypatch.setattr(distributed, "LocalCluster", lambda **options: started.append(options))
     monkeypatch.setattr(distributed, "get_client", lambda: (_ for _ in ()).throw(ValueError("no client")))
+    monkeypatch.setattr(scale, "_SMALL", 1)
     monkeypatch.setitem(sys.modules, "__mp_main__", types.ModuleType("__mp_main__"))  # as while a new process reads the script
     with pytest.raises(RuntimeError, match="if __name__ == '__main__':`, or say scheduler='threads'"):
         scale.confusion_counts(da.from_array([0, 1]), da.from_array([0, 1]))
@@ -807,3 +810,42 @@ def test_missing_labels_are_refused_in_the_words_of_the_other_doors():
     for call in (lambda: scale.evaluate("ill", {"m": "m"}, [[0, 1], [5, 0]], data=lazy, rng=0, **HERE), lambda: scale.confusion_counts("ill", "m", data=lazy, **HERE)):
         with pytest.raises(ValueError, match="ill: missing values in partition.*verification bias.*bounds_without_labels"):
             call()
+
+
+def test_little_work_is_done_in_threads_also_from_a_script_without_a_guard(tmp_path):
+    script = tmp_path / "unguarded.py"
+    script.write_text("import dask.array as da, dask.dataframe as dd, numpy as np, pandas as pd\n"
+                      "import cost_eval.scale as scale\n"
+                      "y = np.arange(300) % 2\n"
+                      "lazy = dd.from_pandas(pd.DataFrame({'y': y, 'd': y}), npartitions=3)\n"
+                      "for found in (scale.confusion_counts(da.from_array(y), da.from_array(y)), scale.confusion_counts('y', 'd', data=lazy)):\n"
+                      "    print(found.array.tolist())\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == ["[[150, 0], [0, 150]]"] * 2, done.stderr
+
+
+def test_rows_of_series_meet_by_index_or_are_refused():
+    "Blocks are compared row by row; in memory the same is refused (B1)."
+    rng = np.random.default_rng(0)
+    y = pd.Series(rng.integers(0, 2, 300), rng.permutation(300), name="y")
+    d, w = (y ^ (rng.random(300) < .1)).rename("d"), pd.Series(rng.random(300), y.index)
+
+    def lazy(values, **how):
+        return dask.dataframe.from_pandas(values, **{"npartitions": 3, "sort": False} | how)
+
+    want = ce.confusion_counts(y, d)
+    assert scale.confusion_counts(lazy(y), lazy(d), **HERE) == want
+    other = d.sample(frac=1, random_state=1)
+    assert scale.confusion_counts(lazy(y, sort=True), lazy(other, sort=True), **HERE) == want
+    shuffled = lazy(other)
+    with pytest.raises(ValueError, match=r"decisions \(block \d\): its index .* has other rows than that of y_true .*set_index.*repartition"):
+        scale.confusion_counts(lazy(y), shuffled, **HERE)
+    with pytest.raises(ValueError, match="in another order.*set_index"):
+        scale.confusion_counts(lazy(y, npartitions=1), lazy(other, npartitions=1), **HERE)
+    for call in (lambda: scale.threshold_counts(lazy(y), shuffled, **HERE), lambda: scale.confusion_counts(lazy(y), lazy(d), sample_weight=lazy(w[::-1]), **HERE),
+                 lambda: scale.losses(lazy(y), lazy(d), {"fp": 1, "fn": lazy(w[::-1])}).compute(scheduler="synchronous"),
+                 lambda: scale.evaluate(lazy(y), {"m": shuffled}, COSTS, **HERE), lambda: scale.evaluate(lazy(y), {"m": lazy(d)}, COSTS, clusters=shuffled, **HERE)):
+        with pytest.raises(ValueError, match="its index .*(other rows than that|in another order).*repartition"):
+            call()
+    told = [v.to_frame().reset_index().set_index("index").repartition(divisions=[0, 100, 200, 299])[v.name] for v in (lazy(y), shuffled)]
+    assert scale.confusion_counts(*told, **HERE) == want

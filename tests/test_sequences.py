@@ -2,18 +2,20 @@
 import json
 from itertools import permutations, product
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
 from cost_eval import core
+from cost_eval import mean_law as ml
 from cost_eval import planning as pl
-from cost_eval.bootstrap import loss_interval
+from cost_eval.bootstrap import interval, loss_interval
 from cost_eval.confusion import ConfusionCounts
 from cost_eval.costs import CostMatrix
 from conftest import ROOT
 
-STAKES, SHARES = pl._STAKES, pl._SHARES / pl._SHARES.sum()
+STAKES, SHARES = ml.STAKES, np.exp(ml.LOG_SHARES)
 
 
 def stream(n=400, seed=0):
@@ -49,17 +51,15 @@ def test_the_ends_are_where_the_capital_reaches_the_bar(low, high, confidence):
     assert found.mean == pytest.approx(np.cumsum(x) / np.arange(1, 61))
 
 
-def test_newton_stays_on_the_safe_side():
+def test_newton_stays_on_the_safe_side(monkeypatch):
     "However few its steps, an end never passes the root."
-    y = stream(300) / 20
-    exact = pl._least_mean(y, np.ones(300), .025)
-    wealth, n = pl._LOG_SHARES + np.log(.025) + np.cumsum(np.log1p(STAKES * y[:, None]), 0), np.arange(1., 301)
-    start = np.maximum(np.expm1(wealth / n[:, None]) / STAKES, 0).max(1)
-    before = start
-    for steps in (1, 2, 3):
-        ends = pl._root(wealth, n, start, lambda v: (np.log1p(STAKES * v), STAKES / (1 + STAKES * v)), most=steps)
-        assert (ends <= exact + 1e-14).all() and (ends >= before).all()
-        before = ends
+    x, root, ends = stream(300), ml._root, []
+    for steps in (0, 1, 2, 3, 40):
+        monkeypatch.setattr(ml, "_root", lambda capital, start: root(capital, start, most=steps))
+        found = pl.confidence_sequence(x, bounds=(0, 20))
+        ends.append((found.low, -found.high, loss_interval(x, bounds=(0, 20), method="betting").low))
+    for before, after in zip(ends, ends[1:]):
+        assert all(np.all(one <= other + 1e-13) for one, other in zip(before, after)) and before[0][-1] < after[0][-1]
 
 
 def test_own_bounds_are_where_their_capital_reaches_the_bar():
@@ -102,6 +102,47 @@ def test_clusters_move_it_when_they_are_complete():
     assert np.array_equal(found.low[inside], found.low[inside - 1]) and found.low[0] >= 0
     wider = pl.confidence_sequence(y, bounds=(0, 1), clusters=label, largest_cluster=20, confidence=.5)
     assert wider.high[-1] - wider.low[-1] > found.high[-1] - found.low[-1]
+
+
+# one look is never wider than all looks
+
+ONCE = {  # losses, probabilities, bounds
+    "errors": ([0, 1], [.9, .1], (0, 1)),
+    "rare and costly": ([0, 1, 100], [.94, .05, .01], (0, 100)),
+    "far bounds": ([0, 1], [.8, .2], (-1000, 1e6)),
+    "difference": ([-20, -1, 0, 1, 20], [.01, .1, .79, .08, .02], (-20, 20)),
+    "one way": ([-1, 0, 20], [.2, .79, .01], (-1, 20)),
+    "gains": ([-5, -1, 0], [.1, .4, .5], (-5, 0)),
+    "quiet": ([9.8, 10, 10.1], [.3, .4, .3], (0, 20)),
+    "nothing": ([0], [1], (0, 20)),
+}
+
+
+@pytest.mark.parametrize("confidence", [.2, .95, .9999])
+@pytest.mark.parametrize("name", ONCE)
+def test_one_look_is_never_wider_than_the_last_of_all_looks(name, confidence):
+    "Nor does it depend on the order; and it is shorter, but for what cannot be seen."
+    values, p, bounds = ONCE[name]
+    for n in (2, 5, 40, 1000):
+        x = np.random.default_rng(n).choice(values, n, p=p).astype(float)
+        once = loss_interval(x, bounds=bounds, method="betting", confidence=confidence)
+        last, rounding = pl.confidence_sequence(x, bounds=bounds, confidence=confidence), 1e-12 * np.ptp(bounds)
+        assert once.low >= last.low[-1] - rounding and once.high <= last.high[-1] + rounding
+        if once.high - once.low < .99 * np.ptp(bounds): assert once.high - once.low < last.high[-1] - last.low[-1]
+        again = loss_interval(x[np.random.default_rng(0).permutation(n)], bounds=bounds, method="betting", confidence=confidence)
+        assert [again.low, again.high] == pytest.approx([once.low, once.high], abs=rounding)
+
+
+def test_one_look_at_strata_is_never_wider_than_their_sequence():
+    "Rows of two classes, each with the weight by which it counts: the same capital, and (8.6) is never less."
+    costs, priors = np.array([[0, 1.], [20, 0]]), np.array([.97, .03])
+    counts = np.random.default_rng(0).multinomial([60, 40], [[.9, .1], [.2, .8]], (20, 2))
+    for table in counts:
+        once = interval(table, costs, priors=priors, method="betting")
+        z = costs * (priors * table.sum() / table.sum(1))[:, None]
+        last = pl.confidence_sequence(np.repeat(z, table.ravel()), bounds=(0, z.max()))
+        assert once.low >= last.low[-1] - 1e-12 and once.high <= last.high[-1] + 1e-12
+        assert once.high - once.low < last.high[-1] - last.low[-1]
 
 
 # the promise
@@ -382,7 +423,10 @@ def test_the_widget_stops_where_the_sequence_does():
     looks = np.arange(100, 10_001, 100)
     outside = ((found.low > 0) | (found.high < 0))[looks - 1]
     assert at[4] == looks[outside.argmax()] and np.array_equal(counts[4, -1], np.bincount(kind, minlength=5))
-    assert pl._ends_of_counts(counts[4], (values + 20) / 40) * 40 - 20 == pytest.approx(found.low[looks - 1], abs=1e-9)
+    axes = plt.figure().subplots(1, 2)
+    lines = pl._draw_stopping(axes)
+    pl._move_stopping(axes, lines, 100, 100, 5)
+    for line, end in zip(lines, (found.low, found.high)): assert line.get_ydata() == pytest.approx(end[looks - 1], abs=1e-9)
     sliders[2].value = 5
     assert f"stream 5 stops after {at[4]:,.0f}" in bytes(image.value).decode()
     sliders[0].value = 90

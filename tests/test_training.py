@@ -286,7 +286,7 @@ class Halves:
     ({"estimators": {}}, "estimators"), ({"estimators": {"nb": GaussianNB}}, "is a class"), ({"estimators": {"p": np.zeros(120)}}, "evaluate"),
     ({"estimators": {"n": KNeighborsClassifier()}, "sample_weight": np.ones(120)}, "sample_weight"), ({"sample_weight": -np.ones(120)}, "sample_weight"),
     ({"X": X[:50]}, "X: 50 rows"), ({"y": np.array(["no", "yes"])[Y], "costs": {"fp": 1, "fn": 6}}, "positive"), ({"priors": 2}, "priors"), ({"costs": np.eye(3)}, "no sample"), ({"rng": "x"}, "rng"),
-    ({"X": pd.DataFrame(X), "y": pd.Series(Y, index=range(1, 121))}, "index"),
+    ({"X": pd.DataFrame(X), "y": pd.Series(Y, index=np.arange(120)[::-1])}, "in another order"),
 ])
 def test_what_cannot_be_is_refused(change, said):
     given = {"estimators": TWO, "X": X, "y": Y, "costs": COSTS, "repeats": 1, "rng": 0} | change

@@ -59,7 +59,7 @@ def home(name, module):
     for other in (importlib.import_module(f"cost_eval.{m}") for m in known):
         if name in other.__all__ and getattr(other, name) is thing:
             return f"from {other.__name__} import {name}"
-    return f"from {thing.__module__} import {name}"
+    return f"from {thing.__module__.partition('._')[0]} import {name}"  # pathlib keeps its Path in pathlib._local, or did
 
 
 def examples(module):
@@ -86,6 +86,8 @@ def readme():
 OWN_METHOD = 'interval([[90, 8], [1, 1]], [[0, 1], [20, 0]], method="range")'
 
 GIVEN = """
+from typing import Any
+
 import numpy as np
 import cost_eval.api as ce
 from cost_eval.policies import Policy
@@ -99,7 +101,7 @@ report = ce.evaluate(y, {"m": s}, costs, rng=0)
 """
 RIGHT = """
 labels: tuple[object, ...] = counts.classes + costs.decisions
-array: np.ndarray = counts.array + costs.array
+array: np.ndarray[Any, Any] = counts.array + costs.array
 width: float = found.high - found.low
 p: float = ce.difference(joint, costs, rng=np.random.default_rng(0)).p_value
 rates = ce.BinaryCounts(tp=3, fp=1, fn=1, tn=5).fpr + ce.recall([[3, 1], [1, 5]], undefined=0.0)
