@@ -538,7 +538,9 @@ def _pair(item: str, columns) -> tuple:
 
 
 def _beginning(frame, text: str, given: dict) -> dict:
-    "The model whose columns begin so, the underscore given or not; or that is called so where all are guessed."
+    """The model whose columns begin so, the underscore given or not; or that is called so where all are
+    guessed.
+    """
     for begin in (text, text.removesuffix("_")):
         ends = {str(c)[len(begin) + 1 :]: c for c in frame.columns if str(c).startswith(f"{begin}_")}
         if ends:

@@ -252,9 +252,7 @@ _NAMES = {
     ),
     "weighted_accuracy": "cost_weight hand_h_measure target_weight weight_range_from_ranking",
     "metric_study": "cost_correlation rank_correlation weighted_spearman",
-    "outperformance": (
-        "outperformance outperformance_interval outperformance_of_cost outperformance_value"
-    ),
+    "outperformance": ("outperformance outperformance_interval outperformance_of_cost outperformance_value"),
     "planning": (
         "ConfidenceSequence confidence_sequence cost_alarm cost_change difference_sequence paired_power "
         "required_pairs required_sample_size"
@@ -284,7 +282,9 @@ _MOVED = {  # names that stood here in version 0.1: where they are; one release 
     "scores": "soft_expected_cost_gradient",
     "bootstrap": "Fit Method add_method explore_interval",
     "comparisons": "BestOf MarginTest ProbabilityBest SimultaneousDifferences explore_luck",
-    "cost_score": "Saving ThresholdTuning explore_isocost multilabel_cost_score paired_saving plot_threshold_cost",
+    "cost_score": (
+        "Saving ThresholdTuning explore_isocost multilabel_cost_score paired_saving plot_threshold_cost"
+    ),
     "weighted_accuracy": (
         "CostParts WeightConstraint WeightRange check_coherence churn_costs cost_parts "
         "emblematic_models expected_positive_share expected_weighted_accuracy_over "

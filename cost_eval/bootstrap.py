@@ -1116,7 +1116,17 @@ def _binomial_ends(m, c):
 # %% ../nbs/20_bootstrap.ipynb #probcell
 #| code-fold: true
 #| code-summary: "From counts and costs to cells: labels, priors, normalization"
-def _sample(counts, costs, *, priors=None, normalized=False, stratified=False, joint=False, factor=1.0, can=(None, None)):
+def _sample(
+    counts,
+    costs,
+    *,
+    priors=None,
+    normalized=False,
+    stratified=False,
+    joint=False,
+    factor=1.0,
+    can=(None, None),
+):
     """The sample of one classifier, or of the difference of two that can take some decisions: one stratum,
     or one for each class.
     """
@@ -1161,10 +1171,14 @@ def _weights(table, priors, classes, own):
 
 def _attainable_cells(table, cells, decisions, can):
     "Joint counts and differences (..., K, C) of the decisions that each side can take, and these."
-    columns = [columns_of(one, decisions, name, "the decisions") for one, name in zip(can, ("first", "second"))]
+    columns = [
+        columns_of(one, decisions, name, "the decisions") for one, name in zip(can, ("first", "second"))
+    ]
     for axis, (chosen, name) in enumerate(zip(columns, ("first", "second"))):
         other = np.delete(np.arange(len(decisions)), chosen)
-        taken = table.take(other, axis - 2).any(tuple(k for k in range(table.ndim) if k != table.ndim - 2 + axis))
+        taken = table.take(other, axis - 2).any(
+            tuple(k for k in range(table.ndim) if k != table.ndim - 2 + axis)
+        )
         if taken.any():
             unlike = decisions[other[taken.argmax()]]
             raise ValueError(f"{name}: {unlike!r} is none of the decisions that it can take, but was decided")
@@ -1931,7 +1945,9 @@ def _limits_of(x, bounds, known, code, name):
             hint = "attainable(costs, ...) gives the least and the largest that can occur"
             raise ValueError(f"bounds: {low:g} to {high:g}, but {of} from {seen} were seen; {hint}")
     never = "" if name == "losses" else "cheaper" if ends.min() >= 0 else "dearer" if ends.max() <= 0 else ""
-    one_side = f"bounds= holds for the difference, first minus second: the first is taken to be never {never}."
+    one_side = (
+        f"bounds= holds for the difference, first minus second: the first is taken to be never {never}."
+    )
     return ends.astype(float), (one_side,) if never else ()
 
 
@@ -2026,7 +2042,9 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
             worst.append(_worst(x[rows] / unit, limits[:, rows] / unit, w[rows], own))
     m, a, b = _padded(parts)
     if cluster is not None:
-        notes += (f"{len(known)} clusters are the units. " + estimand("cluster sizes", "weight of a unit", cap),)
+        notes += (
+            f"{len(known)} clusters are the units. " + estimand("cluster sizes", "weight of a unit", cap),
+        )
     differ = np.ptp(w[w > 0]) > 0 or (heaviest is not None and heaviest > w.max())
     kind = "clusters" if cluster is not None else "weights" if differ else "strata"
     if kind == "weights":
@@ -2232,8 +2250,8 @@ def metric_interval(
     -------
     Interval
         in the units of the metric, `mean` being the metric of the counts (nan or `undefined` where it is 0/0,
-        which `notes` say); ends are infinite where the metric is. Replicates in which it is undefined are left
-        out and counted in `notes`
+        which `notes` say); ends are infinite where the metric is. Replicates in which it is undefined are
+        left out and counted in `notes`
 
     Raises
     ------
@@ -2558,9 +2576,9 @@ def monotone_interval(
     tables, confidence = numbers(tables, "tables"), check_confidence(confidence)
     if tables.shape[-2:] != (2, 2):
         raise ValueError(f"tables: (..., 2, 2) whole counts are needed, got shape {tables.shape}")
-    shape, *rows = _rows_of_tables(metric, tables, prevalence, arguments)
+    shape, rows, law, each = _rows_of_tables(metric, tables, prevalence, arguments)
     tail, sign = (1 - confidence) / 2, 1 if metric.greater_is_better else -1
-    ends = [_monotone_end(metric, side, *rows, tail) for side in (-sign, sign)]
+    ends = [_monotone_end(metric, side, rows, law, each, tail) for side in (-sign, sign)]
     low, high = (end.reshape(-1, *shape) for end in ends)
     return low.min(0), high.max(0)
 

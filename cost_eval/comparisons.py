@@ -280,7 +280,9 @@ class Judged:
         return np.where(np.ptp(own, axis=0) > 0, np.sign(found) * self.largest, found)
 
     def bounds(self, of: tuple) -> Any:
-        "The least and the largest value of a sample, for such of each class (K,): by class where these are strata."
+        """The least and the largest value of a sample, for such of each class (K,): by class where these
+        are strata.
+        """
         low, high = of
         if self.stratified:
             return {k: (low[k], high[k]) for k in range(len(low))}
@@ -349,7 +351,9 @@ class Judged:
         return loss_interval(values[self.kept], bounds=self.bounds(of), **self.options(), **options)
 
     def _levels(self, values: np.ndarray, of: tuple) -> tuple[np.ndarray, np.ndarray]:
-        "Counts of distinct values, with the least and the largest that can occur: by class if there are priors."
+        """Counts of distinct values, with the least and the largest that can occur: by class if there are
+        priors.
+        """
         low, high = of
         levels = np.unique(np.r_[values, low, high])
         counts = self.cells([self.y, np.searchsorted(levels, values)], [len(low), len(levels)])
@@ -367,8 +371,8 @@ class Judged:
             found = []
             for (a, b), (first, second) in zip(pairs, can):
                 bounds = self.bounds(self.attainable(first, all_ if second is None else second))
-                both = (self.losses(d)[self.kept] for d in (a, b))
-                found.append(loss_difference(*both, bounds=bounds, **self.options(), **options))
+                a, b = (self.losses(d)[self.kept] for d in (a, b))
+                found.append(loss_difference(a, b, bounds=bounds, **self.options(), **options))
             return Asked.of(found)
         K, M = self.costs.shape
         alike = {sides: [k for k, one in enumerate(can) if one == sides] for sides in dict.fromkeys(can)}
@@ -380,8 +384,9 @@ class Judged:
         return Asked.of(found, np.argsort([k for places in alike.values() for k in places]))
 
     def approximate(self, asked: list, confidence: float) -> np.ndarray:
-        """(4, P) ends, p-values and costly cases seen of the approximate lines, NaN where one is not offered, of
-        questions: (decisions (N,), columns that can be taken) of one side, or of two, first minus second.
+        """(4, P) ends, p-values and costly cases seen of the approximate lines, NaN where one is not
+        offered, of questions: (decisions (N,), columns that can be taken) of one side, or of two, first
+        minus second.
         """
         sizes = self.samples_of_classes[self.priors > 0]
         quick = (

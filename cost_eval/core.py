@@ -21,6 +21,7 @@ from typing import (
     NamedTuple,
     Protocol,
     TypeVar,
+    cast,
     dataclass_transform,
     overload,
 )
@@ -191,14 +192,18 @@ def _one_column(values) -> str:
     "How to make one column of what has several, or one in two dimensions."
     if hasattr(values, "columns"):
         return f"give the column that is meant, such as values[{list(values.columns)[-1]!r}]"
-    return "give numpy.ravel(values)" if np.shape(values)[-1:] in ((), (1,)) else "give one column, values[:, j]"
+    return (
+        "give numpy.ravel(values)" if np.shape(values)[-1:] in ((), (1,)) else "give one column, values[:, j]"
+    )
 
 
 def check_1d(values, name: str, n: int | None = None) -> np.ndarray:
     "`values` as a 1-D array, of length `n` if that is given; `ValueError` naming the argument otherwise."
     array = dense(values, name) if isinstance(values, np.ndarray) else label_array(values, name)
     if array.ndim != 1:
-        raise ValueError(f"{name}: expected one value per sample, got shape {array.shape}; {_one_column(values)}")
+        raise ValueError(
+            f"{name}: expected one value per sample, got shape {array.shape}; {_one_column(values)}"
+        )
     if n is not None and len(array) != n:
         raise ValueError(
             f"{name}: {len(array)} values, but y_true has {n}; one per sample, in the same order, is needed"
@@ -218,7 +223,9 @@ class Rows:
         self.known, self.notes, self.remedy = list[tuple[str, Any]](), list[str](), remedy
 
     def meet(self, name: str, values):
-        "`values`, if its rows are labelled like those before, or not at all; a mapping stands for its values."
+        """`values`, if its rows are labelled like those before, or not at all; a mapping stands for its
+        values.
+        """
         if isinstance(values, Mapping):
             for key, part in values.items():
                 self.meet(f"{name}[{key!r}]", part)
@@ -236,7 +243,9 @@ class Rows:
         return next((np.asarray(index) for _, index in self.known if not _only_numbered(index)), None)
 
     def add(self, name: str, own, remedy: str, *, others: bool = False):
-        "Labels of rows: `ValueError` where they are those of before in another order, or (unless `others`) others."
+        """Labels of rows: `ValueError` where they are those of before in another order, or (unless
+        `others`) others.
+        """
         if any(len(own) != len(index) or _alike(own, index) for _, index in self.known):
             return  # another length has an error of its own
         labels, hint = (
@@ -259,8 +268,8 @@ class Rows:
                 )
         if self.known and not others:
             self.notes.append(
-                f"The rows of {name} and {self.known[0][0]} were taken in the order they stand in: one of the "
-                "two is only numbered."
+                f"The rows of {name} and {self.known[0][0]} were taken in the order they stand in: one of "
+                "the two is only numbered."
             )
         self.known.append((name, own))
 
@@ -593,7 +602,7 @@ def seen_labels(*arrays: np.ndarray) -> list:
         return sorted(set().union(*(distinct_integers(a) for a in arrays)))
     labels = list(dict.fromkeys(v for a in arrays for v in a.tolist()))
     if len({a.dtype.kind in "biuf" for a in arrays}) > 1:  # "0" of one array is 0 of another
-        known = {}
+        known: dict = {}
         labels = [known.setdefault(written(v), v) for v in labels if written(v) not in known]
     if any(is_missing(v) for v in labels):
         raise ValueError(
@@ -975,7 +984,7 @@ def _frame_costs(frame, classes, name: str) -> tuple:
 
 def frame_parts(frame, name: str) -> tuple:
     "Cells of a table, labels of its rows (in the index or a column of text) and columns, what each holds."
-    columns, index = list(frame.columns), getattr(frame, "index", None)
+    columns, index = list(frame.columns), cast(Any, getattr(frame, "index", None))
     bare = not hasattr(index, "tolist") or (_only_numbered(index) and not axis_kind(index.name))
     texts = [c for c in columns if bare and dense(frame[c], name).dtype.kind not in "biuf"]
     texts = texts or [c for c in columns if bare and axis_kind(c)]
@@ -1080,8 +1089,8 @@ def cost_values(costs, name: str = "costs") -> np.ndarray:
         )
     if not np.isfinite(values).all():
         raise ValueError(
-            f"{name}: NaN or infinite entries; leave out the column of a decision that must never be taken, and "
-            "give of an error what it would really cost: intervals reckon with it, seen or not"
+            f"{name}: NaN or infinite entries; leave out the column of a decision that must never be taken, "
+            "and give of an error what it would really cost: intervals reckon with it, seen or not"
         )
     check_addable(values, name)
     if values.size and (values == values[..., :1]).all(axis=(-2, -1)).any():
@@ -1162,8 +1171,9 @@ def cheapest_first(cost: np.ndarray) -> np.ndarray:
 
 
 def even(p: np.ndarray, difference: np.ndarray, eps: float = np.finfo(float).eps) -> np.ndarray:
-    """Are the costs of two decisions the same, the sum of posteriors times differences over the last axis being
-    0 or of the size of the rounding of the posteriors (2 `eps` of 1, or of a thousand times a small one)?
+    """Are the costs of two decisions the same, the sum of posteriors times differences over the last axis
+    being 0 or of the size of the rounding of the posteriors (2 `eps` of 1, or of a thousand times a small
+    one)?
     """
     off = 2 * eps * (np.minimum(1000 * p, 1) * np.abs(difference)).sum(-1)
     return np.abs((p * difference).sum(-1)) <= off

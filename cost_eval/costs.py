@@ -582,10 +582,12 @@ def as_costs(
     if isinstance(classes, CostMatrix):
         return _in_order(as_costs(costs, y_true=y_true, classes=classes.classes, one=one), classes)
     y_true = None if y_true is None else check_1d(y_true, "y_true")
+    table: Any = costs
     if not isinstance(costs, Mapping) and {"fp", "fn"} <= set(getattr(costs, "columns", ())) <= set(OUTCOMES):
-        costs = {name: costs[name] for name in costs.columns}
+        costs = {name: table[name] for name in table.columns}
     if isinstance(costs, Mapping) and {"fp", "fn"} <= set(costs) <= set(OUTCOMES):
-        costs = ExampleCosts(**costs) if any(map(np.ndim, costs.values())) else costs
+        own: dict = dict(costs)
+        costs = ExampleCosts(**own) if any(map(np.ndim, own.values())) else costs
     if isinstance(costs, (CostMatrix, ExampleCosts)):
         return _of_these_rows(costs, y_true, one)
     if y_true is not None and classes is None:
@@ -606,10 +608,9 @@ def _in_order(table, like: CostMatrix):
         if given != tuple(range(len(wanted))):  # names, and not just numbers
             place = order_of(given, wanted, "costs", "the samples", name)
             array = array if isinstance(place, slice) else np.take(array, place, axis)
-    labels = {"classes": like.classes, "decisions": like.decisions}
     if isinstance(table, ExampleCosts):
-        return _example_costs(array, *labels.values(), table.index)
-    return CostMatrix(array, **labels)
+        return _example_costs(array, like.classes, like.decisions, table.index)
+    return CostMatrix(array, classes=like.classes, decisions=like.decisions)
 
 
 def _of_these_rows(costs, y_true, one: bool):
@@ -662,7 +663,7 @@ def as_priors(priors: Priors | None, classes: int | Labels, *, sizes: Vector | N
     >>> as_priors(None, ["well", "ill"], sizes=[3, 5]).tolist()
     [0.375, 0.625]
     """
-    labels = classes if hasattr(classes, "__len__") else range(check_integer(classes, "classes", 1))
+    labels: Any = classes if hasattr(classes, "__len__") else range(check_integer(classes, "classes", 1))
     labels = check_labels(labels, len(labels), "classes", "classes")
     if priors is None and sizes is None:
         raise ValueError("priors: None, and no samples whose shares they could be; give one for each class")

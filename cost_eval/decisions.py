@@ -167,7 +167,8 @@ def bayes_decisions(
     ['review']
     """
     same_rows(posteriors=posteriors, costs=costs)
-    c, classes, decisions = _cost_table(costs, np.shape(posteriors)[-1] if np.ndim(posteriors) == 2 else None)
+    given: Any = posteriors
+    c, classes, decisions = _cost_table(costs, np.shape(given)[-1] if np.ndim(given) == 2 else None)
     K, M = c.shape[-2:]
     p, _ = columns_by_class(posteriors, classes)
     sample_by_class(p if p.ndim != 2 else p[:0], "posteriors", K)  # the shape
@@ -185,6 +186,7 @@ def bayes_decisions(
         return chosen
     return label_array(range(M) if decisions is None else list(decisions), "decisions")[chosen]
 
+
 def _rounding(values) -> float:
     "The step of numbers near 1 in the type of an array."
     kind = str(getattr(values, "dtype", ""))
@@ -192,7 +194,9 @@ def _rounding(values) -> float:
 
 
 def _cheapest(p: np.ndarray, costs: np.ndarray, eps: float) -> np.ndarray:
-    "(N,) decisions of the least cost for posteriors (N, K) at costs (K, M) or (N, K, M); of the same costs the last."
+    """(N,) decisions of the least cost for posteriors (N, K) at costs (K, M) or (N, K, M); of the same
+    costs the last.
+    """
     if costs.ndim == 3:
         cost = np.einsum("ni,nij->nj", p, costs)
     else:
@@ -206,7 +210,6 @@ def _cheapest(p: np.ndarray, costs: np.ndarray, eps: float) -> np.ndarray:
         tied = even(p[rows][:, None], np.moveaxis(more, 1, 2), eps)
         best[rows] = tied.shape[1] - 1 - tied[:, ::-1].argmax(1)
     return best
-
 
 # %% ../nbs/04_decisions.ipynb #8302267c
 def shift_priors(posteriors: Matrix, train_priors: Priors, priors: Priors) -> Any:

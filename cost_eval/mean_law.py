@@ -10,7 +10,6 @@ from __future__ import annotations
 __all__ = ['STAKES', 'LOG_SHARES', 'compressed', 'log_above', 'upper_level', 'share_above', 'AllLooks', 'OneLook']
 
 # %% ../nbs/08_mean_law.ipynb #5e9f40bf
-from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 

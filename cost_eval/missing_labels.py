@@ -307,9 +307,9 @@ def prediction_powered(
 
     The guess of a sample's loss is its expected loss under the posteriors. The labels say by how much the
     guess is off, so the interval holds whatever the posteriors are worth. A good guess need not help: a guess
-    that fails where no label shows it could be wrong in either direction, and a method with a guarantee allows
-    for that. So such an interval is what two agree on: one with the guess, which may miss in a fifth of
-    1 - confidence, and one of the labels alone, which may miss in the rest. It is a few percent wider than
+    that fails where no label shows it could be wrong in either direction, and a method with a guarantee
+    allows for that. So such an interval is what two agree on: one with the guess, which may miss in a fifth
+    of 1 - confidence, and one of the labels alone, which may miss in the rest. It is a few percent wider than
     that of the labels alone where the guess does not help, and far shorter where a good guess meets many
     labels. With a `strength` or a method without guarantee ("normal") there is only the one with the guess.
 
@@ -388,7 +388,7 @@ def _agreed(found: Interval, alone: Interval, confidence: float) -> Interval:
     low, high, p = max(found.low, alone.low), min(found.high, alone.high), getattr(found, "p_value", 1.0)
     if low > high:
         low, high, p = alone.low, alone.high, 1.0
-    kept = {"low": low, "high": high, "mean": min(max(found.mean, low), high), "confidence": confidence}
+    kept: dict = {"low": low, "high": high, "mean": min(max(found.mean, low), high), "confidence": confidence}
     if hasattr(alone, "p_value"):
         kept["p_value"] = min(1.0, p / _SPLIT, alone.p_value / (1 - _SPLIT))
     return replace(found, **kept)
@@ -536,7 +536,8 @@ def labels_to_buy(
     n_labels = check_integer(n_labels, "n_labels", 1, len(given), hint="at most one for each sample")
     floor = check_range(floor, "floor", 0, 1, ends="(]", shape=())
     table = as_costs(costs, classes=getattr(posteriors, "columns", None))
-    K = np.shape(posteriors)[1] if np.ndim(posteriors) == 2 else 2
+    given_: Any = posteriors
+    K = np.shape(given_)[1] if np.ndim(given_) == 2 else 2
     if not isinstance(costs, CostMatrix) and len(table.classes) != K:
         as_costs(costs, y_true=np.arange(K))  # says it if these are costs of single rows
     labels = np.empty(len(given), object)

@@ -745,7 +745,9 @@ def _sum_share(knots, z):
 
 # %% ../nbs/50_outperformance.ipynb #82e920f4
 def _spline_share(knots, z):
-    "P(linear function of a uniform point of a simplex <= z), its values at the corners being sorted knots: (50.8)."
+    """P(linear function of a uniform point of a simplex <= z), its values at the corners being sorted
+    knots: (50.8).
+    """
     out = []
     for part in np.array_split(z, max(1, len(knots) * len(z) // 2**14)):  # a block stays in the cache
         share = (knots[:, None] <= part).astype(float)

@@ -639,8 +639,8 @@ class _Task:
         "Posteriors at their word, in the precision in which they came."
         if self.shift and self.model.priors is None:
             self.notes.append(
-                f"{self.name}: its posteriors were taken to be right at the sample's shares of the classes, and "
-                "moved from there to the priors. If they are right elsewhere, Posteriors(values, "
+                f"{self.name}: its posteriors were taken to be right at the sample's shares of the classes, "
+                "and moved from there to the priors. If they are right elsewhere, Posteriors(values, "
                 'priors="deployment") or priors=shares says so.'
             )
         values = self.model.values

@@ -38,7 +38,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -110,17 +110,20 @@ class _Entry:
 def _case_of(
     samples: Samples, priors, capacity, confidence, rng, *, heaviest=None, least=None, all_costs=None, **how
 ) -> _Case:
-    """What was read, as the engine takes it; `least` is what the heaviest unit weighs at least, `all_costs` are
-    those of all rows where some have no label.
+    """What was read, as the engine takes it; `least` is what the heaviest unit weighs at least, `all_costs`
+    are those of all rows where some have no label.
     """
     own = None if samples.own is None else samples.own.array
     target = samples.target_priors(priors)
     clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
     given = samples.y, samples.costs, own, target, priors is not None, samples.sample_weight, clusters
     check_choice(how.get("method", "auto"), ("auto", *METHODS), "method")
-    how |= {"rng": rng, "heaviest": least if heaviest is None else _heaviest(samples, clusters, heaviest, least)}
+    how |= {
+        "rng": rng,
+        "heaviest": least if heaviest is None else _heaviest(samples, clusters, heaviest, least),
+    }
     if own is not None and all_costs is not None:
-        how["possible"] = _in_order(as_costs(all_costs), samples.costs.classes)
+        how["possible"] = _in_order(cast(ExampleCosts, as_costs(all_costs)), samples.costs.classes)
     return _Case(*given, None, samples.groups, confidence, capacity, **how)
 
 
@@ -130,7 +133,8 @@ def _heaviest(samples: Samples, clusters, heaviest, least) -> float:
     if weight is None and clusters is None:
         raise ValueError("heaviest: without weights and clusters each sample weighs 1; leave it out")
     heaviest = check_range(heaviest, "heaviest", 0, shape=())
-    seen = float(weight.max() if clusters is None else np.bincount(clusters, weight).max())
+    sizes: Any = weight if clusters is None else np.bincount(clusters, weight)
+    seen = float(sizes.max())
     seen = seen if least is None else max(seen, least)
     if heaviest < seen * (1 - 1e-12):
         raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {seen:g}; the cap is at least that")
@@ -260,7 +264,8 @@ def _shares(case: Judged, decisions: np.ndarray) -> np.ndarray:
 def _metric_columns(case: _Case, entries, cost, low, high):
     "The papers' other numbers, at the deployment's priors."
     pd = optional_import("pandas", extra="book")
-    columns, shares = {}, np.stack([_shares(case, e.decisions) for e in entries])
+    columns: dict = {}
+    shares = np.stack([_shares(case, e.decisions) for e in entries])
     if case.own is None:
         possible = case.priors @ case.costs.array.min(1), case.priors @ case.costs.array.max(1)
         values = np.clip([cost, high, low], *possible)
@@ -354,8 +359,8 @@ def _approximate_lines(case: _Case, mains: list[_Entry]):
             asked, case.approximate(sides, 1 - (1 - case.confidence) / many).T
         ):
             paid = [case.cost(e.decisions) for e in one]
-            first, second = one[::-1] if question == "saving" else (*one, None)[:2]
-            names = first.model, "" if second is None else second.model
+            ordered = one[::-1] if question == "saving" else one
+            names = ordered[0].model, ordered[1].model if len(ordered) > 1 else ""
             estimate = paid[0] - sum(paid[1:])
             found.append([question, *names, estimate, low, high, np.minimum(1, many * p), seen])
     return pd.DataFrame(found, columns=_LINES)
@@ -365,7 +370,7 @@ def _areas(case: _Case, samples: Samples):
     "Area under the ROC curve of each model's output, two classes, with its interval."
     pd = optional_import("pandas", extra="book")
     told = case.costs.shape[0] == 2 and (case.class_sizes > 0).all()
-    options = {"sample_weight": case.weight, "clusters": case.clusters, "confidence": case.confidence}
+    options: dict = {"sample_weight": case.weight, "clusters": case.clusters, "confidence": case.confidence}
     rows = []
     for name, model in samples.models.items():
         if told and model.kind != "decisions":
@@ -508,8 +513,9 @@ def _apart_by_losses(case: _Case, decided: np.ndarray, side: np.ndarray, common:
     if _alone(case, side if case.weight is None else strata, kept):
         (least, most), (other_least, other_most) = (p.bounds_of_mean(p.attainable()) for p in parts.values())
         gap = parts[1].cost(decided[side]) - parts[0].cost(decided[~side])
-        found = (np.array([value]) for value in (gap, least - other_most, most - other_least, 1.0))
-        return Asked(*found, "all that is possible", "none", ())
+        ends = gap, least - other_most, most - other_least, 1.0
+        mean, low, high, p = (np.array([value]) for value in ends)
+        return Asked(mean, low, high, p, "all that is possible", "none", ())
     options: dict = {
         "strata": strata[kept],
         "shares": shares,
@@ -539,7 +545,9 @@ def _breakdown(case: _Case, entry: _Entry):
 
 
 def _parts(case: _Case, d: np.ndarray):
-    "Kind, name and rows of each cell, class and group, and the least and the largest that it can cost a sample."
+    """Kind, name and rows of each cell, class and group, and the least and the largest that it can cost a
+    sample.
+    """
     classes, decisions = case.costs.classes, case.costs.decisions
     for i, j in np.ndindex(*case.costs.shape):
         low, high = (np.where(np.arange(len(classes)) == i, ends, 0.0) for ends in case.attainable(j))

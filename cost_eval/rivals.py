@@ -92,7 +92,8 @@ def f_beta_threshold(posteriors: Vector, beta: float = 1.0) -> float:
     Returns
     -------
     float
-        decide 1 where the posterior is at least this; (1 + beta**2) times it is the F-beta of the expected counts
+        decide 1 where the posterior is at least this; (1 + beta**2) times it is the F-beta of the expected
+        counts
 
     Raises
     ------

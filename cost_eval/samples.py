@@ -29,7 +29,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -251,7 +251,9 @@ class Samples(Result):
         Samples
         """
         models = {name: replace(model, values=model.values[rows]) for name, model in self.models.items()}
-        columns = {name: getattr(self, name) for name in ("own", "sample_weight", "clusters", "groups", "ids")}
+        columns = {
+            name: getattr(self, name) for name in ("own", "sample_weight", "clusters", "groups", "ids")
+        }
         part = {name: None if v is None else v[rows] for name, v in columns.items()}
         return Samples(
             self.y[rows], models, self.costs, **part, taken=self.taken, notes=self.notes, read_as=self.read_as
@@ -283,8 +285,8 @@ def read_samples(
 
     A bare array of a model is taken for what it looks like: labels of the costs' decisions for decisions;
     rows that sum to 1, or numbers in [0, 1], for posteriors; any other numbers for scores. `Decisions`,
-    `Posteriors` and `Scores` say it. Rows must stand in one order: indices of frames, series and costs made of
-    them are compared with each other and with the ids, and refused where they differ.
+    `Posteriors` and `Scores` say it. Rows must stand in one order: indices of frames, series and costs made
+    of them are compared with each other and with the ids, and refused where they differ.
 
     Parameters
     ----------
@@ -305,8 +307,8 @@ def read_samples(
     groups : array_like, optional
         (N,) labels of groups to compare
     ids : array_like, optional
-        (N,) what the rows are called. An index of another argument that holds them must be in their order, and
-        so must a column of a frame of models that has their name. Those that stand twice are said
+        (N,) what the rows are called. An index of another argument that holds them must be in their order,
+        and so must a column of a frame of models that has their name. Those that stand twice are said
 
     Returns
     -------
@@ -375,8 +377,8 @@ def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
     if not repeated or clusters is not None:
         return called, models, []
     note = (
-        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken one "
-        "by one they make every interval too short. Give the ids as clusters=, too."
+        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
+        "one by one they make every interval too short. Give the ids as clusters=, too."
     )
     return called, models, [note]
 
@@ -462,7 +464,8 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
         return {key: _labelled_part(rows, f"{argument}[{key!r}]", one, part) for key, one in values.items()}
     if isinstance(values, _KINDS):
         return replace(values, values=_labelled_part(rows, argument, values.values, part))
-    values = as_costs(values) if argument == "costs" and "fp" in getattr(values, "columns", ()) else values
+    if argument == "costs" and "fp" in getattr(values, "columns", ()):
+        values = cast(Any, as_costs(values))
     own = isinstance(values, ExampleCosts)
     if not own and (argument == "costs" or np.ndim(values) < 1):
         return values
@@ -853,7 +856,9 @@ def _turned(table, known: dict, positive):
 
 
 def _positive_needed(given, model, labels: np.ndarray, costs):
-    "`ValueError` if a model's single column means the positive class, of which a frame of costs says nothing."
+    """`ValueError` if a model's single column means the positive class, of which a frame of costs says
+    nothing.
+    """
     said = isinstance(given, Posteriors) and given.classes is not None
     single = np.ndim(given.values if isinstance(given, _KINDS) else given) == 1
     plain = {written(c) for c in costs.classes} in ({"0", "1"}, {"False", "True"})
@@ -971,9 +976,11 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
 
 def _right_at(given, argument: str, costs: CostMatrix):
     "Where posteriors are right: None (the sample), 'deployment', or (K,) shares in the order of the costs."
-    said, classes = getattr(given, "priors", None), getattr(given, "classes", None)
+    said, classes = (cast(Any, getattr(given, name, None)) for name in ("priors", "classes"))
     if isinstance(said, str):
-        return None if check_choice(said, ("sample", "deployment"), f"{argument}.priors") == "sample" else said
+        return (
+            None if check_choice(said, ("sample", "deployment"), f"{argument}.priors") == "sample" else said
+        )
     if said is None:
         return None
     listed = classes if np.ndim(classes) == 1 and len(classes) == len(costs.classes) else costs.classes
@@ -1230,9 +1237,10 @@ def _percentages(values: np.ndarray, y: np.ndarray) -> bool:
 # %% ../nbs/06_samples.ipynb #smp045
 #| code-fold: true
 _NO_MODEL = re.compile(
-    r"(^|[_ .-])(id|ids|uid|uuid|key|index|nr|number|row|case|customer|client|patient|account|tx|txn|transaction"
-    r"|group|cluster|weight|weights|fold|split|date|time|year|years|quarter|month|week|weekday|day|hour|minute"
-    r"|age|sex|gender|zip|amount|threshold|cutoff|correct|error|wrong|positive_class)( ?[(\[].*)?$|^unnamed: \d+$|^inst#$"
+    r"(^|[_ .-])(id|ids|uid|uuid|key|index|nr|number|row|case|customer|client|patient|account|tx|txn"
+    r"|transaction|group|cluster|weight|weights|fold|split|date|time|year|years|quarter|month|week|weekday"
+    r"|day|hour|minute|age|sex|gender|zip|amount|threshold|cutoff|correct|error|wrong|positive_class)"
+    r"( ?[(\[].*)?$|^unnamed: \d+$|^inst#$"
 )
 _DECIDED = re.compile(
     r"(^|[^a-z])(pred|predicts?|predicted|predictions?|decisions?|scored labels?)([^a-z]|$)"
@@ -1328,7 +1336,9 @@ def _by_name(table: Any, classes: Sequence[Any]) -> dict:
 
 
 def _whole(table: Any, around: tuple, own: dict, used: set) -> dict:
-    "The columns of one model, those of classes without a sample, too; {} where their rows do not add up to 1."
+    """The columns of one model, those of classes without a sample, too; {} where their rows do not add up
+    to 1.
+    """
     if not isinstance(table, Mapping):
         return own
     begin, end = around
@@ -1348,10 +1358,10 @@ def _whole(table: Any, around: tuple, own: dict, used: set) -> dict:
     percent = np.abs(total - 100).max() < 100 * SUM_TOLERANCE
     if len(own) > 1 and (percent or not any(around)):
         raise ValueError(
-            f"models: its columns {list(own.values())} are named as the classes, but its rows do not sum to 1 "
-            f"({total[np.abs(total - 1).argmax()]:g} at position {np.abs(total - 1).argmax()}). If it is one "
-            "model, give Posteriors(values, classes=[...]), percentages divided by 100; if each column is one, "
-            "a dict of names and columns, {name: frame[name] for name in frame}"
+            f"models: its columns {list(own.values())} are named as the classes, but its rows do not sum to "
+            f"1 ({total[np.abs(total - 1).argmax()]:g} at position {np.abs(total - 1).argmax()}). If it is "
+            "one model, give Posteriors(values, classes=[...]), percentages divided by 100; if each column "
+            "is one, a dict of names and columns, {name: frame[name] for name in frame}"
         )
     return {}
 
@@ -1385,7 +1395,9 @@ def _edge(name: str, i: int) -> bool:
 
 
 def _by_sum(table: dict, classes: list) -> dict:
-    "Columns that add up to 1 under other names than the classes, if decisions beside them tell which is which."
+    """Columns that add up to 1 under other names than the classes, if decisions beside them tell which is
+    which.
+    """
     K = len(classes)
     numbers = [c for c, v in table.items() if v.dtype.kind == "f" and 0 <= v.min() and v.max() <= 1]
     numbers = [c for c in numbers if not _all_among(table[c], (0, 1)) and np.ptp(table[c]) > 0]
@@ -1461,7 +1473,9 @@ def _cut(p: np.ndarray, positive: np.ndarray, said: bool, called: str) -> str:
 
 
 def _confidence_of_the_decided(column, models: list, table: dict, classes: list, decisions: list) -> str:
-    "Why a column may be the confidence in decisions beside it; of two classes a `ValueError` with both readings."
+    """Why a column may be the confidence in decisions beside it; of two classes a `ValueError` with both
+    readings.
+    """
     values, K = table[column], len(classes)
     if values.dtype.kind != "f" or np.ptp(values) == 0:
         return ""
@@ -1479,10 +1493,11 @@ def _confidence_of_the_decided(column, models: list, table: dict, classes: list,
         return f"one number a row for {K} classes: the confidence in {beside!r}"
     taken = f"frame[{column!r}]" if chance is values else f"np.exp(frame[{column!r}])"
     raise ValueError(
-        f"models: {column!r}, {values.min():.2g} to {values.max():.2g}, may be the confidence in the decisions "
-        f"{beside!r} beside it, or tell of one class. If it is the confidence, c = {taken}, the probability of a "
-        f"class is p = np.where(frame[{beside!r}] == label, c, 1 - c), and Posteriors(p, classes=[label]) is the "
-        f"model; if not, give a dict of names and columns, {{name: frame[name] for name in [{column!r}]}}"
+        f"models: {column!r}, {values.min():.2g} to {values.max():.2g}, may be the confidence in the "
+        f"decisions {beside!r} beside it, or tell of one class. If it is the confidence, c = {taken}, the "
+        f"probability of a class is p = np.where(frame[{beside!r}] == label, c, 1 - c), and Posteriors(p, "
+        "classes=[label]) is the model; if not, give a dict of names and columns, "
+        f"{{name: frame[name] for name in [{column!r}]}}"
     )
 
 
@@ -1715,7 +1730,9 @@ def _given_columns(columns: list, models) -> list:
 
 
 def _guess_label(frame, taken):
-    "The column called like a label, or the only one whose values others are called after, or with two values."
+    """The column called like a label, or the only one whose values others are called after, or with two
+    values.
+    """
     free = {c: _cells(frame[c]) for c in frame.columns if c not in taken}
     named = [c for c in free if re.sub(r"[^a-z0-9]+", "_", _snake(c)).strip("_") in _LABEL_NAMES]
     seen = {c: numbered(v) for c, v in free.items() if c in named or _few(v, 100)}
@@ -1854,14 +1871,17 @@ def _in_parts(pd, path, options: dict):
 
 
 def _marks(lines: list, end: str = "") -> dict:
-    "Separator and decimal mark of lines; `ValueError` where two separators make a table, or a name stands twice."
+    """Separator and decimal mark of lines; `ValueError` where two separators make a table, or a name
+    stands twice.
+    """
     rows = {mark: list(filter(None, csv.reader(lines, delimiter=mark))) for mark in ",;\t|"}
     even = [m for m, found in rows.items() if len({len(row) for row in found}) == 1 and len(found[0]) > 1]
     if end == ".tsv":
         even = ["\t"]
     if len(even) > 1:
         raise ValueError(
-            f"both {even[0]!r} and {even[1]!r} divide every line into columns; save it with tabs between them, as .tsv"
+            f"both {even[0]!r} and {even[1]!r} divide every line into columns; save it with tabs between "
+            "them, as .tsv"
         )
     mark = even[0] if even else max(rows, key=lines[0].count) if lines else ","
     names = [name.strip() for name in rows[mark][0]] if rows[mark] else []
@@ -1881,7 +1901,8 @@ def _in_plain_words(error: str, mark: str) -> str:
     found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error)
     if found:
         names, line, fields = found.groups()
-        return f"line {line} has {fields} columns, the header {names}; quote what holds a {mark!r}, or mend the line"
+        hint = f"quote what holds a {mark!r}, or mend the line"
+        return f"line {line} has {fields} columns, the header {names}; {hint}"
     found = re.search(r"EOF inside string starting at row (\d+)", error)
     if found:
         return f"a quotation mark opens in line {int(found[1]) + 1} and is not closed; close it"
@@ -1922,7 +1943,9 @@ def _vectors(cells: Any) -> np.ndarray | None:
 
 
 def _from_weka(frame: Any) -> Any:
-    "What WEKA writes as CSV: classes as 1:no, and a distribution over columns without names, its largest starred."
+    """What WEKA writes as CSV: classes as 1:no, and a distribution over columns without names, its
+    largest starred.
+    """
     frame = frame.copy()
     called: dict = {}
     for column in {"actual", "predicted"} & set(frame.columns):

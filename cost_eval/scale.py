@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from .core import IntervalMethod, Labels, Priors, Rng, Rule, Vector
 from .report import Report
@@ -322,8 +322,8 @@ def cluster(scheduler: Any = None) -> Any:
     scheduler : str or Client, optional
         None: what Dask's configuration names (`dask.config.set(scheduler="threads")`), or the active
         client, or else two local processes for the time of the call, with the address of their dashboard
-        and a progress bar (for up to a million rows the functions of this module take "threads"); "threads", "synchronous" or "processes": Dask's own; an address such as
-        "tcp://host:8786"; a `distributed.Client`
+        and a progress bar (for up to a million rows the functions of this module take "threads"); "threads",
+        "synchronous" or "processes": Dask's own; an address such as "tcp://host:8786"; a `distributed.Client`
 
     Yields
     ------
@@ -877,9 +877,7 @@ def _bounds(curve: ThresholdCounts, costs, priors) -> tuple[np.ndarray, np.ndarr
     return negatives + positives, least
 
 
-def sketch_error(
-    curve: ThresholdCounts, costs: Costs, *, priors: Priors | None = None
-) -> SketchError:
+def sketch_error(curve: ThresholdCounts, costs: Costs, *, priors: Priors | None = None) -> SketchError:
     """How far the best edge of a sketch can be from the best threshold, by (70.2).
 
     Parameters
@@ -981,7 +979,9 @@ def best_threshold(
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
     with _work(blocks, scheduler) as compute:
         edges = _edges(blocks, bins, compute)
-        counted = compute(_add_up([dask.delayed(_at_edges)(block, edges, costs.classes) for block in blocks], _sum))
+        counted = compute(
+            _add_up([dask.delayed(_at_edges)(block, edges, costs.classes) for block in blocks], _sum)
+        )
         chosen = _open_bins(_edge_counts(counted, edges), costs, priors)
         parts = [dask.delayed(_inside)(block, edges, chosen, costs.classes) for block in blocks]
         inside, kind = compute(_add_up(parts, _merge_inside))
@@ -1154,7 +1154,7 @@ _CELLS = ("fp", "fn", "tp", "tn")
 
 def _matrix_of(costs) -> CostMatrix:
     "One matrix with labels; unread, an array of more rows than decisions is not taken for one."
-    table, names = as_costs(costs, one=True), cost_table(costs)[1]
+    table, names = cast(CostMatrix, as_costs(costs, one=True)), cost_table(costs)[1]
     if names is None and row_a_sample(table.shape, 2):
         raise ValueError(no_matrix(table.shape))
     return table
@@ -1651,7 +1651,9 @@ class _Halves:
         decisions = {key: labels[rows[f"decision {i}"]] for i, key in enumerate(keys)}
         given = {name: _array(rows[name], name, "the rows") for name in _OF_ROWS if name in rows}
         if heaviest is not None and "clusters" in rows and heaviest < self.heaviest:
-            raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {self.heaviest:g}; the cap is at least that")
+            raise ValueError(
+                f"heaviest: {heaviest:g}, but a unit weighs {self.heaviest:g}; the cap is at least that"
+            )
         if self.batched and "clusters" in rows:
             given["independent"] = self.clusters is None
             heaviest = self.heaviest if heaviest is None else heaviest

@@ -163,7 +163,8 @@ def auc_interval(
     References
     ----------
     E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, Biometrics 44, 1988; W. Hoeffding, Journal of the
-    American Statistical Association 58, 1963, section 5, for the pairs; N. A. Obuchowski, Biometrics 53, 1997.
+    American Statistical Association 58, 1963, section 5, for the pairs; N. A. Obuchowski, Biometrics 53,
+    1997.
 
     Examples
     --------
@@ -191,10 +192,12 @@ def auc_interval(
     edges = (0.0,) if versus is not None else (0.0, 1.0)
     few = error == 0 or min(np.sum(part[y == k] != edge) for k in (0, 1) for edge in edges) < 6
     confidence, bound = check_confidence(confidence), pairs if few else np.inf
-    ends = (_area_ends if versus is None else _difference_ends)(area, error, bound, 1 - confidence)
+    low, high, p_value = (_area_ends if versus is None else _difference_ends)(
+        area, error, bound, 1 - confidence
+    )
     known = versus is None and area in (0, 1) and sample_weight is None and clusters is None
     guarantee = "proved: pairs that share no sample" if known else "measured: chapter 12"
-    return AucInterval(area, *ends, pairs, confidence, guarantee)
+    return AucInterval(area, low, high, p_value, pairs, confidence, guarantee)
 
 
 def _placements(y, scores, weight):
@@ -236,7 +239,9 @@ def _area_ends(area, error, pairs, alpha) -> tuple:
 
 
 def _pairs_end(area, pairs, alpha, side) -> float:
-    "The area at which a mean of so many pairs as good as this one has a chance of at most alpha / 2 (Chernoff)."
+    """The area at which a mean of so many pairs as good as this one has a chance of at most alpha / 2
+    (Chernoff).
+    """
 
     def excess(log_odds):
         return pairs * _divergence(area, expit(log_odds)) - np.log(2 / alpha)

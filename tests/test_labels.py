@@ -226,7 +226,7 @@ def test_costs_of_rows_keep_their_index():
     lambda index: threshold_costs([0, 1] * 3, pd.Series(np.arange(6), index), OWED).costs,
     lambda index: OWED[pd.Series([True, False] * 3, index)].array,
     lambda index: OWED.mean(pd.Series(1., index)).array,
-    lambda index: ExampleCosts(fp=pd.Series(2., index), fn=AMOUNT).array], ids=str)
+    lambda index: ExampleCosts(fp=pd.Series(2., index), fn=AMOUNT).array])
 def test_rows_of_costs_meet_by_index_or_are_refused(call):
     "`index` of the other argument; that of numbers only goes by position, as everywhere."
     assert np.array_equal(call(CUSTOMERS), call(pd.RangeIndex(6)))

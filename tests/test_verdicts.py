@@ -11,7 +11,6 @@ from cost_eval.comparisons import best_of
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores
-from cost_eval.words import four_digits
 
 N = r"(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)"
 ENDS = rf"interval {N} to {N}"
