@@ -282,7 +282,9 @@ def same_rows(**columns):
 
 
 def row_labels(values):
-    "The index of a series, a frame, or costs made of these; None if the rows have no labels."
+    "The index of a series, a frame, or costs or outputs made of these; None if the rows have no labels."
+    inside = getattr(values, "values", None)  # of Decisions, Posteriors, Scores
+    values = inside if hasattr(inside, "iloc") else values
     index = getattr(values, "index", None)
     labelled = hasattr(values, "iloc") or isinstance(values, LabelledTable)
     return index if hasattr(index, "equals") and labelled else None

@@ -345,7 +345,7 @@ def read_samples(
     taken, read = {}, {}
     for name, given in given_models.items():
         argument = f"models[{name!r}]"
-        keys.meet(argument, given.values if isinstance(given, _KINDS) else given)
+        keys.meet(argument, given)
         model = _read_model(given, argument, single, len(y))
         read[name], taken[name] = model, _words(model, single)
         if origin == "frame" and positive is None:
