@@ -2571,7 +2571,7 @@ def monotone_interval(
     --------
     >>> low, high = monotone_interval(METRICS["mcc"], np.array([[179, 1], [0, 20]]), None, 0.95)
     >>> round(float(low), 3), round(float(high), 3)
-    (0.825, 1.0)
+    (0.811, 0.999)
     """
     tables, confidence = numbers(tables, "tables"), check_confidence(confidence)
     if tables.shape[-2:] != (2, 2):

@@ -972,7 +972,7 @@ def _nested_costs(costs: Mapping, name: str) -> tuple:
 
 
 def _one_last(values, rows: tuple, columns: tuple) -> tuple:
-    "A table whose labels are 1 and 0, or True and False: the positive class second, in whatever order they stood."
+    "A table whose labels are 1 and 0, or True and False: the positive class second, whatever order they had."
     known = [written(label) for label in rows]
     if known not in (["1", "0"], ["True", "False"]):
         return values, rows, columns

@@ -1306,7 +1306,7 @@ def _no_model(name, cells: np.ndarray, decisions: list) -> str:
 
 
 def _labels_again(name, cells: np.ndarray, label: np.ndarray) -> str:
-    "Why a column is no model: its values tell the classes apart without an error; but decisions may be right."
+    "Why a column is no model: its values tell the classes apart without an error (decisions may be right)."
     if _DECIDED.search(_snake(name)):
         return ""
     K = label.max() + 1
@@ -1364,7 +1364,8 @@ def _whole(table: Any, around: tuple, own: dict, used: set) -> dict:
             f"models: its columns {list(own.values())} are named as the classes, but its rows do not sum to "
             f"1 ({total[np.abs(total - 1).argmax()]:g} at position {np.abs(total - 1).argmax()}). If it is "
             "one model, give Posteriors(values, classes=[...]), percentages divided by 100, rounded ones by "
-            "values.sum(1, keepdims=True); if each column is one, a dict of names and columns, {name: frame[name] for name in frame}"
+            "values.sum(1, keepdims=True); if each column is one, a dict of names and columns, "
+            "{name: frame[name] for name in frame}"
         )
     return {}
 
