@@ -346,7 +346,7 @@ def read_samples(
     taken, read = {}, {}
     for name, given in given_models.items():
         argument = f"models[{name!r}]"
-        keys.meet(argument, given.values if isinstance(given, _KINDS) else given)
+        keys.meet(argument, given)
         model = _read_model(given, argument, single, len(y))
         read[name], taken[name] = model, _words(model, single)
         if origin == "frame" and positive is None:
@@ -1256,7 +1256,7 @@ def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list
     A model is a column, or a mapping from classes to columns of probabilities.
     """
     label = numbered(truth)[1]
-    left = {c: _no_model(c, v, decisions) or _labels_again(v, label) for c, v in table.items()}
+    left = {c: _no_model(c, v, decisions) or _labels_again(c, v, label) for c, v in table.items()}
     rest = {c: v for c, v in table.items() if not left[c]}
     whole = _by_name({c: v for c, v in rest.items() if v.dtype.kind in "biuf"}, classes)
     inside = {c for where in whole.values() for c in where.values()}
@@ -1306,8 +1306,10 @@ def _no_model(name, cells: np.ndarray, decisions: list) -> str:
     return "a different whole number in each row" if different else ""
 
 
-def _labels_again(cells: np.ndarray, label: np.ndarray) -> str:
-    "Why a column is no model: its values tell the classes apart without an error, whatever they are called."
+def _labels_again(name, cells: np.ndarray, label: np.ndarray) -> str:
+    "Why a column is no model: its values tell the classes apart without an error; but decisions may be right."
+    if _DECIDED.search(_snake(name)):
+        return ""
     K = label.max() + 1
     labels = cells.dtype.kind != "f" or (cells == np.rint(cells)).all()  # .2 and .9 are probabilities
     again = labels and K > 1 and _few(cells, K) and _alike(label, numbered(cells)[1])
@@ -1357,12 +1359,13 @@ def _whole(table: Any, around: tuple, own: dict, used: set) -> dict:
             return where
     total = np.column_stack([table[c].astype(float) for c in own.values()]).sum(1)
     percent = np.abs(total - 100).max() < 100 * SUM_TOLERANCE
-    if len(own) > 1 and (percent or not any(around)):
+    rounded = np.abs(total - 1).max() < 0.011 * len(own)  # to two decimals
+    if len(own) > 1 and (percent or rounded or not any(around)):
         raise ValueError(
             f"models: its columns {list(own.values())} are named as the classes, but its rows do not sum to "
             f"1 ({total[np.abs(total - 1).argmax()]:g} at position {np.abs(total - 1).argmax()}). If it is "
-            "one model, give Posteriors(values, classes=[...]), percentages divided by 100; if each column "
-            "is one, a dict of names and columns, {name: frame[name] for name in frame}"
+            "one model, give Posteriors(values, classes=[...]), percentages divided by 100, rounded ones by "
+            "values.sum(1, keepdims=True); if each column is one, a dict of names and columns, {name: frame[name] for name in frame}"
         )
     return {}
 
