@@ -25,6 +25,7 @@ import math
 import os
 import re
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import field, replace
 from itertools import combinations
@@ -1569,15 +1570,20 @@ class Columns(Result):
     left_out: dict
     notes: tuple
 
-    def values(self) -> dict:
+    def values(self, frame: DataFrame | None = None) -> dict:
         """The models as `read_samples` takes them.
+
+        Parameters
+        ----------
+        frame : DataFrame, optional
+            another table with these columns; None: the one that was read
 
         Returns
         -------
         dict
             name -> column, or `Posteriors`
         """
-        return _values_of(self.frame, self.models)
+        return _values_of(self.frame if frame is None else frame, self.models)
 
     def frame_columns(self) -> dict:
         "Each column, and what it was read as."
@@ -1755,6 +1761,20 @@ def _guess_label(frame, taken):
             f"{'none has' if not two else 'several have'} two values; name it"
         )
     return found[0]
+
+# %% ../nbs/06_samples.ipynb #smp046b
+#| code-fold: true
+def guess_columns(frame: DataFrame, **options: Any) -> Columns:
+    "`read_table` under its name of version 0.2, for one release."
+    warnings.warn("guess_columns is now cost_eval.samples.read_table", DeprecationWarning, stacklevel=2)
+    return read_table(frame, **options)
+
+
+def deployment_priors(priors: float | Priors | None, sizes: Vector, labels: Labels) -> np.ndarray:
+    "`as_priors` under its name of version 0.2, for one release."
+    said = "deployment_priors is now cost_eval.costs.as_priors(priors, labels, sizes=sizes)"
+    warnings.warn(said, DeprecationWarning, stacklevel=2)
+    return as_priors(priors, labels, sizes=sizes)
 
 # %% ../nbs/06_samples.ipynb #smp047
 #| code-fold: true
