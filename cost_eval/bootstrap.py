@@ -2573,7 +2573,10 @@ def monotone_interval(
     >>> round(float(low), 3), round(float(high), 3)
     (0.811, 0.999)
     """
+    if not isinstance(metric, Metric):
+        raise ValueError(f"metric: one of METRICS is needed, METRICS['mcc'] say, got {metric!r:.60}")
     tables, confidence = numbers(tables, "tables"), check_confidence(confidence)
+    prevalence = None if prevalence is None else numbers(prevalence, "prevalence")
     if tables.shape[-2:] != (2, 2):
         raise ValueError(f"tables: (..., 2, 2) whole counts are needed, got shape {tables.shape}")
     shape, rows, law, each = _rows_of_tables(metric, tables, prevalence, arguments)
