@@ -1821,6 +1821,10 @@ def read_file(
     >>> read_file(b"label;m\\n1;0,5\\n0;0,25\\n", "x.csv")["m"].tolist()
     [0.5, 0.25]
     """
+    if not isinstance(source, (bytes, bytearray, str)) and not hasattr(source, "__fspath__"):
+        raise ValueError(f"source: a path or a file's bytes are needed, got {source!r:.60}")
+    if name is not None and not isinstance(name, str):
+        raise ValueError(f"name: the file's name as text is needed, got {name!r:.60}")
     path = None if isinstance(source, (bytes, bytearray)) else Path(source)
     name = name or str(path or "the file")
     if path is not None and not path.is_file():
