@@ -259,7 +259,6 @@ def _thinned(shape, z, gap, dz):
 #| code-fold: true
 #| code-summary: "The chance of a level"
 _MANY = 4096  # more units than these are thinned out
-_IN_CACHE = 32  # blocks so many times smaller than memory allows are fetched from it once: twice as fast
 
 
 def _shapes(n, a, b, x):
@@ -316,7 +315,7 @@ def log_above(
     """
     n, a, b, x = _checked(2, n, a, b, x=x)
     found, slope = np.empty(len(x)), np.zeros(len(x))
-    for block in blocks(len(x), _IN_CACHE * 1500 * n.shape[1]):
+    for block in blocks(len(x), 1500 * n.shape[1]):
         (shape, *rest), inside, some = _shapes(n[block], a[block], b[block], x[block])
         value, turned = np.where(some, 0.0, -np.inf), np.zeros(len(some))
         rows = np.flatnonzero(inside)
@@ -625,14 +624,10 @@ _FEW_NODES = _FEW_NODES + 0.5
 
 def _series(series, t):
     "Chebyshev series (..., 12) at t (..., T) in [-1, 1], by Clenshaw's recurrence."
-    first, *rest, later = np.moveaxis(series, -1, 0)[..., None]
-    twice, last = 2 * t, 0.0
-    for part in rest[::-1]:
-        new = twice * later
-        new += part
-        new -= last
-        later, last = new, later
-    return first + t * later - last
+    later, last = 0.0, 0.0
+    for k in range(11, 0, -1):
+        later, last = series[..., k, None] + 2 * t * later - last, later
+    return series[..., 0, None] + t * later - last
 
 
 def _piece(edges, middle):
@@ -653,9 +648,8 @@ def _sum_above(one, other, x):
     "Share above x (N, Q), and density there, of the sum of two independent means."
     share, density = np.empty(x.shape), np.empty(x.shape)
     pieces = one.edges.shape[1] + other.edges.shape[1]
-    size = _IN_CACHE * 1000 * pieces
-    for rows in blocks(len(x), size * x.shape[1]):
-        for some in blocks(x.shape[1], size * len(x[rows])):
+    for rows in blocks(len(x), 1000 * pieces * x.shape[1]):
+        for some in blocks(x.shape[1], 1000 * pieces * len(x[rows])):
             parts = (_taken(law, rows) for law in (one, other))
             share[rows, some], density[rows, some] = _sum_block(*parts, x[rows, some])
     return share, density
