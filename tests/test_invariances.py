@@ -36,6 +36,7 @@ NOT = {
     "cross_calibrate": {"rows": "its folds are drawn in the order of the rows; decide() puts them in an order of their own", "classes": FOLDS, "weights": FOLDS, "clusters": FOLDS},
     "decide": {"weights": FOLDS, "clusters": FOLDS},
     "capacity_curve": {"weights": FOLDS, "clusters": FOLDS},
+    "Posteriors": {"labels": "it keeps priors as they were said: a mapping by label, or shares in order"},
     "evaluate": {"models": PAIRS},
     "evaluate_counted": {"models": PAIRS, "weights": "asks for clusters beside weights", "clusters": "a row stands for several samples: with a label of its own they are one cluster"},
     "read_samples": dict.fromkeys(["classes", "decisions", "weights", "clusters", "own costs", "scores"], HANDS_OVER),
