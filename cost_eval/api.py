@@ -272,7 +272,7 @@ _NAMES = {
     "__main__": "main",
 }
 _MOVED = {  # names that stood here in version 0.1: where they are; one release long, with a warning
-    "samples": "Columns Look Samples look_at",
+    "samples": "Columns Look Samples guess_columns look_at",
     "policies": "CrossFit Policy FittedRule IsotonicCalibrator canonical_order",
     "decisions": "Reliability ThresholdCosts plot_reliability stratified_folds threshold_costs",
     "expected_cost": (

@@ -2035,9 +2035,8 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
         units, own = (rows, None) if cluster is None else numbered(cluster[rows], ascending=True)
         if not len(units):
             raise ValueError("sample_weight: all are 0" + (" in one of the strata" if len(share) > 1 else ""))
-        if len(units) == 1 and (clusters is not None or sample_weight is not None):
-            what = "clusters" if clusters is not None else "sample_weight"
-            raise ValueError(f"{what}: at least 2 examples (clusters) of positive weight are needed, got 1")
+        if len(units) == 1 < len(rows):
+            raise ValueError("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
         parts.append(_stratum(x[rows] / unit, w[rows], own, *ends[s] / unit, heaviest))
         if limits is not None and heaviest is None:
             worst.append(_worst(x[rows] / unit, limits[:, rows] / unit, w[rows], own))
@@ -2572,9 +2571,12 @@ def monotone_interval(
     --------
     >>> low, high = monotone_interval(METRICS["mcc"], np.array([[179, 1], [0, 20]]), None, 0.95)
     >>> round(float(low), 3), round(float(high), 3)
-    (0.825, 1.0)
+    (0.811, 0.999)
     """
+    if not isinstance(metric, Metric):
+        raise ValueError(f"metric: one of METRICS is needed, METRICS['mcc'] say, got {metric!r:.60}")
     tables, confidence = numbers(tables, "tables"), check_confidence(confidence)
+    prevalence = None if prevalence is None else numbers(prevalence, "prevalence")
     if tables.shape[-2:] != (2, 2):
         raise ValueError(f"tables: (..., 2, 2) whole counts are needed, got shape {tables.shape}")
     shape, rows, law, each = _rows_of_tables(metric, tables, prevalence, arguments)

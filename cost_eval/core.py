@@ -282,7 +282,9 @@ def same_rows(**columns):
 
 
 def row_labels(values):
-    "The index of a series, a frame, or costs made of these; None if the rows have no labels."
+    "The index of a series, a frame, or costs or outputs made of these; None if the rows have no labels."
+    inside = getattr(values, "values", None)  # of Decisions, Posteriors, Scores
+    values = inside if hasattr(inside, "iloc") else values
     index = getattr(values, "index", None)
     labelled = hasattr(values, "iloc") or isinstance(values, LabelledTable)
     return index if hasattr(index, "equals") and labelled else None
@@ -919,10 +921,12 @@ def cost_table(costs, classes=None, name: str = "costs") -> tuple:
     if isinstance(costs, LabelledTable):
         return costs.array, costs.classes, costs.decisions
     if isinstance(costs, Mapping):
-        return _outcome_costs(costs, name) if set(costs) & set(OUTCOMES) else _nested_costs(costs, name)
+        if set(costs) & set(OUTCOMES):
+            return _outcome_costs(costs, name)
+        return _one_last(*_nested_costs(costs, name))
     if hasattr(costs, "columns"):
         values, rows, columns = _frame_costs(costs, classes, name)
-        return cost_values(values, name), rows, columns
+        return _one_last(cost_values(values, name), rows, columns)
     values = dense(costs, name)
     if values.ndim == 0 and values.dtype.kind not in "biuf":
         raise ValueError(f"{name}: a matrix (K, M), a frame or a mapping is needed, got {costs!r:.60}")
@@ -965,6 +969,17 @@ def _nested_costs(costs: Mapping, name: str) -> tuple:
             )
     values = cost_values([[row[d] for d in decisions] for row in rows], name)
     return values, tuple(costs), tuple(decisions)
+
+
+def _one_last(values, rows: tuple, columns: tuple) -> tuple:
+    "A table whose labels are 1 and 0, or True and False: the positive class second, whatever order they had."
+    known = [written(label) for label in rows]
+    if known not in (["1", "0"], ["True", "False"]):
+        return values, rows, columns
+    order = list(range(len(columns)))
+    if [written(label) for label in columns[:2]] == known:
+        order[:2] = 1, 0
+    return values[::-1, order], rows[::-1], tuple(columns[j] for j in order)
 
 
 def _frame_costs(frame, classes, name: str) -> tuple:

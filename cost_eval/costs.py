@@ -574,8 +574,8 @@ def as_costs(
 
     Examples
     --------
-    >>> as_costs({"well": {"wait": 0, "treat": 1}, "ill": {"wait": 20, "treat": 0}}).cost_ratio
-    20.0
+    >>> as_costs({"well": {"wait": 0, "treat": 1}, "ill": {"wait": 20, "treat": 0}}).array.tolist()
+    [[0.0, 1.0], [20.0, 0.0]]
     >>> as_costs({"fp": 5, "fn": [20, 300]})
     ExampleCosts(<2 samples, 2 x 2>, classes=[0, 1], decisions=[0, 1])
     """

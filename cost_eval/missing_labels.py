@@ -361,6 +361,7 @@ def prediction_powered(
     >>> found.low < found.mean < found.high
     True
     """
+    same_rows(y_true=y_true, decisions=decisions, posteriors=posteriors)
     case = _read(y_true, decisions, costs, versus, positive, None, None, propensity)
     guess = (case.table * _posteriors(posteriors, case)).sum(1)
     if strength is not None:
@@ -440,7 +441,7 @@ def _bought(case: _Case, guess: np.ndarray, strength) -> tuple:
     if strength is None:
         strength = _slope(weight * seen, (weight - 1) * guess)
     worth = strength * guess + weight * (seen - strength * guess)
-    least, most, heavy = case.table.min(1), case.table.max(1), weight.max()
+    least, most, heavy = case.table.min(1), case.table.max(1), case.part.possible_weight.max()
     among = [strength * guess + w * (end - strength * guess) for w in (0, 1, heavy) for end in (least, most)]
     bounds = min(float(v.min()) for v in among), max(float(v.max()) for v in among)
     return worth, {"bounds": bounds}, strength

@@ -643,10 +643,7 @@ class _Task:
                 "and moved from there to the priors. If they are right elsewhere, Posteriors(values, "
                 'priors="deployment") or priors=shares says so.'
             )
-        values = self.model.values
-        single = values.astype(np.float32)
-        values = single if (single[:, 1:] == values[:, 1:]).all() else values
-        return bayes_decisions(values, self.costs, **self.stated), self.raw()
+        return _at_their_word(self.model.values, self.costs, self.stated), self.raw()
 
     def _calibrated(self) -> tuple:
         "Posteriors after calibration on the other folds."
@@ -745,6 +742,17 @@ class _Task:
         if (each == each[0]).all():
             return _places(-np.sign(each[0, 1] - each[0, 0]) * rank), saving
         return _places(-saving, -rank), saving
+
+
+def _at_their_word(posteriors: np.ndarray, costs, shift: dict) -> np.ndarray:
+    "(N,) Bayes decisions; of a row that single precision holds exactly, with the rounding of that."
+    single = posteriors.astype(np.float32)
+    rows = (single[:, 1:] == posteriors[:, 1:]).all(1)
+    decided = bayes_decisions(posteriors, costs, **shift)
+    if rows.any():
+        own = costs[rows] if isinstance(costs, ExampleCosts) else costs
+        decided[rows] = bayes_decisions(single[rows], own, **shift)
+    return decided
 
 
 def _most_probable(posteriors: np.ndarray) -> np.ndarray:
@@ -1053,7 +1061,7 @@ class FittedRule(Result):
         if self.rule == "as given":
             return np.array([table.decisions.index(c) for c in table.classes])[_most_probable(values)]
         if self.calibrator is None:
-            return bayes_decisions(values, table, **self.shift)
+            return _at_their_word(values, table, self.shift)
         given = values if self.kind == "scores" else np.log(np.maximum(values, self.floor))
         return bayes_decisions(self.calibrator.transform(given, log=True), table, log=True, **self.shift)
 

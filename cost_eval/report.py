@@ -444,7 +444,7 @@ def _known(case: _Case, parts: list, priors) -> np.ndarray:
 
 
 def _mean_and_ends(part: Judged, decided: np.ndarray, case: _Case) -> tuple:
-    "Cost with interval of samples that are no counts; where a unit stands alone all that is possible."
+    "Cost with interval of samples that are no counts; where a cluster stands alone all that is possible."
     by = part.y if part.stratified and part.weight is not None else np.zeros_like(part.y)
     if _alone(part, by, part.kept):
         return part.cost(decided), *part.bounds_of_mean(part.attainable())
@@ -453,9 +453,11 @@ def _mean_and_ends(part: Judged, decided: np.ndarray, case: _Case) -> tuple:
 
 
 def _alone(samples: Judged, strata: np.ndarray, rows) -> bool:
-    "Is one of the strata a single unit?"
-    units = np.arange(len(strata)) if samples.clusters is None else samples.clusters
-    return any(np.ptp(units[rows][strata[rows] == s]) == 0 for s in np.unique(strata[rows]))
+    "Is one of the strata a single cluster of several samples?"
+    if samples.clusters is None:
+        return False
+    units = [samples.clusters[rows][strata[rows] == s] for s in np.unique(strata[rows])]
+    return any(len(own) > 1 and np.ptp(own) == 0 for own in units)
 
 
 def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool):

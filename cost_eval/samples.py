@@ -25,6 +25,7 @@ import math
 import os
 import re
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import field, replace
 from itertools import combinations
@@ -345,7 +346,7 @@ def read_samples(
     taken, read = {}, {}
     for name, given in given_models.items():
         argument = f"models[{name!r}]"
-        keys.meet(argument, given.values if isinstance(given, _KINDS) else given)
+        keys.meet(argument, given)
         model = _read_model(given, argument, single, len(y))
         read[name], taken[name] = model, _words(model, single)
         if origin == "frame" and positive is None:
@@ -1255,7 +1256,7 @@ def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list
     A model is a column, or a mapping from classes to columns of probabilities.
     """
     label = numbered(truth)[1]
-    left = {c: _no_model(c, v, decisions) or _labels_again(v, label) for c, v in table.items()}
+    left = {c: _no_model(c, v, decisions) or _labels_again(c, v, label) for c, v in table.items()}
     rest = {c: v for c, v in table.items() if not left[c]}
     whole = _by_name({c: v for c, v in rest.items() if v.dtype.kind in "biuf"}, classes)
     inside = {c for where in whole.values() for c in where.values()}
@@ -1305,8 +1306,10 @@ def _no_model(name, cells: np.ndarray, decisions: list) -> str:
     return "a different whole number in each row" if different else ""
 
 
-def _labels_again(cells: np.ndarray, label: np.ndarray) -> str:
-    "Why a column is no model: its values tell the classes apart without an error, whatever they are called."
+def _labels_again(name, cells: np.ndarray, label: np.ndarray) -> str:
+    "Why a column is no model: its values tell the classes apart without an error (decisions may be right)."
+    if _DECIDED.search(_snake(name)):
+        return ""
     K = label.max() + 1
     labels = cells.dtype.kind != "f" or (cells == np.rint(cells)).all()  # .2 and .9 are probabilities
     again = labels and K > 1 and _few(cells, K) and _alike(label, numbered(cells)[1])
@@ -1356,12 +1359,14 @@ def _whole(table: Any, around: tuple, own: dict, used: set) -> dict:
             return where
     total = np.column_stack([table[c].astype(float) for c in own.values()]).sum(1)
     percent = np.abs(total - 100).max() < 100 * SUM_TOLERANCE
-    if len(own) > 1 and (percent or not any(around)):
+    rounded = np.abs(total - 1).max() < 0.011 * len(own)  # to two decimals
+    if len(own) > 1 and (percent or rounded or not any(around)):
         raise ValueError(
             f"models: its columns {list(own.values())} are named as the classes, but its rows do not sum to "
             f"1 ({total[np.abs(total - 1).argmax()]:g} at position {np.abs(total - 1).argmax()}). If it is "
-            "one model, give Posteriors(values, classes=[...]), percentages divided by 100; if each column "
-            "is one, a dict of names and columns, {name: frame[name] for name in frame}"
+            "one model, give Posteriors(values, classes=[...]), percentages divided by 100, rounded ones by "
+            "values.sum(1, keepdims=True); if each column is one, a dict of names and columns, "
+            "{name: frame[name] for name in frame}"
         )
     return {}
 
@@ -1565,15 +1570,20 @@ class Columns(Result):
     left_out: dict
     notes: tuple
 
-    def values(self) -> dict:
+    def values(self, frame: DataFrame | None = None) -> dict:
         """The models as `read_samples` takes them.
+
+        Parameters
+        ----------
+        frame : DataFrame, optional
+            another table with these columns; None: the one that was read
 
         Returns
         -------
         dict
             name -> column, or `Posteriors`
         """
-        return _values_of(self.frame, self.models)
+        return _values_of(self.frame if frame is None else frame, self.models)
 
     def frame_columns(self) -> dict:
         "Each column, and what it was read as."
@@ -1752,6 +1762,20 @@ def _guess_label(frame, taken):
         )
     return found[0]
 
+# %% ../nbs/06_samples.ipynb #smp046b
+#| code-fold: true
+def guess_columns(frame: DataFrame, **options: Any) -> Columns:
+    "`read_table` under its name of version 0.2, for one release."
+    warnings.warn("guess_columns is now cost_eval.samples.read_table", DeprecationWarning, stacklevel=2)
+    return read_table(frame, **options)
+
+
+def deployment_priors(priors: float | Priors | None, sizes: Vector, labels: Labels) -> np.ndarray:
+    "`as_priors` under its name of version 0.2, for one release."
+    said = "deployment_priors is now cost_eval.costs.as_priors(priors, labels, sizes=sizes)"
+    warnings.warn(said, DeprecationWarning, stacklevel=2)
+    return as_priors(priors, labels, sizes=sizes)
+
 # %% ../nbs/06_samples.ipynb #smp047
 #| code-fold: true
 _PACKED = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
@@ -1797,6 +1821,10 @@ def read_file(
     >>> read_file(b"label;m\\n1;0,5\\n0;0,25\\n", "x.csv")["m"].tolist()
     [0.5, 0.25]
     """
+    if not isinstance(source, (bytes, bytearray, str)) and not hasattr(source, "__fspath__"):
+        raise ValueError(f"source: a path or a file's bytes are needed, got {source!r:.60}")
+    if name is not None and not isinstance(name, str):
+        raise ValueError(f"name: the file's name as text is needed, got {name!r:.60}")
     path = None if isinstance(source, (bytes, bytearray)) else Path(source)
     name = name or str(path or "the file")
     if path is not None and not path.is_file():

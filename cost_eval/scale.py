@@ -1184,9 +1184,9 @@ def _without_columns(costs):
 
 def _block_costs(block: dict, costs):
     "The costs of a block's rows, as the in-memory functions take them."
-    if not _by_outcome(costs):
-        return costs
     own = {name.removeprefix("cost "): v for name, v in block.items() if name.startswith("cost ")}
+    if not own and not _by_outcome(costs):
+        return costs
     many = {k: v * np.ones(_length(block)) if own and k in _CELLS else v for k, v in costs.items()} | own
     if own:
         return ExampleCosts(**many)

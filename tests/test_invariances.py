@@ -19,8 +19,8 @@ import cost_eval.api as ce  # noqa: E402
 RECORD = "a record that functions hand over, or that a user fills by hand: nothing is computed"
 FILES = "files, papers' data and pages: test_datasets.py, test_reproduce.py, test_app.py, test_command_line.py drive it"
 NO_ARGUMENTS = {  # functions without arguments to change
-    **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Policy", "Difference", "Interval", "ThresholdTuning", "ConfidenceSequence",
-                     "TrainingVariation", "CapacityCurve", "Report", "scale.SketchError"], RECORD),
+    **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Difference", "Interval", "ConfidenceSequence",
+                     "TrainingVariation", "Report", "scale.SketchError"], RECORD),
     **dict.fromkeys(["load", "available", "describe", "DataNotAvailable", "reproduces", "run", "scoreboard", "App", "main"], FILES),
     "as_priors": "reads one argument: test_costs.py, test_forms.py",
     "metric": "a decorator; what it registers is tried",
@@ -44,7 +44,7 @@ NOT = {
     "confidence_sequence": {"rows": IN_TIME}, "difference_sequence": {"rows": IN_TIME}, "cost_alarm": {"rows": IN_TIME},
     "required_sample_size": {"classes": DRAWS, "decisions": DRAWS},
     "training_variation": {"rows": "the folds are drawn in the order of the rows", "classes": FOLDS, "models": PAIRS},
-    "Scores": {"scores": HANDS_OVER}, "Posteriors": {"containers": HANDS_OVER},
+    "Scores": {"scores": HANDS_OVER}, "Posteriors": {"containers": HANDS_OVER, "labels": "it keeps priors as they were said"},
     "plot_cost_curve": {"scores": "it draws them along the axis"},
     "held_out_saving": {"weights": "an interval, for which a row that stands twice is two rows: it takes no clusters that would say otherwise"},
     "uncertain_cost_interval": {"classes": DRAWS, "decisions": DRAWS}, "uncertain_cost_difference": {"classes": DRAWS, "decisions": DRAWS},

@@ -271,6 +271,8 @@ CASES = {
         "labelled_rows": Case(GAPS, propensity=.5, sample_weight=WEIGHT),
         "only_labelled": Case(GAPS, via=lambda f, *given, **options: vars(f(*given, **options)[0]), propensity=.5, sample_weight=WEIGHT),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
+        "Labelled.heaviest": Case(lambda: load("samples").labelled_rows(GAPS, propensity=.5), clusters=GROUPS),
+        "Columns.values": Case(lambda: load("samples").read_table(pd.DataFrame({"y": Y, "a": SCORES})), frame=pd.DataFrame({"y": Y, "a": -SCORES})),
         "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said, argument="models['a']"),
         "read_file": Case(b"a;b\n1,5;2\n", name="x.tsv", columns={"b"}, index_col=0),
         "read_table": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": -SCORES, "d": np.where(Y, "ask", "tell")}), label="b", models={"m": "a"}, taken=("a",), costs=pd.DataFrame(columns=["ask", "tell"])),
