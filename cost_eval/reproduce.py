@@ -42,7 +42,7 @@ import numpy as np
 from scipy import stats
 
 from . import datasets
-from .core import check_choice, optional_import, unknown_name
+from .core import check_choice, every_digit, optional_import, unknown_name
 from .plotting import save_figure
 
 # %% ../nbs/91_reproduce.ipynb #c3c532d7
@@ -1053,7 +1053,7 @@ def stored_board() -> DataFrame:
     """
     pd = optional_import("pandas", extra="book")
     with (files("cost_eval") / "published" / _BOARD).open(encoding="utf-8") as file:
-        return pd.read_csv(file, keep_default_na=False)
+        return pd.read_csv(file, keep_default_na=False, **every_digit(pd))
 
 
 def rows(results: Sequence[ItemResult]) -> DataFrame:
@@ -1085,7 +1085,8 @@ def stored_rows() -> DataFrame:
     """
     pd = optional_import("pandas", extra="book")
     with (files("cost_eval") / "published" / _ROWS).open(encoding="utf-8") as file:
-        return pd.read_csv(file, dtype={"note": str, "outcome": str}).fillna({"note": "", "outcome": ""})
+        told = {"note": "", "outcome": ""}
+        return pd.read_csv(file, dtype=dict.fromkeys(told, str), **every_digit(pd)).fillna(told)
 
 
 def places(table: DataFrame | None = None, compared: DataFrame | None = None) -> DataFrame:
@@ -1112,7 +1113,7 @@ def places(table: DataFrame | None = None, compared: DataFrame | None = None) ->
     pd = optional_import("pandas", extra="book")
     table, compared = _board_and_rows(table, compared)
     with (files("cost_eval") / "published" / _PLACES).open(encoding="utf-8") as file:
-        listed = pd.read_csv(file, keep_default_na=False)
+        listed = pd.read_csv(file, keep_default_na=False, **every_digit(pd))
     counted = compared[compared["outcome"].isin(list(OUTCOMES))]
     maps = table[table["heat_map"].astype(bool)].set_index("item")[list(OUTCOMES)].sum(axis=1)
     names = [_members(paper, items) for paper, items in zip(listed["paper"], listed["items"])]
