@@ -168,7 +168,7 @@ def test_without_data_every_notebook_runs(tmp_path):
     "Those that ask whether data are at hand, with none at hand and nowhere to fetch any."
     asking = [notebook for notebook in NOTEBOOKS if any("available(" in source(cell) for cell in cells(notebook, "code"))]
     nowhere = {"COST_EVAL_DATA": "", "XDG_CACHE_HOME": str(tmp_path), "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
-    done = subprocess.run([sys.executable, ".ci/check_notebooks.py", *map(str, asking)], cwd=ROOT, env=os.environ | nowhere, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, ".ci/notebooks.py", "--check", *map(str, asking)], cwd=ROOT, env=os.environ | nowhere, capture_output=True, text=True)
     assert len(asking) > 5 and done.returncode == 0, done.stdout
 
 
@@ -189,7 +189,7 @@ explorer(dict(x=slider("x", 0, 0, 1, 0.1), z=slider("z", 0, 0, 1, 0.1)), image, 
     cell = nbformat.v4.new_code_cell
     file = tmp_path / "widget.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[cell(shown), cell(f"assert {breaks} or len(set(seen)) == 9, seen")]), file)
-    done = subprocess.run([sys.executable, ".ci/check_notebooks.py", str(file)], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, ".ci/notebooks.py", "--check", str(file)], cwd=ROOT, capture_output=True, text=True)
     assert bool(done.returncode) == breaks and ("assert x < 1" in done.stdout) == breaks, done.stdout
 
 
@@ -585,7 +585,7 @@ def test_notebooks_are_stored_byte_for_byte_alike(tmp_path):
     path.write_text(json.dumps(notebook))
     notebooks, stored = script("notebooks"), []
     for outcome in ("changed", "as before"):
-        assert notebooks.process(path)[1] == outcome
+        assert notebooks.process(path)[0] == outcome
         stored.append(path.read_bytes())
     assert stored[0] == stored[1]
     text, done = stored[0].decode(), json.loads(stored[0])
@@ -625,7 +625,7 @@ def test_a_notebook_that_fails_or_warns_is_left_alone(tmp_path, cell, reason):
     path = tmp_path / "sample.ipynb"
     path.write_text(json.dumps(notebook_of(cell)))
     before = path.read_bytes()
-    _, outcome, _, text = script("notebooks").process(path)
+    outcome, text = script("notebooks").process(path)
     assert outcome == "FAILED" and reason in text
     assert path.read_bytes() == before
 
@@ -639,7 +639,7 @@ def test_a_papers_numbers_are_computed_once_a_run(tmp_path, monkeypatch):
     def run_item(item, **options):
         calls.append(options)
         return ItemResult(item.name, "a table", "agrees", table=[len(calls)])
-    remembered = script("check_notebooks").remembered(run_item, tmp_path)
+    remembered = script("notebooks").remembered(run_item, tmp_path)
     monkeypatch.setattr("cost_eval.reproduce.run_item", run_item)
     remembered(item, mutant="wrong")
     assert item_result(item).table == [2], "computed, where nobody has"
