@@ -375,5 +375,3 @@ def test_ends_stay_inside_the_metric(name, table):
     found = bs.metric_interval(table, name, **({"costs": [[0, 1], [5, 0]]} if metric.needs_costs else {}))
     assert metric.lower <= found.low < found.high <= metric.upper
     assert np.isnan(found.mean) == bool(found.notes) and not found.mean < found.low - 1e-9 and not found.mean > found.high + 1e-9
-
-

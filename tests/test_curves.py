@@ -245,8 +245,6 @@ def test_curve_interval_has_its_confidence():
 
 # ---- bad input
 
-Y, S = scored(60, 1)
-
 
 @pytest.mark.parametrize(
     "call, message",

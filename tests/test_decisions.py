@@ -248,7 +248,6 @@ def test_hull_of_one_threshold_and_of_what_is_no_curve():
         d.hull_vertices(np.ones((2, 3, 2, 2)))
 
 
-
 @given(scored(max_size=40))
 def test_hull_is_concave_above_all_points_and_isotonic(case):
     y, scores = case

@@ -443,5 +443,3 @@ def test_areas_near_one_are_covered_where_nearly_all_is_in_order():
             )
         )
     assert (np.mean(held, 0) >= [0.93, 0.93, 1]).all()
-
-

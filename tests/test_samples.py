@@ -255,7 +255,6 @@ def test_what_comes_later_meets_the_ids():
 
 # ---- refused
 
-MISSING = np.where(rng.random(N) < .5, np.nan, Y)
 REFUSED = {
     "NaN in a model": (lambda: read_samples(Y, {"a": np.r_[np.nan, P[1:]]}, PLAIN), r"models\['a'\]: 1 of 120 values are missing, the first at position 0"),
     "NA booleans": (lambda: read_samples(Y, {"a": pd.array([True, None] * 60, dtype="boolean")}, PLAIN), r"models\['a'\]: 60 of 120 values are missing"),
@@ -524,8 +523,3 @@ def test_huge_scores_are_no_counter_of_rows():
     "Beyond 2**53 every float is a whole number."
     frame = pd.DataFrame({"label": [0, 1] * 10, "m": np.linspace(-1, 2, 20) * 1e200})
     assert list(read_table(frame).models) == ["m"]
-
-
-RAGGED = [[1], [1, 2]]
-
-

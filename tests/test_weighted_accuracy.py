@@ -452,9 +452,8 @@ def test_widget_of_an_uncertain_weight_moves_with_each_slider():
 
 # ---- bad input
 
-NAN, Y, S = np.nan, [0, 1, 1], [.1, .5, .7]
+NAN = np.nan
 MODELS = {"a": (.5, .5), "b": (.6, .4)}
-R, COSTS = np.linspace(1, 2, 10), np.array([[0, 1], [5, 0]])
 
 
 @pytest.mark.parametrize("call, message", [
