@@ -1006,7 +1006,7 @@ def _one_last(values, rows: tuple, columns: tuple) -> tuple:
 
 def bare_frame(frame) -> bool:
     "Is it what pandas makes of an array: rows and columns only numbered? Then it is read as the array."
-    axes = getattr(frame, "index", None), frame.columns
+    axes: Any = getattr(frame, "index", None), frame.columns
     return all(_only_numbered(axis) and not axis_kind(axis.name) for axis in axes)
 
 
