@@ -51,9 +51,9 @@ from cost_eval.core import (
     is_stack,
     label_array,
     no_matrix,
-    optional_import,
     plain,
     positive_labels,
+    pyplot,
     result,
     row_a_sample,
     same_rows,
@@ -479,7 +479,7 @@ class ThresholdCosts(Result):
         matplotlib Axes
         """
         if ax is None:
-            _, ax = optional_import("matplotlib.pyplot", extra="book").subplots()
+            _, ax = pyplot().subplots()
         finite = np.isfinite(self.thresholds)
         for row in self.costs.reshape(-1, len(self.thresholds)):
             ax.step(self.thresholds[finite][::-1], row[finite][::-1], **{"where": "pre", "ls": "-", **style})
@@ -1288,7 +1288,7 @@ class Reliability(Result):
         matplotlib Axes
         """
         if ax is None:
-            _, ax = optional_import("matplotlib.pyplot", extra="book").subplots(figsize=(4.4, 4.2))
+            _, ax = pyplot().subplots(figsize=(4.4, 4.2))
         if not ax.lines:
             ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls=":")
         ax.plot(self.predicted, self.observed, **{"marker": "o", "ms": 4, **style})
