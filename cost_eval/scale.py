@@ -52,12 +52,12 @@ from cost_eval.core import (
     cost_table,
     generator,
     kinds,
-    no_matrix,
     optional_import,
     positive_labels,
     repeated_ids,
     result,
-    row_a_sample,
+    refuse_rows,
+    refuse_unordered,
     seen_labels,
     unknown_name,
 )
@@ -976,10 +976,12 @@ def best_threshold(
     """
     if own := _cost_columns(costs):
         raise ValueError(
-            f"{next(iter(own)).replace('cost ', 'costs, ')} of single rows: one matrix for all is needed here; of rows "
-            "that fit into memory, cost_eval.decisions.best_threshold takes them"
+            f"{next(iter(own)).replace('cost ', 'costs, ')} of single rows: one matrix for all is needed here; "
+            "of rows that fit into memory, cost_eval.decisions.best_threshold takes them"
         )
-    costs = _matrix_of(costs)
+    matrix = _matrix_of(costs)
+    refuse_unordered(costs, matrix.classes)
+    costs = matrix
     bayes_threshold(costs)  # refuses what no threshold can serve, before any work starts
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
     with _work(blocks, scheduler) as compute:
@@ -1160,8 +1162,8 @@ _CELLS = ("fp", "fn", "tp", "tn")
 def _matrix_of(costs) -> CostMatrix:
     "One matrix with labels; unread, an array of more rows than decisions is not taken for one."
     table, names = cast(CostMatrix, as_costs(costs, one=True)), cost_table(costs)[1]
-    if names is None and row_a_sample(table.shape, 2):
-        raise ValueError(no_matrix(table.shape))
+    if names is None:
+        refuse_rows(table.array, 2)
     return table
 
 
@@ -1764,7 +1766,10 @@ def _decided(block: dict, seed: int, like, shells: dict, rules: list, few) -> pd
     samples, half = _read(block, like, shells), block["half"]
     codes = {"y_true": samples.y}
     for i, (name, rule) in enumerate(rules[0]):
-        code, values = np.empty(len(samples), np.intp), samples.models[name].values
+        code, model = np.empty(len(samples), np.intp), samples.models[name]
+        values = model.values
+        if isinstance(model, Decisions):
+            values = np.array(samples.costs.decisions, object)[values]
         for h in (0, 1):
             code[half == h] = rules[h][name, rule].decide(values[half == h])
         codes[f"decision {i}"] = code

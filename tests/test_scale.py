@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 da = pytest.importorskip("dask.array")
@@ -26,7 +26,7 @@ from sklearn.naive_bayes import GaussianNB  # noqa: E402
 
 import cost_eval  # noqa: E402
 import cost_eval.api as ce  # noqa: E402
-from cost_eval import reproduce, scale  # noqa: E402
+from cost_eval import metric_study, reproduce, scale  # noqa: E402
 
 COSTS = ce.CostMatrix.binary(fp=1, fn=7, classes=["no", "yes"])
 HERE = {"scheduler": "synchronous"}
@@ -262,6 +262,7 @@ def test_clusters_are_never_in_two_halves(monkeypatch):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["calibrated", "tuned", "bayes", "as given"]), st.booleans(), st.booleans(), st.sampled_from([[1, 0], [0, 1], ["b", "a"]]))
+@example(0, "calibrated", False, False, [1, 0])
 @settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])
 def test_the_report_over_random_partitions(seed, rule, shifted, points, classes):
     "Whatever the blocks, the classes' order, and what models hand over: the in-memory report; of more rows what needs no fitting."
@@ -686,7 +687,7 @@ def study(n_jobs):
 
 def samples(n_jobs):
     "Its correlations one by one."
-    found = ce.correlation_samples(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
+    found = metric_study.correlation_samples(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
     return pd.DataFrame({name: np.ravel(values) for name, values in found.items()}) if isinstance(found, dict) else pd.DataFrame(np.ravel(found))
 
 
