@@ -65,7 +65,8 @@ def _verdict(report, top, level: str) -> str:
     "Who is the cheapest, with the interval of a model that was chosen."
     cost, per_1000 = four_digits(top["cost"]), four_digits(1000 * top["cost"])
     if report.winner is None:
-        return f"{top['model']} costs {cost} per case ({level} interval {_ends(top)}), {per_1000} per 1,000 cases."
+        own = f"{level} interval {_ends(top)}"
+        return f"{top['model']} costs {cost} per case ({own}), {per_1000} per 1,000 cases."
     chosen = report.winner
     luck = f", about {four_digits(chosen.luck)} of luck in having been chosen" if chosen.luck > 0 else ""
     return (
