@@ -32,6 +32,7 @@ from cost_eval.core import (
     four_digits,
     optional_import,
     p_text,
+    pandas,
     percent,
 )
 from .costs import CostMatrix
@@ -793,8 +794,7 @@ def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]
     >>> [title for title, frame in sections(report)][:3]
     ['The costs', 'The ladder', 'Differences, all of them held together']
     """
-    pd = optional_import("pandas", extra="book")
-    record = pd.DataFrame(_for_the_record(report, about), columns=["item", "what there is to say"])
+    record = pandas().DataFrame(_for_the_record(report, about), columns=["item", "what there is to say"])
     tables = [
         ("The costs", report.costs.to_frame().rename_axis(columns=None).reset_index()),
         ("The ladder", short_ladder(report)),

@@ -748,10 +748,12 @@ def _at_their_word(posteriors: np.ndarray, costs, shift: dict) -> np.ndarray:
     "(N,) Bayes decisions; of a row that single precision holds exactly, with the rounding of that."
     single = posteriors.astype(np.float32)
     rows = (single[:, 1:] == posteriors[:, 1:]).all(1)
-    decided = bayes_decisions(posteriors, costs, **shift)
-    if rows.any():
-        own = costs[rows] if isinstance(costs, ExampleCosts) else costs
-        decided[rows] = bayes_decisions(single[rows], own, **shift)
+    decided = np.empty(len(rows), np.intp)
+    for values, part in ((single, rows), (posteriors, ~rows)):
+        if part.all():
+            return bayes_decisions(values, costs, **shift)
+        own = costs[part] if isinstance(costs, ExampleCosts) else costs
+        decided[part] = bayes_decisions(values[part], own, **shift)
     return decided
 
 

@@ -41,6 +41,7 @@ from cost_eval.core import (
     LabelledTable,
     Result,
     Rows,
+    bare_frame,
     check_1d,
     check_choice,
     check_numbered,
@@ -53,12 +54,14 @@ from cost_eval.core import (
     numbered,
     numbers,
     objects,
-    optional_import,
+    pandas,
     positions,
     result,
     same_rows,
     seen_labels,
     unknown_name,
+    unordered,
+    which_is_positive,
     written,
 )
 from .costs import Costs, CostMatrix, ExampleCosts, as_costs, as_priors
@@ -494,8 +497,7 @@ def _as_frame(given: Any) -> Any:
         if hasattr(given, way) and not hasattr(given, "to_numpy"):
             return getattr(given, way)()
     if hasattr(given, "description") and hasattr(given, "fetchall"):
-        pd = optional_import("pandas", extra="data")
-        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
+        return pandas().DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
     return given
 
 
@@ -734,7 +736,7 @@ def _read_costs(costs, labels: np.ndarray) -> tuple:
         return table, "numbered" if table.classes == tuple(range(len(table.classes))) else "named", []
     if isinstance(table, ExampleCosts) or (isinstance(costs, Mapping) and "fp" in costs):
         return table, "outcomes", []
-    if isinstance(costs, Mapping) or hasattr(costs, "columns"):
+    if isinstance(costs, Mapping) or (hasattr(costs, "columns") and not bare_frame(costs)):
         return table, "frame", []
     n, same = len(labels), len(table.classes) == len(labels)
     note = f"The costs were read as one matrix of {n} classes, not as the costs of {n} samples."
@@ -811,7 +813,7 @@ def _renamed(labels: np.ndarray, table, origin: str, positive):
     "Costs by outcome, or without names, with the names of the two labels."
     seen = seen_labels(labels)
     if positive is None:
-        raise ValueError(_which_is_positive(seen))
+        raise ValueError(which_is_positive(seen))
     if origin == "numbered" and positions(labels, (0, 1)) is not None:
         raise ValueError(
             f"positive: {positive!r}, but the second of the costs' classes is 1; name them, negative first: "
@@ -829,21 +831,10 @@ def _renamed(labels: np.ndarray, table, origin: str, positive):
     return kind(table, classes=classes, decisions=decisions)
 
 
-def _which_is_positive(seen: list) -> str:
-    "The message that asks for the positive class: the same from every door."
-    one, other = (seen[0], seen[-1]) if len(seen) > 1 else ("...", seen[0])
-    either = f"positive={other!r}" + (f" or positive={one!r}" if len(seen) > 1 else "")
-    return (
-        f"y_true: the labels {seen[:5]} do not say which class is the positive one, whose misses fn prices; "
-        f"say {either}, or name the classes of the costs, negative first: "
-        f"CostMatrix.binary(fp=..., fn=..., classes=[{one!r}, {other!r}])"
-    )
-
-
 def _turned(table, known: dict, positive):
     "Costs of a frame, whose rows stand in any order, with the positive class last."
     if positive is None:
-        if set(known) not in ({"0", "1"}, {"False", "True"}):
+        if unordered(known):
             return table  # as it stands; `_positive_needed` asks for more
         positive = max(table.classes)
     if written(positive) not in known:
@@ -862,9 +853,8 @@ def _positive_needed(given, model, labels: np.ndarray, costs):
     """
     said = isinstance(given, Posteriors) and given.classes is not None
     single = np.ndim(given.values if isinstance(given, _KINDS) else given) == 1
-    plain = {written(c) for c in costs.classes} in ({"0", "1"}, {"False", "True"})
-    if len(costs.classes) == 2 and single and not (said or plain or isinstance(model, Decisions)):
-        raise ValueError(_which_is_positive(seen_labels(labels)))
+    if unordered(costs.classes) and single and not (said or isinstance(model, Decisions)):
+        raise ValueError(which_is_positive(seen_labels(labels)))
 
 # %% ../nbs/06_samples.ipynb #smp038
 #| code-fold: true
@@ -1844,7 +1834,7 @@ def read_file(
 
 def _read_kind(kind: str, end: str, source: Any, columns, index_col):
     "A table from an open file or a path."
-    pd = optional_import("pandas", extra="data")
+    pd = pandas()
     library = _READERS.get(kind)
     if library and importlib.util.find_spec(library) is None:
         raise ValueError(

@@ -52,11 +52,11 @@ from cost_eval.core import (
     cost_table,
     generator,
     kinds,
-    no_matrix,
     optional_import,
     positive_labels,
     result,
-    row_a_sample,
+    refuse_rows,
+    refuse_unordered,
     seen_labels,
     unknown_name,
 )
@@ -974,7 +974,9 @@ def best_threshold(
     >>> best_threshold(y, s, [[0, 1], [3, 0]], scheduler="synchronous").threshold
     0.25
     """
-    costs = _matrix_of(costs)
+    matrix = _matrix_of(costs)
+    refuse_unordered(costs, matrix.classes)
+    costs = matrix
     bayes_threshold(costs)  # refuses what no threshold can serve, before any work starts
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
     with _work(blocks, scheduler) as compute:
@@ -1155,8 +1157,8 @@ _CELLS = ("fp", "fn", "tp", "tn")
 def _matrix_of(costs) -> CostMatrix:
     "One matrix with labels; unread, an array of more rows than decisions is not taken for one."
     table, names = cast(CostMatrix, as_costs(costs, one=True)), cost_table(costs)[1]
-    if names is None and row_a_sample(table.shape, 2):
-        raise ValueError(no_matrix(table.shape))
+    if names is None:
+        refuse_rows(table.array, 2)
     return table
 
 

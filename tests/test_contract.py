@@ -288,26 +288,6 @@ def test_the_flat_name_space_is_what_a_user_types():
     assert not [name for name in api.__all__ if id(getattr(api, name)) not in known]
 
 
-def test_names_that_left_the_flat_name_space_work_and_warn():
-    api = load("api")
-    for name, home in api._HOME.items():
-        with pytest.warns(DeprecationWarning, match=f"api.{name} is now cost_eval.{home}.{name}$"):
-            assert getattr(api, name) is getattr(load(home), name)
-        assert name not in dir(api)
-
-
-def test_names_that_left_a_module_work_and_warn():
-    "What chapters 11 and 12 tell stood in `expected_cost`; the old place answers for one release."
-    old = load("expected_cost")
-    assert len(old._HOME) == 9
-    for name, home in old._HOME.items():
-        with pytest.warns(DeprecationWarning, match=f"expected_cost.{name} is now cost_eval.{home}.{name}$"):
-            assert getattr(old, name) is getattr(load(home), name)
-        assert name in load(home).__all__ and name not in old.__all__
-    with pytest.raises(AttributeError, match="cost_eval.expected_cost: 'plot_lone' is unknown; did you mean .*'plot_loan'"):
-        old.plot_lone
-
-
 @pytest.mark.parametrize("module", modules())
 def test_what_is_exported_exists(module):
     names = load(module).__all__

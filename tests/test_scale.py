@@ -26,7 +26,7 @@ from sklearn.naive_bayes import GaussianNB  # noqa: E402
 
 import cost_eval  # noqa: E402
 import cost_eval.api as ce  # noqa: E402
-from cost_eval import reproduce, scale  # noqa: E402
+from cost_eval import metric_study, reproduce, scale  # noqa: E402
 
 COSTS = ce.CostMatrix.binary(fp=1, fn=7, classes=["no", "yes"])
 HERE = {"scheduler": "synchronous"}
@@ -686,7 +686,7 @@ def study(n_jobs):
 
 def samples(n_jobs):
     "Its correlations one by one."
-    found = ce.correlation_samples(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
+    found = metric_study.correlation_samples(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
     return pd.DataFrame({name: np.ravel(values) for name, values in found.items()}) if isinstance(found, dict) else pd.DataFrame(np.ravel(found))
 
 
