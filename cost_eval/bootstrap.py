@@ -59,6 +59,7 @@ from cost_eval.core import (
     numbered,
     numbers,
     optional_import,
+    pandas,
     percent,
     plain,
     ratio,
@@ -130,9 +131,8 @@ class Interval(Result):
         "As a pandas DataFrame, a row per interval."
         names = ("low", "mean", "high", "standard_error")
         columns = {name: np.ravel(getattr(self, name)) for name in names}
-        pd = optional_import("pandas", extra="book")
         facts = {"method": self.method, "confidence": self.confidence, "guarantee": self.guarantee}
-        return pd.DataFrame(columns).assign(**facts)
+        return pandas().DataFrame(columns).assign(**facts)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Histogram of the distribution, if there is one, under the interval and its mean; returns the Axes."

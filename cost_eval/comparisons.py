@@ -76,7 +76,7 @@ from cost_eval.core import (
     kinds,
     labelled,
     numbers,
-    optional_import,
+    pandas,
     percent,
     ratio,
     result,
@@ -962,7 +962,7 @@ class BestOf(Result):
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame, a row for each model, the cheapest first."
         columns = ("name", "expected_cost", "alone_low", "alone_high")
-        frame = optional_import("pandas", extra="book").DataFrame({c: getattr(self, c) for c in columns})
+        frame = pandas().DataFrame({c: getattr(self, c) for c in columns})
         chosen = np.arange(len(frame)) == 0
         ends = {"low": np.where(chosen, self.low, np.nan), "high": np.where(chosen, self.high, np.nan)}
         return frame.assign(**ends, luck=np.where(chosen, self.luck, np.nan))

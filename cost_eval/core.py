@@ -35,8 +35,17 @@ def optional_import(name: str, extra: str):
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         library = name.partition(".")[0]
-        extra = "data" if library == "pandas" else extra  # the smallest one that brings it
         raise ImportError(f'{library} is needed for this: pip install "cost_eval[{extra}]"') from error
+
+
+def pandas() -> Any:
+    "The library, from the smallest extra that brings it."
+    return optional_import("pandas", extra="data")
+
+
+def pyplot() -> Any:
+    "The part of matplotlib that makes figures."
+    return optional_import("matplotlib.pyplot", extra="book")
 
 # %% ../nbs/00_core.ipynb #95553467
 Item = TypeVar("Item", covariant=True)

@@ -37,8 +37,8 @@ from cost_eval.core import (
     frame_parts,
     no_matrix,
     numbers,
-    optional_import,
     order_of,
+    pandas,
     refuse_rows,
     row_labels,
     same_rows,
@@ -303,7 +303,7 @@ class CostMatrix(LabelledTable):
 
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame: classes in the index, decisions in the columns."
-        pd = optional_import("pandas", extra="book")
+        pd = pandas()
         columns = pd.Index(self.decisions, name="decision")
         return pd.DataFrame(self.array, index=pd.Index(self.classes, name="class"), columns=columns)
 

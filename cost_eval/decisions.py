@@ -51,9 +51,9 @@ from cost_eval.core import (
     is_stack,
     label_array,
     no_matrix,
-    optional_import,
     plain,
     positive_labels,
+    pyplot,
     refuse_rows,
     refuse_unordered,
     result,
@@ -482,7 +482,7 @@ class ThresholdCosts(Result):
         matplotlib Axes
         """
         if ax is None:
-            _, ax = optional_import("matplotlib.pyplot", extra="book").subplots()
+            _, ax = pyplot().subplots()
         finite = np.isfinite(self.thresholds)
         for row in self.costs.reshape(-1, len(self.thresholds)):
             ax.step(self.thresholds[finite][::-1], row[finite][::-1], **{"where": "pre", "ls": "-", **style})
@@ -1291,7 +1291,7 @@ class Reliability(Result):
         matplotlib Axes
         """
         if ax is None:
-            _, ax = optional_import("matplotlib.pyplot", extra="book").subplots(figsize=(4.4, 4.2))
+            _, ax = pyplot().subplots(figsize=(4.4, 4.2))
         if not ax.lines:
             ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls=":")
         ax.plot(self.predicted, self.observed, **{"marker": "o", "ms": 4, **style})

@@ -18,7 +18,7 @@ __all__ = ['plot_cost_lines', 'loan_costs', 'decision_intervals', 'plot_decision
 # %% ../nbs/10_expected_cost.ipynb #325e42e4
 import numpy as np
 
-from .core import check_costs, check_range, optional_import
+from .core import check_costs, check_range, pyplot
 from .costs import CostMatrix, Costs, as_costs
 from .metrics import expected_cost, naive_cost, normalized_expected_cost
 from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines, live_figure, slider
@@ -273,7 +273,7 @@ def plot_loan(
     sequence of two Axes
     """
     if axes is None:
-        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9.6, 3.6))[1]
+        axes = pyplot().subplots(1, 2, figsize=(9.6, 3.6))[1]
     _move_loan(axes, _draw_loan(axes), acceptance, recovered, defaulters)
     return axes
 

@@ -22,7 +22,7 @@ from html import escape
 
 import numpy as np
 
-from .core import optional_import
+from .core import optional_import, pandas
 from .panels import PANELS, draw_panel, panels_of
 from .plotting import STYLE, display_name
 from .words import for_the_record, short_ladder, summary_lines
@@ -52,8 +52,7 @@ def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]
     >>> [title for title, frame in sections(report)][:3]
     ['The costs', 'The ladder', 'Differences, all of them held together']
     """
-    pd = optional_import("pandas", extra="book")
-    record = pd.DataFrame(for_the_record(report, about), columns=["item", "what there is to say"])
+    record = pandas().DataFrame(for_the_record(report, about), columns=["item", "what there is to say"])
     tables = [
         ("The costs", report.costs.to_frame().rename_axis(columns=None).reset_index()),
         ("The ladder", short_ladder(report)),

@@ -42,7 +42,7 @@ from cost_eval.core import (
     is_missing,
     label_array,
     numbers,
-    optional_import,
+    pandas,
     percent,
     plain,
     result,
@@ -692,7 +692,7 @@ class ConfidenceSequence(Result):
 
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame, a row per look."
-        pd = optional_import("pandas", extra="book")
+        pd = pandas()
         columns = {"low": self.low, "mean": self.mean, "high": self.high}
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self.low) + 1, name="examples"))
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from .bootstrap import Sample, sample_interval
 from .comparisons import Judged
-from .core import Result, optional_import, percent, result
+from .core import Result, optional_import, pandas, percent, result
 from .mean_law import share_above
 from .plotting import COLORS, ensure_axes
 
@@ -78,10 +78,11 @@ class Robustness(Result):
 
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame: a row per cost ratio and prevalence."
-        pd = optional_import("pandas", extra="book")
         r, p = np.meshgrid(self.cost_ratios, self.prevalences, indexing="ij")
         winners = np.asarray(self.names, object)[self.winner]
-        frame = pd.DataFrame({"cost_ratio": r.ravel(), "prevalence": p.ravel(), "winner": winners.ravel()})
+        frame = pandas().DataFrame(
+            {"cost_ratio": r.ravel(), "prevalence": p.ravel(), "winner": winners.ravel()}
+        )
         return frame.assign(sure=self.sure.ravel())
 
     def words(self) -> str:

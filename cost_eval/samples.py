@@ -54,7 +54,7 @@ from cost_eval.core import (
     numbered,
     numbers,
     objects,
-    optional_import,
+    pandas,
     positions,
     result,
     same_rows,
@@ -500,8 +500,7 @@ def _as_frame(given: Any) -> Any:
         if hasattr(given, way) and not hasattr(given, "to_numpy"):
             return getattr(given, way)()
     if hasattr(given, "description") and hasattr(given, "fetchall"):
-        pd = optional_import("pandas", extra="data")
-        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
+        return pandas().DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
     return given
 
 
@@ -1879,7 +1878,7 @@ def read_file(
 
 def _read_kind(kind: str, end: str, source: Any, columns, index_col):
     "A table from an open file or a path."
-    pd = optional_import("pandas", extra="data")
+    pd = pandas()
     library = _READERS.get(kind)
     if library and importlib.util.find_spec(library) is None:
         raise ValueError(
