@@ -1038,7 +1038,7 @@ class FittedRule(Result):
         Parameters
         ----------
         values : array_like
-            (N,) or (N, K) of the same model, as it was read: posteriors in the order of the costs' classes
+            (N,) or (N, K) of the same model: posteriors in the order of the costs' classes, decisions by label
         costs : ExampleCosts, optional
             costs of these samples, in place of the fitted ones
 
@@ -1055,7 +1055,9 @@ class FittedRule(Result):
         values = dense(values, "values")
         if self.kind == "decisions":
             codes = positions(check_1d(values, "values"), self.costs.decisions)
-            return values.astype(np.intp) if codes is None else codes
+            if codes is None:
+                raise ValueError(f"values: decisions are labels of the costs' {list(self.costs.decisions)}")
+            return codes
         if self.rule == "tuned":
             return ((values if values.ndim == 1 else values[:, 1]) >= self.threshold).astype(np.intp)
         if self.kind == "posteriors" and values.ndim == 1:

@@ -1739,7 +1739,10 @@ def _decided(block: dict, seed: int, like, shells: dict, rules: list, few) -> pd
     samples, half = _read(block, like, shells), block["half"]
     codes = {"y_true": samples.y}
     for i, (name, rule) in enumerate(rules[0]):
-        code, values = np.empty(len(samples), np.intp), samples.models[name].values
+        code, model = np.empty(len(samples), np.intp), samples.models[name]
+        values = model.values
+        if isinstance(model, Decisions):
+            values = np.array(samples.costs.decisions, object)[values]
         for h in (0, 1):
             code[half == h] = rules[h][name, rule].decide(values[half == h])
         codes[f"decision {i}"] = code

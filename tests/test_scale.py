@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 da = pytest.importorskip("dask.array")
@@ -262,6 +262,7 @@ def test_clusters_are_never_in_two_halves(monkeypatch):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["calibrated", "tuned", "bayes", "as given"]), st.booleans(), st.booleans(), st.sampled_from([[1, 0], [0, 1], ["b", "a"]]))
+@example(0, "calibrated", False, False, [1, 0])
 @settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])
 def test_the_report_over_random_partitions(seed, rule, shifted, points, classes):
     "Whatever the blocks, the classes' order, and what models hand over: the in-memory report; of more rows what needs no fitting."
