@@ -35,6 +35,7 @@ from scipy.stats import binom, chi2, norm
 
 from cost_eval.core import (
     Result,
+    TooFew,
     aligned,
     blocks,
     check_1d,
@@ -473,7 +474,7 @@ def _moments(m, c, b=None):
     "Plain estimate and its standard error, with n - 1 in each sample."
     n = m.sum(-1)
     if n.min() < 2:
-        raise ValueError(
+        raise TooFew(
             f"counts: a standard error needs 2 examples (of each class, with priors), got {n.min()}; "
             "clopper_pearson, betting and likelihood_ratio need none"
         )
@@ -2037,7 +2038,7 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
         if not len(units):
             raise ValueError("sample_weight: all are 0" + (" in one of the strata" if len(share) > 1 else ""))
         if len(units) == 1 < len(rows):
-            raise ValueError("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
+            raise TooFew("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
         parts.append(_stratum(x[rows] / unit, w[rows], own, *ends[s] / unit, heaviest))
         if limits is not None and heaviest is None:
             worst.append(_worst(x[rows] / unit, limits[:, rows] / unit, w[rows], own))

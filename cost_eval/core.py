@@ -1585,6 +1585,10 @@ class Result:
         )
 
 
+class TooFew(ValueError):
+    "Of a method that needs more examples than there are: a table of parts leaves its ends out and goes on."
+
+
 def estimand(what: str, one: str, cap=None) -> str:
     "What an interval is for, where amounts, weights or sizes differ: these rows, or a population with a cap."
     if cap is None:

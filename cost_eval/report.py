@@ -36,7 +36,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from html import escape
 from importlib.metadata import version
 from typing import Any, NamedTuple, cast
 
@@ -55,6 +54,7 @@ from cost_eval.comparisons import (
 from .confusion import BinaryCounts
 from cost_eval.core import (
     Result,
+    TooFew,
     aligned,
     cheapest_first,
     cheapest_shared,
@@ -77,13 +77,26 @@ from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
-from .page import as_dict, flat_metrics, frame_html, latex_page, markdown_page, web_page
-from .panels import draw_panel, draw_report, panels_of
+from cost_eval.page import (
+    as_dict,
+    brief_html,
+    caveats,
+    draw_panel,
+    draw_report,
+    flat_metrics,
+    has_ratio,
+    latex_page,
+    markdown_page,
+    panels_of,
+    summary_lines,
+    tidy_ladder,
+    web_page,
+    why_no_map,
+)
 from .policies import RULES, CrossFit, cross_fit, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from .samples import Decisions, Samples, Scores, only_labelled, read_samples
 from .scores import auc_interval
-from .words import caveats, has_ratio, short_ladder, summary_lines, tidy_ladder, why_no_map
 
 # %% ../nbs/60_report.ipynb #63507286
 @dataclass(frozen=True)
@@ -416,18 +429,32 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
 
 
 def _in_parts(case: _Case, decided: np.ndarray, parts: list, priors) -> np.ndarray:
-    "(G, 3) cost and interval in parts of the samples; NaN where a class that counts is missing, or all."
+    """(G, 3) cost and interval in parts of the samples; NaN where a class that counts is missing, or all, and
+    ends of which the method cannot tell from so few.
+    """
     found = np.full((len(parts), 3), np.nan)
     known = _known(case, parts, priors)
     asked = [case.take(parts[g], priors=priors) for g in np.flatnonzero(known)]
     own = [decided[parts[g]] for g in np.flatnonzero(known)]
-    if case.counted and asked:
-        counts = np.stack([part.count(d) for part, d in zip(asked, own)])
-        ends = interval(counts, case.costs.array, priors=priors, **case.how(case.confidence))
-        found[known] = np.column_stack([ends.mean, ends.low, ends.high])
-    elif asked:
-        found[known] = [_mean_and_ends(part, d, case) for part, d in zip(asked, own)]
+    try:
+        if case.counted and asked:
+            counts = np.stack([part.count(d) for part, d in zip(asked, own)])
+            ends = interval(counts, case.costs.array, priors=priors, **case.how(case.confidence))
+            found[known] = np.column_stack([ends.mean, ends.low, ends.high])
+        elif asked:
+            found[known] = [_mean_and_ends(part, d, case) for part, d in zip(asked, own)]
+    except TooFew:
+        if len(parts) > 1:
+            return np.concatenate([_in_parts(case, decided, [part], priors) for part in parts])
+        found[0, 0] = asked[0].cost(own[0])
     return found
+
+
+def _few_in_groups(case: _Case, groups) -> list:
+    "A note on the groups of whose cost the method can tell no interval."
+    short = groups[groups["cost"].notna() & groups["low"].isna()]["group"] if len(groups) else ()
+    called = ", ".join(dict.fromkeys(map(str, short)))
+    return [f"groups: {called}: too few samples for method={case.method!r}, so no interval."] * bool(called)
 
 
 def _known(case: _Case, parts: list, priors) -> np.ndarray:
@@ -455,18 +482,23 @@ def _alone(samples: Judged, strata: np.ndarray, rows) -> bool:
     return any(len(own) > 1 and np.ptp(own) == 0 for own in units)
 
 
-def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool):
-    """Differences in cost between two groups, or of each of several and the others, at the groups' own shares
-    of the classes or at the deployment's; all comparisons of a model held together.
+def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool, among=None):
+    """Differences in cost between two groups, or of each of several (or of some, `among`) and the others, at
+    the groups' own shares of the classes or at the deployment's; all comparisons of a model held together.
     """
     pd = pandas()
     G, priors = len(labels), case.priors if common else None
     sides = {g: code == g for g in range(1 if G == 2 else G) if G > 1}
+    sides = {g: s for g, s in sides.items() if among is None or g in among}
     sides = {g: s for g, s in sides.items() if _known(case, [s, ~s], priors).all()}
     if not sides:
         return pd.DataFrame(columns=_GROUP_DIFFERENCES)
     level = 1 - (1 - case.confidence) / len(sides)
-    found = Asked.of(_apart(case, entry.decisions, [*sides.values()], common, level))
+    try:
+        found = Asked.of(_apart(case, entry.decisions, [*sides.values()], common, level))
+    except TooFew:
+        among = {g for g, side in sides.items() if _can_tell(case, entry.decisions, side, common)}
+        return _groups_apart(case, entry, labels, code, common, among)
     low, high, p, rejects, _ = together(found, case.confidence)
     others = str(labels[1]) if G == 2 else "the others"
     columns = {
@@ -477,6 +509,15 @@ def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool):
     }
     ends = dict(difference=found.mean, low=low, high=high, p_value=p, told_apart=rejects)
     return pd.DataFrame(columns | ends)
+
+
+def _can_tell(case: _Case, decided: np.ndarray, side: np.ndarray, common: bool) -> bool:
+    "Does the method tell a difference from so few?"
+    try:
+        _apart(case, decided, [side], common, case.confidence)
+    except TooFew:
+        return False
+    return True
 
 
 def _apart(case: _Case, decided: np.ndarray, sides: list, common: bool, level: float) -> list:
@@ -858,8 +899,7 @@ class Report(Result):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{escape(line)}</p>" for line in summary_lines(self))
-        return said + frame_html(short_ladder(self))
+        return brief_html(self)
 
 
 def _written(page: str, path) -> str:
@@ -1078,7 +1118,7 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
         winner = judged_best(case, names, decided, confidence=case.confidence, rng=case.rng)
     groups, between = _group_tables(case, mains)
     tied = () if winner is None else winner.notes
-    said = [*notes, *asked.notes, *tied, *more, *caveats(case, mains, ladder)]
+    said = [*notes, *asked.notes, *tied, *more, *_few_in_groups(case, groups), *caveats(case, mains, ladder)]
     rules = {e.model: e.rule for e in mains}
     out_of_fold = {"calibrated", "tuned"} & set(rules.values())
     fitted = (

@@ -353,6 +353,9 @@ def read_samples(
         keys.meet(argument, given)
         model = _read_model(given, argument, single, len(y))
         read[name], taken[name] = model, _words(model, single)
+        plain = np.ndim(given) == 1 and not isinstance(given, _KINDS) and not isinstance(model, Decisions)
+        if plain and len(single.classes) == 2:
+            _refuse_other_class(name, given_models, single)
         if origin == "frame" and positive is None:
             _positive_needed(given, model, labels, single)
         notes += _doubts(model, argument, y, weight, single, said=isinstance(given, _KINDS))
@@ -891,6 +894,27 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
     )
 
 
+def _refuse_other_class(name: str, names, costs: CostMatrix):
+    "`ValueError` if one number a sample is by its name that of the negative class: it is read as the other's."
+    for text, of in zip(*([own[i] for own in _spelled(costs.classes)] for i in (0, 1))):
+        for before, after in _around(name, text):
+            words = re.findall("[a-z]+|[0-9]+", f"{before} {after}".lower())
+            beside = words[-1:] if re.search("[A-Za-z0-9]", before) else words[:1]
+            alone = not words and not text.isdigit()
+            one_side = not all(re.search("[A-Za-z0-9]", part) for part in (before, after))
+            sibling = any((before, after) in _around(other, of) for other in names)
+            if (alone or (one_side and {*beside} & _PROBABLE)) and not sibling:
+                positive, negative = costs.classes[::-1]
+                raise ValueError(
+                    f"models[{name!r}]: by its name the probability of {negative!r}, but one column is read as "
+                    f"that of {positive!r}; say which, Posteriors(values, classes=[{negative!r}]) or "
+                    f"Posteriors(values, classes=[{positive!r}]), or rename it if it is neither"
+                )
+
+
+_PROBABLE = set("p pr prob proba probs probability probabilities posterior class logit margin".split())
+
+
 def _add_to_one(columns: list) -> bool:
     "Whether columns hold numbers of at least 0 that add up to 1 in each row."
     arrays = [np.asarray(column) for column in columns]
@@ -1240,6 +1264,8 @@ def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list
     label = numbered(truth)[1]
     left = {c: _no_model(c, v, decisions) or _labels_again(c, v, label) for c, v in table.items()}
     rest = {c: v for c, v in table.items() if not left[c]}
+    if len(classes) == 2:
+        _refuse_margins({c: v for c, v in rest.items() if v.dtype.kind == "f" and np.ptp(v) > 0})
     whole = _by_name({c: v for c, v in rest.items() if v.dtype.kind in "biuf"}, classes)
     inside = {c for where in whole.values() for c in where.values()}
     whole |= _by_sum({c: v for c, v in rest.items() if c not in inside}, classes)
@@ -1270,6 +1296,24 @@ def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list
         )
         found[name] = whole[m] if m in whole else m[0]
     return found, {c: why for c, why in left.items() if why}
+
+
+def _refuse_margins(table: dict):
+    "`ValueError` for two columns as one model has them: a margin and its negative, or logarithms."
+    pairs = combinations(table, 2) if math.comb(len(table), 2) <= 5_000 else ()
+    for own in pairs:
+        a, b = (table[c] for c in own)
+        if (a[:50] == -b[:50]).all() and (a == -b).all():
+            what = "each other's negative, as the two margins of one model are"
+        elif max(a.max(), b.max()) <= 0 and _add_to_one([np.exp(a), np.exp(b)]):
+            what = "logarithms of what sums to 1, as one model's are"
+        else:
+            continue
+        raise ValueError(
+            f"models: the columns {list(own)} are {what}. If so, give the positive class's column alone, "
+            f"Scores(frame[column]); if each is a model, a dict of names and columns, {{name: frame[name] for "
+            f"name in {list(own)}}}"
+        )
 
 
 def _no_model(name, cells: np.ndarray, decisions: list) -> str:

@@ -485,7 +485,6 @@ CASES = {
     },
     "page": {name: Case(lambda: reported(), about={"use": "triage"}, via=lambda page, *args, **options: str(page(*(a() if callable(a) else a for a in args), **options)))
              for name in ("sections", "web_page", "markdown_page", "latex_page")},
-    "words": {"for_the_record": Case(lambda: reported(), about={"use": "triage"}, via=lambda record, report, **options: record(report(), **options))},
     "robustness": {
         "robustness_map": Case(lambda: reported(), via=mapped, tested=given(False, first=True)),
     },
