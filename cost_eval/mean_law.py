@@ -111,22 +111,28 @@ def _gamma_tail(shape, z, gap, dz, away=None):
     near = np.abs(zs) < 0.5
     peak = -(shape * np.where(near, np.log1p(-np.where(near, zs, 0)), np.log(g))).sum(-1) - np.log(s)
     path, many = _Path(shape, z / g, s, dz / g), s.shape if away is None else away.shape
-    here, total, slope = np.zeros(len(s), complex), np.zeros(many), np.zeros(many)
+    here, (total, slope, whole) = np.zeros(len(s), complex), np.zeros((3, *many))
     busy = np.arange(len(s))
     for _ in range(500):
-        some = path.of(busy)
+        some, levels = path.of(busy), None if away is None else away[busy]
         move = some.next_move(here[busy])
-        part, turned, size = some.along(here[busy], move, None if away is None else away[busy])
+        part, turned, size = some.along(here[busy], move, levels)
         total[busy] += part
         slope[busy] += turned
+        whole[busy] += size
         here[busy] += move
-        done = size <= 1e-17 * np.abs(total[busy])
-        busy = busy[~done.reshape(len(busy), -1).all(-1)]
+        done = (size <= 1e-17 * np.abs(total[busy])).reshape(len(busy), -1).all(-1)
+        if levels is not None:  # beyond 1 / away lie the poles that are on different sides of two levels
+            astray = ~done & (np.abs(s[busy] + here[busy]) * np.abs(levels).max(-1) > 0.5)
+            total[busy[astray]] = np.nan
+            done |= astray
+        busy = busy[~done]
         if not len(busy):
             break
     total[busy] = np.nan
     if away is not None:
         peak, slope = peak[:, None], slope * dz.min(-1, keepdims=True)
+        total[whole > 30 * np.abs(total)] = np.nan  # that takes digits
     return peak + np.log(total / np.pi), slope / total
 
 # %% ../nbs/08_mean_law.ipynb #6f529bff
@@ -351,6 +357,10 @@ def _log_above(n, a, b, x, beside=None):
         if len(rows):
             at = rows + block.start
             found[at], slope[at] = _tails(*(part[rows] for part in terms))
+    if beside is not None and len(alone := np.flatnonzero(np.isnan(found).any(-1))):
+        each = (np.repeat(part[alone], many[1], axis=0) for part in (n, a, b))
+        again = _log_above(*each, beside[alone].ravel())
+        found[alone], slope[alone] = (part.reshape(-1, many[1]) for part in again)
     if np.isnan(found).any():
         raise ArithmeticError(f"an integral did not converge: counts {n[np.isnan(found).argmax()][:20]}")
     return found, slope
@@ -620,9 +630,7 @@ def _above_and_density(n, a, b, shape, y):
     share, density = np.empty(y.shape), np.empty(y.shape)
     plain = (b == 1).all(-1)
     two = ((shape > 0).sum(-1) == 2) & plain
-    flat = y[two].reshape(two.sum(), -1)
-    found = _of_two(shape[two], a[two], flat)
-    share[two], density[two] = (part.reshape(-1, *y.shape[1:]) for part in found)
+    share[two], density[two] = _of_two(shape[two], a[two], y[two])
     for rows, together in (np.flatnonzero(plain & ~two), True), (np.flatnonzero(~plain), False):
         if len(rows):
             levels = y[rows].reshape(-1, y.shape[2] if together else 1)
@@ -637,7 +645,7 @@ def _of_two(shape, a, y):
     "The same where two costs occur; other cells have the shape 0."
     used, row = shape > 0, np.arange(len(shape))
     low, high = np.where(used, a, np.inf).argmin(-1), np.where(used, a, -np.inf).argmax(-1)
-    ends, shapes = (np.stack([part[row, low], part[row, high]])[..., None] for part in (a, shape))
+    ends, shapes = (np.stack([part[row, low], part[row, high]])[..., None, None] for part in (a, shape))
     width = ends[1] - ends[0]
     u, rest = (y - ends[0]) / width, (ends[1] - y) / width
     flip = u > rest  # the smaller of the two has more digits
