@@ -289,6 +289,15 @@ def same_rows(**columns):
         rows.meet(name, values)
 
 
+def repeated_ids(repeated: int, n: int) -> list[str]:
+    "A note where so many of n rows have an id that stood before."
+    note = (
+        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
+        "one by one they make every interval too short. Give the ids as clusters=, too."
+    )
+    return [note] if repeated else []
+
+
 def row_labels(values):
     "The index of a series, a frame, or costs or outputs made of these; None if the rows have no labels."
     inside = getattr(values, "values", None)  # of Decisions, Posteriors, Scores
