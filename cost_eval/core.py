@@ -35,8 +35,17 @@ def optional_import(name: str, extra: str):
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         library = name.partition(".")[0]
-        extra = "data" if library == "pandas" else extra  # the smallest one that brings it
         raise ImportError(f'{library} is needed for this: pip install "cost_eval[{extra}]"') from error
+
+
+def pandas() -> Any:
+    "The library, from the smallest extra that brings it."
+    return optional_import("pandas", extra="data")
+
+
+def pyplot() -> Any:
+    "The part of matplotlib that makes figures."
+    return optional_import("matplotlib.pyplot", extra="book")
 
 # %% ../nbs/00_core.ipynb #95553467
 Item = TypeVar("Item", covariant=True)
@@ -229,9 +238,8 @@ class Rows:
         if isinstance(values, Mapping):
             for key, part in values.items():
                 self.meet(f"{name}[{key!r}]", part)
-        own = (
-            None if name == "costs" and hasattr(values, "columns") else row_labels(values)
-        )  # rows are classes
+        of_classes = name == "costs" and not {"fp", "fn"} <= set(getattr(values, "columns", ("fp", "fn")))
+        own = None if of_classes else row_labels(values)
         if own is not None:
             costs = isinstance(values, LabelledTable)
             taken = f"{name}[{name}.index.get_indexer({{first}})]" if costs else f"{name}.loc[{{first}}]"
@@ -279,6 +287,15 @@ def same_rows(**columns):
     rows = Rows()
     for name, values in columns.items():
         rows.meet(name, values)
+
+
+def repeated_ids(repeated: int, n: int) -> list[str]:
+    "A note where so many of n rows have an id that stood before."
+    note = (
+        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
+        "one by one they make every interval too short. Give the ids as clusters=, too."
+    )
+    return [note] if repeated else []
 
 
 def row_labels(values):
@@ -508,6 +525,28 @@ def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarr
             f"say which label is positive: {name} == label"
         )
     return positive
+
+
+def which_is_positive(seen: list, option: bool = True) -> str:
+    "The message that asks for the positive class: the same from every door, with or without an option."
+    one, other = (seen[0], seen[-1]) if len(seen) > 1 else ("...", seen[0])
+    either = f"positive={other!r}" + (f" or positive={one!r}" if len(seen) > 1 else "")
+    return (
+        f"y_true: the labels {seen[:5]} do not say which class is the positive one, whose misses fn prices; "
+        f"{f'say {either}, or ' if option else ''}name the classes of the costs, negative first: "
+        f"CostMatrix.binary(fp=..., fn=..., classes=[{one!r}, {other!r}])"
+    )
+
+
+def unordered(classes) -> bool:
+    "Are there two classes whose names do not say which of them is the positive one?"
+    return len(classes) == 2 and set(map(written, classes)) not in ({"0", "1"}, {"False", "True"})
+
+
+def refuse_unordered(costs, classes):
+    "`ValueError` if a frame or a mapping names two classes, and not which of them is the positive one."
+    if not isinstance(costs, LabelledTable) and unordered(classes):
+        raise ValueError(which_is_positive(list(classes), option=False))
 
 
 def positive_labels(y_true, classes) -> np.ndarray:
@@ -843,8 +882,8 @@ def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tupl
     if wanted_classes is not None and values.ndim > 2:
         raise ValueError(f"costs: of {len(values)} single rows, {NO_ROWS}")
     shape = values.shape[-2:]
-    if wanted_classes is None and table.ndim > 1 + joint and row_a_sample(shape, table.shape[-2 - joint]):
-        raise ValueError(no_matrix(values.shape))
+    if wanted_classes is None and table.ndim > 1 + joint:
+        refuse_rows(values, table.shape[-2 - joint])
     table = check_counts(table, (*shape, shape[1]) if joint else shape, name)
     rows = order_of(classes, wanted_classes, name, "the costs", "classes")
     columns = order_of(decisions, wanted_decisions, name, "the costs", "decisions")
@@ -871,7 +910,8 @@ def check_counts(
     if shape is not None and array.shape[-axes:] != tuple(shape):
         got, want = (" x ".join(map(str, sizes)) for sizes in (array.shape[-axes:], shape))
         turned = axes == 2 and array.shape[-2:] == tuple(shape)[::-1]
-        hint = "; they look transposed: rows are true classes" if turned else ""
+        hint = "; they look transposed, rows are true classes (or the costs: np.asarray(costs).T)"
+        hint = hint if turned else ""
         raise ValueError(
             f"{name}: {got}, but {want} (classes in rows, decisions in columns) are needed{hint}"
         )
@@ -924,7 +964,7 @@ def cost_table(costs, classes=None, name: str = "costs") -> tuple:
         if set(costs) & set(OUTCOMES):
             return _outcome_costs(costs, name)
         return _one_last(*_nested_costs(costs, name))
-    if hasattr(costs, "columns"):
+    if hasattr(costs, "columns") and not bare_frame(costs):
         values, rows, columns = _frame_costs(costs, classes, name)
         return _one_last(cost_values(values, name), rows, columns)
     values = dense(costs, name)
@@ -982,6 +1022,12 @@ def _one_last(values, rows: tuple, columns: tuple) -> tuple:
     return values[::-1, order], rows[::-1], tuple(columns[j] for j in order)
 
 
+def bare_frame(frame) -> bool:
+    "Is it what pandas makes of an array: rows and columns only numbered? Then it is read as the array."
+    axes: Any = getattr(frame, "index", None), frame.columns
+    return all(_only_numbered(axis) and not axis_kind(axis.name) for axis in axes)
+
+
 def _frame_costs(frame, classes, name: str) -> tuple:
     "The cells of a frame with classes in rows, and the labels of classes and decisions."
     values, rows, columns, kinds = frame_parts(frame, name)
@@ -1024,8 +1070,7 @@ def decisions_in_rows(rows, columns, kinds, classes=None) -> bool | None:
     if kinds[0] == "decision" or kinds[1] == "class":
         return True
     below, beside = (set(map(written, labels)) for labels in (rows, columns))
-    plain = rows == list(range(len(rows))) and columns == list(range(len(columns)))
-    if any(kinds) or (below <= beside and not plain):
+    if any(kinds) or below <= beside:
         return False
     if classes is None:
         return None
@@ -1048,19 +1093,20 @@ def costs_and_priors(costs, priors) -> tuple:
     named = isinstance(priors, Mapping) or hasattr(priors, "to_dict")
     values, classes, _ = cost_table(costs, list(dict(priors)) if named else None)
     many = len(priors) if named else (np.shape(priors) or (2,))[-1]
-    if classes is None and row_a_sample(values.shape[-2:], many):
-        raise ValueError(no_matrix(values.shape))
+    if classes is None:
+        refuse_rows(values, many)
     return values, classes, check_priors(priors, values.shape[-2], classes=classes)
 
 
-def row_a_sample(shape: tuple, n_classes: int, n: int | None = None) -> bool:
-    "Does an array of this shape, without names, have a row for each sample and not for each class?"
-    rows, columns = shape
-    return rows != n_classes and (rows > max(columns, n_classes) or (rows == n and rows != columns))
+def refuse_rows(values: np.ndarray, n_classes: int, n: int | None = None, name: str = "costs"):
+    "`ValueError` for costs without names that have a row for each of the `n` samples and not for each class."
+    rows, columns = values.shape[-2:]
+    if rows != n_classes and (rows > max(columns, n_classes) or (rows == n and rows != columns)):
+        raise ValueError(no_matrix(values.shape, name, 0 if rows == n else n_classes))
 
 
-def no_matrix(shape: tuple, name: str = "costs") -> str:
-    "What to say of an array that has no row for each class."
+def no_matrix(shape: tuple, name: str = "costs", n_classes: int = 0) -> str:
+    "What to say of an array that has no row for each class; first, if it is small and has a column for each."
     forms = {1: "ExampleCosts(fp=..., fn=costs)", 2: "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1])"}
     form = forms.get(len(shape), "ExampleCosts.from_array(costs), of shape (N, K, M)")
     if len(shape) == 2 and shape[1] == 4:
@@ -1068,11 +1114,26 @@ def no_matrix(shape: tuple, name: str = "costs") -> str:
             "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1], tp=costs[:, 2], tn=costs[:, 3]) of the columns "
             "FP, FN, TP, TN"
         )
+    turned = shape[0] <= 20 and shape[1:] == (n_classes,)
+    likely = f"classes and decisions look exchanged, give np.asarray({name}).T if its columns are the classes"
     return (
-        f"{name}: shape {shape}; a matrix of costs has shape (K, M), a row for each class and at least two "
+        f"{name}: shape {shape}; {likely + '; ' if turned else ''}"
+        "a matrix of costs has shape (K, M), a row for each class and at least two "
         f"decisions (CostMatrix({name}) says that they are classes, seen or not). Costs of single rows are "
         f"not guessed: say {form}"
     )
+
+
+def ends_of_rows(table, first, second=None) -> tuple:
+    """(K, n) the least and the largest loss in costs (n, K, M) given the decisions that can be taken, or of
+    the difference of two sides.
+    """
+    cells = np.ascontiguousarray(np.moveaxis(table, 0, -1))
+    least, most = cells[:, first].min(1), cells[:, first].max(1)
+    if second is not None:
+        other = cells[:, second]
+        least, most = least - other.max(1), most - other.min(1)
+    return least, most
 
 
 def check_costs(costs, K: int | None = None, M: int | None = None, name: str = "costs") -> np.ndarray:
@@ -1081,8 +1142,8 @@ def check_costs(costs, K: int | None = None, M: int | None = None, name: str = "
     """
     values, labels, _ = cost_table(costs, name=name)
     rows, columns = values.shape[-2:]
-    if labels is None and K is not None and row_a_sample((rows, columns), K):
-        raise ValueError(no_matrix(values.shape, name))
+    if labels is None and K is not None:
+        refuse_rows(values, K, name=name)
     if (K is not None and rows != K) or (M is not None and columns != M):
         turned = rows != columns and (columns, rows) == (K or columns, M or rows)
         want = f"{K or 'any'} classes (rows) x {M or 'any'} decisions (columns)"
@@ -1522,6 +1583,10 @@ class Result:
         return frame.head(12).to_html(index=False, float_format=four_digits) + (
             f"{len(frame)} rows" if len(frame) > 12 else ""
         )
+
+
+class TooFew(ValueError):
+    "Of a method that needs more examples than there are: a table of parts leaves its ends out and goes on."
 
 
 def estimand(what: str, one: str, cap=None) -> str:

@@ -749,10 +749,12 @@ def _at_their_word(posteriors: np.ndarray, costs, shift: dict) -> np.ndarray:
     "(N,) Bayes decisions; of a row that single precision holds exactly, with the rounding of that."
     single = posteriors.astype(np.float32)
     rows = (single[:, 1:] == posteriors[:, 1:]).all(1)
-    decided = bayes_decisions(posteriors, costs, **shift)
-    if rows.any():
-        own = costs[rows] if isinstance(costs, ExampleCosts) else costs
-        decided[rows] = bayes_decisions(single[rows], own, **shift)
+    decided = np.empty(len(rows), np.intp)
+    for values, part in ((single, rows), (posteriors, ~rows)):
+        if part.all():
+            return bayes_decisions(values, costs, **shift)
+        own = costs[part] if isinstance(costs, ExampleCosts) else costs
+        decided[part] = bayes_decisions(values[part], own, **shift)
     return decided
 
 
@@ -1037,7 +1039,7 @@ class FittedRule(Result):
         Parameters
         ----------
         values : array_like
-            (N,) or (N, K) of the same model, as it was read: posteriors in the order of the costs' classes
+            (N,) or (N, K) of the same model: posteriors in the order of the costs' classes, decisions by label
         costs : ExampleCosts, optional
             costs of these samples, in place of the fitted ones
 
@@ -1054,7 +1056,9 @@ class FittedRule(Result):
         values = dense(values, "values")
         if self.kind == "decisions":
             codes = positions(check_1d(values, "values"), self.costs.decisions)
-            return values.astype(np.intp) if codes is None else codes
+            if codes is None:
+                raise ValueError(f"values: decisions are labels of the costs' {list(self.costs.decisions)}")
+            return codes
         if self.rule == "tuned":
             return ((values if values.ndim == 1 else values[:, 1]) >= self.threshold).astype(np.intp)
         if self.kind == "posteriors" and values.ndim == 1:

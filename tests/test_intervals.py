@@ -1,12 +1,19 @@
 """The interval engine as its callers use it: stacks, labels, priors, every option of every function, losses and clusters, notes, warnings, errors."""
+import ast
+import functools
 import inspect
+import io
+import json
 import pickle
+import types
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.optimize
 import scipy.stats
+from conftest import ROOT
 from numpy.testing import assert_allclose
 
 from cost_eval import bootstrap as bs
@@ -749,3 +756,53 @@ def test_bounds_of_each_row_leave_the_conservative_line_as_it_is():
         assert bs.loss_interval(PAID, bounds=(0, most), **options).high == bs.loss_interval(
             PAID, bounds={k: (0, most[options.get("strata", np.zeros(5000)) == k].max()) for k in (0, 1, 2)}
             if "strata" in options else (0, most.max()), **options).high
+
+
+# what chapter 20 stores of the two lines
+
+@functools.cache
+def chapter():
+    "The functions and constants of the chapter's league, and the tables that its slow cells stored."
+    cells = {cell["id"]: cell for cell in json.loads((ROOT / "nbs" / "20_bootstrap.ipynb").read_text(encoding="utf-8"))["cells"]}
+    names = dict(vars(bs)) | {"pd": pd}
+    for cell in ("lines4", "lines7"):
+        body = ast.parse("".join(cells[cell]["source"])).body
+        constants = [node for node in body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).upper() == ast.unparse(node.targets[0])]
+        kept = [node for node in body if isinstance(node, ast.FunctionDef | ast.ImportFrom) or node in constants]
+        exec(compile(ast.Module(kept, []), cell, "exec"), names)
+    stored = {name: pd.read_html(io.StringIO("".join(cells[cell]["outputs"][0]["data"]["text/html"])), index_col=0)[0] for cell, name in (("lines5b", "widths"), ("lines7b", "power"))}
+    return types.SimpleNamespace(**names), stored
+
+
+TESTS = ["conservative", "approximate", "Student's t", "knows the law"]
+
+
+@pytest.mark.parametrize("constant, errors", [("nobody", 0), ("everybody", 0), ("everybody", 3)])
+def test_the_power_that_is_stored_is_what_a_rerun_finds(constant, errors):
+    "All outcomes of a matrix are summed, so the numbers are the same to the digits that are printed."
+    league, stored = chapter()
+    row = stored["power"].set_index(["costs", "against", "standard errors"]).loc["matrix", constant, errors]
+    assert league.told_apart(.01, np.ones(1), 10_000, constant, errors) == pytest.approx(row[TESTS].to_numpy(float), abs=1.01e-4)
+
+
+def test_the_test_that_knows_the_law_is_the_same_by_listing_and_by_its_wave():
+    league, stored = chapter()
+    p, values = league.worth("nobody", .01, np.ones(1), 10_000, 3)
+    null, true = (league.chance_below(np.repeat(q, 10_000, 1), np.repeat(values, 10_000, 1)) for q in (league.nearest_null(p, values), p))
+    assert true(scipy.optimize.brentq(lambda x: null(x) - .025, -50, 0)) == pytest.approx(stored["power"]["knows the law"][1], abs=.002)
+
+
+def test_what_is_stored_of_own_amounts_is_what_other_sets_find():
+    league, stored = chapter()
+    row = stored["power"].set_index(["costs", "against", "standard errors"]).loc["own amounts", "everybody", 5]
+    amounts = np.random.default_rng(5).lognormal(0, 1.1, 20_000)
+    found = league.told_apart(.02, amounts / amounts.mean(), 20_000, "everybody", 5, 200, np.random.default_rng(99))
+    assert found[3] == pytest.approx(row["knows the law"], abs=1.01e-4)
+    assert found[:3] == pytest.approx(row[TESTS[:3]].to_numpy(float), abs=4 * np.hypot(row.iloc[-1], np.sqrt(.25 / 200)))
+
+
+def test_the_widths_that_are_stored_are_what_other_sets_find():
+    league, stored = chapter()
+    found = league.widths([150, 2000, 8000], [.07, .013], [8, 60], league.TABLES + league.WEIGHTS, 3, 5)
+    assert found["median"].to_numpy() == pytest.approx(stored["widths"].loc[found.index, "median"].to_numpy(), abs=.03)
+    assert (stored["widths"].loc[["own", "own nobody", "own everybody", "clusters"], "median"] < .7).all() and (found["median"] > .85).all()
