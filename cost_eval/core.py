@@ -1106,7 +1106,7 @@ def refuse_rows(values: np.ndarray, n_classes: int, n: int | None = None, name: 
 
 
 def no_matrix(shape: tuple, name: str = "costs", n_classes: int = 0) -> str:
-    "What to say of an array that has no row for each class; of a small one with a column for each, first that."
+    "What to say of an array that has no row for each class; first, if it is small and has a column for each."
     forms = {1: "ExampleCosts(fp=..., fn=costs)", 2: "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1])"}
     form = forms.get(len(shape), "ExampleCosts.from_array(costs), of shape (N, K, M)")
     if len(shape) == 2 and shape[1] == 4:

@@ -895,7 +895,7 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
 
 
 def _refuse_other_class(name: str, names, costs: CostMatrix):
-    "`ValueError` if one number a sample is by its name that of the negative class: it is read as the other's."
+    "`ValueError` if a single column is by its name that of the negative class: it is read as the other's."
     for text, of in zip(*([own[i] for own in _spelled(costs.classes)] for i in (0, 1))):
         for before, after in _around(name, text):
             words = re.findall("[a-z]+|[0-9]+", f"{before} {after}".lower())
@@ -906,8 +906,8 @@ def _refuse_other_class(name: str, names, costs: CostMatrix):
             if (alone or (one_side and {*beside} & _PROBABLE)) and not sibling:
                 positive, negative = costs.classes[::-1]
                 raise ValueError(
-                    f"models[{name!r}]: by its name the probability of {negative!r}, but one column is read as "
-                    f"that of {positive!r}; say which, Posteriors(values, classes=[{negative!r}]) or "
+                    f"models[{name!r}]: by its name the probability of {negative!r}, but one column is read "
+                    f"as that of {positive!r}; say which, Posteriors(values, classes=[{negative!r}]) or "
                     f"Posteriors(values, classes=[{positive!r}]), or rename it if it is neither"
                 )
 
@@ -1311,7 +1311,7 @@ def _refuse_margins(table: dict):
             continue
         raise ValueError(
             f"models: the columns {list(own)} are {what}. If so, give the positive class's column alone, "
-            f"Scores(frame[column]); if each is a model, a dict of names and columns, {{name: frame[name] for "
+            "Scores(frame[column]); if each is a model, a dict of names and columns, {name: frame[name] for "
             f"name in {list(own)}}}"
         )
 
