@@ -1202,7 +1202,7 @@ def cost_alarm(
     Raises
     ------
     ValueError
-        without bounds or costs, with both or none of `limit` and `reference`, for losses outside of the bounds
+        without bounds or costs, with both or none of `limit` and `reference`, for losses outside the bounds
 
     Notes
     -----
