@@ -882,8 +882,8 @@ def confidence_sequence(
     Raises
     ------
     ValueError
-        without bounds or costs, for losses outside of them, NaN, fewer than two losses, rows of a cluster that
-        are not together
+        without bounds or costs, for losses outside of them, NaN, fewer than two losses, rows of a cluster
+        that are not together
 
     Notes
     -----

@@ -976,8 +976,8 @@ def best_threshold(
     """
     if own := _cost_columns(costs):
         raise ValueError(
-            f"{next(iter(own)).replace('cost ', 'costs, ')} of single rows: one matrix for all is needed here; "
-            "of rows that fit into memory, cost_eval.decisions.best_threshold takes them"
+            f"{next(iter(own)).replace('cost ', 'costs, ')} of single rows: one matrix for all is needed "
+            "here; of rows that fit into memory, cost_eval.decisions.best_threshold takes them"
         )
     matrix = _matrix_of(costs)
     refuse_unordered(costs, matrix.classes)
