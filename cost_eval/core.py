@@ -289,6 +289,15 @@ def same_rows(**columns):
         rows.meet(name, values)
 
 
+def repeated_ids(repeated: int, n: int) -> list[str]:
+    "A note where so many of n rows have an id that stood before."
+    note = (
+        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
+        "one by one they make every interval too short. Give the ids as clusters=, too."
+    )
+    return [note] if repeated else []
+
+
 def row_labels(values):
     "The index of a series, a frame, or costs or outputs made of these; None if the rows have no labels."
     inside = getattr(values, "values", None)  # of Decisions, Posteriors, Scores
@@ -1097,7 +1106,7 @@ def refuse_rows(values: np.ndarray, n_classes: int, n: int | None = None, name: 
 
 
 def no_matrix(shape: tuple, name: str = "costs", n_classes: int = 0) -> str:
-    "What to say of an array that has no row for each class; of a small one with a column for each, first that."
+    "What to say of an array that has no row for each class; first, if it is small and has a column for each."
     forms = {1: "ExampleCosts(fp=..., fn=costs)", 2: "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1])"}
     form = forms.get(len(shape), "ExampleCosts.from_array(costs), of shape (N, K, M)")
     if len(shape) == 2 and shape[1] == 4:
