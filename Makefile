@@ -5,7 +5,7 @@ PYTHON ?= python3
 MAKE_PY = @$(PYTHON) .ci/make.py
 export STACK FULL EDIT
 
-.PHONY: help book change test coverage mutants lab site bench notebooks release clean
+.PHONY: help book change test coverage mutants lab site bench notebooks clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,10 +45,6 @@ notebooks:  ## install, export, re-run all notebooks in place; NB="index.ipynb .
 	$(MAKE_PY) run nbdev_export
 	$(MAKE_PY) run python .ci/notebooks.py $(if $(SLOW),--slow) $(NB)
 	$(MAKE_PY) run python .ci/readme.py
-
-release:  ## say whether this commit is what its version says; if so, build it into dist/ and tag it, here only
-	$(MAKE_PY) env test
-	$(MAKE_PY) run python .ci/release.py
 
 clean:  ## remove what the targets above made
 	rm -rf .venv .venv-oldest _docs _proc _reproduced build dist .pytest_cache .hypothesis .ruff_cache *.egg-info

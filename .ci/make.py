@@ -23,6 +23,7 @@ VENV = ROOT / STACKS.get(STACK, ".venv")
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / "python"
 OLDEST = (3, 11)
+UV = ROOT / "build" / "uv"
 EXTRAS = {"book": {"book", "site"}, "test": {"dev"}, "change": {"dev"}}
 
 
@@ -42,125 +43,46 @@ def environment(extras):
     if extras <= have or "dev" in have:  # dev holds all the others
         return "up to date"
     if done.get("python") != sys.version or done.get("root") != str(ROOT):
-        make_venv(VENV)
+        say("making %s with Python %s" % (VENV.name, sys.version.split()[0]))
+        uv("venv", "--clear", "--python", sys.executable, VENV)
     wanted = sorted(have | extras)
-    what = ["-e", "%s[%s]" % (ROOT, ",".join(wanted))]
-    if STACK == "oldest":
-        (VENV / "minima.txt").write_text("".join("%s==%s\n" % pin for pin in sorted(minima().items())))
-        what += ["-c", str(VENV / "minima.txt")]
-    count = install(*what)
+    oldest = ["--resolution", "lowest-direct"] if STACK == "oldest" else []
+    text = uv("pip", "install", "--python", PYTHON, *oldest, "-e", "%s[%s]" % (ROOT, ",".join(wanted)))
     stamp.write_text(json.dumps({"digest": digest, "extras": wanted, "python": sys.version, "root": str(ROOT)}))
-    return "%d packages installed" % count
+    return "%d packages installed" % len(re.findall(r"^ \+ ", text, re.M))
 
 
 def read(name):
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def minima():
-    """{project: lower bound} of everything that settings.ini asks for."""
-    config = ConfigParser(delimiters=["="])
-    config.read_string(read("settings.ini"))
-    found = {}
-    for name, value in config["DEFAULT"].items():
-        if name.endswith("requirements"):
-            for project, bound in re.findall(r"(?:^|\s)([\w-]+)(?:\[[\w,]+\])?[>=]=([\d.]+)", value):
-                if found.setdefault(project, bound) != bound:
-                    raise Failed("settings.ini: %s has two lower bounds, %s and %s" % (project, found[project], bound))
-    return found
+def uv(*words):
+    """Run uv and return what it says. Where it is not on PATH it is put into build/uv, by an environment's pip or the system's."""
+    program = shutil.which("uv") or str(UV / "bin" / "uv")
+    if not Path(program).exists():
+        own = run_quietly(sys.executable, "-m", "venv", "--clear", UV)  # Debian's Python may lack either venv or pip
+        pip = [UV / "bin" / "python", "-m", "pip", "install"] if own else [sys.executable, "-m", "pip", "install", "--target", UV]
+        told(*pip, "--no-input", "--disable-pip-version-check", "uv")
+    return told(program, *words)
 
 
-def make_venv(folder):
-    """An empty virtual environment with pip, also on systems that split pip off (Debian's python3 without python3-venv)."""
-    say("making %s with Python %s" % (folder, sys.version.split()[0]))
+def told(*command):
+    """What a program says; if it fails, its last lines and what to do."""
+    words, names = [str(word) for word in command], {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_FIND_LINKS": "UV_FIND_LINKS"}
+    env = {**{theirs: os.environ[ours] for ours, theirs in names.items() if os.environ.get(ours)}, **os.environ}  # uv does not read pip's settings
     try:
-        folder.mkdir(exist_ok=True)
-        tempfile.TemporaryFile(dir=str(folder)).close()
+        done = subprocess.run(words, cwd=str(ROOT), env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except OSError as error:
-        raise Failed("%s cannot be written (%s): copy the project to a folder of yours, and run make there" % (folder, error.strerror))
-    if run_quietly(sys.executable, "-m", "venv", "--clear", folder):
-        return
-    say("`python3 -m venv` has no pip to put in (Debian: python3-venv is missing); getting it another way")
-    if not run_quietly(sys.executable, "-m", "venv", "--clear", "--without-pip", folder):
-        raise Failed("`%s -m venv` does not work; on Debian or Ubuntu: apt-get install python3-venv" % sys.executable)
-    python = folder / PYTHON.relative_to(VENV)
-    if run_quietly(sys.executable, "-m", "pip", "--python", python, "install", "pip"):
-        return
-    with tempfile.TemporaryDirectory() as scratch:
-        wheel = download_pip(Path(scratch))
-        if not run_quietly(python, wheel / "pip", "install", "--no-index", "--no-deps", wheel):
-            raise Failed("pip could not be installed; on Debian or Ubuntu: apt-get install python3-venv")
-
-
-def download_pip(folder):
-    """The newest pip wheel of the package index (a wheel runs as it is)."""
-    from urllib.parse import urljoin
-    from urllib.request import urlopen
-    index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/") + "/pip/"
-    try:
-        page = urlopen(index, timeout=60).read().decode()
-        links = re.findall(r'href="([^"]*?pip-(\d+(?:\.\d+)*)-py3-none-any\.whl#sha256=([0-9a-f]{64}))"', page)
-        link, version, sha256 = max(links, key=lambda found: [int(n) for n in found[1].split(".")])
-        content = urlopen(urljoin(index, link), timeout=60).read()
-    except (OSError, ValueError) as error:
-        raise Failed("no pip, and none to be had from %s (%s); on Debian or Ubuntu: apt-get install python3-venv" % (index, error))
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise Failed("pip from %s is not what the index says it is" % index)
-    wheel = folder / ("pip-%s-py3-none-any.whl" % version)
-    wheel.write_bytes(content)
-    return wheel
-
-
-def install(*what):
-    """Install with uv, which takes seconds where pip takes minutes; with pip where uv cannot be had or does not succeed."""
-    uv = BIN / "uv"
-    if not uv.exists():
-        run_quietly(PYTHON, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "uv")
-    if uv.exists():
-        say("uv pip install %s" % " ".join(what).replace(str(ROOT), "."))
-        command = [str(uv), "pip", "install", "--python", str(PYTHON), *what]
-        done = subprocess.run(command, cwd=str(ROOT), env=uv_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        text = done.stdout.decode(errors="replace")
-        if not done.returncode:
-            return len(re.findall(r"^ \+ ", text, re.M))
-        say("uv did not succeed, trying pip; it said:\n%s" % text[-1500:])
-    return pip_install(*what)
-
-
-def uv_environment():
-    """uv does not read pip's settings: hand over the index and the certificates that the environment names for pip."""
-    env = dict(os.environ)
-    names = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_EXTRA_INDEX_URL": "UV_INDEX", "PIP_CERT": "SSL_CERT_FILE", "PIP_FIND_LINKS": "UV_FIND_LINKS"}
-    for ours, theirs in names.items():
-        if env.get(ours):
-            env.setdefault(theirs, env[ours])
-    return env
-
-
-def pip_install(*what):
-    """pip install into the environment; its last lines on failure."""
-    say("pip install %s (minutes, and silent)" % " ".join(what))
-    command = [str(PYTHON), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", *what]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=str(ROOT))
-    lines = done.stdout.decode(errors="replace").splitlines()
+        raise Failed("%s: %s" % (words[0], error.strerror))
+    text = done.stdout.decode(errors="replace")
     if done.returncode:
-        print("\n".join([line for line in lines if not line.startswith("WARNING: Retrying")][-12:]))
-        raise Failed("pip failed (above are its last lines): " + remedy("\n".join(lines)))
-    return sum(len(line.split()) - 2 for line in lines if line.startswith("Successfully installed "))
+        print("\n".join(text.strip().splitlines()[-12:]))
+        raise Failed("`%s` failed (above are its last lines): %s" % (" ".join(words[:3]).replace(str(ROOT) + os.sep, ""), REMEDY))
+    return text
 
 
-REMEDIES = (
-    (r"No space left|Disk quota", "the disk is full; the environment needs 2 GB"),
-    (r"Permission denied|Read-only file system", "a folder cannot be written; copy the project to a folder of yours, and run make there"),
-    (r"CERTIFICATE_VERIFY_FAILED", "the registry's certificate is not trusted here; PIP_CERT=/path/to/certificates.pem names those of your network"),
-    (r"ProxyError", "the proxy does not answer; HTTPS_PROXY names it"),
-    (r"NewConnectionError|ConnectTimeout|timed out|name resolution", "the package registry cannot be reached; is there a network? HTTPS_PROXY names a proxy, PIP_INDEX_URL a mirror"),
-)
-
-
-def remedy(text):
-    """What to do about pip's complaints."""
-    return next((words for mark, words in REMEDIES if re.search(mark, text)), "is the package registry reachable?")
+REMEDY = ("is there a network (HTTPS_PROXY, PIP_INDEX_URL and SSL_CERT_FILE are heeded), 2 GB of room, leave to write here, and pip "
+          "(Debian: apt-get install python3-pip)? `make clean` removes a half-made environment")
 
 
 def peers():
@@ -170,22 +92,19 @@ def peers():
     wanted, notes = config["DEFAULT"]["bench_requirements"].split(), VENV / "peers.json"
     known = json.loads(notes.read_text()) if notes.exists() else {}
     if set(known) != set(wanted):
-        uv = BIN / "uv"
-        pip = [str(uv), "pip"] if uv.exists() else [str(PYTHON), "-m", "pip"]
-        here = ["--python", str(PYTHON)] if uv.exists() else []
-        listed = subprocess.run(pip + ["freeze"] + here, stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()
         frozen = VENV / "frozen.txt"
-        kept = [line for line in listed if re.match(r"[\w.-]+==", line) and not re.match(r"(pip|uv|setuptools|wheel)==", line)]
-        frozen.write_text("\n".join(kept) + "\n")
+        listed = uv("pip", "freeze", "--python", PYTHON).splitlines()
+        frozen.write_text("".join(line + "\n" for line in listed if re.match(r"(?!setuptools==)[\w.-]+==", line)))
         known = {}
         for peer in wanted:
-            command = pip + ["install"] + here + ["-c", str(frozen), peer]
-            done = subprocess.run(command, env=uv_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            known[peer] = done.stdout.decode(errors="replace")[-600:] if done.returncode else ""
+            try:
+                uv("pip", "install", "--python", PYTHON, "-c", frozen, peer)
+                known[peer] = ""
+            except Failed as failure:
+                known[peer] = str(failure)
         notes.write_text(json.dumps(known))
-    failed = {peer: text for peer, text in known.items() if text}
-    for peer, text in failed.items():
-        say("%s does not install beside the rest: %s" % (peer, text))
+    failed = [peer for peer, text in known.items() if text]
+    say("these do not install beside the rest: %s" % (", ".join(failed) or "none"))
     return "%d of %d libraries to compare with" % (len(known) - len(failed), len(known))
 
 
@@ -342,7 +261,12 @@ SITE = [PYTHON, ".ci/site.py", "--strict"] + ([] if FULL else ["--sample"])
 
 
 def test_in_sync():
-    run(PYTHON, ".ci/in_sync.py")
+    """Are modules, notebooks and README.md in step? What is not is mended here, and named."""
+    before = tree_state()
+    for words in ([BIN / "nbdev_export"], [BIN / "nbdev_clean"], [PYTHON, ".ci/readme.py"]):
+        run(*words)
+    if before != tree_state():
+        raise Failed("modules, notebooks and README.md were not in step; now they are: look at `git diff`, and commit")
 
 
 def test_notebooks(beside):
@@ -449,22 +373,7 @@ def perform(command, only=()):
     if unknown:
         sys.exit("no step is called %s; there are %s" % (", ".join(sorted(unknown)), ", ".join(name for name, _ in known)))
     failed = worked(command, [(name, step) for name, step in known if not only or name in only or name == "install"])
-    if command == "test":
-        note_tested(only, failed, tree_state() and not tree_state()[0])
     return int(bool(failed))
-
-
-def note_tested(only, failed, clean):
-    """Write down that every step passed on this commit: `make release` asks for it."""
-    if clean and not only and not failed:
-        file = ROOT / "build" / "tested.json"
-        file.parent.mkdir(exist_ok=True)
-        known = json.loads(file.read_text()) if file.exists() else {}
-        file.write_text(json.dumps(dict(known, **{STACK: head()})))
-
-
-def head():
-    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=str(ROOT), stdout=subprocess.PIPE).stdout.decode().strip()
 
 
 def change(*notebooks):

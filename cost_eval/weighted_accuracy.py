@@ -39,6 +39,7 @@ from cost_eval.core import (
     encode,
     label_array,
     optional_import,
+    pandas,
     plain,
     result,
     same_rows,
@@ -848,8 +849,9 @@ class WeightRange(Result):
 
     def to_frame(self) -> DataFrame:
         "The constraints as a pandas DataFrame, a row a pair."
-        pd = optional_import("pandas", extra="book")
-        return pd.DataFrame([vars(c) for c in self.constraints], columns=["worse", "better", "kind", "bound"])
+        return pandas().DataFrame(
+            [vars(c) for c in self.constraints], columns=["worse", "better", "kind", "bound"]
+        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "As `plot_weight_range`."

@@ -1,4 +1,6 @@
 """Cost matrices: construction, orientation, standard form; and what must not change under shifts and scales."""
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,8 @@ from cost_eval.confusion import confusion_counts
 from cost_eval.bootstrap import interval
 from cost_eval.core import check_costs, check_priors, p_text
 from cost_eval.costs import CostMatrix, ExampleCosts, as_costs, as_priors, losses
+from cost_eval.decisions import bayes_decisions, best_threshold
+from cost_eval.metrics import expected_cost, naive_cost
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, read_samples
 
@@ -97,6 +101,8 @@ BAD = {
     "label twice": (lambda: CostMatrix([[0, 1], [1, 0]], classes=["a", "a"]), "twice"),
     "transposed frame": (lambda: CostMatrix.from_frame(FRAME.T, classes=["pays", "defaults"]), "pass frame.T"),
     "transposed frame by its names": (lambda: CostMatrix.from_frame(CostMatrix([[0, 1, 2], [3, 1, 0]]).to_frame().T), "pass frame.T"),
+    "ambiguous frame": (lambda: CostMatrix.from_frame(FRAME), "give classes="),
+    "numbered frame": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1, 2], [3, 1, 0], [1, 1, 0], [5, 5, 1]])), "give classes="),
     "predicted in rows": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1], [9, 0]]).rename_axis(index="Predicted", columns="Actual")), "pass frame.T"),
     "frame for an array": (lambda: check_costs(FRAME), "from_frame"),
     "ragged utilities": (lambda: CostMatrix.from_utilities([[1, 2], [3]]), "utilities: .*rows of (one|different) length"),
@@ -226,6 +232,38 @@ def test_a_row_a_sample_is_never_a_matrix(shape, said):
         assert isinstance(remedy, ExampleCosts) and evaluate(y, {"a": p}, remedy, rng=0).best is not None
 
 
+def test_classes_and_decisions_exchanged_are_named_before_single_rows():
+    "Three decisions of two classes, turned: the message says so, and its remedy is what reads them; costs of rows are said to be such."
+    costs = np.array([[0, 5, 20.], [100, 15, 0]])
+    y, d = np.arange(60) % 2, np.arange(60) % 3
+    counts = confusion_counts(y, d, classes=[0, 1], decision_labels=[0, 1, 2])
+    for turned in (costs.T, costs.T.tolist(), pd.DataFrame(costs.T)):
+        for call in (lambda c: interval(counts, c).mean, lambda c: expected_cost(counts.array, c), lambda c: losses(y, d, c).mean(), lambda c: as_costs(c, y_true=y).array,
+                     lambda c: bayes_decisions(np.full((5, 2), .5), c), lambda c: naive_cost(c, [.9, .1]), lambda c: evaluate(y, {"m": Decisions(d)}, c, rng=0).best):
+            with pytest.raises(ValueError, match=r"costs: shape \(3, 2\); classes and decisions look exchanged, give (.*) if its") as refused:
+                call(turned)
+            remedy = eval(re.search("give (.*) if its", str(refused.value))[1], {"np": np, "costs": turned})
+            np.testing.assert_array_equal(call(remedy), call(costs))
+    for call in (lambda c: as_costs(c, y_true=np.arange(10) % 2), lambda c: expected_cost(counts, np.tile(c, (10, 1)))):
+        with pytest.raises(ValueError) as refused:
+            call(np.ones((10, 2)) * [1, 5])
+        assert "exchanged" not in str(refused.value)
+
+
+@pytest.mark.parametrize("form", [lambda own, rows: dict(own), lambda own, rows: pd.DataFrame(own), lambda own, rows: ExampleCosts(**own)])
+def test_costs_of_rows_in_another_order_are_refused_in_every_form(form):
+    "A frame of the columns fp and fn has an index, as series have: it was taken in the order in which it stood."
+    index = [f"c{i}" for i in range(6)]
+    y, d = pd.Series([0, 1, 0, 1, 1, 0], index), pd.Series([1, 0, 0, 1, 0, 1], index)
+    own = {"fp": pd.Series(np.arange(1., 7), index), "fn": pd.Series(np.arange(10., 16), index)}
+    turned = form({name: column[::-1] for name, column in own.items()}, index)
+    assert losses(y, d, form(own, index)).tolist() == [1, 11, 0, 0, 14, 6]
+    for call in (lambda: losses(y, d, turned), lambda: losses(y.to_numpy(), d, turned), lambda: as_costs(turned, y_true=y), lambda: best_threshold(y, d * 1., turned),
+                 lambda: evaluate(y, {"m": Decisions(d)}, turned, rng=0)):
+        with pytest.raises(ValueError, match="in another order"):
+            call()
+
+
 def test_as_many_rows_as_classes_is_a_matrix_and_said_to_be_one():
     three = np.array([[0, 1, 2], [3, 0, 4], [5, 6, 0.]])
     read = read_samples([0, 1, 2], {"a": Decisions([0, 1, 1])}, three)
@@ -236,7 +274,7 @@ def test_as_many_rows_as_classes_is_a_matrix_and_said_to_be_one():
 
 @pytest.mark.parametrize("costs, said", [
     ({}, "a mapping"), ({"a": {"x": 0, "y": 1}, "b": {"x": 1}}, "give each class the cost of every decision"),
-    (dict(fp=1, fm=2), "did you mean 'fp'"), (pd.DataFrame([[0, 1], [9, 0]]), "do not tell which are classes"),
+    (dict(fp=1, fm=2), "did you mean 'fp'"), (pd.DataFrame([[0, 1], [9, 0]], ["a", "b"], ["x", "y"]), "do not tell which are classes"),
 ])
 def test_what_is_no_costs(costs, said):
     with pytest.raises(ValueError, match=f"costs: .*{said}"):

@@ -496,3 +496,10 @@ def test_a_fitted_rule_decides_columns_of_what_it_was_fitted_to():
         np.testing.assert_array_equal(fitted.decide(said), decided)
         with pytest.raises(ValueError, match="values: .* but the rule was fitted to"):
             fitted.decide((Decisions if fitted.kind != "decisions" else Scores)(values))
+
+
+def test_a_fitted_rule_reads_decisions_by_label_though_positions_look_alike():
+    backwards = fit_rule(read_samples(Y, Decisions(Y), CostMatrix.binary(fp=1, fn=5, classes=[1, 0])), rule="as given")
+    assert backwards.decide([0, 1]).tolist() == [1, 0]
+    with pytest.raises(ValueError, match="values: decisions are labels of the costs'"):
+        backwards.decide([2, 1])

@@ -1,5 +1,6 @@
 """What people have, read or refused: labels, orientation, indices, kinds of models, and the messages."""
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -523,3 +524,42 @@ def test_huge_scores_are_no_counter_of_rows():
     "Beyond 2**53 every float is a whole number."
     frame = pd.DataFrame({"label": [0, 1] * 10, "m": np.linspace(-1, 2, 20) * 1e200})
     assert list(read_table(frame).models) == ["m"]
+
+
+# ---- one model's other column
+
+MARGIN = np.random.default_rng(4).normal(size=40)
+TRUTH = (MARGIN + np.random.default_rng(5).normal(size=40) > 0).astype(int)
+
+
+@pytest.mark.parametrize("names", [("l0", "l1"), ("l1", "l0"), ("neg", "pos"), ("0", "1"), ("a", "b"), ("logit_0", "logit_1")])
+@pytest.mark.parametrize("columns", [(-MARGIN, MARGIN), (-np.log1p(np.exp(MARGIN)), -np.log1p(np.exp(-MARGIN)))], ids=["margins", "logarithms"])
+def test_two_margins_of_one_model_are_no_rivals(names, columns):
+    "They decide oppositely, so one of two models was always the worst. As a dict they are two."
+    frame = pd.DataFrame(dict(zip(names, columns)))
+    with pytest.raises(ValueError, match=r"give the positive class's column alone, Scores\(frame\[column\]\); if each is a model, a dict"):
+        read_samples(TRUTH, frame, PLAIN)
+    assert list(read_samples(TRUTH, {"m": Scores(frame[names[1]])}, PLAIN).models) == ["m"]
+    assert list(read_samples(TRUTH, {name: Scores(frame[name]) for name in names}, PLAIN).models) == list(names)
+    near = pd.DataFrame({"a": MARGIN, "b": -MARGIN + np.r_[1e-3, np.zeros(39)]})
+    assert list(read_samples(TRUTH, near, PLAIN).models) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["p0", "p_0", "P(0)", "prob_0", "proba0", "xgb_p0", "class_0", "P(no)", "prob_no", "no_probability", "no", "probability_negative"])
+def test_a_lone_column_of_the_negative_class_is_not_the_positive_ones(name):
+    p = pd.Series(1 / (1 + np.exp(MARGIN)), name=name)
+    words = np.array(["no", "yes"])[TRUTH]
+    for y, classes in ((words, ("no", "yes")),) if name == "no" else ((words, ("no", "yes")), (TRUTH, (0, 1))):
+        costs = CostMatrix.binary(fp=1, fn=5, classes=classes)
+        for models in (p, p.to_frame(), {name: p}):
+            with pytest.raises(ValueError, match="by its name the probability of .*Posteriors") as refused:
+                read_samples(y, models, costs)
+        remedy = re.search(r"(classes=\[.*?\])\) or", str(refused.value))[1]
+        read = read_samples(y, {name: eval(f"Posteriors(p, {remedy})", {"Posteriors": Posteriors, "p": p})}, costs)
+        np.testing.assert_allclose(read.models[name].values[:, 0], p)
+
+
+@pytest.mark.parametrize("names", [("p1",), ("m0",), ("model_0",), ("p_model_0",), ("p10",), ("seed 0", "seed 1"), ("p0", "p1"), ("0",), ("no_calibration",)])
+def test_names_that_only_look_like_the_negative_class(names):
+    models = {name: 1 / (1 + np.exp(-k * MARGIN - MARGIN)) for k, name in enumerate(names)}
+    assert list(read_samples(TRUTH, models, PLAIN).models) == list(names)
