@@ -195,7 +195,8 @@ TAKEN = {  # function.argument, and what is wrong elsewhere: why it is taken, or
     **{f"{name}.posteriors: summing to 1.01": "those of one class" for name in ("reliability", "f_beta_threshold", "soft_expected_cost")},
     **{f"{name}.costs: None": "without costs, or not yet" for name in ("evaluate_metrics", "metric_interval", "CostSensitiveClassifier")},
     **{f"{name}.costs: rows of {many}": "knows of no rows: a matrix of as many classes" for name in ("attainable", "CostMatrix", "as_costs") for many in ("four", "two")},
-    **{f"bayes_decisions.{which}priors": "asks for both first" for which in ("", "train_")}, "as_costs.y_true": "only counted", "cost_scorer.decisions": "a word", "curve_auc.fpr": "a curve",
+    **{f"bayes_decisions.{which}priors": "asks for both first" for which in ("", "train_")}, "as_costs.y_true": "only counted", "cost_scorer.decisions": "a word", **{f"{name}.costs": "in place of bounds: test_sequences.py" for name in ("confidence_sequence", "difference_sequence", "cost_alarm")},
+     "curve_auc.fpr": "a curve",
     **dict.fromkeys(("metric_line.prevalence", "monotone_interval.prevalence"), "a coefficient of a line"), "study_ranks.metric": "said as metrics",
     "CostSensitiveClassifier.cv: 0": "told with the class that is too small", "scale.losses.costs: one cost": "told when they are computed", "hull_vertices.counts": "points of a curve: test_decisions.py", "evaluate_counted.sample_weight": "asks for clusters first",
 }
@@ -251,6 +252,7 @@ CLASSES = {kind.__name__: kind for kind in (ce.Decisions, ce.Posteriors, ce.Scor
 NAMED = ce.CostMatrix(C, classes=["well", "ill"])
 OWN = ce.ExampleCosts(fp=1, fn=pd.Series(AMOUNT, IDS)[::-1])
 BACK = np.arange(60)[::-1]
+EITHER_WAY = pd.DataFrame(C, ["a", "b"], ["x", "y"])
 
 
 def cost(y=Y, models=P, costs=C, **options):
@@ -311,8 +313,8 @@ ADVICE = {
                                     "losses(y_true, decisions, costs)", lambda: ce.losses(Y, 1 - Y, ce.ExampleCosts(fp=1, fn=AMOUNT)).mean(), "losses(Y, 1 - Y, costs)"),
     "costs by other words": (lambda costs: cost(costs=costs), {"false alarm": 1, "miss": 5}, "", "dict(fp=..., fn=...)", lambda: cost(), "dict(fp=1, fn=5)"),
     "half of the costs": (lambda costs: cost(costs=costs), {"fp": 1}, "", "dict(fp=..., fn=...)", lambda: cost(), "dict(fp=1, fn=5)"),
-    "a numbered frame of costs": (lambda frame: decided(TWO, frame), pd.DataFrame(C), "frame", "frame.rename_axis('class')", lambda: decided(TWO)),
-    "a frame whose rows may be anything": (lambda **o: ce.CostMatrix.from_frame(pd.DataFrame(C), **o), {}, "", "give classes=...", lambda: ce.CostMatrix(C), "classes=[0, 1]"),
+    "a frame of costs that may lie either way": (lambda frame: decided(TWO, frame), EITHER_WAY, "frame", "frame.rename_axis('class')", lambda: decided(TWO)),
+    "a frame whose rows may be anything": (lambda **o: ce.CostMatrix.from_frame(EITHER_WAY, **o), {}, "", "give classes=...", lambda: ce.CostMatrix(C, classes=["a", "b"], decisions=["x", "y"]), "classes=['a', 'b']"),
     "labels without columns": (lambda **o: ce.AffineCalibrator(**o).fit(np.log(TWO), np.array(["well", "ill"])[BY_CHANCE]).alpha_, {}, "", "classes=[...]", lambda: ce.AffineCalibrator().fit(np.log(TWO), BY_CHANCE).alpha_,
                                "classes=['well', 'ill']"),
     "posteriors of exactly 0": (lambda x: ce.AffineCalibrator().fit(x, BY_CHANCE).alpha_, np.log(np.where(TWO < .02, 0, TWO)), "x", "np.log(np.maximum(p, 1e-12))",
@@ -501,6 +503,7 @@ def test_refused_in_words(case):
 FLOORS = ("core", "confusion", "costs", "decisions", "samples")
 ADVISED = re.compile(r"[\w.]+\([^)]*\)|\b\w+=")
 TRIED_ELSEWHERE = {  # the beginning of what is advised, and why no one line of code follows it
+    "by its name the probability of": "whose it is, by the name of its column: test_samples.py",
     "may be the confidence in the decisions": "a frame with decisions beside it: test_samples.py",
     "give both the same labels (classes=, decisions=)": "labels that nobody knows: test_labels.py",
 }
