@@ -51,7 +51,7 @@ TESTS = {
     "capacity": ["test_capacity", "test_options"],
     "missing_labels": ["test_missing_labels", "test_options"],
     "robustness": ["test_report", "test_verdicts", "test_options"],
-    "words": ["test_report", "test_verdicts", "test_options"],
+    "page": ["test_report", "test_verdicts", "test_options"],
     "rivals": ["test_expected_cost", "test_options"],
     "scores": ["test_expected_cost", "test_options"],
 }

@@ -27,10 +27,10 @@ from pathlib import Path
 
 from . import datasets, reproduce
 from .core import optional_import, pandas, unknown_name
+from .page import short_ladder
 from .policies import RULES
 from .report import evaluate
 from .samples import Columns, Scores, read_file, read_table
-from .words import short_ladder
 
 # %% ../nbs/95_command_line.ipynb #c634462e
 _EXTRAS = {

@@ -656,9 +656,10 @@ class _Task:
     def _tuned(self) -> tuple:
         "The threshold on ranks that was best on the other folds."
         self.notes += self.fits.notes
-        fold, rank, rows = self.fits._fold, self.fits._rank(self.name), self.rows
+        fold, rank = self.fits._fold, self.fits._rank(self.name)
         if not len(fold):
             return self.instead()
+        rows = replace(self.rows, models={})  # which ranks stand for
         decisions = np.empty(len(rows), np.intp)
         for k in np.unique(fold):
             inside, outside = np.flatnonzero(fold != k), fold == k
@@ -877,7 +878,7 @@ def _cross_calibrated(rows: Samples, name: str, fold: np.ndarray) -> tuple[np.nd
     K, model = len(rows.costs.classes), rows.models[name]
     if model.kind == "decisions" or not len(fold):
         return np.empty((0, K)), []
-    out, separated = np.empty((len(rows), K)), False
+    rows, out, separated = replace(rows, models={name: model}), np.empty((len(rows), K)), False
     for k in np.unique(fold):
         inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         fitted, apart = _fit_calibration(rows.take(inside), name)

@@ -36,7 +36,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from html import escape
 from importlib.metadata import version
 from typing import Any, NamedTuple, cast
 
@@ -78,13 +77,26 @@ from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
-from .page import as_dict, flat_metrics, frame_html, latex_page, markdown_page, web_page
-from .panels import draw_panel, draw_report, panels_of
+from cost_eval.page import (
+    as_dict,
+    brief_html,
+    caveats,
+    draw_panel,
+    draw_report,
+    flat_metrics,
+    has_ratio,
+    latex_page,
+    markdown_page,
+    panels_of,
+    summary_lines,
+    tidy_ladder,
+    web_page,
+    why_no_map,
+)
 from .policies import RULES, CrossFit, cross_fit, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from .samples import Decisions, Samples, Scores, only_labelled, read_samples
 from .scores import auc_interval
-from .words import caveats, has_ratio, short_ladder, summary_lines, tidy_ladder, why_no_map
 
 # %% ../nbs/60_report.ipynb #63507286
 @dataclass(frozen=True)
@@ -887,8 +899,7 @@ class Report(Result):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{escape(line)}</p>" for line in summary_lines(self))
-        return said + frame_html(short_ladder(self))
+        return brief_html(self)
 
 
 def _written(page: str, path) -> str:

@@ -56,6 +56,7 @@ from cost_eval.core import (
     objects,
     pandas,
     positions,
+    repeated_ids,
     result,
     same_rows,
     seen_labels,
@@ -380,14 +381,7 @@ def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
     if hasattr(models, "columns") and column is not None and column in list(models.columns):
         keys.add(f"models[{column!r}]", dense(models[column], "models"), f"sort both by {column!r}")
         models = models[[name for name in models.columns if name != column]]
-    repeated = n - len(numbered(called)[0])
-    if not repeated or clusters is not None:
-        return called, models, []
-    note = (
-        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
-        "one by one they make every interval too short. Give the ids as clusters=, too."
-    )
-    return called, models, [note]
+    return called, models, [] if clusters is not None else repeated_ids(n - len(numbered(called)[0]), n)
 
 
 def read_alike(
@@ -489,7 +483,6 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
         return values.iloc[part.rows].reset_index(drop=True)
     return [values[row] for row in part.rows] if isinstance(values, (list, tuple)) else values[part.rows]
 
-
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
 def _as_frame(given: Any) -> Any:
@@ -576,7 +569,6 @@ def _of_columns(values) -> str:
         "with several 1s a row each label is a question of its own, with its own costs: give "
         f"{one}, and what the models say of that label"
     )
-
 
 # %% ../nbs/06_samples.ipynb #smp033c
 #| code-fold: true
@@ -903,7 +895,7 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
 
 
 def _refuse_other_class(name: str, names, costs: CostMatrix):
-    "`ValueError` if one number a sample is by its name that of the negative class: it is read as the other's."
+    "`ValueError` if a single column is by its name that of the negative class: it is read as the other's."
     for text, of in zip(*([own[i] for own in _spelled(costs.classes)] for i in (0, 1))):
         for before, after in _around(name, text):
             words = re.findall("[a-z]+|[0-9]+", f"{before} {after}".lower())
@@ -914,8 +906,8 @@ def _refuse_other_class(name: str, names, costs: CostMatrix):
             if (alone or (one_side and {*beside} & _PROBABLE)) and not sibling:
                 positive, negative = costs.classes[::-1]
                 raise ValueError(
-                    f"models[{name!r}]: by its name the probability of {negative!r}, but one column is read as "
-                    f"that of {positive!r}; say which, Posteriors(values, classes=[{negative!r}]) or "
+                    f"models[{name!r}]: by its name the probability of {negative!r}, but one column is read "
+                    f"as that of {positive!r}; say which, Posteriors(values, classes=[{negative!r}]) or "
                     f"Posteriors(values, classes=[{positive!r}]), or rename it if it is neither"
                 )
 
@@ -1319,7 +1311,7 @@ def _refuse_margins(table: dict):
             continue
         raise ValueError(
             f"models: the columns {list(own)} are {what}. If so, give the positive class's column alone, "
-            f"Scores(frame[column]); if each is a model, a dict of names and columns, {{name: frame[name] for "
+            "Scores(frame[column]); if each is a model, a dict of names and columns, {name: frame[name] for "
             f"name in {list(own)}}}"
         )
 

@@ -1,12 +1,19 @@
 """The interval engine as its callers use it: stacks, labels, priors, every option of every function, losses and clusters, notes, warnings, errors."""
+import ast
+import functools
 import inspect
+import io
+import json
 import pickle
+import types
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.optimize
 import scipy.stats
+from conftest import ROOT
 from numpy.testing import assert_allclose
 
 from cost_eval import bootstrap as bs
@@ -430,6 +437,21 @@ def test_fewer_units_have_the_same_moments():
             assert [(fewer[0] * part**power).sum() for part in fewer[1:]] == pytest.approx([(n * part**power).sum() for part in (a, b)], rel=1e-12)
 
 
+@pytest.mark.parametrize("seen, case", [(1, 0), (1, 1), (3, 2), (40, 3), (10_000, 4)])
+def test_one_path_for_the_levels_of_a_piece_is_a_path_for_each(seen, case):
+    rng = np.random.default_rng(case)
+    n = rng.integers(0, seen + 1, (20, 6)) + (np.arange(6) < 2)
+    a, b = rng.normal(size=n.shape), np.ones(n.shape)  # costs lie between the levels of some pieces
+    low, most = np.where(n > 0, a, np.inf).min(-1), a.max(-1)
+    first = low + (most - low) * rng.uniform(0.05, 0.8, 20)
+    levels = first[:, None] + (most - low)[:, None] * rng.uniform(0, 0.15, (20, 5)).cumsum(1) / 5
+    together = mean_law._log_above(n, a, b, levels.mean(-1), levels)
+    alone = mean_law.log_above(*(np.repeat(part, 5, axis=0) for part in (n, a, b)), levels.ravel())
+    assert_allclose(together[0].ravel(), alone[0], rtol=1e-11, atol=1e-13)
+    density = (slope.ravel() * np.exp(alone[0]) for slope in (together[1], alone[1]))
+    assert_allclose(*density, rtol=1e-9, atol=1e-11)
+
+
 def test_fewer_units_of_two_continuous_parts_have_the_same_means_and_covariance():
     rng = np.random.default_rng(2)
     n, b = rng.integers(1, 4, 30_000), rng.uniform(.5, 2, 30_000)
@@ -734,3 +756,53 @@ def test_bounds_of_each_row_leave_the_conservative_line_as_it_is():
         assert bs.loss_interval(PAID, bounds=(0, most), **options).high == bs.loss_interval(
             PAID, bounds={k: (0, most[options.get("strata", np.zeros(5000)) == k].max()) for k in (0, 1, 2)}
             if "strata" in options else (0, most.max()), **options).high
+
+
+# what chapter 20 stores of the two lines
+
+@functools.cache
+def chapter():
+    "The functions and constants of the chapter's league, and the tables that its slow cells stored."
+    cells = {cell["id"]: cell for cell in json.loads((ROOT / "nbs" / "20_bootstrap.ipynb").read_text(encoding="utf-8"))["cells"]}
+    names = dict(vars(bs)) | {"pd": pd}
+    for cell in ("lines4", "lines7"):
+        body = ast.parse("".join(cells[cell]["source"])).body
+        constants = [node for node in body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).upper() == ast.unparse(node.targets[0])]
+        kept = [node for node in body if isinstance(node, ast.FunctionDef | ast.ImportFrom) or node in constants]
+        exec(compile(ast.Module(kept, []), cell, "exec"), names)
+    stored = {name: pd.read_html(io.StringIO("".join(cells[cell]["outputs"][0]["data"]["text/html"])), index_col=0)[0] for cell, name in (("lines5b", "widths"), ("lines7b", "power"))}
+    return types.SimpleNamespace(**names), stored
+
+
+TESTS = ["conservative", "approximate", "Student's t", "knows the law"]
+
+
+@pytest.mark.parametrize("constant, errors", [("nobody", 0), ("everybody", 0), ("everybody", 3)])
+def test_the_power_that_is_stored_is_what_a_rerun_finds(constant, errors):
+    "All outcomes of a matrix are summed, so the numbers are the same to the digits that are printed."
+    league, stored = chapter()
+    row = stored["power"].set_index(["costs", "against", "standard errors"]).loc["matrix", constant, errors]
+    assert league.told_apart(.01, np.ones(1), 10_000, constant, errors) == pytest.approx(row[TESTS].to_numpy(float), abs=1.01e-4)
+
+
+def test_the_test_that_knows_the_law_is_the_same_by_listing_and_by_its_wave():
+    league, stored = chapter()
+    p, values = league.worth("nobody", .01, np.ones(1), 10_000, 3)
+    null, true = (league.chance_below(np.repeat(q, 10_000, 1), np.repeat(values, 10_000, 1)) for q in (league.nearest_null(p, values), p))
+    assert true(scipy.optimize.brentq(lambda x: null(x) - .025, -50, 0)) == pytest.approx(stored["power"]["knows the law"][1], abs=.002)
+
+
+def test_what_is_stored_of_own_amounts_is_what_other_sets_find():
+    league, stored = chapter()
+    row = stored["power"].set_index(["costs", "against", "standard errors"]).loc["own amounts", "everybody", 5]
+    amounts = np.random.default_rng(5).lognormal(0, 1.1, 20_000)
+    found = league.told_apart(.02, amounts / amounts.mean(), 20_000, "everybody", 5, 200, np.random.default_rng(99))
+    assert found[3] == pytest.approx(row["knows the law"], abs=1.01e-4)
+    assert found[:3] == pytest.approx(row[TESTS[:3]].to_numpy(float), abs=4 * np.hypot(row.iloc[-1], np.sqrt(.25 / 200)))
+
+
+def test_the_widths_that_are_stored_are_what_other_sets_find():
+    league, stored = chapter()
+    found = league.widths([150, 2000, 8000], [.07, .013], [8, 60], league.TABLES + league.WEIGHTS, 3, 5)
+    assert found["median"].to_numpy() == pytest.approx(stored["widths"].loc[found.index, "median"].to_numpy(), abs=.03)
+    assert (stored["widths"].loc[["own", "own nobody", "own everybody", "clusters"], "median"] < .7).all() and (found["median"] > .85).all()

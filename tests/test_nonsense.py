@@ -24,7 +24,7 @@ from cost_eval.costs import as_costs
 from cost_eval.policies import fit_rule
 from cost_eval.samples import read_samples
 
-LEFT_OUT = ("api", "app", "datasets", "reproduce", "reproductions", "scale", "plotting", "robustness", "words", "panels", "page")  # files, frames of Dask, axes, what takes a report
+LEFT_OUT = ("api", "app", "datasets", "reproduce", "reproductions", "scale", "plotting", "robustness", "page")  # files, frames of Dask, axes, what takes a report
 MODULES = [m.name for m in pkgutil.iter_modules(cost_eval.__path__) if m.name[0] != "_" and m.name not in LEFT_OUT]
 NONSENSE = {"None": None, "text": "x", "an object": [object()], "ragged": [[1], [1, 2]], "no rows": np.zeros((0, 2)), "a negative number": -1,
             "beyond 64 bits": 10**25}

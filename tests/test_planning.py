@@ -264,3 +264,35 @@ def test_widget_starts_where_its_still_stands():
     assert power == pytest.approx(pl.paired_power(*trade(.02, 20, .5, .02), x.astype(int)))
     assert lines[2].get_ydata()[0] == pytest.approx(pl.paired_power(*trade(.02, 20, .5, .02), 1000))
     plt.close(fig)
+
+
+# what each side can do
+
+FRAUD = CostMatrix([[0, 1], [20, 0]], classes=["genuine", "fraud"], decisions=["pass", "block"])
+
+
+def against_pass():
+    "Joint probabilities of a rule and of a second that always passes."
+    p = np.zeros((2, 2, 2))
+    p[:, :, 0] = [[.97, .02], [.004, .006]]
+    return p
+
+
+def test_planning_against_a_constant_asks_what_it_can_cost():
+    "Labels of decisions were lost on the way (`second='pass'` was refused), so a plan was for the test of two models: .87 for .97, 1820 pairs for 939."
+    p, few = against_pass(), {"n_sets": 200}
+    power = pl.paired_power(p, FRAUD, 1500, second="pass", **few)
+    tables = np.random.default_rng(5).multinomial(1500, p.ravel(), 400).reshape(-1, 2, 2, 2)
+    assert power == pytest.approx(difference(tables, FRAUD, second="pass").rejects.mean(), abs=.06)
+    assert power > difference(tables, FRAUD).rejects.mean() + .08
+    assert pl.required_pairs(p, FRAUD, saving=-.1, second="pass", **few) < 1200
+    with pytest.raises(ValueError, match="second: 'pass' is none of the decisions that it can take"):
+        pl.paired_power(p, FRAUD, 100, second="block")
+
+
+def test_priors_by_label_reach_the_interval_that_is_planned():
+    share = {"genuine": .9, "fraud": .1}
+    by_label, by_place = (pl.required_sample_size([[.7, .1], [.05, .15]], FRAUD, .5, method="normal", priors=q, n_sets=20) for q in (share, [.9, .1]))
+    assert by_label == by_place != pl.required_sample_size([[.7, .1], [.05, .15]], FRAUD, .5, method="normal", n_sets=20)
+    kept = {"n_sets": 50, "method": "normal"}
+    assert 0 < pl.paired_power(against_pass(), FRAUD, 3000, priors=share, **kept) == pl.paired_power(against_pass(), FRAUD, 3000, priors=[.9, .1], **kept)

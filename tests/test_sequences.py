@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from cost_eval import core
 from cost_eval import mean_law as ml
 from cost_eval import planning as pl
+from cost_eval.costs import ExampleCosts
 from cost_eval.bootstrap import interval, loss_interval
 from cost_eval.confusion import ConfusionCounts
 from cost_eval.costs import CostMatrix
@@ -431,3 +432,29 @@ def test_the_widget_stops_where_the_sequence_does():
     assert f"stream 5 stops after {at[4]:,.0f}" in bytes(image.value).decode()
     sliders[0].value = 90
     assert "stream 5 does not stop" not in bytes(image.value).decode() or not np.isfinite(pl._stopping(.09, 100)[1][4])
+
+
+OWN = ExampleCosts(fp=1, fn=np.r_[np.linspace(2, 30, 199), 40], classes=["genuine", "fraud"])
+
+
+@pytest.mark.parametrize("costs, second, ends", [
+    ([[0, 1], [20, 0]], None, (-20, 20)), ([[0, 1], [20, 0]], 0, (-20, 1)), ({"fp": 1, "fn": 20}, 1, (-1, 20)),
+    (OWN, None, (-40, 40)), (OWN, "genuine", (-40, 1)),
+])
+def test_sequences_and_alarms_ask_the_costs_what_can_occur(costs, second, ends):
+    "Each of them took only `bounds=`, which a user had to work out; against a constant it is not symmetric."
+    rng = np.random.default_rng(3)
+    a, b = rng.choice([0, 1], 200), np.zeros(200)
+    assert pl.difference_sequence(a, b, costs=costs, second=second) == pl.difference_sequence(a, b, bounds=ends)
+    high = max(ends[1], -ends[0])
+    assert pl.confidence_sequence(a, costs=costs) == pl.confidence_sequence(a, bounds=(0, high))
+    assert pl.cost_alarm(a, costs=costs, limit=.2) == pl.cost_alarm(a, bounds=(0, high), limit=.2)
+
+
+def test_bounds_or_costs():
+    for options, said in (({}, "bounds: None"), ({"bounds": (0, 1), "costs": OWN}, "bounds, costs: give one of them"), ({"costs": [[0, .5], [.5, 0]]}, "outside bounds 0 to 0.5")):
+        for function, more in ((pl.confidence_sequence, {}), (pl.cost_alarm, {"limit": .5})):
+            with pytest.raises(ValueError, match=said):
+                function([0., 1, 0], **options, **more)
+    with pytest.raises(ValueError, match="first, second: decisions of the costs, but costs= was not given"):
+        pl.difference_sequence([0., 1], [0, 0], bounds=(-1, 1), first=0)
