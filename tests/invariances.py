@@ -240,7 +240,7 @@ QUICK = ("rng", "n_resamples", "n_sets", "n_samples", "n_curves", "folds", "cv",
 OWN = {  # function.parameter: where a name means something else
     **{f"{name}.decisions": judged for name in ("best_of", "probability_best", "simultaneous_differences", "evaluate_counted")},
     **{f"{name}.posteriors": binary for name in ("f_beta_threshold", "reliability", "soft_expected_cost")},
-    **{f"{name}.counts": label_counts for name in ("multilabel_outperformance", "multilabel_cost_score")},
+    "multilabel_cost_score.counts": label_counts,
     **{f"{name}.y_true": gaps for name in ("bounds_without_labels", "weighted_by_propensity", "prediction_powered", "labelled_rows")},
     **{f"{name}.costs": lambda case: case.unit * case.turn([BILL[case.K, case.M], np.multiply(BILL[case.K, case.M], 1.5)])
        for name in ("uncertain_cost_interval", "uncertain_cost_difference")},

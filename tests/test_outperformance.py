@@ -479,45 +479,6 @@ def test_undefined_precision_has_no_score_unless_the_caller_says_so():
     nobody = BinaryCounts(tp=0, fp=0, fn=10, tn=90)
     assert np.isnan(op.outperformance_interval("precision", nobody).score)
     assert op.outperformance_interval("precision", nobody, undefined=0).score == 0
-    assert np.isnan(op.outperformance_counts("precision", nobody))
-    assert op.outperformance_counts("precision", nobody, undefined=0, ties="below") == 0
-    assert op.outperformance_counts("precision", nobody, undefined=1, ties="above") == 1
-    two = BinaryCounts(tp=[0, 5], fp=[0, 5], fn=[10, 5], tn=[90, 85])
-    scores, mean = op.multilabel_outperformance("precision", two)
-    assert np.isnan(scores[0]) and scores[1] > 0.5 and np.isnan(mean)
-    scores, mean = op.multilabel_outperformance("precision", two, undefined=0)
-    assert scores[0] == 0 and mean == scores[1] / 2
-
-
-@given(
-    st.sampled_from("f_beta accuracy mcc error_rate".split()), st.integers(1, 6), st.integers(1, 6), st.data()
-)
-@settings(max_examples=40)
-def test_small_tables_by_enumeration(name, p, n, data):
-    tp, fp = data.draw(st.integers(0, p)), data.draw(st.integers(0, n))
-    value = lambda a, b: float(METRICS[name](BinaryCounts(a, b, p - a, n - b)))
-    every = [value(a, b) for a in range(p + 1) for b in range(n + 1)]
-    every = [v for v in every if not np.isnan(v)]
-    own, sign = value(tp, fp), 1 if METRICS[name].greater_is_better else -1
-    counts = BinaryCounts(tp, fp, p - tp, n - fp)
-    got = [op.outperformance_counts(name, counts, ties=t) for t in ("below", "half", "above")]
-    if np.isnan(own):
-        assert np.isnan(got).all()
-        return
-    below = np.mean([sign * v < sign * own - 1e-9 for v in every])
-    equal = np.mean([abs(v - own) <= 1e-9 for v in every])
-    assert got == pytest.approx([below, below + equal / 2, below + equal])
-
-
-def test_labels():
-    counts = BinaryCounts.from_rates(1000, np.array([0.05, 0.3]), 0.1, 0.2)
-    scores, mean = op.multilabel_outperformance("f_beta", counts, weights=[1, 3])
-    expected = [op.outperformance("f_beta", value_at("f_beta", p, 0.1, 0.2), p) for p in (0.05, 0.3)]
-    assert scores == pytest.approx(expected)
-    assert mean == pytest.approx((scores[0] + 3 * scores[1]) / 4)
-    assert op.multilabel_outperformance("expected_cost", counts, costs=COSTS)[0].shape == (2,)
-    better, _ = op.multilabel_outperformance("f_beta", counts, reference="better than chance")
-    assert (better < scores).all()
 
 
 # ---- bad input
@@ -550,11 +511,6 @@ FOUR = BinaryCounts(5, 1, 5, 9)
     (lambda: op.outperformance("f_beta", 0.5, 0.1, beta=-1), "beta"),
     (lambda: op.outperformance_interval("f_beta", BinaryCounts(5, 0, 5, 0)), "both classes"),
     (lambda: op.outperformance_interval("f_beta", BinaryCounts(5.5, 1, 5, 9)), "whole numbers"),
-    (lambda: op.outperformance_counts("f_beta", BinaryCounts(5.5, 1, 5, 9)), "whole numbers"),
-    (lambda: op.outperformance_counts("f_beta", [[[5, 1], [5, 9]]] * 2), "one matrix"),
-    (lambda: op.multilabel_outperformance("f_beta", FOUR), "one confusion matrix per label"),
-    (lambda: op.multilabel_outperformance("f_beta", [[[5, 1], [5, 9]]] * 2, weights=[1, -1]), "weights"),
-    (lambda: op.multilabel_outperformance("f_beta", [[[5, 1], [5, 9]]] * 2, weights=[0, 0]), "not all 0"),
     (lambda: op.outperformance_of_cost(1, [[[0, 1], [5, 0]]] * 2, [0.5, 0.5]), "one matrix"),
     (lambda: op.outperformance_of_cost(1, [[2, 2], [5, 0]], [1, 0]), "nothing to outperform"),
 ],
@@ -562,14 +518,6 @@ FOUR = BinaryCounts(5, 1, 5, 9)
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_labels_are_scored_against_the_given_reference():
-    labels = [[[90, 5], [1, 4]], [[40, 10], [10, 40]]]
-    pair = stats.beta(1, 3), stats.beta(2, 5)
-    assert repr(op.multilabel_outperformance("f_beta", labels)) != repr(
-        op.multilabel_outperformance("f_beta", labels, reference=pair)
-    )
 
 
 # ---- pictures and widget
@@ -606,25 +554,6 @@ def test_the_widget_says_what_it_shows():
     assert (
         "<title>expected cost = 0.700 at prevalence 0.10: beats 50.0%"
         in bytes(box.children[1].value).decode()
-    )
-
-
-def test_neighbouring_ratios_are_no_ties():
-    "400 positives and negatives: hits over alarms as fractions, compared in whole numbers; neighbours differ by 6e-6."
-    n, own_hits, own_alarms = 400, 399, 400
-    hits, alarms = np.arange(n + 1)[:, None], np.arange(n + 1)
-    defined = (hits + alarms) > 0
-    less, same = (
-        (hits * own_alarms < own_hits * alarms)[defined],
-        (hits * own_alarms == own_hits * alarms)[defined],
-    )
-    got = [
-        op.outperformance_counts("likelihood_ratio_positive", [[0, 400], [1, 399]], ties=t)
-        for t in ("below", "half", "above")
-    ]
-    assert (
-        got == pytest.approx([less.mean(), (less + same / 2).mean(), (less + same).mean()], abs=1e-12)
-        and same.sum() == 1
     )
 
 

@@ -472,7 +472,6 @@ REFUSED = {
     "costs of three for two": (lambda: ce.soft_expected_cost([.1, .2], [0, 1], 1 - np.eye(3), .5, 1), "3 x 3, but 2 classes"),
     "a map of four classes": (lambda: ec._bayes_regions(1 - np.eye(4)), "two or three classes"),
     "an area of one class": (lambda: sc.auc_interval([1, 1], [.1, .2]), "y_true: both classes are needed"),
-    "weights that weigh nothing": (lambda: op.multilabel_outperformance("f_beta", [COUNTS, COUNTS], weights=[0, 0]), "weights: one weight for each of 2 labels is needed, not all 0"),
     "posteriors above 1": (lambda: ce.prediction_powered(GAPS, Y, C, 3 * P), "posteriors.*: from"),
     "one loss": (lambda: ce.confidence_sequence([1.], bounds=(0, 1)), "losses: at least 2 losses are needed, got 1"),
     "two revenues": (lambda: ms.cost_correlation([1, 2], .5, .5), "^revenues"),
