@@ -51,7 +51,7 @@ TESTS = {
     "capacity": ["test_capacity", "test_options"],
     "missing_labels": ["test_missing_labels", "test_options"],
     "robustness": ["test_report", "test_verdicts", "test_options"],
-    "words": ["test_report", "test_verdicts", "test_options"],
+    "page": ["test_report", "test_verdicts", "test_options"],
     "rivals": ["test_expected_cost", "test_options"],
     "scores": ["test_expected_cost", "test_options"],
 }
@@ -196,7 +196,7 @@ def workshop(folder):
 
 
 def test_files(module, folder):
-    return [f"cost_eval/{module}.py", *(f"tests/{name}.py" for name in [*TESTS[module], "test_limits", "test_contract", "test_invariances"] if (folder / "tests" / f"{name}.py").exists())]
+    return [f"cost_eval/{module}.py", *(f"tests/{name}.py" for name in [*TESTS[module], "test_refusals", "test_contract", "test_invariances"] if (folder / "tests" / f"{name}.py").exists())]
 
 
 class Calls:

@@ -26,11 +26,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from . import datasets, reproduce
-from .core import optional_import, unknown_name
+from .core import optional_import, pandas, unknown_name
+from .page import short_ladder
 from .policies import RULES
 from .report import evaluate
 from .samples import Columns, Scores, read_file, read_table
-from .words import short_ladder
 
 # %% ../nbs/95_command_line.ipynb #c634462e
 _EXTRAS = {
@@ -438,7 +438,6 @@ def _print_table(table):
 # %% ../nbs/95_command_line.ipynb #48c96dfa
 def _read_columns(arguments, needed):
     "The columns that are needed (all for None), of all files."
-    pd = optional_import("pandas", extra="data")
     frames, first = [], arguments.files[0]
     for name in arguments.files:
         frames.append(read_file(name, columns=needed))
@@ -447,7 +446,7 @@ def _read_columns(arguments, needed):
         if set(frames[-1].columns) != set(frames[0].columns):
             columns, others = list(frames[-1].columns), list(frames[0].columns)
             raise ValueError(f"{name}: columns {columns}, but {first} has {others}; give files of one kind")
-    frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+    frame = pandas().concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
     if not len(frame):
         raise ValueError(f"{first}: no rows below the header; one row a sample is needed")
     return frame
@@ -570,13 +569,12 @@ def _costs_of(arguments):
 
 def _cost_table(path):
     "A table of costs with labels in its first row and column; numbers only."
-    pd = optional_import("pandas", extra="data")
     try:
         table = read_file(path, index_col=0)
     except ValueError as error:
         raise ValueError(f"--costs: {error}") from None
     for column in table.columns:
-        values = pd.to_numeric(table[column], errors="coerce")
+        values = pandas().to_numeric(table[column], errors="coerce")
         if values.isna().any():
             row = table.index[values.isna()][0]
             got = table[column][values.isna()].iloc[0]

@@ -6,11 +6,13 @@
 __all__ = []
 
 # %% ../nbs/99_api.ipynb #f421da14
+import ast
 import importlib
+import pkgutil
 import warnings
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell below holds it to `_NAMES`
+if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed` reads it for `__getattr__`
     from cost_eval.confusion import (
         BinaryCounts as BinaryCounts,
         ConfusionCounts as ConfusionCounts,
@@ -214,117 +216,35 @@ if TYPE_CHECKING:  # for type checkers, who do not ask `__getattr__`; a cell bel
     from cost_eval.__main__ import main as main
 
 # %% ../nbs/99_api.ipynb #d8a6e586
-_NAMES = {
-    "confusion": (
-        "BinaryCounts ConfusionCounts JointCounts ThresholdCounts confusion_counts joint_counts "
-        "threshold_counts"
-    ),
-    "costs": "CostMatrix ExampleCosts as_costs as_priors attainable losses",
-    "metrics": (
-        "METRICS Metric accuracy accuracy_cost_distance b_roc balanced_accuracy balanced_error_rate "
-        "class_balance_accuracy cohen_kappa cost_score diagnostic_odds_ratio error_rate evaluate_metrics "
-        "expected_cost expected_weighted_accuracy f_beta f_beta_of_macro_averages g_mean h_measure "
-        "imbalance_accuracy informedness jaccard lift likelihood_ratio_negative likelihood_ratio_positive "
-        "macro_f_beta markedness mcc mean_subjective_utility metric micro_f_beta naive_cost net_benefit "
-        "normalized_expected_cost npv one_vs_rest p4 precision recall single_point_auc specificity "
-        "weighted_accuracy weighted_class_accuracy weighted_relative_accuracy"
-    ),
-    "decisions": (
-        "AffineCalibrator ThresholdChoice bayes_decisions bayes_threshold best_threshold cross_calibrate "
-        "cross_entropy hull_vertices implied_costs naive_decision reliability shift_priors"
-    ),
-    "samples": "Decisions Posteriors Scores labelled_rows read_samples",
-    "policies": "RULES cross_fit decide fit_rule",
-    "expected_cost": "plot_decisions",
-    "rivals": "f_beta_threshold implicit_cost_ratio plot_expected_cost",
-    "scores": "equal_error_rate plot_cost_curve roc_auc soft_expected_cost",
-    "bootstrap": (
-        "Difference Interval METHODS bcost bdelta_cost difference independent_difference interval "
-        "loss_difference loss_interval metric_interval"
-    ),
-    "comparisons": (
-        "best_of equivalence_test non_inferiority_test probability_best simultaneous_differences "
-        "uncertain_cost_difference uncertain_cost_interval"
-    ),
-    "cost_score": (
-        "cost_score_from_precision cost_score_from_rates f1_cost held_out_saving "
-        "isocost_precision isocost_slope multiclass_cost_score plot_isocost tune_threshold"
-    ),
-    "weighted_accuracy": "cost_weight hand_h_measure target_weight weight_range_from_ranking",
-    "metric_study": "cost_correlation rank_correlation weighted_spearman",
-    "outperformance": ("outperformance outperformance_interval outperformance_of_cost outperformance_value"),
-    "planning": (
-        "ConfidenceSequence confidence_sequence cost_alarm cost_change difference_sequence paired_power "
-        "required_pairs required_sample_size"
-    ),
-    "training": "TrainingVariation training_variation",
-    "curves": (
-        "curve_auc normalized_auc outperformance_curve_auc outperformance_curve_point performance_curve "
-        "sample_directed_binary_tree"
-    ),
-    "report": "Report evaluate evaluate_counted translation_table",
-    "capacity": "capacity_curve",
-    "missing_labels": "bounds_without_labels labels_to_buy prediction_powered weighted_by_propensity",
-    "estimators": "cost_scorer CostSensitiveClassifier",
-    "datasets": "load available describe DataNotAvailable",
-    "reproduce": "reproduces run scoreboard",
-    "app": "App",
-    "__main__": "main",
+def _listed() -> dict[str, str]:
+    "Each name and its module, read from the imports above, so that they are listed once."
+    tree = ast.parse(pkgutil.get_data("cost_eval", "api.py") or b"")
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names = {alias.name: str(node.module) for node in found for alias in node.names if alias.asname}
+    return {name: home.removeprefix("cost_eval.") for name, home in names.items()}
+
+
+_WHERE = _listed()
+_MODULES = tuple(name for name, home in _WHERE.items() if home == "cost_eval")
+_MOVED = {  # names that stood here in version 0.2: where they are; one release long, with a warning
+    "Policy": "policies",
+    "CapacityCurve": "capacity",
+    "ThresholdTuning": "cost_score",
 }
-_MOVED = {  # names that stood here in version 0.1: where they are; one release long, with a warning
-    "samples": "Columns Look Samples guess_columns look_at",
-    "policies": "CrossFit Policy FittedRule IsotonicCalibrator canonical_order",
-    "decisions": "Reliability ThresholdCosts plot_reliability stratified_folds threshold_costs",
-    "expected_cost": (
-        "decision_intervals explore_loan loan_costs plot_cost_lines plot_loan plot_simplex_decisions"
-    ),
-    "rivals": "explore_expected_cost",
-    "scores": "soft_expected_cost_gradient",
-    "bootstrap": "Fit Method add_method explore_interval",
-    "comparisons": "BestOf MarginTest ProbabilityBest SimultaneousDifferences explore_luck",
-    "cost_score": (
-        "Saving ThresholdTuning explore_isocost multilabel_cost_score paired_saving plot_threshold_cost"
-    ),
-    "weighted_accuracy": (
-        "CostParts WeightConstraint WeightRange check_coherence churn_costs cost_parts "
-        "emblematic_models expected_positive_share expected_weighted_accuracy_over "
-        "explore_ranking neutral_prevalence "
-        "plot_weight_range total_cost"
-    ),
-    "metric_study": (
-        "PredictionRanks STUDY_GRID STUDY_METRICS SpearmanMoments correlation_samples "
-        "explore_metric_study matched_beta plot_correlation_map plot_mean_correlations "
-        "plot_metric_study spearman_moments standardize_spearman study_ranks"
-    ),
-    "outperformance": (
-        "OutperformanceInterval REFERENCES Reference add_reference explore_outperformance metric_range "
-        "multilabel_outperformance outperformance_counts plot_unit_square"
-    ),
-    "planning": "explore_power",
-    "capacity": "CapacityCurve",
-    "curves": (
-        "CURVES PerformanceCurve explore_tree_curves ideal_auc outperformance_curve "
-        "outperformance_curve_interval plot_monitoring plot_tree_curves sample_tree_aucs worst_auc"
-    ),
-    "robustness": "Robustness",
-}
-_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
-_HOME = {name: module for module, names in _MOVED.items() for name in names.split()}
-_MODULES = ("scale",)
-__all__ = list(_WHERE)
+__all__ = [name for name in _WHERE if name not in _MODULES]
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         "A name is imported when it is first asked for (PEP 562), so that nobody waits for what is not used."
+        if name in _MODULES:
+            return importlib.import_module(f"cost_eval.{name}")
         if name in _WHERE:
             globals()[name] = found = getattr(importlib.import_module(f"cost_eval.{_WHERE[name]}"), name)
             return found
-        if name in _MODULES:
-            return importlib.import_module(f"cost_eval.{name}")
-        if name in _HOME:
-            home = f"cost_eval.{_HOME[name]}"
+        if name in _MOVED:
+            home = f"cost_eval.{_MOVED[name]}"
             warnings.warn(f"cost_eval.api.{name} is now {home}.{name}", DeprecationWarning, stacklevel=2)
             return getattr(importlib.import_module(home), name)
         from cost_eval.core import unknown_name
@@ -333,4 +253,4 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_MODULES])
+    return sorted(_WHERE)

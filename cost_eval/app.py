@@ -32,12 +32,11 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from .core import check_choice, check_range
-from .page import frame_html, sentences
+from .page import frame_html, sentences, short_ladder
 from .plotting import STYLE, display_name, for_page
 from .policies import RULES
 from .report import evaluate
 from .samples import read_file, read_table
-from .words import short_ladder
 
 # %% ../nbs/62_app.ipynb #2030581e
 _MAX_ROWS, _MAX_BYTES = 2_000_000, 500_000_000  # the command lets a message of 2**29 bytes pass

@@ -35,6 +35,7 @@ from scipy.stats import binom, chi2, norm
 
 from cost_eval.core import (
     Result,
+    TooFew,
     aligned,
     blocks,
     check_1d,
@@ -58,6 +59,7 @@ from cost_eval.core import (
     numbered,
     numbers,
     optional_import,
+    pandas,
     percent,
     plain,
     ratio,
@@ -129,9 +131,8 @@ class Interval(Result):
         "As a pandas DataFrame, a row per interval."
         names = ("low", "mean", "high", "standard_error")
         columns = {name: np.ravel(getattr(self, name)) for name in names}
-        pd = optional_import("pandas", extra="book")
         facts = {"method": self.method, "confidence": self.confidence, "guarantee": self.guarantee}
-        return pd.DataFrame(columns).assign(**facts)
+        return pandas().DataFrame(columns).assign(**facts)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Histogram of the distribution, if there is one, under the interval and its mean; returns the Axes."
@@ -473,7 +474,7 @@ def _moments(m, c, b=None):
     "Plain estimate and its standard error, with n - 1 in each sample."
     n = m.sum(-1)
     if n.min() < 2:
-        raise ValueError(
+        raise TooFew(
             f"counts: a standard error needs 2 examples (of each class, with priors), got {n.min()}; "
             "clopper_pearson, betting and likelihood_ratio need none"
         )
@@ -547,8 +548,9 @@ class Approximate(Result):
     seen : float or ndarray
         (...) how many cases of the usual costly size vary as much as what was seen; it takes 2 to offer it
     least_coverage : float
-        what it covered at least wherever it was offered, in the league of the chapter; NaN for a confidence
-        that the league does not have
+        what it covered at least wherever it was offered, in the league of the chapter, so that a true 0 can
+        be left out more often than 1 - confidence (against a constant, .057 at .95); NaN for a confidence that
+        the league does not have
     method : str
         "student_t"
     confidence : float
@@ -2036,7 +2038,7 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
         if not len(units):
             raise ValueError("sample_weight: all are 0" + (" in one of the strata" if len(share) > 1 else ""))
         if len(units) == 1 < len(rows):
-            raise ValueError("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
+            raise TooFew("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
         parts.append(_stratum(x[rows] / unit, w[rows], own, *ends[s] / unit, heaviest))
         if limits is not None and heaviest is None:
             worst.append(_worst(x[rows] / unit, limits[:, rows] / unit, w[rows], own))

@@ -69,13 +69,14 @@ from cost_eval.core import (
     cost_table,
     count_cells,
     encode,
+    ends_of_rows,
     generator,
     holm,
     is_stack,
     kinds,
     labelled,
     numbers,
-    optional_import,
+    pandas,
     percent,
     ratio,
     result,
@@ -262,16 +263,21 @@ class Judged:
         two, given the columns of the costs that each side can take (one, several; None: all).
         """
         if (first, second) not in self._ends:
-            own = self.own if self.possible is None else self.possible
+            own = self.any_row
             costs = self.costs.array if own is None else ExampleCosts.from_array(own)
             found = attainable(costs, first, second, largest=self.largest, by_class=True)
             self._ends[first, second] = found
         return self._ends[first, second]
 
     @property
+    def any_row(self) -> np.ndarray | None:
+        "(N', K, M) own costs of all rows that could have come."
+        return self.own if self.possible is None else self.possible
+
+    @property
     def widest(self) -> np.ndarray:
         "(K, M) costs of an unseen sample: for each class as in the row whose decisions differ most."
-        own = self.own if self.possible is None else self.possible
+        own = self.any_row
         if own is None:
             return self.costs.array
         found = own[np.ptp(own, axis=2).argmax(0), np.arange(own.shape[1])]
@@ -418,16 +424,12 @@ class Judged:
         can = tuple(every if one is None else one for one in can)
         if self.own is None or self.largest is not None or self.possible is not None:
             return self.bounds(self.attainable(*can))
-        cells = self.own[self.kept]
-        parts = [cells[..., np.atleast_1d(one)] for one in can]
-        least, most = parts[0].min(-1), parts[0].max(-1)
-        if len(parts) > 1:
-            least, most = least - parts[1].max(-1), most - parts[1].min(-1)
+        least, most = ends_of_rows(self.own[self.kept], *map(np.atleast_1d, can))
         if self.stratified:
-            here = np.arange(len(cells)), self.y[self.kept]
+            here = self.y[self.kept], np.arange(least.shape[1])
             return least[here], most[here]
         can_come = self.priors > 0 if self.shifted else slice(None)
-        return least[:, can_come].min(1), most[:, can_come].max(1)
+        return least[can_come].min(0), most[can_come].max(0)
 
 
 class Asked(NamedTuple):
@@ -960,7 +962,7 @@ class BestOf(Result):
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame, a row for each model, the cheapest first."
         columns = ("name", "expected_cost", "alone_low", "alone_high")
-        frame = optional_import("pandas", extra="book").DataFrame({c: getattr(self, c) for c in columns})
+        frame = pandas().DataFrame({c: getattr(self, c) for c in columns})
         chosen = np.arange(len(frame)) == 0
         ends = {"low": np.where(chosen, self.low, np.nan), "high": np.where(chosen, self.high, np.nan)}
         return frame.assign(**ends, luck=np.where(chosen, self.luck, np.nan))

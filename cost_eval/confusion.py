@@ -37,8 +37,8 @@ from cost_eval.core import (
     labelled,
     numbers,
     objects,
-    optional_import,
     order_of,
+    pandas,
     positions,
     ratio,
     result,
@@ -143,7 +143,7 @@ class ConfusionCounts(LabelledTable):
             raise ValueError(
                 f"to_frame: one table at a time, this is a stack of shape {self.shape[:-2]}; index it"
             )
-        pd = optional_import("pandas", extra="book")
+        pd = pandas()
         index = pd.Index(self.classes, name="class")
         return pd.DataFrame(self.array, index=index, columns=pd.Index(self.decisions, name="decision"))
 
@@ -339,7 +339,7 @@ class JointCounts(LabelledTable):
             raise ValueError(
                 f"to_frame: one table is shown at a time, this is a stack of shape {self.shape[:-3]}"
             )
-        pd = optional_import("pandas", extra="book")
+        pd = pandas()
         index = pd.MultiIndex.from_product([self.classes, self.decisions], names=["class", "first decision"])
         columns = pd.Index(self.decisions, name="second decision")
         return pd.DataFrame(self.array.reshape(-1, len(self.decisions)), index=index, columns=columns)
@@ -597,8 +597,7 @@ class BinaryCounts:
 
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame with the columns tp, fp, fn, tn, a row per matrix."
-        pd = optional_import("pandas", extra="book")
-        return pd.DataFrame({c: np.ravel(getattr(self, c)) for c in _CELLS})
+        return pandas().DataFrame({c: np.ravel(getattr(self, c)) for c in _CELLS})
 
     def _repr_html_(self):
         if self.shape:

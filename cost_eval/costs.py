@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, overload
+from typing import Any, overload
 
-from .core import DataFrame, Frame, Labels, Matrix, Numbers, Priors, Vector
+from .core import DataFrame, Frame, Labels, Matrix, Numbers, Priors, Value, Vector
 
 # %% auto #0
 __all__ = ['CostMatrix', 'ExampleCosts', 'losses', 'as_costs', 'as_priors', 'attainable']
@@ -33,12 +33,13 @@ from cost_eval.core import (
     cost_values,
     decisions_in_rows,
     encode,
+    ends_of_rows,
     frame_parts,
     no_matrix,
     numbers,
-    optional_import,
     order_of,
-    row_a_sample,
+    pandas,
+    refuse_rows,
     row_labels,
     same_rows,
     seen_labels,
@@ -277,8 +278,8 @@ class CostMatrix(LabelledTable):
         """From a pandas DataFrame: classes in the index, decisions in the columns.
 
         `classes` says which labels are classes and turns a wrongly oriented frame into an error;
-        without it, a frame with numbered rows or with axes named the other way round is refused,
-        because nothing in it tells classes from decisions.
+        without it, a frame whose labels do not tell classes from decisions, or with axes named the other
+        way round, is refused. One that is only numbered has classes in its rows, as an array has.
 
         Parameters
         ----------
@@ -302,7 +303,7 @@ class CostMatrix(LabelledTable):
 
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame: classes in the index, decisions in the columns."
-        pd = optional_import("pandas", extra="book")
+        pd = pandas()
         columns = pd.Index(self.decisions, name="decision")
         return pd.DataFrame(self.array, index=pd.Index(self.classes, name="class"), columns=columns)
 
@@ -551,7 +552,7 @@ def as_costs(
     ----------
     costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
         (K, M), classes in rows; a frame of pandas or polars, also the other way round where its axes or
-        labels tell; dict(fp=, fn=, tp=0, tn=0) of numbers, or of columns (N,) for the costs of each row (a
+        labels tell (one whose rows and columns are only numbered is read as the array); dict(fp=, fn=, tp=0, tn=0) of numbers, or of columns (N,) for the costs of each row (a
         frame of such columns, too); or {class: {decision: cost}}
     y_true : array_like, optional
         (N,) labels of the samples: costs of single rows must have their number, and an array of N rows is
@@ -581,6 +582,7 @@ def as_costs(
     """
     if isinstance(classes, CostMatrix):
         return _in_order(as_costs(costs, y_true=y_true, classes=classes.classes, one=one), classes)
+    same_rows(y_true=y_true, costs=costs)
     y_true = None if y_true is None else check_1d(y_true, "y_true")
     table: Any = costs
     if not isinstance(costs, Mapping) and {"fp", "fn"} <= set(getattr(costs, "columns", ())) <= set(OUTCOMES):
@@ -594,9 +596,10 @@ def as_costs(
         classes = seen_labels(y_true)
     array, rows, columns = cost_table(costs, classes)
     n = None if y_true is None else len(y_true)
-    unnamed = rows is None and classes is not None
-    if array.ndim > 2 or (unnamed and row_a_sample(array.shape, _many(classes), n)):
+    if array.ndim > 2:
         raise ValueError(no_matrix(array.shape))
+    if rows is None and classes is not None:
+        refuse_rows(array, _many(classes), n)
     return CostMatrix(array, classes=rows, decisions=columns)
 
 
@@ -691,32 +694,6 @@ def _one_row(priors, labels) -> np.ndarray:
     return target
 
 # %% ../nbs/02_costs.ipynb #attain05
-@overload
-def attainable(
-    costs: Costs,
-    first: Any = None,
-    second: Any = None,
-    *,
-    largest: float | None = None,
-    heaviest: float | None = None,
-    by_class: Literal[False] = False,
-) -> tuple[float, float]:
-    "Of any class."
-
-
-@overload
-def attainable(
-    costs: Costs,
-    first: Any = None,
-    second: Any = None,
-    *,
-    largest: float | None = None,
-    heaviest: float | None = None,
-    by_class: Literal[True],
-) -> tuple[np.ndarray, np.ndarray]:
-    "Of each class."
-
-
 def attainable(
     costs: Costs,
     first: Any = None,
@@ -725,7 +702,7 @@ def attainable(
     largest: float | None = None,
     heaviest: float | None = None,
     by_class: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[Value, Value]:
     """The least and the largest loss of one unit, or of one unit's difference, given what each side can do.
 
     Over all classes of the costs, seen or not, and over all rows of `ExampleCosts`, whatever their class
@@ -773,7 +750,9 @@ def attainable(
     if second is not None:
         sides.append(columns_of(second, decisions, "second", "the decisions"))
     if largest is None:
-        low, high = _ends_of_rows(table, *sides)
+        parts = blocks(len(table), 40 * table[0].size)
+        low, high = zip(*(ends_of_rows(table[part], *sides) for part in parts))
+        low, high = np.min([part.min(1) for part in low], 0), np.max([part.max(1) for part in high], 0)
     else:
         low, high = _ends_up_to(table, own, largest, *sides)
     if heaviest is not None:
@@ -781,20 +760,6 @@ def attainable(
         low, high = low * heaviest, high * heaviest
     low, high = low + 0.0, high + 0.0  # which turns -0 into 0
     return (low, high) if by_class else (float(low.min()), float(high.max()))
-
-
-def _ends_of_rows(table, first, second=None) -> tuple:
-    "(K,) the least and the largest loss, or difference, of any row of each class."
-    (_, K, M), found = table.shape, []
-    for block in blocks(len(table), 40 * K * M):
-        cells = np.ascontiguousarray(np.moveaxis(table[block], 0, -1))  # (K, M, n)
-        least, most = cells[:, first].min(1), cells[:, first].max(1)
-        if second is not None:
-            other = cells[:, second]
-            least, most = least - other.max(1), most - other.min(1)
-        found.append((least.min(1), most.max(1)))
-    low, high = zip(*found)
-    return np.min(low, 0), np.max(high, 0)
 
 
 def _ends_up_to(table, own: bool, largest, first, second=None) -> tuple:

@@ -39,6 +39,7 @@ from cost_eval.core import (
     numbers,
     optional_import,
     plain,
+    pyplot,
     result,
     same_rows,
 )
@@ -911,7 +912,7 @@ def plot_monitoring(
     sequence of Axes
     """
     if axes is None:
-        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 3, figsize=(9.4, 3.2))[1]
+        axes = pyplot().subplots(1, 3, figsize=(9.4, 3.2))[1]
     metrics = [check_choice(name, METRICS, "metrics") for name in metrics]
     periods = np.arange(len(counts.tp))
     titles = "prevalence", f"{display_name(metrics[0])}, nominal"

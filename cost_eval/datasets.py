@@ -30,7 +30,7 @@ from zipfile import ZipFile, is_zipfile
 import numpy as np
 from scipy.special import logsumexp
 
-from .core import every_digit, optional_import, unknown_name
+from .core import every_digit, optional_import, pandas, unknown_name
 
 # %% ../nbs/90_datasets.ipynb #0c44fc8e
 @dataclass(frozen=True)
@@ -425,7 +425,7 @@ register(
 # %% ../nbs/90_datasets.ipynb #bc153f81
 def _csv(path, **options):
     "A DataFrame from one CSV file, compressed or not."
-    pd = optional_import("pandas", extra="data")
+    pd = pandas()
     plain = {"encoding": "utf-8-sig", "keep_default_na": False, "na_values": [""]}
     return pd.read_csv(path, **plain | every_digit(pd) | options)
 
@@ -436,9 +436,8 @@ def _read_csv(paths):
 
 # %% ../nbs/90_datasets.ipynb #50550c88
 def _read_telco(paths, **options):
-    pd = optional_import("pandas", extra="data")
     table = _csv(paths[0], dtype={"TotalCharges": str}, **options)
-    table["TotalCharges"] = pd.to_numeric(table["TotalCharges"].str.replace(",", ".").str.strip())
+    table["TotalCharges"] = pandas().to_numeric(table["TotalCharges"].str.replace(",", ".").str.strip())
     return table
 
 
@@ -476,7 +475,7 @@ register(
         small=True,
         size="7,043 x 23",
     )
-);
+)
 
 # %% ../nbs/90_datasets.ipynb #bd712bc3
 _KDD_FEATURES = (
@@ -560,7 +559,6 @@ def _check_large_unsw(table):
 # %% ../nbs/90_datasets.ipynb #a5b2a088
 def _read_unsw(paths):
     "One or both partitions, the small one first, each checked."
-    pd = optional_import("pandas", extra="data")
     tables = sorted((_csv(path) for path in paths), key=len)
     if [len(t) for t in tables] not in ([82332], [175341], [82332, 175341]):
         raise ValueError(
@@ -573,7 +571,7 @@ def _read_unsw(paths):
             if len(table) == 82332
             else _check_large_unsw
         )(table)
-    return pd.concat([t.assign(partition=_UNSW_SIZES[len(t)]) for t in tables], ignore_index=True)
+    return pandas().concat([t.assign(partition=_UNSW_SIZES[len(t)]) for t in tables], ignore_index=True)
 
 # %% ../nbs/90_datasets.ipynb #516dbf0d
 def _unsw_file(which):
@@ -1260,14 +1258,12 @@ def describe(*, data_dir: str | Path | None = None) -> DataFrame:
     >>> describe().loc["kdd", "licence"]
     'CC BY 4.0'
     """
-    pd = optional_import("pandas", extra="data")
     rows = [
         (d.name, d.title, d.size, d.licence, state(name, data_dir=data_dir), d.small, d.page)
         for name, d in DATASETS.items()
     ]
-    return pd.DataFrame(
-        rows, columns=["name", "title", "size", "licence", "at hand", "small", "page"]
-    ).set_index("name")
+    columns = ["name", "title", "size", "licence", "at hand", "small", "page"]
+    return pandas().DataFrame(rows, columns=columns).set_index("name")
 
 
 def state(name: str, *, data_dir: str | Path | None = None) -> str:

@@ -51,11 +51,12 @@ from cost_eval.core import (
     is_stack,
     label_array,
     no_matrix,
-    optional_import,
     plain,
     positive_labels,
+    pyplot,
+    refuse_rows,
+    refuse_unordered,
     result,
-    row_a_sample,
     same_rows,
     sample_by_class,
     seen_labels,
@@ -76,8 +77,8 @@ def _cost_table(costs, K: int | None = None) -> tuple:
     if isinstance(table, ExampleCosts):
         return table.array, table.classes, table.decisions
     values, classes, decisions = cost_table(costs)
-    if classes is None and K is not None and row_a_sample(values.shape, K):
-        raise ValueError(no_matrix(values.shape))
+    if classes is None and K is not None:
+        refuse_rows(values, K)
     return values, classes, decisions
 
 # %% ../nbs/04_decisions.ipynb #bb9671f1
@@ -289,8 +290,8 @@ def _binary_costs(costs) -> np.ndarray:
     "One or many 2 x 2 cost matrices as a (..., 2, 2) array."
     c = check_costs(costs) if is_stack(costs) else as_costs(costs).array
     if c.shape[-2:] != (2, 2):
-        if row_a_sample(c.shape[-2:], 2) and not isinstance(costs, LabelledTable):
-            raise ValueError(no_matrix(c.shape))
+        if not isinstance(costs, LabelledTable):
+            refuse_rows(c, 2)
         raise ValueError(
             f"costs: a threshold needs two classes and two decisions, got shape {c.shape}; "
             "for others use bayes_decisions"
@@ -408,7 +409,9 @@ def _curve(y_true, scores, costs, priors, sample_weight) -> tuple:
 def _costs_of_rows(costs, y_true):
     "One matrix, those of single rows, or several, (..., 2, 2), of which there are not as many as rows."
     if not is_stack(costs):
-        return as_costs(costs, y_true=y_true)
+        read = as_costs(costs, y_true=y_true)
+        refuse_unordered(costs, read.classes)
+        return read
     table = check_costs(costs)
     if table.ndim == 3 and len(table) == len(y_true) > 1:
         raise ValueError(f"{no_matrix(table.shape)}, or costs[None] if these are {len(table)} matrices")
@@ -479,7 +482,7 @@ class ThresholdCosts(Result):
         matplotlib Axes
         """
         if ax is None:
-            _, ax = optional_import("matplotlib.pyplot", extra="book").subplots()
+            _, ax = pyplot().subplots()
         finite = np.isfinite(self.thresholds)
         for row in self.costs.reshape(-1, len(self.thresholds)):
             ax.step(self.thresholds[finite][::-1], row[finite][::-1], **{"where": "pre", "ls": "-", **style})
@@ -500,7 +503,7 @@ def threshold_costs(
     Parameters
     ----------
     y_true : array_like
-        (N,) 0/1 or booleans, or labels of the costs' classes (the second is positive)
+        (N,) 0/1 or booleans, or labels of the costs' classes (the second of a `CostMatrix` is positive)
     scores : array_like
         (N,) higher means class 1
     costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
@@ -623,7 +626,7 @@ def best_threshold(
     Parameters
     ----------
     y_true : array_like
-        (N,) 0/1 or booleans, or labels of the costs' classes (the second is positive)
+        (N,) 0/1 or booleans, or labels of the costs' classes (the second of a `CostMatrix` is positive)
     scores : array_like
         (N,) higher means class 1; the threshold is exact in their type (float32, say)
     costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
@@ -1288,7 +1291,7 @@ class Reliability(Result):
         matplotlib Axes
         """
         if ax is None:
-            _, ax = optional_import("matplotlib.pyplot", extra="book").subplots(figsize=(4.4, 4.2))
+            _, ax = pyplot().subplots(figsize=(4.4, 4.2))
         if not ax.lines:
             ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls=":")
         ax.plot(self.predicted, self.observed, **{"marker": "o", "ms": 4, **style})

@@ -40,9 +40,8 @@ from cost_eval.core import (
     encode,
     is_stack,
     label_array,
-    no_matrix,
     positions,
-    row_a_sample,
+    refuse_rows,
     same_rows,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, losses
@@ -268,8 +267,7 @@ def _cost_table(costs, classes) -> CostMatrix:
     if cost_table(costs, labels)[1] is not None:
         encode(classes, list(table.classes), "y", "the costs' classes")
         return table
-    if row_a_sample(table.shape, len(labels)):
-        raise ValueError(no_matrix(table.shape))
+    refuse_rows(table.array, len(labels))
     if table.shape != (len(labels), len(labels)):
         raise ValueError(
             f"costs: shape {table.shape} for {len(labels)} classes; name the decisions with "

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .core import Axes, VBox
 
@@ -16,12 +16,9 @@ __all__ = ['plot_cost_lines', 'loan_costs', 'decision_intervals', 'plot_decision
            'plot_simplex_decisions', 'expected_cost', 'normalized_expected_cost', 'naive_cost']
 
 # %% ../nbs/10_expected_cost.ipynb #325e42e4
-import importlib
-import warnings
-
 import numpy as np
 
-from .core import check_costs, check_range, optional_import, unknown_name
+from .core import check_costs, check_range, pyplot
 from .costs import CostMatrix, Costs, as_costs
 from .metrics import expected_cost, naive_cost, normalized_expected_cost
 from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines, live_figure, slider
@@ -276,7 +273,7 @@ def plot_loan(
     sequence of two Axes
     """
     if axes is None:
-        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9.6, 3.6))[1]
+        axes = pyplot().subplots(1, 2, figsize=(9.6, 3.6))[1]
     _move_loan(axes, _draw_loan(axes), acceptance, recovered, defaulters)
     return axes
 
@@ -351,22 +348,3 @@ def _centroid(corners):
     if abs(cross.sum()) < 1e-12:
         return corners.mean(0)
     return (cross[:, None] * (corners + following)).sum(0) / (3 * cross.sum())
-
-# %% ../nbs/10_expected_cost.ipynb #moved002
-_MOVED = {
-    "rivals": "explore_expected_cost f_beta_threshold implicit_cost_ratio plot_expected_cost",
-    "scores": ("equal_error_rate plot_cost_curve roc_auc soft_expected_cost soft_expected_cost_gradient"),
-}
-_HOME = {name: module for module, names in _MOVED.items() for name in names.split()}
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        "Names that stood here in version 0.1, from where they are now (PEP 562)."
-        if name not in _HOME:
-            raise AttributeError(unknown_name(name, globals()["__all__"], "cost_eval.expected_cost"))
-        home = f"cost_eval.{_HOME[name]}"
-        said = f"cost_eval.expected_cost.{name} is now {home}.{name}"
-        warnings.warn(said, DeprecationWarning, stacklevel=2)
-        return getattr(importlib.import_module(home), name)

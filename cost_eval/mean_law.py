@@ -57,18 +57,29 @@ class _Path(NamedTuple):
         "The same for some rows."
         return _Path(*(part[rows] for part in self))
 
-    def along(self, here, move):
+    def along(self, here, move, away=None):
         "Integral over a straight piece, the same of the derivative, and the integral of the modulus."
         way = here[:, None] + move[:, None] * _NODES
         t = -self.ratio[:, None] * way[..., None]
-        p, q = t.real, t.imag
-        size = 2 * p + p * p + q * q
-        shape = self.shape[:, None]
-        value = np.exp(-0.5 * (shape * np.log1p(size)).sum(-1) - 1j * (shape * np.arctan2(q, 1 + p)).sum(-1))
-        value *= _WEIGHTS * move[:, None]
-        part = value / (1 + way / self.start[:, None])
-        turned = value * (shape * self.turn[:, None] / (1 + t)).sum(-1) * self.start[:, None]
+        shape, start = self.shape[:, None], self.start[:, None]
+        log, angle = _log1p(t)
+        value = np.exp(-(shape * log).sum(-1) - 1j * (shape * angle).sum(-1)) * (_WEIGHTS * move[:, None])
+        part = value / (1 + way / start)
+        if away is None:
+            turned = value * (shape * self.turn[:, None] / (1 + t)).sum(-1) * start
+        else:
+            part, turned = self._beside(part, value * start, start + way, away)
         return part.imag.sum(-1), turned.imag.sum(-1), np.abs(part).sum(-1)
+
+    def _beside(self, part, value, t, away):
+        """Integrands (N, L, 12) at levels `away` (N, L) from that of the path, for units of one weight: with
+        costs counted from a level x, 1 - z t is 1 - x t times the same at another t.
+        """
+        t = -away[..., None] * t[:, None]
+        more = self.shape.sum(-1)[:, None, None] - 1
+        log, angle = _log1p(t)
+        power = np.exp(more * (log + 1j * angle))
+        return part[:, None] * power, value[:, None] * more * power / (1 + t)
 
     def next_move(self, here):
         "The next straight piece: down the steepest way, no longer than what the rule can follow."
@@ -83,29 +94,45 @@ class _Path(NamedTuple):
         return length * down / np.maximum(np.abs(down), 1e-300)
 
 
-def _gamma_tail(shape, z, gap, dz):
+def _log1p(t):
+    "Real and imaginary part of log(1 + t), to all digits where t is small."
+    p, q = t.real, t.imag
+    return 0.5 * np.log1p(2 * p + p * p + q * q), np.arctan2(q, 1 + p)
+
+
+def _gamma_tail(shape, z, gap, dz, away=None):
     """Log of P(sum z G > 0) for gamma variables G of these shapes, and its derivative as z moves by dz.
 
     All (N, C) -> (N,), (N,); the largest z of a row is 1, some z are negative; gap is 1 - z, to all digits.
+    Where all z move alike, `away` (N, L) can say how far: one path serves all these levels, (N, L) each.
     """
     s, rest = _saddle(shape, z, gap)
     g, zs = rest[:, None] + s[:, None] * gap, z * s[:, None]
     near = np.abs(zs) < 0.5
     peak = -(shape * np.where(near, np.log1p(-np.where(near, zs, 0)), np.log(g))).sum(-1) - np.log(s)
-    path = _Path(shape, z / g, s, dz / g)
-    here, total, slope = np.zeros(len(s), complex), np.zeros(len(s)), np.zeros(len(s))
+    path, many = _Path(shape, z / g, s, dz / g), s.shape if away is None else away.shape
+    here, (total, slope, whole) = np.zeros(len(s), complex), np.zeros((3, *many))
     busy = np.arange(len(s))
     for _ in range(500):
-        some = path.of(busy)
+        some, levels = path.of(busy), None if away is None else away[busy]
         move = some.next_move(here[busy])
-        part, turned, size = some.along(here[busy], move)
+        part, turned, size = some.along(here[busy], move, levels)
         total[busy] += part
         slope[busy] += turned
+        whole[busy] += size
         here[busy] += move
-        busy = busy[~(size <= 1e-17 * np.abs(total[busy]))]
+        done = (size <= 1e-17 * np.abs(total[busy])).reshape(len(busy), -1).all(-1)
+        if levels is not None:  # beyond 1 / away lie the poles that are on different sides of two levels
+            astray = ~done & (np.abs(s[busy] + here[busy]) * np.abs(levels).max(-1) > 0.5)
+            total[busy[astray]] = np.nan
+            done |= astray
+        busy = busy[~done]
         if not len(busy):
             break
     total[busy] = np.nan
+    if away is not None:
+        peak, slope = peak[:, None], slope * dz.min(-1, keepdims=True)
+        total[whole > 30 * np.abs(total)] = np.nan  # that takes digits
     return peak + np.log(total / np.pi), slope / total
 
 # %% ../nbs/08_mean_law.ipynb #6f529bff
@@ -285,7 +312,8 @@ def _tails(*terms):
     with np.errstate(all="ignore"):
         if terms[0].shape[1] <= _MANY:
             return _gamma_tail(*terms)
-        each = [_gamma_tail(*(part[None] for part in _thinned(*row))) for row in zip(*terms)]
+        thin = ((*_thinned(*row[:4]), *row[4:]) for row in zip(*terms))
+        each = [_gamma_tail(*(part[None] for part in row)) for row in thin]
     return tuple(np.concatenate(part) for part in zip(*each))
 
 
@@ -313,15 +341,26 @@ def log_above(
     >>> float(np.exp(log_above(*one)[0])[0]), 0.8**9
     (0.134217728, 0.13421772800000006)
     """
-    n, a, b, x = _checked(2, n, a, b, x=x)
-    found, slope = np.empty(len(x)), np.zeros(len(x))
-    for block in blocks(len(x), 1500 * n.shape[1]):
-        (shape, *rest), inside, some = _shapes(n[block], a[block], b[block], x[block])
-        value, turned = np.where(some, 0.0, -np.inf), np.zeros(len(some))
+    return _log_above(*_checked(2, n, a, b, x=x))
+
+
+def _log_above(n, a, b, x, beside=None):
+    "The same; or, where all units weigh 1, at the levels (N, L) beside x: (N, L) each."
+    many = x.shape if beside is None else beside.shape
+    found, slope = np.empty(many), np.zeros(many)
+    for block in blocks(len(x), 1500 * (n.shape[1] + 12 * (len(many) > 1 and many[1]))):
+        terms, inside, some = _shapes(n[block], a[block], b[block], x[block])
+        found[block] = np.where(some, 0.0, -np.inf).reshape(-1, *[1] * (len(many) - 1))
         rows = np.flatnonzero(inside)
+        if beside is not None:  # in units of the largest z
+            terms += ((x[block, None] - beside[block]) * terms[3].min(-1, keepdims=True),)
         if len(rows):
-            value[rows], turned[rows] = _tails(*(part[rows] for part in (shape, *rest)))
-        found[block], slope[block] = value, turned
+            at = rows + block.start
+            found[at], slope[at] = _tails(*(part[rows] for part in terms))
+    if beside is not None and len(alone := np.flatnonzero(np.isnan(found).any(-1))):
+        each = (np.repeat(part[alone], many[1], axis=0) for part in (n, a, b))
+        again = _log_above(*each, beside[alone].ravel())
+        found[alone], slope[alone] = (part.reshape(-1, many[1]) for part in again)
     if np.isnan(found).any():
         raise ArithmeticError(f"an integral did not converge: counts {n[np.isnan(found).argmax()][:20]}")
     return found, slope
@@ -580,23 +619,25 @@ def _sample_law(n, a, b, deep):
     edges = _edges(curve, knots[:, 1:], blur[:, 1:], deep, 1.5 if deep is None else 0.75)
     low, high = _ratios(n, a, b)
     edges = np.clip(edges, low[:, None], high[:, None])
-    y = _nodes(edges)
-    above, density = _above_and_density(n, a, b, shape, y.reshape(len(n), -1))
-    density, above = (part.reshape(y.shape) @ _TO_SERIES for part in (density, above))
-    return _Law(edges, density, above, knots, smooth, blur, curve)
+    above, density = _above_and_density(n, a, b, shape, _nodes(edges))
+    return _Law(edges, density @ _TO_SERIES, above @ _TO_SERIES, knots, smooth, blur, curve)
 
 
 def _above_and_density(n, a, b, shape, y):
-    "Share above and density at levels y (N, Q): beta laws where two costs occur, integrals otherwise."
+    """Share above and density at levels y (N, P, 12): beta laws where two costs occur, integrals otherwise, of
+    units that weigh the same one for each piece.
+    """
     share, density = np.empty(y.shape), np.empty(y.shape)
-    two = ((shape > 0).sum(-1) == 2) & (b == 1).all(-1)
+    plain = (b == 1).all(-1)
+    two = ((shape > 0).sum(-1) == 2) & plain
     share[two], density[two] = _of_two(shape[two], a[two], y[two])
-    rows = np.flatnonzero(~two)
-    if len(rows):
-        many = [np.repeat(part[rows], y.shape[1], axis=0) for part in (n, a, b)]
-        log_share, slope = log_above(*many, y[rows].ravel())
-        share[rows] = np.exp(log_share).reshape(len(rows), -1)
-        density[rows] = -slope.reshape(len(rows), -1) * share[rows]
+    for rows, together in (np.flatnonzero(plain & ~two), True), (np.flatnonzero(~plain), False):
+        if len(rows):
+            levels = y[rows].reshape(-1, y.shape[2] if together else 1)
+            many = [np.repeat(part[rows], len(levels) // len(rows), axis=0) for part in (n, a, b)]
+            log_share, slope = _log_above(*many, levels.mean(-1), levels if together else None)
+            share[rows] = np.exp(log_share).reshape(-1, *y.shape[1:])
+            density[rows] = -slope.reshape(-1, *y.shape[1:]) * share[rows]
     return share, density
 
 
@@ -604,7 +645,7 @@ def _of_two(shape, a, y):
     "The same where two costs occur; other cells have the shape 0."
     used, row = shape > 0, np.arange(len(shape))
     low, high = np.where(used, a, np.inf).argmin(-1), np.where(used, a, -np.inf).argmax(-1)
-    ends, shapes = (np.stack([part[row, low], part[row, high]])[..., None] for part in (a, shape))
+    ends, shapes = (np.stack([part[row, low], part[row, high]])[..., None, None] for part in (a, shape))
     width = ends[1] - ends[0]
     u, rest = (y - ends[0]) / width, (ends[1] - y) / width
     flip = u > rest  # the smaller of the two has more digits
@@ -623,25 +664,17 @@ _FEW_NODES = _FEW_NODES + 0.5
 
 
 def _series(series, t):
-    "Chebyshev series (..., 12) at t (..., T) in [-1, 1], by Clenshaw's recurrence."
-    later, last = 0.0, 0.0
+    "Chebyshev series (P, 12) at t (T, P) in [-1, 1], by Clenshaw's recurrence."
+    coefficient, twice, later, last = np.ascontiguousarray(series.T), 2 * t, 0.0, 0.0
     for k in range(11, 0, -1):
-        later, last = series[..., k, None] + 2 * t * later - last, later
-    return series[..., 0, None] + t * later - last
+        later, last = coefficient[k] + twice * later - last, later
+    return coefficient[0] + t * later - last
 
 
-def _piece(edges, middle):
-    "Which piece between edges (N, P + 1) each of middle (N, Q) lies in, and below or beyond all."
-    k = (middle[:, :, None] >= edges[:, None]).sum(-1) - 1
-    last = edges.shape[1] - 2
-    return np.clip(k, 0, last), k < 0, k > last
-
-
-def _inside(edges, k, y):
-    "Points y (N, Q, T) of the pieces k (N, Q), as -1 to 1."
-    first, last = (np.take_along_axis(edges, at, 1)[..., None] for at in (k, k + 1))
-    found = np.divide(2 * y - first - last, last - first, out=np.zeros(y.shape), where=last > first)
-    return np.clip(found, -1, 1)  # what is beyond the pieces is not asked of them
+def _inside(edges, row, k, y):
+    "Points y (T, P) of the pieces k (P,) of these rows, as -1 to 1."
+    first, last = edges[row, k], edges[row, k + 1]
+    return np.clip((2 * y - first - last) / (last - first), -1, 1)
 
 
 def _sum_above(one, other, x):
@@ -657,22 +690,25 @@ def _sum_above(one, other, x):
 
 def _sum_block(one, other, x):
     "The same for a block: both laws are polynomials in the pieces that their edges cut each other into."
-    N, Q = x.shape
+    (N, Q), P, R = x.shape, one.edges.shape[1], other.edges.shape[1]
     cuts = np.clip(x[..., None] - other.edges[:, None], one.edges[:, None, :1], one.edges[:, None, -1:])
-    own = np.broadcast_to(one.edges[:, None], (N, Q, one.edges.shape[1]))
-    edges = np.sort(np.concatenate([own, cuts], -1), axis=-1)
-    width = np.diff(edges, axis=-1).reshape(N, -1, 1)
-    y = edges[..., :-1].reshape(N, -1, 1) + width * _FEW_NODES
-    middle, rest = y.mean(-1), np.repeat(x, edges.shape[-1] - 1, axis=1)
-    row, k = np.arange(N)[:, None], _piece(one.edges, middle)[0]
-    weight = _series(one.density[row, k], _inside(one.edges, k, y)) * width * _FEW_WEIGHTS
-    k, below, beyond = _piece(other.edges, rest - middle)
-    t = _inside(other.edges, k, rest[..., None] - y)
-    density, above = (_series(part[row, k], t) for part in (other.density, other.above))
-    outside = (below | beyond)[..., None]
-    above = np.where(outside, below[..., None], above)
-    parts = ((weight * part).reshape(N, Q, -1).sum(-1) for part in (above, np.where(outside, 0.0, density)))
-    return tuple(parts)
+    edges = np.concatenate([np.broadcast_to(one.edges[:, None], (N, Q, P)), cuts], -1)
+    order = np.argsort(edges, axis=-1, kind="stable")
+    edges = np.take_along_axis(edges, order, -1)
+    width, own = np.diff(edges, axis=-1), np.cumsum(order < P, -1)[..., :-1]
+    left = R - np.arange(1, P + R) + own  # edges of the other law below what is left of x
+    row, at, k = np.nonzero((width > 0) & (left < R))  # beyond all of them it has nothing
+    width, own, left, y = (part[row, at, k] for part in (width, own, left, edges[..., :-1]))
+    y = y + width * _FEW_NODES[:, None]
+    weight = _series(one.density[row, own - 1], _inside(one.edges, row, own - 1, y))
+    weight *= width * _FEW_WEIGHTS[:, None]
+    share, density = weight.sum(0), np.zeros(len(row))
+    inside = np.flatnonzero(left > 0)
+    which = row[inside], left[inside] - 1
+    t = _inside(other.edges, *which, x[row, at][inside] - y[:, inside])
+    for part, law in ((share, other.above), (density, other.density)):
+        part[inside] = (weight[:, inside] * _series(law[which], t)).sum(0)
+    return tuple(np.bincount(row * Q + at, part, N * Q).reshape(N, Q) for part in (share, density))
 
 
 def _sum_law(one, other, deep):

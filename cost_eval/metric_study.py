@@ -34,7 +34,9 @@ from cost_eval.core import (
     generator,
     numbers,
     optional_import,
+    pandas,
     plain,
+    pyplot,
     result,
     same_rows,
     unknown_name,
@@ -643,7 +645,7 @@ def cost_correlation(
     >>> table.round(6).to_dict("records")
     [{'metric': 'weighted_accuracy', 'prevalence': 0.3, 'weight': 0.6, 'mean': 1.0, 'std': 0.0}]
     """
-    pd = optional_import("pandas", extra="book")
+    pd = pandas()
     given = {"metrics": metrics, "n_samples": n_samples, "weighted": weighted, "skill": skill}
     corr = correlation_samples(
         revenues, prevalences, weights, population=population, rng=rng, n_jobs=n_jobs, **given
@@ -843,7 +845,7 @@ def plot_metric_study(
         the two matplotlib Axes
     """
     if axes is None:
-        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(8.8, 4))[1]
+        axes = pyplot().subplots(1, 2, figsize=(8.8, 4))[1]
     given = _study_revenues(revenues)
     heat, dots = axes
     for ax in axes:

@@ -329,7 +329,8 @@ def prediction_powered(
     versus : array_like, optional
         (N,) decisions of another model: the interval is of the first cost minus that of these
     strength : float, optional
-        in [0, 1], how far the guess is followed: 0 is to leave it; None: as far as the labels support it
+        in [0, 1], how far the guess is followed: 0 is to leave it (with a propensity, the answer of
+        `weighted_by_propensity`); None: as far as the labels support it
     positive : label, optional
         the positive one of two classes, see `read_samples`
     confidence : float, default 0.95
@@ -340,7 +341,8 @@ def prediction_powered(
     Returns
     -------
     Interval
-        of the mean cost of all samples; a `Difference` if there is `versus`
+        of the mean cost of all samples; a `Difference` if there is `versus`. It is given these rows: its ends
+        hold for losses, guesses and propensities no further out than theirs
 
     Raises
     ------
@@ -369,8 +371,13 @@ def prediction_powered(
     units, alpha = _drawn if propensity is None else _bought, 1 - check_confidence(confidence)
 
     def judged(strength, part):
-        worth, extra, used = units(case, guess, strength)
-        found = _judge(worth, versus is not None, confidence=1 - part * alpha, method=method, **extra)
+        options: dict = {"confidence": 1 - part * alpha, "method": method}
+        if strength == 0 and propensity is not None:  # without the guess the shorter one: a ratio
+            options |= {"versus": versus, "positive": positive}
+            found, used = weighted_by_propensity(y_true, decisions, costs, propensity, **options), 0.0
+        else:
+            worth, extra, used = units(case, guess, strength)
+            found = _judge(worth, versus is not None, **extra, **options)
         return replace(found, notes=(f"The guess was followed with the strength {used:.2f}.", *found.notes))
 
     if strength is not None or case.labelled.all():

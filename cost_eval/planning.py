@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from .confusion import BinaryCounts, ConfusionCounts, JointCounts
 from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Rng, VBox, Value, Vector
-from .costs import Costs
+from .costs import CostMatrix, Costs, as_costs, attainable
 
 # %% auto #0
 __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'explore_power', 'ConfidenceSequence', 'confidence_sequence',
@@ -37,12 +37,14 @@ from cost_eval.core import (
     check_integer,
     check_priors,
     check_range,
+    cost_table,
     encode,
     generator,
     is_missing,
     label_array,
+    labelled,
     numbers,
-    optional_import,
+    pandas,
     percent,
     plain,
     result,
@@ -54,7 +56,7 @@ from .mean_law import LOG_SHARES, STAKES, AllLooks, share_above
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
 
 # %% ../nbs/22_how_many.ipynb #49a9ef3f
-def _cell_probabilities(probabilities, costs, joint: bool) -> tuple[np.ndarray, np.ndarray]:
+def _cell_probabilities(probabilities, costs, joint: bool) -> tuple[np.ndarray, CostMatrix]:
     "Probabilities of the cells (counts are divided by their sum) and the costs, in the order of the costs."
     name = "probabilities"
     p, c = aligned(probabilities, costs, joint=joint, name=name)
@@ -62,11 +64,15 @@ def _cell_probabilities(probabilities, costs, joint: bool) -> tuple[np.ndarray, 
         raise ValueError(
             f"{name}, costs: one table and one (K, M) matrix are needed, got {p.shape}, {c.shape}"
         )
+    counted = labelled(probabilities, name)[1:]
+    known = cost_table(costs, counted[0])[1:]
+    labels = [of_costs if of_costs is not None else own for of_costs, own in zip(known, counted)]
+    priced = CostMatrix(c, classes=labels[0], decisions=labels[1])
     if isinstance(probabilities, LabelledTable) or p.dtype.kind == "i":
         if not p.sum() > 0:
             raise ValueError(f"{name}: all counts are 0")
-        return p / p.sum(), c
-    return check_priors(p.ravel(), name=name).reshape(p.shape), c
+        return p / p.sum(), priced
+    return check_priors(p.ravel(), name=name).reshape(p.shape), priced
 
 
 def required_sample_size(
@@ -124,7 +130,8 @@ def required_sample_size(
     >>> required_sample_size([[.9, .1], [0, 0]], [[0, 1], [1, 0]], method="z")
     3458
     """
-    p, c = _cell_probabilities(probabilities, costs, joint=False)
+    p, priced = _cell_probabilities(probabilities, costs, joint=False)
+    c = priced.array
     wanted = check_range(relative_precision, "relative_precision", 0, shape=(), hint=".1 is 10 %")
     confidence, n_sets = check_confidence(confidence), check_integer(n_sets, "n_sets", 10)
     mean = (p * c).sum()
@@ -141,7 +148,7 @@ def required_sample_size(
     def excess(log_n):
         draw = np.random.default_rng(seed)
         sets = draw.multinomial(int(np.ceil(np.exp(log_n))), p.ravel(), n_sets).reshape(-1, *p.shape)
-        found = interval(sets, c, rng=draw, **options)
+        found = interval(sets, priced, rng=draw, **options)
         return float(np.log(np.mean(found.high - found.low) / (2 * wanted * abs(mean))))
 
     return int(np.ceil(np.exp(_crossing(excess, np.log(guess), np.log(2)))))
@@ -236,13 +243,13 @@ def paired_power(
     >>> paired_power(p, [[0, 1], [20, 0]], [100, 1000], method="normal").round(3).tolist()
     [0.067, 0.922]
     """
-    p, c = _cell_probabilities(probabilities, costs, joint=True)
+    p, priced = _cell_probabilities(probabilities, costs, joint=True)
     if saving is not None:
-        p = _with_saving(p, c, saving)
+        p = _with_saving(p, priced.array, saving)
     sizes = check_range(n, "n", 2, ends="[)")
     if (np.mod(sizes, 1) != 0).any():
         raise ValueError("n: whole numbers are needed")
-    test = _test(p, c, method, confidence, n_sets, n_resamples, generator(rng), options)
+    test = _test(p, priced, method, confidence, n_sets, n_resamples, generator(rng), options)
     return plain(np.reshape(test.powers(np.ravel(sizes).astype(int).tolist()), np.shape(sizes)))
 
 
@@ -250,7 +257,7 @@ class _Test(NamedTuple):
     "A paired test, the probabilities of the cells (C,), and the kinds of differences: a cell and a value."
 
     p: np.ndarray
-    costs: np.ndarray
+    priced: CostMatrix
     cell: np.ndarray
     values: np.ndarray
     shares: np.ndarray
@@ -258,6 +265,11 @@ class _Test(NamedTuple):
     n_sets: int
     rng: np.random.Generator
     options: dict
+
+    @property
+    def costs(self) -> np.ndarray:
+        "(K, M)"
+        return self.priced.array
 
     def judged(self, counts):
         "Is it rejected? For numbers (R, V) of each kind."
@@ -270,7 +282,7 @@ class _Test(NamedTuple):
             d = self.costs[:, :, None] - self.costs[:, None, :]
             found = record.function(tables[:, None], d.reshape(1, -1) / np.abs(d).max())
             return (found.p_value(0.0) < 1 - self.options["confidence"])[back.ravel()]
-        found = difference(tables.reshape(-1, K, M, M), self.costs, **self.options)
+        found = difference(tables.reshape(-1, K, M, M), self.priced, **self.options)
         return found.rejects[back.ravel()]
 
     @property
@@ -308,10 +320,10 @@ _ONE_MORE = "clopper_pearson"  # which rejects the sooner, the more there is on 
 
 def _default_test(p, c) -> _Test:
     "The test of `paired_power` without options."
-    return _test(p, c, "auto", 0.95, 2000, 1000, generator(0), {})
+    return _test(p, CostMatrix(c), "auto", 0.95, 2000, 1000, generator(0), {})
 
 
-def _test(p, c, method, confidence, n_sets, n_resamples, rng, options) -> _Test:
+def _test(p, priced, method, confidence, n_sets, n_resamples, rng, options) -> _Test:
     "The test, with cells of equal differences put together where the method does not look further."
     options = {
         "method": method,
@@ -319,9 +331,8 @@ def _test(p, c, method, confidence, n_sets, n_resamples, rng, options) -> _Test:
         "n_resamples": n_resamples,
         "rng": rng,
     } | options
-    tiny = np.zeros((2, *p.shape), np.int64)
-    tiny[:, 0, 0, 0] = 2
-    name = difference(tiny, c, **options).method  # refuses what it does not know, and names the default
+    c, some = priced.array, np.where(p > 0, 2, 0)
+    name = difference([some, some], priced, **options).method  # refuses what it does not know or cannot be
     grouped = set(options) == {"method", "confidence", "n_resamples", "rng"} and not METHODS[name].smoothing
     d = (c[:, :, None] - c[:, None, :]).ravel()
     cell = np.flatnonzero(p.ravel() > 0)
@@ -331,7 +342,7 @@ def _test(p, c, method, confidence, n_sets, n_resamples, rng, options) -> _Test:
         cell, shares = cell[first], np.bincount(kind.ravel(), shares, len(values))
     shares = shares / shares.sum()
     n_sets = check_integer(n_sets, "n_sets", 10)
-    return _Test(p.ravel(), c, cell, values, shares, grouped, n_sets, rng, options | {"method": name})
+    return _Test(p.ravel(), priced, cell, values, shares, grouped, n_sets, rng, options | {"method": name})
 
 # %% ../nbs/22_how_many.ipynb #0ee5c9b4
 class _Listed(NamedTuple):
@@ -532,7 +543,8 @@ def required_pairs(
     >>> required_pairs(p, [[0, 1], [20, 0]], saving=.18, method="normal")
     768
     """
-    p, c = _cell_probabilities(joint, costs, joint=True)
+    p, priced = _cell_probabilities(joint, costs, joint=True)
+    c = priced.array
     p = _with_saving(p, c, saving)
     wanted = check_range(power, "power", 0, 1, shape=(), hint="80 % is .8")
     if wanted <= 1 - check_confidence(confidence):
@@ -549,7 +561,7 @@ def required_pairs(
         if log_n > np.log(1e9):
             raise ValueError(f"saving: {saving:g} takes more than 10^9 examples to show; state a larger one")
         draw = np.random.default_rng(seed)  # the same test sets, as it were, at every size
-        test = _test(p, c, method, confidence, n_sets, n_resamples, draw, dict(options))
+        test = _test(p, priced, method, confidence, n_sets, n_resamples, draw, dict(options))
         reached = test.powers([int(np.ceil(np.exp(log_n) - 1e-9))])[0]
         return float(norm.ppf(wanted) - norm.ppf(np.clip(reached, *within)))
 
@@ -692,7 +704,7 @@ class ConfidenceSequence(Result):
 
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame, a row per look."
-        pd = optional_import("pandas", extra="book")
+        pd = pandas()
         columns = {"low": self.low, "mean": self.mean, "high": self.high}
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(self.low) + 1, name="examples"))
 
@@ -757,11 +769,17 @@ def _check_stream(losses, name) -> np.ndarray:
     return x
 
 
-def _check_bounds(bounds, x, name) -> tuple[np.ndarray, np.ndarray]:
-    "Least and largest possible loss: two numbers, or two arrays (N,)."
-    remedy = "say the least and the largest that can occur, from the costs and not from the data"
-    if bounds is None:
+def _check_bounds(bounds, costs, x, name, sides=()) -> tuple[np.ndarray, np.ndarray]:
+    "Least and largest possible loss: two numbers, those of the costs or as said, or two arrays (N,)."
+    remedy = (
+        "give costs=, or say the least and the largest that can occur, from the costs and not from the data"
+    )
+    if bounds is None and costs is None:
         raise ValueError(f"bounds: None; without limits of {name} nothing holds at every look; {remedy}")
+    if bounds is not None and costs is not None:
+        raise ValueError("bounds, costs: give one of them; costs= tells the bounds")
+    if costs is not None:
+        bounds = attainable(costs, *sides)
     if isinstance(bounds, Mapping) or not np.iterable(bounds) or len([*bounds]) != 2:
         raise ValueError(f"bounds: a pair (low, high) is needed, got {bounds!r:.80}; {remedy}")
     low, high = (check_range(end, "bounds", hint=remedy) for end in bounds)
@@ -824,6 +842,7 @@ def confidence_sequence(
     losses: Vector,
     *,
     bounds: tuple | None = None,
+    costs: Costs | None = None,
     clusters: Labels | None = None,
     largest_cluster: int | None = None,
     confidence: float = 0.95,
@@ -844,6 +863,8 @@ def confidence_sequence(
         is estimated is the mean of a loss, the same for each example whatever came before. Two arrays: each
         row has limits of its own, known before its outcome; what is estimated is then the mean, over the
         rows so far, of what each was to cost given its limits and the rows before. It may drift
+    costs : CostMatrix, ExampleCosts, array_like or mapping, optional
+        in place of `bounds`: what the losses come from; `attainable` tells what can occur
     clusters : array (N,), optional
         label of the group (patient, customer) of each example; the rows of one stand together. The interval
         moves when a cluster is complete (the last one is taken to be); what is estimated is the expected
@@ -861,8 +882,8 @@ def confidence_sequence(
     Raises
     ------
     ValueError
-        without bounds, for losses outside of them, NaN, fewer than two losses, rows of a cluster that are not
-        together
+        without bounds or costs, for losses outside of them, NaN, fewer than two losses, rows of a cluster
+        that are not together
 
     Notes
     -----
@@ -875,7 +896,8 @@ def confidence_sequence(
     """
     same_rows(losses=losses, clusters=clusters)
     x = _check_stream(losses, "losses")
-    return _sequence(x, bounds, clusters, largest_cluster, confidence, "losses", "mean loss")
+    ends = _check_bounds(bounds, costs, x, "losses")
+    return _sequence(x, ends, clusters, largest_cluster, confidence, "mean loss")
 
 
 def difference_sequence(
@@ -883,6 +905,9 @@ def difference_sequence(
     losses_b: Vector,
     *,
     bounds: tuple | None = None,
+    costs: Costs | None = None,
+    first: Any = None,
+    second: Any = None,
     clusters: Labels | None = None,
     largest_cluster: int | None = None,
     confidence: float = 0.95,
@@ -894,8 +919,13 @@ def difference_sequence(
     losses_a, losses_b : array (N,)
         what each example cost with the first and with the second classifier
     bounds : (float, float) or (array (N,), array (N,))
-        least and largest difference that can occur, as for `confidence_sequence`: with costs from 0 to 20,
-        (-20, 20)
+        least and largest *difference*, first minus second, that can occur, as for `confidence_sequence`: with
+        costs from 0 to 20, (-20, 20)
+    costs : CostMatrix, ExampleCosts, array_like or mapping, optional
+        in place of `bounds`: what both losses come from; `attainable` tells what can occur
+    first, second : label or sequence, optional
+        decisions of the costs that each side can take: one label for a constant that was declared; default:
+        all
     clusters, largest_cluster, confidence
         as for `confidence_sequence`
 
@@ -915,6 +945,8 @@ def difference_sequence(
     >>> found = difference_sequence([1, 0, 1] * 40, [0, 0, 1] * 40, bounds=(-1, 1))
     >>> found.first_outside()
     25
+    >>> difference_sequence([1, 0, 0] * 40, [0, 0, 9] * 40, costs=[[0, 1], [9, 0]], second=0)
+    ConfidenceSequence(120 looks, now -4.068 to -1.434, 95%)
     """
     same_rows(losses_a=losses_a, losses_b=losses_b, clusters=clusters)
     a, b = (_check_stream(x, n) for x, n in ((losses_a, "losses_a"), (losses_b, "losses_b")))
@@ -922,15 +954,19 @@ def difference_sequence(
         raise ValueError(
             f"losses_b: {len(b)} losses, but losses_a has {len(a)}; they must be of the same examples"
         )
-    name = "losses_a - losses_b"
-    return _sequence(a - b, bounds, clusters, largest_cluster, confidence, name, "difference of mean losses")
+    if costs is None and not (first is None and second is None):
+        raise ValueError("first, second: decisions of the costs, but costs= was not given")
+    if costs is not None:
+        costs = as_costs(costs)
+        second = costs.decisions if second is None else second
+    ends = _check_bounds(bounds, costs, a - b, "losses_a - losses_b", (first, second))
+    return _sequence(a - b, ends, clusters, largest_cluster, confidence, "difference of mean losses")
 
 
-def _sequence(x, bounds, clusters, largest, confidence, name, quantity) -> ConfidenceSequence:
+def _sequence(x, ends, clusters, largest, confidence, quantity) -> ConfidenceSequence:
     "Both ends after each loss."
     confidence = check_confidence(confidence)
-    tail = (1 - confidence) / 2
-    low, high = _check_bounds(bounds, x, name)
+    tail, (low, high) = (1 - confidence) / 2, ends
     order, done = _whole_clusters(clusters, largest, len(x))
     if np.ndim(low):
         if clusters is not None:
@@ -1128,6 +1164,7 @@ def cost_alarm(
     losses: Vector,
     *,
     bounds: tuple | None = None,
+    costs: Costs | None = None,
     limit: Numbers | None = None,
     reference: Vector | None = None,
     false_alarms: float = 0.05,
@@ -1146,6 +1183,8 @@ def cost_alarm(
         cost of each example, in the order in which they came
     bounds : (float, float)
         least and largest loss that can occur
+    costs : CostMatrix, ExampleCosts, array_like or mapping, optional
+        in place of `bounds`: what the losses come from; `attainable` tells what can occur
     limit : float or array (N,), optional
         mean loss that is allowed; an array: for each example, known before its loss, such as the cost of its
         class in the reference period, so that the mix of classes may change without an alarm
@@ -1163,7 +1202,7 @@ def cost_alarm(
     Raises
     ------
     ValueError
-        without bounds, with both or none of `limit` and `reference`, for losses outside of the bounds
+        without bounds or costs, with both or none of `limit` and `reference`, for losses outside the bounds
 
     Notes
     -----
@@ -1177,7 +1216,7 @@ def cost_alarm(
     """
     x = _check_stream(losses, "losses")
     rate = check_range(false_alarms, "false_alarms", 0, 1, shape=(), hint="5 % is .05")
-    low, high = _check_bounds(bounds, x, "losses")
+    low, high = _check_bounds(bounds, costs, x, "losses")
     if np.ndim(low):
         raise ValueError("bounds: two numbers are needed here; limit= may have one for each loss")
     limit, bar, notes = _allowed(x, limit, reference, low, high, rate)

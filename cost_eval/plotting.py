@@ -30,7 +30,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from .core import check_choice, check_integer, optional_import
+from .core import check_choice, check_integer, optional_import, pyplot
 
 # %% ../nbs/05_plotting.ipynb #6d27b92f
 COLORS = (
@@ -212,7 +212,7 @@ def use_style() -> None:
     --------
     >>> use_style()
     """
-    optional_import("matplotlib.pyplot", extra="book").rcParams.update(STYLE)
+    pyplot().rcParams.update(STYLE)
     _svg_in_notebooks()
 
 # %% ../nbs/05_plotting.ipynb #798003a5
@@ -249,7 +249,7 @@ def ensure_axes(ax: Axes | None = None, **kwargs: Any) -> Axes:
     >>> ensure_axes(ax) is ax
     True
     """
-    return ax if ax is not None else optional_import("matplotlib.pyplot", extra="book").subplots(**kwargs)[1]
+    return ax if ax is not None else pyplot().subplots(**kwargs)[1]
 
 # %% ../nbs/05_plotting.ipynb #69e1affe
 def _spread(y, gap):
@@ -450,11 +450,10 @@ def save_figure(fig: Any, path: str | Path) -> list[Path]:
     ...     [file.name for file in save_figure(ensure_axes().figure, f"{folder}/empty")]
     ['empty.png', 'empty.svg']
     """
-    plt = optional_import("matplotlib.pyplot", extra="book")
     metadata = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
     files = [Path(f"{path}{suffix}") for suffix in metadata]
     fig.draw_without_rendering()  # the layout settles at the first drawing
-    with plt.rc_context({"svg.hashsalt": "cost_eval"}):
+    with pyplot().rc_context({"svg.hashsalt": "cost_eval"}):
         for file in files:
             fig.savefig(file, metadata=metadata[file.suffix], bbox_inches="tight")
     return files

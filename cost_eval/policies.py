@@ -656,9 +656,10 @@ class _Task:
     def _tuned(self) -> tuple:
         "The threshold on ranks that was best on the other folds."
         self.notes += self.fits.notes
-        fold, rank, rows = self.fits._fold, self.fits._rank(self.name), self.rows
+        fold, rank = self.fits._fold, self.fits._rank(self.name)
         if not len(fold):
             return self.instead()
+        rows = replace(self.rows, models={})  # which ranks stand for
         decisions = np.empty(len(rows), np.intp)
         for k in np.unique(fold):
             inside, outside = np.flatnonzero(fold != k), fold == k
@@ -748,10 +749,12 @@ def _at_their_word(posteriors: np.ndarray, costs, shift: dict) -> np.ndarray:
     "(N,) Bayes decisions; of a row that single precision holds exactly, with the rounding of that."
     single = posteriors.astype(np.float32)
     rows = (single[:, 1:] == posteriors[:, 1:]).all(1)
-    decided = bayes_decisions(posteriors, costs, **shift)
-    if rows.any():
-        own = costs[rows] if isinstance(costs, ExampleCosts) else costs
-        decided[rows] = bayes_decisions(single[rows], own, **shift)
+    decided = np.empty(len(rows), np.intp)
+    for values, part in ((single, rows), (posteriors, ~rows)):
+        if part.all():
+            return bayes_decisions(values, costs, **shift)
+        own = costs[part] if isinstance(costs, ExampleCosts) else costs
+        decided[part] = bayes_decisions(values[part], own, **shift)
     return decided
 
 
@@ -875,7 +878,7 @@ def _cross_calibrated(rows: Samples, name: str, fold: np.ndarray) -> tuple[np.nd
     K, model = len(rows.costs.classes), rows.models[name]
     if model.kind == "decisions" or not len(fold):
         return np.empty((0, K)), []
-    out, separated = np.empty((len(rows), K)), False
+    rows, out, separated = replace(rows, models={name: model}), np.empty((len(rows), K)), False
     for k in np.unique(fold):
         inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         fitted, apart = _fit_calibration(rows.take(inside), name)
@@ -1036,7 +1039,7 @@ class FittedRule(Result):
         Parameters
         ----------
         values : array_like
-            (N,) or (N, K) of the same model, as it was read: posteriors in the order of the costs' classes
+            (N,) or (N, K) of the same model: posteriors in the order of the costs' classes, decisions by label
         costs : ExampleCosts, optional
             costs of these samples, in place of the fitted ones
 
@@ -1053,7 +1056,9 @@ class FittedRule(Result):
         values = dense(values, "values")
         if self.kind == "decisions":
             codes = positions(check_1d(values, "values"), self.costs.decisions)
-            return values.astype(np.intp) if codes is None else codes
+            if codes is None:
+                raise ValueError(f"values: decisions are labels of the costs' {list(self.costs.decisions)}")
+            return codes
         if self.rule == "tuned":
             return ((values if values.ndim == 1 else values[:, 1]) >= self.threshold).astype(np.intp)
         if self.kind == "posteriors" and values.ndim == 1:

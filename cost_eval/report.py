@@ -36,7 +36,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from html import escape
 from importlib.metadata import version
 from typing import Any, NamedTuple, cast
 
@@ -55,6 +54,7 @@ from cost_eval.comparisons import (
 from .confusion import BinaryCounts
 from cost_eval.core import (
     Result,
+    TooFew,
     aligned,
     cheapest_first,
     cheapest_shared,
@@ -69,7 +69,7 @@ from cost_eval.core import (
     labelled,
     numbered,
     numbers,
-    optional_import,
+    pandas,
     ratio,
     result,
 )
@@ -77,13 +77,26 @@ from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
-from .page import as_dict, flat_metrics, frame_html, latex_page, markdown_page, web_page
-from .panels import draw_panel, draw_report, panels_of
+from cost_eval.page import (
+    as_dict,
+    brief_html,
+    caveats,
+    draw_panel,
+    draw_report,
+    flat_metrics,
+    has_ratio,
+    latex_page,
+    markdown_page,
+    panels_of,
+    summary_lines,
+    tidy_ladder,
+    web_page,
+    why_no_map,
+)
 from .policies import RULES, CrossFit, cross_fit, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from .samples import Decisions, Samples, Scores, only_labelled, read_samples
 from .scores import auc_interval
-from .words import caveats, has_ratio, short_ladder, summary_lines, tidy_ladder, why_no_map
 
 # %% ../nbs/60_report.ipynb #63507286
 @dataclass(frozen=True)
@@ -222,7 +235,7 @@ def _least(case: _Case) -> tuple[np.ndarray, np.ndarray]:
 # %% ../nbs/60_report.ipynb #ccea081e
 def _ladder(case: _Case, entries: list[_Entry]):
     "The ladder: every constant decision, every model under each rule, the oracle."
-    pd = optional_import("pandas", extra="book")
+    pd = pandas()
     cost = np.array([case.cost(e.decisions) for e in entries])
     low, high, asked = _intervals(case, entries)
     constant = [e.rule == "constant" for e in entries]
@@ -263,7 +276,6 @@ def _shares(case: Judged, decisions: np.ndarray) -> np.ndarray:
 
 def _metric_columns(case: _Case, entries, cost, low, high):
     "The papers' other numbers, at the deployment's priors."
-    pd = optional_import("pandas", extra="book")
     columns: dict = {}
     shares = np.stack([_shares(case, e.decisions) for e in entries])
     if case.own is None:
@@ -279,7 +291,7 @@ def _metric_columns(case: _Case, entries, cost, low, high):
         priced = () if costs is not None else ("weighted_accuracy", "cost_score")
         names = [name for name in _SHOWN_METRICS if name not in priced]
         columns |= evaluate_metrics(BinaryCounts.from_matrix(shares), costs, names)
-    return pd.DataFrame(columns)
+    return pandas().DataFrame(columns)
 
 
 def _best(case: _Case, mains: list[_Entry], ladder, in_sample: dict):
@@ -300,7 +312,7 @@ _DIFFERENCES = ("first", "second", "difference", "low", "high", "p_value", "told
 
 def _differences(case: _Case, entries: list[_Entry], pairs=None):
     "Pairs of entries, first minus second, with intervals that hold together; and what is to be said."
-    pd = optional_import("pandas", extra="book")
+    pd = pandas()
     if len(entries) < 2 or pairs is not None and not len(pairs[0]):
         return pd.DataFrame(columns=_DIFFERENCES), ()
     decided, names = np.stack([e.decisions for e in entries]), [e.model for e in entries]
@@ -314,7 +326,6 @@ def _differences(case: _Case, entries: list[_Entry], pairs=None):
 
 def _savings(case: _Case, pairs: list):
     "What models save against other decisions, paired, all together; positive: the declared rule is cheaper."
-    pd = optional_import("pandas", extra="book")
     entries = [e for pair in pairs for e in pair]
     at = np.arange(0, len(entries), 2)
     found, _ = _differences(case, entries, (at + 1, at))
@@ -324,7 +335,7 @@ def _savings(case: _Case, pairs: list):
         "against": [o.model if o.rule == "constant" else o.rule for _, o in pairs],
     }
     saved = found[["difference", "low", "high", "p_value", "told_apart"]]
-    return pd.DataFrame(columns).join(saved.rename(columns={"difference": "saving"}))
+    return pandas().DataFrame(columns).join(saved.rename(columns={"difference": "saving"}))
 
 
 def _against_constant(case: _Case, mains: list[_Entry]):
@@ -344,7 +355,6 @@ _LINES = ("question", "model", "against", "estimate", "low", "high", "p_value", 
 
 def _approximate_lines(case: _Case, mains: list[_Entry]):
     "The approximate lines of costs, of savings against the best constant decision, and of differences."
-    pd = optional_import("pandas", extra="book")
     naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
     pairs = [(a, b) for k, a in enumerate(mains) for b in mains[k + 1 :]]
     found = []
@@ -363,12 +373,11 @@ def _approximate_lines(case: _Case, mains: list[_Entry]):
             names = ordered[0].model, ordered[1].model if len(ordered) > 1 else ""
             estimate = paid[0] - sum(paid[1:])
             found.append([question, *names, estimate, low, high, np.minimum(1, many * p), seen])
-    return pd.DataFrame(found, columns=_LINES)
+    return pandas().DataFrame(found, columns=_LINES)
 
 
 def _areas(case: _Case, samples: Samples):
     "Area under the ROC curve of each model's output, two classes, with its interval."
-    pd = optional_import("pandas", extra="book")
     told = case.costs.shape[0] == 2 and (case.class_sizes > 0).all()
     options: dict = {"sample_weight": case.weight, "clusters": case.clusters, "confidence": case.confidence}
     rows = []
@@ -377,12 +386,12 @@ def _areas(case: _Case, samples: Samples):
             score = model.values if model.kind == "scores" else model.values[:, 1]
             found = auc_interval(case.y, score, **options)
             rows.append((name, found.auc, found.low, found.high))
-    return pd.DataFrame(rows, columns=["model", "auc", "low", "high"])
+    return pandas().DataFrame(rows, columns=["model", "auc", "low", "high"])
 
 # %% ../nbs/60_report.ipynb #b81ab643
 def _group_tables(case: _Case, entries: list[_Entry]):
     "Cost and rates of each main model in each group, and differences between groups."
-    pd = optional_import("pandas", extra="book")
+    pd = pandas()
     if case.groups is None:
         return pd.DataFrame(columns=_GROUP_COLUMNS), pd.DataFrame(columns=_GROUP_DIFFERENCES)
     labels, code = numbered(case.groups, ascending=True)
@@ -405,7 +414,6 @@ _GROUP_DIFFERENCES = (
 
 def _one_model(case: _Case, entry: _Entry, labels, inside: list):
     "One model in each group: cost at the group's own shares of the classes and at the deployment's, rates."
-    pd = optional_import("pandas", extra="book")
     columns = {"group": list(labels), "n": [case.take(rows).n for rows in inside], "model": entry.model}
     asked: list = [(("cost", "low", "high"), case, inside, None)]
     asked.append((("cost_at_priors", "low_at", "high_at"), case, inside, case.priors))
@@ -417,22 +425,36 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
             asked.append(((name, f"{name}_low", f"{name}_high"), errors, of_class, None))
     for names, what, parts, priors in asked:
         columns |= dict(zip(names, _in_parts(what, entry.decisions, parts, priors).T))
-    return pd.DataFrame(columns)
+    return pandas().DataFrame(columns)
 
 
 def _in_parts(case: _Case, decided: np.ndarray, parts: list, priors) -> np.ndarray:
-    "(G, 3) cost and interval in parts of the samples; NaN where a class that counts is missing, or all."
+    """(G, 3) cost and interval in parts of the samples; NaN where a class that counts is missing, or all, and
+    ends of which the method cannot tell from so few.
+    """
     found = np.full((len(parts), 3), np.nan)
     known = _known(case, parts, priors)
     asked = [case.take(parts[g], priors=priors) for g in np.flatnonzero(known)]
     own = [decided[parts[g]] for g in np.flatnonzero(known)]
-    if case.counted and asked:
-        counts = np.stack([part.count(d) for part, d in zip(asked, own)])
-        ends = interval(counts, case.costs.array, priors=priors, **case.how(case.confidence))
-        found[known] = np.column_stack([ends.mean, ends.low, ends.high])
-    elif asked:
-        found[known] = [_mean_and_ends(part, d, case) for part, d in zip(asked, own)]
+    try:
+        if case.counted and asked:
+            counts = np.stack([part.count(d) for part, d in zip(asked, own)])
+            ends = interval(counts, case.costs.array, priors=priors, **case.how(case.confidence))
+            found[known] = np.column_stack([ends.mean, ends.low, ends.high])
+        elif asked:
+            found[known] = [_mean_and_ends(part, d, case) for part, d in zip(asked, own)]
+    except TooFew:
+        if len(parts) > 1:
+            return np.concatenate([_in_parts(case, decided, [part], priors) for part in parts])
+        found[0, 0] = asked[0].cost(own[0])
     return found
+
+
+def _few_in_groups(case: _Case, groups) -> list:
+    "A note on the groups of whose cost the method can tell no interval."
+    short = groups[groups["cost"].notna() & groups["low"].isna()]["group"] if len(groups) else ()
+    called = ", ".join(dict.fromkeys(map(str, short)))
+    return [f"groups: {called}: too few samples for method={case.method!r}, so no interval."] * bool(called)
 
 
 def _known(case: _Case, parts: list, priors) -> np.ndarray:
@@ -460,18 +482,23 @@ def _alone(samples: Judged, strata: np.ndarray, rows) -> bool:
     return any(len(own) > 1 and np.ptp(own) == 0 for own in units)
 
 
-def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool):
-    """Differences in cost between two groups, or of each of several and the others, at the groups' own shares
-    of the classes or at the deployment's; all comparisons of a model held together.
+def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool, among=None):
+    """Differences in cost between two groups, or of each of several (or of some, `among`) and the others, at
+    the groups' own shares of the classes or at the deployment's; all comparisons of a model held together.
     """
-    pd = optional_import("pandas", extra="book")
+    pd = pandas()
     G, priors = len(labels), case.priors if common else None
     sides = {g: code == g for g in range(1 if G == 2 else G) if G > 1}
+    sides = {g: s for g, s in sides.items() if among is None or g in among}
     sides = {g: s for g, s in sides.items() if _known(case, [s, ~s], priors).all()}
     if not sides:
         return pd.DataFrame(columns=_GROUP_DIFFERENCES)
     level = 1 - (1 - case.confidence) / len(sides)
-    found = Asked.of(_apart(case, entry.decisions, [*sides.values()], common, level))
+    try:
+        found = Asked.of(_apart(case, entry.decisions, [*sides.values()], common, level))
+    except TooFew:
+        among = {g for g, side in sides.items() if _can_tell(case, entry.decisions, side, common)}
+        return _groups_apart(case, entry, labels, code, common, among)
     low, high, p, rejects, _ = together(found, case.confidence)
     others = str(labels[1]) if G == 2 else "the others"
     columns = {
@@ -482,6 +509,15 @@ def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool):
     }
     ends = dict(difference=found.mean, low=low, high=high, p_value=p, told_apart=rejects)
     return pd.DataFrame(columns | ends)
+
+
+def _can_tell(case: _Case, decided: np.ndarray, side: np.ndarray, common: bool) -> bool:
+    "Does the method tell a difference from so few?"
+    try:
+        _apart(case, decided, [side], common, case.confidence)
+    except TooFew:
+        return False
+    return True
 
 
 def _apart(case: _Case, decided: np.ndarray, sides: list, common: bool, level: float) -> list:
@@ -531,7 +567,6 @@ def _apart_by_losses(case: _Case, decided: np.ndarray, side: np.ndarray, common:
 
 def _breakdown(case: _Case, entry: _Entry):
     "Where the money goes: parts of one model's cost that add up, with intervals that hold together."
-    pd = optional_import("pandas", extra="book")
     paid, d = case.losses(entry.decisions), entry.decisions
     parts = [part for part in _parts(case, d) if part[0] != "cell" or (np.where(part[2], paid, 0) != 0).any()]
     level = 1 - (1 - case.confidence) / len(parts)
@@ -541,7 +576,7 @@ def _breakdown(case: _Case, entry: _Entry):
         many = int(own.sum() if case.repeats is None else case.repeats[own].sum())
         ends = float(found.low) + 0.0, float(found.high)  # which turns -0 into 0
         rows.append((kind, name, many, float(found.mean), *ends, ratio(float(found.mean), total)))
-    return pd.DataFrame(rows, columns=["part", "name", "n", "cost", "low", "high", "share"])
+    return pandas().DataFrame(rows, columns=["part", "name", "n", "cost", "low", "high", "share"])
 
 
 def _parts(case: _Case, d: np.ndarray):
@@ -864,8 +899,7 @@ class Report(Result):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{escape(line)}</p>" for line in summary_lines(self))
-        return said + frame_html(short_ladder(self))
+        return brief_html(self)
 
 
 def _written(page: str, path) -> str:
@@ -1084,7 +1118,7 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
         winner = judged_best(case, names, decided, confidence=case.confidence, rng=case.rng)
     groups, between = _group_tables(case, mains)
     tied = () if winner is None else winner.notes
-    said = [*notes, *asked.notes, *tied, *more, *caveats(case, mains, ladder)]
+    said = [*notes, *asked.notes, *tied, *more, *_few_in_groups(case, groups), *caveats(case, mains, ladder)]
     rules = {e.model: e.rule for e in mains}
     out_of_fold = {"calibrated", "tuned"} & set(rules.values())
     fitted = (
@@ -1259,7 +1293,6 @@ def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
 
 def _uncertain(report: Report, cost_sampler, n_draws: int, rng):
     "Costs and samples drawn together."
-    pd = optional_import("pandas", extra="book")
     case, rng = report._case, generator(rng)
     if case.own is not None:
         raise ValueError(
@@ -1283,7 +1316,7 @@ def _uncertain(report: Report, cost_sampler, n_draws: int, rng):
     tail = (1 - case.confidence) / 2
     low, high = np.quantile(cost, [tail, 1 - tail], axis=0)
     columns = {"model": [e.model for e in mains], "probability_best": cheapest_shared(cost).mean(0)}
-    return pd.DataFrame({**columns, "cost": cost.mean(0), "low": low, "high": high})
+    return pandas().DataFrame({**columns, "cost": cost.mean(0), "low": low, "high": high})
 
 # %% ../nbs/60_report.ipynb #8e165bf5
 def translation_table(
@@ -1330,7 +1363,7 @@ def translation_table(
     if priors is not None:
         known = labelled(counts, "counts")[1]
         c = c.with_prevalence(check_priors(priors, 2, classes=cost_table(costs, known)[1] or known)[1])
-    return optional_import("pandas", extra="book").DataFrame(
+    return pandas().DataFrame(
         _translations(c, matrix), columns=["paper", "quantity", "value", "identity", "from_expected_cost"]
     )
 

@@ -42,7 +42,7 @@ import numpy as np
 from scipy import stats
 
 from . import datasets
-from .core import check_choice, every_digit, optional_import, unknown_name
+from .core import check_choice, every_digit, optional_import, pandas, unknown_name
 from .plotting import save_figure
 
 # %% ../nbs/91_reproduce.ipynb #c3c532d7
@@ -112,9 +112,8 @@ def published(paper: str, item: str | None = None) -> DataFrame:
 @lru_cache(maxsize=None)
 def _read_published(paper) -> DataFrame:
     "All of a paper's published numbers, read once."
-    pd = optional_import("pandas", extra="book")
     with (files("cost_eval") / "published" / f"{paper}.csv").open(encoding="utf-8") as file:
-        table = pd.DataFrame(list(csv.DictReader(file)))
+        table = pandas().DataFrame(list(csv.DictReader(file)))
     if "kind" not in table:
         table.insert(2, "kind", "number")
     table.insert(4, "decimals", [len(text.partition(".")[2]) for text in table["published"]])
@@ -242,7 +241,6 @@ def compare(
     ValueError
         For cells or patterns that the paper does not have, and negative errors.
     """
-    pd = optional_import("pandas", extra="book")
     cells = list(published["cell"])
     _known("ours", ours, cells)
     errors = _by_cell("error", error if isinstance(error, Mapping) else {"*": error}, cells)
@@ -281,7 +279,7 @@ def compare(
         if row["outcome"] == "open" and allowed[row["cell"]] and "open: " not in said[1]:
             said.append(f"open: {allowed[row['cell']]}")
         row["note"] = "; ".join(filter(None, said))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pandas().DataFrame(rows, columns=COLUMNS)
 
 # %% ../nbs/91_reproduce.ipynb #3ffa1d73
 def outcome_of(row: Mapping[str, Any]) -> str:
@@ -721,7 +719,6 @@ class ItemResult:
 
 def _compared(table) -> str:
     "A comparison to be read: what is true or false in words, digits as far as they count, no empty column."
-    pd = optional_import("pandas", extra="book")
     defined = table["kind"] == "definition"
     said = (table["kind"] == "statement") | (defined & table.loc[defined, "published"].isin([0, 1]).all())
     truth = said & (table["tolerance"] == 0.5) & table["published"].isin([0, 1])
@@ -735,7 +732,7 @@ def _compared(table) -> str:
         words = [f"{float(f'{v:.2g}'):,g}" if v > 0 else "" for v in table[name]]
         shown[name] = ["" if t and name == "tolerance" else w for w, t in zip(words, truth)]
     shown = shown.loc[:, (shown != "").any()].rename(columns=lambda name: name.replace("_", " "))
-    with pd.option_context("display.max_colwidth", None):
+    with pandas().option_context("display.max_colwidth", None):
         return shown.to_html(index=False)
 
 
@@ -1023,7 +1020,6 @@ def board(results: Sequence[ItemResult]) -> DataFrame:
     DataFrame
         columns item, title, verdict, a column per outcome, heat_map, budget, seconds, note
     """
-    pd = optional_import("pandas", extra="book")
     rows = []
     for r in results:
         counts = {outcome: r.counts.get(outcome, 0) for outcome in OUTCOMES}
@@ -1038,7 +1034,7 @@ def board(results: Sequence[ItemResult]) -> DataFrame:
                 "note": r.note.partition("\n")[0],
             }
         )
-    return pd.DataFrame(
+    return pandas().DataFrame(
         rows, columns=["item", "title", "verdict", *OUTCOMES, "heat_map", "budget", "seconds", "note"]
     )
 
@@ -1051,9 +1047,8 @@ def stored_board() -> DataFrame:
     DataFrame
         as from `board`
     """
-    pd = optional_import("pandas", extra="book")
     with (files("cost_eval") / "published" / _BOARD).open(encoding="utf-8") as file:
-        return pd.read_csv(file, keep_default_na=False, **every_digit(pd))
+        return pandas().read_csv(file, keep_default_na=False, **every_digit(pandas()))
 
 
 def rows(results: Sequence[ItemResult]) -> DataFrame:
@@ -1069,7 +1064,7 @@ def rows(results: Sequence[ItemResult]) -> DataFrame:
     DataFrame
         columns item, then those of `compare`
     """
-    pd = optional_import("pandas", extra="book")
+    pd = pandas()
     parts = [r.table.assign(item=r.name) for r in results if r.table is not None and not r.heat_map]
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COLUMNS, "item"])
     return table[["item", *COLUMNS]]
@@ -1083,10 +1078,9 @@ def stored_rows() -> DataFrame:
     DataFrame
         as from `rows`
     """
-    pd = optional_import("pandas", extra="book")
     with (files("cost_eval") / "published" / _ROWS).open(encoding="utf-8") as file:
-        told = {"note": "", "outcome": ""}
-        return pd.read_csv(file, dtype=dict.fromkeys(told, str), **every_digit(pd)).fillna(told)
+        table = pandas().read_csv(file, dtype={"note": str, "outcome": str}, **every_digit(pandas()))
+    return table.fillna({"note": "", "outcome": ""})
 
 
 def places(table: DataFrame | None = None, compared: DataFrame | None = None) -> DataFrame:
@@ -1110,10 +1104,9 @@ def places(table: DataFrame | None = None, compared: DataFrame | None = None) ->
         (sentences turned into rows), items (that compare it), again (that compare the same cells another
         way), why (what is left is not compared)
     """
-    pd = optional_import("pandas", extra="book")
     table, compared = _board_and_rows(table, compared)
     with (files("cost_eval") / "published" / _PLACES).open(encoding="utf-8") as file:
-        listed = pd.read_csv(file, keep_default_na=False, **every_digit(pd))
+        listed = pandas().read_csv(file, keep_default_na=False, **every_digit(pandas()))
     counted = compared[compared["outcome"].isin(list(OUTCOMES))]
     maps = table[table["heat_map"].astype(bool)].set_index("item")[list(OUTCOMES)].sum(axis=1)
     names = [_members(paper, items) for paper, items in zip(listed["paper"], listed["items"])]
@@ -1234,7 +1227,6 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     DataFrame
         columns item, cell, what, stored, now; empty if the board holds
     """
-    pd = optional_import("pandas", extra="book")
     ran = [r for r in results if r.table is not None or r.verdict == "failed"]
     budgets = {r.name: r.budget for r in ran if not r.heat_map}
     stored = stored_rows()
@@ -1244,7 +1236,7 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     for what, off in _off(both, budgets).items():
         pair = both.loc[off, ["item", "cell", f"{what} stored", f"{what} now"]]
         found += [(item, cell, what, before, now) for item, cell, before, now in pair.to_numpy(object)]
-    return pd.DataFrame(found, columns=["item", "cell", "what", "stored", "now"])
+    return pandas().DataFrame(found, columns=["item", "cell", "what", "stored", "now"])
 
 
 def _moved_counts(maps) -> list:

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from .confusion import BinaryCounts
-from .core import check_1d, check_choice, check_function, check_range, optional_import, plain
+from .core import check_1d, check_choice, check_function, check_range, optional_import, plain, pyplot
 from .core import ratio as quotient
 from .costs import CostMatrix
 from .metrics import METRICS, expected_cost, normalized_expected_cost
@@ -233,7 +233,7 @@ def plot_expected_cost(
     sequence of two Axes
     """
     if axes is None:
-        axes = optional_import("matplotlib.pyplot", extra="book").subplots(1, 2, figsize=(9.6, 3.6))[1]
+        axes = pyplot().subplots(1, 2, figsize=(9.6, 3.6))[1]
     values = fp_cost, fn_cost, prevalence, separation, threshold
     _move_operating_point(axes, _draw_operating_point(axes), *values)
     return axes

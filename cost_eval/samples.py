@@ -41,6 +41,7 @@ from cost_eval.core import (
     LabelledTable,
     Result,
     Rows,
+    bare_frame,
     check_1d,
     check_choice,
     check_numbered,
@@ -53,12 +54,15 @@ from cost_eval.core import (
     numbered,
     numbers,
     objects,
-    optional_import,
+    pandas,
     positions,
+    repeated_ids,
     result,
     same_rows,
     seen_labels,
     unknown_name,
+    unordered,
+    which_is_positive,
     written,
 )
 from .costs import Costs, CostMatrix, ExampleCosts, as_costs, as_priors
@@ -349,6 +353,9 @@ def read_samples(
         keys.meet(argument, given)
         model = _read_model(given, argument, single, len(y))
         read[name], taken[name] = model, _words(model, single)
+        plain = np.ndim(given) == 1 and not isinstance(given, _KINDS) and not isinstance(model, Decisions)
+        if plain and len(single.classes) == 2:
+            _refuse_other_class(name, given_models, single)
         if origin == "frame" and positive is None:
             _positive_needed(given, model, labels, single)
         notes += _doubts(model, argument, y, weight, single, said=isinstance(given, _KINDS))
@@ -374,14 +381,7 @@ def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
     if hasattr(models, "columns") and column is not None and column in list(models.columns):
         keys.add(f"models[{column!r}]", dense(models[column], "models"), f"sort both by {column!r}")
         models = models[[name for name in models.columns if name != column]]
-    repeated = n - len(numbered(called)[0])
-    if not repeated or clusters is not None:
-        return called, models, []
-    note = (
-        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
-        "one by one they make every interval too short. Give the ids as clusters=, too."
-    )
-    return called, models, [note]
+    return called, models, [] if clusters is not None else repeated_ids(n - len(numbered(called)[0]), n)
 
 
 def read_alike(
@@ -483,7 +483,6 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
         return values.iloc[part.rows].reset_index(drop=True)
     return [values[row] for row in part.rows] if isinstance(values, (list, tuple)) else values[part.rows]
 
-
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
 def _as_frame(given: Any) -> Any:
@@ -494,8 +493,7 @@ def _as_frame(given: Any) -> Any:
         if hasattr(given, way) and not hasattr(given, "to_numpy"):
             return getattr(given, way)()
     if hasattr(given, "description") and hasattr(given, "fetchall"):
-        pd = optional_import("pandas", extra="data")
-        return pd.DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
+        return pandas().DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
     return given
 
 
@@ -571,7 +569,6 @@ def _of_columns(values) -> str:
         "with several 1s a row each label is a question of its own, with its own costs: give "
         f"{one}, and what the models say of that label"
     )
-
 
 # %% ../nbs/06_samples.ipynb #smp033c
 #| code-fold: true
@@ -734,7 +731,7 @@ def _read_costs(costs, labels: np.ndarray) -> tuple:
         return table, "numbered" if table.classes == tuple(range(len(table.classes))) else "named", []
     if isinstance(table, ExampleCosts) or (isinstance(costs, Mapping) and "fp" in costs):
         return table, "outcomes", []
-    if isinstance(costs, Mapping) or hasattr(costs, "columns"):
+    if isinstance(costs, Mapping) or (hasattr(costs, "columns") and not bare_frame(costs)):
         return table, "frame", []
     n, same = len(labels), len(table.classes) == len(labels)
     note = f"The costs were read as one matrix of {n} classes, not as the costs of {n} samples."
@@ -811,7 +808,7 @@ def _renamed(labels: np.ndarray, table, origin: str, positive):
     "Costs by outcome, or without names, with the names of the two labels."
     seen = seen_labels(labels)
     if positive is None:
-        raise ValueError(_which_is_positive(seen))
+        raise ValueError(which_is_positive(seen))
     if origin == "numbered" and positions(labels, (0, 1)) is not None:
         raise ValueError(
             f"positive: {positive!r}, but the second of the costs' classes is 1; name them, negative first: "
@@ -829,21 +826,10 @@ def _renamed(labels: np.ndarray, table, origin: str, positive):
     return kind(table, classes=classes, decisions=decisions)
 
 
-def _which_is_positive(seen: list) -> str:
-    "The message that asks for the positive class: the same from every door."
-    one, other = (seen[0], seen[-1]) if len(seen) > 1 else ("...", seen[0])
-    either = f"positive={other!r}" + (f" or positive={one!r}" if len(seen) > 1 else "")
-    return (
-        f"y_true: the labels {seen[:5]} do not say which class is the positive one, whose misses fn prices; "
-        f"say {either}, or name the classes of the costs, negative first: "
-        f"CostMatrix.binary(fp=..., fn=..., classes=[{one!r}, {other!r}])"
-    )
-
-
 def _turned(table, known: dict, positive):
     "Costs of a frame, whose rows stand in any order, with the positive class last."
     if positive is None:
-        if set(known) not in ({"0", "1"}, {"False", "True"}):
+        if unordered(known):
             return table  # as it stands; `_positive_needed` asks for more
         positive = max(table.classes)
     if written(positive) not in known:
@@ -862,9 +848,8 @@ def _positive_needed(given, model, labels: np.ndarray, costs):
     """
     said = isinstance(given, Posteriors) and given.classes is not None
     single = np.ndim(given.values if isinstance(given, _KINDS) else given) == 1
-    plain = {written(c) for c in costs.classes} in ({"0", "1"}, {"False", "True"})
-    if len(costs.classes) == 2 and single and not (said or plain or isinstance(model, Decisions)):
-        raise ValueError(_which_is_positive(seen_labels(labels)))
+    if unordered(costs.classes) and single and not (said or isinstance(model, Decisions)):
+        raise ValueError(which_is_positive(seen_labels(labels)))
 
 # %% ../nbs/06_samples.ipynb #smp038
 #| code-fold: true
@@ -907,6 +892,27 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
     return _values_of(models, found), "" if plain else (
         f"Read from the table: {_in_words(found, left_out)} A dict of names and columns says otherwise."
     )
+
+
+def _refuse_other_class(name: str, names, costs: CostMatrix):
+    "`ValueError` if a single column is by its name that of the negative class: it is read as the other's."
+    for text, of in zip(*([own[i] for own in _spelled(costs.classes)] for i in (0, 1))):
+        for before, after in _around(name, text):
+            words = re.findall("[a-z]+|[0-9]+", f"{before} {after}".lower())
+            beside = words[-1:] if re.search("[A-Za-z0-9]", before) else words[:1]
+            alone = not words and not text.isdigit()
+            one_side = not all(re.search("[A-Za-z0-9]", part) for part in (before, after))
+            sibling = any((before, after) in _around(other, of) for other in names)
+            if (alone or (one_side and {*beside} & _PROBABLE)) and not sibling:
+                positive, negative = costs.classes[::-1]
+                raise ValueError(
+                    f"models[{name!r}]: by its name the probability of {negative!r}, but one column is read "
+                    f"as that of {positive!r}; say which, Posteriors(values, classes=[{negative!r}]) or "
+                    f"Posteriors(values, classes=[{positive!r}]), or rename it if it is neither"
+                )
+
+
+_PROBABLE = set("p pr prob proba probs probability probabilities posterior class logit margin".split())
 
 
 def _add_to_one(columns: list) -> bool:
@@ -1258,6 +1264,8 @@ def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list
     label = numbered(truth)[1]
     left = {c: _no_model(c, v, decisions) or _labels_again(c, v, label) for c, v in table.items()}
     rest = {c: v for c, v in table.items() if not left[c]}
+    if len(classes) == 2:
+        _refuse_margins({c: v for c, v in rest.items() if v.dtype.kind == "f" and np.ptp(v) > 0})
     whole = _by_name({c: v for c, v in rest.items() if v.dtype.kind in "biuf"}, classes)
     inside = {c for where in whole.values() for c in where.values()}
     whole |= _by_sum({c: v for c, v in rest.items() if c not in inside}, classes)
@@ -1288,6 +1296,24 @@ def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list
         )
         found[name] = whole[m] if m in whole else m[0]
     return found, {c: why for c, why in left.items() if why}
+
+
+def _refuse_margins(table: dict):
+    "`ValueError` for two columns as one model has them: a margin and its negative, or logarithms."
+    pairs = combinations(table, 2) if math.comb(len(table), 2) <= 5_000 else ()
+    for own in pairs:
+        a, b = (table[c] for c in own)
+        if (a[:50] == -b[:50]).all() and (a == -b).all():
+            what = "each other's negative, as the two margins of one model are"
+        elif max(a.max(), b.max()) <= 0 and _add_to_one([np.exp(a), np.exp(b)]):
+            what = "logarithms of what sums to 1, as one model's are"
+        else:
+            continue
+        raise ValueError(
+            f"models: the columns {list(own)} are {what}. If so, give the positive class's column alone, "
+            "Scores(frame[column]); if each is a model, a dict of names and columns, {name: frame[name] for "
+            f"name in {list(own)}}}"
+        )
 
 
 def _no_model(name, cells: np.ndarray, decisions: list) -> str:
@@ -1844,7 +1870,7 @@ def read_file(
 
 def _read_kind(kind: str, end: str, source: Any, columns, index_col):
     "A table from an open file or a path."
-    pd = optional_import("pandas", extra="data")
+    pd = pandas()
     library = _READERS.get(kind)
     if library and importlib.util.find_spec(library) is None:
         raise ValueError(

@@ -52,11 +52,12 @@ from cost_eval.core import (
     cost_table,
     generator,
     kinds,
-    no_matrix,
     optional_import,
     positive_labels,
+    repeated_ids,
     result,
-    row_a_sample,
+    refuse_rows,
+    refuse_unordered,
     seen_labels,
     unknown_name,
 )
@@ -141,6 +142,8 @@ def _checked_block(block: dict, k: int) -> dict:
     rows = Rows(_CUT_ALIKE)
     for name, value in block.items():
         rows.meet(f"{name} (block {k})", value)
+        if name == "ids":
+            rows.add(f"ids (block {k})", np.asarray(value), _CUT_ALIKE, others=True)
     arrays = {name: _array(value, name, f"block {k}") for name, value in block.items()}
     sizes = {name: len(value) for name, value in arrays.items()}
     if len(set(sizes.values())) > 1:
@@ -160,9 +163,6 @@ def _array(value, name: str, where: str, truth: bool = False) -> np.ndarray:
     if str(getattr(value, "dtype", "")) == "category":
         return np.asarray(value.cat.categories)[value.cat.codes.to_numpy()]
     return value.to_numpy(dtype=object) if isinstance(value.dtype, pd.StringDtype) else value.to_numpy()
-
-
-
 
 # %% ../nbs/70_scale.ipynb #0fecd52a
 #| code-fold: true
@@ -974,7 +974,14 @@ def best_threshold(
     >>> best_threshold(y, s, [[0, 1], [3, 0]], scheduler="synchronous").threshold
     0.25
     """
-    costs = _matrix_of(costs)
+    if own := _cost_columns(costs):
+        raise ValueError(
+            f"{next(iter(own)).replace('cost ', 'costs, ')} of single rows: one matrix for all is needed "
+            "here; of rows that fit into memory, cost_eval.decisions.best_threshold takes them"
+        )
+    matrix = _matrix_of(costs)
+    refuse_unordered(costs, matrix.classes)
+    costs = matrix
     bayes_threshold(costs)  # refuses what no threshold can serve, before any work starts
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
     with _work(blocks, scheduler) as compute:
@@ -1155,8 +1162,8 @@ _CELLS = ("fp", "fn", "tp", "tn")
 def _matrix_of(costs) -> CostMatrix:
     "One matrix with labels; unread, an array of more rows than decisions is not taken for one."
     table, names = cast(CostMatrix, as_costs(costs, one=True)), cost_table(costs)[1]
-    if names is None and row_a_sample(table.shape, 2):
-        raise ValueError(no_matrix(table.shape))
+    if names is None:
+        refuse_rows(table.array, 2)
     return table
 
 
@@ -1193,9 +1200,7 @@ def _block_costs(block: dict, costs):
     return CostMatrix.binary(**many) if {"classes", "decisions"} & set(many) else many
 
 
-def losses(
-    y_true: Any, decisions: Any, costs: Costs, *, data: Any = None
-) -> Any:
+def losses(y_true: Any, decisions: Any, costs: Costs, *, data: Any = None) -> Any:
     """What each row cost, as a lazy Dask array: `cost_eval.costs.losses`, block by block.
 
     Parameters
@@ -1228,6 +1233,11 @@ def losses(
     array = optional_import("dask.array", extra="scale")
     costs = costs if _by_outcome(costs) or isinstance(costs, ExampleCosts) else _matrix_of(costs)
     blocks = _blocks(data, {"y_true": y_true, "decisions": decisions, **_cost_columns(costs)})
+    if isinstance(costs, ExampleCosts) and len(blocks) > 1:
+        raise ValueError(
+            f"costs: of {len(costs.array)} rows in memory beside {len(blocks)} blocks of rows; give a mapping, "
+            'each part of it a number, a Dask collection or a column: {"fp": 5, "fn": amounts}'
+        )
     parts = [dask.delayed(_losses_of)(block, _without_columns(costs)) for block in blocks]
     return array.concatenate([array.from_delayed(part, shape=(np.nan,), dtype=float) for part in parts])
 
@@ -1428,6 +1438,7 @@ def evaluate(
     sample_weight: Any = None,
     heaviest: float | None = None,
     largest: float | None = None,
+    ids: Any = None,
     folds: Any = 5,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -1466,6 +1477,9 @@ def evaluate(
         random batches, and clusters, if there are more than that, into as many, for the intervals
     heaviest, largest : float, optional
         caps on the weight of a unit and on amounts, as for the in-memory function
+    ids : Dask series or array, or str, optional
+        (N,) what the rows are called, as for the in-memory function: a series with these as its index must be
+        in their order, and those that stand twice are said
     folds : int or Dask series or array, or str, default 5
         as for the in-memory function; of more than `gather` rows two halves stand in for them
     method : str, default "auto"
@@ -1501,14 +1515,14 @@ def evaluate(
     1.0
     """
     shells, columns = _shells(models, costs)
-    per_row = {"groups": groups, "clusters": clusters, "sample_weight": sample_weight}
+    per_row = {"ids": ids, "groups": groups, "clusters": clusters, "sample_weight": sample_weight}
     options = {"rule": rule, "positive": positive, "priors": priors, "capacity": capacity, "folds": folds}
     if isinstance(folds, str) or hasattr(folds, "dask"):
         per_row["folds"] = options.pop("folds")
     own = _cost_columns(costs)
     if largest is not None and not own:
         attainable(costs, largest=largest)  # which refuses it
-    blocks = _blocks(data, {"y_true": y_true} | columns | per_row | own)
+    blocks = _blocks(data, {"y_true": y_true, "ids": ids} | columns | per_row | own)
     costs = _without_columns(costs)
     with _work(blocks, scheduler) as compute:
         n = _row_count(blocks, compute)
@@ -1583,7 +1597,7 @@ class _Halves:
 
     def __init__(self, blocks, shells, n, rule, priors, rng):
         self.blocks, self.shells, self.rule, self.priors, self.rng = blocks, shells, rule, priors, rng
-        self.share, self.salt = min(1.0, _SAMPLED / n), int(rng.integers(0, 2**62))
+        self.n, self.share, self.salt = n, min(1.0, _SAMPLED / n), int(rng.integers(0, 2**62))
         self.seeds = rng.integers(0, 2**62, len(blocks)).tolist()
 
     def report(self, compute, costs, positive, heaviest, how):
@@ -1615,12 +1629,18 @@ class _Halves:
         )
         self.shares, self.heaviest = all_rows.shares, float(weights.max())
         self.clusters = weights.index.to_numpy() if "clusters" in rows else None
+        self.repeated = [] if "ids" not in rows or "clusters" in rows else self.count_repeated()
         self.half, models = rows["half"], _models_of(rows, self.shells)
         for name, look in looks.items():
             if look_at(models[name], all_rows.costs).kind() is not look.kind(f"models[{name!r}]"):
                 models[name] = look.kind()(models[name])
         given = {name: rows[name] for name in ("sample_weight", "clusters") if name in rows}
         self.sample = read_samples(rows["y_true"], models, all_rows.costs, **given)
+
+    def count_repeated(self) -> list:
+        "A note on ids that stand in several rows."
+        parts = [dask.delayed(_distinct_ids)(block) for block in self.blocks]
+        return repeated_ids(self.n - len(self.compute(_add_up(parts, _merge_ids))), self.n)
 
     @property
     def batched(self) -> bool:
@@ -1668,7 +1688,7 @@ class _Halves:
             fitted = fit_rule(self.sample, ladder.loc[row, "model"], "tuned", priors=self.priors)
             ladder.loc[row, "threshold"] = fitted.threshold
         half = f"Rules were fitted on {many} random rows, those of one half, to judge all rows of the other."
-        notes = *self.sample.notes, *found.notes, half, *self.note_on_units(rows)
+        notes = *self.sample.notes, *self.repeated, *found.notes, half, *self.note_on_units(rows)
         return replace(found, ladder=ladder, taken=self.sample.taken, notes=tuple(dict.fromkeys(notes)))
 
     def note_on_units(self, rows) -> list:
@@ -1686,13 +1706,22 @@ class _Halves:
 #| code-fold: true
 #| code-summary: "Halves, and a sample"
 def _with_half(function, block: dict, seed: int, salt: int, *args):
-    "A function of a block whose rows know their half: random, of whole clusters, each time the same."
-    if "clusters" in block:
-        mixed = pd.util.hash_array(_hashed(block["clusters"]) ^ np.uint64(salt))
+    "A function of a block whose rows know their half: random, of whole clusters or ids, each time the same."
+    together = next((name for name in ("clusters", "ids") if name in block), None)
+    if together:
+        mixed = pd.util.hash_array(_hashed(block[together], together) ^ np.uint64(salt))
         half = (mixed >> np.uint64(63)).astype(np.int8)
     else:
         half = np.random.default_rng([seed, 0]).integers(0, 2, _length(block), dtype=np.int8)
     return function(block | {"half": half}, seed, *args)
+
+
+def _distinct_ids(block: dict) -> np.ndarray:
+    return np.unique(_hashed(block["ids"], "ids"))
+
+
+def _merge_ids(parts: list) -> np.ndarray:
+    return np.unique(np.concatenate(parts))
 
 
 def _classes_of(block: dict, seed: int) -> pd.DataFrame:
@@ -1737,7 +1766,10 @@ def _decided(block: dict, seed: int, like, shells: dict, rules: list, few) -> pd
     samples, half = _read(block, like, shells), block["half"]
     codes = {"y_true": samples.y}
     for i, (name, rule) in enumerate(rules[0]):
-        code, values = np.empty(len(samples), np.intp), samples.models[name].values
+        code, model = np.empty(len(samples), np.intp), samples.models[name]
+        values = model.values
+        if isinstance(model, Decisions):
+            values = np.array(samples.costs.decisions, object)[values]
         for h in (0, 1):
             code[half == h] = rules[h][name, rule].decide(values[half == h])
         codes[f"decision {i}"] = code
@@ -1756,19 +1788,17 @@ def _batch(block: dict, seed: int, few) -> np.ndarray:
     return (hashed % _UNITS).astype(np.intp) if few is None else np.searchsorted(few, hashed)
 
 
-def _hashed(labels: np.ndarray) -> np.ndarray:
+def _hashed(labels: np.ndarray, name: str = "clusters") -> np.ndarray:
     "(N,) 64 random bits of each label, the same in every block: 3, 3.0 and an object 3 are one label."
     if labels.dtype.kind == "O":
         labels = pd.Series(labels).infer_objects().to_numpy()
         kind = pd.api.types.infer_dtype(labels) if labels.dtype.kind == "O" else "numbers"
         if kind not in ("numbers", "string", "empty"):
-            raise ValueError(
-                f"clusters: labels must be all text or all numbers, got {kind}; write them alike"
-            )
+            raise ValueError(f"{name}: labels must be all text or all numbers, got {kind}; write them alike")
     if labels.dtype.kind == "f":
         if np.isnan(labels).any():
-            raise ValueError("clusters: NaN; drop these rows or give each of them a label of its own")
+            raise ValueError(f"{name}: NaN; drop these rows or give each of them a label of its own")
         whole = (labels == np.rint(labels)) & (np.abs(labels) < 2**63)
         numbers = np.where(whole, labels, 0).astype(np.int64)
-        return np.where(whole, _hashed(numbers), pd.util.hash_array(labels.astype(float)))
+        return np.where(whole, _hashed(numbers, name), pd.util.hash_array(labels.astype(float)))
     return pd.util.hash_array(labels.astype(np.int64 if labels.dtype.kind in "biu" else object))

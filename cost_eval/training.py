@@ -36,6 +36,7 @@ from cost_eval.core import (
     generator,
     label_array,
     optional_import,
+    pandas,
     percent,
     result,
     same_rows,
@@ -234,11 +235,10 @@ class TrainingVariation(Result):
     @property
     def runs(self) -> DataFrame:
         "A row per estimator and repeat: what one whole cross-validation says."
-        pandas = optional_import("pandas", extra="book")
         S, R, _ = self.fold_costs.shape
         names, repeat = np.repeat(np.array(self.names, object), R), np.tile(np.arange(R), S)
         cost = self.fold_costs.mean(2).ravel()
-        return pandas.DataFrame({"estimator": names, "repeat": repeat, "cost": cost})
+        return pandas().DataFrame({"estimator": names, "repeat": repeat, "cost": cost})
 
     def _pair_costs(self, pairs) -> np.ndarray:
         "(P, R, F) cost of the first minus the second of each pair, fold by fold."
@@ -252,11 +252,10 @@ class TrainingVariation(Result):
 
     def _framed(self, columns, found, test_noise, scores):
         "The data frame of some intervals and noises."
-        pandas = optional_import("pandas", extra="book")
         single = scores.shape[1] == 1
         again = np.full(len(scores), np.nan) if single else scores.mean(2).std(1, ddof=1)
         ends = {"low": found.low, "high": found.high, "standard_error": found.standard_error}
-        return pandas.DataFrame(columns | ends | {"test_noise": test_noise, "training_noise": again})
+        return pandas().DataFrame(columns | ends | {"test_noise": test_noise, "training_noise": again})
 
     def frame_columns(self) -> dict:
         "Those of `table`."
@@ -283,7 +282,7 @@ class TrainingVariation(Result):
         if len(self.names) > 1:
             pairs = self.differences
             frames.append(pairs.assign(name=pairs["first"] + " − " + pairs["second"]))
-        shown = optional_import("pandas", extra="book").concat(frames, ignore_index=True)
+        shown = pandas().concat(frames, ignore_index=True)
         ax = ensure_axes(ax, figsize=(4.9, 1.2 + 0.5 * len(shown)))
         place = np.arange(len(shown))
         ax.barh(place - 0.19, shown["test_noise"], 0.36, color=COLORS[0])

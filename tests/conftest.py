@@ -35,7 +35,7 @@ def pytest_configure(config):
 OTHER_NAMES = {"intervals": "bootstrap", "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law", "sequences": "planning",
                "labels": "confusion costs", "report": "robustness words panels page", "verdicts": "report robustness words panels page", "jobs": "api", "contract": "api",
                "command_line": "__main__", "expected_cost": "rivals scores"}
-COMMON = ("house", "contract", "options", "limits", "nonsense", "invariances", "widgets")
+COMMON = ("house", "contract", "options", "refusals", "invariances", "widgets")
 
 
 def pytest_addoption(parser):

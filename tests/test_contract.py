@@ -97,12 +97,12 @@ CONTRACT = {
     "planning": """
         required_sample_size paired_power
         required_pairs(joint, costs, *, saving, power=0.8, confidence=0.95, method='auto', ...) -> int
-        confidence_sequence(losses, *, bounds=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
-        difference_sequence(losses_a, losses_b, *, bounds=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
+        confidence_sequence(losses, *, bounds=None, costs=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
+        difference_sequence(losses_a, losses_b, *, bounds=None, costs=None, first=None, second=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
         ConfidenceSequence | low high mean confidence quantity notes first_outside to_frame plot
         cost_change(reference, now, costs, *, now_costs=None) -> CostChange
         CostChange | total prevalence rates amounts reference now cells to_frame plot
-        cost_alarm(losses, *, bounds=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
+        cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
     """,
     "training": """
@@ -286,26 +286,6 @@ def test_the_flat_name_space_is_what_a_user_types():
     assert not [name for name in api.__all__ if name.startswith("explore_")]
     known = {id(getattr(load(m), name)) for m in [*modules(), "__main__"] for name in load(m).__all__}
     assert not [name for name in api.__all__ if id(getattr(api, name)) not in known]
-
-
-def test_names_that_left_the_flat_name_space_work_and_warn():
-    api = load("api")
-    for name, home in api._HOME.items():
-        with pytest.warns(DeprecationWarning, match=f"api.{name} is now cost_eval.{home}.{name}$"):
-            assert getattr(api, name) is getattr(load(home), name)
-        assert name not in dir(api)
-
-
-def test_names_that_left_a_module_work_and_warn():
-    "What chapters 11 and 12 tell stood in `expected_cost`; the old place answers for one release."
-    old = load("expected_cost")
-    assert len(old._HOME) == 9
-    for name, home in old._HOME.items():
-        with pytest.warns(DeprecationWarning, match=f"expected_cost.{name} is now cost_eval.{home}.{name}$"):
-            assert getattr(old, name) is getattr(load(home), name)
-        assert name in load(home).__all__ and name not in old.__all__
-    with pytest.raises(AttributeError, match="cost_eval.expected_cost: 'plot_lone' is unknown; did you mean .*'plot_loan'"):
-        old.plot_lone
 
 
 @pytest.mark.parametrize("module", modules())

@@ -393,13 +393,14 @@ CASES = {
                                confidence=given(.8, saving=.4, method="normal", n_sets=200), method=given("bca", saving=.4, n_sets=20, n_resamples=100),
                                n_sets=given(51, saving=.4, method="normal"), n_resamples=given(300, saving=.4, method="percentile", n_sets=30),
                                rng=given(1, saving=.4, method="normal", n_sets=20), laplace=given(5., saving=.4, method="bdelta_cost", n_sets=20, n_resamples=100)),
-        "confidence_sequence": Case(E * 1., bounds=given((0, 2), first=(0, 1)), clusters=given(np.arange(N) // 2, first=np.arange(N), bounds=(0, 1), largest_cluster=2),
+        "confidence_sequence": Case(E * 1., bounds=given((0, 2), first=(0, 1)), costs=given([[0, 5], [3, 0]], first=[[0, 1], [2, 0]]), clusters=given(np.arange(N) // 2, first=np.arange(N), bounds=(0, 1), largest_cluster=2),
                                     largest_cluster=given(9, first=2, bounds=(0, 1), clusters=np.arange(N) // 2), confidence=given(.8, bounds=(0, 1))),
         "ConfidenceSequence.first_outside": Case(via=lambda f, *_, **options: f(load("planning").confidence_sequence(E * 1., bounds=(0, 1)), **options), value=given(1., first=0.)),
-        "difference_sequence": Case(E * 1., D * 1., bounds=given((-2, 2), first=(-1, 1)), clusters=given(np.arange(N) // 2, first=np.arange(N), bounds=(-1, 1), largest_cluster=2),
+        "difference_sequence": Case(E * 1., D * 1., bounds=given((-2, 2), first=(-1, 1)), costs=given([[0, 5], [3, 0]], first=[[0, 1], [2, 0]]),
+                                    first=given(0, costs=[[0, 2], [1, 0]]), second=given(0, costs=[[0, 1], [2, 0]]), clusters=given(np.arange(N) // 2, first=np.arange(N), bounds=(-1, 1), largest_cluster=2),
                                     largest_cluster=given(9, first=2, bounds=(-1, 1), clusters=np.arange(N) // 2), confidence=given(.8, bounds=(-1, 1))),
         "cost_change": Case([[40, 10], [5, 5]], COUNTS, COSTS, now_costs=2 * COSTS),
-        "cost_alarm": Case(E * 1., bounds=given((0, 2), first=(0, 1), limit=.4), limit=given(.5, first=.4, bounds=(0, 1)), reference=given(1. - D, first=D * 1., bounds=(0, 1)),
+        "cost_alarm": Case(E * 1., bounds=given((0, 2), first=(0, 1), limit=.4), costs=given([[0, 5], [3, 0]], first=[[0, 1], [2, 0]], limit=.4), limit=given(.5, first=.4, bounds=(0, 1)), reference=given(1. - D, first=D * 1., bounds=(0, 1)),
                            false_alarms=given(.1, bounds=(0, 1), limit=.4)),
         "paired_power": Case(JOINT / JOINT.sum(), COSTS, 50, saving=given(.3, n_sets=50), method=given("bca", n_sets=50, n_resamples=100), confidence=.8,
                              n_sets=given(51, first=50, method="bca", n_resamples=100), n_resamples=given(300, first=100, method="percentile", n_sets=300),
@@ -437,7 +438,7 @@ CASES = {
                               scheduler=unchanged("threads")),
         "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, rule=refused("tune"), positive=refused(2), capacity=given(3, rng=0), folds=refused(1), priors=given(PRIORS, rng=0), groups=given(GROUPS, rng=0), confidence=given(.8, rng=0),
                          clusters=given(GROUPS, rng=0), sample_weight=given(WEIGHT, rng=0), gather=unchanged(10, clusters=GROUPS, rng=0),
-                         heaviest=given(50., clusters=GROUPS, rng=0), largest=refused(9., rng=0), method=given("betting", rng=0),
+                         heaviest=given(50., clusters=GROUPS, rng=0), largest=refused(9., rng=0), ids=given(GROUPS, rng=0), method=given("betting", rng=0),
                          rng=unchanged(1), data=given(FRAME, rng=0), scheduler=unchanged("threads", rng=0)),
     },
     "outperformance": {
@@ -446,8 +447,6 @@ CASES = {
         "naive_outperformance": Case("f_beta", .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
         "outperformance_interval": Case("mcc", COUNTS, prevalence=.1, confidence=.8, reference="better than chance",
                                         rng=given(1, first=0, reference=lambda n, rng: rng.random((2, n)))),
-        "outperformance_counts": Case("recall", COUNTS, ties="below"),
-        "multilabel_outperformance": Case("f_beta", np.stack([COUNTS, OTHER]), weights=[1, 3]),
     },
     "curves": {
         "PerformanceCurve.auc": Case(lambda: load("curves").performance_curve(Y, SCORES, "pr"), rule="step"),
@@ -484,7 +483,6 @@ CASES = {
     },
     "page": {name: Case(lambda: reported(), about={"use": "triage"}, via=lambda page, *args, **options: str(page(*(a() if callable(a) else a for a in args), **options)))
              for name in ("sections", "web_page", "markdown_page", "latex_page")},
-    "words": {"for_the_record": Case(lambda: reported(), about={"use": "triage"}, via=lambda record, report, **options: record(report(), **options))},
     "robustness": {
         "robustness_map": Case(lambda: reported(), via=mapped, tested=given(False, first=True)),
     },

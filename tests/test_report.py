@@ -535,23 +535,13 @@ def test_identities():
 
 Y, P = [0, 1, 0, 1], [.1, .9, .2, .8]
 BAD = {
-    "lengths": (lambda: evaluate(Y, {"a": P[:3]}, COSTS.array), r"models\['a'\]: 3 values"),
-    "no distribution": (lambda: evaluate(Y, {"a": np.ones((4, 2))}, COSTS.array), "row 0 sums to 2"),
-    "labels": (lambda: evaluate(Y, {"a": P}, COSTS), "y_true: label 0 is not in the costs' classes"),
-    "decisions": (lambda: evaluate(Y, {"a": ["x"] * 4}, COSTS.array), "'x' is not in the costs' decisions = "),
     "infinite": (lambda: evaluate(Y, {"a": Posteriors([.1, np.inf, .2, .3])}, COSTS.array), "from 0.1 to inf, but probabilities lie in"),
     "twice": (lambda: evaluate(Y, {"a": pd.DataFrame(np.ones((4, 2)) / 2, columns=[0, 0])}, COSTS.array), r"\[0, 0\]"),
     "a rule it cannot follow": (lambda: evaluate(Y, {"a": Scores(P)}, COSTS.array, rule="bayes"), "'bayes' takes posteriors at their word, but 'a' hands over scores"),
     "rule of nobody": (lambda: evaluate(Y, {"a": P}, COSTS.array, rule={"b": "tuned"}), "rule: of 'b', but the models are"),
-    "unknown rule": (lambda: evaluate(Y, {"a": P}, COSTS.array, rule="tune"), "did you mean 'tuned'"),
     "missing": (lambda: evaluate(Y, {"a": [.1, np.nan, .2, .3]}, COSTS.array), "1 of 4 values are missing, the first at position 1"),
     "no models": (lambda: evaluate(Y, {}, COSTS.array), "at least one"),
     "one class": (lambda: evaluate([0, 0], {"a": [.1, .2]}, COSTS.array, priors=[.5, .5]), "no sample of 1"),
-    "columns": (lambda: evaluate(Y, {"a": pd.DataFrame(np.ones((4, 2)) / 2, columns=["x", "y"])}, COSTS.array), r"\['x', 'y'\]"),
-    "confidence": (lambda: evaluate(Y, {"a": P}, COSTS.array, confidence=95), "95 % is .95"),
-    "groups": (lambda: evaluate(Y, {"a": P}, COSTS.array, groups=[1, 2]), "groups: 2 values"),
-    "weights": (lambda: evaluate(Y, {"a": P}, COSTS.array, sample_weight=[1, 1, 1, -1]), "sample_weight: -1"),
-    "priors": (lambda: evaluate(Y, {"a": P}, COSTS.array, priors=[.5, .6]), "sum to 1.1"),
     "samples of costs": (lambda: evaluate(Y, {"a": P}, ExampleCosts(fp=1, fn=[1., 2.])), "of 2 samples"),
     "score for three classes": (lambda: evaluate([0, 1, 2], {"a": [.1, .2, .7]}, CostMatrix.zero_one(3)), "one number a sample tells two classes apart, there are 3"),
     "binary translation": (lambda: translation_table(np.eye(3), CostMatrix.zero_one(3)), "2 x 2"),
@@ -589,8 +579,6 @@ def test_counted_rows_give_the_same_report(case):
         evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [1.5, 2])
     never = evaluate_counted([0, 0, 1], {"a": [0, 1, 1]}, COSTS.array, [5, 0, 2], rng=0)
     assert never.n == 7 and never.ladder.equals(evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [5, 2], rng=0).ladder)
-    with pytest.raises(ValueError, match="at least one model"):
-        evaluate_counted([0, 1], {}, COSTS.array, [1, 2])
 
 
 def test_certain_posteriors_are_posteriors(case):
@@ -820,3 +808,21 @@ def test_the_approximate_lines_are_those_of_the_engine(own):
     assert np.isnan(few.approximate["low"][0]) and "there is no approximate one" in few.summary()
     assert report.guarantee == loss_interval(paid[0], bounds=(0, 9e9)).guarantee
     assert evaluate(y, {"a": .2 + .6 * a}, costs, rng=0).guarantee.startswith("measured at best")
+
+
+@pytest.mark.parametrize("more", [{}, {"weights": True}, {"priors": [.7, .3]}, {"clusters": True}])
+@pytest.mark.parametrize("method", ["normal", "bca"])
+def test_a_group_of_one_row_stops_no_report(method, more):
+    "Of a group too small for the method there is no interval, and a note; the others have theirs, and the comparisons that can be made."
+    draws = np.random.default_rng(0)
+    y, group = draws.integers(0, 2, 101), np.array(["a", "b"] * 50 + ["c"])
+    d = np.where(draws.random(101) < .2, 1 - y, y)
+    options = {"sample_weight": draws.random(101) + .5} if "weights" in more else {"clusters": np.arange(101) // 2} if "clusters" in more else more
+    report = evaluate(y, {"m": Decisions(d)}, [[0, 1], [5, 0]], groups=group, method=method, rng=0, **options)
+    table = report.groups.set_index("group")
+    assert np.isnan(table.loc["c", ["low", "high"]].astype(float)).all() and table.loc[["a", "b"], ["low", "high"]].notna().all(axis=None)
+    assert table.loc["c", "cost"] == [[0, 1], [5, 0]][y[-1]][d[-1]]
+    assert any(note == f"groups: c: too few samples for method={method!r}, so no interval." for note in report.notes)
+    assert set(report.group_differences["first"]) == {"a", "b"}
+    pair = evaluate(y[98:], {"m": Decisions(d[98:])}, [[0, 1], [5, 0]], groups=np.array(["b", "b", "c"]), method=method, rng=0)
+    assert len(pair.groups) == 2 and not len(pair.group_differences)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 da = pytest.importorskip("dask.array")
@@ -26,7 +26,7 @@ from sklearn.naive_bayes import GaussianNB  # noqa: E402
 
 import cost_eval  # noqa: E402
 import cost_eval.api as ce  # noqa: E402
-from cost_eval import reproduce, scale  # noqa: E402
+from cost_eval import metric_study, reproduce, scale  # noqa: E402
 
 COSTS = ce.CostMatrix.binary(fp=1, fn=7, classes=["no", "yes"])
 HERE = {"scheduler": "synchronous"}
@@ -262,6 +262,7 @@ def test_clusters_are_never_in_two_halves(monkeypatch):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["calibrated", "tuned", "bayes", "as given"]), st.booleans(), st.booleans(), st.sampled_from([[1, 0], [0, 1], ["b", "a"]]))
+@example(0, "calibrated", False, False, [1, 0])
 @settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])
 def test_the_report_over_random_partitions(seed, rule, shifted, points, classes):
     "Whatever the blocks, the classes' order, and what models hand over: the in-memory report; of more rows what needs no fitting."
@@ -686,7 +687,7 @@ def study(n_jobs):
 
 def samples(n_jobs):
     "Its correlations one by one."
-    found = ce.correlation_samples(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
+    found = metric_study.correlation_samples(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
     return pd.DataFrame({name: np.ravel(values) for name, values in found.items()}) if isinstance(found, dict) else pd.DataFrame(np.ravel(found))
 
 
@@ -849,3 +850,41 @@ def test_rows_of_series_meet_by_index_or_are_refused():
             call()
     told = [v.to_frame().reset_index().set_index("index").repartition(divisions=[0, 100, 200, 299])[v.name] for v in (lazy(y), shuffled)]
     assert scale.confusion_counts(*told, **HERE) == want
+
+
+def test_ids_are_read_as_in_memory(scored, monkeypatch):
+    "`scale.evaluate` had no `ids=`: duplicates were not said, and rows in another order than their ids were taken without a word."
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"y": rng.integers(0, 2, 300), "id": rng.permutation(300) + 5000})
+    frame["p"] = np.clip(.5 * frame["y"] + .5 * rng.random(300), .01, .99)
+    lazy, few = dd.from_pandas(frame, npartitions=3), {"rng": 0, **HERE}
+    inside = ce.evaluate(frame["y"], {"m": frame["p"]}, COSTS.array, ids=frame["id"], rng=0)
+    assert scale.evaluate("y", {"m": "p"}, COSTS.array, ids="id", data=lazy, **few) == inside
+    assert scale.evaluate(lazy["y"], {"m": lazy["p"]}, COSTS.array, ids=lazy["id"], **few) == inside
+    frame.loc[200:, "id"] = frame["id"][:100].to_numpy()
+    twice, said = dd.from_pandas(frame, npartitions=3), "100 of the 300 rows have an id that stood before"
+    for gather in (1000, 10):  # beyond memory the ids are counted over all blocks
+        found = scale.evaluate("y", {"m": "p"}, COSTS.array, ids="id", data=twice, gather=gather, **few)
+        assert sum(said in note for note in found.notes) == 1
+        kept = scale.evaluate("y", {"m": "p"}, COSTS.array, ids="id", clusters="id", data=twice, gather=gather, **few)
+        assert not any(said in note for note in kept.notes)
+    by_id = frame[:200].set_index("id")
+    parts = [dd.from_pandas(v, npartitions=1, sort=False) for v in (by_id["y"], by_id["p"][::-1], frame["id"][:200])]
+    with pytest.raises(ValueError, match="its index has the rows of .* in another order"):
+        scale.evaluate(parts[0], {"m": parts[0]}, COSTS.array, ids=dd.from_pandas(frame["id"][:200][::-1].reset_index(drop=True), npartitions=1), **few)
+    with pytest.raises(ValueError, match="its index has the rows of y_true .* in another order"):
+        scale.evaluate(parts[0], {"m": parts[1]}, COSTS.array, ids=parts[2], **few)
+
+
+def test_costs_of_single_rows_are_refused_in_words_where_they_cannot_be_taken():
+    rng = np.random.default_rng(0)
+    y, w = pd.Series(rng.integers(0, 2, 90), rng.permutation(90) + 1000), rng.random(90)
+    lazy, amounts = dd.from_pandas(y, npartitions=3, sort=False), dd.from_pandas(pd.Series(w, y.index), npartitions=3, sort=False)
+    own = ce.ExampleCosts(fp=1, fn=pd.Series(w, y.index))
+    for costs in ({"fp": 1, "fn": amounts}, {"fp": 1, "fn": "amount"}):
+        with pytest.raises(ValueError, match="costs, fn of single rows: one matrix for all is needed here.*decisions.best_threshold"):
+            scale.best_threshold(lazy, lazy, costs, **HERE)
+    assert ce.best_threshold(y, y, own).cost == 0  # the remedy
+    with pytest.raises(ValueError, match="costs: of 90 rows in memory beside 3 blocks of rows; give a mapping"):
+        scale.losses(lazy, lazy, own)
+    assert (scale.losses(lazy, 1 - lazy, {"fp": 1, "fn": amounts}).compute(**HERE) == ce.losses(y, 1 - y, own)).all()

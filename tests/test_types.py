@@ -233,11 +233,11 @@ def test_every_public_name_says_its_types(module):
 
 def test_names_of_methods_and_rules_are_those_there_are():
     "What a checker knows by heart is what the package has."
-    from cost_eval import bootstrap, core, cost_score, curves, panels, policies
+    from cost_eval import bootstrap, core, cost_score, curves, page, policies
 
     assert set(get_args(core.IntervalMethod)) == {"auto", *bootstrap.METHODS}
     assert get_args(core.Rule) == policies.RULES and get_args(core.CurveKind) == curves.CURVES
-    assert get_args(core.PanelName) == tuple(panels.PANELS) and get_args(core.Average) == cost_score._AVERAGES
+    assert get_args(core.PanelName) == tuple(page.PANELS) and get_args(core.Average) == cost_score._AVERAGES
 
 
 @pytest.mark.parametrize("module", [*modules(), "app", "__main__"])

@@ -25,7 +25,7 @@ from scipy.special import gammaln, xlogy
 from scipy.stats import binom, norm
 
 from ..bootstrap import METHODS, bcost, bootstrap_coverage, difference, interval
-from ..core import optional_import
+from ..core import optional_import, pandas, pyplot
 from ..costs import CostMatrix
 from ..decisions import bayes_decisions
 from ..plotting import COLORS, DASHES, LINES, display_name, ink, name_colors, use_style
@@ -216,8 +216,7 @@ def _plot_domain(domain, ax, n_grid=400):
 def figure_1(mutant=""):
     "Figure 1: decision boundaries of five domains that could stand for Expf5"
     use_style()
-    plt = optional_import("matplotlib.pyplot", extra="book")
-    fig, axes = plt.subplots(1, 5, figsize=(11, 2.5), sharex=True, sharey=True)
+    fig, axes = pyplot().subplots(1, 5, figsize=(11, 2.5), sharex=True, sharey=True)
     for i, (ax, domain) in enumerate(zip(axes, DOMAINS)):
         _plot_domain(domain, ax).set(title=f"domain {i}", xlabel="feature 1", xticks=(0, 1), yticks=(0, 1))
     axes[0].set_ylabel("feature 2")
@@ -611,9 +610,7 @@ def spread(runs) -> np.ndarray:
     return np.array([np.nanmean(runs, axis=0), np.nanstd(runs, axis=0, ddof=1) / np.sqrt(number)])
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #6bbd9284
-@reproduces(
-    "bootstrap", "table5", budget="full", mutants=("lambda 1",), shares="studies", how="simulation"
-)
+@reproduces("bootstrap", "table5", budget="full", mutants=("lambda 1",), shares="studies", how="simulation")
 def table_5(budget="quick", mutant=""):
     "Table 5: coverage of BCOST, lambda 0.1"
     done = studies(budget)
@@ -627,9 +624,8 @@ def table_5(budget="quick", mutant=""):
 
 def _plot_spread(each, item, label):
     "Each run a dot, the published value a bar; returns the matplotlib Figure."
-    plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    fig, ax = plt.subplots(figsize=(4.9, 3.4))
+    fig, ax = pyplot().subplots(figsize=(4.9, 3.4))
     x = np.arange(len(MODELS))
     for i, row in enumerate(each):
         shift = (i - (len(each) - 1) / 2) * 0.7 / len(each)
@@ -786,9 +782,8 @@ def figure_2(budget="quick", mutant=""):
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #959085a4
 def _plot_sweep(laplaces, curves):
     "One panel a cost model: mean over the reconstructions and their range; returns the matplotlib Figure."
-    plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    fig, axes = plt.subplots(3, 3, figsize=(8.8, 6.4))
+    fig, axes = pyplot().subplots(3, 3, figsize=(8.8, 6.4))
     for k, ax in enumerate(axes.flat):
         ax.fill_between(
             laplaces, np.nanmin(curves[:, :, k], axis=0), np.nanmax(curves[:, :, k], axis=0), alpha=0.25, lw=0
@@ -868,13 +863,12 @@ def normal_table(done, what="covered"):
     """Share of test sets by reading and cost model: that hold the true cost, or (equal costs) that do
     not reject.
     """
-    pd = optional_import("pandas", extra="book")
     pairs = [(s.moments, s.true_cost) if what == "covered" else (s.differences, 0.0) for s in done]
     rows = {
         r: np.mean([by_model(_normal_holds(*pair, r)).mean(axis=(0, 2)) for pair in pairs], axis=0)
         for r in _READINGS
     }
-    return pd.DataFrame(rows, index=MODELS).T
+    return pandas().DataFrame(rows, index=MODELS).T
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #abdb07d4
 _SHARES = (
@@ -1034,9 +1028,8 @@ def _plot_power(done, against="q"):
     """Power of each model, mean over domains, against q (Figure 4) or the cost ratio (Figure 3);
     returns the matplotlib Figure.
     """
-    plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    fig, axes = plt.subplots(1, 3, figsize=(9.8, 3.2))
+    fig, axes = pyplot().subplots(1, 3, figsize=(9.8, 3.2))
     shares = done[0].shares
     for k, model in enumerate(MODELS):
         ax, of = axes[k // 3], slice(3 * k, 3 * k + 3)
@@ -1089,9 +1082,8 @@ def figure_5(budget="quick", mutant=""):
 
 def _plot_ranges(one):
     "Mean power and range over matrices and repeats; returns the matplotlib Figure."
-    plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    fig, axes = plt.subplots(1, 2, figsize=(8.8, 3.2))
+    fig, axes = pyplot().subplots(1, 2, figsize=(8.8, 3.2))
     rates = one.bootstrap.reshape(*one.bootstrap.shape[:2], 9, 3)
     for ax, models in zip(axes, (("M1", "M6"), ("M2", "M7", "M9"))):
         for j, model in enumerate(models):
@@ -1124,9 +1116,8 @@ def _plot_ranges(one):
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #c04d5a98
 def paired_table(done):
     "Share of paired tests that reject at the q where most do: reading x model, mean over domains."
-    pd = optional_import("pandas", extra="book")
     rates = {r: np.mean([p.curves(p.paired[r]).mean(axis=0) for p in done], axis=0) for r in _READINGS}
-    return pd.DataFrame({r: rate.max(axis=0) for r, rate in rates.items()}, index=MODELS).T
+    return pandas().DataFrame({r: rate.max(axis=0) for r, rate in rates.items()}, index=MODELS).T
 
 
 @reproduces("bootstrap", "normal", mutants=("an interval without end",), shares="studies", how="simulation")
@@ -1296,7 +1287,7 @@ def rare_curve(method, chances, *, n=1000, cheap=0.06, ratio=1000.0, paired=Fals
         held = holds_value(found, cheap + sign * ratio * q)
         rows.append((q, w @ held, w @ (found.high - found.low), w @ out, 1 - w.sum()))
     columns = ["chance", "covered", "width", "rejected", "left out"]
-    return optional_import("pandas", extra="book").DataFrame(rows, columns=columns)
+    return pandas().DataFrame(rows, columns=columns)
 
 
 def _log_trinomial(n, a, b, p, q):
@@ -1346,7 +1337,7 @@ def league(methods=LEAGUE_METHODS, sizes=_TEST_SET_SIZES, n_sets=20, matrices=1,
                     covered = holds_value(found, true).mean()
                     rows.append((method, n, domain, MODELS[j // 10], j % 10, covered, width))
     columns = ["method", "n", "domain", "model", "matrix", "covered", "width"]
-    return optional_import("pandas", extra="book").DataFrame(rows, columns=columns)
+    return pandas().DataFrame(rows, columns=columns)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #9aedd7fc
 def standing(table):
@@ -1365,8 +1356,7 @@ def standing(table):
     of_model = table.groupby(["method", "n", "model"], sort=False)["covered"].mean()
     plain, method = ~table["model"].isin(["M6", "M7", "M9"]), table.groupby("method", sort=False)
     widths = [table[rows].groupby("method", sort=False)["width"].mean() for rows in (plain, ~plain)]
-    pd = optional_import("pandas", extra="book")
-    out = pd.DataFrame(
+    out = pandas().DataFrame(
         {
             "mean coverage": method["covered"].mean(),
             "worst model and n": of_model.groupby("method", sort=False).min(),
@@ -1380,11 +1370,10 @@ def standing(table):
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #74a73c34
 def plot_league(table):
     "Coverage by method, a panel for each size: means of the cost models, and the worst matrix; the Figure."
-    plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
     sizes, methods = sorted(table["n"].unique()), list(standing(table).index)
     rows = -(-len(sizes) // 2)
-    fig, axes = plt.subplots(rows, 2, figsize=(9, 3.4 * rows), squeeze=False)
+    fig, axes = pyplot().subplots(rows, 2, figsize=(9, 3.4 * rows), squeeze=False)
     for ax, n in zip(axes.flat, sizes):
         for i, method in enumerate(methods):
             own = table[(table["n"] == n) & (table["method"] == method)]
@@ -1479,4 +1468,4 @@ def paired_league(methods=PAIRED_METHODS, sizes=(200, 1000, 5000), n_sets=100, n
                 width = np.median(found.high - found.low)
                 rows.append((method, scenario, n, round(true, 12), covered, rejected, width))
     columns = ["method", "scenario", "n", "true", "covered", "rejected", "width"]
-    return optional_import("pandas", extra="book").DataFrame(rows, columns=columns)
+    return pandas().DataFrame(rows, columns=columns)

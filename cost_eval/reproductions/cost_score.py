@@ -16,7 +16,7 @@ from scipy.stats import norm, spearmanr
 
 from .. import datasets
 from ..confusion import BinaryCounts, ThresholdCounts, threshold_counts
-from ..core import optional_import
+from ..core import optional_import, pandas, pyplot
 from ..cost_score import cost_score_from_precision, isocost_precision
 from ..metrics import cost_score, f_beta
 from ..plotting import COLORS, name_colors, use_style
@@ -41,8 +41,7 @@ def _f1_contour(recall, f1):
 
 def _plot_figure_1(levels=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)):
     "Contours of F1 on the precision-recall plane; returns the matplotlib Figure."
-    plt = optional_import("matplotlib.pyplot", extra="book")
-    fig, ax = plt.subplots(figsize=(4.6, 4.2))
+    fig, ax = pyplot().subplots(figsize=(4.6, 4.2))
     recall, box = np.linspace(0.001, 1, 1000), {"fc": "white", "ec": "none", "pad": 0.8}
     for level in levels:
         ax.plot(recall, _f1_contour(recall, level), color=COLORS[0], ls="-", lw=1.2)
@@ -131,8 +130,7 @@ def _contours(ax, ratio, best):
 
 def _plot_figure_2(model=_NormalModel()):
     "Contours for three cost ratios with a precision-recall curve and its best point; returns the Figure."
-    plt = optional_import("matplotlib.pyplot", extra="book")
-    fig, axes = plt.subplots(1, 3, figsize=(8.4, 3.3))
+    fig, axes = pyplot().subplots(1, 3, figsize=(8.4, 3.3))
     curve = model.counts(np.linspace(-6, 6, 1000))
     style = {"xytext": (5, 5), "textcoords": "offset points", "color": COLORS[2], "weight": "bold"}
     for ax, (ratio, name) in zip(axes, _POINTS.items()):
@@ -407,7 +405,7 @@ _EACH = ("F1 C_score", "threshold", "precision", "recall", "C_score", "saving")
 
 def _printed_table_6():
     "Table 6 as printed, a row a data set and ratio; the F1 threshold's numbers stand in three rows."
-    pd = optional_import("pandas", extra="book")
+    pd = pandas()
     parts = [published("cost_score", name) for name in ("table6", "table6-study")]
     cell = pd.concat(parts).set_index("cell")["published"]
     rows = {
@@ -735,7 +733,6 @@ def section_433(mutant=""):
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b8758933
 def _against_doing_nothing(rows, prevalence):
     "Scores of no model (nobody or everybody) and of both thresholds; savings against the best alternative."
-    pd = optional_import("pandas", extra="book")
     names, ratio = rows.index.get_level_values(0), rows.index.get_level_values(1).to_numpy()
     share = np.array([prevalence[n] for n in names])
     no_model = np.minimum(ratio, (1 - share) / share)
@@ -748,7 +745,7 @@ def _against_doing_nothing(rows, prevalence):
         "saving against the better of both, %": 100 * (1 - rows["C_score"] / alternative),
         "NEC": rows["C_score"] / no_model,
     }
-    return pd.DataFrame(columns, index=rows.index)
+    return pandas().DataFrame(columns, index=rows.index)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b61f0fab
 _SOURCES = {
@@ -950,7 +947,7 @@ def _run_rows(run, ratios=_RATIOS, mutant="") -> dict:
 
 def _study(name, budget="quick", data_dir=None, ratios=_RATIOS, mutant=""):
     "Columns of Table 6 by part, seed and cost ratio: a DataFrame, or None if the data are not at hand."
-    pd = optional_import("pandas", extra="book")
+    pd = pandas()
     done = _runs(_STAND_IN.get(name, name), budget, data_dir) if name != "Internal data" else []
     if not done:
         return None
@@ -1039,7 +1036,7 @@ def _savings_table(studies):
     """Mean saving and the central 95 % of the repetitions, on the validation part (which chose the
     thresholds) and on the test part.
     """
-    pd = optional_import("pandas", extra="book")
+    pd = pandas()
     rows = {}
     for name, table in studies.items():
         for ratio in table.index.levels[2]:
@@ -1094,9 +1091,8 @@ def _class_histograms(ax, part, log=False, bins=25):
 
 def _data_axes(names, height=2.7):
     "A grid of axes, two in a row, one a data set."
-    plt = optional_import("matplotlib.pyplot", extra="book")
     rows = -(-len(names) // 2)
-    fig, axes = plt.subplots(rows, 2, figsize=(9.4, height * rows), squeeze=False)
+    fig, axes = pyplot().subplots(rows, 2, figsize=(9.4, height * rows), squeeze=False)
     for ax in axes.flat[len(names) :]:
         ax.set_axis_off()
     return fig, axes.flat
@@ -1174,8 +1170,7 @@ def figure_3(budget="quick", data_dir=None, mutant=""):
 # %% ../../nbs/39_cost_score_reproduced.ipynb #72bf7a3c
 def _plot_figure_4(first):
     "The cost score over the threshold for three ratios, one row a data set, with the class histograms."
-    plt = optional_import("matplotlib.pyplot", extra="book")
-    fig, axes = plt.subplots(len(first), 3, figsize=(10, 2.4 * len(first)), squeeze=False)
+    fig, axes = pyplot().subplots(len(first), 3, figsize=(10, 2.4 * len(first)), squeeze=False)
     for row, (name, run) in zip(axes, first.items()):
         curve, log = run.validation.curve, name == "Credit card fraud"
         scale = {"yscale": "log"} if log else {"ylim": (0, None)}
@@ -1310,8 +1305,7 @@ def _touches_from_below(curve, ratio, threshold) -> bool:
 
 def _plot_figure_6(run):
     "Contours of the cost score for three ratios with one precision-recall curve and its best points."
-    plt = optional_import("matplotlib.pyplot", extra="book")
-    fig, axes = plt.subplots(1, 3, figsize=(8.4, 3.3))
+    fig, axes = pyplot().subplots(1, 3, figsize=(8.4, 3.3))
     curve = run.validation.curve
     for ax, ratio, t in zip(axes, _RATIOS, _chosen_thresholds(curve, _RATIOS)[1]):
         best, line = _counts_at(curve, t), _counts_at(curve, _THRESHOLDS)

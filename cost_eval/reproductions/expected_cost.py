@@ -19,7 +19,7 @@ from scipy.stats import norm
 
 from .. import datasets
 from ..confusion import BinaryCounts, confusion_counts
-from ..core import check_costs, optional_import
+from ..core import check_costs, optional_import, pandas, pyplot
 from ..costs import CostMatrix
 from ..decisions import bayes_decisions, bayes_threshold, cross_calibrate, naive_decision
 from ..metrics import expected_cost, f_beta, f_beta_of_macro_averages, macro_f_beta, mcc
@@ -34,7 +34,6 @@ _MARKS = {"agrees": "=", "caused": "#", "contradicted": "o", "open": "o", "defin
 
 def _side_by_side(table, paper):
     """A comparison in the shape of the published table: the last part of each cell's name is the column."""
-    pd = optional_import("pandas", extra="book")
 
     def show(row, decimals):
         old = "?" if np.isnan(row.published) else f"{row.published:.{decimals}f}"
@@ -44,7 +43,7 @@ def _side_by_side(table, paper):
     digits = np.where(paper["published"].isna(), paper["decimals"].max(), paper["decimals"])
     rows, columns = zip(*(cell.rsplit("/", 1) for cell in table["cell"]))
     texts = [show(*pair) for pair in zip(table.itertuples(), digits)]
-    frame = pd.DataFrame({"row": rows, "column": columns, "text": texts})
+    frame = pandas().DataFrame({"row": rows, "column": columns, "text": texts})
     wide = frame.pivot(index="row", columns="column", values="text").fillna("")
     order = {"index": list(dict.fromkeys(rows)), "columns": list(dict.fromkeys(columns))}
     return wide.reindex(**order).rename_axis(index=None, columns=None)
@@ -209,9 +208,8 @@ def _panel_pair(ax, curves, metric, cost):
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #0beb86db
 def _plot_figure_1(y, log_odds, costs=(1, 4, 16)):
     "The four panels of Figure 1; returns the matplotlib Figure."
-    plt = optional_import("matplotlib.pyplot", extra="book")
     curves = threshold_metrics(_counts_above(y, log_odds, _GRID), costs)
-    fig, axes = plt.subplots(2, 2, figsize=(8.6, 6.4))
+    fig, axes = pyplot().subplots(2, 2, figsize=(8.6, 6.4))
     _panel_odds(axes[0, 0], y, log_odds, costs)
     _panel_pair(axes[0, 1], curves, "1-F1", "NEC1")
     _panel_pair(axes[1, 0], curves, "1-MCC", "NEC4")
@@ -366,8 +364,7 @@ def _f1_optima(n_samples, variance, *, prior=0.8, n_replicates=10_000, rng=None)
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #e57232f0
 def _plot_figure_2(variances=(0.2, 0.06), costs=(1, 1.8)):
     "F1 and two NECs for a harder and an easier data set; returns the matplotlib Figure."
-    plt = optional_import("matplotlib.pyplot", extra="book")
-    fig, axes = plt.subplots(1, 2, figsize=(8.4, 3.2))
+    fig, axes = pyplot().subplots(1, 2, figsize=(8.4, 3.2))
     for ax, variance, top in zip(axes, variances, (1, 0.15)):
         y, log_odds = _gaussian_log_odds(variance)
         curves = threshold_metrics(_counts_above(y, log_odds, _GRID), costs)
@@ -809,7 +806,6 @@ def table_2(systems=None, *, data_dir=None, seed=0, mutant=""):
     DataFrame
         dataset, system, scores (raw or cal) -> columns of the table
     """
-    pd = optional_import("pandas", extra="book")
     rows = {}
     for system in SYSTEMS if systems is None else systems:
         if (found := system_scores(system, data_dir)) is None:
@@ -820,7 +816,7 @@ def table_2(systems=None, *, data_dir=None, seed=0, mutant=""):
         cal = logs if mutant == "not calibrated" else calibrated(logs, y, seed)
         for scores, log_posteriors in (("raw", logs), ("cal", cal)):
             rows[system.dataset, system.system, scores] = _table_2_row(log_posteriors, y, mutant)
-    return pd.DataFrame.from_dict(rows, orient="index")
+    return pandas().DataFrame.from_dict(rows, orient="index")
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #f92fcb0b
 def _early_affine(log_posteriors, y, steps=100):

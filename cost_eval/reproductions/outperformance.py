@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import datasets
 from ..confusion import BinaryCounts, threshold_counts
-from ..core import optional_import
+from ..core import optional_import, pandas, pyplot
 from cost_eval.curves import (
     curve_auc,
     ideal_auc,
@@ -206,9 +206,8 @@ def _area_beaten(mu, pi, steps=400) -> np.ndarray:
 )
 def figure_1(mutant=""):
     "Figure 1: the score of an F1 as an area"
-    plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    fig, axes = plt.subplots(1, 3, figsize=(9.4, 3.5))
+    fig, axes = pyplot().subplots(1, 3, figsize=(9.4, 3.5))
     ours, grid, blind = {}, np.linspace(0, 1, 201), (0, 1) if mutant == "always negative" else (1, 0)
     for ax, named in zip(axes, (0.1, 0.5)):
         pi = 0.6 - named if mutant == "prevalences exchanged" else named
@@ -258,14 +257,13 @@ def _draw_tree_diagram(ax, depth=3):
 @reproduces("outperformance", "figure2", mutants=("independent points",), how="simulation")
 def figure_2(mutant=""):
     "Figure 2: a Directed Binary Tree of depth 3"
-    plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
     fpr, fnr = sample_directed_binary_tree(20_000, 3, rng=0)
     if mutant == "independent points":
         fpr, fnr = np.random.default_rng(0).random((2, 20_000, 9))
     wrong = (np.diff(fpr, axis=1) < 0) | (np.diff(fnr, axis=1) > 0)
     ours = {"points at depth=3": fpr.shape[1] - 2, "share of neighbours in the wrong order": wrong.mean()}
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9.2, 4), width_ratios=(1.3, 1))
+    fig, (left, right) = pyplot().subplots(1, 2, figsize=(9.2, 4), width_ratios=(1.3, 1))
     _draw_tree_diagram(left)
     plot_tree_curves("roc", n_curves=60, depth=3, boxes=3, rng=3, ax=right)
     right.set_title("sixty curves, one with its boxes")
@@ -275,9 +273,8 @@ def figure_2(mutant=""):
 @reproduces("outperformance", "figure3", mutants=("prevalence 0.5", "points of the ROC curve"))
 def figure_3(mutant=""):
     "Figure 3 and Example 3: scores for the precision-recall curve"
-    plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    fig, axes = plt.subplots(1, 2, figsize=(9.2, 3.8), sharey=True)
+    fig, axes = pyplot().subplots(1, 2, figsize=(9.2, 3.8), sharey=True)
     for k in range(5):
         pi = (k + 1) / 10
         area = np.linspace(worst_auc("pr", pi), 1, 151)
@@ -672,13 +669,12 @@ _PAPER_SIZES = {"heart": 253_680, "loan": 255_347}
 @lru_cache(2)
 def _load_task(data, data_dir=None) -> _Task:
     "Heart or loan."
-    pd = optional_import("pandas", extra="book")
     table = datasets.load(data, data_dir=data_dir)
     if data == "heart":
         target, special = "HeartDiseaseorAttack", table["Age"] >= 11
     else:
         target, special = "Default", table["Income"] < 35_000
-    x = pd.get_dummies(table.drop(columns=target)).to_numpy(np.float32)
+    x = pandas().get_dummies(table.drop(columns=target)).to_numpy(np.float32)
     scale = len(table) / _PAPER_SIZES[data]
     return _Task(x, table[target].to_numpy(), special.to_numpy(), scale, table.shape[1])
 
@@ -1117,9 +1113,8 @@ def _published_point(item, name) -> tuple:
 
 def _plot_curves(data, kind, trained):
     "Three curves of the first split, their scores with the range over the splits, and the published points."
-    plt = optional_import("matplotlib.pyplot", extra="book")
     use_style()
-    which, (fig, axes) = ("pr", "lift").index(kind), plt.subplots(1, 2, figsize=(9.4, 4))
+    which, (fig, axes) = ("pr", "lift").index(kind), pyplot().subplots(1, 2, figsize=(9.4, 4))
     named = {}
     for i, name in enumerate(SETS[data.capitalize()]):
         color = ("#717581", COLORS[2], COLORS[0])[i]
@@ -1127,9 +1122,7 @@ def _plot_curves(data, kind, trained):
         start = np.searchsorted(first.x, 0.005)  # the first few of the ranking are noise
         axes[0].plot(first.x[start:], first.y[start:], color=color)
         axes[1].plot(_GRID[:-1], scores[0], color=color, marker="o", markersize=3)
-        axes[1].fill_between(
-            _GRID[:-1], scores.min(0), scores.max(0), color=color, alpha=0.15, linewidth=0
-        )
+        axes[1].fill_between(_GRID[:-1], scores.min(0), scores.max(0), color=color, alpha=0.15, linewidth=0)
         named[f"■ {name}"] = color
         x, *points = _published_point(_FIGURE_TABLES[data, kind], f"{data.capitalize()} {name}")
         for ax, y in zip(axes, points):

@@ -16,7 +16,7 @@ from scipy import stats
 
 from .. import datasets
 from ..confusion import BinaryCounts
-from ..core import optional_import
+from ..core import pandas, pyplot
 from cost_eval.metric_study import (
     STUDY_GRID,
     SpearmanMoments,
@@ -72,7 +72,7 @@ LABELS = {name: label for label, name in NAMES.items()}
 
 def _metric_names():
     "What the paper's abbreviations stand for, with their names in the registry: a DataFrame."
-    pd = optional_import("pandas", extra="book")
+    pd = pandas()
     what = {
         name: METRICS[name].function.__doc__.splitlines()[0].rstrip(".") for name in LABELS if name in METRICS
     }
@@ -373,7 +373,7 @@ def _study(weighted=None, as_published=True, *, fluctuation=1.0, n_samples=100, 
 @lru_cache
 def _computed_study(weighted, as_published, fluctuation, n_samples, seed, data_dir):
     "`_study`, computed once."
-    pd = optional_import("pandas", extra="book")
+    pd = pandas()
     revenues, everyone, _ = study_revenues(200, data_dir)
     revenues = everyone.mean() + fluctuation * (revenues - everyone.mean())
     forms = {name: _published_form(name, data_dir) if as_published else name for name in NAMES.values()}
@@ -400,12 +400,11 @@ def _published_cells(figure: str, data_dir=None):
     """All 121 cells of figure 'fig1' or 'fig2': cell, metric, prevalence, weight, published and its
     std (NaN where the authors give no number), decimals.
     """
-    pd = optional_import("pandas", extra="book")
     table = datasets.load("weighted_accuracy_published", data_dir=data_dir)
     table = table[table["figure"] == figure].drop(columns="figure")
     levels = [list(NAMES), STUDY_GRID, STUDY_GRID]
     names = ["metric", "prevalence", "weight"]
-    grid = pd.MultiIndex.from_product(levels, names=names).to_frame(index=False)
+    grid = pandas().MultiIndex.from_product(levels, names=names).to_frame(index=False)
     table = grid.merge(table, on=names, how="left", validate="one_to_one")
     keys = zip(table["metric"], table["prevalence"], table["weight"])
     cells = [f"{m}, r+ {p:g}, rC {w:g}" for m, p, w in keys]
@@ -426,10 +425,9 @@ def _beside_published(figure: str, ours, data_dir=None):
 #| code-fold: true
 def _plot_heat_maps(table, title: str = ""):
     "All metrics of a study as annotated heat maps in the paper's order; returns the matplotlib Figure."
-    plt = optional_import("matplotlib.pyplot", extra="book")
     names = [name for name in LABELS if name in set(table["metric"])]
     rows, columns = -(-len(names) // 3), min(3, len(names))
-    fig, axes = plt.subplots(
+    fig, axes = pyplot().subplots(
         rows, columns, figsize=(7.4, 2 * rows + 0.8), sharex=True, sharey=True, squeeze=False
     )
     for ax, name in zip(axes.flat, names):
@@ -643,12 +641,13 @@ def _replay(data_dir) -> dict:
     budget="full",
     mutants=("costs swapped", "figures swapped"),
     heat_map=True,
-    shares="study", how="simulation")
+    shares="study",
+    how="simulation",
+)
 def figures_replayed(data_dir=None, mutant=""):
     "Figures 1 and 2 with the authors' own random numbers, to the sixth digit"
-    pd = optional_import("pandas", extra="book")
     parts = [_published_cells(f, data_dir).assign(figure=f) for f in ("fig1", "fig2")]
-    both = pd.concat(parts, ignore_index=True)
+    both = pandas().concat(parts, ignore_index=True)
     typical = both.groupby(["figure", "metric"])["published"].transform(lambda v: v.std(ddof=0))
     both["cell"] = both["figure"] + " " + both["cell"]
     figure, weight = both["figure"], both["weight"]
