@@ -141,7 +141,7 @@ def build_site(root, *options):
     script = ROOT / ".ci/site.py"
     if root == ROOT:
         return subprocess.run([sys.executable, str(script), *options], capture_output=True, text=True)
-    return forked.run(script, "--root", root, *options, env=os.environ)
+    return forked.run(script, "--root", root, *options, env=dict(os.environ))
 
 
 @contextlib.contextmanager
