@@ -18,7 +18,6 @@ from typing import (
     Any,
     ClassVar,
     Literal,
-    NamedTuple,
     Protocol,
     TypeVar,
     cast,
@@ -1114,7 +1113,7 @@ def no_matrix(shape: tuple, name: str = "costs", n_classes: int = 0) -> str:
             "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1], tp=costs[:, 2], tn=costs[:, 3]) of the columns "
             "FP, FN, TP, TN"
         )
-    turned = shape[0] <= 20 and shape[1:] == (n_classes,)
+    turned = len(shape) == 2 and shape[0] <= 20 and shape[1] == n_classes
     likely = f"classes and decisions look exchanged, give np.asarray({name}).T if its columns are the classes"
     return (
         f"{name}: shape {shape}; {likely + '; ' if turned else ''}"
@@ -1360,52 +1359,6 @@ def kinds(columns) -> tuple[np.ndarray, np.ndarray]:
     first = np.empty(unit.max() + 1, np.intp)
     first[unit[::-1]] = np.arange(len(unit))[::-1]
     return unit, first
-
-# %% ../nbs/00_core.ipynb #dd0acfc9
-class Kinds(NamedTuple):
-    "Kinds of samples to resample: how many of each, the weight of one, its class, the shares of the classes."
-
-    count: np.ndarray  # type: ignore[assignment]  # hides the method of a tuple
-    weight: np.ndarray
-    stratum: np.ndarray
-    shares: np.ndarray
-
-    def weights(self) -> np.ndarray:
-        "What each kind weighs in the mean of the sample itself, (G,), sum 1."
-        return self._normed((self.count * self.weight)[None].astype(float))[0]
-
-    def replicates(self, n_resamples, rng):
-        "Blocks of replicates: their place among all, and the weights of the kinds in each, (b, G), sum 1."
-        for block in blocks(n_resamples, 24 * len(self.count)):
-            drawn = np.zeros((block.stop - block.start, len(self.count)))
-            for k in range(len(self.shares)):
-                own = np.flatnonzero(self.stratum == k)
-                if len(own):
-                    n = self.count[own].sum()
-                    drawn[:, own] = rng.multinomial(n, self.count[own] / n, len(drawn))
-            drawn *= self.weight
-            yield block, self._normed(drawn)
-
-    def _normed(self, drawn):
-        "Weights (b, G) scaled, in place, so that each class has its share."
-        for k, share in enumerate(self.shares):
-            own = self.stratum == k
-            if own.any():
-                total = drawn[:, own].sum(axis=1, keepdims=True)
-                drawn[:, own] *= share / np.where(total > 0, total, 1)
-        return drawn
-
-    def mean_and_error(self, values) -> tuple[np.ndarray, np.ndarray]:
-        "Means of values (G, V) and their standard errors, class by class, n - 1 in the denominator."
-        w = self.weights()
-        mean, variance = w @ values, np.zeros(values.shape[1])
-        for k, share in enumerate(self.shares):
-            own = self.stratum == k
-            n = self.count[own].sum()
-            if n and share:
-                centred = values[own] - (w[own] @ values[own]) / share
-                variance += (w[own] ** 2 / self.count[own]) @ centred**2 * n / max(n - 1, 1)
-        return mean, np.sqrt(variance)
 
 # %% ../nbs/00_core.ipynb #de221587
 MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 but its sign

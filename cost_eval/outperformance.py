@@ -6,17 +6,16 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from .confusion import ConfusionCounts
-from .core import Axes, Matrix, Numbers, Priors, Rng, VBox, Value, Vector
+from .core import Axes, Matrix, Numbers, Priors, Rng, VBox, Value
 from .costs import Costs
 
 # %% auto #0
 __all__ = ['REFERENCES', 'Reference', 'add_reference', 'published_rates', 'metric_range', 'outperformance',
            'naive_outperformance', 'outperformance_value', 'outperformance_of_cost', 'OutperformanceInterval',
-           'outperformance_interval', 'outperformance_counts', 'multilabel_outperformance', 'plot_unit_square',
-           'explore_outperformance']
+           'outperformance_interval', 'plot_unit_square', 'explore_outperformance']
 
 # %% ../nbs/50_outperformance.ipynb #33a79291
 import csv
@@ -916,113 +915,6 @@ def _score_or_nan(metric, value, pi, undefined, **kwargs):
     low, _ = metric_range(metric, pi, **parameters)
     scores = outperformance(metric, np.where(unknown, low, value), pi, **kwargs)
     return plain(np.where(unknown, np.nan, scores))
-
-# %% ../nbs/50_outperformance.ipynb #c172854d
-def outperformance_counts(
-    metric: str | Metric,
-    counts: ConfusionCounts | BinaryCounts | Matrix,
-    *,
-    ties: Literal["below", "half", "above"] = "half",
-    undefined: float = np.nan,
-    **metric_args: Any,
-) -> float:
-    """Outperformance score among all tables with as many positives and negatives, each equally likely.
-
-    For small test sets, where many tables have one value.
-
-    Parameters
-    ----------
-    metric : str or Metric
-        name in `METRICS`, or a `Metric`
-    counts : BinaryCounts, ConfusionCounts, array (2, 2) or data frame
-        one confusion matrix of whole numbers
-    ties : {"below", "half", "above"}, default "half"
-        how equal tables count: not beaten (the paper's definition), by half (mid-rank), or beaten
-    undefined : float, default nan
-        what a table is worth where the metric is 0/0; with nan such tables are left out, and have no score
-    **metric_args
-        parameters of the metric
-
-    Returns
-    -------
-    float
-        nan if the metric of `counts` is undefined
-
-    Examples
-    --------
-    >>> outperformance_counts("recall", [[6, 2], [0, 4]])
-    0.9
-    >>> outperformance_counts("recall", [[6, 2], [0, 4]], ties="below")
-    0.8
-    """
-    metric, ties = _find_metric(metric), check_choice(ties, ("below", "half", "above"), "ties")
-    arguments = _arguments(metric, metric_args)
-    tn, fp, fn, tp = _whole_cells(counts, metric_args.get("costs"))
-    if tp.ndim or (tp + fn + 1) * (fp + tn + 1) > 1e8:
-        raise ValueError("counts: one matrix is needed, and at most 1e8 tables with its margins")
-    hits, alarms = np.arange(tp + fn + 1)[:, None], np.arange(fp + tn + 1)
-    rates = hits / (tp + fn), alarms / (fp + tn), (tp + fn) / (tp + fn + fp + tn)
-    values = np.asarray(metric.at_rates(*rates, **arguments), float)
-    values = np.where(np.isnan(values), check_undefined(undefined), values) * (
-        1 if metric.greater_is_better else -1
-    )
-    own = values[int(tp), int(fp)]
-    if np.isnan(own):
-        return float("nan")
-    values = values[~np.isnan(values)]
-    equal = np.isclose(values, own, rtol=1e-9, atol=1e-9)
-    weight = {"below": 0, "half": 0.5, "above": 1}[ties]
-    return float(np.mean(np.where(equal, weight, values < own)))
-
-# %% ../nbs/50_outperformance.ipynb #0b98e612
-def multilabel_outperformance(
-    metric: str | Metric,
-    counts: BinaryCounts | Matrix,
-    *,
-    weights: Vector | None = None,
-    undefined: float = np.nan,
-    **kwargs: Any,
-) -> tuple:
-    """Outperformance score of each label, and the weighted mean over the labels.
-
-    Parameters
-    ----------
-    metric : str or Metric
-        name in `METRICS`, or a `Metric`
-    counts : BinaryCounts of shape (..., L) or array (..., L, 2, 2)
-        one matrix per label, along the last axis
-    weights : array (L,), optional
-        non-negative; None: equal
-    undefined : float, default nan
-        what the metric is worth where it is 0/0; with nan the label's score and the mean are nan
-    **kwargs
-        reference, n_samples, rng and metric arguments, as for `outperformance`
-
-    Returns
-    -------
-    scores : array (..., L)
-    mean : float or array (...)
-
-    Examples
-    --------
-    >>> scores, mean = multilabel_outperformance("f_beta", [[[90, 5], [1, 4]], [[40, 10], [10, 40]]])
-    >>> scores.round(3).tolist(), round(mean, 3)
-    ([0.976, 0.917], 0.946)
-    """
-    metric = _find_metric(metric)
-    cells = counts if isinstance(counts, BinaryCounts) else BinaryCounts.from_matrix(counts)
-    if np.ndim(cells.tp) < 1:
-        raise ValueError("counts: one confusion matrix per label is needed, along the last axis")
-    n_labels = np.shape(cells.tp)[-1]
-    weights = check_range(
-        np.ones(n_labels) if weights is None else weights, "weights", 0, ends="[)", shape=(n_labels,)
-    )
-    if not np.sum(weights) > 0:
-        raise ValueError(f"weights: one weight for each of {n_labels} labels is needed, not all 0")
-    parameters = {k: v for k, v in kwargs.items() if k not in ("reference", "n_samples", "rng")}
-    value = np.asarray(metric(cells, **parameters), float)
-    scores = _score_or_nan(metric, value, cells.prevalence, undefined, **kwargs)
-    return scores, plain(scores @ (weights / weights.sum()))
 
 # %% ../nbs/50_outperformance.ipynb #cb91a06f
 def plot_unit_square(

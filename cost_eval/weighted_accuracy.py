@@ -11,13 +11,12 @@ from typing import Any
 
 from .confusion import ConfusionCounts
 from .core import Axes, DataFrame, Labels, Matrix, Numbers, VBox, Value, Vector
-from .costs import Costs
 
 # %% auto #0
-__all__ = ['cost_weight', 'target_weight', 'neutral_prevalence', 'effective_weight', 'plot_effective_weight',
-           'explore_effective_weight', 'expected_positive_share', 'expected_weighted_accuracy_over', 'hand_h_measure',
-           'CostParts', 'total_cost', 'cost_parts', 'check_coherence', 'churn_costs', 'emblematic_models',
-           'WeightConstraint', 'WeightRange', 'weight_range_from_ranking', 'plot_weight_range', 'explore_ranking']
+__all__ = ['cost_weight', 'target_weight', 'effective_weight', 'plot_effective_weight', 'explore_effective_weight',
+           'expected_positive_share', 'expected_weighted_accuracy_over', 'hand_h_measure', 'CostParts', 'cost_parts',
+           'check_coherence', 'churn_costs', 'emblematic_models', 'WeightConstraint', 'WeightRange',
+           'weight_range_from_ranking', 'plot_weight_range', 'explore_ranking']
 
 # %% ../nbs/40_weighted_accuracy.ipynb #f9386991
 from collections.abc import Callable, Mapping
@@ -44,7 +43,7 @@ from cost_eval.core import (
     result,
     same_rows,
 )
-from .costs import ExampleCosts, losses
+from .costs import ExampleCosts
 from .decisions import hull_vertices
 from cost_eval.metrics import (
     accuracy,
@@ -137,42 +136,6 @@ def target_weight(weight: Numbers, prevalence: Numbers, target_prevalence: Numbe
     )
     positive, negative = w * to * (1 - pi), (1 - w) * (1 - to) * pi
     return plain(positive / (positive + negative))
-
-# %% ../nbs/40_weighted_accuracy.ipynb #555a9329
-def neutral_prevalence(weight: Numbers, target_prevalence: Numbers) -> Value:
-    """The prevalence of data on which plain accuracy is the weighted accuracy of the target.
-
-    Lombardo et al. (2025), section 3.2, last paragraph.
-
-    Parameters
-    ----------
-    weight : array_like
-        C_FN/(C_FN + C_FP), in [0, 1]
-    target_prevalence : array_like
-        of the population the classifier is for, in (0, 1); broadcasts
-
-    Returns
-    -------
-    float or ndarray
-        in [0, 1]
-
-    Raises
-    ------
-    ValueError
-        For a weight outside [0, 1] or a prevalence of 0 or 1.
-
-    Examples
-    --------
-    >>> neutral_prevalence(0.5, 0.1)
-    0.1
-    >>> round(neutral_prevalence(0.9, 0.1), 12)
-    0.5
-    """
-    w, to = _broadcast(
-        weight=check_range(weight, "weight", 0, 1, ends="[]"),
-        target_prevalence=check_range(target_prevalence, "target_prevalence", 0, 1),
-    )
-    return plain(w * to / (w * to + (1 - w) * (1 - to)))
 
 # %% ../nbs/40_weighted_accuracy.ipynb #42e09988
 #| code-fold: true
@@ -520,33 +483,6 @@ class CostParts(Result):
     def total(self) -> float:
         "The bill."
         return self.perfect + self.average + self.fn_fluctuation + self.fp_fluctuation
-
-
-def total_cost(y_true: Labels, decisions: Labels, costs: Costs) -> float:
-    """Total classification cost: the sum of what each sample's decision cost.
-
-    Lombardo et al. (2025), eq. (1).
-
-    Parameters
-    ----------
-    y_true : array_like
-        (N,) true labels
-    decisions : array_like
-        (N,) decisions taken
-    costs : ExampleCosts, CostMatrix or array_like
-        of each sample, (N, K, M), or of all, (K, M)
-
-    Returns
-    -------
-    float
-        in the unit of the costs; lower is better
-
-    Examples
-    --------
-    >>> total_cost([1, 1, 0], [0, 1, 1], ExampleCosts(fp=5, fn=[20, 300, 40]))
-    25.0
-    """
-    return float(losses(y_true, decisions, costs).sum())
 
 
 def cost_parts(y_true: Labels, decisions: Labels, costs: ExampleCosts) -> CostParts:

@@ -225,7 +225,7 @@ MAKERS = {
     "priors": priors, "train_priors": lambda case: np.full(case.K, 1 / case.K),
     "sample_weight": lambda case: case.w if case.weights is None else case.weights, "clusters": lambda case: case.cl if case.clusters is None else case.clusters,
     "largest_cluster": lambda case: None if "clusters" not in case.given else 1,
-    "groups": lambda case: np.array(["north", "south"])[case.g], "ids": lambda case: None,
+    "groups": lambda case: np.array(["north", "south"])[case.g], "strata": lambda case: case.g, "ids": lambda case: None,
     "bounds": lambda case: case.money(*((-5, 5) if case.K == 2 else (-50, 50))), "margin": lambda case: .5 * case.unit, "saving": lambda case: .25 * case.unit,
     "fn_cost": lambda case: 5 * case.unit, "fp_cost": lambda case: 2 * case.unit,
     "metric": always("f_beta"), "value": always(.75), "score": always(.5), "prevalence": always(.25), "target_prevalence": always(.125), "weight": always(.25),
@@ -240,7 +240,7 @@ QUICK = ("rng", "n_resamples", "n_sets", "n_samples", "n_curves", "folds", "cv",
 OWN = {  # function.parameter: where a name means something else
     **{f"{name}.decisions": judged for name in ("best_of", "probability_best", "simultaneous_differences", "evaluate_counted")},
     **{f"{name}.posteriors": binary for name in ("f_beta_threshold", "reliability", "soft_expected_cost")},
-    **{f"{name}.counts": label_counts for name in ("multilabel_outperformance", "multilabel_cost_score")},
+    "multilabel_cost_score.counts": label_counts,
     **{f"{name}.y_true": gaps for name in ("bounds_without_labels", "weighted_by_propensity", "prediction_powered", "labelled_rows")},
     **{f"{name}.costs": lambda case: case.unit * case.turn([BILL[case.K, case.M], np.multiply(BILL[case.K, case.M], 1.5)])
        for name in ("uncertain_cost_interval", "uncertain_cost_difference")},

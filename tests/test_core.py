@@ -314,48 +314,6 @@ def test_kinds_of_very_many_combinations():
     assert len(first) == n and (unit[:n] == unit[n:]).all() and sorted(first) == [*range(n)]
 
 
-def two_classes():
-    count, weight, stratum = np.array([3, 4, 5, 8]), np.array([1, 2, 1, 0.5]), np.array([0, 0, 1, 1])
-    return core.Kinds(count, weight, stratum, np.array([0.3, 0.7])), np.array([[1.0, 0], [4, 2], [2, 2], [0, 5]])
-
-
-def test_means_of_kinds_class_by_class():
-    kinds, values = two_classes()
-    np.testing.assert_allclose(kinds.weights(), [0.3 * 3 / 11, 0.3 * 8 / 11, 0.7 * 5 / 9, 0.7 * 4 / 9])
-    mean, error = kinds.mean_and_error(values)
-    np.testing.assert_allclose(mean, kinds.weights() @ values)
-    variance = 0
-    for k, share in enumerate(kinds.shares):  # the linearised weighted mean, example by example
-        own = np.repeat(np.flatnonzero(kinds.stratum == k), kinds.count[kinds.stratum == k])
-        w, v = kinds.weight[own, None], values[own]
-        influence = w * (v - (w * v).sum(0) / w.sum()) / w.mean()
-        variance = variance + share**2 * influence.var(0, ddof=1) / len(own)
-    np.testing.assert_allclose(error, np.sqrt(variance))
-
-
-def test_a_class_of_one_example_or_without_share_has_no_spread():
-    alone = core.Kinds(np.array([1, 4, 4]), np.ones(3), np.array([0, 1, 1]), np.array([0.5, 0.5]))
-    values = np.array([[3.0], [0], [1]])
-    assert alone.mean_and_error(values)[0] == pytest.approx(0.5 * 3 + 0.5 * 0.5)
-    assert alone.mean_and_error(values)[1] == pytest.approx(0.5 * np.std([0, 1] * 4, ddof=1) / np.sqrt(8))
-    without = core.Kinds(np.array([2, 4, 4]), np.ones(3), np.array([0, 1, 1]), np.array([0.0, 1]))
-    assert without.mean_and_error(values)[1] == pytest.approx(np.std([0, 1] * 4, ddof=1) / np.sqrt(8))
-
-
-def test_replicates_of_kinds_keep_the_shares_of_the_classes(monkeypatch):
-    kinds, values = two_classes()
-    whole = np.concatenate([w.copy() for _, w in kinds.replicates(4000, np.random.default_rng(0))])
-    np.testing.assert_allclose(whole[:, :2].sum(1), 0.3)
-    np.testing.assert_allclose(whole[:, 2:].sum(1), 0.7)
-    mean, error = kinds.mean_and_error(values)
-    np.testing.assert_allclose((whole @ values).std(0), error * np.sqrt([6 / 7 * 1.0, 6 / 7]), rtol=0.12)  # n - 1 against n, and what is not linear
-    np.testing.assert_allclose((whole @ values).mean(0), mean, atol=0.06)
-    monkeypatch.setattr(core, "BLOCK_BYTES", 24 * 4 * 1000)
-    parts = list(kinds.replicates(4000, np.random.default_rng(0)))
-    assert [(b.start, b.stop) for b, _ in parts] == [(0, 1000), (1000, 2000), (2000, 3000), (3000, 4000)]
-    assert all(w.shape == (1000, 4) for _, w in parts)
-
-
 def test_scores_that_cannot_be_packed_are_sorted_all_the_same():
     "The range of the bits of 1e-320 and 1e300 does not fit beside a label."
     y, scores = np.array([True, False, True, False]), np.array([1e300, 1e-320, -1e300, 0.0])

@@ -447,8 +447,6 @@ CASES = {
         "naive_outperformance": Case("f_beta", .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
         "outperformance_interval": Case("mcc", COUNTS, prevalence=.1, confidence=.8, reference="better than chance",
                                         rng=given(1, first=0, reference=lambda n, rng: rng.random((2, n)))),
-        "outperformance_counts": Case("recall", COUNTS, ties="below"),
-        "multilabel_outperformance": Case("f_beta", np.stack([COUNTS, OTHER]), weights=[1, 3]),
     },
     "curves": {
         "PerformanceCurve.auc": Case(lambda: load("curves").performance_curve(Y, SCORES, "pr"), rule="step"),

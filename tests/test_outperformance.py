@@ -479,45 +479,6 @@ def test_undefined_precision_has_no_score_unless_the_caller_says_so():
     nobody = BinaryCounts(tp=0, fp=0, fn=10, tn=90)
     assert np.isnan(op.outperformance_interval("precision", nobody).score)
     assert op.outperformance_interval("precision", nobody, undefined=0).score == 0
-    assert np.isnan(op.outperformance_counts("precision", nobody))
-    assert op.outperformance_counts("precision", nobody, undefined=0, ties="below") == 0
-    assert op.outperformance_counts("precision", nobody, undefined=1, ties="above") == 1
-    two = BinaryCounts(tp=[0, 5], fp=[0, 5], fn=[10, 5], tn=[90, 85])
-    scores, mean = op.multilabel_outperformance("precision", two)
-    assert np.isnan(scores[0]) and scores[1] > 0.5 and np.isnan(mean)
-    scores, mean = op.multilabel_outperformance("precision", two, undefined=0)
-    assert scores[0] == 0 and mean == scores[1] / 2
-
-
-@given(
-    st.sampled_from("f_beta accuracy mcc error_rate".split()), st.integers(1, 6), st.integers(1, 6), st.data()
-)
-@settings(max_examples=40)
-def test_small_tables_by_enumeration(name, p, n, data):
-    tp, fp = data.draw(st.integers(0, p)), data.draw(st.integers(0, n))
-    value = lambda a, b: float(METRICS[name](BinaryCounts(a, b, p - a, n - b)))
-    every = [value(a, b) for a in range(p + 1) for b in range(n + 1)]
-    every = [v for v in every if not np.isnan(v)]
-    own, sign = value(tp, fp), 1 if METRICS[name].greater_is_better else -1
-    counts = BinaryCounts(tp, fp, p - tp, n - fp)
-    got = [op.outperformance_counts(name, counts, ties=t) for t in ("below", "half", "above")]
-    if np.isnan(own):
-        assert np.isnan(got).all()
-        return
-    below = np.mean([sign * v < sign * own - 1e-9 for v in every])
-    equal = np.mean([abs(v - own) <= 1e-9 for v in every])
-    assert got == pytest.approx([below, below + equal / 2, below + equal])
-
-
-def test_labels():
-    counts = BinaryCounts.from_rates(1000, np.array([0.05, 0.3]), 0.1, 0.2)
-    scores, mean = op.multilabel_outperformance("f_beta", counts, weights=[1, 3])
-    expected = [op.outperformance("f_beta", value_at("f_beta", p, 0.1, 0.2), p) for p in (0.05, 0.3)]
-    assert scores == pytest.approx(expected)
-    assert mean == pytest.approx((scores[0] + 3 * scores[1]) / 4)
-    assert op.multilabel_outperformance("expected_cost", counts, costs=COSTS)[0].shape == (2,)
-    better, _ = op.multilabel_outperformance("f_beta", counts, reference="better than chance")
-    assert (better < scores).all()
 
 
 # ---- bad input
@@ -528,73 +489,35 @@ FOUR = BinaryCounts(5, 1, 5, 9)
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: op.outperformance("f1", 0.5, 0.1), "metric: 'f1' is unknown"),
-        (lambda: op.outperformance("fbeta", 0.5, 0.1), "did you mean 'f_beta'"),
-        (lambda: op.outperformance(None, 0.5, 0.1), "metric"),
-        (lambda: op.outperformance("f_beta", 1.2, 0.1), r"value: 1.2 is outside \[0, 1\]"),
-        (lambda: op.outperformance("f_beta", "high", 0.1), "value: expected numbers"),
-        (lambda: op.outperformance("cohen_kappa", -0.9, 0.1), "value: -0.9 is outside"),
-        (lambda: op.outperformance("lift", 11, 0.1), "value: 11 is outside"),
-        (lambda: op.outperformance("f_beta", [0.5, np.nan], 0.1), "value: NaN"),
-        (lambda: op.outperformance("f_beta", 0.5, 0), "prevalence"),
-        (lambda: op.outperformance("f_beta", 0.5, [0.5, 1]), "prevalence"),
-        (lambda: op.outperformance("f_beta", 0.5, np.nan), "prevalence"),
-        (lambda: op.outperformance("f_beta", 0.5, "rare"), "prevalence"),
-        (lambda: op.outperformance("f_beta", 0.5, 0.1, reference="gaussian"), "'gaussian' is unknown"),
-        (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=(stats.norm(), stats.norm())), "support"),
-        (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=(stats.uniform(), stats.expon())), "FNR"),
-        (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=(1, 2)), "no cdf and ppf"),
-        (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=3), "reference: expected"),
-        (
+    (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=(stats.norm(), stats.norm())), "support"),
+    (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=(stats.uniform(), stats.expon())), "FNR"),
+    (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=(1, 2)), "no cdf and ppf"),
+    (
             lambda: op.outperformance(
                 "f_beta", 0.5, 0.1, reference=lambda n, rng: (np.full(n, 2.0), np.zeros(n))
             ),
             "sampler",
         ),
-        (lambda: op.add_reference(op.Reference("r", lambda s: 2 * s, lambda f, r: f)), r"recall\(s\)"),
-        (lambda: op.add_reference(op.Reference("r", lambda s: 1 - s, lambda f, r: f)), r"recall\(s\)"),
-        (lambda: op.add_reference(op.Reference("r", lambda s: s, lambda f, r: f / 2)), "fpr_cdf"),
-        (
+    (lambda: op.add_reference(op.Reference("r", lambda s: 2 * s, lambda f, r: f)), r"recall\(s\)"),
+    (lambda: op.add_reference(op.Reference("r", lambda s: 1 - s, lambda f, r: f)), r"recall\(s\)"),
+    (lambda: op.add_reference(op.Reference("r", lambda s: s, lambda f, r: f / 2)), "fpr_cdf"),
+    (
             lambda: op.outperformance(
                 "f_beta", 0.5, 0.1, reference=lambda n, rng: rng.random((2, n)), n_samples=0
             ),
             "n_samples",
         ),
-        (lambda: op.outperformance("cost_score", 0.5, 0.1), "needs costs"),
-        (lambda: op.outperformance("f_beta", 0.5, 0.1, beta=-1), "beta"),
-        (lambda: op.outperformance_value("f_beta", 1.5, 0.1), r"score: must lie in \[0, 1\], got 1.5"),
-        (lambda: op.outperformance_interval("f_beta", BinaryCounts(5, 0, 5, 0)), "both classes"),
-        (lambda: op.outperformance_interval("f_beta", FOUR, confidence=95), "confidence.*95 % is .95"),
-        (lambda: op.outperformance_interval("f_beta", BinaryCounts(5.5, 1, 5, 9)), "whole numbers"),
-        (lambda: op.outperformance_interval("f_beta", FOUR, prevalence=1.2), "prevalence"),
-        (lambda: op.outperformance_counts("f_beta", FOUR, ties="no"), "ties"),
-        (lambda: op.outperformance_counts("f_beta", BinaryCounts(5.5, 1, 5, 9)), "whole numbers"),
-        (lambda: op.outperformance_counts("f_beta", [[[5, 1], [5, 9]]] * 2), "one matrix"),
-        (lambda: op.multilabel_outperformance("f_beta", FOUR), "one confusion matrix per label"),
-        (lambda: op.multilabel_outperformance("f_beta", [[[5, 1], [5, 9]]] * 2, weights=[1, -1]), "weights"),
-        (lambda: op.multilabel_outperformance("f_beta", [[[5, 1], [5, 9]]] * 2, weights=[0, 0]), "not all 0"),
-        (lambda: op.outperformance_of_cost(9, [[0, 1], [5, 0]], [0.5, 0.5]), "expected_cost: 9 is outside"),
-        (lambda: op.outperformance_of_cost(1, [[0, 1], [5, 0]], [0.5, 0.6]), "priors: sum to 1.1"),
-        (lambda: op.outperformance_of_cost(1, [[[0, 1], [5, 0]]] * 2, [0.5, 0.5]), "one matrix"),
-        (lambda: op.outperformance_of_cost(1, [[2, 2], [5, 0]], [1, 0]), "nothing to outperform"),
-    ],
+    (lambda: op.outperformance("cost_score", 0.5, 0.1), "needs costs"),
+    (lambda: op.outperformance("f_beta", 0.5, 0.1, beta=-1), "beta"),
+    (lambda: op.outperformance_interval("f_beta", BinaryCounts(5, 0, 5, 0)), "both classes"),
+    (lambda: op.outperformance_interval("f_beta", BinaryCounts(5.5, 1, 5, 9)), "whole numbers"),
+    (lambda: op.outperformance_of_cost(1, [[[0, 1], [5, 0]]] * 2, [0.5, 0.5]), "one matrix"),
+    (lambda: op.outperformance_of_cost(1, [[2, 2], [5, 0]], [1, 0]), "nothing to outperform"),
+],
 )
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_unknown_parameters_are_type_errors():
-    with pytest.raises(TypeError, match="beta"):
-        op.outperformance("mcc", 0.5, 0.1, beta=2)
-
-
-def test_labels_are_scored_against_the_given_reference():
-    labels = [[[90, 5], [1, 4]], [[40, 10], [10, 40]]]
-    pair = stats.beta(1, 3), stats.beta(2, 5)
-    assert repr(op.multilabel_outperformance("f_beta", labels)) != repr(
-        op.multilabel_outperformance("f_beta", labels, reference=pair)
-    )
 
 
 # ---- pictures and widget
@@ -634,35 +557,11 @@ def test_the_widget_says_what_it_shows():
     )
 
 
-def test_neighbouring_ratios_are_no_ties():
-    "400 positives and negatives: hits over alarms as fractions, compared in whole numbers; neighbours differ by 6e-6."
-    n, own_hits, own_alarms = 400, 399, 400
-    hits, alarms = np.arange(n + 1)[:, None], np.arange(n + 1)
-    defined = (hits + alarms) > 0
-    less, same = (
-        (hits * own_alarms < own_hits * alarms)[defined],
-        (hits * own_alarms == own_hits * alarms)[defined],
-    )
-    got = [
-        op.outperformance_counts("likelihood_ratio_positive", [[0, 400], [1, 399]], ties=t)
-        for t in ("below", "half", "above")
-    ]
-    assert (
-        got == pytest.approx([less.mean(), (less + same / 2).mean(), (less + same).mean()], abs=1e-12)
-        and same.sum() == 1
-    )
-
-
 def test_shares_of_the_square_where_coefficients_vanish():
     a, b, c = np.array(
         [[0, 0, 1], [0, 0, 0], [0, 0, -1], [2, 0, 0.5], [0, -2, -0.5], [1, 1, 1], [1, -1, 0], [0, 3, 4]]
     ).T
     np.testing.assert_allclose(op._share_below(a, b, c), [1, 0, 0, 0.25, 0.75, 0.5, 0.5, 1])
-
-
-def test_weights_that_are_all_0_are_refused():
-    with pytest.raises(ValueError, match="weights: one weight for each of 2 labels is needed, not all 0"):
-        op.multilabel_outperformance("f_beta", [[[90, 5], [1, 4]], [[40, 10], [10, 40]]], weights=[0, 0])
 
 
 # ---- published classifiers, and no model
