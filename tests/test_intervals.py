@@ -502,7 +502,7 @@ def test_all_methods_refuse(f, name, counts, change, word):
     (lambda: bs.difference(COUNTS, COSTS), "joint"), (lambda: bs.interval([[1, 0], [0, 0]], [[0, 1], [1, 0]], method="normal"), "2 examples.*clopper_pearson"),
     (lambda: bs.interval(COUNTS, [[0, 1, 1], [0, 2, 3], [0, 1, 1]], normalized=True), "best fixed decision costs nothing"),
     (lambda: bs.interval([[5, 1], [0, 0]], [[0, 1], [1, 0]], priors=[.5, .5]), "class 1 has no example"),
-    (lambda: bs.loss_interval([]), "no examples"), (lambda: bs.loss_interval([1, np.nan]), "position 1"), (lambda: bs.loss_interval([1, 2], sample_weight=[1]), "sample_weight"),
+    (lambda: bs.loss_interval([]), "at least 1 losses are needed, got 0"), (lambda: bs.loss_interval([1, np.nan]), "position 1"), (lambda: bs.loss_interval([1, 2], sample_weight=[1]), "sample_weight"),
     (lambda: bs.loss_interval([1, 2], sample_weight=[0, 0]), "all are 0"), (lambda: bs.loss_interval([1, 2], clusters=[1]), "clusters"),
     (lambda: bs.loss_interval([1, 2], clusters=[1, 1]), "2 examples"), (lambda: bs.loss_interval([1, 2], clusters=[1, 1], method="betting"), "2 examples"),
     (lambda: bs.loss_interval([1, 2, 3], clusters=[1, 1, 2], method="betting"), "betting.*clopper_pearson"), (lambda: bs.loss_interval([1, 2, 3], sample_weight=[0, 2, 2], clusters=[0, 1, 1]), "got 1"),
