@@ -196,7 +196,7 @@ def workshop(folder):
 
 
 def test_files(module, folder):
-    return [f"cost_eval/{module}.py", *(f"tests/{name}.py" for name in [*TESTS[module], "test_limits", "test_contract", "test_invariances"] if (folder / "tests" / f"{name}.py").exists())]
+    return [f"cost_eval/{module}.py", *(f"tests/{name}.py" for name in [*TESTS[module], "test_refusals", "test_contract", "test_invariances"] if (folder / "tests" / f"{name}.py").exists())]
 
 
 class Calls:

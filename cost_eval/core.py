@@ -1139,7 +1139,7 @@ def no_matrix(shape: tuple, name: str = "costs", n_classes: int = 0) -> str:
             "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1], tp=costs[:, 2], tn=costs[:, 3]) of the columns "
             "FP, FN, TP, TN"
         )
-    turned = shape[0] <= 20 and shape[1:] == (n_classes,)
+    turned = len(shape) == 2 and shape[0] <= 20 and shape[1] == n_classes
     likely = f"classes and decisions look exchanged, give np.asarray({name}).T if its columns are the classes"
     return (
         f"{name}: shape {shape}; {likely + '; ' if turned else ''}"

@@ -225,7 +225,7 @@ MAKERS = {
     "priors": priors, "train_priors": lambda case: np.full(case.K, 1 / case.K),
     "sample_weight": lambda case: case.w if case.weights is None else case.weights, "clusters": lambda case: case.cl if case.clusters is None else case.clusters,
     "largest_cluster": lambda case: None if "clusters" not in case.given else 1,
-    "groups": lambda case: np.array(["north", "south"])[case.g], "ids": lambda case: None,
+    "groups": lambda case: np.array(["north", "south"])[case.g], "strata": lambda case: case.g, "ids": lambda case: None,
     "bounds": lambda case: case.money(*((-5, 5) if case.K == 2 else (-50, 50))), "margin": lambda case: .5 * case.unit, "saving": lambda case: .25 * case.unit,
     "fn_cost": lambda case: 5 * case.unit, "fp_cost": lambda case: 2 * case.unit,
     "metric": always("f_beta"), "value": always(.75), "score": always(.5), "prevalence": always(.25), "target_prevalence": always(.125), "weight": always(.25),

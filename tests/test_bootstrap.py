@@ -236,18 +236,14 @@ def test_results_print_plot_and_compare(joint):
 # ---- bad input
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: bs.bcost(COUNTS + .5, COSTS), "whole.*loss_interval"), (lambda: bs.bcost(-COUNTS, COSTS), "counts"), (lambda: bs.bcost(0 * COUNTS, COSTS), "all are 0"),
-    (lambda: bs.bcost(COUNTS, COSTS[:2, :2]), "counts|costs"), (lambda: bs.bcost(COUNTS, 0 * COSTS), "costs"),
-    (lambda: bs.bcost(COUNTS, COSTS, confidence=1), "confidence"), (lambda: bs.bcost(COUNTS, COSTS, confidence=95), "confidence.*95 % is .95"),
-    (lambda: bs.bcost(COUNTS, COSTS, laplace=-.1), "laplace"), (lambda: bs.bcost(COUNTS, COSTS, laplace=np.nan), "laplace"),
-    (lambda: bs.bcost(COUNTS, COSTS, n_resamples=99), "n_resamples"), (lambda: bs.bcost(COUNTS, COSTS, n_resamples=0), "n_resamples"),
-    (lambda: bs.bcost(COUNTS, COSTS, priors=[.5, .5]), "priors"), (lambda: bs.bcost([[1, 1], [0, 0]], [[0, 1], [1, 0]], priors=[.5, .5]), "class 1 has no example"),
-    (lambda: bs.bdelta_cost(np.ones((3, 3, 2)), COSTS), "joint"), (lambda: bs.bdelta_cost(-np.ones((3, 3, 3)), COSTS), "joint"),
-    (lambda: bs.bdelta_cost(np.zeros((3, 3, 3)), COSTS), "joint"), (lambda: bs.bdelta_cost(np.ones((3, 3, 3)), COSTS, n_resamples=1), "n_resamples"),
-    (lambda: bs.metric_interval(ALARM, "recal"), "recall"), (lambda: bs.metric_interval([[5, 0], [3, 0]], "precision", method="percentile", rng=0), "undefined in every"),
-    (lambda: bs.metric_interval(np.stack([ALARM, ALARM]), "recall"), "one"), (lambda: bs.metric_interval(ALARM, "recall", laplace=-1), "laplace"),
-    (lambda: bs.metric_interval(ALARM, "recall", confidence=95), "confidence"), (lambda: bs.metric_interval([[5, 1], [0, 0]], "recall", priors=[.5, .5]), "class 1"),
-    (lambda: bs.metric_interval(ALARM + .5, "recall"), "whole"), (lambda: bs.metric_interval(0 * ALARM, "recall"), "all are 0")])
+    (lambda: bs.bcost(COUNTS + .5, COSTS), "whole.*loss_interval"), (lambda: bs.bcost(0 * COUNTS, COSTS), "all are 0"),
+    (lambda: bs.bcost([[1, 1], [0, 0]], [[0, 1], [1, 0]], priors=[.5, .5]), "class 1 has no example"),
+    (lambda: bs.bdelta_cost(np.ones((3, 3, 2)), COSTS), "joint"), (lambda: bs.bdelta_cost(np.zeros((3, 3, 3)), COSTS), "joint"),
+    (lambda: bs.metric_interval([[5, 0], [3, 0]], "precision", method="percentile", rng=0), "undefined in every"),
+    (lambda: bs.metric_interval(np.stack([ALARM, ALARM]), "recall"), "one"),
+    (lambda: bs.metric_interval([[5, 1], [0, 0]], "recall", priors=[.5, .5]), "class 1"), (lambda: bs.metric_interval(ALARM + .5, "recall"), "whole"),
+    (lambda: bs.metric_interval(0 * ALARM, "recall"), "all are 0"),
+])
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message): call()
 
@@ -310,14 +306,6 @@ def test_a_normalized_interval_is_around_the_normalized_cost(costs, priors):
     "Both put the costs into standard form first."
     found = bs.interval(TABLE, costs, normalized=True, priors=priors)
     assert found.low < found.mean < found.high and found.mean == pytest.approx(metrics.normalized_expected_cost(TABLE, costs, priors=priors))
-
-
-@pytest.mark.parametrize("call", [lambda v: bs.interval(TABLE, MISSES, normalized=v), lambda v: bs.bcost(TABLE, MISSES, stratified=v, rng=0),
-                                  lambda v: bs.metric_interval(TABLE, "recall", stratified=v), lambda v: bs.metric_interval(TABLE, "recall", laplace=v)])
-@pytest.mark.parametrize("value", [np.zeros(2), None, "yes"])
-def test_flags_and_numbers_are_one_each(call, value):
-    with pytest.raises(ValueError, match="(True or False is needed|laplace: )"):
-        call(value)
 
 
 def test_pseudo_examples_warn_where_they_move_the_mean_by_more_than_half_the_width():
@@ -387,8 +375,3 @@ def test_ends_stay_inside_the_metric(name, table):
     found = bs.metric_interval(table, name, **({"costs": [[0, 1], [5, 0]]} if metric.needs_costs else {}))
     assert metric.lower <= found.low < found.high <= metric.upper
     assert np.isnan(found.mean) == bool(found.notes) and not found.mean < found.low - 1e-9 and not found.mean > found.high + 1e-9
-
-
-def test_a_class_without_examples_has_no_rate():
-    with pytest.raises(ValueError, match="class 1 has no example"):
-        bs.metric_interval([[5, 1], [0, 0]], "mcc")

@@ -173,17 +173,13 @@ def test_fields_and_frames():
     (lambda: capacity_curve(Y, P > .5, SAME), "model: 'model' hands over decisions, which have no order"),
     (lambda: capacity_curve(Y, Decisions(Y), SAME), "model: 'model' hands over decisions"),
     (lambda: capacity_curve(Y, {"a": P, "b": P}, SAME), r"model: one at a time, got \['a', 'b'\]"),
-    (lambda: capacity_curve(Y, P, SAME, rule="tuned"), "rule: 'calibrated' or 'bayes' gives expected savings, got 'tuned'"),
     (lambda: capacity_curve(Y, Scores(P), SAME, rule="bayes"), "rule: 'bayes' takes posteriors at their word"),
     (lambda: capacity_curve(Y, P, SAME.with_abstain(.1)), "capacity: limits the second of two decisions"),
-    (lambda: capacity_curve(Y, P, SAME, points=0), "points: must be"),
-    (lambda: capacity_curve(Y, P, SAME, confidence=1), "confidence: must lie"),
     (lambda: capacity_curve(Y, P, SAME).at(N + 1), f"capacity: must be from 0 to {N}, got {N + 1}; a count of the {N} samples, or a share below 1"),
     (lambda: capacity_curve(Y, P, SAME).at(-1), r"capacity: must lie in \[0, inf\), got -1; a count of"),
     (lambda: capacity_curve(Y, P, SAME).at(2.5), "capacity: must be a whole number, got 2.5"),
     (lambda: capacity_curve(Y, P, SAME).called("all"), "capacity: expected numbers"),
     (lambda: capacity_curve([0, 0, 0, 1], Scores([1, 2, 3, 4]), SAME), "y_true: Class 1 has 1 samples"),
-    (lambda: capacity_curve([0, 1, None, 1], [.1, .2, .3, .4], SAME), "y_true: 1 of 4 values are missing"),
 ])
 def test_what_is_refused(call, words):
     with pytest.raises(ValueError, match=words):

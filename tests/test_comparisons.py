@@ -272,9 +272,8 @@ def test_clusters_that_are_one_row_ten_times_are_that_row():
     copied = cp.simultaneous_differences(np.repeat(y, 10), ten, BILL, method="max-t", **given)
     alone = cp.simultaneous_differences(np.repeat(y, 10), ten, BILL, method="max-t", rng=0)
     assert copied.low == pytest.approx(once.low, abs=.06) and (alone.high - alone.low < .6 * (once.high - once.low)).all()
-    for wrong, message in ((np.zeros(600), "two clusters"), (np.arange(5), "clusters"), ([None] + list(range(599)), "missing")):
-        with pytest.raises(ValueError, match=message):
-            cp.best_of(np.repeat(y, 10), ten, BILL, clusters=wrong)
+    with pytest.raises(ValueError, match="two clusters"):
+        cp.best_of(np.repeat(y, 10), ten, BILL, clusters=np.zeros(600))
 
 
 def test_costs_of_single_samples():
@@ -310,17 +309,6 @@ def test_kinds_are_the_distinct_rows(seed):
     distinct, counts = np.unique(rows.T, axis=0, return_counts=True)
     found = sorted((*rows[:, i], c) for i, c in zip(first, np.bincount(unit)))
     assert found == sorted((*row, c) for row, c in zip(distinct, counts))
-
-
-@pytest.mark.parametrize("change, message", [
-    (dict(decisions=[[0, 1] * 20]), "two or more models"), (dict(decisions=np.zeros(40, int)), "expected"), (dict(method="maxt"), "max-t"),
-    (dict(confidence=95), "confidence"), (dict(n_resamples=0), "n_resamples"), (dict(decisions={"a": [0, 1] * 20, "b": [0, 7] * 20}), "decisions of 'b'"),
-    (dict(decisions={"a": [0, 1] * 20, "b": [0, 1]}), "'b'"), (dict(y_true=[0, 3] * 20), "y_true"), (dict(sample_weight=[-1] * 40), "sample_weight"),
-    (dict(sample_weight=[1] + [0] * 39), "positive weight"), (dict(priors=[.5, .6]), "priors"), (dict(costs=[[1, 1], [1, 1]]), "costs")])
-def test_bad_input_of_several_models(change, message):
-    given = dict(y_true=[0, 1] * 20, decisions=np.array([[0, 1] * 20, [1, 1] * 20]), costs=BILL) | change
-    with pytest.raises(ValueError, match=message):
-        cp.simultaneous_differences(**given)
 
 
 # the best of several
@@ -449,13 +437,6 @@ def test_ties_are_shared_and_probabilities_sum_to_one():
     assert found.probability.sum() == pytest.approx(1) and (found.regret >= 0).all()
 
 
-@pytest.mark.parametrize("costs, message", [(lambda rng, size: np.ones((3, 2, 2)), "costs"), (lambda rng, size: np.tile(BILL, (2, 1, 1)), "returned shape"),
-                                           (np.ones((4, 2, 2)), "costs"), (lambda rng, size: np.full((size, 2, 2), np.nan), "NaN")])
-def test_bad_uncertain_costs(costs, message):
-    with pytest.raises(ValueError, match=message):
-        cp.probability_best([0, 1], [[0, 1], [1, 1]], costs)
-
-
 # margins
 
 def test_equivalence_is_two_one_sided_tests():
@@ -502,15 +483,6 @@ def test_non_inferiority_level_at_the_margin(method):
     sets = np.random.default_rng(0).multinomial(800, p.ravel(), 500).reshape(-1, 2, 2, 2)
     rate = np.mean([cp.non_inferiority_test(s, BILL, b / a - 1, method=method).passes for s in sets])
     assert rate <= binom.ppf(.999, 500, .05) / 500 and (rate > .02 or method == "auto")
-
-
-@pytest.mark.parametrize("call, message", [
-    (lambda: cp.equivalence_test(JOINT, BILL, 0), "margin"), (lambda: cp.equivalence_test(JOINT, BILL, .1, confidence=.4), "confidence"),
-    (lambda: cp.non_inferiority_test(JOINT, -BILL), "negative cost"), (lambda: cp.non_inferiority_test(JOINT, BILL, -.1), "margin"),
-    (lambda: cp.non_inferiority_test(JOINT[0], BILL), "joint"), (lambda: cp.equivalence_test(JOINT, BILL, .1, method="clopper"), "method")])
-def test_bad_input_of_margins(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
 
 
 # uncertain costs
@@ -592,16 +564,6 @@ def test_uncertain_difference(method):
     for confidence in (.5, .9, .99):
         level = cp.uncertain_cost_difference(JOINT, stack, method=method, confidence=confidence, n_resamples=20_000, rng=0)
         assert level.rejects == (level.p_value < 1 - confidence)
-
-
-def test_bad_input_of_uncertain_costs():
-    for call, message in ((lambda: cp.uncertain_cost_interval(COUNTS, lambda rng, size: np.tile(COSTS, (size, 1, 1))[:, :2]), "costs"),
-                          (lambda: cp.uncertain_cost_interval(COUNTS + .5, COSTS[None]), "whole"), (lambda: cp.uncertain_cost_interval(COUNTS, COSTS), "B, K, M"),
-                          (lambda: cp.uncertain_cost_interval(COUNTS, COSTS[None], confidence=95), "confidence"), (lambda: cp.uncertain_cost_interval(COUNTS, COSTS[None], n_resamples=1), "n_resamples"),
-                          (lambda: cp.uncertain_cost_interval(COUNTS, COSTS[None], method="normal"), "method"), (lambda: cp.uncertain_cost_interval(COUNTS, COSTS[None], laplace=-1), "laplace"),
-                          (lambda: cp.uncertain_cost_interval(0 * COUNTS, COSTS[None]), "no example"), (lambda: cp.uncertain_cost_difference(COUNTS, BILL[None]), "joint")):
-        with pytest.raises(ValueError, match=message):
-            call()
 
 
 @pytest.mark.parametrize("n_resamples", [100, 333, 1000])

@@ -245,43 +245,17 @@ def test_curve_interval_has_its_confidence():
 
 # ---- bad input
 
-Y, S = scored(60, 1)
-
 
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: cv.outperformance_curve_point("pr", 1.1, 0.5, 0.1), "x: 1.1 is outside"),
-        (lambda: cv.outperformance_curve_point("pr", 0.8, 0.01, 0.1), "y: 0.01 is outside"),
-        (lambda: cv.outperformance_curve_point("lift", 0.5, 3, 0.1), "y: 3 is outside"),
-        (lambda: cv.outperformance_curve_point("det", 0.5, 0.5, 0.1), "curve: 'det' is unknown"),
-        (lambda: cv.outperformance_curve_point("ROC ", 0.5, 0.5, 0.1), "did you mean 'roc'"),
-        (lambda: cv.outperformance_curve_auc("pr", 1.01, 0.1), "auc: 1.01 is outside"),
-        (lambda: cv.outperformance_curve_auc("pr", np.nan, 0.1), "auc: NaN"),
-        (lambda: cv.outperformance_curve_auc("pr", 0.5, 1), "prevalence"),
-        (lambda: cv.outperformance_curve_auc("pr", 0.5, 0.1, n_curves=10), "n_curves"),
-        (lambda: cv.outperformance_curve_auc("pr", 0.5, 0.1, n_curves=20), "multiple of 16"),
-        (lambda: cv.outperformance_curve_auc("pr", 0.5, 0.1, depth=0), "depth"),
-        (lambda: cv.normalized_auc("roc", 1.7, 0.1), r"auc: 1.7 is outside \[0, 1\]"),
-        (lambda: cv.ideal_auc("roc", 0), "prevalence"),
-        (lambda: cv.performance_curve([0, 1], [0.1, np.nan]), "scores: NaN"),
-        (lambda: cv.performance_curve([1, 1], [0.1, 0.2]), "both classes"),
-        (lambda: cv.performance_curve([0, 1], [0.1, 0.2], "det"), "kind: 'det' is unknown"),
-        (lambda: cv.performance_curve([0, 1], [0.1, 0.2]).at(1.5), "x: 1.5 is outside"),
-        (lambda: cv.curve_auc("pr", [0, 1], [0, 1], 0.5, rule="simpson"), "rule"),
-        (lambda: cv.curve_auc("pr", [0, 0.5, 0.2, 1], [0, 0.1, 0.2, 1], 0.5), "fpr: must rise"),
-        (lambda: cv.curve_auc("pr", [0, 1], [0, 0.9], 0.5), "recall: must rise from 0 to 1"),
-        (lambda: cv.curve_auc("pr", [0, 1, 1], [0, 1], 0.5), "two points"),
-        (lambda: cv.curve_auc("pr", [0, 2, 1], [0, 0.5, 1], 0.5), r"fpr: must lie in \[0, 1\], got 2"),
-        (lambda: cv.sample_directed_binary_tree(0, 3), "n_samples"),
-        (lambda: cv.sample_directed_binary_tree(5, 2.5), "depth"),
-        (lambda: cv.sample_tree_aucs(["det"], 0.1, 5), "curve"),
-        (lambda: cv.outperformance_curve_interval("pr", Y, S, x=2), r"x: must lie in \[0, 1\], got 2"),
-        (lambda: cv.outperformance_curve_interval("pr", Y, S, confidence=95), "confidence.*95 % is .95"),
-        (lambda: cv.outperformance_curve_interval("pr", Y, S, n_resamples=0), "n_resamples"),
-        (lambda: cv.plot_tree_curves("pr", boxes=2), "boxes"),
-        (lambda: cv.plot_monitoring(BinaryCounts(5, 5, 5, 5), ("f1",)), "metrics: 'f1'"),
-    ],
+    (lambda: cv.outperformance_curve_auc("pr", 0.5, 0.1, n_curves=20), "multiple of 16"),
+    (lambda: cv.performance_curve([0, 1], [0.1, 0.2]).at(1.5), "x: 1.5 is outside"),
+    (lambda: cv.curve_auc("pr", [0, 0.5, 0.2, 1], [0, 0.1, 0.2, 1], 0.5), "fpr: must rise"),
+    (lambda: cv.curve_auc("pr", [0, 1], [0, 0.9], 0.5), "recall: must rise from 0 to 1"),
+    (lambda: cv.plot_tree_curves("pr", boxes=2), "boxes"),
+    (lambda: cv.plot_monitoring(BinaryCounts(5, 5, 5, 5), ("f1",)), "metrics: 'f1'"),
+],
 )
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
@@ -325,13 +299,6 @@ def test_trees_of_one_level_have_a_triangular_area():
     for area in (0.2, 0.5, 0.7):
         wanted = (2 * area) ** 2 / 2 if area <= 0.5 else 1 - (2 - 2 * area) ** 2 / 2
         assert cv.outperformance_curve_auc("roc", area, 0.5, depth=1) == pytest.approx(wanted, abs=2e-3)
-
-
-@pytest.mark.parametrize("prevalence", [0, 1, 1.5, -.1])
-def test_a_prevalence_is_strictly_between_0_and_1(prevalence):
-    for act in (cv.ideal_auc, cv.worst_auc):
-        with pytest.raises(ValueError, match="prevalence: .*both classes must occur"):
-            act("gain", prevalence)
 
 
 def test_lift_at_its_left_end():

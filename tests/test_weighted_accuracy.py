@@ -450,89 +450,32 @@ def test_widget_of_an_uncertain_weight_moves_with_each_slider():
 
 # ---- bad input
 
-NAN, Y, S = np.nan, [0, 1, 1], [.1, .5, .7]
+NAN = np.nan
 MODELS = {"a": (.5, .5), "b": (.6, .4)}
-R, COSTS = np.linspace(1, 2, 10), np.array([[0, 1], [5, 0]])
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: wa.cost_weight(0, 1), "fn_cost"),
-    (lambda: wa.cost_weight(NAN, 1), "fn_cost"),
-    (lambda: wa.cost_weight(1, [1, -1]), "fp_cost"),
-    (lambda: wa.cost_weight(1, np.inf), "fp_cost"),
-    (lambda: wa.target_weight(1.1, .5, .5), "^weight"),
-    (lambda: wa.target_weight(NAN, .5, .5), "^weight"),
-    (lambda: wa.target_weight(.5, 0, .5), "^prevalence"),
-    (lambda: wa.target_weight(.5, .5, 1), "^target_prevalence"),
-    (lambda: wa.expected_positive_share(1, 2, 2), "^prevalence"),
-    (lambda: wa.expected_positive_share([.5, NAN], 2, 2), "^prevalence"),
-    (lambda: wa.expected_positive_share(.5, 0, 2), "^a:"),
-    (lambda: wa.expected_positive_share(.5, 2, np.inf), "^b:"),
     (lambda: wa.expected_weighted_accuracy_over([[1, 2], [3, 4]], lambda w: 1, (.6, .2)), "^support"),
     (lambda: wa.expected_weighted_accuracy_over([[1, 2], [3, 4]], lambda w: 1, (0, 1.2)), "^support"),
     (lambda: wa.expected_weighted_accuracy_over([[1, 2], [3, 4]], lambda w: w - .5), "^density"),
     (lambda: wa.expected_weighted_accuracy_over([[1, 2], [3, 4]], lambda w: 0), "^density"),
     (lambda: wa.expected_weighted_accuracy_over([[1, 2], [3, 4]], lambda w: NAN), "^density"),
-    (lambda: wa.expected_weighted_accuracy_over([[1, -2], [3, 4]], lambda w: 1), "^counts"),
-    (lambda: wa.hand_h_measure([1, 1], [1, 2]), "^y_true"),
-    (lambda: wa.hand_h_measure([0, 2], [1, 2]), "^y_true"),
-    (lambda: wa.hand_h_measure(Y, [1, NAN, 2]), "^scores"),
-    (lambda: wa.hand_h_measure(Y, [1, 2]), "^scores"),
-    (lambda: wa.hand_h_measure(Y, S, 0), "^a:"),
-    (lambda: wa.hand_h_measure(Y, S, 1, -1), "^b:"),
-    (lambda: churn_costs([1, 0], .1), "^revenues"),
-    (lambda: churn_costs([1, NAN], .1), "^revenues"),
-    (lambda: churn_costs(R, 0), "^retention_cost"),
-    (lambda: churn_costs(R, .5), "^retention_cost"),
-    (lambda: churn_costs(R, .1, 0), "^p_eff"),
-    (lambda: churn_costs(R, .1, 1.1), "^p_eff"),
-    (lambda: wa.emblematic_models(0), "^alpha"),
-    (lambda: wa.emblematic_models(1), "^alpha"),
-    (lambda: weight_range_from_ranking("M+ < M-", .5, 1.), "^alpha"),
-    (lambda: weight_range_from_ranking("M+ < M-", 0), "^prevalence"),
-    (lambda: weight_range_from_ranking("M+ < M-", 1), "^prevalence"),
-    (lambda: weight_range_from_ranking("M+ < M-", NAN), "^prevalence"),
-    (lambda: weight_range_from_ranking("M+ < Mgood", .5), "^ranking.*'Mgood'"),
     (lambda: weight_range_from_ranking("M+ < M- < M+", .5), "^ranking.*twice"),
     (lambda: weight_range_from_ranking("M+ = M+", .5), "^ranking.*twice"),
     (lambda: weight_range_from_ranking("M+", .5), "^ranking.*two models"),
     (lambda: weight_range_from_ranking("", .5), "^ranking.*two models"),
     (lambda: weight_range_from_ranking([], .5), "^ranking.*two models"),
-    (lambda: weight_range_from_ranking("M+ < M-", .5, models=MODELS), "^ranking.*'M\\+'"),
     (lambda: weight_range_from_ranking("a < b", .5, models=MODELS | {"c": (1.1, .2)}), "models\\['c'\\]"),
     (lambda: wa.cost_weight([1, 2], [1, 2, 3]), "^fn_cost, fp_cost"),
     (lambda: wa.target_weight([.1, .2], [.3, .4, .5], .5), "^weight, prevalence"),
-    (lambda: wa.expected_positive_share(.5, [1, 2], 2), "^a:"),
     (lambda: weight_range_from_ranking("a < b", .5, models={"a": (1, 0), "b": (.5,)}), "models\\['b'\\]"),
-    (lambda: weight_range_from_ranking("M+ < M-", [.2, .5]), "^prevalence"),
-    (lambda: check_coherence(ExampleCosts(fp=1, fn=1), of="sum"), "^of"),
-    (lambda: check_coherence(CostMatrix.binary()), "^costs"),
-    (lambda: cost_parts(Y, Y, ExampleCosts(fp=1, fn=[1, 2])), "^decisions"),
-    (lambda: cost_parts(Y, [0, 1], ExampleCosts(fp=1, fn=[1, 1, 2])), "^decisions"),
-    (lambda: cost_parts(Y, [0, 1, 5], ExampleCosts(fp=1, fn=[1, 1, 2])), "^decisions"),
-    (lambda: cost_parts([0, 1, 3], Y, ExampleCosts(fp=1, fn=[1, 1, 2])), "^y_true"),
-    (lambda: cost_parts(Y, Y, COSTS), "^costs"),
-    (lambda: wa.effective_weight([.5, 1], .5), "^weights"),
-    (lambda: wa.effective_weight([], .5), "^weights"),
-    (lambda: wa.effective_weight([[.5]], .5), "^weights"),
-    (lambda: wa.effective_weight([.5], 1), "^prevalence"),
-    (lambda: wa.effective_weight([.5], .5, unit="euro"), "^unit"),
     (lambda: wa.effective_weight([.5, .6], .5, unit=[1, -1]), "^unit"),
-    (lambda: wa.effective_weight([.5, .6], .5, unit=[1]), "^unit"),
     (lambda: wa.plot_effective_weight(.5, .4), "^spread"),
     (lambda: wa.plot_effective_weight(1.5, .1), "^mean"),
-    (lambda: wa.cost_weight("much", 1), "^fn_cost"),
-    (lambda: wa.target_weight(.5, "half", .5), "^prevalence"),
-    (lambda: weight_range_from_ranking("a < b", .5, models=[("a", .5)]), "^models"),
 ])
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_a_ranking_that_is_no_text_and_no_list():
-    with pytest.raises(ValueError, match="^ranking"):
-        weight_range_from_ranking(7, .5)
 
 
 @pytest.mark.parametrize("a, b, prevalence", [(1.63632739, 172.309079, 1 - 2.6888e-5), (176.191607, 1.28494587, 1.47242593e-06), (0.200826057, 177.589902, 0.999768865)])
