@@ -31,9 +31,9 @@ lab:  ## install, open a working copy of the notebooks in JupyterLab; EDIT=1 ope
 	$(MAKE_PY) env book
 	$(MAKE_PY) lab
 
-site:  ## install, build the site into _docs/ (Quarto if it is on PATH, else Sphinx)
+site:  ## install, build the site into _docs/ (Quarto if it is on PATH, else Sphinx); STRICT=1 looks at Sphinx's pages, too
 	$(MAKE_PY) env book
-	$(MAKE_PY) run python .ci/site.py $(if $(STRICT),--strict)
+	$(MAKE_PY) run python .ci/site.py $(if $(STRICT),--strict,$(if $(shell command -v quarto),--quarto))
 
 bench:  ## install, also the libraries to compare with; run the benchmarks and print them
 	$(MAKE_PY) env test

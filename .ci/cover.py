@@ -24,34 +24,19 @@ def coverage(command, *words):
     return not subprocess.run([sys.executable, "-m", "coverage", command, *words], cwd=ROOT).returncode
 
 
-def table(found):
-    "Lines and branches of each module, and of all."
-    print(f"{'':46}{'lines':>7}{'reached':>9}{'branches':>10}{'reached':>9}")
-    for name, each in [*((file, each["summary"]) for file, each in found["files"].items()), ("all", found["totals"])]:
-        lines, branches = (f"{100 * done / max(all_, 1):.1f} %" if all_ else "" for done, all_ in shares(each))
-        print(f"{name:46}{each['num_statements']:7,}{lines:>9}{each['num_branches']:10,}{branches:>9}")
-
-
-def shares(each):
-    "Reached and existing lines, the same of branches."
-    return (each["covered_lines"], each["num_statements"]), (each["covered_branches"], each["num_branches"])
-
-
 def main(*tests):
     os.environ["COVERAGE_RCFILE"] = str(ROOT / ".ci" / "coverage.ini")
     shutil.rmtree(DATA, ignore_errors=True)
     DATA.mkdir(parents=True)
     passed = coverage("run", *PYTEST, "-q", *(tests or ["tests"]))
     if not tests:
-        passed &= coverage("run", ".ci/check_notebooks.py")
-    if not (coverage("combine", "-q") and coverage("json", "-q", "-o", str(DATA / "found.json"))):
+        passed &= coverage("run", ".ci/notebooks.py", "--check")
+    if not (coverage("combine", "-q") and coverage("report") and coverage("json", "-q", "-o", str(DATA / "found.json"))):
         return "nothing was measured"
-    found = json.loads((DATA / "found.json").read_text())
-    table(found)
-    (reached, lines), _ = shares(found["totals"])
+    totals = json.loads((DATA / "found.json").read_text())["totals"]
     if not passed:
         return "a check failed, see above"
-    if not tests and 100 * reached < LEAST * lines:
+    if not tests and 100 * totals["covered_lines"] < LEAST * totals["num_statements"]:
         return f"fewer than {LEAST} % of the lines are reached"
 
 

@@ -276,7 +276,7 @@ def test_notebooks(beside):
     shutil.rmtree(str(NUMBERS), ignore_errors=True)
     NUMBERS.mkdir(parents=True)
     os.environ["COST_EVAL_NUMBERS"] = str(NUMBERS)  # the papers' numbers, computed once a run: the tests read what the notebooks got
-    lines = watched(PYTHON, ".ci/check_notebooks.py", "--jobs", WORKERS, *(["--slow"] if FULL else []))
+    lines = watched(PYTHON, ".ci/notebooks.py", "--check", "--jobs", WORKERS, *(["--slow"] if FULL else []))
     return lines[-1]
 
 

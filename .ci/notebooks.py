@@ -1,20 +1,30 @@
-"""Run notebooks with a real kernel and store their outputs in place, byte for byte the same each time.
+"""Run notebooks, each in a process of its own, and store their outputs in place, byte for byte the same each time; or only check them.
 
-    python .ci/notebooks.py [--slow] [--print] [NOTEBOOK ...]        default: all of nbs/
+    python .ci/notebooks.py [--check] [--slow] [--print] [--jobs N] [NOTEBOOK ...]        default: all of nbs/
 
 Cells with `#| eval: false` and, without --slow, `#| slow` are not run and keep their outputs. A cell that raises or warns fails its
 notebook, which is then left as it was. --print shows the outputs of the slow cells and stores nothing.
+--check runs what `nbdev_test` runs and stores nothing: a slider is taken to its ends and its middle, captions are held against their
+figures. `nbdev_test` itself runs several notebooks in one process, whose settings and seeds leak from one to the next, and then waits
+minutes for idle workers that a notebook started. Where the system can fork, the processes begin with the libraries of others already
+imported, which takes seconds, and nothing of ours.
 """
 import argparse
 import base64
+import contextlib
+import importlib
 import json
+import multiprocessing.connection
 import os
+import pickle
 import re
+import signal
 import struct
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import traceback
+from functools import partialmethod
 from pathlib import Path
 
 import nbformat
@@ -27,6 +37,7 @@ from traitlets.config import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
+SHARED = ["nbdev.test", "nbdev.showdoc", "scipy.stats", "scipy.optimize", "pandas", "matplotlib.pyplot", "ipywidgets", "sklearn.ensemble"]
 VIEW = "application/vnd.jupyter.widget-view+json"
 TIMEOUT = 1200  # seconds for one cell
 
@@ -47,25 +58,15 @@ def is_run(cell, slow):
     return not ("eval:false" in flags or ("slow" in flags and not slow))
 
 
-class Client(NotebookClient):
-    "A client that passes over the cells nbdev passes over."
-
-    slow = False
-
-    async def async_execute_cell(self, cell, cell_index, **kwargs):
-        if cell.cell_type == "code" and not is_run(cell, self.slow):
-            return cell
-        return await super().async_execute_cell(cell, cell_index, **kwargs)
-
-
 def execute(nb, folder, slow=False):
     "Run the cells of `nb` in `folder`."
     resources = {"metadata": {"path": str(folder)}}
+    for cell in nb.cells:
+        if cell.cell_type == "code" and not is_run(cell, slow):
+            cell.metadata.tags = ["skip-execution"]  # for nbclient; it is not stored
     options = dict(kernel_name="python3", extra_arguments=["--log-level=ERROR"])
     with tempfile.TemporaryDirectory() as scratch:
-        client = Client(nb, timeout=TIMEOUT, resources=resources, config=sockets(scratch), **options)
-        client.slow = slow
-        client.execute(env=kernel_environment(scratch))
+        NotebookClient(nb, timeout=TIMEOUT, resources=resources, config=sockets(scratch), **options).execute(env=kernel_environment(scratch))
     nb.metadata.pop("widgets", None)  # no page needs the state of widgets
     for number, cell in enumerate(nb.cells):
         for output in cell.get("outputs", []):
@@ -139,7 +140,7 @@ def to_text(nb) -> str:
     return nb2str(plain)
 
 
-# ---- one notebook, all notebooks
+# ---- one notebook
 
 def output_text(nb):
     "What the slow cells gave, as text."
@@ -150,24 +151,105 @@ def output_text(nb):
 
 
 def process(path, slow=False, show=False):
-    "Run one notebook: (its file, what became of it, seconds, text to show)."
-    start = time.time()
+    "Run one notebook and store or show its outputs: (what became of it, text to show)."
     nb = nbformat.read(path, as_version=4)
     try:
         execute(nb, path.parent, slow)
     except (CellExecutionError, CellTimeoutError, DeadKernelError, RuntimeError) as error:
-        return path, "FAILED", time.time() - start, str(error)
+        return "FAILED", str(error)
     if show:
-        return path, "run", time.time() - start, output_text(nb)
+        return "run", output_text(nb)
     old, new = path.read_text(encoding="utf-8"), to_text(nb)
     if new != old:
         path.write_text(new, encoding="utf-8")
-    return path, "changed" if new != old else "as before", time.time() - start, ""
+    return "changed" if new != old else "as before", ""
+
+
+def checked(path, slow):
+    "Run the cells of one notebook in this process, and hold its figures against their captions: whether all is well."
+    os.chdir(NBS)
+    import captions
+    import execnb.shell
+    from nbdev.test import test_nb
+
+    # nothing is stored: what a cell shows is drawn once, not again for a file, and not in the double resolution of one
+    execnb.shell._out_nb = lambda *_: []
+    execnb.shell.CaptureShell.__init__ = partialmethod(execnb.shell.CaptureShell.__init__, mpl_format="png")
+    from cost_eval import plotting
+    positions = plotting._positions
+    plotting._positions = lambda control, count: positions(control, min(count, 3))
+    if folder := os.environ.get("COST_EVAL_NUMBERS"):
+        from cost_eval import reproduce
+        reproduce.run_item = remembered(reproduce.run_item, Path(folder))
+    untrue = []
+    captions.watch(untrue)
+    execnb.shell.CaptureShell.showtraceback = partialmethod(told, untrue)
+    flags = (get_config(path=ROOT).tst_flags or "").split()
+    success = test_nb(path, skip_flags=[] if slow else flags, force_flags=flags if slow else [], basepath=NBS)[0]
+    print("\n".join(untrue))
+    return success and not untrue
+
+
+def told(shell, untrue, *args, **kwargs):
+    "An error of something that was shown (a widget's page, a table) fails no cell: IPython prints it and goes on."
+    untrue.append(traceback.format_exc())
+
+
+def remembered(run_item, folder):
+    "`run_item`, which writes down what an item gives, so that the tests of the same run need not compute it again (tests/conftest.py)."
+    def run(item, **options):
+        result = run_item(item, **options)
+        if not options and result.table is not None:
+            (folder / item.name.replace("/", "-")).write_bytes(pickle.dumps(result))
+        return result
+    return run
+
+
+# ---- all notebooks
+
+def job(path, options, log):
+    "One notebook in this process, a leader of its group, with its output in the file `log`; ends the process."
+    with contextlib.suppress(AttributeError):  # Windows
+        os.setsid()
+    for stream in (1, 2):
+        os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), stream)
+    if options.check:
+        success = checked(path, options.slow)
+    else:
+        outcome, text = process(path, options.slow, options.print)
+        success = outcome != "FAILED"
+        print(outcome, text, sep="\n")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(not success)  # at once: idle workers of joblib would keep an ordinary exit waiting
+
+
+def processes(paths, options):
+    "Run each notebook in a new process, some at a time: (its file, success, seconds, its output) as they end."
+    context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
+    if options.check and context.get_start_method() == "fork":
+        for name in SHARED:
+            importlib.import_module(name)
+    waiting, running = list(paths), {}
+    while waiting or running:
+        while waiting and len(running) < options.jobs:
+            log, path = tempfile.NamedTemporaryFile(), waiting.pop(0)
+            child = context.Process(target=job, args=(path, options, log.name))
+            child.start()
+            running[child.sentinel] = child, path, log, time.time()
+        for sentinel in multiprocessing.connection.wait(running):
+            child, path, log, start = running.pop(sentinel)
+            child.join()
+            with contextlib.suppress(OSError, AttributeError):
+                os.killpg(child.pid, signal.SIGTERM)  # the idle workers
+            with log:
+                yield path, child.exitcode == 0, time.time() - start, log.read().decode(errors="replace")
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("notebooks", nargs="*", metavar="NOTEBOOK")
+    parser.add_argument("--check", action="store_true", help="store nothing")
     parser.add_argument("--slow", action="store_true", help="run the cells marked slow, too")
     parser.add_argument("--print", action="store_true", help="show the outputs of slow cells, store nothing")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="notebooks at a time (default: 2)")
@@ -175,15 +257,24 @@ def main(argv=None):
     paths = [path if path.exists() else NBS / path for path in map(Path, options.notebooks)] or sorted(NBS.glob("[!_]*.ipynb"))
     if absent := [str(path) for path in paths if not path.exists()]:
         parser.error(f"no such notebook: {', '.join(absent)}")
-    print(f"data: {os.environ.get('COST_EVAL_DATA') or 'COST_EVAL_DATA is not set: what needs the papers’ data will be stored without it'}", flush=True)
-    failed = 0
-    with ProcessPoolExecutor(min(options.jobs, len(paths))) as pool:
-        running = [pool.submit(process, path.resolve(), options.slow, options.print) for path in paths]
-        for number, future in enumerate(as_completed(running), 1):
-            path, outcome, seconds, text = future.result()
-            failed += outcome == "FAILED"
-            print(f"[{number}/{len(paths)}] {path.name}: {outcome}, {seconds:.1f} s" + (text and f"\n{text}"), flush=True)
-    return int(failed > 0)
+    print(f"data: {os.environ.get('COST_EVAL_DATA') or 'COST_EVAL_DATA is not set: what needs the papers’ data goes without it'}", flush=True)
+    return run_all([path.resolve() for path in paths], options)
+
+
+def run_all(paths, options):
+    "The longest first (reproductions, then by size), so that both cores end together."
+    order = sorted(paths, key=lambda path: ("_reproduced" not in path.name, -path.stat().st_size))
+    failed = []
+    for number, (path, success, seconds, text) in enumerate(processes(order, options), 1):
+        print(f"[{number}/{len(paths)}] {path.name}: {'ok' if success else 'FAILED'}, {seconds:.1f} s", flush=True)
+        failed += [] if success else [path.name]
+        if not (success and options.check):
+            print(text.strip(), flush=True)
+    for path in paths if options.check and not options.slow else ():
+        if count := sum(cell.cell_type == "code" and is_slow(cell) for cell in nbformat.read(path, as_version=4).cells):
+            print(f"left out: {path.name}: {count} slow cell{'s' if count > 1 else ''}")
+    print(f"{len(failed)} of {len(paths)} notebooks failed: {', '.join(failed)}" if failed else f"{len(paths)} notebooks")
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

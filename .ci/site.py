@@ -1,15 +1,14 @@
 """Build the site into _docs/.
 
-With Quarto on PATH by nbdev_docs. Without it from the same notebooks, processed by nbdev and translated to MyST, with Sphinx,
-myst-nb and sphinx-book-theme; nothing is fetched, then or when a page is read. The root _quarto.yml defines both.
+The notebooks, processed by nbdev and translated to MyST, with Sphinx, myst-nb and sphinx-book-theme; nothing is fetched, then or
+when a page is read. With --quarto the processed notebooks go through Quarto as they are. The root _quarto.yml defines both.
 
 | what | whose need |
 | --- | --- |
 | `Project`, `check_sidebar` | the author's: a page forgotten or listed twice |
 | `check_notebooks` | the reader's: no page with scripts of its own, or of 3 MB |
 | `llms` | a language model's |
-| `offline`, `add_to_search` | the reader's of Quarto's pages: they open without a network, the search finds functions |
-| `write_sources`, `toctrees`, `run_sphinx` | who has no Quarto |
+| `write_sources`, `toctrees`, `run_sphinx` | who has Python only |
 """
 import argparse
 import hashlib
@@ -89,7 +88,7 @@ class Project:
 
     def digest(self):
         "Changes when anything changes that the site is made of."
-        digest = hashlib.sha256(shutil.which("quarto").encode() if shutil.which("quarto") else b"")
+        digest = hashlib.sha256()
         package = self.root / self.cfg["lib_path"]
         inputs = [*self.nbs.glob("*"), *package.rglob("*.py"), *HERE.rglob("*"), Path(__file__), *self.reproduced.rglob("*"),
                   self.root / "settings.ini", self.root / "_quarto.yml"]
@@ -148,10 +147,10 @@ def check_notebooks(project):
     return found
 
 
-# Both ways ---------------------------------------------------------------------------------------
+# The pages ---------------------------------------------------------------------------------------
 
 def finish(project, pages):
-    "What both builds put beside the pages: llms.txt, the board of this machine's run, nothing for Jekyll to do; and the least width of each figure."
+    "What stands beside the pages: llms.txt, the board of this machine's run, nothing for Jekyll to do; and the least width of each figure."
     import figures
     figures.sized(project.docs)
     (project.docs / ".nojekyll").touch()
@@ -194,64 +193,6 @@ def translated(project, pages):
         raise Failure(str(problem)) from None
 
 
-# With Quarto -------------------------------------------------------------------------------------
-
-def build_with_quarto(project):
-    "The processed notebooks through `quarto render`, and then the checks that Quarto's exit code does not make."
-    import nbdev.quarto
-    import translate
-    nbdev.quarto.refresh_quarto_yml()  # nbs/nbdev.yml, from settings.ini
-    process_notebooks(project)
-    pages = read_pages(project, project.processed)
-    translated(project, pages)  # thrown away: it finds dead links between notebooks
-    process = subprocess.Popen(["quarto", "render", "--no-cache"], cwd=project.processed, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    log = []
-    for line in process.stdout:
-        log.append(line)
-        print(line, end="", flush=True)
-    if process.wait():
-        raise Failure(f"quarto stopped with exit code {process.returncode}")
-    shutil.rmtree(project.docs, ignore_errors=True)
-    shutil.move(project.processed / project.docs.name, project.docs)
-    offline(project.docs)
-    add_to_search(project, translate.keywords(pages))
-    finish(project, pages)
-    return pages, [line.strip() for line in log if "WARN" in line] + quarto_complaints(project, pages)
-
-
-ELSEWHERE = re.compile(r'\s*<script[^>]* src="https?://[^"]*"[^>]*></script>(?:\s*<script[^>]*>define\([^<]*</script>)?')
-IMPORTED = re.compile(r"""@import\s*(?:url\(\s*)?(?:"https?://[^"]*"|'https?://[^']*'|https?://[^)]*)\)?[^;]*;""")
-
-
-def offline(docs):
-    "What Quarto's pages fetch when they are read: MathJax from here, scripts for widgets (ours need none) and fonts (the reader's will do) not at all."
-    mathjax(docs / "site_libs/mathjax")
-    math = f"<script>MathJax = {json.dumps(SET)}</script><script src=\"site_libs/mathjax/startup.js\" defer></script>"
-    for path in docs.glob("*.html"):
-        text = path.read_text(encoding="utf-8")
-        path.write_text(ELSEWHERE.sub(lambda found: math if "mathjax" in found[0].lower() else "", text), encoding="utf-8")
-    for path in docs.rglob("*.css"):
-        path.write_text(IMPORTED.sub("", path.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-def add_to_search(project, words):
-    "Quarto's index of the search knows titles and text; terms and functions are added as titles of their own."
-    index = project.docs / "search.json"
-    if index.exists():
-        entries = json.loads(index.read_text(encoding="utf-8"))
-        added = [dict(objectID=href, href=href, title=word, section="", text=text) for word, href, text in words]
-        index.write_text(json.dumps([*added, *entries], ensure_ascii=False), encoding="utf-8")
-
-
-def quarto_complaints(project, pages):
-    "Pages that are missing or too many."
-    made, want = {p.stem for p in project.docs.glob("*.html")} - {"404"}, {page.name for page in pages}
-    return [f"{name}.html is missing" for name in sorted(want - made)] \
-        + [f"{name}.html was not asked for" for name in sorted(made - want)]
-
-
-# With Sphinx -------------------------------------------------------------------------------------
-
 def build_with_sphinx(project):
     "Process, translate, build, copy."
     import sphinx_site
@@ -270,6 +211,16 @@ def build_with_sphinx(project):
     sphinx_site.lighten(project.docs)
     finish(project, pages)
     return pages, complaints
+
+
+def render_with_quarto(project):
+    "The processed notebooks as Quarto makes them of itself; it prints what it warns of."
+    import nbdev.quarto
+    nbdev.quarto.refresh_quarto_yml()  # nbs/nbdev.yml, from settings.ini
+    process_notebooks(project)
+    subprocess.run(["quarto", "render", "--no-cache"], cwd=project.processed, check=True)
+    shutil.rmtree(project.docs, ignore_errors=True)
+    shutil.move(project.processed / project.docs.name, project.docs)
 
 
 def process_notebooks(project):
@@ -363,11 +314,14 @@ def main(argv=None):
     parser.add_argument("--strict", action="store_true", help="check the finished pages and fail on any warning")
     parser.add_argument("--unseen", action="store_true", help="do not look at the pages in a browser (they are when --strict)")
     parser.add_argument("--sample", action="store_true", help="look at a sample of the pages only in the browser")
+    parser.add_argument("--quarto", action="store_true", help="let Quarto make the pages, plainly")
     parser.add_argument("--root", default=Path(__file__).resolve().parents[1], help="the project (default: the one this script is in)")
     arguments = parser.parse_args(argv)
     project = Project(arguments.root)
     os.chdir(project.root)
     sys.path.insert(1, str(project.root))
+    if arguments.quarto:
+        return render_with_quarto(project)
     level = LEVELS[0 if not arguments.strict else 1 if arguments.unseen else 2 if arguments.sample else 3]
     stamp, state = project.build / "stamp.json", dict(digest=project.digest(), complaints=[], level=level)
     old = json.loads(stamp.read_text()) if stamp.exists() else {}
@@ -381,10 +335,10 @@ def main(argv=None):
     if built:
         pages = read_pages(project, project.processed)
     else:
-        pages, more = (build_with_quarto if shutil.which("quarto") else build_with_sphinx)(project)
+        pages, more = build_with_sphinx(project)
         complaints += [text for page in pages for text in page.complaints] + more
     if arguments.strict:
-        complaints += checked(project, pages, look=not arguments.unseen and not shutil.which("quarto"), sample=arguments.sample)
+        complaints += checked(project, pages, look=not arguments.unseen, sample=arguments.sample)
     state |= dict(complaints=complaints)
     if arguments.strict and complaints:
         raise Failure("\n".join([*complaints, "These are warnings; without --strict they would only be printed."]))
@@ -410,8 +364,6 @@ def checked(project, pages, look, sample):
           f"{sorted(weights.values())[len(weights) // 2] / 1e6:.1f} MB, {heaviest}.html {weights[heaviest] / 1e6:.1f} MB" if weights else "no page is there")
     if look and not seen:
         print("left out: the pages were not looked at: Chromium or Playwright is missing")
-    elif shutil.which("quarto"):
-        print("left out: Quarto's pages are read as text; small targets and colours of its themes are as they are. The public site is the one that Sphinx makes")
     elif look and not check.axe():
         print('left out: accessibility was not looked at: pip install "cost_eval[dev]" brings axe-core')
     elif look and sample:

@@ -42,7 +42,7 @@ import numpy as np
 from scipy import stats
 
 from . import datasets
-from .core import check_choice, optional_import, pandas, unknown_name
+from .core import check_choice, every_digit, optional_import, pandas, unknown_name
 from .plotting import save_figure
 
 # %% ../nbs/91_reproduce.ipynb #c3c532d7
@@ -1048,7 +1048,7 @@ def stored_board() -> DataFrame:
         as from `board`
     """
     with (files("cost_eval") / "published" / _BOARD).open(encoding="utf-8") as file:
-        return pandas().read_csv(file, keep_default_na=False)
+        return pandas().read_csv(file, keep_default_na=False, **every_digit(pandas()))
 
 
 def rows(results: Sequence[ItemResult]) -> DataFrame:
@@ -1079,7 +1079,7 @@ def stored_rows() -> DataFrame:
         as from `rows`
     """
     with (files("cost_eval") / "published" / _ROWS).open(encoding="utf-8") as file:
-        table = pandas().read_csv(file, dtype={"note": str, "outcome": str})
+        table = pandas().read_csv(file, dtype={"note": str, "outcome": str}, **every_digit(pandas()))
     return table.fillna({"note": "", "outcome": ""})
 
 
@@ -1106,7 +1106,7 @@ def places(table: DataFrame | None = None, compared: DataFrame | None = None) ->
     """
     table, compared = _board_and_rows(table, compared)
     with (files("cost_eval") / "published" / _PLACES).open(encoding="utf-8") as file:
-        listed = pandas().read_csv(file, keep_default_na=False)
+        listed = pandas().read_csv(file, keep_default_na=False, **every_digit(pandas()))
     counted = compared[compared["outcome"].isin(list(OUTCOMES))]
     maps = table[table["heat_map"].astype(bool)].set_index("item")[list(OUTCOMES)].sum(axis=1)
     names = [_members(paper, items) for paper, items in zip(listed["paper"], listed["items"])]

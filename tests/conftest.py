@@ -136,12 +136,12 @@ def no_data(monkeypatch, tmp_path):
     monkeypatch.setenv("COST_EVAL_CACHE", str(tmp_path / "cache"))
 
 
-def build_site(root, *options, path=None):
+def build_site(root, *options):
     "Run .ci/site.py: for the book as anybody does, for small projects without the wait for a new Python."
-    env, script = {**os.environ, **({"PATH": path} if path else {})}, ROOT / ".ci/site.py"
+    script = ROOT / ".ci/site.py"
     if root == ROOT:
-        return subprocess.run([sys.executable, str(script), *options], capture_output=True, text=True, env=env)
-    return forked.run(script, "--root", root, *options, env=env)
+        return subprocess.run([sys.executable, str(script), *options], capture_output=True, text=True)
+    return forked.run(script, "--root", root, *options, env=dict(os.environ))
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """The site in a real browser (Chromium, driven by Playwright); that every page looks right, a strict build has seen (.ci/site/check.py)."""
 import contextlib
-import shutil
 from urllib.parse import quote_plus
 
 import pytest
@@ -20,8 +19,6 @@ def browser():
 @pytest.fixture(scope="module")
 def site(docs):
     "The address of the site."
-    if shutil.which("quarto"):
-        pytest.skip("Quarto is on PATH: its pages load scripts from elsewhere")
     with check.served(docs) as url:
         yield url
 

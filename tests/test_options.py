@@ -490,7 +490,7 @@ KNOWN = {  # of a function without a case, by name
 EXEMPT = {
     **{f"comparisons.{name}": "simultaneous_differences, best_of, probability_best and evaluate, tried here, are made of it" for name in (
         "Asked.of", "Judged.attainable", "Judged.cost", "Judged.differences", "Judged.intervals", "Judged.mean_interval", "Judged.take",
-        "judged_best", "judged_differences", "judged_probability", "posterior_costs", "together")},
+        "judged_best", "judged_differences", "judged_probability", "together")},
     "datasets": "test_datasets.py drives them against a server",
     "reproduce": "test_reproduce.py drives them through the command",
     "plotting": "they draw; their callers are tried here",

@@ -158,6 +158,14 @@ def test_published_reads_text_and_digits():
         published("expected_cost", "table9")
 
 
+def test_the_stored_rows_are_read_to_the_last_digit():
+    "As Python reads them, whichever pandas is there: a digit less, and a run would differ from the committed board."
+    lines = (files("cost_eval") / "published" / "scoreboard_rows.csv").read_text(encoding="utf-8").splitlines()
+    for name in ("published", "ours", "tolerance"):
+        written = [float(row[name] or "nan") for row in csv.DictReader(lines)]
+        np.testing.assert_array_equal(stored_rows()[name], written)
+
+
 def test_every_published_file_is_well_formed():
     for file in (files("cost_eval") / "published").iterdir():
         if file.name.endswith(".csv") and not file.name.startswith("scoreboard") and file.name not in ("papers.csv", "expected.csv"):

@@ -4,11 +4,8 @@ import hashlib
 import importlib.util
 import inspect
 import json
-import os
 import re
 import shutil
-import stat
-import sys
 from urllib.parse import quote, unquote, urlparse
 
 import lxml.html
@@ -17,10 +14,6 @@ from conftest import ROOT, build_site, check
 
 yaml = pytest.importorskip("yaml", reason='needs pip install "cost_eval[dev]"')
 pytest.importorskip("myst_nb", reason='needs pip install "cost_eval[dev]"')
-
-with_quarto = shutil.which("quarto") is not None
-sphinx_only = pytest.mark.skipif(with_quarto, reason="Quarto is on PATH and makes the pages itself")
-
 
 import figures  # noqa: E402 (conftest knows where)
 import reading  # noqa: E402
@@ -59,7 +52,6 @@ def test_one_page_for_each_notebook(docs):
     assert made == set(PAGES)
 
 
-@sphinx_only
 def test_no_id_is_given_twice(page):
     "Two styled tables with one uuid would share their colours."
     ids = parsed(page).ids
@@ -90,7 +82,6 @@ def test_style_sheets_load_nothing_from_elsewhere(docs):
         assert not re.search(r"(url\(|@import)\s*['\"]?\s*(https?:)?//", sheet.read_text(encoding="utf-8")), sheet
 
 
-@sphinx_only
 def test_mathematics_is_marked_for_mathjax(docs):
     seen = 0
     for stem in set(listed()) - GENERATED:
@@ -114,14 +105,12 @@ def test_widgets_are_on_the_pages_as_html(docs):
         assert "application/vnd.jupyter.widget" not in html, stem
 
 
-@sphinx_only
 def test_search_index_knows_every_page(docs):
     index = (docs / "searchindex.js").read_text(encoding="utf-8")
     assert {f'"{name.removesuffix(".html")}"' in index for name in PAGES} == {True}
     assert (docs / "search.html").is_file()
 
 
-@sphinx_only
 def test_previous_and_next_follow_the_sidebar(docs):
     for here, there in zip(PAGES, PAGES[1:]):
         assert re.search(rf'<a class="right-next"\s+href="{there}"', (docs / here).read_text(encoding="utf-8")), (here, there)
@@ -139,7 +128,6 @@ def test_second_build_has_nothing_to_do(docs):
     assert done.returncode == 0 and "up to date" in done.stdout
 
 
-@sphinx_only
 def test_figures_whose_caption_speaks_of_shades_are_not_turned_over_in_the_dark(docs):
     html = (docs / "confusion.html").read_text(encoding="utf-8")
     assert re.search(r'<img[^>]* alt="Table of two rows[^>]* class="[^"]*as-drawn', html) and not re.search(r'<img[^>]* alt="Four step curves[^>]*as-drawn', html)
@@ -155,7 +143,6 @@ def test_the_scoreboard_is_the_committed_one(docs):
     assert board and board[0] in home, "home and scoreboard tell the same"
 
 
-@sphinx_only
 def test_the_search_leads_to_places_that_exist(docs):
     text = (docs / "searchindex.js").read_text(encoding="utf-8")
     found = json.loads(text[text.index("(") + 1:text.rindex(")")])
@@ -167,13 +154,13 @@ def test_the_search_leads_to_places_that_exist(docs):
 def test_home_says_what_it_is_for(docs):
     "A sentence, the picture, the slider; one line to install; three doors; code comes later. The README shows the same picture, as a file."
     home = lxml.html.parse(docs / "index.html").getroot()
-    article = home.find_class("bd-article")[0] if not with_quarto else home.find(".//main")
+    article = home.find_class("bd-article")[0]
     seen = list(article.iter("img", "input", "pre", "a"))
     picture, install = (next(k for k, e in enumerate(seen) if e.tag == tag) for tag in ("img", "pre"))
     assert seen[picture - 1].get("type") == "range" and picture < install and "cheaper" in seen[picture].get("alt")
     assert " ".join(seen[install].text_content().split()).startswith('pip install "cost_eval[book,app]')
     doors = {e.text_content(): e.get("href").partition("#")[0] for e in seen[install:] if e.tag == "a"}
-    assert [doors[name] for name in ("Learn", "Judge my model", "Check the papers")] == ["expected_cost.html", "judge.html", "reproduce.html"] or with_quarto
+    assert [doors[name] for name in ("Learn", "Judge my model", "Check the papers")] == ["expected_cost.html", "judge.html", "reproduce.html"]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert readme.index("](nbs/home.svg)") < readme.index("pip install") < readme.index("```python")
     lxml.etree.parse(ROOT / "nbs/home.svg")
@@ -187,7 +174,7 @@ def test_the_reference_leads_to_every_entry(docs):
 
 def test_code_is_folded_and_entries_come_after_the_story(docs):
     html = (docs / "expected_cost.html").read_text(encoding="utf-8")
-    story, _, after = html.partition('id="expected-cost-reference"') if not with_quarto else html.partition('id="reference"')
+    story, _, after = html.partition('id="expected-cost-reference"')
     assert "Defined here:" in story and "checked: " in story and story.count('class="api"') == 0
     assert "[source]" in after or "api-source" in after or "source</a>" in after
 
@@ -389,7 +376,7 @@ def test_no_output_stands_outside_of_a_closed_solution(docs):
     pages = [lxml.html.parse(path) for path in docs.glob("*.html")]
     cells = [cell for page in pages for cell in page.iterfind(".//details/*") if "cell" in cell.classes]
     after = [e for page in pages for e in page.iterfind(".//details") if "admonition" in e.classes and (e.getnext() is not None and "cell" in e.getnext().classes)]
-    assert len(cells) > 100 or with_quarto
+    assert len(cells) > 100
     assert after == []
 
 
@@ -433,27 +420,6 @@ def test_what_goes_to_quarto_is_as_it_takes_it(docs):
         assert not blocks, (file.name, blocks)
     assert callouts > 150
     assert yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))["format"]["html"]["html-table-processing"] == "none", "else it breaks widgets"
-
-
-def test_pages_of_quarto_fetch_nothing(tmp_path):
-    "Of what Quarto 1.7 writes into a head MathJax comes from beside the page, RequireJS and polyfills not at all, fonts are the reader's."
-    (tmp_path / "x.html").write_text('<script src="site_libs/a.js"></script>\n<script src="https://c.net/require.min.js" crossorigin="anonymous"></script>\n'
-                                     "<script type=\"application/javascript\">define('jquery', [],function() {return window.jQuery;})</script>\n"
-                                     '<script src="https://c.net/polyfill.min.js?features=es6"></script><script src="https://c.net/npm/mathjax@3/es5/tex-chtml-full.js"></script>\n<p>x')
-    (tmp_path / "x.css").write_text('@charset "utf-8";@import"https://fonts.net/css2?family=Lato:ital,wght@0,400;1,400&display=swap";@import url("own.css");a{b:c}')
-    site_script().offline(tmp_path)
-    page = parsed(tmp_path / "x.html")
-    assert page.loaded == ["site_libs/a.js", "site_libs/mathjax/startup.js"] and (tmp_path / page.loaded[1]).is_file() and "define(" not in (tmp_path / "x.html").read_text()
-    assert (tmp_path / "x.css").read_text() == '@charset "utf-8";@import url("own.css");a{b:c}'
-
-
-def site_script():
-    spec = importlib.util.spec_from_file_location("site_script", ROOT / ".ci/site.py")
-    module = importlib.util.module_from_spec(spec)
-    first = sys.path[0]
-    spec.loader.exec_module(module)
-    sys.path[0] = first
-    return module
 
 
 def test_pandoc_finds_every_target(docs):
@@ -552,7 +518,6 @@ FINE = ("## A section {#sec-a}\n\nSee (1.1) and [this](#sec-a) and [that](index.
         ("code", '#| echo: false\n1 + 1'), ("code", '#| code-fold: true\n#| code-summary: "Look"\n2 + 2'))
 
 
-@sphinx_only
 def test_toy_site_is_built_and_leaves_the_tree_clean(toy):
     root = toy(*FINE)
     (root / "toy/_modidx.py").write_text("d = {'syms': {}, 'settings': {}}\n")
@@ -591,7 +556,6 @@ BROKEN = {
 }
 
 
-@sphinx_only
 def test_broken_references_fail_the_build(toy):
     "All at once: one message for each."
     done = build_site(toy(("code", "#| label: fig-a\n1"), *BROKEN))
@@ -608,7 +572,6 @@ EXPORTED = {  # the module of the toy, what the build says
 }
 
 
-@sphinx_only
 @pytest.mark.parametrize("module, said", EXPORTED.items())
 def test_a_module_that_is_not_the_notebooks_is_named(toy, module, said):
     root = toy(("code", "#| default_exp first"), ("code", "#| export\ndef f():\n    return 1"))
@@ -630,7 +593,6 @@ IMPERFECT = {
 }
 
 
-@sphinx_only
 def test_imperfect_pages_fail_only_a_strict_build(toy):
     root = toy(*IMPERFECT.values())
     for options in ((), ("--strict", "--unseen"), ("--strict", "--unseen")):  # the third: a build that skips what it has must not forget
@@ -640,7 +602,6 @@ def test_imperfect_pages_fail_only_a_strict_build(toy):
         assert all(said in done.stderr.lower().replace("`", "") for said in wanted), done.stderr
 
 
-@sphinx_only
 def test_a_strict_build_looks_as_closely_as_it_is_asked(toy):
     "Of a site that was looked at less closely the next one looks again: at all pages it finds a formula wider than the chapter's, and no figure."
     pytest.importorskip("playwright", reason='needs pip install "cost_eval[dev]"')
@@ -689,52 +650,3 @@ def test_a_broken_notebook_is_named(toy, text):
     (root / "nbs/10_first.ipynb").write_text(text)
     done = build_site(root)
     assert done.returncode != 0 and "10_first.ipynb is not a notebook" in done.stderr and "Traceback" not in done.stderr
-
-
-# Quarto itself can't be installed here: a stand-in makes pages the way it does, or fails the way it does --------------
-
-STAND_IN = """#!{python}
-import pathlib, re, sys
-log = {log!r}
-out = pathlib.Path("_docs"); out.mkdir()
-for nb in pathlib.Path(".").glob("*.ipynb"):
-    name = re.sub(r"^\\d+_", "", nb.stem)
-    if name not in {leave_out!r}:
-        (out / (name + ".html")).write_text("<html><body>" + {body!r} + "</body></html>")
-print(log, file=sys.stderr)
-sys.exit({code})
-"""
-
-
-def stand_in(folder, *, log="", leave_out=(), body="fine", code=0):
-    "A PATH where `quarto` is a script."
-    folder.mkdir()
-    script = folder / "quarto"
-    script.write_text(STAND_IN.format(python=sys.executable, log=log, leave_out=leave_out, body=body, code=code))
-    script.chmod(script.stat().st_mode | stat.S_IEXEC)
-    return f"{folder}{os.pathsep}{os.environ['PATH']}"
-
-
-def test_with_quarto_a_dead_link_is_found(toy, tmp_path):
-    done = build_site(toy("See [x](index.ipynb#none)."), path=stand_in(tmp_path / "bin"))
-    assert done.returncode != 0 and "no #none in index.ipynb" in done.stderr
-
-
-@pytest.mark.parametrize("behaviour, said", [
-    (dict(), ""),
-    (dict(log="WARN: Unable to resolve link target: x.ipynb"), "Unable to resolve link target"),
-    (dict(body="as in ?@fig-gone"), "?@fig-gone"),
-    (dict(leave_out=("first",)), "first.html is missing"),
-    (dict(code=1), "exit code 1"),
-], ids=["fine", "warning", "reference", "missing page", "exit code"])
-def test_with_quarto_the_pages_are_checked(toy, tmp_path, behaviour, said):
-    root = toy(*FINE)
-    before = tree(root)
-    done = build_site(root, "--strict", "--unseen", path=stand_in(tmp_path / "bin", **behaviour))
-    if said:
-        assert done.returncode != 0 and said in done.stderr
-    else:
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert (root / "_docs/first.html").is_file() and "[First](https://nobody.github.io/toy/first.html): one" in (root / "_docs/llms.txt").read_text()
-        changed = {p: h for p, h in tree(root).items() if before.get(p) != h and p.parts[0] != "bin"}
-        assert set(map(str, changed)) == {"nbs/nbdev.yml"}  # git-ignored; nbdev writes it from settings.ini

@@ -1,4 +1,4 @@
-"""Exported code on the page, for Quarto and for Sphinx alike: an API entry under each public definition, the rest folded.
+"""Exported code on the page: an API entry under each public definition, the rest folded.
 
 The entry is made of the exported module, so no code of the notebook has to be run. The reader's need: a signature as it is written,
 parameters as a table, the code and its line in the repository; nbdev's own entries show neither numpydoc nor members.

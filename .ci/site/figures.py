@@ -9,8 +9,7 @@
 A figure is drawn for the column of a page. Where the column is narrower, on a phone, its panels stand alone, one below the other where
 they do not fit side by side (the same file, seen through another window: `#svgView(viewBox(x,y,w,h))`). A panel shrinks with its column
 until its smallest words are SMALLEST pixels high, and then it scrolls in its own frame. Each image of the finished pages carries that
-width (`--least`, for the style sheets) and its size, so that nothing jumps while it loads. Both builders' pages get it, stills and
-widgets alike.
+width (`--least`, for the style sheets) and its size, so that nothing jumps while it loads, stills and widgets alike.
 """
 import colorsys
 import re

@@ -1,4 +1,4 @@
-"""The reading view, for Quarto and for Sphinx alike: what a reader sees of the notebooks that nbdev has processed.
+"""The reading view: what a reader sees of the notebooks that nbdev has processed.
 
 Imports, tests and helpers fold to a line; API entries come together after the story, under "Reference"; where they stood, a line says
 what the code defines. The pages that no notebook makes are written here, too: the scoreboard, the reference by module, 404.
@@ -8,7 +8,7 @@ what the code defines. The pages that no notebook makes are written here, too: t
 | `folded`, `one_line`, `solved` | the story without machinery, a line for what was checked, no answer outside of its solution |
 | `gathered` | reference behind the story |
 | `typeset`, `laid_out` | formulas in tables, tables as one reads them |
-| `for_quarto` | pages that Quarto does not wreck |
+| `for_quarto` | who makes the pages with Quarto: pages that it does not wreck |
 | `scoreboard`, `reference` | what came out, paper by paper; what there is, module by module |
 """
 import ast
@@ -275,7 +275,7 @@ def prepare(project):
     for stem, write in pages.items():
         if stem in listed:
             (project.processed / f"{stem}.qmd").write_text(write(project), encoding="utf-8")
-    for name in ("page.css", "quarto.css", "site.js"):
+    for name in ("page.css", "site.js"):
         shutil.copyfile(STATIC / name, project.processed / name)
     (project.processed / "404.qmd").write_text(f"---\ntitle: No such page\n---\n\n{NOT_FOUND}\n", encoding="utf-8")
 
