@@ -26,7 +26,7 @@ from cost_eval.core import (
 
 # %% auto #0
 __all__ = ['Judged', 'Asked', 'SimultaneousDifferences', 'simultaneous_differences', 'judged_differences', 'together', 'BestOf',
-           'best_of', 'judged_best', 'ProbabilityBest', 'probability_best', 'judged_probability', 'posterior_costs',
+           'best_of', 'judged_best', 'ProbabilityBest', 'probability_best', 'judged_probability', 'judged_uncertain',
            'MarginTest', 'equivalence_test', 'non_inferiority_test', 'uncertain_cost_interval',
            'uncertain_cost_difference', 'explore_luck']
 
@@ -46,6 +46,7 @@ from cost_eval.bootstrap import (
     Difference,
     Interval,
     difference,
+    independent_difference,
     interval,
     loss_difference,
     loss_interval,
@@ -53,6 +54,7 @@ from cost_eval.bootstrap import (
 from .confusion import JointCounts
 from cost_eval.core import (
     Result,
+    TooFew,
     blocks,
     cheapest_first,
     cheapest_shared,
@@ -316,6 +318,16 @@ class Judged:
         "(K, M) counts."
         return self.cells([self.y, decisions], list(self.costs.shape))
 
+    def shares(self, decisions: np.ndarray) -> np.ndarray:
+        "(K, M) shares of the cells at the deployment's priors."
+        return ratio(self.count(decisions), self.class_sizes[:, None], undefined=0.0) * self.priors[:, None]
+
+    @property
+    def cheapest(self) -> tuple[np.ndarray, np.ndarray]:
+        "(K,) what the cheapest decision for a sample's class costs: at least, at most."
+        paid = (self.costs.array[None] if self.any_row is None else self.any_row).min(2)
+        return paid.min(0), paid.max(0)
+
     def cost(self, decisions: np.ndarray, *, at_priors: bool = True) -> float:
         "Expected cost per sample, at the deployment's priors or as the samples are."
         weight = self.weight_at_priors if at_priors else self.weight
@@ -389,20 +401,21 @@ class Judged:
             found.append(difference(tables, self.costs.array, **options))
         return Asked.of(found, np.argsort([k for places in alike.values() for k in places]))
 
-    def approximate(self, asked: list, confidence: float) -> np.ndarray:
+    def approximate(self, asked: list, confidence: float, jointly: bool) -> np.ndarray:
         """(4, P) ends, p-values and costly cases seen of the approximate lines, NaN where one is not
         offered, of questions: (decisions (N,), columns that can be taken) of one side, or of two, first
-        minus second.
+        minus second; `jointly`: all held together by Bonferroni's bound.
         """
+        many = max(len(asked), 1) if jointly else 1
         sizes = self.samples_of_classes[self.priors > 0]
         quick = (
             "normal" if self.clusters is None and sizes.min() > 1 else "clopper_pearson"
         )  # any one will do
-        options = {"confidence": confidence, "method": quick}
+        options = {"confidence": 1 - (1 - confidence) / many, "method": quick}
         lines = [self._approximate([d for d, _ in q], [can for _, can in q], options) for q in asked]
-        return np.array(
-            [[getattr(line, name) for line in lines] for name in ("low", "high", "p_value", "seen")]
-        )
+        names = ("low", "high", "p_value", "seen")
+        low, high, p, seen = (np.array([getattr(line, name) for line in lines], float) for name in names)
+        return np.stack([low, high, np.minimum(1, many * p), seen])
 
     def _approximate(self, sides: list, can: list, options: dict) -> Approximate:
         "The approximate line of one cost, or of the difference of two."
@@ -430,6 +443,122 @@ class Judged:
             return least[here], most[here]
         can_come = self.priors > 0 if self.shifted else slice(None)
         return least[can_come].min(0), most[can_come].max(0)
+
+    def in_parts(self, decided: np.ndarray, parts: list, priors: Any, confidence: float) -> np.ndarray:
+        """(G, 3) cost and ends of its interval in parts of the samples (rows each), at their own shares of
+        the classes or at `priors`; NaN where a class that counts is missing, or all, and ends of which the
+        method cannot tell from so few.
+        """
+        found = np.full((len(parts), 3), np.nan)
+        known = self._known(parts, priors)
+        asked = [self.take(parts[g], priors=priors) for g in np.flatnonzero(known)]
+        own = [decided[parts[g]] for g in np.flatnonzero(known)]
+        try:
+            if self.counted and asked:
+                counts = np.stack([part.count(d) for part, d in zip(asked, own)])
+                ends = interval(counts, self.costs.array, priors=priors, **self.how(confidence))
+                found[known] = np.column_stack([ends.mean, ends.low, ends.high])
+            elif asked:
+                found[known] = [part._mean_and_ends(d, confidence) for part, d in zip(asked, own)]
+        except TooFew:
+            if len(parts) > 1:
+                each = [self.in_parts(decided, [part], priors, confidence) for part in parts]
+                return np.concatenate(each)
+            found[0, 0] = asked[0].cost(own[0])
+        return found
+
+    def _known(self, parts: list, priors: Any) -> np.ndarray:
+        "(G,) do the samples of each part weigh something, at priors those of every class that counts?"
+        weight = np.ones(len(self.y)) if self.weight is None else self.weight
+        sizes = np.stack([np.bincount(self.y[rows], weight[rows], len(self.priors)) for rows in parts])
+        counting = sizes.sum(1, keepdims=True) if priors is None else sizes[:, priors > 0]
+        return np.all(counting > 0, axis=1)
+
+    def _mean_and_ends(self, decided: np.ndarray, confidence: float) -> tuple:
+        "Cost with interval; where a cluster stands alone all that is possible."
+        by = self.y if self.stratified and self.weight is not None else np.zeros_like(self.y)
+        if self._alone(by, self.kept):
+            return self.cost(decided), *self.bounds_of_mean(self.attainable())
+        found = self.intervals([decided], confidence)
+        return float(found.mean[0]), float(found.low[0]), float(found.high[0])
+
+    def _alone(self, strata: np.ndarray, rows: Any) -> bool:
+        "Is one of the strata a single cluster of several samples?"
+        if self.clusters is None:
+            return False
+        units = [self.clusters[rows][strata[rows] == s] for s in np.unique(strata[rows])]
+        return any(len(own) > 1 and np.ptp(own) == 0 for own in units)
+
+    def sides_apart(self, decided: np.ndarray, sides: dict, common: bool, confidence: float) -> tuple:
+        """Cost on each of several sides (name -> (N,) booleans) minus that of all other samples, at both
+        sides' own shares of the classes or, `common`, at the deployment's, held together: the names of those
+        of which the method can tell from so many; differences, lower and upper ends, p-values, and whether
+        zero is rejected.
+        """
+        priors = self.priors if common else None
+        sides = {name: s for name, s in sides.items() if self._known([s, ~s], priors).all()}
+        if not sides:
+            return ((),) * 6
+        level = 1 - (1 - confidence) / len(sides)
+        try:
+            found = Asked.of(self._apart(decided, [*sides.values()], common, level))
+        except TooFew:
+            told = {name: s for name, s in sides.items() if self._can_tell(decided, s, common, confidence)}
+            return self.sides_apart(decided, told, common, confidence)
+        low, high, p, rejects, _ = together(found, confidence)
+        return [*sides], found.mean, low, high, p, rejects
+
+    def _can_tell(self, decided: np.ndarray, side: np.ndarray, common: bool, confidence: float) -> bool:
+        "Does the method tell a difference from so few?"
+        try:
+            self._apart(decided, [side], common, confidence)
+        except TooFew:
+            return False
+        return True
+
+    def _apart(self, decided: np.ndarray, sides: list, common: bool, level: float) -> list:
+        "Cost on one side minus that on the other, two separate samples."
+        if not self.counted:
+            return [self._apart_by_losses(decided, side, common, level) for side in sides]
+        both = sides, [~s for s in sides]
+        a, b = (np.stack([self.take(np.flatnonzero(s)).count(decided[s]) for s in which]) for which in both)
+        priors = self.priors if common else None
+        return [independent_difference(a, b, self.costs.array, priors=priors, **self.how(level))]
+
+    def _apart_by_losses(self, decided: np.ndarray, side: np.ndarray, common: bool, level: float) -> Any:
+        "The same where weights, clusters or costs of single samples matter."
+        K, signs, weight = len(self.priors), {1: 1.0, 0: -1.0}, self.weight
+        priors = self.priors if common else None
+        parts = {s: self.take(np.flatnonzero(side == s), priors=priors) for s in signs}
+        ends = {s: part.bounds(part.attainable()) for s, part in parts.items()}
+        if parts[1].stratified:
+            strata = self.y + K * side
+            shares = {k + K * s: signs[s] * p for s in signs for k, p in enumerate(self.priors) if p}
+            ends = {k + K * s: pair for s, of in ends.items() for k, pair in of.items()}
+        else:
+            strata, shares = side.astype(np.intp), signs
+            if common:
+                weight = np.empty(len(side))
+                for s, part in parts.items():
+                    weight[side == s] = part.weight_at_priors
+        kept = np.flatnonzero((np.isin(strata, list(shares))) & (1 if weight is None else weight > 0))
+        if self._alone(side if self.weight is None else strata, kept):
+            own, other = (part.bounds_of_mean(part.attainable()) for part in parts.values())
+            gap = parts[1].cost(decided[side]) - parts[0].cost(decided[~side])
+            ends = gap, own[0] - other[1], own[1] - other[0], 1.0
+            mean, low, high, p = (np.array([value]) for value in ends)
+            return Asked(mean, low, high, p, "all that is possible", "none", ())
+        options: dict = {
+            "strata": strata[kept],
+            "shares": shares,
+            "bounds": ends,
+            "clusters": None if self.clusters is None else self.clusters[kept],
+            "sample_weight": None if weight is None else weight[kept],
+        }
+        if self.heaviest is not None:
+            options["heaviest"] = max(part.options()["heaviest"] for part in parts.values())
+        paid = self.losses(decided)[kept]
+        return loss_difference(paid, np.zeros(len(paid)), **options, **self.how(level))
 
 
 class Asked(NamedTuple):
@@ -1279,7 +1408,7 @@ def judged_probability(
     True
     """
     names, decided = _check_judged(case, names, decided)
-    cost = posterior_costs(case, decided, n_resamples, generator(rng), drawn)
+    cost = _posterior_costs(case, decided, n_resamples, generator(rng), drawn)
     least = cost.min(axis=1, keepdims=True)
     share = cheapest_shared(cost).mean(axis=0)
     each = " in each class" if case.shifted else ""
@@ -1287,8 +1416,16 @@ def judged_probability(
     return ProbabilityBest(_labels(names), share, cost.mean(axis=0), (cost - least).mean(axis=0), posterior)
 
 
-def posterior_costs(case: Judged, decided: Any, n_resamples: int, rng: Rng, drawn: Any = None) -> np.ndarray:
-    """What each model costs in draws from the posterior of `probability_best`.
+def judged_uncertain(
+    case: Judged,
+    decided: Any,
+    cost_sampler: Callable[..., Any] | Matrix,
+    n_draws: int,
+    rng: Rng,
+    confidence: float,
+) -> dict[str, np.ndarray]:
+    """What each of several models costs, and how likely it is the cheapest, when costs and samples are both
+    uncertain: each cost matrix goes with its own draw from the posterior of `probability_best`.
 
     Parameters
     ----------
@@ -1296,26 +1433,42 @@ def posterior_costs(case: Judged, decided: Any, n_resamples: int, rng: Rng, draw
         the samples
     decided : array_like
         (S, N) columns of the costs
-    n_resamples : int
-        draws B
-    rng : Generator
-        of random numbers
-    drawn : ndarray, optional
-        (B, K, M) a cost matrix for each draw
+    cost_sampler : callable or array_like
+        cost_sampler(rng, size) -> (size, K, M) cost matrices; or (B, K, M) equally likely ones
+    n_draws : int
+        draws
+    rng : optional
+        seed or Generator
+    confidence : float
+        of the ends
 
     Returns
     -------
-    ndarray
-        (B, S) cost per sample
+    dict
+        (S,) each: probability_best, cost, low, high (quantiles over both sources)
 
     Examples
     --------
     >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
     >>> case = Judged(y, costs, None, np.array([0.8, 0.2]), False)
     >>> bold, shy = np.where(np.arange(100) < 20, 1, y), np.where(np.arange(100) < 85, 0, y)
-    >>> posterior_costs(case, np.stack([bold, shy]), 1000, np.random.default_rng(0)).shape
-    (1000, 2)
+    >>> found = judged_uncertain(case, [bold, shy], [[[0, 1], [10, 0]], [[0, 1], [4, 0]]], 1000, 0, 0.95)
+    >>> bool(found["probability_best"][0] > 0.5)
+    True
     """
+    rng, shape = generator(rng), case.costs.shape
+    n_draws = check_integer(n_draws, "n_draws", 1)
+    drawn = _drawn_costs(cost_sampler, n_draws, rng, "cost_sampler")
+    if drawn.shape[1:] != shape:
+        raise ValueError(f"cost_sampler: returned shape {drawn.shape}, but {(n_draws, *shape)} is needed")
+    cost, tail = _posterior_costs(case, np.stack(list(decided)), n_draws, rng, drawn), (1 - confidence) / 2
+    low, high = np.quantile(cost, [tail, 1 - tail], axis=0)
+    names = ("probability_best", "cost", "low", "high")
+    return dict(zip(names, (cheapest_shared(cost).mean(0), cost.mean(0), low, high)))
+
+
+def _posterior_costs(case: Judged, decided: Any, n_resamples: int, rng: Any, drawn: Any = None) -> np.ndarray:
+    "(B, S) what each model costs in draws from the posterior, a cost matrix for each draw if there are any."
     (_, decided), rng = _check_judged(case, None, decided), generator(rng)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     if drawn is not None:
@@ -1384,21 +1537,19 @@ def _drawn_posterior(case: Judged, decided, drawn, rng) -> np.ndarray:
     return cost
 
 
-def _drawn_costs(costs, n_resamples, rng) -> np.ndarray:
+def _drawn_costs(costs, n_resamples, rng, name="costs") -> np.ndarray:
     "A cost matrix for each replicate, (B, K, M): drawn by a function, or from equally likely ones."
     if callable(costs):
-        drawn = check_costs(costs(rng, n_resamples))
+        drawn = check_costs(costs(rng, n_resamples), name=name)
         if drawn.ndim != 3 or len(drawn) != n_resamples:
-            raise ValueError(
-                f"costs: the function returned shape {drawn.shape} for (rng, {n_resamples}), but "
-                f"({n_resamples}, K, M) is needed"
-            )
+            needed = f"for (rng, {n_resamples}) ({n_resamples}, K, M) is needed"
+            raise ValueError(f"{name}: returned shape {drawn.shape}, but {needed}")
         return drawn
-    given = check_costs(costs)
+    given = check_costs(costs, name=name)
     if given.ndim != 3:
         raise ValueError(
-            f"costs: uncertain costs are a function (rng, size) -> (size, K, M) or an array (B, K, M) of "
-            f"equally likely matrices, got shape {given.shape}"
+            f"{name}: a function (rng, size) -> (size, K, M) or an array (B, K, M) of equally likely matrices "
+            f"is needed, got shape {given.shape}"
         )
     return given[rng.integers(len(given), size=n_resamples)]
 

@@ -41,27 +41,23 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .bootstrap import METHODS, independent_difference, interval, loss_difference
+from .bootstrap import METHODS
 from cost_eval.comparisons import (
     Asked,
     Judged,
     judged_best,
     judged_differences,
     judged_probability,
-    posterior_costs,
-    together,
+    judged_uncertain,
 )
 from .confusion import BinaryCounts
 from cost_eval.core import (
     Result,
-    TooFew,
     aligned,
     cheapest_first,
-    cheapest_shared,
     check_1d,
     check_choice,
     check_confidence,
-    check_costs,
     check_priors,
     check_range,
     cost_table,
@@ -219,18 +215,11 @@ def _intervals(case: _Case, entries: list[_Entry]) -> tuple[np.ndarray, np.ndarr
     asked = case.intervals([e.decisions for e in judged], case.confidence)
     ends = {id(e): pair for e, pair in zip(judged, zip(asked.low, asked.high))}
     paid = [case.mean_interval(case.losses(e.decisions), case.confidence, e.can) for e in known]
-    least = None if case.capacity is not None else _least(case)
+    least = None if case.capacity is not None else case.cheapest
     paid.append(case.mean_interval(case.losses(oracle.decisions), case.confidence, of=least))
     ends |= {id(e): (one.low, one.high) for e, one in zip([*known, oracle], paid)}
     low, high = np.array([ends[id(e)] for e in entries]).T
     return low, high, asked
-
-
-def _least(case: _Case) -> tuple[np.ndarray, np.ndarray]:
-    "(K,) what the cheapest decision for a sample's class costs: at least, at most."
-    own = case.own if case.possible is None else case.possible
-    paid = case.costs.array[None].min(2) if own is None else own.min(2)
-    return paid.min(0), paid.max(0)
 
 # %% ../nbs/60_report.ipynb #ccea081e
 def _ladder(case: _Case, entries: list[_Entry]):
@@ -269,15 +258,10 @@ def _calibration_losses(ladder) -> list[float]:
 _SHOWN_METRICS = ("accuracy", "recall", "precision", "f_beta", "mcc", "weighted_accuracy", "cost_score")
 
 
-def _shares(case: Judged, decisions: np.ndarray) -> np.ndarray:
-    "(K, M) shares of the cells at the deployment's priors."
-    return ratio(case.count(decisions), case.class_sizes[:, None], undefined=0.0) * case.priors[:, None]
-
-
 def _metric_columns(case: _Case, entries, cost, low, high):
     "The papers' other numbers, at the deployment's priors."
     columns: dict = {}
-    shares = np.stack([_shares(case, e.decisions) for e in entries])
+    shares = np.stack([case.shares(e.decisions) for e in entries])
     if case.own is None:
         possible = case.priors @ case.costs.array.min(1), case.priors @ case.costs.array.max(1)
         values = np.clip([cost, high, low], *possible)
@@ -363,16 +347,13 @@ def _approximate_lines(case: _Case, mains: list[_Entry]):
         ("saving", [(naive, e) for e in mains]),
         ("difference", pairs),
     ):
-        many = 1 if question == "cost" else max(len(asked), 1)  # held together by Bonferroni's bound
         sides = [[(e.decisions, e.can) for e in one] for one in asked]
-        for one, (low, high, p, seen) in zip(
-            asked, case.approximate(sides, 1 - (1 - case.confidence) / many).T
-        ):
+        for one, ends in zip(asked, case.approximate(sides, case.confidence, question != "cost").T):
             paid = [case.cost(e.decisions) for e in one]
             ordered = one[::-1] if question == "saving" else one
             names = ordered[0].model, ordered[1].model if len(ordered) > 1 else ""
             estimate = paid[0] - sum(paid[1:])
-            found.append([question, *names, estimate, low, high, np.minimum(1, many * p), seen])
+            found.append([question, *names, estimate, *ends])
     return pandas().DataFrame(found, columns=_LINES)
 
 
@@ -424,30 +405,24 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
             of_class = [rows[case.y[rows] == k] for rows in inside]
             asked.append(((name, f"{name}_low", f"{name}_high"), errors, of_class, None))
     for names, what, parts, priors in asked:
-        columns |= dict(zip(names, _in_parts(what, entry.decisions, parts, priors).T))
+        columns |= dict(zip(names, what.in_parts(entry.decisions, parts, priors, case.confidence).T))
     return pandas().DataFrame(columns)
 
 
-def _in_parts(case: _Case, decided: np.ndarray, parts: list, priors) -> np.ndarray:
-    """(G, 3) cost and interval in parts of the samples; NaN where a class that counts is missing, or all, and
-    ends of which the method cannot tell from so few.
+def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool):
+    """Differences in cost between two groups, or of each of several and the others, at the groups' own shares
+    of the classes or at the deployment's; all comparisons of a model held together.
     """
-    found = np.full((len(parts), 3), np.nan)
-    known = _known(case, parts, priors)
-    asked = [case.take(parts[g], priors=priors) for g in np.flatnonzero(known)]
-    own = [decided[parts[g]] for g in np.flatnonzero(known)]
-    try:
-        if case.counted and asked:
-            counts = np.stack([part.count(d) for part, d in zip(asked, own)])
-            ends = interval(counts, case.costs.array, priors=priors, **case.how(case.confidence))
-            found[known] = np.column_stack([ends.mean, ends.low, ends.high])
-        elif asked:
-            found[known] = [_mean_and_ends(part, d, case) for part, d in zip(asked, own)]
-    except TooFew:
-        if len(parts) > 1:
-            return np.concatenate([_in_parts(case, decided, [part], priors) for part in parts])
-        found[0, 0] = asked[0].cost(own[0])
-    return found
+    G = len(labels)
+    sides = {g: code == g for g in range(1 if G == 2 else G) if G > 1}
+    told, *found = case.sides_apart(entry.decisions, sides, common, case.confidence)
+    columns = {
+        "model": entry.model,
+        "shares": "the deployment's" if common else "each group's own",
+        "first": [labels[g] for g in told],
+        "second": str(labels[1]) if G == 2 else "the others",
+    }
+    return pandas().DataFrame(columns | dict(zip(_GROUP_DIFFERENCES[4:], found)))
 
 
 def _few_in_groups(case: _Case, groups) -> list:
@@ -455,114 +430,6 @@ def _few_in_groups(case: _Case, groups) -> list:
     short = groups[groups["cost"].notna() & groups["low"].isna()]["group"] if len(groups) else ()
     called = ", ".join(dict.fromkeys(map(str, short)))
     return [f"groups: {called}: too few samples for method={case.method!r}, so no interval."] * bool(called)
-
-
-def _known(case: _Case, parts: list, priors) -> np.ndarray:
-    "(G,) do the samples of each part weigh something, at priors those of every class that counts?"
-    weight = np.ones(len(case.y)) if case.weight is None else case.weight
-    sizes = np.stack([np.bincount(case.y[rows], weight[rows], len(case.priors)) for rows in parts])
-    counting = sizes.sum(1, keepdims=True) if priors is None else sizes[:, priors > 0]
-    return np.all(counting > 0, axis=1)
-
-
-def _mean_and_ends(part: Judged, decided: np.ndarray, case: _Case) -> tuple:
-    "Cost with interval of samples that are no counts; where a cluster stands alone all that is possible."
-    by = part.y if part.stratified and part.weight is not None else np.zeros_like(part.y)
-    if _alone(part, by, part.kept):
-        return part.cost(decided), *part.bounds_of_mean(part.attainable())
-    found = part.intervals([decided], case.confidence)
-    return float(found.mean[0]), float(found.low[0]), float(found.high[0])
-
-
-def _alone(samples: Judged, strata: np.ndarray, rows) -> bool:
-    "Is one of the strata a single cluster of several samples?"
-    if samples.clusters is None:
-        return False
-    units = [samples.clusters[rows][strata[rows] == s] for s in np.unique(strata[rows])]
-    return any(len(own) > 1 and np.ptp(own) == 0 for own in units)
-
-
-def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool, among=None):
-    """Differences in cost between two groups, or of each of several (or of some, `among`) and the others, at
-    the groups' own shares of the classes or at the deployment's; all comparisons of a model held together.
-    """
-    pd = pandas()
-    G, priors = len(labels), case.priors if common else None
-    sides = {g: code == g for g in range(1 if G == 2 else G) if G > 1}
-    sides = {g: s for g, s in sides.items() if among is None or g in among}
-    sides = {g: s for g, s in sides.items() if _known(case, [s, ~s], priors).all()}
-    if not sides:
-        return pd.DataFrame(columns=_GROUP_DIFFERENCES)
-    level = 1 - (1 - case.confidence) / len(sides)
-    try:
-        found = Asked.of(_apart(case, entry.decisions, [*sides.values()], common, level))
-    except TooFew:
-        among = {g for g, side in sides.items() if _can_tell(case, entry.decisions, side, common)}
-        return _groups_apart(case, entry, labels, code, common, among)
-    low, high, p, rejects, _ = together(found, case.confidence)
-    others = str(labels[1]) if G == 2 else "the others"
-    columns = {
-        "model": entry.model,
-        "shares": "the deployment's" if common else "each group's own",
-        "first": [labels[g] for g in sides],
-        "second": others,
-    }
-    ends = dict(difference=found.mean, low=low, high=high, p_value=p, told_apart=rejects)
-    return pd.DataFrame(columns | ends)
-
-
-def _can_tell(case: _Case, decided: np.ndarray, side: np.ndarray, common: bool) -> bool:
-    "Does the method tell a difference from so few?"
-    try:
-        _apart(case, decided, [side], common, case.confidence)
-    except TooFew:
-        return False
-    return True
-
-
-def _apart(case: _Case, decided: np.ndarray, sides: list, common: bool, level: float) -> list:
-    "Cost on one side minus that on the other, two separate samples."
-    if not case.counted:
-        return [_apart_by_losses(case, decided, side, common, level) for side in sides]
-    both = sides, [~s for s in sides]
-    a, b = (np.stack([case.take(np.flatnonzero(s)).count(decided[s]) for s in which]) for which in both)
-    priors = case.priors if common else None
-    return [independent_difference(a, b, case.costs.array, priors=priors, **case.how(level))]
-
-
-def _apart_by_losses(case: _Case, decided: np.ndarray, side: np.ndarray, common: bool, level: float):
-    "The same where weights, clusters or costs of single samples matter."
-    K, signs, weight = len(case.priors), {1: 1.0, 0: -1.0}, case.weight
-    parts = {s: case.take(np.flatnonzero(side == s), priors=case.priors if common else None) for s in signs}
-    ends = {s: part.bounds(part.attainable()) for s, part in parts.items()}
-    if parts[1].stratified:
-        strata = case.y + K * side
-        shares = {k + K * s: sign * p for s, sign in signs.items() for k, p in enumerate(case.priors) if p}
-        ends = {k + K * s: pair for s, of in ends.items() for k, pair in of.items()}
-    else:
-        strata, shares = side.astype(np.intp), signs
-        if common:
-            weight = np.empty(len(side))
-            for s, part in parts.items():
-                weight[side == s] = part.weight_at_priors
-    kept = np.flatnonzero((np.isin(strata, list(shares))) & (1 if weight is None else weight > 0))
-    if _alone(case, side if case.weight is None else strata, kept):
-        (least, most), (other_least, other_most) = (p.bounds_of_mean(p.attainable()) for p in parts.values())
-        gap = parts[1].cost(decided[side]) - parts[0].cost(decided[~side])
-        ends = gap, least - other_most, most - other_least, 1.0
-        mean, low, high, p = (np.array([value]) for value in ends)
-        return Asked(mean, low, high, p, "all that is possible", "none", ())
-    options: dict = {
-        "strata": strata[kept],
-        "shares": shares,
-        "bounds": ends,
-        "clusters": None if case.clusters is None else case.clusters[kept],
-        "sample_weight": None if weight is None else weight[kept],
-    }
-    if case.heaviest is not None:
-        options["heaviest"] = max(part.options()["heaviest"] for part in parts.values())
-    paid = case.losses(decided)[kept]
-    return loss_difference(paid, np.zeros(len(paid)), **options, **case.how(level))
 
 
 def _breakdown(case: _Case, entry: _Entry):
@@ -1293,30 +1160,14 @@ def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
 
 def _uncertain(report: Report, cost_sampler, n_draws: int, rng):
     "Costs and samples drawn together."
-    case, rng = report._case, generator(rng)
+    case = report._case
     if case.own is not None:
         raise ValueError(
             "uncertain_costs: costs of single samples are not drawn jointly; use one cost matrix"
         )
-    if not callable(cost_sampler):
-        matrices = check_costs(cost_sampler, name="cost_sampler")
-        if matrices.ndim != 3:
-            raise ValueError(
-                "cost_sampler: a function (rng, size) -> (size, K, M) or an array (B, K, M) of equally "
-                f"likely matrices is needed, got shape {matrices.shape}"
-            )
-        drawn = matrices[rng.integers(len(matrices), size=n_draws)]
-    else:
-        drawn = check_costs(cost_sampler(rng, n_draws))
-    K, M = case.costs.shape
-    if drawn.shape != (n_draws, K, M):
-        raise ValueError(f"cost_sampler: returned shape {drawn.shape}, but {(n_draws, K, M)} is needed")
     mains = [e for e in report._entries if e.main]
-    cost = posterior_costs(case, np.stack([e.decisions for e in mains]), n_draws, rng, drawn)
-    tail = (1 - case.confidence) / 2
-    low, high = np.quantile(cost, [tail, 1 - tail], axis=0)
-    columns = {"model": [e.model for e in mains], "probability_best": cheapest_shared(cost).mean(0)}
-    return pandas().DataFrame({**columns, "cost": cost.mean(0), "low": low, "high": high})
+    found = judged_uncertain(case, [e.decisions for e in mains], cost_sampler, n_draws, rng, case.confidence)
+    return pandas().DataFrame({"model": [e.model for e in mains], **found})
 
 # %% ../nbs/60_report.ipynb #8e165bf5
 def translation_table(
