@@ -58,25 +58,15 @@ def is_run(cell, slow):
     return not ("eval:false" in flags or ("slow" in flags and not slow))
 
 
-class Client(NotebookClient):
-    "A client that passes over the cells nbdev passes over."
-
-    slow = False
-
-    async def async_execute_cell(self, cell, cell_index, **kwargs):
-        if cell.cell_type == "code" and not is_run(cell, self.slow):
-            return cell
-        return await super().async_execute_cell(cell, cell_index, **kwargs)
-
-
 def execute(nb, folder, slow=False):
     "Run the cells of `nb` in `folder`."
     resources = {"metadata": {"path": str(folder)}}
+    for cell in nb.cells:
+        if cell.cell_type == "code" and not is_run(cell, slow):
+            cell.metadata.tags = ["skip-execution"]  # for nbclient; it is not stored
     options = dict(kernel_name="python3", extra_arguments=["--log-level=ERROR"])
     with tempfile.TemporaryDirectory() as scratch:
-        client = Client(nb, timeout=TIMEOUT, resources=resources, config=sockets(scratch), **options)
-        client.slow = slow
-        client.execute(env=kernel_environment(scratch))
+        NotebookClient(nb, timeout=TIMEOUT, resources=resources, config=sockets(scratch), **options).execute(env=kernel_environment(scratch))
     nb.metadata.pop("widgets", None)  # no page needs the state of widgets
     for number, cell in enumerate(nb.cells):
         for output in cell.get("outputs", []):

@@ -2,7 +2,6 @@
 import html
 import json
 import re
-import sys
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -55,17 +54,14 @@ def picture(notebook):
     return unquote(next(found[2] for page in pages if (found := SHOWN.search(page)))) + "\n"
 
 
-def main(check):
+def main():
     notebook = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))
     made = {"README.md": render(notebook), PICTURE: picture(notebook)}
-    stale = [name for name in made if not (ROOT / name).is_file() or (ROOT / name).read_text(encoding="utf-8") != made[name]]
-    if stale and check:
-        return 1
-    for name in stale:
-        (ROOT / name).write_text(made[name], encoding="utf-8")
-        print(f"{name} written")
-    return 0
+    for name, text in made.items():
+        if not (ROOT / name).is_file() or (ROOT / name).read_text(encoding="utf-8") != text:
+            (ROOT / name).write_text(text, encoding="utf-8")
+            print(f"{name} written")
 
 
 if __name__ == "__main__":
-    sys.exit(main("--check" in sys.argv[1:]))
+    main()
