@@ -806,6 +806,8 @@ def test_the_approximate_lines_are_those_of_the_engine(own):
     assert report.summary().count("approximate one, Student's t, has") == 2 and "approximate" not in report.ladder
     few = evaluate(y[:40], {"a": Decisions(a[:40])}, CostMatrix.binary(fp=1, fn=4000), rng=0)
     assert np.isnan(few.approximate["low"][0]) and "there is no approximate one" in few.summary()
+    by_t = evaluate(y, {"a": a, "b": b}, costs, method="normal", rng=0).summary()
+    assert "line of method='normal'" in by_t and "conservative" not in by_t
     assert report.guarantee == loss_interval(paid[0], bounds=(0, 9e9)).guarantee
     assert evaluate(y, {"a": .2 + .6 * a}, costs, rng=0).guarantee.startswith("measured at best")
 
