@@ -550,8 +550,8 @@ class Approximate(Result):
         (...) how many cases of the usual costly size vary as much as what was seen; it takes 2 to offer it
     least_coverage : float
         what it covered at least wherever it was offered, in the league of the chapter, so that a true 0 can
-        be left out more often than 1 - confidence (against a constant, .057 at .95); NaN for a confidence that
-        the league does not have
+        be left out more often than 1 - confidence (against a constant, .057 at .95); NaN for a confidence
+        that the league does not have
     method : str
         "student_t"
     confidence : float
