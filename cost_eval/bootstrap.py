@@ -17,7 +17,7 @@ from .metrics import Metric
 __all__ = ['METHODS', 'KINDS', 'MONOTONE', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', 'Sample', 'Approximate',
            'interval', 'sample_interval', 'difference', 'sample_difference', 'independent_difference', 'bcost',
            'bdelta_cost', 'Coverage', 'bootstrap_coverage', 'loss_interval', 'loss_difference', 'metric_interval',
-           'metric_line', 'rates_interval', 'monotone_interval', 'explore_interval']
+           'rates_interval', 'monotone_interval', 'explore_interval']
 
 # %% ../nbs/20_bootstrap.ipynb #b023746a
 #| code-fold: true
@@ -38,13 +38,13 @@ from cost_eval.core import (
     TooFew,
     aligned,
     blocks,
-    check_1d,
     check_choice,
     check_confidence,
     check_counts,
     check_flag,
     check_function,
     check_integer,
+    check_losses,
     check_numbered,
     check_priors,
     check_range,
@@ -59,6 +59,7 @@ from cost_eval.core import (
     numbered,
     numbers,
     optional_import,
+    paired_losses,
     pandas,
     percent,
     plain,
@@ -549,8 +550,8 @@ class Approximate(Result):
         (...) how many cases of the usual costly size vary as much as what was seen; it takes 2 to offer it
     least_coverage : float
         what it covered at least wherever it was offered, in the league of the chapter, so that a true 0 can
-        be left out more often than 1 - confidence (against a constant, .057 at .95); NaN for a confidence that
-        the league does not have
+        be left out more often than 1 - confidence (against a constant, .057 at .95); NaN for a confidence
+        that the league does not have
     method : str
         "student_t"
     confidence : float
@@ -1915,16 +1916,6 @@ def _whole_power(z, n):
 # %% ../nbs/20_bootstrap.ipynb #losscell
 #| code-fold: true
 #| code-summary: "Losses: from single costs to a sample"
-def _check_losses(losses, name):
-    "Finite losses (N,), at least one."
-    x = check_1d(numbers(losses, name), name)
-    if not len(x):
-        raise ValueError(f"{name}: no examples")
-    if not np.isfinite(x).all():
-        raise ValueError(f"{name}: NaN or infinite at position {int(np.argmin(np.isfinite(x)))}")
-    return x
-
-
 def _limits_of(x, bounds, known, code, name):
     "Smallest and largest loss that is possible in each stratum (S, 2), and notes."
     if bounds is None:
@@ -2139,7 +2130,7 @@ def loss_interval(
     Interval(0.0352 to 2.095, mean 0.24, clopper_pearson, 95%)
     """
     same_rows(losses=losses, sample_weight=sample_weight, clusters=clusters, strata=strata)
-    x = _check_losses(losses, "losses")
+    x = check_losses(losses, "losses")
     sample, notes = _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, "losses")
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
     return sample_interval(sample, quantity="mean loss", notes=notes, **options)
@@ -2186,14 +2177,8 @@ def loss_difference(
     same_rows(
         losses_a=losses_a, losses_b=losses_b, sample_weight=sample_weight, clusters=clusters, strata=strata
     )
-    a, b = (check_1d(numbers(x, n), n) for x, n in ((losses_a, "losses_a"), (losses_b, "losses_b")))
-    if len(a) != len(b):
-        raise ValueError(
-            f"losses_b: {len(b)} losses, but losses_a has {len(a)}; they must be of the same examples"
-        )
-    x = _check_losses(a - b, "losses_a - losses_b")
-    given = x, sample_weight, clusters, bounds, strata, shares, heaviest
-    sample, notes = _loss_sample(*given, "losses_a - losses_b")
+    x, name = paired_losses(losses_a, losses_b)
+    sample, notes = _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, name)
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
     return sample_difference(sample, quantity="mean loss", notes=notes, **options)
 
@@ -2333,14 +2318,14 @@ def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
             found = sample_interval(sample, confidence=confidence, quantity=metric.name)
             low, high = max(found.low, metric.lower), min(found.high, metric.upper)  # within its range
             return replace(found, low=low, high=high, mean=float(metric(table, **metric_args)))
-        if not _same_at_all_priors(lambda p: metric_line(metric, p, **arguments)):
+        if not _of_rates_alone(metric, arguments):
             return None
     if not table.sum(1).all():
         raise ValueError(f"counts: class {int(table.sum(1).argmin())} has no example")
     p = float(weight[1]) if weight is not None else table[1].sum() / table.sum()
     if not 0 < p < 1:
         return None
-    low, high = rates_interval(table, np.array(metric_line(metric, p, **arguments)), confidence)
+    low, high = rates_interval(table, metric.line(p, **arguments), confidence)
     here = metric(table / table.sum(1, keepdims=True) * [[1 - p], [p]], **metric_args)
     guarantee = METHODS["clopper_pearson"].guarantee_for("strata")
     facts = np.nan, np.empty(0), "clopper_pearson", confidence, (), metric.name, guarantee
@@ -2373,35 +2358,6 @@ def _parameters(metric, metric_args):
     "What the metric's formulas take, costs turned into its own parameter."
     given = {k: v for k, v in metric_args.items() if k not in ("undefined", "costs")}
     return metric.parameters(metric_args.get("costs"), given)
-
-
-def metric_line(metric: Metric, prevalence: Numbers, **metric_args: Any) -> tuple:
-    """Coefficients of 1, recall and false positive rate in numerator and denominator of a metric.
-
-    Parameters
-    ----------
-    metric : Metric
-        with a `linear_fractional` form
-    prevalence : float or ndarray
-        share of positives
-    **metric_args
-        parameters of the metric; costs as (2, 2)
-
-    Returns
-    -------
-    tuple of ndarray
-        six coefficients: the metric is (c0 + c1 recall + c2 fpr) / (c3 + c4 recall + c5 fpr)
-
-    Examples
-    --------
-    >>> [float(c) for c in metric_line(METRICS["precision"], 0.25)]
-    [0.0, 0.25, 0.0, 0.0, 0.25, 0.75]
-    """
-    if (form := getattr(metric, "linear_fractional", None)) is None:
-        raise ValueError(f"metric: a `Metric` with a linear-fractional form is needed, got {metric!r:.60}")
-    p = numbers(prevalence, "prevalence")
-    m0, m1, m2, n0, n1, n2 = form(p, **metric_args)
-    return tuple(part + 0 * p for part in (m0, m1 * p, m2 * (1 - p), n0, n1 * p, n2 * (1 - p)))
 
 
 _TRIED = np.array([0.13, 0.37, 0.58, 0.81])  # prevalences at which a form is looked at
@@ -2441,12 +2397,6 @@ def _sum_or_0(one, other):
     return np.where(np.abs(total) < 2e-15 * np.abs(one), 0.0, total)
 
 
-def _same_at_all_priors(line):
-    "Does the metric depend on the two rates alone?"
-    c = np.array(line(_TRIED))
-    c = c / np.abs(c).max(0)
-    return _alike(c, c[:, :1])
-
 
 def rates_interval(tables: np.ndarray, line: np.ndarray, confidence: float) -> tuple:
     """Ends for a metric of two classes at a given prevalence, each class a sample of its own.
@@ -2456,7 +2406,7 @@ def rates_interval(tables: np.ndarray, line: np.ndarray, confidence: float) -> t
     tables : ndarray
         (..., 2, 2) whole counts, both classes with examples
     line : ndarray
-        (6, ...) coefficients of 1, recall and fpr in numerator and denominator, see `metric_line`
+        (2, 3, ...) coefficients of 1, recall and fpr in numerator and denominator, see `Metric.line`
     confidence : float
         nominal coverage
 
@@ -2467,17 +2417,17 @@ def rates_interval(tables: np.ndarray, line: np.ndarray, confidence: float) -> t
 
     Examples
     --------
-    >>> line = np.array(metric_line(METRICS["informedness"], 0.5))
+    >>> line = METRICS["informedness"].line(0.5)
     >>> [round(float(end), 4) for end in rates_interval(np.array([[45, 5], [4, 46]]), line, 0.95)]
     [0.6518, 0.9166]
     """
     tables, line, confidence = numbers(tables, "tables"), numbers(line, "line"), check_confidence(confidence)
-    if tables.shape[-2:] != (2, 2) or line.shape[:1] != (6,):
+    if tables.shape[-2:] != (2, 2) or line.shape[:2] != (2, 3):
         got = f"got {tables.shape}, {line.shape}"
-        raise ValueError(f"tables, line: (..., 2, 2) and (6, ...) are needed, {got}")
-    lead = np.broadcast_shapes(tables.shape[:-2], line.shape[1:])
+        raise ValueError(f"tables, line: (..., 2, 2) and (2, 3, ...) are needed, {got}")
+    lead = np.broadcast_shapes(tables.shape[:-2], line.shape[2:])
     tables = np.broadcast_to(tables, (*lead, 2, 2)).reshape(-1, 2, 2)
-    c = np.broadcast_to(line, (6, *lead)).reshape(6, -1)
+    c = np.broadcast_to(line, (2, 3, *lead)).reshape(6, -1)
     corners = np.array([[1, x, y] for x in (0, 1) for y in (0, 1)])
     with np.errstate(divide="ignore", invalid="ignore"):
         values = (corners @ c[:3]) / (corners @ c[3:])

@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 from .confusion import BinaryCounts, ConfusionCounts
@@ -77,6 +77,7 @@ from cost_eval.core import (
     is_stack,
     kinds,
     labelled,
+    numbered,
     numbers,
     pandas,
     percent,
@@ -443,6 +444,38 @@ class Judged:
             return least[here], most[here]
         can_come = self.priors > 0 if self.shifted else slice(None)
         return least[can_come].min(0), most[can_come].max(0)
+
+    def parts_of_cost(self, decisions: np.ndarray, groups: Any, confidence: float) -> list[tuple]:
+        """Kind, name, samples, mean and ends of what each cell, class and group (labels (N,), or None) adds
+        to the cost, held together; cells that cost nothing are left out.
+        """
+        paid, parts = self.losses(decisions), [*self._parts(decisions, groups)]
+        parts = [one for one in parts if one[0] != "cell" or (np.where(one[2], paid, 0) != 0).any()]
+        level, rows = 1 - (1 - confidence) / len(parts), []
+        for kind, name, own, of in parts:
+            found = self.mean_interval(np.where(own, paid, 0.0), level, of=of)
+            many = int(own.sum() if self.repeats is None else self.repeats[own].sum())
+            ends = float(found.low) + 0.0, float(found.high)  # which turns -0 into 0
+            rows.append((kind, name, many, float(found.mean), *ends))
+        return rows
+
+    def _parts(self, decisions: np.ndarray, groups: Any) -> Iterator[tuple]:
+        """Kind, name and rows of each cell, class and group, and the least and the largest that it can cost a
+        sample.
+        """
+        labels = self.costs.classes
+        for i, j in np.ndindex(*self.costs.shape):
+            low, high = (np.where(np.arange(len(labels)) == i, ends, 0.0) for ends in self.attainable(j))
+            of = np.minimum(low, 0), np.maximum(high, 0)
+            name = f"{labels[i]} decided {self.costs.decisions[j]}"
+            yield "cell", name, (self.y == i) & (decisions == j), of
+        for i, label in enumerate(labels):
+            of = tuple(np.where(np.arange(len(labels)) == i, ends, 0.0) for ends in self.attainable())
+            yield "class", str(label), self.y == i, of
+        known, code = ((), None) if groups is None else numbered(groups, ascending=True)
+        for g, label in enumerate(known):
+            low, high = self.take(np.flatnonzero(code == g)).attainable()
+            yield "group", str(label), code == g, (np.minimum(low, 0), np.maximum(high, 0))
 
     def in_parts(self, decided: np.ndarray, parts: list, priors: Any, confidence: float) -> np.ndarray:
         """(G, 3) cost and ends of its interval in parts of the samples (rows each), at their own shares of
@@ -1548,8 +1581,8 @@ def _drawn_costs(costs, n_resamples, rng, name="costs") -> np.ndarray:
     given = check_costs(costs, name=name)
     if given.ndim != 3:
         raise ValueError(
-            f"{name}: a function (rng, size) -> (size, K, M) or an array (B, K, M) of equally likely matrices "
-            f"is needed, got shape {given.shape}"
+            f"{name}: uncertain costs are a function (rng, size) -> (size, K, M) or an array (B, K, M) of "
+            f"equally likely matrices, got shape {given.shape}"
         )
     return given[rng.integers(len(given), size=n_resamples)]
 

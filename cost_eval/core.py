@@ -490,6 +490,32 @@ def check_scores(scores, n: int | None = None) -> np.ndarray:
     return values
 
 
+def check_losses(losses, name: str, least: int = 1) -> np.ndarray:
+    "Finite losses (N,), `least` or more."
+    x = check_1d(numbers(losses, name), name)
+    if len(x) < least:
+        raise ValueError(
+            f"{name}: at least {least} losses are needed, got {len(x)}; wait for the next example"
+        )
+    if not np.isfinite(x).all():
+        bad = int(np.argmin(np.isfinite(x)))
+        raise ValueError(
+            f"{name}: {x[bad]:g} at position {bad}; a missing loss must be found out, not dropped"
+        )
+    return x
+
+
+def paired_losses(losses_a, losses_b, least: int = 1) -> tuple[np.ndarray, str]:
+    "First minus second of the same examples (N,), and what that is called in messages."
+    a, b = check_losses(losses_a, "losses_a", least), check_losses(losses_b, "losses_b", least)
+    if len(a) != len(b):
+        raise ValueError(
+            f"losses_b: {len(b)} losses, but losses_a has {len(a)}; they must be of the same examples"
+        )
+    name = "losses_a - losses_b"
+    return check_losses(a - b, name), name
+
+
 VERIFICATION_BIAS = (
     "dropping them is verification bias, because the samples whose label somebody looked up are no random "
     "part of all. Either keep the labelled ones and weight each by one over its probability of having been "

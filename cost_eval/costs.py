@@ -552,8 +552,9 @@ def as_costs(
     ----------
     costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
         (K, M), classes in rows; a frame of pandas or polars, also the other way round where its axes or
-        labels tell (one whose rows and columns are only numbered is read as the array); dict(fp=, fn=, tp=0, tn=0) of numbers, or of columns (N,) for the costs of each row (a
-        frame of such columns, too); or {class: {decision: cost}}
+        labels tell (one whose rows and columns are only numbered is read as the array);
+        dict(fp=, fn=, tp=0, tn=0) of numbers, or of columns (N,) for the costs of each row (a frame of such
+        columns, too); or {class: {decision: cost}}
     y_true : array_like, optional
         (N,) labels of the samples: costs of single rows must have their number, and an array of N rows is
         taken for a matrix only where it can be one

@@ -624,8 +624,8 @@ def _sample_law(n, a, b, deep):
 
 
 def _above_and_density(n, a, b, shape, y):
-    """Share above and density at levels y (N, P, 12): beta laws where two costs occur, integrals otherwise, of
-    units that weigh the same one for each piece.
+    """Share above and density at levels y (N, P, 12): beta laws where two costs occur, integrals otherwise,
+    of units that weigh the same one for each piece.
     """
     share, density = np.empty(y.shape), np.empty(y.shape)
     plain = (b == 1).all(-1)

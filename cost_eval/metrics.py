@@ -280,6 +280,33 @@ class Metric:
         cells = np.broadcast_arrays(tp, fp, prevalence - tp, 1 - prevalence - fp)
         return self.function(_Terms(*cells), undefined=np.nan, **parameters)
 
+    def line(self, prevalence: Numbers, **parameters: Any) -> np.ndarray | None:
+        """The metric as a ratio of linear functions of both rates, at a prevalence, if it is one.
+
+        Parameters
+        ----------
+        prevalence : float or array
+            share of positives
+        **parameters
+            of the metric, as `parameters` returns them
+
+        Returns
+        -------
+        ndarray or None
+            (2, 3, ...) coefficients of 1, recall and false positive rate in numerator and denominator
+
+        Examples
+        --------
+        >>> METRICS["precision"].line(0.25).tolist()
+        [[0.0, 0.25, 0.0], [0.0, 0.25, 0.75]]
+        """
+        if self.linear_fractional is None:
+            return None
+        p = np.asarray(prevalence, float)
+        m0, m1, m2, n0, n1, n2 = self.linear_fractional(p, **parameters)
+        parts = np.broadcast_arrays(m0, m1 * p, m2 * (1 - p), n0, n1 * p, n2 * (1 - p))
+        return np.reshape(np.asarray(parts, float), (2, 3, *parts[0].shape))
+
     def _repr_markdown_(self) -> str:
         return _table([self])
 

@@ -349,15 +349,7 @@ def metric_range(metric: str | Metric, prevalence: Numbers, **metric_args: Any) 
     """
     metric, pi = _find_metric(metric), _check_prevalence(prevalence)
     arguments = _arguments(metric, metric_args)
-    return tuple(map(plain, _range(metric, pi, arguments, _line(metric, pi, arguments))))
-
-
-def _line(metric: Metric, pi, arguments: dict):
-    "Coefficients of 1, recall and FPR in numerator and denominator of a linear-fractional metric, or None."
-    if metric.linear_fractional is None:
-        return None
-    m0, m1, m2, n0, n1, n2 = metric.linear_fractional(pi, **arguments)
-    return (m0, m1 * pi, m2 * (1 - pi)), (n0, n1 * pi, n2 * (1 - pi))
+    return tuple(map(plain, _range(metric, pi, arguments, metric.line(pi, **arguments))))
 
 
 def _range(metric: Metric, pi, arguments: dict, line) -> tuple[np.ndarray, np.ndarray]:
@@ -541,7 +533,7 @@ def outperformance(
     """
     metric, pi = _find_metric(metric), _check_prevalence(prevalence)
     arguments, reference = _arguments(metric, metric_args), _find_reference(reference)
-    line = _line(metric, pi, arguments)
+    line = metric.line(pi, **arguments)
     where = f"the range of {metric.name} at this prevalence"
     value = check_within(value, "value", *_range(metric, pi, arguments, line), where)
     share = _share_worse(metric, value, pi, arguments, reference, _draw(reference, n_samples, rng), line)
@@ -635,7 +627,7 @@ def outperformance_value(
     """
     metric, pi = _find_metric(metric), _check_prevalence(prevalence)
     arguments, reference = _arguments(metric, metric_args), _find_reference(reference)
-    draw, line = _draw(reference, n_samples, rng), _line(metric, pi, arguments)
+    draw, line = _draw(reference, n_samples, rng), metric.line(pi, **arguments)
     score = np.asarray(check_range(score, "score", 0, 1, ends="[]"))
     scale = _scale(*_range(metric, pi, arguments, line), metric.greater_is_better)
     shape = np.broadcast_shapes(score.shape, pi.shape, *(a.shape for a in _sizes(arguments)))
@@ -880,10 +872,9 @@ def outperformance_interval(
     options = {"reference": reference, "rng": seed, **metric_args}
     value = np.asarray(metric.at_rates(tp / (tp + fn), fp / (fp + tn), pi, **arguments), float)
     score = _score_or_nan(metric, value, pi, undefined, **options)
-    line, table = _line(metric, pi, arguments), np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
+    line, table = metric.line(pi, **arguments), np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
     if line is not None:
-        parts = np.broadcast_arrays(*(np.asarray(part, float) for part in (*line[0], *line[1])))
-        ends, guarantee = rates_interval(table, np.array(parts), confidence), _STRATA
+        ends, guarantee = rates_interval(table, line, confidence), _STRATA
     else:
         ends, guarantee = monotone_interval(metric, table, pi, confidence, **arguments), MONOTONE
     limits = _range(metric, pi, arguments, line)

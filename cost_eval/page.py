@@ -119,22 +119,24 @@ def _wrong_classes(report, column: int) -> list[str]:
 
 # %% ../nbs/58_page.ipynb #58le0002
 def _approximately(report, question: str, model: str, other: str, conservatively: bool) -> str:
-    "The approximate line beside the conservative one, and why they disagree where they do."
+    "The approximate line beside the one that decides, and why they disagree where they do."
+    method = report._case.method
+    this = "This is the conservative line" if method == "auto" else f"This is the line of method={method!r}"
     asked = report.approximate["question"] == question
     row = _row(report.approximate[asked], ["model", "against"], {model, other})
     if not np.isfinite(row["low"]):
         few = f"{row['costly_cases']:.2g} costly cases' worth was seen, and 2 are needed"
-        return f"This is the conservative line; there is no approximate one, for {few}."
+        return f"{this}; there is no approximate one, for {few}."
     sign = -1 if question == "difference" and row["model"] == model else 1
     apart = row["p_value"] < 1 - report.confidence
     why = ""
-    if apart and not conservatively:
+    if method == "auto" and apart and not conservatively:
         why = " One unseen case of the largest possible cost would undo it."
-    if conservatively and not apart:
-        why = " It does not use that only small losses can occur on this side."
+    if method == "auto" and conservatively and not apart:
+        why = " The approximate one does not use that only small losses can occur on this side."
     told = "told apart" if apart else "not told apart"
     ends = f"{_ends(row, sign)}, {p_text(row['p_value'])}"
-    return f"This is the conservative line; the approximate one, Student's t, has {ends} ({told}).{why}"
+    return f"{this}; the approximate one, Student's t, has {ends} ({told}).{why}"
 
 
 def _row(table, columns: list, pair: set):

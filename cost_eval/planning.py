@@ -32,9 +32,9 @@ from cost_eval.core import (
     Result,
     aligned,
     blocks,
-    check_1d,
     check_confidence,
     check_integer,
+    check_losses,
     check_priors,
     check_range,
     cost_table,
@@ -43,9 +43,9 @@ from cost_eval.core import (
     is_missing,
     label_array,
     labelled,
-    numbers,
     pandas,
     percent,
+    paired_losses,
     plain,
     result,
     same_rows,
@@ -756,19 +756,6 @@ def _least_mean_of_rows(x, low, high, tail) -> np.ndarray:
 # %% ../nbs/22_how_many.ipynb #3d184005
 #| code-fold: true
 #| code-summary: "What is checked: losses, bounds, clusters"
-def _check_stream(losses, name) -> np.ndarray:
-    "Finite losses (N,), two or more."
-    x = check_1d(numbers(losses, name), name)
-    if len(x) < 2:
-        raise ValueError(f"{name}: at least 2 losses are needed, got {len(x)}; wait for the next example")
-    if not np.isfinite(x).all():
-        bad = int(np.argmin(np.isfinite(x)))
-        raise ValueError(
-            f"{name}: {x[bad]:g} at position {bad}; a missing loss must be found out, not dropped"
-        )
-    return x
-
-
 def _check_bounds(bounds, costs, x, name, sides=()) -> tuple[np.ndarray, np.ndarray]:
     "Least and largest possible loss: two numbers, those of the costs or as said, or two arrays (N,)."
     remedy = (
@@ -895,7 +882,7 @@ def confidence_sequence(
     ConfidenceSequence(100 looks, now 0.008423 to 3.031, 95%)
     """
     same_rows(losses=losses, clusters=clusters)
-    x = _check_stream(losses, "losses")
+    x = check_losses(losses, "losses", 2)
     ends = _check_bounds(bounds, costs, x, "losses")
     return _sequence(x, ends, clusters, largest_cluster, confidence, "mean loss")
 
@@ -949,18 +936,14 @@ def difference_sequence(
     ConfidenceSequence(120 looks, now -4.068 to -1.434, 95%)
     """
     same_rows(losses_a=losses_a, losses_b=losses_b, clusters=clusters)
-    a, b = (_check_stream(x, n) for x, n in ((losses_a, "losses_a"), (losses_b, "losses_b")))
-    if len(a) != len(b):
-        raise ValueError(
-            f"losses_b: {len(b)} losses, but losses_a has {len(a)}; they must be of the same examples"
-        )
+    x, name = paired_losses(losses_a, losses_b, 2)
     if costs is None and not (first is None and second is None):
         raise ValueError("first, second: decisions of the costs, but costs= was not given")
     if costs is not None:
         costs = as_costs(costs)
         second = costs.decisions if second is None else second
-    ends = _check_bounds(bounds, costs, a - b, "losses_a - losses_b", (first, second))
-    return _sequence(a - b, ends, clusters, largest_cluster, confidence, "difference of mean losses")
+    ends = _check_bounds(bounds, costs, x, name, (first, second))
+    return _sequence(x, ends, clusters, largest_cluster, confidence, "difference of mean losses")
 
 
 def _sequence(x, ends, clusters, largest, confidence, quantity) -> ConfidenceSequence:
@@ -1214,7 +1197,7 @@ def cost_alarm(
     >>> cost_alarm([0, 0, 0, 1] * 50 + [0, 1, 1, 1] * 50, bounds=(0, 1), limit=.3)
     CostAlarm(rings after 231, 400 examples, false alarms 5%)
     """
-    x = _check_stream(losses, "losses")
+    x = check_losses(losses, "losses", 2)
     rate = check_range(false_alarms, "false_alarms", 0, 1, shape=(), hint="5 % is .05")
     low, high = _check_bounds(bounds, costs, x, "losses")
     if np.ndim(low):
@@ -1235,7 +1218,7 @@ def _allowed(x, limit, reference, low, high, rate) -> tuple:
         )
     bar, notes = 1 / rate, (f"No loss lies outside {short(low)} to {short(high)}.",)
     if limit is None:
-        known = _check_stream(reference, "reference")
+        known = check_losses(reference, "reference", 2)
         found = loss_interval(known, bounds=(low, high), method="betting", confidence=1 - rate)
         limit, bar = float(found.high), 2 / rate
         notes += (f"limit {short(limit)}: the upper end for the reference period, at half of the rate.",)

@@ -1039,7 +1039,8 @@ class FittedRule(Result):
         Parameters
         ----------
         values : array_like
-            (N,) or (N, K) of the same model: posteriors in the order of the costs' classes, decisions by label
+            (N,) or (N, K) of the same model: posteriors in the order of the costs' classes, decisions by
+            label
         costs : ExampleCosts, optional
             costs of these samples, in place of the fitted ones
 

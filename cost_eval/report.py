@@ -434,35 +434,9 @@ def _few_in_groups(case: _Case, groups) -> list:
 
 def _breakdown(case: _Case, entry: _Entry):
     "Where the money goes: parts of one model's cost that add up, with intervals that hold together."
-    paid, d = case.losses(entry.decisions), entry.decisions
-    parts = [part for part in _parts(case, d) if part[0] != "cell" or (np.where(part[2], paid, 0) != 0).any()]
-    level = 1 - (1 - case.confidence) / len(parts)
-    total, rows = case.cost(d), []
-    for kind, name, own, of in parts:
-        found = case.mean_interval(np.where(own, paid, 0.0), level, of=of)
-        many = int(own.sum() if case.repeats is None else case.repeats[own].sum())
-        ends = float(found.low) + 0.0, float(found.high)  # which turns -0 into 0
-        rows.append((kind, name, many, float(found.mean), *ends, ratio(float(found.mean), total)))
-    return pandas().DataFrame(rows, columns=["part", "name", "n", "cost", "low", "high", "share"])
-
-
-def _parts(case: _Case, d: np.ndarray):
-    """Kind, name and rows of each cell, class and group, and the least and the largest that it can cost a
-    sample.
-    """
-    classes, decisions = case.costs.classes, case.costs.decisions
-    for i, j in np.ndindex(*case.costs.shape):
-        low, high = (np.where(np.arange(len(classes)) == i, ends, 0.0) for ends in case.attainable(j))
-        of = np.minimum(low, 0), np.maximum(high, 0)
-        yield "cell", f"{classes[i]} decided {decisions[j]}", (case.y == i) & (d == j), of
-    for i, label in enumerate(classes):
-        of = tuple(np.where(np.arange(len(classes)) == i, ends, 0.0) for ends in case.attainable())
-        yield "class", str(label), case.y == i, of
-    if case.groups is not None:
-        known, code = numbered(case.groups, ascending=True)
-        for g, label in enumerate(known):
-            low, high = case.take(np.flatnonzero(code == g)).attainable()
-            yield "group", str(label), code == g, (np.minimum(low, 0), np.maximum(high, 0))
+    rows = case.parts_of_cost(entry.decisions, case.groups, case.confidence)
+    found = pandas().DataFrame(rows, columns=["part", "name", "n", "cost", "low", "high"])
+    return found.assign(share=ratio(found["cost"].to_numpy(), case.cost(entry.decisions)))
 
 # %% ../nbs/60_report.ipynb #5f85f6ca
 @result
@@ -607,9 +581,7 @@ class Report(Result):
         "The panels that `plot` has for this report."
         return tuple(panels_of(self))
 
-    def with_costs(
-        self, costs: Costs, *, priors: float | Priors | None = None
-    ) -> "Report":
+    def with_costs(self, costs: Costs, *, priors: float | Priors | None = None) -> "Report":
         """The same models by the same rule under other costs or priors; nothing is read again, and nothing
         calibrated.
 
@@ -630,7 +602,14 @@ class Report(Result):
         ValueError
             For costs of other classes or decisions, and for a report made from counts.
         """
-        return _with_costs(self, costs, priors)
+        if self._inputs is None:
+            raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
+        fits, declared, notes, seed = self._inputs
+        fits, old = fits.at_costs(costs), self._case
+        largest = None if fits.samples.own is None else old.largest
+        units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
+        case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
+        return _judged(case, fits, declared, priors, notes, seed)
 
     def robustness(
         self, cost_ratios: Numbers | None = None, prevalences: Numbers | None = None
@@ -679,7 +658,14 @@ class Report(Result):
         DataFrame
             columns model, probability_best, cost, low, high (of the cost per case over both sources)
         """
-        return _uncertain(self, cost_sampler, n_draws, rng)
+        case, mains = self._case, [e for e in self._entries if e.main]
+        if case.own is not None:
+            raise ValueError(
+                "uncertain_costs: costs of single samples are not drawn jointly; use one cost matrix"
+            )
+        decided = [e.decisions for e in mains]
+        found = judged_uncertain(case, decided, cost_sampler, n_draws, rng, case.confidence)
+        return pandas().DataFrame({"model": [e.model for e in mains], **found})
 
     def plot(self, ax: Axes | None = None, *, panel: PanelName | None = None) -> Axes | Figure:
         """The report as a picture: all panels, or one.
@@ -1015,19 +1001,6 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
     )
 
 
-def _with_costs(report: Report, costs, priors) -> Report:
-    "Judge again."
-    if report._inputs is None:
-        raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
-    fits, declared, notes, seed = report._inputs
-    fits = fits.at_costs(costs)
-    old = report._case
-    largest = None if fits.samples.own is None else old.largest
-    units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
-    case = _case_of(fits.samples, priors, old.capacity, report.confidence, fits.random(2), **units)
-    return _judged(case, fits, declared, priors, notes, seed)
-
-
 def evaluate_counted(
     y_true: Labels,
     decisions: Mapping[Any, Labels],
@@ -1156,18 +1129,6 @@ def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
         if values.ndim != 1 or len(values) < 2 or (np.diff(values) <= 0).any():
             raise ValueError(f"{name}: at least two ascending numbers are needed")
     return robustness_map(case, list(report._lines), cost_ratios, prevalences, at, report.confidence)
-
-
-def _uncertain(report: Report, cost_sampler, n_draws: int, rng):
-    "Costs and samples drawn together."
-    case = report._case
-    if case.own is not None:
-        raise ValueError(
-            "uncertain_costs: costs of single samples are not drawn jointly; use one cost matrix"
-        )
-    mains = [e for e in report._entries if e.main]
-    found = judged_uncertain(case, [e.decisions for e in mains], cost_sampler, n_draws, rng, case.confidence)
-    return pandas().DataFrame({"model": [e.model for e in mains], **found})
 
 # %% ../nbs/60_report.ipynb #8e165bf5
 def translation_table(

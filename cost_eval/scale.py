@@ -1235,8 +1235,8 @@ def losses(y_true: Any, decisions: Any, costs: Costs, *, data: Any = None) -> An
     blocks = _blocks(data, {"y_true": y_true, "decisions": decisions, **_cost_columns(costs)})
     if isinstance(costs, ExampleCosts) and len(blocks) > 1:
         raise ValueError(
-            f"costs: of {len(costs.array)} rows in memory beside {len(blocks)} blocks of rows; give a mapping, "
-            'each part of it a number, a Dask collection or a column: {"fp": 5, "fn": amounts}'
+            f"costs: of {len(costs.array)} rows in memory beside {len(blocks)} blocks of rows; give a "
+            'mapping, each part of it a number, a Dask collection or a column: {"fp": 5, "fn": amounts}'
         )
     parts = [dask.delayed(_losses_of)(block, _without_columns(costs)) for block in blocks]
     return array.concatenate([array.from_delayed(part, shape=(np.nan,), dtype=float) for part in parts])

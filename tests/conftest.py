@@ -34,7 +34,7 @@ def pytest_configure(config):
 # or a public name of the module. No test that needs a browser.
 OTHER_NAMES = {"intervals": "bootstrap", "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law", "sequences": "planning",
                "labels": "confusion costs", "report": "robustness words panels page", "verdicts": "report robustness words panels page", "jobs": "api", "contract": "api",
-               "command_line": "__main__", "expected_cost": "rivals scores"}
+               "command_line": "__main__", "reproductions": " ".join(f"reproductions.{p}" for p in ("bootstrap", "cost_score", "expected_cost", "outperformance", "weighted_accuracy")), "expected_cost": "rivals scores"}
 COMMON = ("house", "contract", "options", "refusals", "invariances", "widgets")
 
 
@@ -74,7 +74,7 @@ def chosen(items, notebooks):
             yield item
 
 
-LONG = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_reproductions_weighted_accuracy", "test_reproductions_expected_cost",
+LONG = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_reproductions", "test_reproductions_weighted_accuracy", "test_reproductions_expected_cost",
         "test_reproductions_outperformance", "test_reproductions_cost_score", "test_reproduce")  # begun first, so that all workers end together
 SPLIT = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_invariances", "test_options", "test_outperformance", "test_planted")  # dealt out test by test
 

@@ -144,16 +144,6 @@ def test_the_best_constant_decision_has_nec_1_and_no_constant_one_less(seed):
 
 
 @given(seeds)
-def test_relabelling_classes_and_decisions_changes_nothing(seed):
-    rng, counts, costs, priors = random_problem(seed)
-    rows, columns = rng.permutation(counts.shape[0]), rng.permutation(counts.shape[1])
-    moved = ec.normalized_expected_cost(
-        counts[rows][:, columns], costs[rows][:, columns], priors=priors[rows]
-    )
-    np.testing.assert_allclose(moved, ec.normalized_expected_cost(counts, costs, priors=priors))
-
-
-@given(seeds)
 def test_linear_in_the_costs(seed):
     rng, counts, costs, priors = random_problem(seed)
     draws = costs + rng.normal(size=(50, *costs.shape))

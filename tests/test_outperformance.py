@@ -423,10 +423,8 @@ def test_the_integral_of_a_monotone_metric_is_that_of_the_engine(metric):
         ]
     )
     record, pi = METRICS[metric], np.full(5, 0.1)
-    line = op._line(record, pi, {})
-    line = np.array(np.broadcast_arrays(*(np.asarray(part, float) for part in (*line[0], *line[1]))))
     ours = monotone_interval(record, tables, pi, 0.9)
-    np.testing.assert_allclose(ours, rates_interval(tables, line, 0.9), atol=1e-7)
+    np.testing.assert_allclose(ours, rates_interval(tables, record.line(pi), 0.9), atol=1e-7)
 
 
 def test_rare_errors_do_not_end_the_interval_at_what_was_seen():

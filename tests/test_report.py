@@ -491,7 +491,7 @@ def test_uncertain_costs(case):
     both = {name: np.full(10_000, name) for name in ("treat", "home")}
     prices = evaluate(y, both, COSTS, confidence=.8, rng=0).uncertain_costs([[[0, v], [8, 0]] for v in np.linspace(.5, 1.5, 101)], rng=0)
     assert prices[["low", "high"]].to_numpy() == pytest.approx(np.array([[.9 * .6, .9 * 1.4], [.8, .8]]), abs=.05), "the middle four fifths"
-    with pytest.raises(ValueError, match=r"cost_sampler: a function .* got shape \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"cost_sampler: uncertain costs are a function .* got shape \(2, 2\)"):
         report.uncertain_costs(COSTS.array)
     with pytest.raises(ValueError, match="cost_sampler: returned shape"):
         report.uncertain_costs(lambda rng, size: np.zeros((3, 2, 2)) + COSTS.array)
@@ -806,6 +806,8 @@ def test_the_approximate_lines_are_those_of_the_engine(own):
     assert report.summary().count("approximate one, Student's t, has") == 2 and "approximate" not in report.ladder
     few = evaluate(y[:40], {"a": Decisions(a[:40])}, CostMatrix.binary(fp=1, fn=4000), rng=0)
     assert np.isnan(few.approximate["low"][0]) and "there is no approximate one" in few.summary()
+    by_t = evaluate(y, {"a": a, "b": b}, costs, method="normal", rng=0).summary()
+    assert "line of method='normal'" in by_t and "conservative" not in by_t
     assert report.guarantee == loss_interval(paid[0], bounds=(0, 9e9)).guarantee
     assert evaluate(y, {"a": .2 + .6 * a}, costs, rng=0).guarantee.startswith("measured at best")
 

@@ -1,6 +1,5 @@
 """Margineantu & Dietterich's experiments: each building block against a slow or independent way, and the published numbers."""
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ pytest.importorskip("matplotlib").use("Agg")
 from matplotlib import pyplot
 
 from cost_eval.bootstrap import METHODS, bcost, bdelta_cost, difference, interval
-from cost_eval.reproduce import ITEMS, compare, published, run_item
+from cost_eval.reproduce import compare, published
 from cost_eval.reproductions import bootstrap as paper
 
 _SHARES = np.array([.2102, .4473, .2568, .0016, .0841])  # Table 3, typed here on purpose
@@ -372,40 +371,6 @@ def test_no_method_is_left_out():
     assert set(paper.LEAGUE_METHODS) | set(paper.PAIRED_METHODS) == set(METHODS) - {"exact_bootstrap"}
 
 
-# Items
-
-CHEAP = ("table1", "section2", "table2", "table3", "table4", "figure1", "variance")
-
-
-@pytest.mark.parametrize("item, verdict", list(zip(CHEAP, ("agrees", "contradicted", "agrees", "definition", "agrees", "definition", "contradicted"))))
-def test_what_needs_no_simulation(item, verdict):
-    done = run_item(ITEMS[f"bootstrap/{item}"])
-    assert done.verdict == verdict and not done.fails
-    for mutant in ITEMS[f"bootstrap/{item}"].mutants:
-        assert run_item(ITEMS[f"bootstrap/{item}"], mutant=mutant).verdict != verdict
-
-
-def test_every_item_is_registered_and_has_a_mutant():
-    items = {name.partition("/")[2]: item for name, item in ITEMS.items() if name.startswith("bootstrap/")}
-    assert set(published("bootstrap")["item"]) == set(items) and all(item.mutants for item in items.values())
-
-
-def test_definitions_are_marked_and_located():
-    rows = published("bootstrap")
-    assert set(rows["kind"]) == {"number", "statement", "definition"} and (rows["source"].str.len() > 5).all()
-    assert set(rows[rows["kind"] == "definition"]["item"]) == {"table1", "table3", "table4", "figure1"}
-
-
-def test_a_wrong_digit_is_noticed():
-    "Five units of the last digit, in rows that agree or are definitions."
-    for item in ("table1", "table2", "table3", "table4"):
-        done = run_item(ITEMS[f"bootstrap/{item}"]).table
-        moved = published("bootstrap", item)
-        moved["published"] += 5 * 10. ** -moved["decimals"]
-        again = compare(moved, dict(zip(done["cell"], done["ours"])))
-        assert (again["outcome"] == "open").all(), item
-
-
 # Items on made-up experiments, whose numbers are known
 
 @pytest.fixture
@@ -638,13 +603,3 @@ def test_the_league_is_drawn_as_it_stands():
     assert np.array(drawn) == pytest.approx(np.array(expected) + [[[[.005, 0]]], [[[.02, 0]]]])
     assert [text.get_text() for text in left.artists[-1].findobj(pyplot.Text)][1::2] == ["M1 to M5, M8", "M6, M7, M9", "worst matrix"]
     assert left.lines[-1].get_xdata()[0] == .95
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("item", sorted({name.partition("/")[2] for name in ITEMS if name.startswith("bootstrap/")} - set(CHEAP)))
-def test_simulated_items_stand_and_their_mutants_fall(item):
-    entry = replace(ITEMS[f"bootstrap/{item}"], budget="quick")
-    done = run_item(entry)
-    assert done.verdict in ("agrees", "consistent", "undecided", "open", "contradicted") and not done.fails, done.table
-    for mutant in entry.mutants:
-        assert run_item(entry, mutant=mutant).verdict != done.verdict, mutant
