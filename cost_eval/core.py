@@ -1271,7 +1271,7 @@ def cheapest_first(cost: np.ndarray) -> np.ndarray:
     return np.argsort(level, kind="stable")
 
 
-def even(p: np.ndarray, difference: np.ndarray, eps: float = np.finfo(float).eps) -> np.ndarray:
+def even(p: np.ndarray, difference: np.ndarray, eps: float = float(np.finfo(float).eps)) -> np.ndarray:
     """Are the costs of two decisions the same, the sum of posteriors times differences over the last axis
     being 0 or of the size of the rounding of the posteriors (2 `eps` of 1, or of a thousand times a small
     one)?
