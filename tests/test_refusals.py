@@ -174,8 +174,8 @@ WRONG = {  # argument: what is wrong with it: how it is made of the right one, a
               "None": (lambda good: None, "needed, got None|shape"), "text": (lambda good: "much", "needed, got 'much'|numbers"),
               "a number": (lambda good: 5, r"CostMatrix.from_ratio\(5\)|shape"), "a vector": (lambda good: np.ones(5), r"shape \(5,\)"), "ragged": (lambda good: [[0, 1], [1]], "rows of different lengths"),
               "one decision": (lambda good: table(good)[..., :1], "at least two decisions"), "one cost": (lambda good: {"fp": 1}, "fn is missing|a dict has no order"),
-              "nothing to decide": (lambda good: np.ones((2, 2)), "every decision costs the same"), "rows of four": (lambda good: np.ones((iv.N, 4)) * [1, 5, 0, .5], "ExampleCosts|uncertain costs are"),
-              "rows of two": (lambda good: np.ones((iv.N, 2)) * [1, 5], "ExampleCosts|uncertain costs are"), "a row": (lambda good: np.ones(iv.N), "ExampleCosts")},
+              "nothing to decide": (lambda good: np.ones((2, 2)), "every decision costs the same"), "rows of four": (lambda good: np.ones((iv.N, 4)) * [1, 5, 0, .5], "ExampleCosts|equally likely matrices"),
+              "rows of two": (lambda good: np.ones((iv.N, 2)) * [1, 5], "ExampleCosts|equally likely matrices"), "a row": (lambda good: np.ones(iv.N), "ExampleCosts")},
     "priors": {"summing to 1.1": (lambda good: [.5, .6], "sum to 1.1, not 1"), "three": (lambda good: [.2, .3, .5], "expected 2 priors"), "negative": (lambda good: [-.5, 1.5], "not negative"),
                "NaN": (lambda good: [NAN, 1], "finite"), "of other classes": (lambda good: {"a": .5, "b": .5}, r"classes \['a', 'b'\]"), "in per cent": (lambda good: 25, "% is")},
 }
