@@ -44,7 +44,8 @@ def environment(extras):
         return "up to date"
     if done.get("python") != sys.version or done.get("root") != str(ROOT):
         say("making %s with Python %s" % (VENV.name, sys.version.split()[0]))
-        uv("venv", "--clear", "--python", sys.executable, VENV)
+        shutil.rmtree(str(VENV), ignore_errors=True)  # `uv venv --clear` is for newer ones only
+        uv("venv", "--python", sys.executable, VENV)
     wanted = sorted(have | extras)
     oldest = ["--resolution", "lowest-direct"] if STACK == "oldest" else []
     text = uv("pip", "install", "--python", PYTHON, *oldest, "-e", "%s[%s]" % (ROOT, ",".join(wanted)))

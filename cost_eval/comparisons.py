@@ -1581,8 +1581,8 @@ def _drawn_costs(costs, n_resamples, rng, name="costs") -> np.ndarray:
     given = check_costs(costs, name=name)
     if given.ndim != 3:
         raise ValueError(
-            f"{name}: a function (rng, size) -> (size, K, M) or an array (B, K, M) of equally likely "
-            f"matrices is needed, got shape {given.shape}"
+            f"{name}: uncertain costs are a function (rng, size) -> (size, K, M) or an array (B, K, M) of "
+            f"equally likely matrices, got shape {given.shape}"
         )
     return given[rng.integers(len(given), size=n_resamples)]
 

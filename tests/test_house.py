@@ -673,6 +673,7 @@ def test_the_install_is_not_repeated(tmp_path, monkeypatch):
     monkeypatch.setattr(make, "PYTHON", tmp_path / "python")
 
     def uv(*words):
+        tmp_path.mkdir(exist_ok=True)
         (tmp_path / "python").touch()
         calls.append(words[-1] if words[0] == "pip" else "venv")
         return " + numpy==2.1\n"

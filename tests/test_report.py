@@ -491,7 +491,7 @@ def test_uncertain_costs(case):
     both = {name: np.full(10_000, name) for name in ("treat", "home")}
     prices = evaluate(y, both, COSTS, confidence=.8, rng=0).uncertain_costs([[[0, v], [8, 0]] for v in np.linspace(.5, 1.5, 101)], rng=0)
     assert prices[["low", "high"]].to_numpy() == pytest.approx(np.array([[.9 * .6, .9 * 1.4], [.8, .8]]), abs=.05), "the middle four fifths"
-    with pytest.raises(ValueError, match=r"cost_sampler: a function .* got shape \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"cost_sampler: uncertain costs are a function .* got shape \(2, 2\)"):
         report.uncertain_costs(COSTS.array)
     with pytest.raises(ValueError, match="cost_sampler: returned shape"):
         report.uncertain_costs(lambda rng, size: np.zeros((3, 2, 2)) + COSTS.array)
