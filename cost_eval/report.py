@@ -41,6 +41,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from . import page
 from .bootstrap import METHODS
 from cost_eval.comparisons import (
     Asked,
@@ -73,22 +74,6 @@ from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
-from cost_eval.page import (
-    as_dict,
-    brief_html,
-    caveats,
-    draw_panel,
-    draw_report,
-    flat_metrics,
-    has_ratio,
-    latex_page,
-    markdown_page,
-    panels_of,
-    summary_lines,
-    tidy_ladder,
-    web_page,
-    why_no_map,
-)
 from .policies import RULES, CrossFit, cross_fit, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from .samples import Decisions, Samples, Scores, only_labelled, read_samples
@@ -271,7 +256,7 @@ def _metric_columns(case: _Case, entries, cost, low, high):
         where = [case.costs.decisions.index(label) for label in case.costs.classes]
         columns["accuracy"] = shares[:, np.arange(len(where)), where].sum(1)
     if case.costs.shape == (2, 2):
-        costs = case.costs.array if has_ratio(case.costs) else None
+        costs = case.costs.array if page.has_ratio(case.costs) else None
         priced = () if costs is not None else ("weighted_accuracy", "cost_score")
         names = [name for name in _SHOWN_METRICS if name not in priced]
         columns |= evaluate_metrics(BinaryCounts.from_matrix(shares), costs, names)
@@ -519,7 +504,7 @@ class Report(Result):
     @property
     def table(self) -> DataFrame:
         "The ladder in tidy form: columns model, rule, statistic, value, low, high."
-        return tidy_ladder(self.ladder)
+        return page.tidy_ladder(self.ladder)
 
     @property
     def costs(self) -> CostMatrix:
@@ -574,12 +559,12 @@ class Report(Result):
 
     def summary(self) -> str:
         "The report in plain sentences, every number computed."
-        return "\n".join(summary_lines(self))
+        return "\n".join(page.summary_lines(self))
 
     @property
     def panels(self) -> tuple:
         "The panels that `plot` has for this report."
-        return tuple(panels_of(self))
+        return tuple(page.panels_of(self))
 
     def with_costs(self, costs: Costs, *, priors: float | Priors | None = None) -> "Report":
         """The same models by the same rule under other costs or priors; nothing is read again, and nothing
@@ -690,16 +675,16 @@ class Report(Result):
             For a panel that there is none of.
         """
         if ax is None and panel is None:
-            return draw_report(self)
-        return draw_panel(self, "ladder" if panel is None else panel, ax)
+            return page.draw_report(self)
+        return page.draw_panel(self, "ladder" if panel is None else panel, ax)
 
     def metrics(self) -> dict:
         'Numbers under flat names, "model/rule/statistic" -> float, as experiment trackers take them.'
-        return flat_metrics(self)
+        return page.flat_metrics(self)
 
     def to_dict(self) -> dict:
         "Everything as plain lists, numbers and strings, fit for JSON; undefined numbers are None."
-        return as_dict(self)
+        return page.as_dict(self)
 
     def to_html(self, path: str | Path | None = None, *, about: Mapping[str, Any] | None = None) -> str:
         """One self-contained page for a colleague without Python.
@@ -716,7 +701,7 @@ class Report(Result):
         str
             the page
         """
-        return _written(web_page(self, about), path)
+        return _written(page.web_page(self, about), path)
 
     def to_markdown(self, path: str | Path | None = None, *, about: Mapping[str, Any] | None = None) -> str:
         """The page as Markdown, which Word processors read (pandoc report.md -o report.docx).
@@ -731,7 +716,7 @@ class Report(Result):
         str
             the page
         """
-        return _written(markdown_page(self, about), path)
+        return _written(page.markdown_page(self, about), path)
 
     def to_latex(self, path: str | Path | None = None, *, about: Mapping[str, Any] | None = None) -> str:
         """Sentences and tables for a paper (needs the package booktabs).
@@ -746,21 +731,21 @@ class Report(Result):
         str
             LaTeX, without a preamble
         """
-        return _written(latex_page(self, about), path)
+        return _written(page.latex_page(self, about), path)
 
     def __repr__(self):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"
 
     def _repr_html_(self) -> str:
-        return brief_html(self)
+        return page.brief_html(self)
 
 
-def _written(page: str, path) -> str:
+def _written(text: str, path) -> str:
     "The page, written to a file if one is given."
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
-            file.write(page)
-    return page
+            file.write(text)
+    return text
 
 # %% ../nbs/60_report.ipynb #dba1e64a
 def evaluate(
@@ -971,7 +956,8 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
         winner = judged_best(case, names, decided, confidence=case.confidence, rng=case.rng)
     groups, between = _group_tables(case, mains)
     tied = () if winner is None else winner.notes
-    said = [*notes, *asked.notes, *tied, *more, *_few_in_groups(case, groups), *caveats(case, mains, ladder)]
+    few, caveats = _few_in_groups(case, groups), page.caveats(case, mains, ladder)
+    said = [*notes, *asked.notes, *tied, *more, *few, *caveats]
     rules = {e.model: e.rule for e in mains}
     out_of_fold = {"calibrated", "tuned"} & set(rules.values())
     fitted = (
@@ -1116,7 +1102,7 @@ def evaluate_counted(
 def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
     "Check the axes and draw up the map."
     case = report._case
-    if why := why_no_map(report):
+    if why := page.why_no_map(report):
         raise ValueError(f"robustness: {why}")
     at = case.costs.cost_ratio, float(case.priors[1])
     own = axes_around(*at)
