@@ -475,7 +475,7 @@ register(
         small=True,
         size="7,043 x 23",
     )
-)
+);
 
 # %% ../nbs/90_datasets.ipynb #bd712bc3
 _KDD_FEATURES = (
