@@ -280,7 +280,7 @@ class Metric:
         cells = np.broadcast_arrays(tp, fp, prevalence - tp, 1 - prevalence - fp)
         return self.function(_Terms(*cells), undefined=np.nan, **parameters)
 
-    def line(self, prevalence: Numbers, **parameters: Any) -> np.ndarray | None:
+    def line(self, prevalence: Numbers, **parameters: Any) -> Any:
         """The metric as a ratio of linear functions of both rates, at a prevalence, if it is one.
 
         Parameters
