@@ -145,7 +145,7 @@ def test_equally_likely_costs_are_taken_as_an_array(churn):
     # done
     drawn = report.uncertain_costs(lambda rng, size: np.array(matrices, float)[rng.integers(3, size=size)], rng=0)
     assert found.equals(drawn) and found["probability_best"].sum() == pytest.approx(1)
-    with pytest.raises(ValueError, match=r"cost_sampler: a function .* got shape \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"cost_sampler: uncertain costs are a function .* got shape \(2, 2\)"):
         report.uncertain_costs(matrices[0])
 
 
