@@ -979,9 +979,8 @@ def best_threshold(
             f"{next(iter(own)).replace('cost ', 'costs, ')} of single rows: one matrix for all is needed "
             "here; of rows that fit into memory, cost_eval.decisions.best_threshold takes them"
         )
-    matrix = _matrix_of(costs)
-    refuse_unordered(costs, matrix.classes)
-    costs = matrix
+    given, costs = costs, _matrix_of(costs)
+    refuse_unordered(given, costs.classes)
     bayes_threshold(costs)  # refuses what no threshold can serve, before any work starts
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
     with _work(blocks, scheduler) as compute:
@@ -1766,10 +1765,11 @@ def _decided(block: dict, seed: int, like, shells: dict, rules: list, few) -> pd
     samples, half = _read(block, like, shells), block["half"]
     codes = {"y_true": samples.y}
     for i, (name, rule) in enumerate(rules[0]):
-        code, model = np.empty(len(samples), np.intp), samples.models[name]
-        values = model.values
-        if isinstance(model, Decisions):
-            values = np.array(samples.costs.decisions, object)[values]
+        values = samples.models[name].values
+        if rules[0][name, rule].kind == "decisions":  # read already: what no rule changes
+            codes[f"decision {i}"] = values
+            continue
+        code = np.empty(len(samples), np.intp)
         for h in (0, 1):
             code[half == h] = rules[h][name, rule].decide(values[half == h])
         codes[f"decision {i}"] = code
