@@ -1129,11 +1129,12 @@ def _sample(
     joint=False,
     factor=1.0,
     can=(None, None),
+    name="",
 ):
     """The sample of one classifier, or of the difference of two that can take some decisions: one stratum,
     or one for each class.
     """
-    name = "joint" if joint else "counts"
+    name = name or ("joint" if joint else "counts")
     normalized, stratified = check_flag(normalized, "normalized"), check_flag(stratified, "stratified")
     table, values = aligned(counts, costs, joint=joint, name=name)
     table = check_counts(table, table.shape[-2 - joint :], name, whole=True)
@@ -1637,7 +1638,8 @@ def independent_difference(
     >>> independent_difference([[90, 10], [4, 16]], [[95, 5], [9, 11]], [[0, 1], [5, 0]], method="normal")
     Difference(-0.4562 to 0.1229, mean -0.1667, normal, 95%)
     """
-    a, b = (_sample(counts, costs, priors=priors, normalized=normalized) for counts in (counts_a, counts_b))
+    given, sides = {"priors": priors, "normalized": normalized}, {"counts_a": counts_a, "counts_b": counts_b}
+    a, b = (_sample(counts, costs, name=name, **given) for name, counts in sides.items())
     quantity = "normalized cost" if normalized else "cost per example"
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
     return sample_difference(_side_by_side(a, b), quantity=quantity, **options)

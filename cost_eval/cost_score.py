@@ -52,10 +52,10 @@ from .mean_law import share_above, upper_level
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
 
 # %% ../nbs/30_cost_score.ipynb #dd1d4b3a
-def _check_ratio(cost_ratio) -> np.ndarray:
+def _check_ratio(cost_ratio, name="cost_ratio") -> np.ndarray:
     "Cost ratios as a float array, all positive and finite."
     hint = "it is C_FN / C_FP, and if an error costs nothing there is nothing to weigh"
-    return np.asarray(check_range(cost_ratio, "cost_ratio", 0, hint=hint))
+    return np.asarray(check_range(cost_ratio, name, 0, hint=hint))
 
 
 def _check_share(value, name: str) -> np.ndarray:
@@ -786,7 +786,7 @@ def _by_class(values, classes, n, name) -> np.ndarray:
 def _averaged(c: BinaryCounts, cost_ratios, average, weights, classes) -> np.ndarray:
     "Scores of the last axis of the counts, averaged."
     n = np.shape(c.p)[-1]
-    r_c = _check_ratio(_by_class(cost_ratios, classes, n, "cost_ratios"))
+    r_c = _check_ratio(_by_class(cost_ratios, classes, n, "cost_ratios"), "cost_ratios")
     if average is not None:
         check_choice(average, _AVERAGES, "average")
     if weights is not None and average in (None, "micro"):

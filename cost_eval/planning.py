@@ -56,9 +56,10 @@ from .mean_law import LOG_SHARES, STAKES, AllLooks, share_above
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
 
 # %% ../nbs/22_how_many.ipynb #49a9ef3f
-def _cell_probabilities(probabilities, costs, joint: bool) -> tuple[np.ndarray, CostMatrix]:
-    "Probabilities of the cells (counts are divided by their sum) and the costs, in the order of the costs."
-    name = "probabilities"
+def _cell_probabilities(probabilities, costs, joint: bool, name="probabilities") -> tuple:
+    """Probabilities of the cells (counts are divided by their sum) and the CostMatrix, in the order of the
+    costs.
+    """
     p, c = aligned(probabilities, costs, joint=joint, name=name)
     if c.ndim != 2 or p.ndim != 2 + joint:
         raise ValueError(
@@ -543,7 +544,7 @@ def required_pairs(
     >>> required_pairs(p, [[0, 1], [20, 0]], saving=.18, method="normal")
     768
     """
-    p, priced = _cell_probabilities(joint, costs, joint=True)
+    p, priced = _cell_probabilities(joint, costs, joint=True, name="joint")
     c = priced.array
     p = _with_saving(p, c, saving)
     wanted = check_range(power, "power", 0, 1, shape=(), hint="80 % is .8")

@@ -183,8 +183,8 @@ LEGAL = {**dict.fromkeys(("weight", "tpr", "fpr", "score"), (0, 1)), **dict.from
          "prevalence": (1e-9,), "target_prevalence": (1e-9, 1 - 1e-9), **dict.fromkeys(("beta", "cost_score", "n0", "laplace"), (0, 1e6))}  # the ends of its range
 ON_DASK = {"costs", "priors", "confidence"}
 OF_ROWS = {"counts", "joint", "y_true", "decisions_a", "decisions_b", "scores", "posteriors", "costs", "probabilities"}  # a few rows of an example may mean something else
-SAID_AS = {"counts_a": "counts", "counts_b": "counts", "joint": "probabilities counts", "decisions": "models", "posteriors": "models", "y_true": "models", "model": "models", "metric": "metrics",
-           "cost_ratios": "cost_ratio", "curves": "curve", "rows": "samples", "columns": "csv", "index_col": "csv", "source": "x"}  # what a message may name instead
+SAID_AS = {"joint": "counts", "decisions": "models", "posteriors": "models", "y_true": "models", "model": "models", "metric": "metrics",
+           "curves": "curve", "rows": "samples", "columns": "csv", "index_col": "csv", "source": "x"}  # what a message may name instead
 DRAWS_NOTHING = ("difference", "independent_difference", "interval", "loss_difference", "loss_interval", "metric_interval", "equivalence_test", "non_inferiority_test", "paired_power", "required_pairs",
                  "required_sample_size", "outperformance", "outperformance_value")
 TAKEN = {  # function.argument, and what is wrong elsewhere: why it is taken, or refused for another reason

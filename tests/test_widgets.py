@@ -38,12 +38,14 @@ def home(price):
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    from cost_eval.bootstrap import loss_difference
+
     data, cut = load_breast_cancer(), 1 / (1 + price)
     ill, model = data.target == 0, make_pipeline(StandardScaler(), LogisticRegression())
     p = cross_val_predict(model, data.data[:, :4], ill.astype(int), cv=10, method="predict_proba")[:, 1]
-    priced, half = (100 * np.where(ill, price * (p < at), p >= at).mean() for at in (cut, .5))
-    if price >= 3.5:
-        return [f"biopsy above {100 * cut:.0f} % is cheaper: {priced:.0f} against {half:.0f}"]
+    priced, half = (np.where(ill, price * (p < at), p >= at) for at in (cut, .5))
+    if loss_difference(half, priced, bounds=(-1, price)).rejects:
+        return [f"biopsy above {100 * cut:.0f} % is cheaper: {100 * priced.mean():.0f} against {100 * half.mean():.0f}"]
     return [f"{100 * cut:.0f} % or 50 %: too close to call" if price > 1 else "50 % is what this price calls for"]
 
 
