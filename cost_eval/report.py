@@ -589,12 +589,14 @@ class Report(Result):
         """
         if self._inputs is None:
             raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
-        fits, declared, notes, seed = self._inputs
+        fits, declared, notes, seed, order = self._inputs
+        if order is not None and isinstance(table := as_costs(costs, classes=self.costs), ExampleCosts):
+            costs = table[order] if len(table) == len(order) else table
         fits, old = fits.at_costs(costs), self._case
         largest = None if fits.samples.own is None else old.largest
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
         case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
-        return _judged(case, fits, declared, priors, notes, seed)
+        return _judged(case, fits, declared, priors, notes, seed, order)
 
     def robustness(
         self, cost_ratios: Numbers | None = None, prevalences: Numbers | None = None
@@ -822,7 +824,8 @@ def evaluate(
     confidence : float, default 0.95
         of all intervals
     rng : optional
-        seed or Generator: for the folds, ties, and what is drawn
+        seed or Generator: for the folds, ties, and what is drawn; None: seed 0, so that a second call gives
+        the same report
 
     Returns
     -------
@@ -860,11 +863,17 @@ def evaluate(
             "having been labelled, which is taken as known."
         )
     samples = read_samples(y_true, models, costs, positive=positive, **given)
+    rng = 0 if rng is None else rng
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
+    order = samples.order
+    if order is not None:  # so that it does not matter where a row stands
+        samples.meet("folds", folds)
+        folds = check_1d(folds, "folds", len(samples))[order] if np.ndim(folds) else folds
+        samples = samples.take(order)
     fits = cross_fit(samples, folds=folds, rng=rng)
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
-    return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed)
+    return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order)
 
 
 _POOLED = (
@@ -896,7 +905,7 @@ def _scored_models(fits: CrossFit) -> tuple:
     return tuple(found)
 
 
-def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed) -> Report:
+def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed, order) -> Report:
     "The report of models that are read and calibrated."
     samples, fits.deployment = fits.samples, priors
     entries, said = _entries(fits, declared, priors, case.capacity)
@@ -904,7 +913,7 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
     oracle = _oracle(case, samples)
     in_sample = _in_sample(case, fits, declared) if case.shifted else {}
-    inputs = fits, declared, notes, seed
+    inputs = fits, declared, notes, seed, order
     extra = {"taken": samples.taken, "areas": _areas(case, samples), "provenance": _provenance(samples, seed)}
     hidden = {"_lines": tuple(lines), "_scored": _scored_models(fits), "_inputs": inputs}
     return _finish(case, entries, oracle, [*notes, *said], in_sample, **extra, **hidden)
@@ -1082,7 +1091,7 @@ def evaluate_counted(
     given = {"clusters": clusters, "groups": groups}
     given["sample_weight"] = repeats if sample_weight is None else sample_weight
     models = {f"{name}, {rule}": Decisions(d) for (name, rule), d in zip(keys, decisions.values())}
-    samples, rng = read_samples(y_true, models, costs, **given), generator(rng)
+    samples, rng = read_samples(y_true, models, costs, **given), generator(0 if rng is None else rng)
     if heaviest is not None and clusters is None:
         raise ValueError("heaviest: without clusters each sample weighs 1; leave it out")
     case = _case_of(samples, priors, None, check_confidence(confidence), rng, method=method)
