@@ -75,7 +75,7 @@ from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
-from .policies import RULES, CrossFit, cross_fit, within_capacity
+from .policies import FITTED, RULES, CrossFit, cross_fit, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from .samples import Decisions, Samples, Scores, only_labelled, read_samples
 from .scores import auc_interval
@@ -162,7 +162,7 @@ def _entries(fits: CrossFit, declared: dict, priors, capacity) -> tuple[list, li
     for name, rule in declared.items():
         others = [other for other in fits.rules(name) if other != rule]
         for k, each in enumerate([rule, *others]):
-            policy = fits.decide(name, each, priors=priors, capacity=capacity)
+            policy = fits.decide(name, each, priors=priors, capacity=capacity, posteriors=False)
             if any(e.model == name and e.rule == policy.rule for e in found):
                 continue
             cut = policy.threshold, policy.same_from, policy.same_to
@@ -170,6 +170,71 @@ def _entries(fits: CrossFit, declared: dict, priors, capacity) -> tuple[list, li
             if k == 0:
                 notes += policy.notes
     return found, notes
+
+
+_FIRST, _MOST = 5, 40  # draws of the folds to begin with, and at the most
+
+
+def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, draws) -> tuple:
+    """The entries, their decisions in draws of the folds as mixtures, what is to be said, the samples with the
+    shares of these, and the Monte Carlo error of each model's cost; with `draws=None` of enough draws.
+    """
+    fits.draw(_FIRST if draws is None else draws)
+    while True:
+        entries, said = _entries(fits, declared, priors, case.capacity)
+        errors, codes, mixed = {}, *_mixtures([e.decisions for e in entries], case.costs.shape[1])
+        mains = [(e, code) for e, code in zip(entries, codes) if e.main]
+        for entry, _ in mains:
+            fitted = entry.rule in FITTED
+            cost = [case.cost(d) for d in entry.decisions] if entry.decisions.ndim > 1 else []
+            errors[entry.model] = float(np.std(cost, ddof=1) / len(cost) ** 0.5) if cost else np.nan if fitted else 0.0
+        here = replace(case, mixed=mixed)
+        share = _share_of_interval(here, mains, errors) if draws is None and fits.draws > 1 else 0.0
+        if share <= 1 or fits.draws >= _MOST:
+            break
+        fits.draw(min(_MOST, max(fits.draws + 1, int(np.ceil(1.1 * share**2 * fits.draws)))))
+    if share > 1:
+        said.append(
+            f"Over {fits.draws} draws of the folds the Monte Carlo error of a cost is still {share / 10:.2g} of "
+            "half its interval; draws= takes more."
+        )
+    return [replace(e, decisions=code) for e, code in zip(entries, codes)], said, here, errors
+
+
+def _share_of_interval(case: _Case, mains: list, errors: dict) -> float:
+    "The largest Monte Carlo error of a cost, in tenths of half its interval."
+    ends = case.intervals([code for _, code in mains], case.confidence)
+    half = (ends.high - ends.low) / 2
+    error = np.array([errors[e.model] for e, _ in mains])
+    return float(np.max(ratio(10 * error, half, undefined=0.0)))
+
+
+def _mixtures(drawn: list, M: int) -> tuple[list, np.ndarray | None]:
+    """Decisions, (N,) or (D, N) in draws, as (N,) numbers of columns of the costs, or from M on of mixtures,
+    and the shares (C, M) of the decisions in these.
+    """
+    several = [k for k, decided in enumerate(drawn) if decided.ndim > 1]
+    if not several:
+        return drawn, None
+    D, N = drawn[several[0]].shape
+    counts = np.stack([np.concatenate([(drawn[k] == j).sum(0) for k in several]) for j in range(M)])
+    code = counts[-1]
+    for more in counts[1:-1]:
+        code = np.unique(code * (D + 1) + more, return_inverse=True)[1]
+    known, place = numbered(code, ascending=True)
+    shares = np.zeros((len(known), M))
+    shares[place] = counts.T / D
+    alone = shares.max(1) == 1
+    number = np.where(alone, shares.argmax(1), M + np.cumsum(~alone) - 1)
+    parts = iter(number[place].reshape(-1, N))
+    return [next(parts) if k in several else decided for k, decided in enumerate(drawn)], shares[~alone]
+
+
+def _by_ids(costs, order, table: CostMatrix):
+    "Costs of single rows in the order of the ids."
+    if order is None or not isinstance(own := as_costs(costs, classes=table), ExampleCosts):
+        return costs
+    return own[order] if len(own) == len(order) else own
 
 
 def _constant_entries(case: _Case) -> list[_Entry]:
@@ -265,10 +330,11 @@ def _metric_columns(case: _Case, entries, cost, low, high):
     return pandas().DataFrame(columns)
 
 
-def _best(case: _Case, mains: list[_Entry], ladder, in_sample: dict):
+def _best(case: _Case, mains: list[_Entry], ladder, in_sample: dict, errors: dict):
     "A row per model, cheapest first: cost at the deployment's priors and the sample's, how likely it leads."
     columns = ["model", "rule", "cost", "low", "high"]
     best = ladder.loc[ladder["main"], columns].reset_index(drop=True)
+    best["draw_error"] = [errors.get(e.model, 0.0) for e in mains]
     best["cost_in_sample"] = [in_sample.get(e.model, case.cost(e.decisions, at_priors=False)) for e in mains]
     best["probability_best"] = 1.0
     if len(mains) > 1:
@@ -450,26 +516,28 @@ def _read_scenarios(scenarios, y_true, propensity) -> tuple:
     return tuple(found)
 
 
-def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple) -> tuple:
+def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple, order) -> tuple:
     "The samples at the costs of a scenario, and every model's decisions by its rule there."
     name, costs, whole = scenario
     try:
-        at = fits.at_costs(costs)
+        at = fits.at_costs(_by_ids(costs, order, fits.samples.costs))
         largest = None if at.samples.own is None else case.largest
         how = {"heaviest": case.heaviest, "largest": largest, "method": case.method, "all_costs": whole}
         there = _case_of(at.samples, priors, case.capacity, case.confidence, case.rng, **how)
         limits: dict = {"priors": priors, "capacity": case.capacity}
-        return there, [at.decide(model, rule, **limits).decisions for model, rule in declared.items()]
+        drawn = [at.decide(m, rule, posteriors=False, **limits).decisions for m, rule in declared.items()]
+        decided, mixed = _mixtures(drawn, there.costs.shape[1])
+        return replace(there, mixed=mixed), decided
     except ValueError as error:
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
 
 
-def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors):
+def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors, order):
     "What each model costs under the costs of each scenario, and what it loses against the cheapest there."
     frame, tables = pandas().DataFrame, []
     if not case.scenarios:
         return frame(columns=_SCENARIOS)
-    there, decided = zip(*(_at_scenario(case, fits, declared, priors, one) for one in case.scenarios))
+    there, decided = zip(*(_at_scenario(case, fits, declared, priors, one, order) for one in case.scenarios))
     found = judged_regrets(list(there), list(decided), case.confidence)
     worst = found[1].max(0)
     least = worst <= worst.min() + 1e-12 * np.abs(found[0]).max()
@@ -497,7 +565,8 @@ class Report(Result):
         1,000 cases, NEC, share of the gap between the best constant decision and the oracle closed,
         calibration loss, the papers' other numbers, thresholds; `main` marks the declared rule
     best : DataFrame
-        a row per model, cheapest first: cost with its own interval, cost decided anew at the sample's own
+        a row per model, cheapest first: cost with its own interval, Monte Carlo error of the cost from the
+        draws of the folds (0 where nothing is fitted, NaN of one draw), cost decided anew at the sample's own
         priors, probability of being the cheapest
     winner : BestOf or None
         the cheapest of several models with an interval that holds although it was chosen; None for one model
@@ -534,6 +603,9 @@ class Report(Result):
         samples
     confidence : float
         of all intervals
+    draws : int
+        of the folds, of which every cost of a rule that is fitted is the mean: the expected cost of the
+        *procedure* (fit on most of the rows, decide about the rest), not of the one rule that is installed
     provenance : dict
         version, date, seed, rows, a hash of what was read
     """
@@ -558,11 +630,11 @@ class Report(Result):
     cost_array: np.ndarray
     n: int
     confidence: float
+    draws: int = 1
     provenance: Any = field(compare=False, default=None)
     _case: Any = field(repr=False, compare=False, default=None)
     _entries: tuple = field(repr=False, compare=False, default=())
     _lines: tuple = field(repr=False, compare=False, default=())
-    _scored: tuple = field(repr=False, compare=False, default=())
     _inputs: Any = field(repr=False, compare=False, default=None)
     _kept: dict = field(repr=False, compare=False, default_factory=dict)
 
@@ -612,6 +684,11 @@ class Report(Result):
         (entry,) = (e for e in self._entries if e.main and e.model == name)
         return self._once(("breakdown", name), lambda: _breakdown(self._case, entry))
 
+    @property
+    def _scored(self) -> tuple:
+        "What the curves over thresholds are drawn from."
+        return () if self._inputs is None else self._once("scored", lambda: _scored_models(self._inputs[0]))
+
     def _once(self, key, make):
         "What is made when it is first asked for."
         if key not in self._kept:
@@ -654,15 +731,13 @@ class Report(Result):
         """
         if self._inputs is None:
             raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
-        fits, declared, notes, seed, order = self._inputs
-        if order is not None and isinstance(table := as_costs(costs, classes=self.costs), ExampleCosts):
-            costs = table[order] if len(table) == len(order) else table
-        fits, old = fits.at_costs(costs), self._case
+        fits, declared, notes, seed, order, draws = self._inputs
+        fits, old = fits.at_costs(_by_ids(costs, order, self.costs)), self._case
         largest = None if fits.samples.own is None else old.largest
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
         units["scenarios"] = old.scenarios
         case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
-        return _judged(case, fits, declared, priors, notes, seed, order)
+        return _judged(case, fits, declared, priors, notes, seed, order, draws)
 
     def robustness(
         self, cost_ratios: Numbers | None = None, prevalences: Numbers | None = None
@@ -835,6 +910,7 @@ def evaluate(
     scenarios: Mapping[str, Costs] | None = None,
     folds: int | Labels = 5,
     method: IntervalMethod = "auto",
+    draws: int | None = None,
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Report:
@@ -892,6 +968,9 @@ def evaluate(
         fitted, where the outputs are pooled from cross-validation; the report then says what that means
     method : str, default "auto"
         of all intervals and differences, a key of `METHODS` that serves both
+    draws : int, optional
+        how often the folds are drawn; a row's loss is its mean over draws. None: as many as bring the Monte
+        Carlo error of each cost below a tenth of half its interval, 40 at the most; `.draws` says how many
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -942,10 +1021,10 @@ def evaluate(
         samples.meet("folds", folds)
         folds = check_1d(folds, "folds", len(samples))[order] if np.ndim(folds) else folds
         samples = samples.take(order)
-    fits = cross_fit(samples, folds=folds, rng=rng)
+    fits = cross_fit(samples, folds=folds, draws=_FIRST if draws is None else draws, rng=rng)
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
-    return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order)
+    return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order, draws)
 
 
 _POOLED = (
@@ -977,19 +1056,19 @@ def _scored_models(fits: CrossFit) -> tuple:
     return tuple(found)
 
 
-def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed, order) -> Report:
+def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed, order, draws) -> Report:
     "The report of models that are read and calibrated."
     samples, fits.deployment = fits.samples, priors
-    entries, said = _entries(fits, declared, priors, case.capacity)
+    entries, said, case, errors = _drawn(case, fits, declared, priors, draws)
     mains = {e.model: e for e in entries if e.main}
     lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
     oracle = _oracle(case, samples)
     in_sample = _in_sample(case, fits, declared) if case.shifted else {}
-    inputs = fits, declared, notes, seed, order
+    inputs = fits, declared, notes, seed, order, draws
     extra = {"taken": samples.taken, "areas": _areas(case, samples), "provenance": _provenance(samples, seed)}
-    extra["scenarios"] = _scenarios(case, fits, declared, priors)
-    hidden = {"_lines": tuple(lines), "_scored": _scored_models(fits), "_inputs": inputs}
-    return _finish(case, entries, oracle, [*notes, *said], in_sample, **extra, **hidden)
+    extra["scenarios"] = _scenarios(case, fits, declared, priors, order)
+    hidden = {"_lines": tuple(lines), "_inputs": inputs, "draws": fits.draws}
+    return _finish(case, entries, oracle, [*notes, *said], in_sample, errors, **extra, **hidden)
 
 
 def _levels_of(fits: CrossFit, entry: _Entry, shifted: bool):
@@ -1006,8 +1085,9 @@ def _in_sample(case: _Case, fits: CrossFit, declared: dict) -> dict:
     "What each model costs at the sample's own priors, decided for these."
     found = {}
     for name, rule in declared.items():
-        policy = fits.decide(name, rule, capacity=case.capacity)
-        found[name] = case.cost(policy.decisions, at_priors=False)
+        policy = fits.decide(name, rule, capacity=case.capacity, posteriors=False)
+        costs = [case.cost(d, at_priors=False) for d in np.atleast_2d(policy.decisions)]
+        found[name] = float(np.mean(costs))
     return found
 
 
@@ -1027,7 +1107,7 @@ def _provenance(samples: Samples, seed) -> dict:
     return made | {"data": data.hexdigest()[:12]} | read
 
 
-def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, **extra) -> Report:
+def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, errors=None, **extra) -> Report:
     "The report of decisions that are taken."
     mains = [e for e in entries if e.main]
     ladder, asked = _ladder(case, [*_constant_entries(case), *entries, oracle])
@@ -1048,7 +1128,7 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
     return Report(
         rule=next(iter(rules.values())) if len(set(rules.values())) == 1 else rules,
         ladder=ladder,
-        best=_best(case, mains, ladder, in_sample),
+        best=_best(case, mains, ladder, in_sample, errors or {}),
         winner=winner,
         differences=differences,
         against_constant=_against_constant(case, mains),
