@@ -607,10 +607,19 @@ class CrossFit:
 
     def _shares_outside(self) -> np.ndarray:
         "(N, K) logarithms of the shares of the classes among the rows that each row's calibration saw."
-        rows, K = self._rows, len(self._rows.costs.classes)
-        inside = np.bincount(self._fold * K + rows.y, rows.sample_weight, (self._fold.max() + 1) * K)
-        outside = rows.class_sizes - inside.reshape(-1, K)
+        outside = self._outside(self._rows.sample_weight)
         return np.log(outside / outside.sum(1, keepdims=True))[self._fold]
+
+    def _outside(self, weight: np.ndarray | None) -> np.ndarray:
+        "(F, K) weight of each class outside each fold."
+        rows, K = self._rows, len(self._rows.costs.classes)
+        inside = np.bincount(self._fold * K + rows.y, weight, (self._fold.max() + 1) * K).reshape(-1, K)
+        return inside.sum(0) - inside
+
+    def _lacking(self) -> bool:
+        "Is a class missing outside one fold?"
+        weight, present = self._rows.sample_weight, np.bincount(self._fold) > 0
+        return bool((self._outside(None if weight is None else (weight > 0) * 1.0)[present] == 0).any())
 
     def _rank(self, name: str) -> np.ndarray:
         "(N,) dense ranks of what a threshold cuts, of the ordered rows."
@@ -787,16 +796,16 @@ class _Task:
             return self.instead()
         order, decisions = self.fits._sorted(self.name), np.empty(len(self.rows), np.intp)
         fold, rank, y, gain = fold[order], rank[order], self.rows.y[order], self.gain()[order]
-        mass = None if self.rows.sample_weight is None else self.rows.sample_weight[order]
+        sizes, lacking = self.fits._outside(self.rows.sample_weight), self.fits._lacking()
+        used = np.ones(len(y), bool) if self.rows.sample_weight is None else self.rows.sample_weight[order] > 0
 
         def others(inside, outside):
-            at, saved = y[inside], gain[inside]
-            sizes = np.bincount(at, None if mass is None else mass[inside], 2)
-            if not sizes.all():
+            if lacking and len(np.unique(y[inside][used[inside]])) < 2:
                 self.notes.append(f"{self.name}: a class is missing outside one fold; it got {_CONSTANT}.")
                 return np.full(len(outside), self.constant(), np.intp)
+            saved = gain[inside]
             if self.shift:
-                saved = (self.target / sizes)[at] * saved
+                saved = (self.target / sizes[fold[outside[0]]])[y[inside]] * saved
             return (rank[outside] >= _cheapest_cut(rank[inside], saved)).astype(np.intp)
 
         decisions[order] = out_of_fold(fold, others)
@@ -1038,7 +1047,7 @@ def _cross_calibrated(fits: "CrossFit", name: str) -> tuple[np.ndarray, list]:
     kind = rows.models[name].kind
     if kind == "decisions" or not len(fold):
         return np.empty(0), []
-    if np.isneginf(fits._shares_outside()).any():
+    if fits._lacking():
         return np.empty(0), [f"{name}: a class is missing outside one fold, so nothing is calibrated."]
     if kind == "scores":
         return _by_steps(fits, name), []
