@@ -733,7 +733,8 @@ def _ask_label(frame, arguments, taken: list, costs, why: str):
 
 def _cost_questions(frame, label, arguments) -> list:
     "Option, question, example and reader of what is not said of two classes and their errors."
-    labels, columns, found = seen_labels(frame[label].dropna().to_numpy()), list(frame.columns), []
+    labels, columns = seen_labels(frame[label].dropna().to_numpy()), list(frame.columns)
+    found: list = []
     if len(labels) == 2 and unordered(labels) and arguments.positive is None:
         names, rarer = [*map(str, labels)], str(frame[label].value_counts().index[-1])
         question = f"Which is the positive class, whose oversight is a miss: {' or '.join(names)}?"
