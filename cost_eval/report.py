@@ -63,6 +63,7 @@ from cost_eval.core import (
     check_priors,
     check_range,
     cost_table,
+    dense,
     generator,
     labelled,
     numbered,
@@ -170,6 +171,13 @@ def _entries(fits: CrossFit, declared: dict, priors, capacity) -> tuple[list, li
             if k == 0:
                 notes += policy.notes
     return found, notes
+
+
+def _by_ids(costs, order, table: CostMatrix):
+    "Costs of single rows in the order of the ids."
+    if order is None or not isinstance(own := as_costs(costs, classes=table), ExampleCosts):
+        return costs
+    return own[order] if len(own) == len(order) else own
 
 
 def _constant_entries(case: _Case) -> list[_Entry]:
@@ -450,11 +458,11 @@ def _read_scenarios(scenarios, y_true, propensity) -> tuple:
     return tuple(found)
 
 
-def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple) -> tuple:
+def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple, order) -> tuple:
     "The samples at the costs of a scenario, and every model's decisions by its rule there."
     name, costs, whole = scenario
     try:
-        at = fits.at_costs(costs)
+        at = fits.at_costs(_by_ids(costs, order, fits.samples.costs))
         largest = None if at.samples.own is None else case.largest
         how = {"heaviest": case.heaviest, "largest": largest, "method": case.method, "all_costs": whole}
         there = _case_of(at.samples, priors, case.capacity, case.confidence, case.rng, **how)
@@ -464,12 +472,12 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
 
 
-def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors):
+def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors, order):
     "What each model costs under the costs of each scenario, and what it loses against the cheapest there."
     frame, tables = pandas().DataFrame, []
     if not case.scenarios:
         return frame(columns=_SCENARIOS)
-    there, decided = zip(*(_at_scenario(case, fits, declared, priors, one) for one in case.scenarios))
+    there, decided = zip(*(_at_scenario(case, fits, declared, priors, one, order) for one in case.scenarios))
     found = judged_regrets(list(there), list(decided), case.confidence)
     worst = found[1].max(0)
     least = worst <= worst.min() + 1e-12 * np.abs(found[0]).max()
@@ -655,9 +663,7 @@ class Report(Result):
         if self._inputs is None:
             raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
         fits, declared, notes, seed, order = self._inputs
-        if order is not None and isinstance(table := as_costs(costs, classes=self.costs), ExampleCosts):
-            costs = table[order] if len(table) == len(order) else table
-        fits, old = fits.at_costs(costs), self._case
+        fits, old = fits.at_costs(_by_ids(costs, order, self.costs)), self._case
         largest = None if fits.samples.own is None else old.largest
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
         units["scenarios"] = old.scenarios
@@ -940,7 +946,8 @@ def evaluate(
     order = samples.order
     if order is not None:  # so that it does not matter where a row stands
         samples.meet("folds", folds)
-        folds = check_1d(folds, "folds", len(samples))[order] if np.ndim(folds) else folds
+        by_row = dense(folds, "folds")
+        folds = check_1d(by_row, "folds", len(samples))[order] if by_row.ndim else folds
         samples = samples.take(order)
     fits = cross_fit(samples, folds=folds, rng=rng)
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
@@ -987,7 +994,7 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     in_sample = _in_sample(case, fits, declared) if case.shifted else {}
     inputs = fits, declared, notes, seed, order
     extra = {"taken": samples.taken, "areas": _areas(case, samples), "provenance": _provenance(samples, seed)}
-    extra["scenarios"] = _scenarios(case, fits, declared, priors)
+    extra["scenarios"] = _scenarios(case, fits, declared, priors, order)
     hidden = {"_lines": tuple(lines), "_scored": _scored_models(fits), "_inputs": inputs}
     return _finish(case, entries, oracle, [*notes, *said], in_sample, **extra, **hidden)
 
