@@ -797,7 +797,8 @@ class _Task:
         order, decisions = self.fits._sorted(self.name), np.empty(len(self.rows), np.intp)
         fold, rank, y, gain = fold[order], rank[order], self.rows.y[order], self.gain()[order]
         sizes, lacking = self.fits._outside(self.rows.sample_weight), self.fits._lacking()
-        used = np.ones(len(y), bool) if self.rows.sample_weight is None else self.rows.sample_weight[order] > 0
+        weight = self.rows.sample_weight
+        used = np.ones(len(y), bool) if weight is None else weight[order] > 0
 
         def others(inside, outside):
             if lacking and len(np.unique(y[inside][used[inside]])) < 2:

@@ -63,6 +63,7 @@ from cost_eval.core import (
     check_priors,
     check_range,
     cost_table,
+    dense,
     generator,
     labelled,
     numbered,
@@ -176,29 +177,33 @@ _FIRST, _MOST = 5, 40  # draws of the folds to begin with, and at the most
 
 
 def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, draws) -> tuple:
-    """The entries, their decisions in draws of the folds as mixtures, what is to be said, the samples with the
-    shares of these, and the Monte Carlo error of each model's cost; with `draws=None` of enough draws.
+    """The entries, their decisions in draws of the folds as mixtures, what is to be said, the samples with
+    the shares of these, and the Monte Carlo error of each model's cost; with `draws=None` of enough draws.
     """
     fits.draw(_FIRST if draws is None else draws)
     while True:
         entries, said = _entries(fits, declared, priors, case.capacity)
-        errors, codes, mixed = {}, *_mixtures([e.decisions for e in entries], case.costs.shape[1])
+        codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1])
         mains = [(e, code) for e, code in zip(entries, codes) if e.main]
-        for entry, _ in mains:
-            fitted = entry.rule in FITTED
-            cost = [case.cost(d) for d in entry.decisions] if entry.decisions.ndim > 1 else []
-            errors[entry.model] = float(np.std(cost, ddof=1) / len(cost) ** 0.5) if cost else np.nan if fitted else 0.0
-        here = replace(case, mixed=mixed)
+        errors, here = {e.model: _draw_error(case, e) for e, _ in mains}, replace(case, mixed=mixed)
         share = _share_of_interval(here, mains, errors) if draws is None and fits.draws > 1 else 0.0
         if share <= 1 or fits.draws >= _MOST:
             break
         fits.draw(min(_MOST, max(fits.draws + 1, int(np.ceil(1.1 * share**2 * fits.draws)))))
     if share > 1:
         said.append(
-            f"Over {fits.draws} draws of the folds the Monte Carlo error of a cost is still {share / 10:.2g} of "
-            "half its interval; draws= takes more."
+            f"Over {fits.draws} draws of the folds the Monte Carlo error of a cost is still {share / 10:.2g} "
+            "of half its interval; draws= takes more."
         )
     return [replace(e, decisions=code) for e, code in zip(entries, codes)], said, here, errors
+
+
+def _draw_error(case: _Case, entry: _Entry) -> float:
+    "Monte Carlo error of a cost; NaN of one draw."
+    if entry.decisions.ndim == 1:
+        return np.nan if entry.rule in FITTED else 0.0
+    costs = [case.cost(decided) for decided in entry.decisions]
+    return float(np.std(costs, ddof=1) / len(costs) ** 0.5)
 
 
 def _share_of_interval(case: _Case, mains: list, errors: dict) -> float:
@@ -1019,7 +1024,8 @@ def evaluate(
     order = samples.order
     if order is not None:  # so that it does not matter where a row stands
         samples.meet("folds", folds)
-        folds = check_1d(folds, "folds", len(samples))[order] if np.ndim(folds) else folds
+        by_row = dense(folds, "folds")
+        folds = check_1d(by_row, "folds", len(samples))[order] if by_row.ndim else folds
         samples = samples.take(order)
     fits = cross_fit(samples, folds=folds, draws=_FIRST if draws is None else draws, rng=rng)
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
@@ -1107,7 +1113,9 @@ def _provenance(samples: Samples, seed) -> dict:
     return made | {"data": data.hexdigest()[:12]} | read
 
 
-def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, errors=None, **extra) -> Report:
+def _finish(
+    case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, errors: dict, **extra
+) -> Report:
     "The report of decisions that are taken."
     mains = [e for e in entries if e.main]
     ladder, asked = _ladder(case, [*_constant_entries(case), *entries, oracle])
@@ -1128,7 +1136,7 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
     return Report(
         rule=next(iter(rules.values())) if len(set(rules.values())) == 1 else rules,
         ladder=ladder,
-        best=_best(case, mains, ladder, in_sample, errors or {}),
+        best=_best(case, mains, ladder, in_sample, errors),
         winner=winner,
         differences=differences,
         against_constant=_against_constant(case, mains),
@@ -1259,7 +1267,7 @@ def evaluate_counted(
     extra = {"taken": dict.fromkeys((e.model for e in entries), "decisions, counted"), "_lines": lines}
     extra["scenarios"] = pandas().DataFrame(columns=_SCENARIOS)
     extra |= {"areas": _areas(case, samples), "provenance": _provenance(samples, None) | {"rows": case.n}}
-    return _finish(case, entries, _oracle(case), list(samples.notes), {}, **extra)
+    return _finish(case, entries, _oracle(case), list(samples.notes), {}, {}, **extra)
 
 # %% ../nbs/60_report.ipynb #a9f3c509
 def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:

@@ -184,8 +184,8 @@ def test_a_shuffled_file_with_ids_is_the_same_report():
     draw, fold = np.random.default_rng(3), np.arange(N) % 4
     models, amount = {"a": P, "b": Scores(S + draw.normal(size=N))}, pd.Series(draw.gamma(2, 3, N))
     given = {"clusters": WHO, "groups": np.arange(N) % 2, "sample_weight": W, "folds": fold}
-    plain, turned = (evaluate(Y[i], {k: type(m)(m.values[i]) if isinstance(m, Scores) else m[i] for k, m in models.items()}, COSTS, ids=i, **{k: v[i] for k, v in given.items()})
-                     for i in (np.arange(N), TURN))
+    plain, turned = (evaluate(Y[i], {k: type(m)(m.values[i]) if isinstance(m, Scores) else m[i] for k, m in models.items()}, COSTS, ids=i, **{k: v[i] for k, v in given.items()},
+                              scenarios={"own": OWN[i], "table": [[0, 1], [9, 0]]}) for i in (np.arange(N), TURN))
     assert plain == turned and plain.with_costs(ExampleCosts(fp=1, fn=amount)) == turned.with_costs(ExampleCosts(fp=1, fn=amount[TURN]))
     with pytest.raises(ValueError, match="costs: its index has the rows of y_true in another order"):
         turned.with_costs(ExampleCosts(fp=1, fn=amount))
