@@ -223,7 +223,8 @@ def decide(
             "cross_fit(read_samples(...)), which gives them the same folds"
         )
     (name,) = samples.models
-    found = cross_fit(samples, folds=folds, draws=draws, rng=rng).decide(name, rule, priors=priors, capacity=capacity)
+    fits = cross_fit(samples, folds=folds, draws=draws, rng=rng)
+    found = fits.decide(name, rule, priors=priors, capacity=capacity)
     return replace(found, notes=samples.notes + found.notes)
 
 
