@@ -574,12 +574,13 @@ class Judged:
         "Cost on one side minus that on the other, two separate samples."
         if not self.counted:
             return [self._apart_by_losses(decided, side, common, level) for side in sides]
-        shape, tables = list(self.table.shape), []
-        for which in (sides, [~s for s in sides]):
-            parts = [self.take(np.flatnonzero(s)) for s in which]
-            tables.append(np.stack([p.cells([p.y, decided[s]], shape) for p, s in zip(parts, which)]))
+        def table(side):
+            part = self.take(np.flatnonzero(side))
+            return part.cells([part.y, decided[side]], list(self.table.shape))
+
+        a, b = (np.stack([table(side) for side in which]) for which in (sides, [~s for s in sides]))
         priors = self.priors if common else None
-        return [independent_difference(*tables, self.table, priors=priors, **self.how(level))]
+        return [independent_difference(a, b, self.table, priors=priors, **self.how(level))]
 
     def _apart_by_losses(self, decided: np.ndarray, side: np.ndarray, common: bool, level: float) -> Any:
         "The same where weights, clusters or costs of single samples matter."

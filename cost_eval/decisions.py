@@ -982,7 +982,7 @@ class AffineCalibrator:
         x, y, w, self.classes_ = _calibration_data(
             log_posteriors, y_true, sample_weight, priors, self.classes
         )
-        begin = None if start is None else np.append(start.alpha_, start.beta_)
+        begin = None if start is None else np.append(*cast(Any, (start.alpha_, start.beta_)))
         self.alpha_, self.beta_ = _fit_affine(lambda theta: _in_blocks(theta, x, y, w), x.shape[1], begin)
         if _separates(self, x, y):
             _warn_of_separation()

@@ -503,7 +503,7 @@ class CrossFit:
         model = self.samples.models[check_choice(name, tuple(self.samples.models), "name")]
         log_odds = np.asarray(log_odds, float)
         if self.draws > 1 and rule in FITTED:
-            each = [one.levels(name, rule, log_odds, shifted=shifted) for one in self._each()]
+            each: Any = [one.levels(name, rule, log_odds, shifted=shifted) for one in self._each()]
             return None if each[0] is None else np.stack(each)
         if rule == "tuned" and len(self._fold):
             return self._back(self._tuned_levels(name, log_odds, shifted))
@@ -696,10 +696,10 @@ class _Task:
         unsaid = any(one is None for one in logs) or self.rule in ("as given", "tuned")
         logs = [np.empty((0, len(self.target)))] if unsaid else logs
         folds = [task.fits._fold for task in tasks] if fitted else [np.empty(0, np.intp)]
-        columns = [self.stacked(values) for values in (decisions, logs, folds)]
+        decided, behind, drawn = (self.stacked(values) for values in (decisions, logs, folds))
         notes = [note for task in tasks for note in task.notes if task is self or _WITHIN not in note]
-        said = self.rows.costs.decisions, tuple(dict.fromkeys(notes))
-        return Policy(columns[0], self.rule, self.kind, *self.cut(), *columns[1:], *said)
+        said, ends = tuple(dict.fromkeys(notes)), self.cut()
+        return Policy(decided, self.rule, self.kind, *ends, behind, drawn, self.rows.costs.decisions, said)
 
     def stacked(self, values: list) -> np.ndarray:
         "Of the ordered rows in each draw, put back; of one draw without a leading axis."
