@@ -866,7 +866,7 @@ def _newton(evaluate, theta, *, tolerance=1e-12, max_steps=100):
     return theta
 
 # %% ../nbs/04_decisions.ipynb #c46e4904
-def _fit_affine(derivatives, n_classes, start=None):
+def _fit_affine(derivatives, n_classes):
     "alpha and beta that minimise a cross-entropy; `derivatives(theta)` gives value, gradient and Hessian."
     fix_sum = np.pad(np.full((n_classes, n_classes), 1 / n_classes), (1, 0))
 
@@ -874,7 +874,7 @@ def _fit_affine(derivatives, n_classes, start=None):
         value, gradient, hessian = derivatives(theta)
         return value, gradient, hessian + fix_sum
 
-    theta = _newton(evaluate, np.append(1.0, np.zeros(n_classes)) if start is None else start)
+    theta = _newton(evaluate, np.append(1.0, np.zeros(n_classes)))
     return float(theta[0]), theta[1:] - theta[1:].mean()
 
 # %% ../nbs/04_decisions.ipynb #a994cc62
@@ -951,7 +951,6 @@ class AffineCalibrator:
         sample_weight: Vector | None = None,
         *,
         priors: Priors | None = None,
-        start: "AffineCalibrator | None" = None,
     ) -> "AffineCalibrator":
         """Find alpha and beta.
 
@@ -965,8 +964,6 @@ class AffineCalibrator:
             (N,) finite, non-negative weights
         priors : array_like or mapping, optional
             (K,) calibrate for these priors instead of the data's
-        start : AffineCalibrator, optional
-            a fitted one, of nearly the same samples, at which the search begins; it finds the same optimum
 
         Returns
         -------
@@ -982,8 +979,7 @@ class AffineCalibrator:
         x, y, w, self.classes_ = _calibration_data(
             log_posteriors, y_true, sample_weight, priors, self.classes
         )
-        begin = None if start is None else np.append(*cast(Any, (start.alpha_, start.beta_)))
-        self.alpha_, self.beta_ = _fit_affine(lambda theta: _in_blocks(theta, x, y, w), x.shape[1], begin)
+        self.alpha_, self.beta_ = _fit_affine(lambda theta: _in_blocks(theta, x, y, w), x.shape[1])
         if _separates(self, x, y):
             _warn_of_separation()
         return self

@@ -336,7 +336,8 @@ class CrossFit:
             wanted = 1
         del self._drawn[wanted:]
         for d in range(len(self._drawn), wanted):
-            fold, _ = _draw_folds(self._rows, self._asked, self._order, self.random(0, d))
+            rng = np.random.default_rng([self._seed, 0, d])
+            fold, _ = _draw_folds(self._rows, self._asked, self._order, rng)
             self._drawn.append((fold, {}))
         return self
 
@@ -353,21 +354,19 @@ class CrossFit:
             self._of_models[key] = make()
         return self._of_models[key]
 
-    def random(self, purpose: int, draw: int = 0) -> np.random.Generator:
+    def random(self, purpose: int) -> np.random.Generator:
         """The same random numbers for a purpose, whatever has been asked before.
 
         Parameters
         ----------
         purpose : int
             0: the folds, 1: ties under a capacity; others are free
-        draw : int, default 0
-            of the folds
 
         Returns
         -------
         Generator
         """
-        return np.random.default_rng([self._seed, purpose, draw] if draw else [self._seed, purpose])
+        return np.random.default_rng([self._seed, purpose])
 
     def _back(self, values: np.ndarray) -> np.ndarray:
         "Values of the ordered rows in the order of the samples."
@@ -1033,11 +1032,11 @@ def _fit_calibration(rows: Samples, name: str):
     return _fit_scale(_log_input(model, len(rows))[kept], rows.y[kept], weight)
 
 
-def _fit_scale(logs: np.ndarray, y: np.ndarray, weight: np.ndarray, start=None) -> tuple:
+def _fit_scale(logs: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple:
     "A fitted `AffineCalibrator`, and whether the classes were separated."
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
-        fitted = AffineCalibrator().fit(logs, y, sample_weight=weight, start=start)
+        fitted = AffineCalibrator().fit(logs, y, sample_weight=weight)
     return fitted, bool(caught)
 
 
@@ -1080,12 +1079,11 @@ def _by_scale(fits: "CrossFit", name: str) -> tuple[np.ndarray, bool]:
     x = fits._remembered((name, "logs"), lambda: _log_input(rows.models[name], len(rows)))
     kept, weight = fits._remembered(("thinned",), lambda: _thinned(rows.y, rows.sample_weight))
     at, y = x[kept], rows.y[kept]
-    start, apart = fits._remembered((name, "whole"), lambda: _fit_scale(at, y, weight))
     step, found = x[:, 1] - x[:, 0], []
 
     def others(inside, outside):
         used = fold[kept] != fold[outside[0]]
-        fitted, separated = _fit_scale(at[used], y[used], weight[used], None if apart else start)
+        fitted, separated = _fit_scale(at[used], y[used], weight[used])
         found.append(separated)
         if x.shape[1] == 2:
             return fitted.alpha_ * step[outside] + (fitted.beta_[1] - fitted.beta_[0])
