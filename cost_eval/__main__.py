@@ -225,6 +225,10 @@ def _add_costs(group):
     for name, meaning in _OUTCOMES.items():
         what = f"cost of a {meaning}: a number, or a column of the file"
         group.add_argument(f"--{name}", type=_number_or_column, metavar="C", help=what)
+    what = "costs of somebody else (several): which model would be the cheapest there; columns as for --fp"
+    group.add_argument(
+        "--scenario", action="append", default=[], metavar="NAME=FILE or NAME=FP:FN", help=what
+    )
     what = "the positive class of two; needed where the labels are not 0 and 1"
     group.add_argument("--positive", metavar="LABEL", help=what)
     what = "share of positives in the deployment: .05 or 5%% (default: that of the file)"
@@ -313,6 +317,7 @@ def _evaluate(arguments):
     for path in outputs.values():
         _writable_file(path)
     about, costs = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments)
+    arguments.scenarios = _scenarios_of(arguments.scenario)
     try:
         report = _report_of(_read_columns(arguments, _needed(arguments)), costs, arguments)
     except ValueError as error:
@@ -327,8 +332,7 @@ def _report_of(frame, costs, arguments):
     "What the library says of the table."
     found = _columns_of(frame, arguments, costs)
     models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks, frame.columns)}
-    if isinstance(costs, dict):
-        costs = {name: frame[cost] if isinstance(cost, str) else cost for name, cost in costs.items()}
+    scenarios = {name: _with_columns(one, frame) for name, one in arguments.scenarios.items()}
     given = {
         "groups": arguments.group,
         "clusters": arguments.cluster,
@@ -339,7 +343,8 @@ def _report_of(frame, costs, arguments):
     return evaluate(
         frame[found.label],
         models,
-        costs,
+        _with_columns(costs, frame),
+        scenarios=scenarios or None,
         **{argument: frame[column] for argument, column in given.items() if column},
         rule=_rule_of(arguments.rule),
         positive=arguments.positive,
@@ -358,6 +363,7 @@ _OPTIONS = {
     "label": "--label COL",
     "models": "--scores COL, --posteriors PREFIX or COL=CLASS, --ranks COL",
     "costs": "--costs FILE, or --fp and --fn",
+    "scenarios": "--scenario NAME=FILE or NAME=FP:FN",
     "frame": "--costs FILE",
     "classes": "--costs FILE",
     "positive": "--positive LABEL",
@@ -425,7 +431,11 @@ def _print_report(report):
     for words, option in _IN_NOTES.items():
         if any(words in note for note in report.notes):
             print(f"(In the shell, {option}.)")
-    for title, table in (("By group", report.groups), ("Between groups", report.group_differences)):
+    for title, table in (
+        ("By group", report.groups),
+        ("Between groups", report.group_differences),
+        ("Under other costs", report.scenarios),
+    ):
         if len(table):
             print(f"\n{title}, {100 * report.confidence:g} % intervals:")
             _print_table(table[[c for c in table.columns if not c.startswith(("fpr_", "fnr_"))]])
@@ -460,6 +470,7 @@ def _needed(arguments) -> set | None:
     if not arguments.label or arguments.posteriors or not (arguments.scores or arguments.ranks):
         return None
     more = [getattr(arguments, option) for option in (*_PER_ROW, *_OUTCOMES)]
+    more += [cost for _, cost in _prices(arguments)]
     named = [*_items(arguments.scores), *_items(arguments.ranks), *(c for c in more if isinstance(c, str))]
     return {arguments.label, *named}
 
@@ -478,13 +489,13 @@ def _items(text: str | None, known=()) -> list:
 def _columns_of(frame, arguments, costs) -> Columns:
     "Which columns are what: as named, or guessed and said aloud."
     taken = []
-    for option in (*_PER_ROW, *_OUTCOMES):
-        column = getattr(arguments, option)
+    named = [(option, getattr(arguments, option)) for option in (*_PER_ROW, *_OUTCOMES)]
+    for option, column in [*named, *_prices(arguments)]:
         if isinstance(column, str):
             if column not in frame.columns:
                 no_number = f"{column!r} is no number; write it as 20, 0.5 or 5%, or name a column: "
-                words = no_number * (option in _OUTCOMES) + unknown_name(column, frame.columns, f"--{option}")
-                raise ValueError(words)
+                priced = option in (*_OUTCOMES, "scenario")
+                raise ValueError(no_number * priced + unknown_name(column, frame.columns, f"--{option}"))
             taken.append(column)
     table = None if isinstance(costs, dict) else costs
     given = {"label": arguments.label, "taken": taken, "costs": table}
@@ -567,18 +578,45 @@ def _costs_of(arguments):
     return given
 
 
-def _cost_table(path):
+def _scenarios_of(texts: list) -> dict:
+    "Name -> costs, of NAME=FILE, or NAME=FP:FN of numbers and columns."
+    form, found = "NAME=FILE or NAME=FP:FN", {}
+    for name, text in _pairs(texts, "--scenario", form).items():
+        parts = text.split(":")
+        if len(parts) == 2 and all(parts) and not Path(text).exists():
+            found[name] = dict(zip(("fp", "fn"), map(_number_or_column, parts)))
+        else:
+            found[name] = _cost_table(text, "--scenario")
+    if len(found) < len(texts):
+        raise ValueError(f"--scenario: two have one name, of {', '.join(texts)}; give each its own")
+    return found
+
+
+def _prices(arguments) -> list:
+    "What errors cost in the scenarios, a number or a column each."
+    tables = [one for one in arguments.scenarios.values() if isinstance(one, dict)]
+    return [("scenario", cost) for one in tables for cost in one.values()]
+
+
+def _with_columns(costs, frame):
+    "Costs by outcome with the columns in place of their names."
+    if not isinstance(costs, dict):
+        return costs
+    return {name: frame[cost] if isinstance(cost, str) else cost for name, cost in costs.items()}
+
+
+def _cost_table(path, option: str = "--costs"):
     "A table of costs with labels in its first row and column; numbers only."
     try:
         table = read_file(path, index_col=0)
     except ValueError as error:
-        raise ValueError(f"--costs: {error}") from None
+        raise ValueError(f"{option}: {error}") from None
     for column in table.columns:
         values = pandas().to_numeric(table[column], errors="coerce")
         if values.isna().any():
             row = table.index[values.isna()][0]
             got = table[column][values.isna()].iloc[0]
-            raise ValueError(f"--costs: {path}: {got!r} in row {row!r}, column {column!r}; want a number")
+            raise ValueError(f"{option}: {path}: {got!r} in row {row!r}, column {column!r}; want a number")
     return table.astype(float)
 
 
@@ -602,7 +640,8 @@ def _rule_of(text: str):
 
 def _pairs(texts: list, option: str, form: str) -> dict:
     "KEY=VALUE, several."
-    pairs = [text.partition("=") if option == "--about" else text.rpartition("=") for text in texts]
+    first = option in ("--about", "--scenario")  # of several marks the first; a path and a text may have more
+    pairs = [text.partition("=") if first else text.rpartition("=") for text in texts]
     bad = next((text for text, (key, mark, value) in zip(texts, pairs) if not (key and mark and value)), None)
     if bad is not None:
         raise ValueError(f"{option}: want {form}, got {bad!r}")

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from .core import Axes, DataFrame, Figure
 
 # %% auto #0
-__all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'caveats', 'gap_lines', 'grave_first', 'answers', 'summary_lines', 'has_ratio',
-           'why_no_map', 'short_ladder', 'tidy_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections',
-           'sentences', 'frame_html', 'brief_html', 'web_page', 'markdown_page', 'latex_page', 'flat_metrics',
-           'as_dict']
+__all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'caveats', 'gap_lines', 'scenario_words', 'grave_first', 'answers',
+           'summary_lines', 'has_ratio', 'why_no_map', 'short_ladder', 'tidy_ladder', 'panels_of', 'draw_panel',
+           'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page', 'markdown_page',
+           'latex_page', 'flat_metrics', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
@@ -404,6 +404,61 @@ def gap_lines(between: Any) -> list[str]:
         found.append(f"{what} of {model}: {gap}, {told}.")
     return found
 
+# %% ../nbs/58_page.ipynb #scn00002
+def scenario_words(report: Any) -> list[str]:
+    """Which model is the cheapest under the costs of each scenario, and which has the least regret.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    list of str
+        one paragraph; none without scenarios
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> costs = CostMatrix.binary(fp=1, fn=10)
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, costs, scenarios={"sales": [[0, 3], [1, 0]]}, rng=0)
+    >>> scenario_words(report)[0][:45]
+    'Under other costs, each model by its rule: sh'
+    """
+    table = report.scenarios
+    if not len(table):
+        return []
+    best = table.groupby("scenario", sort=False).first()
+    by_model = best.groupby("model", sort=False).groups
+    who = "; ".join(f"{model} is the cheapest under {' and '.join(s)}" for model, s in by_model.items())
+    lines = [f"Under other costs, each model by its rule: {who}."]
+    worse = best.index[best["naive"] < best["cost"]]
+    if len(worse):
+        lines.append(f"One decision for everybody would cost less still under {' and '.join(worse)}.")
+    if len(best) > 1 and report.winner is not None:
+        lines.append(_compromise(table, percent(report.confidence)))
+    return [" ".join(lines)]
+
+
+def _compromise(table, level: str) -> str:
+    "The model whose largest regret is the least, and whether it is the same one by shares."
+    own = table[table["compromise"]]
+    names = list(dict.fromkeys(own["model"]))
+    worst = own.loc[own["regret"].idxmax()]
+    low, high = (own.groupby("model")[end].max().min() for end in ("low", "high"))
+    shares = table.groupby("model")["of_naive"].max()
+    other = shares.idxmin() if shares.notna().all() else names[0]
+    but = "" if other in names else f" By regret as a share of the best decision for everybody it is {other}."
+    most = f"{four_digits(worst['regret'])} per case more than the cheapest"
+    return (
+        f"{' and '.join(names)} is the compromise: it costs at most {most}, under {worst['scenario']} "
+        f"({level} interval of the largest regret {four_digits(low)} to {four_digits(high)}, all scenarios "
+        f"held together).{but}"
+    )
+
 # %% ../nbs/58_page.ipynb #361ea1be
 _GRAVE = (
     *("higher values go with", "as clusters", "are not independent", "pooled from cross-validation"),
@@ -472,7 +527,7 @@ def answers(report: Any) -> dict[str, str]:
         "Read": f"{columns} {_read(report)}".strip(),
         "Verdict": _decide(report),
         "How sure": _sure(report),
-        "What would change it": _change(report),
+        "What would change it": " ".join([_change(report), *scenario_words(report)]),
         "What to check": _check(report),
     }
 
@@ -1045,6 +1100,7 @@ def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]
         ("Area under the ROC curve", report.areas),
         ("By group", report.groups),
         ("Between groups", report.group_differences),
+        ("Under other costs", report.scenarios),
         ("For the record", record),
     ]
     costs, *others = [(title, frame) for title, frame in tables if len(frame)]  # costs: classes as they are
@@ -1053,6 +1109,7 @@ def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]
 
 _HEADS = {"per_1000": "per 1,000", "p_value": "p", "cost_at_priors": "cost, deployment"}
 _HEADS |= {"low_at": "low, deployment", "high_at": "high, deployment"}
+_HEADS |= {"naive": "best for everybody", "of_naive": "as a share of it", "told_apart": "told apart"}
 
 
 def _in_words(frame):
@@ -1060,8 +1117,8 @@ def _in_words(frame):
     frame = frame.copy()
     for name in frame.columns.intersection(["p_value"]):
         frame[name] = [_p(p) for p in frame[name]]
-    for name in frame.columns.intersection(["main", "told_apart"]):
-        frame[name] = np.where(frame[name].astype(bool), "yes", "no")
+    for name in frame.select_dtypes(bool):
+        frame[name] = np.where(frame[name], "yes", "no")
     heads = {name: _HEADS.get(name, display_name(name)) for name in frame.columns}
     return frame.rename(columns={k: v.replace("fpr", "FPR").replace("fnr", "FNR") for k, v in heads.items()})
 
@@ -1214,6 +1271,8 @@ _TABLES = {
     "Area under the ROC curve": "How well a model orders the cases, whatever errors cost.",
     "By group": "Cost at the group's own shares of the classes and at the deployment's, and error rates.",
     "Between groups": "Gaps in cost per case and in both error rates, held together.",
+    "Under other costs": "Cost of each model under the costs of each scenario, and its regret against the "
+    "cheapest there.",
     "For the record": "What a report on paper should say.",
 }
 
@@ -1439,7 +1498,7 @@ def _flat(name) -> str:
 
 _FRAMES = (
     *("ladder", "differences", "best", "against_constant", "alternatives"),
-    *("areas", "groups", "group_differences"),
+    *("areas", "groups", "group_differences", "scenarios"),
 )
 
 

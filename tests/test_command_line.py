@@ -498,3 +498,23 @@ def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):
     # the classes across and one more decision below are a table on its side, not a class without samples
     pd.DataFrame([[0, 2], [3, 0], [1, 1.]], ["ham", "spam", "ask"], ["ham", "spam"]).to_csv(folder / "costs.csv")
     assert "which are classes" in call(capsys, *given[:3], "--posteriors", "net")[2]
+
+
+def test_scenarios_are_those_of_python(scores, tmp_path, capsys):
+    path, frame = scores
+    frame["fee"] = 5 + np.arange(300) % 7
+    frame.to_csv(path, index=False)
+    risk = pd.DataFrame([[0., 1], [40, 0]], ["well", "ill"], ["well", "ill"])
+    risk.to_csv(tmp_path / "ri:sk=1.csv")
+    given = ["--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two"]
+    code, out, _ = call(capsys, path, *given, "--scenario", f"risk={tmp_path / 'ri:sk=1.csv'}", "--scenario", "sales=4:1", "--scenario", "own=2:fee", "--json", tmp_path / "r.json")
+    scenarios = {"risk": risk, "sales": {"fp": 4, "fn": 1}, "own": {"fp": 2, "fn": frame["fee"]}}
+    here = evaluate(frame["label"], frame[["one", "two"]], {"fp": 1, "fn": 9}, positive="ill", scenarios=scenarios, rng=0)
+    assert code == 0 and here.summary().splitlines()[-1] in out and "Under other costs, 95 % intervals:" in out
+    assert json.loads((tmp_path / "r.json").read_text())["scenarios"] == json.loads(json.dumps(here.to_dict()["scenarios"]))
+    for scenario, words in (("risk=none.csv", "--scenario: none.csv"), ("risk", "--scenario: want NAME=FILE or NAME=FP:FN, got 'risk'"), ("own=1:fees", "'fees' is unknown; did you mean 'fee'?"),
+                            ("risk=1:-3", "scenarios['risk']")):
+        code, out, err = call(capsys, path, *given, "--scenario", scenario)
+        assert (code, out) == (2, "") or code == 2 and "read" in out, scenario
+        assert words in err and "--scenario" in err
+    assert "two have one name" in call(capsys, path, *given, "--scenario", "a=1:2", "--scenario", "a=1:3")[2]
