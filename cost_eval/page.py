@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from .core import Axes, DataFrame, Figure
 
 # %% auto #0
-__all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'caveats', 'gap_lines', 'scenario_words', 'grave_first', 'answers',
-           'summary_lines', 'has_ratio', 'why_no_map', 'short_ladder', 'tidy_ladder', 'panels_of', 'draw_panel',
+__all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'has_ratio', 'why_no_map', 'caveats', 'gap_lines', 'scenario_words',
+           'grave_first', 'answers', 'summary_lines', 'short_ladder', 'tidy_ladder', 'panels_of', 'draw_panel',
            'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page', 'markdown_page',
            'latex_page', 'flat_metrics', 'as_dict']
 
@@ -230,6 +230,74 @@ def _ends(row, sign: int = 1) -> str:
 def _row(table, columns: list, pair: set):
     "The row that compares these two."
     return next(row for _, row in table.iterrows() if set(row[columns]) == pair)
+
+# %% ../nbs/58_page.ipynb #8685a40d
+def has_ratio(costs: CostMatrix) -> bool:
+    """Does each class have its own right decision?
+
+    Parameters
+    ----------
+    costs : CostMatrix
+        (2, 2)
+
+    Returns
+    -------
+    bool
+        is there a cost ratio?
+
+    Examples
+    --------
+    >>> has_ratio(CostMatrix.binary(fp=1, fn=4)), has_ratio(CostMatrix([[0, 1], [0, 1]]))
+    (True, False)
+    """
+    try:
+        return costs.cost_ratio > 0
+    except ValueError:
+        return False
+
+
+def why_no_map(report: Any) -> str:
+    """Why there is no map of a report; nothing if there is one.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    str
+        a sentence, or nothing
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> why_no_map(report)
+    ''
+    """
+    case = report._case
+    if case.costs.shape != (2, 2) or case.own is not None or not has_ratio(case.costs):
+        return (
+            "the map needs two classes, two decisions and one cost matrix; for other costs use "
+            "uncertain_costs"
+        )
+    if case.capacity is not None:
+        return "a limit on how many can be decided positive is not a point of the map"
+    if not 0 < case.priors[1] < 1:
+        return "the map needs both classes, with priors above 0"
+    if case.repeats is not None and not case.repeated:
+        return "the errors on the map need the weight of each sample, and this report was made from totals"
+    for line in report._lines:
+        if line.levels is None and line.rule != "as given":
+            return (
+                f"{line.name} would decide anew at other costs ({line.rule}), but this report does not "
+                "hold its calibrated scores: it was made from counts, or a class is too small to calibrate. "
+                "Call evaluate on rows that fit into memory; a random sample is enough for a map"
+            )
+    return ""
 
 # %% ../nbs/58_page.ipynb #58le0003
 def _change(report) -> str:
@@ -555,74 +623,6 @@ def summary_lines(report: Any) -> list[str]:
     'Read: 120 samples '
     """
     return [f"{question}: {answer}" for question, answer in answers(report).items()]
-
-# %% ../nbs/58_page.ipynb #8685a40d
-def has_ratio(costs: CostMatrix) -> bool:
-    """Does each class have its own right decision?
-
-    Parameters
-    ----------
-    costs : CostMatrix
-        (2, 2)
-
-    Returns
-    -------
-    bool
-        is there a cost ratio?
-
-    Examples
-    --------
-    >>> has_ratio(CostMatrix.binary(fp=1, fn=4)), has_ratio(CostMatrix([[0, 1], [0, 1]]))
-    (True, False)
-    """
-    try:
-        return costs.cost_ratio > 0
-    except ValueError:
-        return False
-
-
-def why_no_map(report: Any) -> str:
-    """Why there is no map of a report; nothing if there is one.
-
-    Parameters
-    ----------
-    report : Report
-        from `evaluate`
-
-    Returns
-    -------
-    str
-        a sentence, or nothing
-
-    Examples
-    --------
-    >>> from cost_eval.costs import CostMatrix
-    >>> from cost_eval.report import evaluate
-    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
-    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> why_no_map(report)
-    ''
-    """
-    case = report._case
-    if case.costs.shape != (2, 2) or case.own is not None or not has_ratio(case.costs):
-        return (
-            "the map needs two classes, two decisions and one cost matrix; for other costs use "
-            "uncertain_costs"
-        )
-    if case.capacity is not None:
-        return "a limit on how many can be decided positive is not a point of the map"
-    if not 0 < case.priors[1] < 1:
-        return "the map needs both classes, with priors above 0"
-    if case.repeats is not None and not case.repeated:
-        return "the errors on the map need the weight of each sample, and this report was made from totals"
-    for line in report._lines:
-        if line.levels is None and line.rule != "as given":
-            return (
-                f"{line.name} would decide anew at other costs ({line.rule}), but this report does not "
-                "hold its calibrated scores: it was made from counts, or a class is too small to calibrate. "
-                "Call evaluate on rows that fit into memory; a random sample is enough for a map"
-            )
-    return ""
 
 # %% ../nbs/58_page.ipynb #645b8a37
 def short_ladder(report: Any) -> DataFrame:

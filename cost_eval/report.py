@@ -332,7 +332,7 @@ def _calibrated(case: _Case, entries: list[_Entry], models: Mapping[str, Any]):
     level, far = (1 - case.confidence) / max(len(found), 1), found["told_apart"] & (found["saving"] > 0)
     for k, row in found.iterrows():
         model = models.get(row["model"])
-        if model is None or model.priors is not None or not case.counted or case.weight is not None:
+        if model is None or model.priors is not None or case.clusters is not None or case.weight is not None:
             continue
         cost = case.cost(of[row["model"], "calibrated"].decisions)
         if not far[k] and row["saving"] > 0.1 * abs(cost):  # where being wrong is cheap is not asked

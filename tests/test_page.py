@@ -51,7 +51,7 @@ def change_agrees(r):
     if "map" in r.panels:
         ratio, prevalence = r.costs.cost_ratio, r.priors[1]
         factor = np.geomspace(.01, 100, 401)
-        found = r.robustness(cost_ratios=ratio * factor, prevalences=[prevalence, (1 + prevalence) / 2])
+        found = robustness.robustness_map(r._case, list(r._lines), ratio * factor, np.array([prevalence, (1 + prevalence) / 2]), (ratio, prevalence), .95, tested=False)
         names = [*found.models, f"always {r.decisions[0]}", f"always {r.decisions[1]}"]
         winner = found.winner[:, 0]
         other = np.flatnonzero(winner != winner[200])
@@ -131,7 +131,7 @@ def test_what_is_said_at_both_sides_of_told_apart():
     assert "right for every class" in said(evaluate(z, {"a": Decisions(z)}, [[0, 1], [0, 1]], rng=0))["Verdict"]
 
 
-@pytest.mark.parametrize("errors, apart", [((30, 38), False), ((30, 42), False), ((30, 46), False), ((30, 50), True), ((30, 60), True)])
+@pytest.mark.parametrize("errors, apart", [((30, 38), False), ((30, 42), False), ((30, 48), False), ((30, 50), True), ((30, 60), True)])
 def test_the_map_is_sure_where_the_two_sided_test_is(errors, apart):
     "Among these are p-values between one and two tails of 5 %."
     r = two(n0=1000, n1=1000, alarms=errors, misses=(0, 0), costs=CostMatrix.binary(fp=1, fn=1), priors=.5)
@@ -160,7 +160,7 @@ def test_caveats_at_both_sides():
 
 
 def test_perfect_posteriors_are_seldom_called_miscalibrated_and_wrong_ones_often():
-    "In 20 of 60 sets of 60 before (FINDINGS C); of 400 sets in 58_page 3.7 %, Monte Carlo error 0.9 %."
+    "In 20 of 60 sets of 60 before (FINDINGS C); of these 400 sets 1.8 %, Monte Carlo error 0.7 %."
     stored = pd.read_csv(ROOT / "tests" / "miscalibrated.csv")
     perfect, wrong = (stored[(stored["odds_times"] == 1) == fair] for fair in (True, False))
     assert len(perfect[perfect["n"] == 60]) >= 400 and perfect.groupby("n")["said"].mean().max() <= .05 and wrong["said"].mean() > .6
@@ -220,7 +220,7 @@ SLIPS = {
 
 @pytest.fixture(scope="module")
 def kept():
-    return [made(seed) for seed in (3, 4, 7, 10)] + [made(7).with_costs(CostMatrix.binary(fp=1, fn=30), priors=.02)]
+    return [two(), two(priors=.05), *(made(seed) for seed in (3, 4, 7, 10))]
 
 
 def guards(kept):
@@ -230,7 +230,7 @@ def guards(kept):
         map_agrees(r)
         change_agrees(r)
     test_what_is_said_at_both_sides_of_told_apart()
-    for errors, apart in (((30, 46), False), ((30, 60), True)):
+    for errors, apart in (((30, 48), False), ((30, 50), True)):
         test_the_map_is_sure_where_the_two_sided_test_is(errors, apart)
     test_caveats_at_both_sides()
     for name in ("the other side", "own costs", "own costs, priors"):
@@ -245,7 +245,9 @@ def test_a_slip_in_a_sentence_is_noticed(kept, monkeypatch, name):
     assert source.count(right) >= 1, "the slip fits the code no longer"
     planted = {}
     exec("from __future__ import annotations\n" + source.replace(right, wrong), vars(module), planted)
-    monkeypatch.setattr(module, function, planted[function])
+    for at in (page, report_module, robustness):
+        if hasattr(at, function):
+            monkeypatch.setattr(at, function, planted[function])
     with pytest.raises((AssertionError, AttributeError, TypeError, LookupError, ValueError, StopIteration)):
         guards(kept)
 
