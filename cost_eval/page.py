@@ -309,15 +309,21 @@ def _change(report) -> str:
     here, other, factor = report._once("change", lambda: nearest_change(case, report._lines, at))
     names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
     ratio, prevalence = f"(here {_round(at[0])})", f"(here {_round(100 * at[1])} %)"
+
+    def share(times) -> str:
+        odds = times * at[1] / (1 - at[1])
+        return f"{_round(100 * odds / (1 + odds))} %"
+
     if other < 0:
+        wide = f"cost ratio from {_round(at[0] / 100)} to {_round(100 * at[0])} {ratio}"
         return (
-            f"{names[here]} stays the cheapest for cost ratios {ratio} and odds of the prevalence {prevalence} "
-            "from a hundredth to a hundred times these."
+            f"At every {wide}, and at every prevalence from {share(0.01)} to {share(100)} {prevalence}, "
+            f"{names[here]} stays the cheapest."
         )
-    odds, side = factor * at[1] / (1 - at[1]), "above" if factor > 1 else "below"
+    side = "above" if factor > 1 else "below"
     return (
         f"At a cost ratio {side} about {_round(factor * at[0])} {ratio}, or a prevalence {side} about "
-        f"{_round(100 * odds / (1 + odds))} % {prevalence}, {names[other]} would be the cheapest."
+        f"{share(factor)} {prevalence}, {names[other]} would be the cheapest."
     )
 
 

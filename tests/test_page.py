@@ -56,7 +56,7 @@ def change_agrees(r):
         winner = found.winner[:, 0]
         other = np.flatnonzero(winner != winner[200])
         if not len(other):
-            assert text.startswith(f"{names[winner[200]]} stays the cheapest")
+            assert text.endswith(f"{names[winner[200]]} stays the cheapest.")
             return
         near = other[np.abs(other - 200).argmin()]
         side, name = ("above" if near > 200 else "below"), names[winner[near]]
@@ -195,7 +195,7 @@ SLIPS = {
     "approximate the other way round": (page, "_lines", "turned = -1 if", "turned = 1 if"),
     "one line for the other": (page, "_lines", "_ends(near, turned)", "_ends(row, sign)"),
     "above is below": (page, "_change", '"above" if factor > 1 else "below"', '"below" if factor > 1 else "above"'),
-    "prevalence for odds": (page, "_change", "(1 + odds)", "1"),
+    "prevalence for odds": (page, "_change", "odds / (1 + odds)", "odds"),
     "here for there": (page, "_change", "names[other]} would", "names[here]} would"),
     "constants exchanged": (page, "_change", "in report.decisions", "in report.decisions[::-1]"),
     "one case fewer": (page, "_cases", "np.floor(many[k]) + 1", "np.floor(many[k])"),
