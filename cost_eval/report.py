@@ -990,7 +990,7 @@ def evaluate(
     scenarios: Mapping[str, Costs] | None = None,
     folds: int | Labels = 5,
     method: IntervalMethod = "auto",
-    draws: int | None = None,
+    draws: int | None = 1,
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Report:
@@ -1048,7 +1048,7 @@ def evaluate(
         fitted, where the outputs are pooled from cross-validation; the report then says what that means
     method : str, default "auto"
         of all intervals and differences, a key of `METHODS` that serves both
-    draws : int, optional
+    draws : int or None, default 1
         how often the folds are drawn; a row's loss is its mean over draws. None: as many as bring the Monte
         Carlo error of each cost below a tenth of half its interval, 40 at the most; `.draws` says how many
     confidence : float, default 0.95
@@ -1149,8 +1149,8 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     extra = {"taken": samples.taken, "areas": _areas(case, samples), "provenance": _provenance(samples, seed)}
     extra["scenarios"] = _scenarios(case, fits, declared, priors, order)
     hidden: dict = {"_lines": tuple(lines), "_inputs": inputs, "draws": fits.draws}
-    given = samples.models, errors
-    return _finish(case, entries, oracle, [*notes, *said], in_sample, *given, **extra, **hidden)
+    told = [*notes, *said]
+    return _finish(case, entries, oracle, told, in_sample, samples.models, errors, **extra, **hidden)
 
 
 def _levels_of(fits: CrossFit, entry: _Entry, shifted: bool):
