@@ -226,6 +226,18 @@ class Samples(Result):
         sizes = self.class_sizes
         return sizes / sizes.sum()
 
+    @property
+    def order(self) -> np.ndarray | None:
+        """(N,) positions of the rows by ascending id: folds and ties are drawn in that order, so it does not
+        matter where a row stands. None without ids: as they stand.
+        """
+        if self.ids is None:
+            return None
+        try:
+            return np.argsort(self.ids, kind="stable")
+        except TypeError:  # numbers and words
+            return np.argsort([f"{type(v).__name__} {v}" for v in self.ids], kind="stable")
+
     def target_priors(self, priors: float | Priors | None = None) -> np.ndarray:
         """Priors of the deployment, or the shares of the samples.
 
@@ -1374,6 +1386,8 @@ def by_annotation(y_true: Annotators, **columns: Any) -> tuple[Annotated, dict]:
         costs = {k: _labelled_part(keys, "costs", one, part) for k, one in apart["scenarios"].items()}
         columns["scenarios"] = costs
     own = keys.names()
+    if own is not None and columns.get("ids") is None:
+        columns["ids"] = own[rows]
     named = apart["clusters"] if apart["clusters"] is not None else np.arange(len(table)) if own is None else own
     columns["clusters"] = list(_labelled_part(keys, "clusters", named, part))
     columns["sample_weight"] = (1.0 if weight is None else weight[rows]) / known.sum(1)[rows]

@@ -66,7 +66,8 @@ def test_the_interval_counts_items_and_not_labels():
 @pytest.mark.parametrize("model", [P, Decisions(D)], ids=["posteriors", "decisions"])
 def test_annotators_who_agree_are_one(model):
     one = evaluate(LABELS["ann"].astype(bool), {"m": model}, {"fp": 1, "fn": 5}, clusters=np.arange(N), rng=0)
-    for same in (pd.DataFrame({name: LABELS["ann"] for name in "abc"}), LABELS[["ann"]].to_numpy(), LABELS[["ann"]].to_dict("list")):
+    three = pd.DataFrame({name: LABELS["ann"] for name in "abc"})  # which makes other folds
+    for same in (LABELS[["ann"]].to_numpy(), LABELS[["ann"]].to_dict("list"), *[three] * isinstance(model, Decisions)):
         many = evaluate(Annotators(same), {"m": model}, {"fp": 1, "fn": 5}, rng=0)
         assert many.best[["cost", "low", "high"]].to_numpy() == pytest.approx(one.best[["cost", "low", "high"]].to_numpy())
         assert many.annotators["cost"].to_numpy() == pytest.approx(one.best["cost"][0]) and one.annotators.empty
@@ -83,6 +84,9 @@ def test_all_that_has_a_row_an_item_comes_along():
     assert own.annotators.query("model == 'rule'")["cost"].to_numpy() == pytest.approx(by_item(D, FN).mean(0)) and own.n == N
     shifted = report.with_costs({"fp": 1, "fn": 5}, priors=.1).annotators
     assert shifted["cost"].isna().tolist() == [False, False, True, True] * 2
+    turned = RNG.permutation(N)  # with an index it does not matter where a row stands
+    again = evaluate(Annotators(frame.iloc[turned]), {name: m.iloc[turned] if name == "model" else Decisions(m.values.iloc[turned]) for name, m in models.items()}, {"fp": 1, "fn": 5}, rng=0)
+    pd.testing.assert_frame_equal(again.annotators, evaluate(Annotators(frame), models, {"fp": 1, "fn": 5}, rng=0).annotators)
     with pytest.raises(ValueError, match=r"models\['model'\]: its index has the rows of y_true in another order"):
         evaluate(Annotators(frame), {"model": models["model"][::-1]}, {"fp": 1, "fn": 5})
 
