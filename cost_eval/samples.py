@@ -18,6 +18,7 @@ __all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'read
 import bz2
 import csv
 import gzip
+import hashlib
 import importlib.util
 import io
 import lzma
@@ -197,6 +198,17 @@ class Samples(Result):
         "(K,) shares of the classes among the samples, by weight."
         sizes = self.class_sizes
         return sizes / sizes.sum()
+
+    @property
+    def checksum(self) -> str:
+        "Twelve digits that change with what was read: labels, outputs, costs, weights, clusters, groups."
+        data, own = hashlib.sha256(), None if self.own is None else self.own.array
+        given = [self.y, *(m.values for m in self.models.values()), self.sample_weight, own]
+        for values in [self.costs.array, *(v for v in given if v is not None)]:
+            data.update(np.ascontiguousarray(values, dtype=float).tobytes())
+        for labels in (self.clusters, self.groups):
+            data.update(repr([] if labels is None else labels.tolist()).encode())
+        return data.hexdigest()[:12]
 
     def target_priors(self, priors: float | Priors | None = None) -> np.ndarray:
         """Priors of the deployment, or the shares of the samples.

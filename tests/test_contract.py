@@ -58,7 +58,7 @@ CONTRACT = {
         Posteriors(values, *, classes=None, priors=None) | values classes priors kind
         Scores(values) | values kind
         read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None, ids=None) -> Samples
-        Samples | y models costs own sample_weight clusters groups taken notes read_as shares target_priors take ids meet
+        Samples | y models costs own sample_weight clusters groups taken notes read_as shares target_priors take ids meet checksum
         labelled_rows(y_true, propensity=None, *, sample_weight=None) -> Labelled
         Labelled | rows sample_weight n
         look_at(values, costs) -> Look
@@ -71,8 +71,9 @@ CONTRACT = {
         cross_fit(samples, *, folds=5, rng=None) -> CrossFit
         CrossFit | decide log_posteriors queue
         Queue | place saving notes
-        fit_rule(samples, name='model', rule='calibrated', *, priors=None) -> FittedRule
-        FittedRule | decide
+        fit_rule(samples, name='model', rule='calibrated', *, priors=None, threshold=None, folds=None, capacity=None, otherwise=None) -> DecisionRule
+        DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns outside explain to_json from_json
+        run_rule(rule, values, costs=None)
         IsotonicCalibrator | fit transform
     """,
     "bootstrap": """
@@ -146,7 +147,7 @@ CONTRACT = {
     """,
     "report": """
         evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', confidence=0.95, rng=None, positive=None, folds=5, ids=None) -> Report
-        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences summary plot robustness to_html to_markdown to_latex metrics to_dict to_frame provenance
+        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences summary plot robustness decision_rule to_html to_markdown to_latex metrics to_dict to_frame provenance
     """,
     "capacity": """
         capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve
@@ -266,7 +267,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
-MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
+MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "run_rule", "IsotonicCalibrator", "BestOf",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
                "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval"}
 

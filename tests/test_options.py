@@ -126,10 +126,6 @@ def crossed(cross_fit, samples, **options):
     return cross_fit(samples(), **options).decide("model").log_posteriors
 
 
-def served(fit_rule, samples, **options):
-    return fit_rule(samples(), **options).decide(np.linspace(0, 1, 99))
-
-
 def called(capacity_curve, scores, costs, **options):
     return capacity_curve(Y, scores, costs, **options)
 
@@ -285,8 +281,12 @@ CASES = {
         "IsotonicCalibrator.fit": Case(lambda: load("policies").IsotonicCalibrator(), SCORES, Y,
                                        via=lambda fit, *args, **options: fit(*args, **options).transform(SCORES), n_units=10),
         "IsotonicCalibrator.transform": Case(lambda: load("policies").IsotonicCalibrator().fit(SCORES, Y), SCORES, log=True),
-        "FittedRule.decide": Case(lambda: load("policies").fit_rule(read()), P2[:, 1], costs=ExampleCosts(fp=1, fn=np.arange(N))),
-        "fit_rule": Case(lambda: read(), via=served, name=given("other", first="model")),
+        **{f"DecisionRule.{name}": Case(lambda: load("policies").fit_rule(read()), P2[:, 1], costs=ExampleCosts(fp=1, fn=np.arange(N))) for name in ("decide", "columns", "explain")},
+        "DecisionRule.to_json": Case(lambda: load("policies").fit_rule(read()), path=unchanged(os.path.join(tempfile.gettempdir(), "rule.json"))),
+        "fit_rule": Case(lambda: read(), via=lambda fit_rule, samples, **options: fit_rule(samples(), **options).content, name=given("other", first="model"),
+                         threshold=given(.25, rule="tuned"), folds=np.arange(N) % 3, otherwise=1),
+        "run_rule": Case(lambda: load("policies").fit_rule(read()).content, P2[:, 1], via=lambda run, rule, values, **options: run(rule(), values, **options),
+                         costs=ExampleCosts(fp=1, fn=np.arange(N)).array),
     },
     "metrics": {
         "micro_f_beta": Case(np.diag([1, 2, 3]) + 1, beta=unchanged(2)),  # it is the accuracy, whatever beta
@@ -463,6 +463,7 @@ CASES = {
         "Report.robustness": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3]),
         "Report.with_costs": Case(lambda: reported(), [[0, 1], [7, 0]], via=tabled_best),
         "Report.breakdown": Case(lambda: reported(), model=given("b", first="a")),
+        "Report.decision_rule": Case(lambda: reported(), name=given("b", first="a"), otherwise=1, via=lambda rule, report, **options: rule(report, **options).content),
         "Report.to_markdown": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "report.md")), about={"use": "triage"}),
         "Report.to_latex": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "report.tex")), about={"use": "triage"}),
         "Report.uncertain_costs": Case(lambda: reported(), lambda rng, size: np.array(MANY)[rng.integers(3, size=size)], n_draws=20, rng=given(1, first=0, n_draws=50)),
