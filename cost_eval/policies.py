@@ -1443,15 +1443,15 @@ def _stored(value) -> float | str | None:
     return None if value != value else value if np.isfinite(value) else str(value)
 
 # %% ../nbs/07_policies.ipynb #pol044
-def run_rule(rule: dict, values: Any, costs: Any = None) -> np.ndarray:
+def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     """Decide by the content of a rule's file, with `numpy` alone.
 
     This function and the two below it are all that is needed beside `json.load` of what `to_json` wrote.
 
     Parameters
     ----------
-    rule : dict
-        the content of the file
+    content : dict
+        of the file
     values : array_like
         (N,) scores, decisions, or probabilities of the second of two classes; or (N, K) probabilities in the
         order of the file's classes
@@ -1475,19 +1475,19 @@ def run_rule(rule: dict, values: Any, costs: Any = None) -> np.ndarray:
     [0, 1]
     """
     try:
-        chosen, labels = _chosen(rule, values, costs), rule["decisions"]
+        chosen, labels = _chosen(content, values, costs), content["decisions"]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise ValueError(
-            "rule, values, costs: json.load of a rule's file, a value a row, and (N, K, M) costs are needed: "
+            "content, values, costs: json.load of a rule's file, a value a row, (N, K, M) costs are needed: "
             f"{error!r}"
         ) from None
     lost = np.flatnonzero(chosen < 0)
-    if len(lost) and rule["otherwise"] is None:
+    if len(lost) and content["otherwise"] is None:
         raise ValueError(
             f"values: {values[lost[0]]} in row {lost[0]} ({len(lost)} such rows); repair or drop them, or "
             "declare a decision for them when the rule is made: otherwise="
         )
-    chosen[lost] = labels.index(rule["otherwise"]) if len(lost) else 0
+    chosen[lost] = labels.index(content["otherwise"]) if len(lost) else 0
     same_type = len({type(label) for label in labels}) == 1
     return np.array(labels, None if same_type else object)[chosen]
 

@@ -73,7 +73,7 @@ CONTRACT = {
         Queue | place saving notes
         fit_rule(samples, name='model', rule='calibrated', *, priors=None, threshold=None, folds=None, capacity=None, otherwise=None) -> DecisionRule
         DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns outside explain to_json from_json
-        run_rule(rule, values, costs=None)
+        run_rule(content, values, costs=None)
         IsotonicCalibrator | fit transform
     """,
     "bootstrap": """

@@ -217,7 +217,7 @@ def test_files_that_are_none():
         with pytest.raises(ValueError, match=words):
             DecisionRule.from_json(text)
     days = pd.to_datetime(["2026-01-01", "2026-01-02"])
-    with pytest.raises(ValueError, match="has no form in JSON; name them by text"):
+    with pytest.raises(ValueError, match="has no form in JSON; use text"):
         fit_rule(read_samples(pd.Series(days[Y]), P, CostMatrix([[0, 1], [5, 0]], classes=list(days)))).to_json()
 
 
