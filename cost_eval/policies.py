@@ -1604,13 +1604,13 @@ def fit_rule(
     content = _fitted(samples, name, check_choice(rule, RULES, "rule"), priors, threshold)
     decisions = content["decisions"]
     if otherwise is not None:
-        place = positions(objects([otherwise]), decisions)
-        if place is None:
+        named = [label for label in decisions if written(label) == written(otherwise)]
+        if not named:
             raise ValueError(
                 f"otherwise: {otherwise!r} is no decision of the costs, which have {decisions}; "
                 "costs.with_abstain(cost, label) adds one"
             )
-        content["otherwise"] = decisions[place[0]]
+        content["otherwise"] = named[0]
     if capacity is not None:
         check_range(capacity, "capacity", 0, ends="[)", shape=(), hint="a count, or a share below 1")
         content["capacity"] = int(capacity) if isinstance(capacity, (int, np.integer)) else float(capacity)
