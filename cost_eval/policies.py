@@ -48,7 +48,6 @@ from cost_eval.core import (
     objects,
     order_of,
     pandas,
-    positions,
     result,
     short,
     written,
