@@ -1158,7 +1158,7 @@ class DecisionRule(Result):
             )
         x = self._read(values)
         chosen = self.columns(values, costs)
-        notes = self.outside(values)
+        notes = self._outside(values)
         capacity = self.capacity if capacity is None else capacity
         if capacity is not None:
             chosen, tied = self._listed(chosen, x, self._costs_of(costs, len(x)), capacity)
@@ -1187,8 +1187,8 @@ class DecisionRule(Result):
             chosen[chosen < 0] = self.decisions.index(self.otherwise)
         return chosen
 
-    def outside(self, values: Any) -> list[str]:
-        """What is to be said of values that lie outside those that the rule was fitted on.
+    def look(self, values: Any) -> dict:
+        """How values lie to those that the rule was fitted on.
 
         Parameters
         ----------
@@ -1197,17 +1197,26 @@ class DecisionRule(Result):
 
         Returns
         -------
-        list of str
-            a sentence, or none
+        dict
+            least and greatest ("low", "high"), how many rows lie "outside" the fitted range, and how many in
+            each tenth of the fitted ones ("in_tenths", two classes); of decisions nothing
         """
-        if self.kind == "decisions":
-            return []
-        x = self._seen_as(self._read(values))
-        low, high = (np.array(self.seen[end], float) for end in ("low", "high"))
-        out = (x < low) | (x > high)
-        many = int((out if out.ndim == 1 else out.any(1)).sum())
-        ends = f"{short(low)} to {short(high)}"
-        return [f"{many} of {len(x)} values lie outside {ends}, where the rule was fitted."] if many else []
+        x = np.empty(0) if self.kind == "decisions" else self._seen_as(self._read(values))
+        low, high = (np.array(self.seen.get(end, 0), float) for end in ("low", "high"))
+        tenths = np.array(self.seen.get("tenths", []), float)
+        place, out = np.searchsorted(tenths, x[~np.isnan(x)]), (x < low) | (x > high)
+        return {
+            "low": float(np.nanmin(x, initial=np.inf)),
+            "high": float(np.nanmax(x, initial=-np.inf)),
+            "outside": int((out if out.ndim == 1 else out.any(1)).sum()),
+            "in_tenths": np.bincount(place, minlength=len(tenths) + 1).tolist(),
+        }
+
+    def _outside(self, values: Any) -> list[str]:
+        "What is to be said of values that lie outside those that the rule was fitted on."
+        many = self.look(values)["outside"]
+        ends = " to ".join(short(np.array(self.seen.get(end, 0), float)) for end in ("low", "high"))
+        return [f"{many} rows lie outside {ends}, where the rule was fitted."] if many else []
 
     def explain(self, values: Any, costs: Costs | None = None) -> DataFrame:
         """How each case was decided.
@@ -1227,7 +1236,8 @@ class DecisionRule(Result):
         x, pd = self._read(values), pandas()
         decided = label_array(list(self.decisions), "decisions")[self.columns(values, costs)]
         of_class = [""] if len(self.classes) == 2 else [f" {label}" for label in self.classes]
-        stated = self._seen_as(x).reshape(len(x), -1)
+        stated = self._seen_as(x)
+        stated = stated[:, None] if stated.ndim == 1 else stated
         believed = np.full((len(x), len(of_class)), np.nan)
         paid = np.full((len(x), len(self.decisions)), np.nan)
         if self.content["by"] == _BY_COST:
@@ -1652,6 +1662,7 @@ def _fitted(samples: Samples, name: str, rule: str, priors, threshold=None) -> d
         "priors": task.target.tolist(),
         "costs": costs.array.tolist(),
         "own_costs": samples.own is not None,
+        "columns": None,
         "capacity": None,
         "otherwise": None,
         "expected": {},
@@ -1753,8 +1764,8 @@ def _checked(content, name: str) -> dict:
         told = content.get("made")
         by = told.get("package") if isinstance(told, dict) else "a later release"
         raise ValueError(
-            f"{name}: a rule of version {made!r}, written by {by}; cost_eval {version('cost_eval')} reads up to "
-            f"version {_VERSION}: install the release that wrote it"
+            f"{name}: a rule of version {made!r}, written by {by}; cost_eval {version('cost_eval')} reads up "
+            f"to version {_VERSION}: install the release that wrote it"
         )
     try:
         _try(content)
@@ -1789,7 +1800,9 @@ def _try(content: dict):
     run_rule(content, case)
     if rule.capacity is not None:
         check_range(rule.capacity, "capacity", 0, ends="[)", shape=())
-    told = [repr(rule), rule.frame_columns(), rule.over_folds, rule.outside(case), rule.seen["rows"]]
+    if (len(rule.seen["classes"]), len(rule.seen["decisions"])) != (K, M):
+        raise ValueError("the classes or decisions that were seen are not those of the costs")
+    told = [repr(rule), rule.frame_columns(), rule.over_folds, rule.look(case), rule.seen["rows"]]
     if None in told:
         raise ValueError("how many rows it was fitted on is not said")
 

@@ -72,7 +72,7 @@ CONTRACT = {
         CrossFit | decide log_posteriors queue
         Queue | place saving notes
         fit_rule(samples, name='model', rule='calibrated', *, priors=None, threshold=None, folds=None, capacity=None, otherwise=None) -> DecisionRule
-        DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns outside explain to_json from_json
+        DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns look explain to_json from_json
         run_rule(content, values, costs=None)
         IsotonicCalibrator | fit transform
     """,
@@ -105,6 +105,10 @@ CONTRACT = {
         CostChange | total prevalence rates amounts reference now cells to_frame plot
         cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
+        count_rule(rule, y_true, values, *, costs=None) -> RuleCounts
+        RuleCounts | counts seen losses bounds rows rule
+        check_rule(counts, *, max_cost=None, min_rates=None, history=None, confidence=0.95) -> RuleCheck
+        RuleCheck | verdict table drift history n confidence notes exit_code to_frame
     """,
     "training": """
         training_variation(estimators, X, y, costs, *, cv=5, repeats=10, rule='calibrated', priors=None, groups=None, rng=None, n_jobs=1) -> TrainingVariation
@@ -267,7 +271,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
-MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "run_rule", "IsotonicCalibrator", "BestOf",
+MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator", "BestOf",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
                "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval"}
 
