@@ -62,6 +62,7 @@ from cost_eval.core import (
     check_priors,
     check_range,
     cost_table,
+    dense,
     generator,
     labelled,
     numbered,
@@ -169,6 +170,13 @@ def _entries(fits: CrossFit, declared: dict, priors, capacity) -> tuple[list, li
             if k == 0:
                 notes += policy.notes
     return found, notes
+
+
+def _by_ids(costs, order, table: CostMatrix):
+    "Costs of single rows in the order of the ids."
+    if order is None or not isinstance(own := as_costs(costs, classes=table), ExampleCosts):
+        return costs
+    return own[order] if len(own) == len(order) else own
 
 
 def _constant_entries(case: _Case) -> list[_Entry]:
@@ -449,11 +457,11 @@ def _read_scenarios(scenarios, y_true, propensity) -> tuple:
     return tuple(found)
 
 
-def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple) -> tuple:
+def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple, order) -> tuple:
     "The samples at the costs of a scenario, and every model's decisions by its rule there."
     name, costs, whole = scenario
     try:
-        at = fits.at_costs(costs)
+        at = fits.at_costs(_by_ids(costs, order, fits.samples.costs))
         largest = None if at.samples.own is None else case.largest
         how = {"heaviest": case.heaviest, "largest": largest, "method": case.method, "all_costs": whole}
         there = _case_of(at.samples, priors, case.capacity, case.confidence, case.rng, **how)
@@ -463,12 +471,12 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
 
 
-def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors):
+def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors, order):
     "What each model costs under the costs of each scenario, and what it loses against the cheapest there."
     frame, tables = pandas().DataFrame, []
     if not case.scenarios:
         return frame(columns=_SCENARIOS)
-    there, decided = zip(*(_at_scenario(case, fits, declared, priors, one) for one in case.scenarios))
+    there, decided = zip(*(_at_scenario(case, fits, declared, priors, one, order) for one in case.scenarios))
     found = judged_regrets(list(there), list(decided), case.confidence)
     worst = found[1].max(0)
     least = worst <= worst.min() + 1e-12 * np.abs(found[0]).max()
@@ -653,13 +661,13 @@ class Report(Result):
         """
         if self._inputs is None:
             raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
-        fits, declared, notes, seed = self._inputs
-        fits, old = fits.at_costs(costs), self._case
+        fits, declared, notes, seed, order = self._inputs
+        fits, old = fits.at_costs(_by_ids(costs, order, self.costs)), self._case
         largest = None if fits.samples.own is None else old.largest
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
         units["scenarios"] = old.scenarios
         case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
-        return _judged(case, fits, declared, priors, notes, seed)
+        return _judged(case, fits, declared, priors, notes, seed, order)
 
     def decision_rule(self, name: str | None = None, *, otherwise: Any = None) -> DecisionRule:
         """The rule of a model, fitted on all samples, to be installed: a cut, a file, reasons for a case.
@@ -935,7 +943,8 @@ def evaluate(
     confidence : float, default 0.95
         of all intervals
     rng : optional
-        seed or Generator: for the folds, ties, and what is drawn
+        seed or Generator: for the folds, ties, and what is drawn; None: seed 0, so that a second call gives
+        the same report
 
     Returns
     -------
@@ -974,11 +983,18 @@ def evaluate(
             "having been labelled, which is taken as known."
         )
     samples = read_samples(y_true, models, costs, positive=positive, **given)
+    rng = 0 if rng is None else rng
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
+    order = samples.order
+    if order is not None:  # so that it does not matter where a row stands
+        samples.meet("folds", folds)
+        by_row = dense(folds, "folds")
+        folds = check_1d(by_row, "folds", len(samples))[order] if by_row.ndim else folds
+        samples = samples.take(order)
     fits = cross_fit(samples, folds=folds, rng=rng)
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
-    return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed)
+    return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order)
 
 
 _POOLED = (
@@ -1010,7 +1026,7 @@ def _scored_models(fits: CrossFit) -> tuple:
     return tuple(found)
 
 
-def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed) -> Report:
+def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed, order) -> Report:
     "The report of models that are read and calibrated."
     samples, fits.deployment = fits.samples, priors
     entries, said = _entries(fits, declared, priors, case.capacity)
@@ -1018,9 +1034,9 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
     oracle = _oracle(case, samples)
     in_sample = _in_sample(case, fits, declared) if case.shifted else {}
-    inputs = fits, declared, notes, seed
+    inputs = fits, declared, notes, seed, order
     extra = {"taken": samples.taken, "areas": _areas(case, samples), "provenance": _provenance(samples, seed)}
-    extra["scenarios"] = _scenarios(case, fits, declared, priors)
+    extra["scenarios"] = _scenarios(case, fits, declared, priors, order)
     hidden = {"_lines": tuple(lines), "_scored": _scored_models(fits), "_inputs": inputs}
     return _finish(case, entries, oracle, [*notes, *said], in_sample, **extra, **hidden)
 
@@ -1190,7 +1206,7 @@ def evaluate_counted(
     given = {"clusters": clusters, "groups": groups}
     given["sample_weight"] = repeats if sample_weight is None else sample_weight
     models = {f"{name}, {rule}": Decisions(d) for (name, rule), d in zip(keys, decisions.values())}
-    samples, rng = read_samples(y_true, models, costs, **given), generator(rng)
+    samples, rng = read_samples(y_true, models, costs, **given), generator(0 if rng is None else rng)
     if heaviest is not None and clusters is None:
         raise ValueError("heaviest: without clusters each sample weighs 1; leave it out")
     case = _case_of(samples, priors, None, check_confidence(confidence), rng, method=method)

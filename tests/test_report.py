@@ -183,7 +183,8 @@ def test_a_tuned_threshold_is_not_judged_on_its_own_data(case):
         assert row(report, "noise", rule)["cost"] >= naive >= own.cost
     even = CostMatrix.binary(fp=1, fn=2.81, classes=COSTS.classes, decisions=COSTS.decisions)  # both constants cost about the same
     luck = best_threshold(y == "ill", noise, even.array).cost
-    assert row(evaluate(y, {"noise": noise}, even, rule="tuned", rng=0), "noise", "tuned")["cost"] > luck + .02
+    draws = [row(evaluate(y, {"noise": noise}, even, rule="tuned", rng=seed), "noise", "tuned")["cost"] for seed in range(6)]
+    assert np.mean(draws) > luck + .01
     assert report.best.loc[report.best["model"] == "noise", "cost"].item() == row(report, "noise", "tuned")["cost"]
     flat = row(report, "score", "tuned")
     whole = best_threshold(y == "ill", models["score"].values, COSTS.array)

@@ -323,7 +323,7 @@ def test_the_order_of_rows_and_models_changes_nothing(ill, options):
     plain = evaluate(y, models, COSTS, rng=3, **given)
     turned = {name: type(model)(model.values[order]) for name, model in models.items()}
     moved = {k: v[order] if isinstance(v, np.ndarray) else v for k, v in given.items()}
-    numbers_alike(plain, evaluate(y[order], dict(reversed(turned.items())), COSTS, rng=3, **moved))
+    numbers_alike(plain, evaluate(y[order], dict(reversed(turned.items())), COSTS, rng=3, ids=order, **moved))
 
 
 def test_names_of_labels_and_models_change_names_alone(ill):
