@@ -349,6 +349,8 @@ def _evaluate(arguments):
     outputs = {name: getattr(arguments, name) for name in _WRITERS if getattr(arguments, name)}
     for path in (*outputs.values(), *filter(None, [arguments.save_rule])):
         _writable_file(path)
+    if arguments.otherwise and not arguments.save_rule:
+        raise ValueError("--otherwise: of the rule that is saved; give --save-rule FILE, too")
     about, costs = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments)
     arguments.scenarios = _scenarios_of(arguments.scenario)
     try:
@@ -895,12 +897,18 @@ def _decide(arguments):
     if capacity is not None:  # one list of all rows
         frames = [pandas().concat(list(frames), ignore_index=True)]
     part, taken, notes = Path(f"{arguments.out}.part"), dict.fromkeys(rule.decisions, 0), list[str]()
+    columns: list = []
     try:
         for k, frame in enumerate(frames):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", UserWarning)
                 added = _decided_columns(rule, frame, arguments, capacity)
             notes += [str(warning.message) for warning in caught]
+            columns = columns or list(frame.columns)
+            if list(frame.columns) != columns:
+                raise ValueError(
+                    f"{arguments.files}: columns {list(frame.columns)}, but the first has {columns}"
+                )
             frame.assign(**added).to_csv(part, index=False, mode="a" if k else "w", header=not k)
             for label in rule.decisions:
                 taken[label] += int((added["decision"] == label).sum())

@@ -1513,13 +1513,18 @@ def _looks(counts: RuleCounts, history) -> list:
         raise ValueError(
             f"history: of version {history.get('version')!r}, or damaged; begin a new one with {{}}"
         )
-    if history["rule"] != _digest(counts.rule):
+    if history.get("rule") != _digest(counts.rule):
         raise ValueError("history: of another rule; each rule has checks of its own, begin with {}")
     if len(counts.losses):
         raise ValueError(
             "history: each row has its own costs, whose range nobody knows beforehand; check without"
         )
-    before = [(np.array(check["counts"]), list(check["rows"])) for check in history["checks"]]
+    try:
+        before = [(np.array(check["counts"], int), list(check["rows"])) for check in history["checks"]]
+        if any(table.shape != counts.counts.shape or (table < 0).any() for table, _ in before):
+            raise ValueError("counts of another shape")
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"history: damaged ({error!r}); begin a new one with {{}}") from None
     known = next((k for k, (_, data) in enumerate(before) if set(data) & set(counts.rows)), None)
     if known is not None:
         raise ValueError(f"history: these rows are check {known + 1} already; a check needs new rows")

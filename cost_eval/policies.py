@@ -1653,8 +1653,8 @@ def _fitted(samples: Samples, name: str, rule: str, priors, threshold=None) -> d
         "model": name,
         "rule": task.rule,
         "values": task.kind,
-        "classes": list(costs.classes),
-        "decisions": list(costs.decisions),
+        "classes": [label.item() if isinstance(label, np.generic) else label for label in costs.classes],
+        "decisions": [label.item() if isinstance(label, np.generic) else label for label in costs.decisions],
         "by": "label" if task.kind == "decisions" else _BY.get(task.rule, _BY_COST),
         "threshold": None,
         "same_from": None,
@@ -1803,6 +1803,16 @@ def _try(content: dict):
     run_rule(content, case)
     if rule.capacity is not None:
         check_range(rule.capacity, "capacity", 0, ends="[)", shape=())
+    ends = np.array([rule.same_from, rule.threshold])
+    if (
+        content["by"] == _BY_COST
+        and np.isfinite(ends).all()
+        and _chosen(content, ends, None).tolist() != [0, 1]
+    ):
+        raise ValueError(
+            "its threshold is not that of its costs and calibration; a cut of your own is "
+            "fit_rule(samples, rule='tuned', threshold=...)"
+        )
     if (len(rule.seen["classes"]), len(rule.seen["decisions"])) != (K, M):
         raise ValueError("the classes or decisions that were seen are not those of the costs")
     told = [repr(rule), rule.frame_columns(), rule.over_folds, rule.look(case), rule.seen["rows"]]
