@@ -47,7 +47,6 @@ from cost_eval.core import (
     is_missing,
     label_array,
     labelled,
-    p_text,
     pandas,
     percent,
     paired_losses,
@@ -1360,7 +1359,7 @@ class RuleCheck(Result):
     table : DataFrame
         a row a requirement: requirement, limit, estimate, low, high (one-sided ends), verdict
     drift : tuple of str
-        what differs from the rows that the rule was fitted on
+        what differs from the rows that the rule was fitted on: shares and values at a level of .01
     history : dict
         this check and those before it, for the next one; no rows
     n : int
@@ -1604,10 +1603,10 @@ def _drift(counts: RuleCounts) -> list[str]:
             before = np.array(rule.seen[what.lower()]) / sum(rule.seen[what.lower()])
             moves = zip(labels, before, now / now.sum())
             told = ", ".join(f"{label} {100 * a:.3g} % to {100 * b:.3g} %" for label, a, b in moves)
-            found.append(f"{what} have other shares: {told} ({p_text(p)}).")
+            found.append(f"{what} have other shares: {told}.")
     if "in_tenths" in rule.seen:
         p = _alike(rule.seen["in_tenths"], counts.seen["in_tenths"])
-        found += [f"The values have another distribution ({p_text(p)})."] * (p < 0.01)
+        found += ["The values have another distribution."] * (p < 0.01)
     if outside := counts.seen["outside"]:
         found.append(f"{outside} of {table.sum()} values lie outside those that the rule was fitted on.")
     if rule.expected and not len(counts.losses):
