@@ -33,7 +33,16 @@ from .page import grave_first, short_ladder
 from .planning import check_rule, count_rule
 from .policies import RULES, DecisionRule
 from .report import evaluate
-from .samples import Columns, Posteriors, Scores, example_frame, read_blocks, read_file, read_table
+from cost_eval.samples import (
+    Annotators,
+    Columns,
+    Posteriors,
+    Scores,
+    example_frame,
+    read_blocks,
+    read_file,
+    read_table,
+)
 
 # %% ../nbs/95_command_line.ipynb #c634462e
 _EXTRAS = {
@@ -226,7 +235,7 @@ def _add_evaluate(commands):
 def _add_columns(group):
     "Which columns are what."
     for name, metavar, what in (
-        ("label", "COL", "true labels (default: guessed)"),
+        ("label", "COL[,COL]", "true labels, of several annotators a column each (default: guessed)"),
         (
             "scores",
             "COL[,COL]",
@@ -376,7 +385,7 @@ def _rule_text(report, arguments) -> str:
 
 def _report_of(frame, costs, arguments):
     "What the library says of the table."
-    found = _columns_of(frame, arguments, costs)
+    found, asked = _columns_of(frame, arguments, costs), _items(arguments.label, frame.columns)
     arguments.where = found.models
     models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks, frame.columns)}
     if isinstance(costs, dict):
@@ -390,7 +399,7 @@ def _report_of(frame, costs, arguments):
         "ids": arguments.id,
     }
     return evaluate(
-        frame[found.label],
+        frame[found.label] if len(asked) < 2 else Annotators(frame[asked]),
         models,
         _with_columns(costs, frame),
         scenarios=scenarios or None,
@@ -481,6 +490,7 @@ def _print_report(report):
         if any(words in note for note in report.notes):
             print(f"(In the shell, {option}.)")
     for title, table in (
+        ("Under its annotators", report.annotators),
         ("By group", report.groups),
         ("Between groups", report.group_differences),
         ("Under other costs", report.scenarios),
@@ -521,7 +531,7 @@ def _needed(arguments) -> set | None:
     more = [getattr(arguments, option) for option in (*_PER_ROW, *_OUTCOMES)]
     more += [cost for _, cost in _prices(arguments)]
     named = [*_items(arguments.scores), *_items(arguments.ranks), *(c for c in more if isinstance(c, str))]
-    return {arguments.label, *named}
+    return {*_items(arguments.label), *named}
 
 
 def _items(text: str | None, known=()) -> list:
@@ -538,8 +548,9 @@ def _items(text: str | None, known=()) -> list:
 def _columns_of(frame, arguments, costs) -> Columns:
     "Which columns are what: as named, or guessed and said aloud."
     taken = []
+    label, *others = _items(arguments.label, frame.columns) or [None]
     named = [(option, getattr(arguments, option)) for option in (*_PER_ROW, *_OUTCOMES)]
-    for option, column in [*named, *_prices(arguments)]:
+    for option, column in [*named, *_prices(arguments), *(("label", other) for other in others)]:
         if isinstance(column, str):
             if column not in frame.columns:
                 no_number = f"{column!r} is no number; write it as 20, 0.5 or 5%, or name a column: "
@@ -547,7 +558,7 @@ def _columns_of(frame, arguments, costs) -> Columns:
                 raise ValueError(no_number * priced + unknown_name(column, frame.columns, f"--{option}"))
             taken.append(column)
     table = None if isinstance(costs, dict) else costs
-    given = {"label": arguments.label, "taken": taken, "costs": table}
+    given = {"label": label, "taken": taken, "costs": table}
     try:
         found = read_table(frame, models=_models_of(frame, arguments, given), **given)
     except ValueError as error:
