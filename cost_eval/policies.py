@@ -6,6 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .core import Frame, Labels, Model, Priors, Rng, Rule, Vector
@@ -43,10 +44,13 @@ from cost_eval.core import (
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from cost_eval.decisions import (
     AffineCalibrator,
+    NotMet,
     bayes_decisions,
     bayes_threshold,
     best_threshold,
     naive_decision,
+    nearest_met,
+    read_requirements,
     stratified_folds,
 )
 from .samples import Decisions, Posteriors, Samples, Scores, read_samples
@@ -151,6 +155,7 @@ def decide(
     sample_weight: Vector | None = None,
     clusters: Labels | None = None,
     capacity: float | None = None,
+    require: Mapping[Any, float] | None = None,
     folds: int | Labels = 5,
     rng: Rng = None,
 ) -> Policy:
@@ -182,6 +187,9 @@ def decide(
     capacity : int or float, optional
         at most so many positive decisions: a count of samples, or a share below 1 (of their weight). Those
         with the greatest expected saving, at each sample's own costs, are kept
+    require : mapping, optional
+        {"recall": 0.95}: one cut, the cheapest that keeps to it on the other folds (rule "tuned", which
+        "calibrated" then becomes); see `cost_eval.decisions.read_requirements`. Decisions are taken as given
     folds : int or array_like, default 5
         how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
     rng : optional
@@ -213,7 +221,8 @@ def decide(
             "cross_fit(read_samples(...)), which gives them the same folds"
         )
     (name,) = samples.models
-    found = cross_fit(samples, folds=folds, rng=rng).decide(name, rule, priors=priors, capacity=capacity)
+    limits: dict = {"priors": priors, "capacity": capacity, "require": require}
+    found = cross_fit(samples, folds=folds, rng=rng).decide(name, rule, **limits)
     return replace(found, notes=samples.notes + found.notes)
 
 
@@ -337,6 +346,7 @@ class CrossFit:
         costs: CostMatrix | ExampleCosts | None = None,
         priors: float | Priors | None = None,
         capacity: float | None = None,
+        require: Mapping[Any, float] | None = None,
     ) -> Policy:
         """One model's decisions.
 
@@ -352,6 +362,8 @@ class CrossFit:
             (K,) of the deployment
         capacity : int or float, optional
             at most so many positive decisions, or such a share of all
+        require : mapping, optional
+            as for the function `decide`
 
         Returns
         -------
@@ -359,8 +371,14 @@ class CrossFit:
         """
         check_choice(name, tuple(self.samples.models), "name")
         check_choice(rule, RULES, "rule")
-        task = _Task(self, name, rule, self.samples.meet("costs", costs), priors, capacity)
-        return task.policy()
+
+        def attempt(asked):
+            return _Task(self, name, rule, self.samples.meet("costs", costs), priors, capacity, asked).policy()
+
+        try:
+            return attempt(require)
+        except NotMet as error:
+            raise nearest_met(attempt, error) from None
 
     def at_costs(self, costs: CostMatrix | ExampleCosts) -> "CrossFit":
         """The same folds and calibrations for other costs.
@@ -459,7 +477,7 @@ class CrossFit:
                 continue
             odds = log_odds if shifted else log_odds + np.log(there[1] / there[0]) - np.log(own[1] / own[0])
             costs[:, 0, 1], costs[:, 1, 0] = np.exp(-odds / 2), np.exp(odds / 2)
-            even = {"priors": [0.5, 0.5], "sample_weight": weight}
+            even: dict = {"priors": [0.5, 0.5], "sample_weight": weight}
             found = best_threshold(rows.y[inside], rank[inside], costs, **even)
             out[outside] = np.searchsorted(-np.asarray(found.threshold), -rank[outside], side="left")
         return out
@@ -539,7 +557,7 @@ def _check_samples(samples) -> Samples:
 class _Task:
     "One model, one rule, on the ordered rows of a `CrossFit`."
 
-    def __init__(self, fits: CrossFit, name: str, rule: str, costs, priors, capacity):
+    def __init__(self, fits: CrossFit, name: str, rule: str, costs, priors, capacity, require=None):
         rows = fits._rows if costs is None else _at_costs(fits._rows, costs, fits._order)
         self.fits, self.name, self.rows = fits, name, rows
         self.model, self.capacity = rows.models[name], capacity
@@ -555,7 +573,30 @@ class _Task:
             same = np.array_equal(at, self.target)
             self.stated = {} if same else {"priors": self.target, "train_priors": at}
         self.costs = rows.costs if rows.own is None else rows.own
-        self.rule = self.possible(rule)
+        labels = rows.costs.classes, rows.costs.decisions
+        self.asked = None if require is None else read_requirements(require, *labels)
+        self.rule = self.possible(rule if require is None else self.cuts(rule))
+
+    def cuts(self, rule: str) -> str:
+        "The rule that keeps to what is required: a cut that is tuned."
+        if self.capacity is not None:
+            raise ValueError(
+                "require: beside capacity= it could be broken by the limit; a share that can be decided "
+                "positive is a requirement, too: require={'workload': 0.1}"
+            )
+        if self.kind == "decisions":
+            self.notes.append(f"{self.name}: its decisions were taken as they are, whatever was required.")
+        elif rule not in ("calibrated", "tuned"):
+            raise ValueError(f"require: moves a cut, which rule={rule!r} does not have; use rule='tuned'")
+        elif self.rows.costs.shape != (2, 2):
+            raise ValueError(
+                "require: moves the one cut between two decisions about two classes; there are "
+                f"{self.rows.costs.shape[1]} decisions and {self.rows.costs.shape[0]} classes"
+            )
+        else:
+            asked = " and ".join(map(str, self.asked or ()))
+            self.notes.append(f"Required: {asked}. The cut is the cheapest that kept to it on other folds.")
+        return "tuned"
 
     def possible(self, rule: str) -> str:
         "The rule that is applied; `ValueError` for one that makes no sense for the model."
@@ -670,11 +711,13 @@ class _Task:
     def best(self, rows: Samples, values: np.ndarray):
         "The best threshold on some rows; None where a class is not among them."
         if (rows.class_sizes == 0).any():
+            if self.asked is not None:
+                raise ValueError("require: a class has no sample where the cut is chosen; leave folds= out")
             self.notes.append(f"{self.name}: a class is missing outside one fold; it got {_CONSTANT}.")
             return None
-        priors = self.target if self.shift else None
         costs = rows.costs.array if rows.own is None else ExampleCosts.from_array(rows.own.array)
-        return best_threshold(rows.y, values, costs, priors=priors, sample_weight=rows.sample_weight)
+        how: dict = {"sample_weight": rows.sample_weight, "require": self.asked}
+        return best_threshold(rows.y, values, costs, priors=self.target if self.shift else None, **how)
 
     def constant(self) -> int:
         "The best decision for everybody."
@@ -682,6 +725,8 @@ class _Task:
 
     def instead(self) -> tuple:
         "Where nothing can be fitted."
+        if self.asked is not None:
+            raise ValueError(f"require: {' '.join(self.notes[1:])} So no cut can be chosen: leave require out")
         if self.kind == "posteriors":
             self.rule = "bayes"
             self.notes.append(f"{self.name}: its posteriors were taken at their word.")
@@ -1073,7 +1118,12 @@ class FittedRule(Result):
 
 
 def fit_rule(
-    samples: Samples, name: str = "model", rule: Rule = "calibrated", *, priors: float | Priors | None = None
+    samples: Samples,
+    name: str = "model",
+    rule: Rule = "calibrated",
+    *,
+    priors: float | Priors | None = None,
+    require: Mapping[Any, float] | None = None,
 ) -> FittedRule:
     """Fit a rule on all samples, to decide about others: a second half, the next block, tomorrow's cases.
 
@@ -1089,6 +1139,8 @@ def fit_rule(
         one of `RULES`
     priors : float, array_like or mapping, optional
         (K,) of the deployment
+    require : mapping, optional
+        as for `decide`, kept to on all the samples; whether other samples keep to it `certify` says
 
     Returns
     -------
@@ -1108,7 +1160,7 @@ def fit_rule(
     (2.5, [0, 1])
     """
     check_choice(name, tuple(_check_samples(samples).models), "name")
-    task = _Task(_Fitted(samples), name, check_choice(rule, RULES, "rule"), None, priors, None)
+    task = _Task(_Fitted(samples), name, check_choice(rule, RULES, "rule"), None, priors, None, require)
     calibrator = None
     if task.rule == "calibrated":
         calibrator, _ = _fit_calibration(_coded_clusters(samples), name)
