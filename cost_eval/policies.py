@@ -53,7 +53,7 @@ from cost_eval.decisions import (
     read_requirements,
     stratified_folds,
 )
-from .samples import Decisions, Posteriors, Samples, Scores, read_samples
+from .samples import Decisions, Posteriors, Samples, Scores, not_gained, read_samples
 
 # %% ../nbs/07_policies.ipynb #pol026
 RULES: tuple[Rule, ...] = ("as given", "bayes", "calibrated", "tuned")
@@ -824,7 +824,7 @@ _CONSTANT = "the decision that is best for everybody"
 
 def _at_costs(rows: Samples, costs, order: np.ndarray) -> Samples:
     "The rows at other costs, of the same labels."
-    table = as_costs(costs, classes=rows.costs)
+    table = not_gained(as_costs(costs, classes=rows.costs))
     if isinstance(table, CostMatrix):
         return replace(rows, costs=table, own=None)
     if len(table) != len(rows):

@@ -482,7 +482,7 @@ ALTERNATIVES = {  # of an option that a case says nothing about
     "confidence": .8, "priors": PRIORS, "sample_weight": WEIGHT, "clusters": GROUPS, "groups": GROUPS, "rng": 1, "data": FRAME,
     "average": "harmonic", "n_jobs": unchanged(2), "scheduler": unchanged("threads"), "n_resamples": 100, "positive": refused(0),
     "classes": NAMES, "decisions": ["stay", "go"], "log": refused(True), "method": "normal", "folds": 2, "rule": "tuned", "bins": 4,
-    "versus": E, "capacity": 5, "beta": 2, "a": 5, "b": 5,
+    "versus": E, "capacity": 5, "require": {"workload": .1}, "beta": 2, "a": 5, "b": 5,
 }
 KNOWN = {  # of a function without a case, by name
     "y_true": Y, "decisions": D, "decisions_a": D, "decisions_b": E, "scores": SCORES, "counts": COUNTS, "costs": COSTS, "joint": JOINT, "losses": LOSSES, "losses_a": LOSSES, "losses_b": LOSSES_B, "counts_a": COUNTS, "counts_b": OTHER,
