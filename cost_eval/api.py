@@ -70,7 +70,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         p4 as p4,
         precision as precision,
         recall as recall,
-        single_point_auc as single_point_auc,
         specificity as specificity,
         weighted_accuracy as weighted_accuracy,
         weighted_class_accuracy as weighted_class_accuracy,

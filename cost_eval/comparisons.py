@@ -1073,7 +1073,7 @@ def _max_t(case, decided, pairs, can, level, confidence, n_resamples, rng):
     return mean, low, high, p, p < 1 - confidence, "max-t", notes
 
 # %% ../nbs/21_comparisons.ipynb #rgr00001
-def judged_regrets(cases: list, decided: list, confidence: float = 0.95) -> tuple:
+def judged_regrets(cases: list, decided: list, confidence: float) -> tuple:
     """What each of several models costs more than the cheapest of them, at each of several costs.
 
     The regret of a model is the largest of its differences from all models, itself among them. So are the
@@ -1086,7 +1086,7 @@ def judged_regrets(cases: list, decided: list, confidence: float = 0.95) -> tupl
         the same samples at each of C costs
     decided : list
         for each of them the models' decisions, (S, N) columns of the costs
-    confidence : float, default 0.95
+    confidence : float
         that all intervals hold at once
 
     Returns
@@ -1100,9 +1100,13 @@ def judged_regrets(cases: list, decided: list, confidence: float = 0.95) -> tupl
     >>> y, decided = np.repeat([0, 1], [80, 20]), [np.repeat([0, 1], 50), np.repeat(0, 100)]
     >>> prices = CostMatrix.binary(fp=1, fn=10), CostMatrix.binary(fp=1, fn=1)
     >>> cases = [Judged(y, costs, None, np.array([0.8, 0.2]), False) for costs in prices]
-    >>> judged_regrets(cases, [decided] * 2)[1].round(2).tolist()
+    >>> judged_regrets(cases, [decided] * 2, 0.95)[1].round(2).tolist()
     [[0.0, 1.7], [0.1, 0.0]]
     """
+    confidence = check_confidence(confidence)
+    if not isinstance(cases, list) or not isinstance(decided, list) or not 0 < len(cases) == len(decided):
+        raise ValueError("cases, decided: a list of Judged, and one of decisions for each of them, is needed")
+    decided = [_check_judged(case, None, own)[1] for case, own in zip(cases, decided)]
     cost = np.array([[case.cost(d) for d in own] for case, own in zip(cases, decided)])
     first, second = np.triu_indices(cost.shape[1], 1)
     regret = cost - cost.min(1, keepdims=True)
@@ -1904,9 +1908,12 @@ def certify(
     if table.ndim != 2:
         raise ValueError(f"counts: one (K, M) table is needed, got shape {table.shape}")
     K, M = table.shape
-    asked = read_requirements(require, classes or tuple(range(K)), decisions or tuple(range(M)))
+    if not table.any():
+        raise ValueError("counts: all are 0, so there is no example that could show anything")
+    like = ConfusionCounts(table, classes=classes or range(K), decisions=decisions or range(M))
+    asked = read_requirements(require, like)
     alpha = 1 - check_range(confidence, "confidence", 0.5, 1, shape=(), hint="95 % is .95")
-    part, n = np.transpose([one.parts(table) for one in asked])
+    part, n = np.transpose([one.parts(table, 1.0) for one in asked])
     least = np.array([one.least for one in asked])
     limit = np.array([one.limit for one in asked])
     failures, rate = np.where(least, n - part, part), np.where(least, 1 - limit, limit)
@@ -1926,7 +1933,7 @@ def certify(
 
 
 def judged_rate(
-    case: Judged, decided: np.ndarray, asked: Requirement, confidence: float = 0.95
+    case: Judged, decided: np.ndarray, asked: Requirement, confidence: float
 ) -> np.ndarray:
     """A rate of decisions and the ends of its interval, at the priors where they were given.
 
@@ -1938,7 +1945,7 @@ def judged_rate(
         (N,) columns of the costs
     asked : Requirement
         which rate
-    confidence : float, default 0.95
+    confidence : float
         of the interval
 
     Returns
@@ -1951,8 +1958,8 @@ def judged_rate(
     --------
     >>> y = np.repeat([0, 1], [80, 20])
     >>> case = Judged(y, CostMatrix.binary(fp=1, fn=10), None, np.array([0.8, 0.2]), False)
-    >>> (recall,) = read_requirements({"recall": 0.9}, (0, 1), (0, 1))
-    >>> judged_rate(case, np.where(np.arange(100) < 82, 0, 1), recall).round(3).tolist()
+    >>> (recall,) = read_requirements({"recall": 0.9}, case.costs)
+    >>> judged_rate(case, np.where(np.arange(100) < 82, 0, 1), recall, 0.95).round(3).tolist()
     [0.9, 0.683, 0.988]
     """
     rows, counts = np.flatnonzero(asked.among[case.y, decided]), case.count(decided)

@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .core import Axes, Labels, Matrix, Priors, Rng, Value, Vector
@@ -14,7 +14,7 @@ from .core import Axes, Labels, Matrix, Priors, Rng, Value, Vector
 # %% auto #0
 __all__ = ['RATES', 'bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold', 'implied_costs', 'ThresholdCosts',
            'threshold_costs', 'hull_vertices', 'ThresholdChoice', 'Requirement', 'read_requirements', 'best_threshold',
-           'best_threshold_counted', 'NotMet', 'nearest_met', 'cross_entropy', 'AffineCalibrator', 'stratified_folds',
+           'best_threshold_counted', 'NotMet', 'cross_entropy', 'AffineCalibrator', 'stratified_folds',
            'cross_calibrate', 'Reliability', 'reliability', 'plot_reliability']
 
 # %% ../nbs/04_decisions.ipynb #39691bfc
@@ -637,16 +637,16 @@ class Requirement(NamedTuple):
     among: np.ndarray
     key: Any
 
-    def parts(self, counts: np.ndarray, class_weight: Any = 1.0) -> tuple:
+    def parts(self, counts: np.ndarray, class_weight: Any) -> tuple:
         "The mass counted and that which it is a share of, for counts (..., K, M); the classes' weights (K,)."
         weight = np.reshape(class_weight, (-1, 1)) if self.among.any(1).all() else 1.0
         return tuple((weight * counts * cells).sum((-2, -1)) for cells in (self.cells, self.among))
 
-    def rate(self, counts: np.ndarray, class_weight: Any = 1.0) -> np.ndarray:
+    def rate(self, counts: np.ndarray, class_weight: Any) -> np.ndarray:
         "The share; NaN where there is no sample to be a share of."
         return ratio(*self.parts(counts, class_weight))
 
-    def met(self, counts: np.ndarray, class_weight: Any = 1.0) -> np.ndarray:
+    def met(self, counts: np.ndarray, class_weight: Any) -> np.ndarray:
         "Is it met, as it is where there is no sample to be a share of?"
         part, whole = self.parts(counts, class_weight)
         if self.least:
@@ -673,7 +673,7 @@ _CELLS = (("tn", "fp"), ("fn", "tp"))
 
 
 def read_requirements(
-    require: Mapping[Any, float] | tuple[Requirement, ...], classes: Sequence[Any], decisions: Sequence[Any]
+    require: Mapping[Any, float] | tuple[Requirement, ...], costs: LabelledTable
 ) -> tuple[Requirement, ...]:
     """What decisions must keep to: {"recall": 0.95}, {("ill", "home"): 0.05}, {"error": 0.02}.
 
@@ -686,8 +686,8 @@ def read_requirements(
     require : mapping
         name of a rate of two classes and two decisions, "error" or (class, decision) -> limit in [0, 1]; or
         what this function gave
-    classes, decisions : sequence
-        labels of the counts' rows and columns; of two the second is positive
+    costs : CostMatrix or ConfusionCounts
+        whose classes and decisions these are; of two the second is positive
 
     Returns
     -------
@@ -700,8 +700,8 @@ def read_requirements(
 
     Examples
     --------
-    >>> asked = {"recall": 0.95, ("ill", "home"): 0}
-    >>> [str(one) for one in read_requirements(asked, ["well", "ill"], ["home", "treat"])]
+    >>> costs = CostMatrix.binary(fp=1, fn=9, classes=["well", "ill"], decisions=["home", "treat"])
+    >>> [str(one) for one in read_requirements({"recall": 0.95, ("ill", "home"): 0}, costs)]
     ['recall of at least 0.95', 'share of ill decided home of at most 0']
     """
     if isinstance(require, tuple) and require and isinstance(require[0], Requirement):
@@ -710,7 +710,10 @@ def read_requirements(
         raise ValueError(
             f"require: a mapping from rates to limits is needed, as {{'recall': 0.95}}; got {require!r:.60}"
         )
-    return tuple(_requirement(key, limit, list(classes), list(decisions)) for key, limit in require.items())
+    if not isinstance(costs, LabelledTable):
+        raise ValueError(f"costs: a CostMatrix, or counts with labels, is needed; got {costs!r:.60}")
+    labels = list(costs.classes), list(costs.decisions)
+    return tuple(_requirement(key, limit, *labels) for key, limit in require.items())
 
 
 def _cell(key, classes: list, decisions: list) -> tuple | None:
@@ -807,7 +810,7 @@ def best_threshold(
     rounding = 4 * np.finfo(float).eps * np.sqrt(len(positive)) * np.abs(values).max()
     k = np.argmax(values <= values.min() + rounding)
     if require is not None:
-        asked = read_requirements(require, costs.classes, costs.decisions)
+        asked = read_requirements(require, costs)
         k = _under(asked, curve, class_weight, k, values)
     return _choice(curve, k, values[k], kind)
 
@@ -859,8 +862,8 @@ def best_threshold_counted(
     class_weight = _class_weights(curve.counts, priors, classes)
     k = _best_corner(curve, c, class_weight)
     if require is not None:
-        labels = ((0, 1), (0, 1)) if table is None else (table.classes, table.decisions)
-        asked, values = read_requirements(require, *labels), _matrix_costs(curve, c, class_weight)
+        asked = read_requirements(require, CostMatrix.zero_one(2) if table is None else table)
+        values = _matrix_costs(curve, c, class_weight)
         k = _under(asked, curve, class_weight, k, values)
     cost = (class_weight[:, None] * c * curve.counts[k].to_matrix()).sum((-2, -1))
     return _choice(curve, k, cost, _dtype(kind))
@@ -893,7 +896,7 @@ def _best_corner(curve: ThresholdCounts, costs: np.ndarray, class_weight: np.nda
 class NotMet(ValueError):
     "No threshold keeps to what is asked (requirements); `nearest` are those nearest to it that one keeps to."
 
-    def __init__(self, asked: tuple, nearest: tuple):
+    def __init__(self, asked: tuple, nearest: tuple) -> None:
         limits = {one.key: one.limit for one in nearest}
         super().__init__(
             f"require: no threshold has {' and '.join(map(str, asked))} on the samples that choose it; the "
@@ -901,16 +904,26 @@ class NotMet(ValueError):
         )
         self.asked, self.nearest = asked, nearest
 
+    def loosened(self, attempt: Callable[[tuple], Any]) -> "NotMet":
+        """What is asked, loosened until an attempt of several parts (folds, models) succeeds in all of them.
 
-def nearest_met(attempt: Callable[[tuple], Any], error: NotMet) -> NotMet:
-    "What is asked, loosened until an attempt of several parts (folds, models) succeeds in all of them."
-    nearest = error.nearest
-    while True:
-        try:
-            attempt(nearest)
-            return NotMet(error.asked, nearest)
-        except NotMet as again:
-            nearest = again.nearest
+        Parameters
+        ----------
+        attempt : callable
+            attempt(requirements); raises `NotMet` where a part cannot meet them
+
+        Returns
+        -------
+        NotMet
+            to be raised in place of this one
+        """
+        nearest = self.nearest
+        while True:
+            try:
+                attempt(nearest)
+                return NotMet(self.asked, nearest)
+            except NotMet as again:
+                nearest = again.nearest
 
 
 def _meeting(curve: ThresholdCounts, class_weight: np.ndarray, asked: tuple) -> np.ndarray:
@@ -918,7 +931,7 @@ def _meeting(curve: ThresholdCounts, class_weight: np.ndarray, asked: tuple) -> 
     counts = curve.counts.to_matrix()
     met, nearest = np.ones(len(counts), bool), []
     for one in asked:
-        if not one.parts(counts)[1].any():
+        if not one.parts(counts, 1.0)[1].any():
             raise ValueError(f"require: {one.name}: no sample is there for it to be a share of; leave it out")
         here = one.met(counts, class_weight)
         if not (met & here).any():

@@ -49,7 +49,6 @@ from cost_eval.decisions import (
     bayes_threshold,
     best_threshold,
     naive_decision,
-    nearest_met,
     read_requirements,
     stratified_folds,
 )
@@ -373,12 +372,13 @@ class CrossFit:
         check_choice(rule, RULES, "rule")
 
         def attempt(asked):
-            return _Task(self, name, rule, self.samples.meet("costs", costs), priors, capacity, asked).policy()
+            table = self.samples.meet("costs", costs)
+            return _Task(self, name, rule, table, priors, capacity, asked).policy()
 
         try:
             return attempt(require)
         except NotMet as error:
-            raise nearest_met(attempt, error) from None
+            raise error.loosened(attempt) from None
 
     def at_costs(self, costs: CostMatrix | ExampleCosts) -> "CrossFit":
         """The same folds and calibrations for other costs.
@@ -573,8 +573,7 @@ class _Task:
             same = np.array_equal(at, self.target)
             self.stated = {} if same else {"priors": self.target, "train_priors": at}
         self.costs = rows.costs if rows.own is None else rows.own
-        labels = rows.costs.classes, rows.costs.decisions
-        self.asked = None if require is None else read_requirements(require, *labels)
+        self.asked = None if require is None else read_requirements(require, rows.costs)
         self.rule = self.possible(rule if require is None else self.cuts(rule))
 
     def cuts(self, rule: str) -> str:
@@ -726,7 +725,7 @@ class _Task:
     def instead(self) -> tuple:
         "Where nothing can be fitted."
         if self.asked is not None:
-            raise ValueError(f"require: {' '.join(self.notes[1:])} So no cut can be chosen: leave require out")
+            raise ValueError(f"require: {' '.join(self.notes[1:])} No cut can be chosen: leave require out")
         if self.kind == "posteriors":
             self.rule = "bayes"
             self.notes.append(f"{self.name}: its posteriors were taken at their word.")

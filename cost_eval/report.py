@@ -74,7 +74,7 @@ from cost_eval.core import (
 )
 from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
-from .decisions import NotMet, nearest_met, read_requirements
+from .decisions import NotMet, read_requirements
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
 from .policies import RULES, CrossFit, cross_fit, within_capacity
@@ -172,7 +172,7 @@ def _all_entries(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
     try:
         return attempt(None)
     except NotMet as error:
-        raise nearest_met(attempt, error) from None
+        raise error.loosened(attempt) from None
 
 
 def _entries(fits: CrossFit, declared: dict, limits: dict) -> tuple[list, list]:
@@ -1005,7 +1005,7 @@ def evaluate(
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
     fits = cross_fit(samples, folds=folds, rng=rng)
     if require is not None:
-        units["require"] = read_requirements(require, samples.costs.classes, samples.costs.decisions)
+        units["require"] = read_requirements(require, samples.costs)
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
     return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed)

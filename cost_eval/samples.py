@@ -738,12 +738,12 @@ def _read_costs(costs, labels: np.ndarray) -> tuple:
     return table, "numbered", [note] if same else []
 
 
-def not_gained(table: CostMatrix | ExampleCosts) -> Any:
+def not_gained(found: CostMatrix | ExampleCosts) -> Any:
     """The costs, unless an error is paid for: below 0, and below what the right decision costs.
 
     Parameters
     ----------
-    table : CostMatrix or ExampleCosts
+    found : CostMatrix or ExampleCosts
         costs that were read
 
     Returns
@@ -761,6 +761,7 @@ def not_gained(table: CostMatrix | ExampleCosts) -> Any:
     >>> not_gained(CostMatrix.binary(fp=1, fn=5)).cost_ratio
     5.0
     """
+    table: Any = found
     if table.classes != table.decisions:
         return table
     array = table.array

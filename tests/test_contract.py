@@ -269,7 +269,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
 MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
-               "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
+               "Certificate", "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
                "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval"}
 
 

@@ -353,6 +353,7 @@ CASES = {
         "simultaneous_differences": Case(Y, [D, E, 1 - D], COSTS, method="bonferroni", n_resamples=given(100, method="max-t"), rng=given(1, first=0, method="max-t")),
         "best_of": Case(Y, [D, E], COSTS),
         "probability_best": Case(Y, [D, E], COSTS),
+        "certify": Case(COUNTS, {"recall": .6}),
         "equivalence_test": Case(JOINT, COSTS, .1, laplace=given(2., method="bdelta_cost")),
         "non_inferiority_test": Case(JOINT, COSTS, margin=.5, laplace=given(2., method="bdelta_cost")),
         "uncertain_cost_interval": Case(COUNTS, MANY, method="bcost", laplace=given(2., method="bcost"), n_resamples=100, rng=1),
