@@ -579,7 +579,7 @@ def test_a_requirement_is_that_of_python(scores, capsys):
     given = [path, "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two"]
     code, out, _ = call(capsys, *given, "--require", "recall=.9,workload=95%")
     here = evaluate(frame["label"], frame[["one", "two"]], {"fp": 1, "fn": 9}, positive="ill", require={"recall": .9, "workload": .95}, rng=0)
-    assert code == 0 and here.summary().splitlines()[1] in out and "two has out of fold recall" in here.summary() and "What is required, and its price" in out
+    assert code == 0 and here.summary().splitlines()[1] in out and "one has out of fold recall" in here.summary() and "What is required, and its price" in out
     assert call(capsys, *given, "--require", "ill:well=.1")[1].count("share of ill decided well of at most 0.1") >= 2
     for text, words in (("recall", "--require: want RATE=LIMIT,..., got 'recall'"), ("recall=much", "--require: 'much' is no number"), ("rcall=.9", "did you mean 'recall'? (here: --require RATE=LIMIT,...)")):
         code, _, err = call(capsys, *given, "--require", text)

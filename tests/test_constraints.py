@@ -39,8 +39,8 @@ def test_a_scenario_is_the_report_at_its_costs(given):
 
 def test_a_regret_is_bounded_by_the_differences_from_all():
     "One scenario: the ends are the largest of the simultaneous differences' from every other model."
-    found = by(ce.evaluate(Y, MODELS, COSTS, scenarios={"now": COSTS}, rng=0).scenarios, "now")
-    report = ce.evaluate(Y, MODELS, COSTS, rng=0)
+    found = by(ce.evaluate(Y, MODELS, COSTS, scenarios={"now": OTHERS["sales"]}, rng=0).scenarios, "now")
+    report = ce.evaluate(Y, MODELS, OTHERS["sales"], rng=0)
     for name, row in found.iterrows():
         d = report.differences
         low = [r["low"] if r["first"] == name else -r["high"] for _, r in d.iterrows() if name in (r["first"], r["second"])]
