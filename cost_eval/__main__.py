@@ -31,7 +31,7 @@ from .core import optional_import, pandas, seen_labels, unknown_name, unordered
 from .page import grave_first, short_ladder
 from .policies import RULES
 from .report import evaluate
-from .samples import Columns, Scores, example_frame, read_file, read_table
+from .samples import Annotators, Columns, Scores, example_frame, read_file, read_table
 
 # %% ../nbs/95_command_line.ipynb #c634462e
 _EXTRAS = {
@@ -224,7 +224,7 @@ def _add_evaluate(commands):
 def _add_columns(group):
     "Which columns are what."
     for name, metavar, what in (
-        ("label", "COL", "true labels (default: guessed)"),
+        ("label", "COL[,COL]", "true labels, of several annotators a column each (default: guessed)"),
         (
             "scores",
             "COL[,COL]",
@@ -359,7 +359,7 @@ def _evaluate(arguments):
 
 def _report_of(frame, costs, arguments):
     "What the library says of the table."
-    found = _columns_of(frame, arguments, costs)
+    found, asked = _columns_of(frame, arguments, costs), _items(arguments.label, frame.columns)
     models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks, frame.columns)}
     if isinstance(costs, dict):
         costs = _all_costs(frame, found.label, arguments)
@@ -372,7 +372,7 @@ def _report_of(frame, costs, arguments):
         "ids": arguments.id,
     }
     return evaluate(
-        frame[found.label],
+        frame[found.label] if len(asked) < 2 else Annotators(frame[asked]),
         models,
         _with_columns(costs, frame),
         scenarios=scenarios or None,
@@ -465,6 +465,7 @@ def _print_report(report):
         if any(words in note for note in report.notes):
             print(f"(In the shell, {option}.)")
     for title, table in (
+        ("Under its annotators", report.annotators),
         ("By group", report.groups),
         ("Between groups", report.group_differences),
         ("What is required, and its price", report.constraint),
@@ -506,7 +507,7 @@ def _needed(arguments) -> set | None:
     more = [getattr(arguments, option) for option in (*_PER_ROW, *_OUTCOMES)]
     more += [cost for _, cost in _prices(arguments)]
     named = [*_items(arguments.scores), *_items(arguments.ranks), *(c for c in more if isinstance(c, str))]
-    return {arguments.label, *named}
+    return {*_items(arguments.label), *named}
 
 
 def _items(text: str | None, known=()) -> list:
@@ -523,8 +524,9 @@ def _items(text: str | None, known=()) -> list:
 def _columns_of(frame, arguments, costs) -> Columns:
     "Which columns are what: as named, or guessed and said aloud."
     taken = []
+    label, *others = _items(arguments.label, frame.columns) or [None]
     named = [(option, getattr(arguments, option)) for option in (*_PER_ROW, *_OUTCOMES)]
-    for option, column in [*named, *_prices(arguments)]:
+    for option, column in [*named, *_prices(arguments), *(("label", other) for other in others)]:
         if isinstance(column, str):
             if column not in frame.columns:
                 no_number = f"{column!r} is no number; write it as 20, 0.5 or 5%, or name a column: "
@@ -532,7 +534,7 @@ def _columns_of(frame, arguments, costs) -> Columns:
                 raise ValueError(no_number * priced + unknown_name(column, frame.columns, f"--{option}"))
             taken.append(column)
     table = None if isinstance(costs, dict) else costs
-    given = {"label": arguments.label, "taken": taken, "costs": table}
+    given = {"label": label, "taken": taken, "costs": table}
     try:
         found = read_table(frame, models=_models_of(frame, arguments, given), **given)
     except ValueError as error:

@@ -83,13 +83,13 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         best_threshold as best_threshold,
         cross_calibrate as cross_calibrate,
         cross_entropy as cross_entropy,
-        hull_vertices as hull_vertices,
         implied_costs as implied_costs,
         naive_decision as naive_decision,
         reliability as reliability,
         shift_priors as shift_priors,
     )
     from cost_eval.samples import (
+        Annotators as Annotators,
         Decisions as Decisions,
         Posteriors as Posteriors,
         Scores as Scores,
@@ -230,6 +230,7 @@ _MOVED = {  # names that stood here in version 0.2: where they are; one release 
     "Policy": "policies",
     "CapacityCurve": "capacity",
     "ThresholdTuning": "cost_score",
+    "hull_vertices": "decisions",
 }
 __all__ = [name for name in _WHERE if name not in _MODULES]
 

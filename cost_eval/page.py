@@ -572,7 +572,8 @@ def constraint_words(report: Any) -> list[str]:
         )
     price = own.iloc[0]
     ends = f"{four_digits(price['price_low'])} to {four_digits(price['price_high'])}"
-    more = f"{four_digits(price['price'])} per case ({level} interval {ends})" if price["price"] else "nothing"
+    more = f"{four_digits(price['price'])} per case ({level} interval {ends})"
+    more = more if price["price"] else "nothing"
     return [
         f"{price['model']} has out of fold {'; '.join(words)}. That costs {more} against its best cut without "
         "it. Whether the cut that is installed keeps to it only samples can show that took no part: certify()."

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from .core import DataFrame, Frame, Labels, Model, Priors, Vector
 
 # %% auto #0
-__all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'read_alike', 'Labelled', 'labelled_rows',
-           'only_labelled', 'not_gained', 'Look', 'look_at', 'Columns', 'read_table', 'read_file', 'example_frame']
+__all__ = ['Decisions', 'Posteriors', 'Scores', 'Annotators', 'Samples', 'read_samples', 'read_alike', 'Labelled',
+           'labelled_rows', 'only_labelled', 'not_gained', 'Look', 'look_at', 'Annotated', 'by_annotation', 'Columns',
+           'read_table', 'read_file', 'example_frame']
 
 # %% ../nbs/06_samples.ipynb #smp005
 import bz2
@@ -140,6 +141,33 @@ class Scores(Result):
 
     values: Any
     kind: ClassVar[str] = "scores"
+
+# %% ../nbs/06_samples.ipynb #ann1
+@result
+class Annotators(Result):
+    """Several labels a sample, a column an annotator; for `evaluate`, in the place of `y_true`.
+
+    People disagree about what is true. The cost is that under an annotator drawn at random for each sample,
+    all alike who labelled it; samples stay the units, so more annotators do not make a test set larger.
+
+    Attributes
+    ----------
+    values : DataFrame, mapping or array_like
+        (N, A) labels, a column an annotator; None or NaN where one gave none
+
+    Examples
+    --------
+    >>> Annotators({"anna": ["spam", "ham"], "ben": ["spam", None]})
+    Annotators(values={'anna': ['spam', 'ham'], 'ben': ['spam', None]})
+    """
+
+    values: Any
+
+    def frame_columns(self) -> dict:
+        "A column for each annotator."
+        table = _label_table(self.values)
+        names = self.values if isinstance(self.values, Mapping) else range(table.shape[1])
+        return dict(zip(names, table.T))
 
 # %% ../nbs/06_samples.ipynb #smp028
 #| code-fold: true
@@ -471,7 +499,7 @@ def _read_weights(sample_weight, n: int) -> np.ndarray | None:
 
 # %% ../nbs/06_samples.ipynb #smp031
 #| code-fold: true
-def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
+def _labelled_part(rows: Rows, argument: str, values, part: "Labelled | Annotated"):
     "The labelled rows of what has a row for each sample, numbered anew; anything else as it is."
     if isinstance(values, Mapping):
         return {key: _labelled_part(rows, f"{argument}[{key!r}]", one, part) for key, one in values.items()}
@@ -511,6 +539,8 @@ def _as_frame(given: Any) -> Any:
 
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
+    if isinstance(values, Annotators):
+        raise ValueError(f"{name}: several labels a sample are for evaluate; give one column of them here")
     given: Any = values if isinstance(values, str) else _as_frame(values)
     values = given[next(iter(given.columns))] if len(getattr(given, "columns", ())) == 1 else given
     if type(values).__module__.partition(".")[0] == "pyarrow":
@@ -572,14 +602,15 @@ def _of_columns(values) -> str:
     "What to give of a table of labels: of one 1 a row its place, of several 1s each column alone."
     table, framed = dense(values, "y_true"), hasattr(values, "columns")
     one = f"y_true[{list(values.columns)[-1]!r}]" if framed else "numpy.asarray(y_true)[:, j]"
+    several = "; if each column is one annotator's labels, Annotators(y_true)"
     if not np.isin(table, (0, 1)).all():
-        return f"give the column that holds them, {one}"
+        return f"give the column that holds them, {one}{several}"
     if (table.astype(float).sum(1) == 1).all():
         place = "y_true.idxmax(axis=1)" if framed else "numpy.argmax(y_true, axis=1)"
-        return f"of columns with one 1 a row give {place}"
+        return f"of columns with one 1 a row give {place}{several}"
     return (
         "with several 1s a row each label is a question of its own, with its own costs: give "
-        f"{one}, and what the models say of that label"
+        f"{one}, and what the models say of that label{several}"
     )
 
 # %% ../nbs/06_samples.ipynb #smp033c
@@ -1274,6 +1305,128 @@ def _percentages(values: np.ndarray, y: np.ndarray) -> bool:
     if not (values.min() >= 0 and 20 < values.max() <= 100 and len(np.unique(values)) > 20):
         return False
     return bool(np.mean((values / 100 - y) ** 2) < 0.98 * np.var(y))
+
+# %% ../nbs/06_samples.ipynb #ann2
+#| code-fold: true
+@result
+class Annotated(Result):
+    """Samples of several labels as rows of one label each; from `by_annotation`.
+
+    Attributes
+    ----------
+    rows : ndarray
+        (R,) the sample of each row
+    sample : ndarray
+        the sample of each row with a label
+    modal : ndarray
+        for each row with a label, its part of its sample under the majority, as a multiple of its part under
+        an annotator drawn at random: 0 for labels in the minority; labels that are tied share the sample
+    n : int
+        samples
+    annotators : int
+        columns
+    """
+
+    rows: np.ndarray
+    sample: np.ndarray
+    modal: np.ndarray
+    n: int
+    annotators: int
+
+    def meet(self, argument: str, values: Any) -> Any:
+        """What has a row for each sample, with a row for each label.
+
+        Parameters
+        ----------
+        argument : str
+            what it is called in an error; "costs" may be of all samples alike
+        values : object
+            with a row for each sample, mappings of such; or one for all, which stays as it is
+
+        Returns
+        -------
+        object
+        """
+        return _labelled_part(Rows(), argument, values, self)
+
+    def __repr__(self):
+        return f"<{len(self.sample)} labels of {self.n} samples by {self.annotators} annotators>"
+
+
+def by_annotation(y_true: Annotators, **columns: Any) -> tuple[Annotated, dict]:
+    """What `evaluate` is given, with a row for each label.
+
+    Parameters
+    ----------
+    y_true : Annotators
+        (N, A) labels
+    **columns
+        what else `evaluate` takes
+
+    Returns
+    -------
+    tuple
+        `Annotated`; the columns, with y_true, sample_weight and clusters
+
+    Raises
+    ------
+    ValueError
+        For labels that are no table, a sample without a label (unless there are propensities), and a column
+        of another length or with its rows in another order.
+
+    Examples
+    --------
+    >>> part, columns = by_annotation(Annotators([[0, 0], [0, 1]]), models={"a": [0.1, 0.7]})
+    >>> columns["y_true"], columns["models"], columns["clusters"]
+    ([0, 0, 0, 1], {'a': [0.1, 0.1, 0.7, 0.7]}, [0, 0, 1, 1])
+    """
+    keys, values = Rows(), y_true.values
+    keys.meet("y_true", values)
+    table = _label_table(values)
+    known = ~np.stack([_missing(column) for column in table.T], axis=1)
+    none: np.ndarray = known.sum(1) == 0
+    if none.any() and columns.get("propensity") is None:
+        where = f"no annotator labelled {none.sum()} of {len(table)} samples, the first at position"
+        raise ValueError(f"y_true: {where} {none.argmax()}; {VERIFICATION_BIAS}")
+    known[none, 0] = True  # the row of a sample without a label says so
+    rows, who = np.nonzero(known)
+    labels, labelled = table[rows, who].tolist(), ~none[rows]
+    sample, code = rows[labelled], numbered(table[rows, who][labelled])[1]
+    pair = np.unique(np.stack([sample, code]), axis=1, return_inverse=True, return_counts=True)
+    votes = pair[2][pair[1].reshape(-1)]
+    most = np.zeros(len(table), votes.dtype)
+    np.maximum.at(most, sample, votes)
+    modal = (votes == most[sample]).astype(float)
+    modal *= (np.bincount(sample) / np.maximum(np.bincount(sample, modal), 1))[sample]
+    part = Annotated(rows, sample, modal, len(table), table.shape[1])
+    weight = check_weights(columns.pop("sample_weight", None), len(table))
+    apart = {name: columns.pop(name, None) for name in ("scenarios", "clusters")}
+    for name in ("models", "costs", "groups", "ids", "propensity", "folds"):
+        if name in columns:
+            columns[name] = _labelled_part(keys, name, columns[name], part)
+    if apart["scenarios"] is not None:
+        costs = {k: _labelled_part(keys, "costs", one, part) for k, one in apart["scenarios"].items()}
+        columns["scenarios"] = costs
+    own = keys.names()
+    if own is not None and columns.get("ids") is None:
+        columns["ids"] = own[rows]
+    named = apart["clusters"] if apart["clusters"] is not None else np.arange(len(table)) if own is None else own
+    columns["clusters"] = list(_labelled_part(keys, "clusters", named, part))
+    columns["sample_weight"] = (1.0 if weight is None else weight[rows]) / known.sum(1)[rows]
+    return part, {"y_true": labels} | columns
+
+
+def _label_table(values) -> np.ndarray:
+    "(N, A) labels as objects."
+    given = _as_frame(values)
+    given = pandas().DataFrame(given) if isinstance(given, Mapping) else given
+    columns = [given[c] for c in given.columns] if hasattr(given, "columns") else np.asarray(given, object).T
+    if len(np.shape(columns)) < 2 or not len(columns):
+        raise ValueError(
+            f"y_true: Annotators takes a table, a column an annotator, got shape {np.shape(given)}; one label a "
+            "sample needs no Annotators"
+        )
+    return np.stack([np.asarray(column, object) for column in columns], axis=1)
 
 # %% ../nbs/06_samples.ipynb #smp045
 #| code-fold: true

@@ -59,6 +59,7 @@ CONTRACT = {
         Scores(values) | values kind
         read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None, ids=None) -> Samples
         Samples | y models costs own sample_weight clusters groups taken notes read_as shares target_priors take ids meet
+        Annotators(values) | values
         labelled_rows(y_true, propensity=None, *, sample_weight=None) -> Labelled
         Labelled | rows sample_weight n
         look_at(values, costs) -> Look
