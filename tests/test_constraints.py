@@ -291,3 +291,12 @@ def test_a_false_certificate_is_as_rare_as_promised():
         k = np.arange(n + 1)
         certified = [ce.certify([[0, 0], [n - hits, hits]], {"recall": .95}).certified for hits in k]
         assert stats.binom.pmf(k, n, .95) @ certified <= .05
+
+
+def test_the_rule_that_is_handed_over_has_the_constrained_cut():
+    report = ce.evaluate(Y, MODELS, COSTS, require={"recall": .97}, rng=0)
+    for name in ("sharp", "blunt"):
+        rule, cut = report.decision_rule(name), ce.best_threshold(Y, SCORE[name], COSTS, require={"recall": .97})
+        assert rule.threshold == cut.threshold < ce.best_threshold(Y, SCORE[name], COSTS).threshold
+        assert np.array_equal(rule.decide(MODELS[name]), (SCORE[name] >= cut.threshold).astype(int))
+    assert report.decision_rule("bold").decide(MODELS["bold"].values).tolist() == MODELS["bold"].values.tolist()
