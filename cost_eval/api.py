@@ -230,6 +230,7 @@ _MOVED = {  # names that stood here in version 0.2: where they are; one release 
     "Policy": "policies",
     "main": "__main__",
     "CapacityCurve": "capacity",
+    "single_point_auc": "metrics",
     "ThresholdTuning": "cost_score",
     "hull_vertices": "decisions",
 }
