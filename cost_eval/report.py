@@ -32,7 +32,6 @@ __all__ = ['Report', 'evaluate', 'evaluate_counted', 'translation_table']
 
 # %% ../nbs/60_report.ipynb #afbb565c
 import datetime
-import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -80,7 +79,7 @@ from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .decisions import AffineCalibrator
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
-from .policies import RULES, CrossFit, cross_fit, within_capacity
+from .policies import RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from cost_eval.samples import (
     Annotated,
@@ -735,6 +734,36 @@ class Report(Result):
         case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
         return _told(_judged(case, fits, declared, priors, notes, seed, order), self._annotated)
 
+    def decision_rule(self, name: str | None = None, *, otherwise: Any = None) -> DecisionRule:
+        """The rule of a model, fitted on all samples, to be installed: a cut, a file, reasons for a case.
+
+        The report judges the procedure out of fold; what a case costs by it is expected of the rule, too.
+
+        Parameters
+        ----------
+        name : str, optional
+            of a model; default: the cheapest
+        otherwise : label, optional
+            the decision for rows whose value is missing or unknown; None: they are refused
+
+        Returns
+        -------
+        DecisionRule
+            by the declared rule, costs, priors and capacity; `.threshold` with its range over the folds
+
+        Raises
+        ------
+        ValueError
+            For a report made from counts, and a rule that could not be fitted.
+        """
+        if self._inputs is None:
+            raise ValueError(
+                "decision_rule: this report was made from counts; evaluate the rows, or fit_rule on a part"
+            )
+        name = self.best.loc[0, "model"] if name is None else name
+        check_choice(name, tuple(self.best["model"]), "name")
+        return _decision_rule(self, str(name), otherwise)
+
     def robustness(
         self, cost_ratios: Numbers | None = None, prevalences: Numbers | None = None
     ) -> Robustness:
@@ -908,6 +937,19 @@ class Report(Result):
 
     def _repr_html_(self) -> str:
         return page.brief_html(self)
+
+
+def _decision_rule(report: Report, name: str, otherwise) -> DecisionRule:
+    "The rule that was judged, fitted on all samples, and what a case is expected to cost by it."
+    fits, *_ = report._inputs
+    row = report.best.set_index("model").loc[name]
+    if row["rule"] in ("calibrated", "tuned") and not len(fits.folds):
+        raise ValueError(f"name: nothing could be fitted for {name!r}: {' '.join(fits.notes)}")
+    given = {"folds": fits.folds if len(fits.folds) else None, "capacity": report._case.capacity}
+    found = fit_rule(fits.samples, name, row["rule"], priors=fits.deployment, otherwise=otherwise, **given)
+    expected = {end: float(row[end]) for end in ("cost", "low", "high")}
+    expected |= {"confidence": report.confidence, "n": report.n}
+    return DecisionRule(found.content | {"expected": expected, "made": report.provenance})
 
 
 def _written(text: str, path) -> str:
@@ -1169,17 +1211,10 @@ def _in_sample(case: _Case, fits: CrossFit, declared: dict) -> dict:
 def _provenance(samples: Samples, seed) -> dict:
     "What made the report, from what."
     today = datetime.date.today().isoformat()
-    data = hashlib.sha256()
-    own = None if samples.own is None else samples.own.array
-    given = [samples.y, *(m.values for m in samples.models.values()), samples.sample_weight, own]
-    for values in [samples.costs.array, *(v for v in given if v is not None)]:
-        data.update(np.ascontiguousarray(values, dtype=float).tobytes())
-    for labels in (samples.clusters, samples.groups):
-        data.update(repr([] if labels is None else labels.tolist()).encode())
     told = "none" if seed is None else int(seed)
     made = {"package": f"cost_eval {version('cost_eval')}", "date": today, "seed": told, "rows": len(samples)}
     read = {"columns": samples.read_as} if samples.read_as else {}
-    return made | {"data": data.hexdigest()[:12]} | read
+    return made | {"data": samples.checksum} | read
 
 
 def _finish(

@@ -6,19 +6,20 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .core import DataFrame, Frame, Labels, Model, Priors, Vector
 
 # %% auto #0
 __all__ = ['Decisions', 'Posteriors', 'Scores', 'Annotators', 'Samples', 'read_samples', 'read_alike', 'Labelled',
            'labelled_rows', 'only_labelled', 'Look', 'look_at', 'Annotated', 'by_annotation', 'Columns', 'read_table',
-           'read_file', 'example_frame']
+           'read_file', 'read_blocks', 'example_frame']
 
 # %% ../nbs/06_samples.ipynb #smp005
 import bz2
 import csv
 import gzip
+import hashlib
 import importlib.util
 import io
 import lzma
@@ -45,6 +46,7 @@ from cost_eval.core import (
     bare_frame,
     check_1d,
     check_choice,
+    check_integer,
     check_numbered,
     check_posteriors,
     check_weights,
@@ -55,6 +57,7 @@ from cost_eval.core import (
     numbered,
     numbers,
     objects,
+    optional_import,
     pandas,
     positions,
     repeated_ids,
@@ -225,6 +228,17 @@ class Samples(Result):
         "(K,) shares of the classes among the samples, by weight."
         sizes = self.class_sizes
         return sizes / sizes.sum()
+
+    @property
+    def checksum(self) -> str:
+        "Twelve digits that change with what was read: labels, outputs, costs, weights, clusters, groups."
+        data, own = hashlib.sha256(), None if self.own is None else self.own.array
+        given = [self.y, *(m.values for m in self.models.values()), self.sample_weight, own]
+        for values in [self.costs.array, *(v for v in given if v is not None)]:
+            data.update(np.ascontiguousarray(values, dtype=float).tobytes())
+        for labels in (self.clusters, self.groups):
+            data.update(repr([] if labels is None else labels.tolist()).encode())
+        return data.hexdigest()[:12]
 
     @property
     def order(self) -> np.ndarray | None:
@@ -2052,8 +2066,57 @@ def _read_kind(kind: str, end: str, source: Any, columns, index_col):
     return (pd.read_parquet if kind == "parquet" else pd.read_feather)(source)
 
 
-def _read_csv(pd, source: Any, end: str, columns, index_col):
-    "A file of lines; a large one with a line of progress for each million."
+def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:
+    """A table from a file of any size, in blocks of rows: CSV that is not packed, and parquet.
+
+    Parameters
+    ----------
+    path : path
+        as for `read_file`; other kinds come as one block
+    rows : int, default 1_000_000
+        in a block at most
+
+    Yields
+    ------
+    DataFrame
+        the next rows
+
+    Raises
+    ------
+    ValueError
+        For what cannot be read, with what to do about it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "x.csv"
+    >>> _ = path.write_text("m\\n.5\\n.25\\n.1\\n")
+    >>> [len(block) for block in read_blocks(path, rows=2)]
+    [2, 1]
+    """
+    rows = check_integer(rows, "rows", 1)
+    end = os.path.splitext(str(path).lower())[1]
+    kind = _KINDS_OF_FILES.get(end, "CSV")
+    if not Path(path).is_file() or end in _PACKED or kind not in ("CSV", "parquet"):
+        yield read_file(path)
+    elif kind == "CSV":
+        try:
+            yield from _read_csv(pandas(), Path(path), end, None, None, rows)
+        except ValueError as error:
+            raise ValueError(
+                f"{path}: cannot be read as CSV: {error}; save it as CSV with a header"
+            ) from None
+    else:
+        try:
+            file = optional_import("pyarrow.parquet", extra="book").ParquetFile(path)
+        except ValueError as error:
+            raise ValueError(f"{path}: cannot be read as parquet: {error}; write it again") from None
+        for part in file.iter_batches(rows):
+            yield part.to_pandas()
+
+
+def _read_csv(pd, source: Any, end: str, columns, index_col, rows: int = 0):
+    "A file of lines, or blocks of so many rows; a large one with a line of progress for each million."
     with source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getvalue()) as file:
         head = file.read(2**16)
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
@@ -2062,6 +2125,8 @@ def _read_csv(pd, source: Any, end: str, columns, index_col):
     lines = head.decode(encoding, "replace").splitlines()
     options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
     given = options | {"encoding": encoding, "index_col": index_col} | every_digit(pd)
+    if rows:
+        return pd.read_csv(source, chunksize=rows, **given)
     try:
         if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
             given["usecols"] = list(columns)
