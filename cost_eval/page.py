@@ -171,7 +171,12 @@ def _cut(report) -> float:
     if v.state not in ("use", "unsure") or len(report.decisions) != 2:
         return np.nan
     rows = report.ladder[report.ladder["main"] & (report.ladder["model"] == v.model)]
-    return float(rows["threshold"].iloc[0])
+    if not hasattr(report, "decision_rule"):
+        return float(rows["threshold"].iloc[0])
+    try:
+        return float(report._once("cut", lambda: report.decision_rule(v.model)).threshold)
+    except ValueError:  # made from counts, or a rule that cannot be fitted
+        return np.nan
 
 # %% ../nbs/58_page.ipynb #58co0002
 def _wrong_classes(report, column: int) -> list[str]:
