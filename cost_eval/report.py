@@ -425,7 +425,7 @@ def _against_constant(case: _Case, mains: list[_Entry]):
 
 def _calibrated(case: _Case, entries: list[_Entry], models: Mapping[str, Any]):
     """What calibration saves against posteriors taken at their word; `miscalibrated` where that is told apart
-    or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all models together.
+    or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all together.
     """
     of = {(e.model, e.rule): e for e in entries}
     names = dict.fromkeys(e.model for e in entries)
@@ -446,9 +446,9 @@ def _gain(posteriors: np.ndarray, y: np.ndarray) -> float:
     "Twice the logarithm of the likelihood ratio of the affine calibration and the posteriors as they are."
     logs = np.log(np.maximum(posteriors, 0.5 / len(y)))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # separable classes: as far as it got
+        warnings.simplefilter("ignore", RuntimeWarning)  # separable classes: as far as it got; zeros
         fitted = AffineCalibrator().fit(logs, y).transform(logs, log=True)
-    return float(2 * (fitted - np.log(posteriors))[np.arange(len(y)), y].sum())
+        return float(2 * (fitted - np.log(posteriors))[np.arange(len(y)), y].sum())
 
 
 def _alternatives(case: _Case, entries: list[_Entry]):
