@@ -451,7 +451,8 @@ def _miscalibrated(best, calibrated) -> list[str]:
         if row["saving"] > 0.1 * abs(cost[row["model"]]):
             found.append(
                 f"{row['model']} looks miscalibrated: its posteriors taken at their word cost "
-                f"{four_digits(row['saving'])} more per case than calibrated ones ({_ends(row)})."
+                f"{four_digits(row['saving'])} more per case than calibrated ones ({_ends(row)}"
+                + (", so perhaps nothing)." if row["low"] <= 0 else ").")
             )
     return found
 
