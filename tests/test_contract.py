@@ -101,8 +101,9 @@ CONTRACT = {
         difference_sequence(losses_a, losses_b, *, bounds=None, costs=None, first=None, second=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
         ConfidenceSequence | low high mean confidence quantity notes first_outside to_frame plot
         cost_change(reference, now, costs, *, now_costs=None) -> CostChange
-        CostChange | total prevalence rates amounts reference now cells to_frame plot
-        cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
+        CostChange | total prevalence rates amounts reference now cells rising interval to_frame plot
+        cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, looks=None, false_alarms=0.05) -> CostAlarm
+        required_reference(rate, times, rows, *, looks=16, power=0.8, false_alarms=0.05, n_sets=1000, rng=0) -> int
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
     """,
     "training": """
@@ -268,7 +269,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 # What functions hand over, and what reading and deciding are made of: reached by module.
 MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
-               "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval"}
+               "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval", "required_reference"}
 
 
 @pytest.mark.parametrize("module", sorted(CONTRACT.keys() - {"scale", "__main__"}))
