@@ -17,6 +17,7 @@ import csv
 import importlib.util
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -26,11 +27,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from . import datasets, reproduce
-from .core import optional_import, pandas, unknown_name
+from .core import optional_import, pandas, seen_labels, unknown_name, unordered
 from .page import short_ladder
 from .policies import RULES
 from .report import evaluate
-from .samples import Columns, Scores, read_file, read_table
+from .samples import Columns, Scores, example_frame, read_file, read_table
 
 # %% ../nbs/95_command_line.ipynb #c634462e
 _EXTRAS = {
@@ -177,6 +178,32 @@ def _data_fetch(arguments):
         )
     return int(bool(missing) and not arguments.small)
 
+# %% ../nbs/95_command_line.ipynb #exa1
+def _add_example(commands):
+    "cost-eval example FILE"
+    about = "write a small file of predictions, and the line that judges it"
+    parser = commands.add_parser("example", help=about)
+    parser.add_argument("file", metavar="FILE", help="what to write: scores.csv, for example")
+    parser.set_defaults(run=_example)
+
+
+def _example(arguments):
+    _need("pandas")
+    path = Path(arguments.file)
+    if path.suffix.lower() != ".csv":
+        raise ValueError(f"{path}: the example is a CSV file; name it {path.stem or 'scores'}.csv")
+    if path.exists():
+        raise ValueError(f"{path}: there is such a file already; name another one")
+    _writable_file(path)
+    frame = example_frame()
+    _write(path, frame.to_csv(index=False))
+    print(f"{len(frame):,} patients: label is what turned out to be true, model_a and model_b are what two")
+    print("models gave as the probability of 'ill'. If a missed patient is as bad as twenty false alarms,")
+    print("and one in twenty will be ill:")
+    options = "--positive ill --fp 1 --fn 20 --prevalence .05"
+    print(f"cost-eval evaluate {shlex.quote(str(path))} {options}")
+    return 0
+
 # %% ../nbs/95_command_line.ipynb #23bee29a
 def _add_evaluate(commands):
     "cost-eval evaluate FILE..."
@@ -225,6 +252,10 @@ def _add_costs(group):
     for name, meaning in _OUTCOMES.items():
         what = f"cost of a {meaning}: a number, or a column of the file"
         group.add_argument(f"--{name}", type=_number_or_column, metavar="C", help=what)
+    what = "costs of somebody else (several): which model would be the cheapest there; columns as for --fp"
+    group.add_argument(
+        "--scenario", action="append", default=[], metavar="NAME=FILE or NAME=FP:FN", help=what
+    )
     what = "the positive class of two; needed where the labels are not 0 and 1"
     group.add_argument("--positive", metavar="LABEL", help=what)
     what = "share of positives in the deployment: .05 or 5%% (default: that of the file)"
@@ -313,6 +344,7 @@ def _evaluate(arguments):
     for path in outputs.values():
         _writable_file(path)
     about, costs = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments)
+    arguments.scenarios = _scenarios_of(arguments.scenario)
     try:
         report = _report_of(_read_columns(arguments, _needed(arguments)), costs, arguments)
     except ValueError as error:
@@ -328,7 +360,8 @@ def _report_of(frame, costs, arguments):
     found = _columns_of(frame, arguments, costs)
     models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks, frame.columns)}
     if isinstance(costs, dict):
-        costs = {name: frame[cost] if isinstance(cost, str) else cost for name, cost in costs.items()}
+        costs = _all_costs(frame, found.label, arguments)
+    scenarios = {name: _with_columns(one, frame) for name, one in arguments.scenarios.items()}
     given = {
         "groups": arguments.group,
         "clusters": arguments.cluster,
@@ -339,7 +372,8 @@ def _report_of(frame, costs, arguments):
     return evaluate(
         frame[found.label],
         models,
-        costs,
+        _with_columns(costs, frame),
+        scenarios=scenarios or None,
         **{argument: frame[column] for argument, column in given.items() if column},
         rule=_rule_of(arguments.rule),
         positive=arguments.positive,
@@ -358,6 +392,7 @@ _OPTIONS = {
     "label": "--label COL",
     "models": "--scores COL, --posteriors PREFIX or COL=CLASS, --ranks COL",
     "costs": "--costs FILE, or --fp and --fn",
+    "scenarios": "--scenario NAME=FILE or NAME=FP:FN",
     "frame": "--costs FILE",
     "classes": "--costs FILE",
     "positive": "--positive LABEL",
@@ -425,7 +460,11 @@ def _print_report(report):
     for words, option in _IN_NOTES.items():
         if any(words in note for note in report.notes):
             print(f"(In the shell, {option}.)")
-    for title, table in (("By group", report.groups), ("Between groups", report.group_differences)):
+    for title, table in (
+        ("By group", report.groups),
+        ("Between groups", report.group_differences),
+        ("Under other costs", report.scenarios),
+    ):
         if len(table):
             print(f"\n{title}, {100 * report.confidence:g} % intervals:")
             _print_table(table[[c for c in table.columns if not c.startswith(("fpr_", "fnr_"))]])
@@ -460,6 +499,7 @@ def _needed(arguments) -> set | None:
     if not arguments.label or arguments.posteriors or not (arguments.scores or arguments.ranks):
         return None
     more = [getattr(arguments, option) for option in (*_PER_ROW, *_OUTCOMES)]
+    more += [cost for _, cost in _prices(arguments)]
     named = [*_items(arguments.scores), *_items(arguments.ranks), *(c for c in more if isinstance(c, str))]
     return {arguments.label, *named}
 
@@ -478,17 +518,23 @@ def _items(text: str | None, known=()) -> list:
 def _columns_of(frame, arguments, costs) -> Columns:
     "Which columns are what: as named, or guessed and said aloud."
     taken = []
-    for option in (*_PER_ROW, *_OUTCOMES):
-        column = getattr(arguments, option)
+    named = [(option, getattr(arguments, option)) for option in (*_PER_ROW, *_OUTCOMES)]
+    for option, column in [*named, *_prices(arguments)]:
         if isinstance(column, str):
             if column not in frame.columns:
                 no_number = f"{column!r} is no number; write it as 20, 0.5 or 5%, or name a column: "
-                words = no_number * (option in _OUTCOMES) + unknown_name(column, frame.columns, f"--{option}")
-                raise ValueError(words)
+                priced = option in (*_OUTCOMES, "scenario")
+                raise ValueError(no_number * priced + unknown_name(column, frame.columns, f"--{option}"))
             taken.append(column)
     table = None if isinstance(costs, dict) else costs
     given = {"label": arguments.label, "taken": taken, "costs": table}
-    found = read_table(frame, models=_models_of(frame, arguments, given), **given)
+    try:
+        found = read_table(frame, models=_models_of(frame, arguments, given), **given)
+    except ValueError as error:
+        if not str(error).startswith("label: ") or arguments.label:
+            raise
+        _ask_label(frame, arguments, taken, table, str(error))
+        return _columns_of(frame, arguments, costs)
     said, *others = found.notes
     print(said, "(--label, --scores, --posteriors say otherwise.)", *others)
     return found
@@ -552,7 +598,7 @@ def _beginning(frame, text: str, given: dict) -> dict:
 
 
 def _costs_of(arguments):
-    "The costs of the file, or of --fp, --fn, --tp, --tn."
+    "The costs of the file, or of --fp, --fn, --tp, --tn as far as they are given."
     given = {name: getattr(arguments, name) for name in _OUTCOMES if getattr(arguments, name) is not None}
     if arguments.costs and given:
         raise ValueError(
@@ -560,25 +606,48 @@ def _costs_of(arguments):
         )
     if arguments.costs:
         return _cost_table(arguments.costs)
-    if not {"fp", "fn"} <= set(given):
-        raise ValueError(
-            "--costs FILE, or --fp and --fn, say what errors cost; without costs there is nothing to evaluate"
-        )
     return given
 
 
-def _cost_table(path):
+def _scenarios_of(texts: list) -> dict:
+    "Name -> costs, of NAME=FILE, or NAME=FP:FN of numbers and columns."
+    form, found = "NAME=FILE or NAME=FP:FN", {}
+    for name, text in _pairs(texts, "--scenario", form).items():
+        parts = text.split(":")
+        if len(parts) == 2 and all(parts) and not Path(text).exists():
+            found[name] = dict(zip(("fp", "fn"), map(_number_or_column, parts)))
+        else:
+            found[name] = _cost_table(text, "--scenario")
+    if len(found) < len(texts):
+        raise ValueError(f"--scenario: two have one name, of {', '.join(texts)}; give each its own")
+    return found
+
+
+def _prices(arguments) -> list:
+    "What errors cost in the scenarios, a number or a column each."
+    tables = [one for one in arguments.scenarios.values() if isinstance(one, dict)]
+    return [("scenario", cost) for one in tables for cost in one.values()]
+
+
+def _with_columns(costs, frame):
+    "Costs by outcome with the columns in place of their names."
+    if not isinstance(costs, dict):
+        return costs
+    return {name: frame[cost] if isinstance(cost, str) else cost for name, cost in costs.items()}
+
+
+def _cost_table(path, option: str = "--costs"):
     "A table of costs with labels in its first row and column; numbers only."
     try:
         table = read_file(path, index_col=0)
     except ValueError as error:
-        raise ValueError(f"--costs: {error}") from None
+        raise ValueError(f"{option}: {error}") from None
     for column in table.columns:
         values = pandas().to_numeric(table[column], errors="coerce")
         if values.isna().any():
             row = table.index[values.isna()][0]
             got = table[column][values.isna()].iloc[0]
-            raise ValueError(f"--costs: {path}: {got!r} in row {row!r}, column {column!r}; want a number")
+            raise ValueError(f"{option}: {path}: {got!r} in row {row!r}, column {column!r}; want a number")
     return table.astype(float)
 
 
@@ -602,11 +671,104 @@ def _rule_of(text: str):
 
 def _pairs(texts: list, option: str, form: str) -> dict:
     "KEY=VALUE, several."
-    pairs = [text.partition("=") if option == "--about" else text.rpartition("=") for text in texts]
+    first = option in ("--about", "--scenario")  # of several marks the first; a path and a text may have more
+    pairs = [text.partition("=") if first else text.rpartition("=") for text in texts]
     bad = next((text for text, (key, mark, value) in zip(texts, pairs) if not (key and mark and value)), None)
     if bad is not None:
         raise ValueError(f"{option}: want {form}, got {bad!r}")
     return {key.strip(): value.strip() for key, _, value in pairs}
+
+# %% ../nbs/95_command_line.ipynb #ask1
+def _terminal() -> bool:
+    "Does a person read and type?"
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _ask(arguments, why: str, questions: list, more: list):
+    "Set what is missing as answered; where nobody answers, refuse with a command that would work."
+    options = {option: example for option, _, example, _ in [*questions, *more]}
+    if _terminal():
+        options = {}
+        for option, question, _, read in questions:
+            options[option] = _answer(question, read)
+            setattr(arguments, option, options[option])
+    line = shlex.join([*arguments.line, *(f"--{option}={value}" for option, value in options.items())])
+    if not _terminal():
+        raise ValueError(f"{why}; for example: {line}")
+    print(f"(The same without this question: {line})")
+    arguments.line = shlex.split(line)
+
+
+def _answer(question: str, read):
+    "What somebody types, asked again until it can be read."
+    while True:
+        try:
+            return read(input(f"{question} ").strip())
+        except EOFError:
+            raise ValueError("no answer, so nothing was evaluated; --help lists the options") from None
+        except (ValueError, argparse.ArgumentTypeError) as error:
+            print(error)
+
+
+def _one_of(names: list):
+    "A reader of one of these names."
+
+    def read(text):
+        if text not in names:
+            raise ValueError(f"{text!r} is none of {', '.join(map(str, names))}")
+        return text
+
+    return read
+
+
+def _ask_label(frame, arguments, taken: list, costs, why: str):
+    "Which column holds the true labels, asked among those with two values."
+    two = [c for c in frame.columns if isinstance(c, str) and c not in taken and frame[c].nunique() == 2]
+    if not two:
+        raise ValueError(why)
+    question = f"Which column says what turned out to be true: {' or '.join(two)}?"
+    more = _cost_questions(frame, two[0], arguments) if costs is None else []
+    _ask(arguments, f"--{why}", [("label", question, two[0], _one_of(two))], more)
+
+
+def _cost_questions(frame, label, arguments) -> list:
+    "Option, question, example and reader of what is not said of two classes and their errors."
+    labels, columns = seen_labels(frame[label].dropna().to_numpy()), list(frame.columns)
+    found: list = []
+    if len(labels) == 2 and unordered(labels) and arguments.positive is None:
+        names, rarer = [*map(str, labels)], str(frame[label].value_counts().index[-1])
+        question = f"Which is the positive class, whose oversight is a miss: {' or '.join(names)}?"
+        found.append(("positive", question, rarer, _one_of(names)))
+
+    def amount(text):
+        value = _number_or_column(text)
+        return _one_of(columns)(value) if isinstance(value, str) else value
+
+    fp = 1 if arguments.fp is None else arguments.fp
+    for option, question, example in (
+        ("fp", "What does a false alarm cost?", fp),
+        ("fn", "And a miss, in the same unit?", 20 * fp if isinstance(fp, (int, float)) else 20),
+    ):
+        if getattr(arguments, option) is None:
+            found.append((option, question, example, amount))
+    return found
+
+
+def _all_costs(frame, label, arguments) -> dict:
+    "The costs of outcomes, asked for where they are not said."
+    questions = _cost_questions(frame, label, arguments)
+    missing = [option for option, *_ in questions if option != "positive"]
+    if missing or questions and _terminal():
+        labels = seen_labels(frame[label].dropna().to_numpy())
+        if len(labels) > 2:
+            top = ",".join(map(str, ["class", *labels]))
+            raise ValueError(
+                f"--costs FILE says what errors cost, as there are {len(labels)} classes; write a table with "
+                f"the line {top!r:.200} on top, a line a true class, and the cost of each decision"
+            )
+        why = f"{' and '.join(f'--{option}' for option in missing)} missing: say what errors cost"
+        _ask(arguments, why, questions, [])
+    return _costs_of(arguments)
 
 # %% ../nbs/95_command_line.ipynb #98a9f8fe
 def _add_app(commands):
@@ -688,7 +850,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; {self.prog} --help says more\n")
 
 
-_COMMANDS = [_add_evaluate, _add_app, _add_reproduce, _add_list, _add_data]
+_COMMANDS = [_add_example, _add_evaluate, _add_app, _add_reproduce, _add_list, _add_data]
 
 
 def main(argv: Row[str] | None = None) -> int:
@@ -716,6 +878,7 @@ def main(argv: Row[str] | None = None) -> int:
     for add in _COMMANDS:
         add(commands)
     arguments = parser.parse_args(argv)
+    arguments.line = ["cost-eval", *(sys.argv[1:] if argv is None else argv)]
     try:
         code = arguments.run(arguments)
         sys.stdout.flush()

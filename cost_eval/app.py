@@ -11,7 +11,7 @@ from typing import Any
 from .core import DataFrame
 
 # %% auto #0
-__all__ = ['example_frame', 'read_upload', 'App']
+__all__ = ['read_upload', 'App']
 
 # %% ../nbs/62_app.ipynb #needs1
 from .core import optional_import
@@ -36,31 +36,10 @@ from .page import frame_html, sentences, short_ladder
 from .plotting import STYLE, display_name, for_page
 from .policies import RULES
 from .report import evaluate
-from .samples import read_file, read_table
+from .samples import example_frame, read_file, read_table
 
 # %% ../nbs/62_app.ipynb #2030581e
 _MAX_ROWS, _MAX_BYTES = 2_000_000, 500_000_000  # the command lets a message of 2**29 bytes pass
-
-
-def example_frame() -> pd.DataFrame:
-    """The page's example: 2,000 patients, two models, one of them overconfident.
-
-    Returns
-    -------
-    DataFrame
-        columns label ("ill", "well"), model_a, model_b (posteriors of "ill")
-
-    Examples
-    --------
-    >>> example_frame().shape
-    (2000, 3)
-    """
-    rng = np.random.default_rng(0)
-    ill = rng.random(2000) < 0.15
-    frame = pd.DataFrame({"label": np.where(ill, "ill", "well")})
-    for name, skill, sharp in (("model_a", 1.6, 1.0), ("model_b", 1.9, 2.5)):
-        frame[name] = 1 / (1 + np.exp(-sharp * (skill * rng.normal(size=2000) + 2 * skill * ill - 3.2)))
-    return frame
 
 
 def read_upload(name: str, content: bytes) -> pd.DataFrame:

@@ -25,10 +25,10 @@ from cost_eval.core import (
 )
 
 # %% auto #0
-__all__ = ['Judged', 'Asked', 'SimultaneousDifferences', 'simultaneous_differences', 'judged_differences', 'together', 'BestOf',
-           'best_of', 'judged_best', 'ProbabilityBest', 'probability_best', 'judged_probability', 'judged_uncertain',
-           'MarginTest', 'equivalence_test', 'non_inferiority_test', 'uncertain_cost_interval',
-           'uncertain_cost_difference', 'explore_luck']
+__all__ = ['Judged', 'Asked', 'SimultaneousDifferences', 'simultaneous_differences', 'judged_differences', 'together',
+           'judged_regrets', 'BestOf', 'best_of', 'judged_best', 'ProbabilityBest', 'probability_best',
+           'judged_probability', 'judged_uncertain', 'MarginTest', 'equivalence_test', 'non_inferiority_test',
+           'uncertain_cost_interval', 'uncertain_cost_difference', 'explore_luck']
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
 import copy
@@ -1068,6 +1068,56 @@ def _max_t(case, decided, pairs, can, level, confidence, n_resamples, rng):
             f"{flat.sum()} of {len(p)} pairs show no spread to resample: they are judged as by bonferroni",
         )
     return mean, low, high, p, p < 1 - confidence, "max-t", notes
+
+# %% ../nbs/21_comparisons.ipynb #rgr00001
+def judged_regrets(cases: list, decided: list, confidence: float = 0.95) -> tuple:
+    """What each of several models costs more than the cheapest of them, at each of several costs.
+
+    The regret of a model is the largest of its differences from all models, itself among them. So are the
+    ends of its interval the largest ends of theirs, which holds whichever model is the cheapest in truth.
+    All differences at all costs are held together.
+
+    Parameters
+    ----------
+    cases : list of Judged
+        the same samples at each of C costs
+    decided : list
+        for each of them the models' decisions, (S, N) columns of the costs
+    confidence : float, default 0.95
+        that all intervals hold at once
+
+    Returns
+    -------
+    tuple
+        (C, S) each: costs, regrets, lower ends, upper ends, and p-values, the least of those of the models
+        that cost less
+
+    Examples
+    --------
+    >>> y, decided = np.repeat([0, 1], [80, 20]), [np.repeat([0, 1], 50), np.repeat(0, 100)]
+    >>> prices = CostMatrix.binary(fp=1, fn=10), CostMatrix.binary(fp=1, fn=1)
+    >>> cases = [Judged(y, costs, None, np.array([0.8, 0.2]), False) for costs in prices]
+    >>> judged_regrets(cases, [decided] * 2)[1].round(2).tolist()
+    [[0.0, 1.7], [0.1, 0.0]]
+    """
+    cost = np.array([[case.cost(d) for d in own] for case, own in zip(cases, decided)])
+    first, second = np.triu_indices(cost.shape[1], 1)
+    regret = cost - cost.min(1, keepdims=True)
+    regret[regret <= 1e-12 * np.abs(cost).max(1, keepdims=True)] = 0
+    if not len(first):
+        return cost, regret, regret, regret, np.ones(cost.shape)
+    level = 1 - (1 - confidence) / (len(cases) * len(first))
+    asked = []
+    for case, own in zip(cases, decided):
+        asked.append(case.differences([(own[a], own[b]) for a, b in zip(first, second)], level))
+    low, high, p, _, _ = together(Asked.of(asked), confidence)
+    low, high, p = (ends.reshape(len(cases), -1) for ends in (low, high, p))
+    table = np.zeros((2, *cost.shape, cost.shape[1]))  # ends of each model's differences from each
+    table[:, :, first, second], table[:, :, second, first] = (low, high), (-high, -low)
+    chance = np.ones(table.shape[1:])
+    chance[:, first, second] = chance[:, second, first] = p
+    chance[cost[:, :, None] <= cost[:, None]] = 1
+    return cost, regret, *table.max(-1), chance.min(-1)
 
 # %% ../nbs/21_comparisons.ipynb #b21fc7f9
 @result

@@ -12,9 +12,9 @@ from typing import Any
 from .core import Axes, DataFrame, Figure
 
 # %% auto #0
-__all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'caveats', 'summary_lines', 'has_ratio', 'why_no_map', 'short_ladder',
-           'tidy_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html',
-           'web_page', 'markdown_page', 'latex_page', 'flat_metrics', 'as_dict']
+__all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'caveats', 'scenario_words', 'summary_lines', 'has_ratio', 'why_no_map',
+           'short_ladder', 'tidy_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'sentences',
+           'frame_html', 'brief_html', 'web_page', 'markdown_page', 'latex_page', 'flat_metrics', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
@@ -225,6 +225,61 @@ def _never_seen(case, entry) -> list[str]:
         f"{entry.model}; its rate is known only to be small."
     ]
 
+# %% ../nbs/58_page.ipynb #scn00002
+def scenario_words(report: Any) -> list[str]:
+    """Which model is the cheapest under the costs of each scenario, and which has the least regret.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    list of str
+        one paragraph; none without scenarios
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> costs = CostMatrix.binary(fp=1, fn=10)
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, costs, scenarios={"sales": [[0, 3], [1, 0]]}, rng=0)
+    >>> scenario_words(report)[0][:45]
+    'Under other costs, each model by its rule: sh'
+    """
+    table = report.scenarios
+    if not len(table):
+        return []
+    best = table.groupby("scenario", sort=False).first()
+    by_model = best.groupby("model", sort=False).groups
+    who = "; ".join(f"{model} is the cheapest under {' and '.join(s)}" for model, s in by_model.items())
+    lines = [f"Under other costs, each model by its rule: {who}."]
+    worse = best.index[best["naive"] < best["cost"]]
+    if len(worse):
+        lines.append(f"One decision for everybody would cost less still under {' and '.join(worse)}.")
+    if len(best) > 1 and report.winner is not None:
+        lines.append(_compromise(table, percent(report.confidence)))
+    return [" ".join(lines)]
+
+
+def _compromise(table, level: str) -> str:
+    "The model whose largest regret is the least, and whether it is the same one by shares."
+    own = table[table["compromise"]]
+    names = list(dict.fromkeys(own["model"]))
+    worst = own.loc[own["regret"].idxmax()]
+    low, high = (own.groupby("model")[end].max().min() for end in ("low", "high"))
+    shares = table.groupby("model")["of_naive"].max()
+    other = shares.idxmin() if shares.notna().all() else names[0]
+    but = "" if other in names else f" By regret as a share of the best decision for everybody it is {other}."
+    most = f"{four_digits(worst['regret'])} per case more than the cheapest"
+    return (
+        f"{' and '.join(names)} is the compromise: it costs at most {most}, under {worst['scenario']} "
+        f"({level} interval of the largest regret {four_digits(low)} to {four_digits(high)}, all scenarios "
+        f"held together).{but}"
+    )
+
 # %% ../nbs/58_page.ipynb #361ea1be
 def summary_lines(report: Any) -> list[str]:
     """The report in plain sentences.
@@ -263,6 +318,7 @@ def summary_lines(report: Any) -> list[str]:
             f"Decided anew at the sample's own priors, {name} would be the cheapest: the order depends on "
             "the priors."
         )
+    lines += scenario_words(report)
     return [*lines, *report.notes]
 
 # %% ../nbs/58_page.ipynb #8685a40d
@@ -808,6 +864,7 @@ def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]
         ("Area under the ROC curve", report.areas),
         ("By group", report.groups),
         ("Between groups", report.group_differences),
+        ("Under other costs", report.scenarios),
         ("For the record", record),
     ]
     costs, *others = [(title, frame) for title, frame in tables if len(frame)]  # costs: classes as they are
@@ -1082,7 +1139,7 @@ def _flat(name) -> str:
 
 _FRAMES = (
     *("ladder", "differences", "best", "against_constant", "alternatives"),
-    *("areas", "groups", "group_differences"),
+    *("areas", "groups", "group_differences", "scenarios"),
 )
 
 

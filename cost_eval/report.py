@@ -49,6 +49,7 @@ from cost_eval.comparisons import (
     judged_best,
     judged_differences,
     judged_probability,
+    judged_regrets,
     judged_uncertain,
 )
 from .confusion import BinaryCounts
@@ -87,6 +88,7 @@ class _Case(Judged):
     groups: np.ndarray | None = None
     confidence: float = 0.95
     capacity: Any = None
+    scenarios: Any = field(default=(), kw_only=True)  # (name, costs, those of all rows if labels are missing)
 
 
 @dataclass(frozen=True)
@@ -423,6 +425,63 @@ def _breakdown(case: _Case, entry: _Entry):
     found = pandas().DataFrame(rows, columns=["part", "name", "n", "cost", "low", "high"])
     return found.assign(share=ratio(found["cost"].to_numpy(), case.cost(entry.decisions)))
 
+# %% ../nbs/60_report.ipynb #scn00001
+_SCENARIOS = (
+    *("scenario", "model", "cost", "regret", "low", "high", "p_value", "told_apart"),
+    *("naive", "of_naive", "compromise"),
+)
+
+
+def _read_scenarios(scenarios, y_true, propensity) -> tuple:
+    "(name, costs of the labelled rows, costs of all rows if some have no label) of each."
+    if scenarios is None:
+        return ()
+    if not isinstance(scenarios, Mapping) or not len(scenarios):
+        raise ValueError(
+            "scenarios: a mapping from names to costs is needed, as {'risk': costs, 'sales': costs}; "
+            f"got {scenarios!r:.60}"
+        )
+    found = []
+    for name, costs in scenarios.items():
+        part, whole = costs, None
+        if propensity is not None:
+            part, whole = only_labelled(y_true, propensity, costs=costs)[1]["costs"], costs
+        found.append((str(name), part, whole))
+    return tuple(found)
+
+
+def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple) -> tuple:
+    "The samples at the costs of a scenario, and every model's decisions by its rule there."
+    name, costs, whole = scenario
+    try:
+        at = fits.at_costs(costs)
+        largest = None if at.samples.own is None else case.largest
+        how = {"heaviest": case.heaviest, "largest": largest, "method": case.method, "all_costs": whole}
+        there = _case_of(at.samples, priors, case.capacity, case.confidence, case.rng, **how)
+        limits: dict = {"priors": priors, "capacity": case.capacity}
+        return there, [at.decide(model, rule, **limits).decisions for model, rule in declared.items()]
+    except ValueError as error:
+        raise ValueError(f"scenarios[{name!r}]: {error}") from None
+
+
+def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors):
+    "What each model costs under the costs of each scenario, and what it loses against the cheapest there."
+    frame, tables = pandas().DataFrame, []
+    if not case.scenarios:
+        return frame(columns=_SCENARIOS)
+    there, decided = zip(*(_at_scenario(case, fits, declared, priors, one) for one in case.scenarios))
+    found = judged_regrets(list(there), list(decided), case.confidence)
+    worst = found[1].max(0)
+    least = worst <= worst.min() + 1e-12 * np.abs(found[0]).max()
+    for (name, *_), at, *values in zip(case.scenarios, there, *found):
+        naive = min(at.cost(e.decisions) for e in _constant_entries(at))
+        table = frame(dict(zip(("cost", "regret", "low", "high", "p_value"), values)))
+        table = table.assign(scenario=name, model=list(declared), naive=naive, compromise=least)
+        table["of_naive"] = table["regret"] / naive if naive > 0 else np.nan
+        table["told_apart"] = table["p_value"] < 1 - case.confidence
+        tables.append(table.iloc[cheapest_first(values[0])])
+    return pandas().concat(tables, ignore_index=True)[[*_SCENARIOS]]
+
 # %% ../nbs/60_report.ipynb #5f85f6ca
 @result
 class Report(Result):
@@ -454,6 +513,11 @@ class Report(Result):
         priors, and rates of errors; empty without groups
     group_differences : DataFrame
         differences of groups, of a model all held together; two groups are compared once
+    scenarios : DataFrame
+        a row per scenario and model, cheapest first, each deciding anew: cost, regret (what it costs more
+        than the cheapest there) with an interval that holds whichever is the cheapest in truth, all held
+        together, the cost of the best decision for everybody (`naive`), the regret as a share of it, and
+        whether the model's largest regret is the least (`compromise`); empty without scenarios
     notes : tuple of str
         caveats
     guarantee : str
@@ -483,6 +547,7 @@ class Report(Result):
     areas: Any
     groups: Any
     group_differences: Any
+    scenarios: Any
     notes: tuple
     guarantee: str
     taken: dict
@@ -593,6 +658,7 @@ class Report(Result):
         fits, old = fits.at_costs(costs), self._case
         largest = None if fits.samples.own is None else old.largest
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
+        units["scenarios"] = old.scenarios
         case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
         return _judged(case, fits, declared, priors, notes, seed)
 
@@ -764,6 +830,7 @@ def evaluate(
     heaviest: float | None = None,
     largest: float | None = None,
     ids: Labels | None = None,
+    scenarios: Mapping[str, Costs] | None = None,
     folds: int | Labels = 5,
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
@@ -814,6 +881,10 @@ def evaluate(
     ids : array_like, optional
         (N,) what the rows are called; whatever has these as its index must be in their order, and those that
         stand twice are said (`read_samples`)
+    scenarios : mapping, optional
+        name -> costs of the same classes and decisions, in any form and all in one unit of money, {"risk":
+        costs, "sales": costs}: which model is the cheapest under each, and what the others lose there, stands
+        in `.scenarios`; `costs` stays what is decided by
     folds : int or array_like, default 5
         how many folds the rule is fitted on, or (N,) a fold each: those in which the models themselves were
         fitted, where the outputs are pooled from cross-validation; the report then says what that means
@@ -828,8 +899,8 @@ def evaluate(
     -------
     Report
         .best .winner .differences .against_constant .ladder .alternatives .breakdown() .groups .areas
-        .summary() .plot() .robustness() .to_html(path) .to_markdown() .to_latex() .metrics() .to_dict()
-        .provenance
+        .scenarios .summary() .plot() .robustness() .to_html(path) .to_markdown() .to_latex() .metrics()
+        .to_dict() .provenance
 
     Raises
     ------
@@ -848,6 +919,7 @@ def evaluate(
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
     said: list = []
     units: dict = {"heaviest": heaviest, "largest": largest, "method": method}
+    units["scenarios"] = _read_scenarios(scenarios, y_true, propensity)
     if propensity is not None:
         units["all_costs"] = costs
         given |= {"models": models, "costs": costs, "folds": folds}
@@ -906,6 +978,7 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     in_sample = _in_sample(case, fits, declared) if case.shifted else {}
     inputs = fits, declared, notes, seed
     extra = {"taken": samples.taken, "areas": _areas(case, samples), "provenance": _provenance(samples, seed)}
+    extra["scenarios"] = _scenarios(case, fits, declared, priors)
     hidden = {"_lines": tuple(lines), "_scored": _scored_models(fits), "_inputs": inputs}
     return _finish(case, entries, oracle, [*notes, *said], in_sample, **extra, **hidden)
 
@@ -1095,6 +1168,7 @@ def evaluate_counted(
         seen.add(str(name))
     lines = tuple(Line(e.model, e.rule, e.decisions, None) for e in entries if e.main)
     extra = {"taken": dict.fromkeys((e.model for e in entries), "decisions, counted"), "_lines": lines}
+    extra["scenarios"] = pandas().DataFrame(columns=_SCENARIOS)
     extra |= {"areas": _areas(case, samples), "provenance": _provenance(samples, None) | {"rows": case.n}}
     return _finish(case, entries, _oracle(case), list(samples.notes), {}, **extra)
 

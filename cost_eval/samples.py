@@ -12,7 +12,7 @@ from .core import DataFrame, Frame, Labels, Model, Priors, Vector
 
 # %% auto #0
 __all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'read_alike', 'Labelled', 'labelled_rows',
-           'only_labelled', 'Look', 'look_at', 'Columns', 'read_table', 'read_file']
+           'only_labelled', 'Look', 'look_at', 'Columns', 'read_table', 'read_file', 'example_frame']
 
 # %% ../nbs/06_samples.ipynb #smp005
 import bz2
@@ -2015,3 +2015,27 @@ def _from_weka(frame: Any) -> Any:
     starless = {c: frame[c].astype(str).str.lstrip("*").astype(float) for c in own}
     new = {c: f"distribution({called.get(str(k), k)})" for k, c in enumerate(own, 1)}
     return frame.assign(**starless).rename(columns=new)
+
+# %% ../nbs/06_samples.ipynb #smp048
+#| code-fold: true
+def example_frame() -> DataFrame:
+    """The example of the command, the app and the cookbook: 2,000 patients and two models.
+
+    Returns
+    -------
+    DataFrame
+        columns id, label ("ill", "well"), model_a, model_b (what two models state as the probability of
+        "ill"; model_b tells patients apart better and is overconfident), site
+
+    Examples
+    --------
+    >>> example_frame().shape
+    (2000, 5)
+    """
+    rng = np.random.default_rng(0)
+    ill = rng.random(2000) < 0.15
+    frame = pandas().DataFrame({"id": np.arange(1, 2001), "label": np.where(ill, "ill", "well")})
+    for name, skill, sharp in (("model_a", 1.6, 1.0), ("model_b", 1.9, 2.5)):
+        logit = sharp * (skill * rng.normal(size=2000) + 2 * skill * ill - 3.2)
+        frame[name] = (1 / (1 + np.exp(-logit))).round(6).clip(1e-6, 1 - 1e-6)
+    return frame.assign(site=rng.choice(["north", "south"], 2000))

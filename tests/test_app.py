@@ -15,9 +15,10 @@ import pandas as pd
 import pytest
 from conftest import CHROMIUM, FLAGS
 
-from cost_eval.app import App, example_frame, read_upload
+from cost_eval.app import App, read_upload
 from cost_eval.costs import CostMatrix
 from cost_eval.report import evaluate
+from cost_eval.samples import example_frame
 
 
 def library(frame, fn, priors=None):
@@ -147,7 +148,7 @@ def sent(name, content):
 
 
 def test_an_upload_is_shown_or_refused(unpainted):
-    frame = example_frame().iloc[:300].rename(columns={"label": "state"}).assign(id=range(300))
+    frame = example_frame().iloc[:300].rename(columns={"label": "state"}).drop(columns="site")
     app = App()
     app.upload.value = sent("half.csv", frame.to_csv(index=False).encode())
     assert app.label.value == "state" and app.chosen() == ("model_a", "model_b") and app.positive.value is None and app.image.layout.display == "none"

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import sqlite3
 import sys
 from html import escape
@@ -16,10 +17,10 @@ import pytest
 
 from cost_eval import __main__ as command, datasets, reproduce
 from cost_eval.__main__ import main
-from cost_eval.app import App, example_frame, read_upload
+from cost_eval.app import App, read_upload
 from cost_eval.costs import CostMatrix
 from cost_eval.report import evaluate
-from cost_eval.samples import read_file, read_table
+from cost_eval.samples import example_frame, read_file, read_table
 
 
 @pytest.fixture
@@ -71,7 +72,8 @@ def test_columns_are_guessed_and_said(scores, capsys):
 
 FP, ILL = ("--fp", 1, "--fn", 2), ("--fp", 1, "--fn", 2, "--positive", "ill")
 BAD = {
-    "no costs": (None, ["--fp", 1], "--fp and --fn"),
+    "no costs": (None, ["--fp", 1], "--fn missing: say what errors cost; for example: cost-eval evaluate"),
+    "no costs of three classes": (lambda f: f.assign(label=np.resize(["a", "b", "c"], 300)), [], "write a table with the line 'class,a,b,c' on top, a line a true class, and the cost of each decision"),
     "both costs": (None, ["--fp", 1, "--costs", "c.csv"], "--costs: c.csv and --fp both say"),
     "no positive": (None, FP, "say positive='well' or positive='ill', or name the classes of the costs, negative first"),
     "no positive: the option": (None, FP, "(here: --positive LABEL)"),
@@ -118,6 +120,58 @@ BAD = {
     "no model": (lambda f: f[["label", "id"]].assign(age=40), ILL, "models: no column beside the true labels looks like one; left out: 'id' (its name), 'age' (its name)"),
     "a column twice": (lambda f: f.rename(columns={"two": "one"}), ILL, "stands twice"),
 }
+
+
+TWO_LABELS = lambda f: f.assign(was=f["label"], flag=np.where(f["id"] > 9, "x", "y")).drop(columns="label")  # noqa: E731
+MISSING = {  # what is left out -> another file, what is given, what a person answers, the options that follow from it
+    "costs": (None, [], ["ill", "1", "20"], ["--positive=ill", "--fp=1", "--fn=20"]),
+    "a miss": (None, ["--fp", "3", "--positive", "ill"], ["60"], ["--fn=60"]),
+    "a false alarm": (None, ["--fn", "60", "--positive", "well"], ["1"], ["--fp=1"]),
+    "costs of 0 and 1": (lambda f: f.assign(label=1 * (f["label"] == "ill")), [], ["1", "20"], ["--fp=1", "--fn=20"]),
+    "costs of -1 and 1": (lambda f: f.assign(label=np.where(f["label"] == "ill", -1, 1)), [], ["-1", "1", "20"], ["--positive=-1", "--fp=1", "--fn=20"]),
+    "the label": (TWO_LABELS, ["--fp", "1", "--fn", "2", "--positive", "ill"], ["was"], ["--label=was"]),
+    "all": (TWO_LABELS, ["--prevalence", "5%"], ["was", "ill", "1", "20"], ["--label=was", "--positive=ill", "--fp=1", "--fn=20"]),
+    "a cost a row": (lambda f: f.assign(amount=5.5), ["--fp", "amount"], ["ill", "20"], ["--positive=ill", "--fn=20"])}
+
+
+@pytest.mark.parametrize("change, given, answers, options", MISSING.values(), ids=MISSING)
+def test_what_is_missing_is_asked_for_or_named_in_a_line_that_works(scores, capsys, monkeypatch, change, given, answers, options):
+    path, frame = scores
+    frame = frame if change is None else change(frame)
+    frame[["id", *[c for c in frame.columns if c not in ("id", "site")]]].to_csv(path, index=False)
+    code, _, err = call(capsys, path, *given)
+    line = shlex.split(err.partition("; for example: ")[2])
+    assert code == 2 and line == ["cost-eval", "evaluate", str(path), *given, *options], err
+    assert main(line[1:]) == 0
+    wanted, asked, typed = capsys.readouterr().out, [], iter([answer for right in answers for answer in ("what?", right)])
+    monkeypatch.setattr(command, "_terminal", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or next(typed))
+    assert call(capsys, path, *given)[1].endswith(wanted.split(" otherwise.)")[1]) and len(asked) == 2 * len(answers)
+    monkeypatch.setattr("builtins.input", lambda question: (_ for _ in ()).throw(EOFError))
+    assert "no answer" in call(capsys, path, *given)[2]
+
+
+def test_one_example_and_one_set_of_numbers_in_readme_chapters_and_app(tmp_path, capsys, monkeypatch):
+    "The README's own two lines; what they print stands in README, 95 and 96, and the app says it of its example."
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
+    root = Path(__file__).parents[1]
+    readme = (root / "README.md").read_text()
+    example, judged = (re.search(f"^(cost-eval {verb} [^#]*?) +#", readme, re.M)[1] for verb in ("example", "evaluate"))
+    assert main(shlex.split(example)[1:]) == 0 and capsys.readouterr().out.rstrip().endswith(judged)
+    assert pd.read_csv("scores.csv").equals(example_frame())
+    assert main(shlex.split(judged)[1:]) == 0
+    out = capsys.readouterr().out.rstrip()
+    assert f"```text\n$ {judged}\n{out}\n```" in readme
+    for name in ("95_command_line", "96_judge"):
+        cells = json.loads((root / "nbs" / f"{name}.ipynb").read_text())["cells"]
+        said = ["".join(o.get("text", "")).split() for cell in cells for o in cell.get("outputs", ())]
+        assert f"$ {judged}\n{out}".split() in said, name
+    app = App()
+    app.positive.value, app.fp.value, app.fn.value, app.prevalence.value = "ill", 1., 20., ".05"
+    assert out.endswith(app.report.summary())
+    for file, says in (("scores.csv", "there is such a file already; name another one"), ("scores.parquet", "name it scores.csv"), ("no/scores.csv", "cannot be written")):
+        assert main(["example", file]) == 2 and says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is no number"), ("--seed", "-1", "'-1' is no whole number"), ("--colour", "red", "unrecognized arguments")])
@@ -497,3 +551,23 @@ def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):
     # the classes across and one more decision below are a table on its side, not a class without samples
     pd.DataFrame([[0, 2], [3, 0], [1, 1.]], ["ham", "spam", "ask"], ["ham", "spam"]).to_csv(folder / "costs.csv")
     assert "which are classes" in call(capsys, *given[:3], "--posteriors", "net")[2]
+
+
+def test_scenarios_are_those_of_python(scores, tmp_path, capsys):
+    path, frame = scores
+    frame["fee"] = 5 + np.arange(300) % 7
+    frame.to_csv(path, index=False)
+    risk = pd.DataFrame([[0., 1], [40, 0]], ["well", "ill"], ["well", "ill"])
+    risk.to_csv(tmp_path / "ri:sk=1.csv")
+    given = ["--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two"]
+    code, out, _ = call(capsys, path, *given, "--scenario", f"risk={tmp_path / 'ri:sk=1.csv'}", "--scenario", "sales=4:1", "--scenario", "own=2:fee", "--json", tmp_path / "r.json")
+    scenarios = {"risk": risk, "sales": {"fp": 4, "fn": 1}, "own": {"fp": 2, "fn": frame["fee"]}}
+    here = evaluate(frame["label"], frame[["one", "two"]], {"fp": 1, "fn": 9}, positive="ill", scenarios=scenarios, rng=0)
+    assert code == 0 and here.summary().splitlines()[-1] in out and "Under other costs, 95 % intervals:" in out
+    assert json.loads((tmp_path / "r.json").read_text())["scenarios"] == json.loads(json.dumps(here.to_dict()["scenarios"]))
+    for scenario, words in (("risk=none.csv", "--scenario: none.csv"), ("risk", "--scenario: want NAME=FILE or NAME=FP:FN, got 'risk'"), ("own=1:fees", "'fees' is unknown; did you mean 'fee'?"),
+                            ("risk=1:-3", "scenarios['risk']")):
+        code, out, err = call(capsys, path, *given, "--scenario", scenario)
+        assert (code, out) == (2, "") or code == 2 and "read" in out, scenario
+        assert words in err and "--scenario" in err
+    assert "two have one name" in call(capsys, path, *given, "--scenario", "a=1:2", "--scenario", "a=1:3")[2]

@@ -146,8 +146,8 @@ CONTRACT = {
         performance_curve curve_auc normalized_auc sample_directed_binary_tree outperformance_curve_auc outperformance_curve_point
     """,
     "report": """
-        evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', confidence=0.95, rng=None, positive=None, folds=5, ids=None) -> Report
-        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences summary plot robustness to_html to_markdown to_latex metrics to_dict to_frame provenance
+        evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
+        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences scenarios summary plot robustness to_html to_markdown to_latex metrics to_dict to_frame provenance
     """,
     "capacity": """
         capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve

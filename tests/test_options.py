@@ -154,7 +154,7 @@ def scored(cost_scorer, costs, **options):
 
 def tabled(evaluate, *args, **options):
     report = evaluate(*args, **options)
-    return [frame.to_dict() for frame in (report.table, report.differences, report.ladder, report.groups)]
+    return [frame.to_dict() for frame in (report.table, report.differences, report.ladder, report.groups, report.scenarios)]
 
 
 def mapped(function, report, **options):
@@ -458,7 +458,7 @@ CASES = {
     },
     "report": {
         "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, rng=1, propensity=WEIGHT / 4, folds=3, ids=refused(GROUPS[1:]),
-                         heaviest=given(50., clusters=GROUPS), largest=refused(9.), method="betting"),
+                         heaviest=given(50., clusters=GROUPS), largest=refused(9.), method="betting", scenarios={"risk": {"fp": 1, "fn": 40}}),
         "evaluate_counted": Case([0, 0, 1, 1, 1], {"a": [0, 1, 0, 1, 1], "b": [0, 0, 1, 1, 0]}, COSTS, [60, 9, 3, 20, 4], via=tabled_best, groups=[1, 2, 1, 2, 2],
                                  clusters=[1, 2, 1, 2, 3], sample_weight=given([60., 9, 5, 20, 2], clusters=[1, 2, 1, 2, 3]),
                                  heaviest=given(2., clusters=[1, 2, 1, 2, 3]), independent=given(True, clusters=[1, 2, 1, 2, 3], priors=PRIORS), rng=1, method="betting"),
