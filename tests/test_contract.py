@@ -147,7 +147,8 @@ CONTRACT = {
     """,
     "report": """
         evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
-        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences scenarios summary plot robustness to_html to_markdown to_latex metrics to_dict to_frame provenance
+        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences scenarios summary plot robustness to_html to_markdown to_latex metrics to_dict to_frame provenance recipe compare
+        ReportChange | table rates sentence notes to_frame
     """,
     "capacity": """
         capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve
@@ -269,7 +270,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 # What functions hand over, and what reading and deciding are made of: reached by module.
 MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
-               "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval", "required_reference"}
+               "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval", "required_reference", "ReportChange"}
 
 
 @pytest.mark.parametrize("module", sorted(CONTRACT.keys() - {"scale", "__main__"}))

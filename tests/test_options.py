@@ -464,6 +464,7 @@ CASES = {
                                  heaviest=given(2., clusters=[1, 2, 1, 2, 3]), independent=given(True, clusters=[1, 2, 1, 2, 3], priors=PRIORS), rng=1, method="betting"),
         "Report.robustness": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3]),
         "Report.with_costs": Case(lambda: reported(), [[0, 1], [7, 0]], via=tabled_best),
+        "Report.recipe": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "last.toml")), also={"who": "me"}),
         "Report.breakdown": Case(lambda: reported(), model=given("b", first="a")),
         "Report.to_markdown": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "report.md")), about={"use": "triage"}),
         "Report.to_latex": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "report.tex")), about={"use": "triage"}),
