@@ -30,7 +30,7 @@ from pathlib import Path
 from . import datasets, reproduce
 from .core import optional_import, pandas, seen_labels, unknown_name, unordered
 from .costs import CostMatrix
-from .page import short_ladder
+from .page import grave_first, short_ladder
 from .policies import RULES
 from .report import evaluate
 from .samples import Columns, Scores, example_frame, read_file, read_table
@@ -345,7 +345,7 @@ _WRITERS = {
 
 def _evaluate(arguments):
     "Read, evaluate, print, write."
-    _need("pandas", *(["matplotlib"] if arguments.html else []))
+    _need("pandas", *(["matplotlib", "jinja2"] if arguments.html else []))
     outputs = {name: getattr(arguments, name) for name in _WRITERS if getattr(arguments, name)}
     for path in [*outputs.values(), *filter(None, [arguments.save_recipe])]:
         _writable_file(path)
@@ -532,7 +532,7 @@ def _print_report(report):
     "Ladder and summary for a terminal, and the groups, if any."
     _print_table(short_ladder(report)[["model", "rule", "cost", "low", "high", "per_1000", "nec"]])
     print()
-    print(report.summary())
+    print("\n".join([report.summary(), *grave_first(report.notes)[2:]]))
     for words, option in _IN_NOTES.items():
         if any(words in note for note in report.notes):
             print(f"(In the shell, {option}.)")
@@ -548,7 +548,7 @@ def _print_report(report):
 
 def _print_table(table):
     "Four digits, nothing for an undefined number."
-    print(table.to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep=""))
+    print(table.to_string(index=False, float_format=lambda v: f"{v + 0.0:.4g}", na_rep=""))
 
 # %% ../nbs/95_command_line.ipynb #48c96dfa
 def _read_columns(arguments, needed):

@@ -32,7 +32,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from .core import check_choice, check_range
-from .page import frame_html, sentences, short_ladder
+from .page import answers, frame_html, grave_first, sentences, short_ladder
 from .plotting import STYLE, display_name, for_page
 from .policies import RULES
 from .report import evaluate
@@ -429,9 +429,11 @@ class App:
 
     def _show(self):
         "The verdict first, then the other sentences, the picture, the table."
-        about, verdict, *others = (escape(line, quote=False) for line in self.report.summary().split("\n"))
-        lines = [f"<p role='status' style='font-size:1.2em'><b>{verdict}</b></p>"]
-        self.says.value = "".join([*lines, *(f"<p>{line}</p>" for line in (*others, about))])
+        said = {question: escape(text, quote=False) for question, text in answers(self.report).items()}
+        lines = [f"<p role='status' style='font-size:1.2em'><b>{said.pop('Verdict')}</b></p>"]
+        lines += [f"<p><b>{question}:</b> {text}</p>" for question, text in [*said.items()][1:]]
+        notes = (escape(note, quote=False) for note in grave_first(self.report.notes)[2:])
+        self.says.value = "".join([*lines, *(f"<p>{note}</p>" for note in notes), f"<p>{said['Read']}</p>"])
         self.more.value = "".join(f"<p>{escape(note, quote=False)}</p>" for note in self._found.notes)
         columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
         table = frame_html(short_ladder(self.report)[columns].rename(columns=display_name))

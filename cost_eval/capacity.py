@@ -339,7 +339,7 @@ def capacity_curve(
     >>> y, score = [0, 0, 1, 0, 1, 1] * 20, [1, 2, 3, 4, 5, 6] * 20
     >>> curve = capacity_curve(y, score, [[0, 1], [5, 0]], rng=0)
     >>> curve.at(40)
-    <40 calls save 1.667 (1.386 to 1.667) per sample; one more 2.056 per call>
+    <40 calls save 1.667 (1.387 to 1.667) per sample; one more 2.067 per call>
     """
     if not isinstance(rule, str) or rule not in ("calibrated", "bayes"):
         raise ValueError(f"rule: 'calibrated' or 'bayes' gives expected savings, got {rule!r}")

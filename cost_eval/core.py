@@ -1497,10 +1497,6 @@ def four_digits(value: float) -> str:
     return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e12 else text
 
 
-def p_text(p: float) -> str:
-    "A p-value in words; none is 0."
-    return f"p = {p:.2g}" if not p < 1e-300 else "p < 1e-300"
-
 
 def percent(share) -> str:
     "A share as a percentage with the digits it has: 95%, 99.9%."

@@ -14,12 +14,13 @@ from .core import Axes, Labels, Matrix, Priors, Rng, Value, Vector
 # %% auto #0
 __all__ = ['bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold', 'implied_costs', 'ThresholdCosts',
            'threshold_costs', 'hull_vertices', 'ThresholdChoice', 'best_threshold', 'best_threshold_counted',
-           'cross_entropy', 'AffineCalibrator', 'stratified_folds', 'cross_calibrate', 'Reliability', 'reliability',
-           'plot_reliability']
+           'cross_entropy', 'AffineCalibrator', 'stratified_folds', 'cross_calibrate', 'out_of_fold', 'Reliability',
+           'reliability', 'plot_reliability']
 
 # %% ../nbs/04_decisions.ipynb #39691bfc
 import warnings
 from functools import partial
+from typing import cast
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -51,6 +52,7 @@ from cost_eval.core import (
     is_stack,
     label_array,
     no_matrix,
+    numbered,
     plain,
     positive_labels,
     pyplot,
@@ -1117,6 +1119,7 @@ def stratified_folds(
 
     The sizes, of the folds and of each class in them, differ by at most 1. With clusters that holds for
     their numbers, and about for samples: whole clusters are dealt out, those with the rarest class first.
+    Classes are dealt in the order in which they appear, so their names and listing change nothing.
 
     Parameters
     ----------
@@ -1147,16 +1150,17 @@ def stratified_folds(
     """
     same_rows(y_true=y_true, clusters=clusters)
     y = check_1d(y_true, "y_true")
-    y = encode(y, seen_labels(y), "y_true", "the labels", seen=True)
+    y = numbered(encode(y, seen_labels(y), "y_true", "the labels", seen=True))[1]
     if clusters is not None:
         _, cluster = check_numbered(clusters, "clusters", len(y))
-        return _cluster_folds(y.astype(np.intp), cluster, folds, generator(rng))
+        return _cluster_folds(y, cluster, folds, generator(rng))
     folds = check_integer(
         folds, "folds", 2, len(y), hint=f"at most one per sample, of which there are {len(y)}"
     )
     shuffled = generator(rng).permutation(len(y))
     fold = np.empty(len(y), dtype=np.intp)
-    by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
+    code = y.astype(np.int16) if y.max() < 2**15 else y  # short ones are sorted faster
+    by_class = shuffled[np.argsort(code[shuffled], kind="stable")]
     fold[by_class] = np.arange(len(y)) % folds  # deal them out, class by class
     return fold
 
@@ -1233,14 +1237,51 @@ def cross_calibrate(
     y = _class_codes(y_true, x.shape, names)
     fold = _fold_of_each(y, folds, clusters, rng)
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
-    ids = np.unique(fold)
-    if len(ids) < 2:
-        raise ValueError(f"folds: at least 2 different ones are needed, got {ids.tolist()} for all samples")
-    out = np.empty_like(x)
-    for i in ids:
-        test = fold == i
-        out[test] = AffineCalibrator().fit(x[~test], y[~test], weight[~test]).transform(x[test], log=log)
-    return _framed(posteriors, out, names)
+
+    def others(inside, outside):
+        fitted = AffineCalibrator().fit(x[inside], y[inside], weight[inside])
+        return fitted.transform(x[outside], log=log)
+
+    return _framed(posteriors, out_of_fold(fold, others), names)
+
+
+def out_of_fold(folds: Labels, judge: Callable[..., Any]) -> np.ndarray:
+    """What is said of each sample by what was fitted on the other folds: the package's one loop over folds.
+
+    Parameters
+    ----------
+    folds : array_like
+        (N,) fold of each sample
+    judge : callable
+        judge(inside, outside) -> (len(outside), ...): fits on the samples at the positions `inside`, and
+        says something of each one at the positions `outside`
+
+    Returns
+    -------
+    ndarray
+        (N, ...)
+
+    Raises
+    ------
+    ValueError
+        For a single fold, which leaves nothing to fit on.
+
+    Examples
+    --------
+    >>> y = np.array([0, 1, 1, 1])
+    >>> out_of_fold([0, 0, 1, 1], lambda inside, outside: np.full(len(outside), y[inside].mean()))
+    array([1. , 1. , 0.5, 0.5])
+    """
+    fold = check_1d(folds, "folds")
+    known, out = np.unique(fold), None
+    if len(known) < 2:
+        raise ValueError(f"folds: at least 2 different ones are needed, got {known.tolist()} for all samples")
+    for k in known:
+        outside = np.flatnonzero(fold == k)
+        said = np.asarray(judge(np.flatnonzero(fold != k), outside))
+        out = np.empty((len(fold), *said.shape[1:]), said.dtype) if out is None else out
+        out[outside] = said
+    return cast(np.ndarray, out)
 
 
 def _fold_of_each(y: np.ndarray, folds, clusters, rng) -> np.ndarray:

@@ -7,20 +7,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from .core import Axes, DataFrame, Figure
 
 # %% auto #0
-__all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'caveats', 'scenario_words', 'summary_lines', 'has_ratio', 'why_no_map',
-           'short_ladder', 'tidy_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'sentences',
-           'frame_html', 'brief_html', 'web_page', 'markdown_page', 'latex_page', 'flat_metrics', 'as_dict']
+__all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'has_ratio', 'why_no_map', 'caveats', 'gap_lines', 'scenario_words',
+           'grave_first', 'answers', 'summary_lines', 'short_ladder', 'tidy_ladder', 'panels_of', 'draw_panel',
+           'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page', 'markdown_page',
+           'latex_page', 'flat_metrics', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
 import io
 import re
 from html import escape
+from importlib import resources
 
 import numpy as np
 
@@ -28,17 +30,25 @@ from .confusion import threshold_counts
 from cost_eval.core import (
     cheapest_first,
     check_choice,
+    check_range,
     estimand,
     four_digits,
     optional_import,
-    p_text,
     pandas,
     percent,
+    ratio,
 )
 from .costs import CostMatrix
 from .decisions import reliability
 from .plotting import COLORS, STYLE, display_name, ensure_axes, readable
-from .robustness import PREVALENCES, as_percent, cost_line, model_color, plain_ticks
+from cost_eval.robustness import (
+    PREVALENCES,
+    as_percent,
+    cost_line,
+    model_color,
+    nearest_change,
+    plain_ticks,
+)
 
 # %% ../nbs/58_page.ipynb #58ab0001
 RULES_IN_WORDS = {
@@ -49,67 +59,121 @@ RULES_IN_WORDS = {
 }
 
 
-def _about(report) -> str:
+def _read(report) -> str:
     "Samples, classes, rules."
-    priors = ", ".join(f"{label} {100 * p:.3g} %" for label, p in zip(report.classes, report.priors))
+    seen, target = (_shares(report.classes, part) for part in (report.sample_priors, report.priors))
+    shares = seen if seen == target else f"{seen}; costs are for {target}"
+    return f"{report.n} samples ({shares}). {_rules(report)}"
+
+
+def _shares(labels, shares) -> str:
+    return ", ".join(f"{label} {100 * share:.3g} %" for label, share in zip(labels, shares))
+
+
+def _rules(report) -> str:
+    "How outputs become decisions."
     rules = dict.fromkeys(report.best["rule"])
     by = " and ".join(f"{rule!r} ({RULES_IN_WORDS[rule]})" for rule in rules)
     one = "Every model decides by the rule" if len(rules) == 1 else "Each model decides by its rule:"
     capacity, limit = report._case.capacity, ""
     if capacity is not None:
         many = f"{capacity}" if isinstance(capacity, (int, np.integer)) else f"{100 * capacity:g} %"
-        limit = f" At most {many} are decided positive."
-    return f"{report.n} samples; classes {priors}. {one} {by}.{limit}"
+        limit = f"; at most {many} are decided positive"
+    return f"{one} {by}{limit}."
 
 # %% ../nbs/58_page.ipynb #58ve0002
-def _verdict(report, top, level: str) -> str:
-    "Who is the cheapest, with the interval of a model that was chosen."
-    cost, per_1000 = four_digits(top["cost"]), four_digits(1000 * top["cost"])
-    if report.winner is None:
-        own = f"{level} interval {_ends(top)}"
-        return f"{top['model']} costs {cost} per case ({own}), {per_1000} per 1,000 cases."
-    chosen = report.winner
-    luck = f", about {four_digits(chosen.luck)} of luck in having been chosen" if chosen.luck > 0 else ""
-    return (
-        f"{top['model']} is the cheapest of {len(report.best)}: {cost} per case ({level} interval as the "
-        f"chosen one {four_digits(chosen.low)} to {four_digits(chosen.high)}{luck}), {per_1000} per 1,000 "
-        "cases."
+class _Verdict(NamedTuple):
+    "What the sentences speak of."
+
+    state: str  # "use", "unsure", "no model"; nothing can cost less: "no need", "no verdict"
+    model: str  # the cheapest
+    cost: float
+    low: float  # of an interval that holds although the model was chosen
+    high: float
+    naive: str  # the best decision for everybody
+    column: int  # its place among the decisions
+    naive_cost: float
+    naive_low: float
+    naive_high: float
+    saving: float  # of the model against it
+    next: str  # model, or nothing
+
+
+def _verdict(report) -> _Verdict:
+    "The cheapest model, the best decision for everybody, and whether the one is to be used."
+    ladder, top = report.ladder, report.best.iloc[0]
+    model = top["model"]
+    constant = ladder[ladder["rule"] == "constant"].reset_index(drop=True)
+    column = int(constant["cost"].idxmin())
+    naive, table = constant.iloc[column], report.against_constant
+    saved = table[table["model"] == model].iloc[0]
+    gap = ladder.loc[ladder["main"] & (ladder["model"] == model), "gap_closed"].iloc[0]
+    if not np.isfinite(gap):
+        state = "no verdict" if _wrong_classes(report, column) else "no need"
+    elif saved["saving"] <= 1e-12 * abs(naive["cost"]):
+        state = "no model"
+    else:
+        state = "use" if saved["told_apart"] else "unsure"
+    second = report.best.loc[1, "model"] if len(report.best) > 1 else ""
+    return _Verdict(
+        state=state,
+        model=model,
+        cost=float(top["cost"]),
+        low=float(top["low"] if report.winner is None else report.winner.low),
+        high=float(top["high"] if report.winner is None else report.winner.high),
+        naive=naive["model"],
+        column=column,
+        naive_cost=float(naive["cost"]),
+        naive_low=float(naive["low"]),
+        naive_high=float(naive["high"]),
+        saving=float(saved["saving"]),
+        next=second,
     )
 
 
-def _ends(row, sign: int = 1) -> str:
-    "The ends of an interval, or of the same difference the other way round."
-    low, high = sorted((sign * row["low"], sign * row["high"]))
-    return f"{four_digits(low)} to {four_digits(high)}"
+def _interval(report, low: float, high: float, chosen: bool = False) -> str:
+    "An interval in brackets; nothing where it is a point."
+    what = f"{percent(report.confidence)} interval{' as the chosen one' if chosen else ''}"
+    return "" if low == high else f" ({what} {four_digits(low)} to {four_digits(high)})"
+
+
+def _decide(report) -> str:
+    "What to do, at which cut."
+    v, many = _verdict(report), len(report.best)
+    of = f"the cheapest of {many} models" if many > 1 else ""
+    ends = _interval(report, v.low, v.high, many > 1)
+    costs = f"costs {four_digits(v.cost)} per case{ends}"
+    naive = f"{v.naive} costs {four_digits(v.naive_cost)} per case"
+    cut = _cut(report)
+    decides = f" decides {report.decisions[1]} from {four_digits(cut)} on," if np.isfinite(cut) else ""
+    if v.state == "use":
+        saves = f"and saves {four_digits(v.saving)} against {v.naive}"
+        return f"Use {v.model}{', ' + of if of else ''}: it{decides} {costs} {saves}."
+    named = f"{v.model}, {of}," if of else v.model
+    if v.state == "unsure":
+        but = f"but these data do not show that it saves anything against {v.naive}"
+        return f"{named}{decides} {costs}, {but} ({four_digits(v.naive_cost)} per case)."
+    if v.state == "no model":
+        return f"Use no model: {naive}{_interval(report, v.naive_low, v.naive_high)}; {named} {costs}."
+    if v.state == "no need":
+        return f"Use no model: {naive}, and nothing can cost less, for it is right for every class."
+    wrong = ", ".join(_wrong_classes(report, v.column))
+    ends = _interval(report, v.naive_low, v.naive_high)
+    return (
+        f"No verdict: {naive}{ends} and nothing costs less on these samples, but it is not right for every class "
+        f"({wrong})."
+    )
+
+
+def _cut(report) -> float:
+    "From which value of the cheapest model on the installed rule decides positive; NaN where there is no such."
+    v = _verdict(report)
+    if v.state not in ("use", "unsure") or len(report.decisions) != 2:
+        return np.nan
+    rows = report.ladder[report.ladder["main"] & (report.ladder["model"] == v.model)]
+    return float(rows["threshold"].iloc[0])
 
 # %% ../nbs/58_page.ipynb #58co0002
-def _against_constant(report, top, level: str) -> str:
-    "The best decision for everybody."
-    ladder = report.ladder
-    constant = ladder[ladder["rule"] == "constant"]
-    naive = constant.loc[constant["cost"].idxmin()]
-    row = ladder[ladder["main"] & (ladder["model"] == top["model"])].iloc[0]
-    if not np.isfinite(row["gap_closed"]):
-        told = f"{naive['model']} would cost {four_digits(naive['cost'])}; nothing can cost less"
-        wrong = _wrong_classes(report, constant.index.get_loc(naive.name))
-        if not wrong:
-            return f"{told}, for it is right for every class."
-        but = f"but it is not right for every class ({', '.join(wrong)})"
-        return f"{told} on these samples, {but}: {level} interval {_ends(naive)}."
-    table = report.against_constant
-    saved = table[table["model"] == top["model"]].iloc[0]
-    told = "told apart" if saved["told_apart"] else "not told apart"
-    all_ = "" if len(table) == 1 else f", adjusted for all {len(table)} models"
-    gap = f"{abs(100 * row['gap_closed']):.3g} % of the gap to an oracle"
-    does = f"closes {gap}" if row["gap_closed"] >= 0 else f"is worse by {gap}: no model is needed"
-    return (
-        f"{naive['model']} would cost {four_digits(naive['cost'])}: {top['model']} saves "
-        f"{four_digits(saved['saving'])} against it ({level} interval {_ends(saved)}, "
-        f"{p_text(saved['p_value'])}{all_}, {told}) and {does}. "
-        + _approximately(report, "saving", top["model"], naive["model"], told == "told apart")
-    )
-
-
 def _wrong_classes(report, column: int) -> list[str]:
     "Classes that can come and for which one decision is not always the cheapest."
     case = report._case
@@ -118,208 +182,54 @@ def _wrong_classes(report, column: int) -> list[str]:
     return [str(label) for label, is_wrong in zip(case.costs.classes, wrong) if is_wrong]
 
 # %% ../nbs/58_page.ipynb #58le0002
-def _approximately(report, question: str, model: str, other: str, conservatively: bool) -> str:
-    "The approximate line beside the one that decides, and why they disagree where they do."
-    method = report._case.method
-    this = "This is the conservative line" if method == "auto" else f"This is the line of method={method!r}"
-    asked = report.approximate["question"] == question
-    row = _row(report.approximate[asked], ["model", "against"], {model, other})
-    if not np.isfinite(row["low"]):
-        few = f"{row['costly_cases']:.2g} costly cases' worth was seen, and 2 are needed"
-        return f"{this}; there is no approximate one, for {few}."
-    sign = -1 if question == "difference" and row["model"] == model else 1
-    apart = row["p_value"] < 1 - report.confidence
-    why = ""
-    if method == "auto" and apart and not conservatively:
-        why = " One unseen case of the largest possible cost would undo it."
-    if method == "auto" and conservatively and not apart:
-        why = " The approximate one does not use that only small losses can occur on this side."
-    told = "told apart" if apart else "not told apart"
-    ends = f"{_ends(row, sign)}, {p_text(row['p_value'])}"
-    return f"{this}; the approximate one, Student's t, has {ends} ({told}).{why}"
+def _sure(report) -> str:
+    "Both lines of what the model saves against the best decision for everybody, and against the next model."
+    v = _verdict(report)
+    if v.state in ("no need", "no verdict"):
+        cell = "no sample of these can show what a model saves"
+        return f"The cost of {v.naive} is known." if v.state == "no need" else f"Not at all: {cell}."
+    table = report.against_constant
+    saved = table[table["model"] == v.model].iloc[0]
+    line, why = _lines(report, saved, "saving", (v.model, v.naive))
+    said = f"At {percent(report.confidence)}, {v.model} is cheaper than {v.naive} by {line}"
+    if v.next:
+        pair = _row(report.differences, ["first", "second"], {v.model, v.next})
+        line, more = _lines(
+            report, pair, "difference", (v.model, v.next), -1 if pair["first"] == v.model else 1
+        )
+        said, why = f"{said}; than {v.next}, the next model, by {line}", why or more
+    return f"{said}.{why}"
+
+
+def _lines(report, row, question: str, pair: tuple, sign: int = 1) -> tuple[str, str]:
+    "The saving on the line that decides and on the approximate one, and why they disagree where they do."
+    method, asked = report._case.method, report.approximate["question"] == question
+    near = _row(report.approximate[asked], ["model", "against"], set(pair))
+    this = "conservative" if method == "auto" else f"method={method!r}"
+    told = "told apart" if row["told_apart"] else "not told apart"
+    if not np.isfinite(near["low"]):
+        few = "too few costly cases for an approximate line"
+        return f"{_ends(row, sign)} ({this}; {few}), {told}", ""
+    turned = -1 if question == "difference" and near["model"] == pair[0] else 1
+    apart, why = near["p_value"] < 1 - report.confidence, ""
+    if method == "auto" and apart and not row["told_apart"]:
+        why = (
+            " The lines differ: one unseen case of the largest possible cost would undo the approximate one."
+        )
+    if method == "auto" and row["told_apart"] and not apart:
+        why = " The lines differ: only the conservative one uses that a loss on this side is small."
+    return f"{_ends(row, sign)} ({this}) or {_ends(near, turned)} (approximate), {told}", why
+
+
+def _ends(row, sign: int = 1) -> str:
+    "The ends of an interval, or of the same difference the other way round."
+    low, high = sorted((sign * row["low"], sign * row["high"]))
+    return f"{four_digits(low)} to {four_digits(high)}"
 
 
 def _row(table, columns: list, pair: set):
     "The row that compares these two."
     return next(row for _, row in table.iterrows() if set(row[columns]) == pair)
-
-# %% ../nbs/58_page.ipynb #58le0003
-def _lead(report, top, level: str) -> str:
-    "How sure the lead over the next model is."
-    name, second = top["model"], report.best.iloc[1]["model"]
-    d = report.differences
-    pair = _row(d, ["first", "second"], {name, second})
-    all_ = "" if len(d) == 1 else f", adjusted for all {len(d)} pairs"
-    chance = 100 * top["probability_best"]
-    chance = "more than 99" if chance >= 99.5 else f"{chance:.0f}"  # of a thousand draws all is not certain
-    unsure = "The two are not told apart: the lead is inside the noise"
-    sure = "The two are told apart" if pair["told_apart"] else unsure
-    return (
-        f"Against {second} it saves {four_digits(abs(pair['difference']))} per case ({level} interval "
-        f"{_ends(pair, -1 if pair['first'] == name else 1)}, {p_text(pair['p_value'])}{all_}). {sure}. "
-        + _approximately(report, "difference", name, second, pair["told_apart"])
-        + f" The probability that {name} is the cheapest is {chance} % (posterior: the counts and one more "
-        "case)."
-    )
-
-# %% ../nbs/58_page.ipynb #cbcd0201
-def caveats(case: Any, mains: list, ladder: Any) -> list[str]:
-    """What to keep in mind: small classes, the largest cost, errors never seen, calibration, drift of priors.
-
-    Parameters
-    ----------
-    case : Judged
-        the samples, and what errors cost
-    mains : list
-        the models' decisions by the declared rule, each with `.model` and `.decisions`
-    ladder : DataFrame
-        of the report
-
-    Returns
-    -------
-    list of str
-        a sentence each
-
-    Examples
-    --------
-    Called by `evaluate`; its sentences stand in the notes.
-
-    >>> from cost_eval.report import evaluate
-    >>> costs = CostMatrix.binary(fp=1, fn=10)
-    >>> evaluate([0, 1] * 20, {"m": [0, 1] * 20}, costs, rng=0).notes[0]
-    'Class 0 has only 20 samples.'
-    """
-    notes = []
-    for label, size in zip(case.costs.classes, case.samples_of_classes):
-        if 0 < size < 30:
-            notes.append(f"Class {label} has only {size} samples.")
-    if case.own is not None and (np.ptp(case.own, axis=0) > 0).any():
-        notes.append("Each sample has its own costs. " + estimand("amounts", "amount", case.largest))
-    notes += [note for entry in mains for note in _never_seen(case, entry)]
-    declared = ladder[ladder["main"]].set_index("model")["rule"]
-    for row in ladder[ladder["calibration_loss"] > 0].to_dict("records"):
-        if row["calibration_loss"] > 0.1 * abs(row["cost"]):
-            did = "saves" if declared[row["model"]] == "calibrated" else "would save"
-            notes.append(
-                f"{row['model']} looks miscalibrated: against its posteriors taken at their word, "
-                f"calibration {did} {four_digits(row['calibration_loss'])} per case."
-            )
-    if case.shifted:
-        drift = np.abs(case.priors - case.class_sizes / case.class_sizes.sum()).max()
-        if drift > 0.01:
-            notes.append(
-                f"Costs are for the deployment's priors, which differ from the sample's by up to {drift:.2g}."
-            )
-    return notes
-
-
-def _never_seen(case, entry) -> list[str]:
-    "The costliest error, if a model never made it."
-    costs = case.costs.array
-    unseen = (case.count(entry.decisions) == 0) & (costs == costs.max())
-    if not unseen.any() or case.samples_of_classes[unseen.any(1)].min() == 0 or costs.max() == costs.min():
-        return []
-    i, j = np.argwhere(unseen)[0]
-    return [
-        f"The costliest error ({case.costs.classes[i]} decided {case.costs.decisions[j]}) was never seen for "
-        f"{entry.model}; its rate is known only to be small."
-    ]
-
-# %% ../nbs/58_page.ipynb #scn00002
-def scenario_words(report: Any) -> list[str]:
-    """Which model is the cheapest under the costs of each scenario, and which has the least regret.
-
-    Parameters
-    ----------
-    report : Report
-        from `evaluate`
-
-    Returns
-    -------
-    list of str
-        one paragraph; none without scenarios
-
-    Examples
-    --------
-    >>> from cost_eval.costs import CostMatrix
-    >>> from cost_eval.report import evaluate
-    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
-    >>> costs = CostMatrix.binary(fp=1, fn=10)
-    >>> report = evaluate(y, {"bold": bold, "shy": shy}, costs, scenarios={"sales": [[0, 3], [1, 0]]}, rng=0)
-    >>> scenario_words(report)[0][:45]
-    'Under other costs, each model by its rule: sh'
-    """
-    table = report.scenarios
-    if not len(table):
-        return []
-    best = table.groupby("scenario", sort=False).first()
-    by_model = best.groupby("model", sort=False).groups
-    who = "; ".join(f"{model} is the cheapest under {' and '.join(s)}" for model, s in by_model.items())
-    lines = [f"Under other costs, each model by its rule: {who}."]
-    worse = best.index[best["naive"] < best["cost"]]
-    if len(worse):
-        lines.append(f"One decision for everybody would cost less still under {' and '.join(worse)}.")
-    if len(best) > 1 and report.winner is not None:
-        lines.append(_compromise(table, percent(report.confidence)))
-    return [" ".join(lines)]
-
-
-def _compromise(table, level: str) -> str:
-    "The model whose largest regret is the least, and whether it is the same one by shares."
-    own = table[table["compromise"]]
-    names = list(dict.fromkeys(own["model"]))
-    worst = own.loc[own["regret"].idxmax()]
-    low, high = (own.groupby("model")[end].max().min() for end in ("low", "high"))
-    shares = table.groupby("model")["of_naive"].max()
-    other = shares.idxmin() if shares.notna().all() else names[0]
-    but = "" if other in names else f" By regret as a share of the best decision for everybody it is {other}."
-    most = f"{four_digits(worst['regret'])} per case more than the cheapest"
-    return (
-        f"{' and '.join(names)} is the compromise: it costs at most {most}, under {worst['scenario']} "
-        f"({level} interval of the largest regret {four_digits(low)} to {four_digits(high)}, all scenarios "
-        f"held together).{but}"
-    )
-
-# %% ../nbs/58_page.ipynb #361ea1be
-def summary_lines(report: Any) -> list[str]:
-    """The report in plain sentences.
-
-    Parameters
-    ----------
-    report : Report
-        from `evaluate`
-
-    Returns
-    -------
-    list of str
-        samples and rule, the verdict, the best constant decision, the lead, and the report's notes
-
-    Examples
-    --------
-    >>> from cost_eval.costs import CostMatrix
-    >>> from cost_eval.report import evaluate
-    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
-    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> summary_lines(report)[0].partition(";")[0]
-    '120 samples'
-    """
-    top, level = report.best.iloc[0], percent(report.confidence)
-    lines = [
-        f"{report.provenance.get('columns', '')} {_about(report)}".strip(),
-        _verdict(report, top, level),
-        _against_constant(report, top, level),
-    ]
-    if len(report.best) > 1:
-        lines.append(_lead(report, top, level))
-    in_sample = cheapest_first(report.best["cost_in_sample"].to_numpy())[0]
-    if in_sample != 0:
-        name = report.best.loc[in_sample, "model"]
-        lines.append(
-            f"Decided anew at the sample's own priors, {name} would be the cheapest: the order depends on "
-            "the priors."
-        )
-    lines += scenario_words(report)
-    return [*lines, *report.notes]
 
 # %% ../nbs/58_page.ipynb #8685a40d
 def has_ratio(costs: CostMatrix) -> bool:
@@ -389,6 +299,337 @@ def why_no_map(report: Any) -> str:
             )
     return ""
 
+# %% ../nbs/58_page.ipynb #58le0003
+def _change(report) -> str:
+    "The nearest cost ratio and prevalence at which another choice is the cheapest, or the cases that undo it."
+    if why_no_map(report) or _verdict(report).state in ("no need", "no verdict"):
+        return _undone(report)
+    case = report._case
+    at = case.costs.cost_ratio, float(case.priors[1])
+    here, other, factor = report._once("change", lambda: nearest_change(case, report._lines, at))
+    names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
+    ratio, prevalence = f"(here {_round(at[0])})", f"(here {_round(100 * at[1])} %)"
+
+    def share(times) -> str:
+        odds = times * at[1] / (1 - at[1])
+        return f"{_round(100 * odds / (1 + odds))} %"
+
+    if other < 0:
+        wide = f"cost ratio from {_round(at[0] / 100)} to {_round(100 * at[0])} {ratio}"
+        return (
+            f"At every {wide}, and at every prevalence from {share(0.01)} to {share(100)} {prevalence}, "
+            f"{names[here]} stays the cheapest."
+        )
+    side = "above" if factor > 1 else "below"
+    return (
+        f"At a cost ratio {side} about {_round(factor * at[0])} {ratio}, or a prevalence {side} about "
+        f"{share(factor)} {prevalence}, {names[other]} would be the cheapest."
+    )
+
+
+def _round(value: float) -> str:
+    "Three digits, without an exponent."
+    return f"{float(f'{value:.3g}'):,.10g}"
+
+
+def _undone(report) -> str:
+    "How many of the costliest cases would undo the lead over the nearest rival."
+    v, case = _verdict(report), report._case
+    if v.state == "no need":
+        return "Nothing, while the costs stand."
+    if v.state == "no verdict":
+        return (
+            f"Samples of class {' and '.join(_wrong_classes(report, v.column))} for which {v.naive} is wrong."
+        )
+    if v.state == "no model":
+        more = v.cost - v.naive_cost
+        least = f"{four_digits(more)} per case less, {100 * more / v.cost:.2g} % of its cost"
+        return f"{v.model} would have to cost {least}."
+    decided = {e.model: e.decisions for e in report._entries if e.main}
+    rivals: list = [(v.naive, np.full(len(case.y), v.column), v.column)]
+    rivals += [(v.next, decided[v.next], None)] if v.next else []
+    found = [(*_cases(case, decided[v.model], other, can), name) for name, other, can in rivals]
+    many, each, name = min(found)
+    if not np.isfinite(many):
+        return f"No case can cost more with {v.model} than with {name}."
+    cases = f"{many:.0f} more case{'s' if many > 1 else ''}"
+    like = f"like the costliest that can occur ({four_digits(each)} more with {v.model} than with {name})"
+    return f"{cases} {like} would undo its lead over {name}."
+
+
+def _cases(case, decided, other, can) -> tuple[float, float]:
+    "How many cases, each as much costlier as can occur, undo a lead over other decisions; and how much that is."
+    gap = case.losses(other) - case.losses(decided)
+    lead = float(np.average(gap, weights=case.weight_at_priors))
+    most = case.attainable(None, can)[1]
+    if not case.shifted:
+        more, size, rest = most.max(keepdims=True), np.array([case.n]), 0.0
+    else:
+        weight = np.ones(len(gap)) if case.weight is None else case.weight
+        of_class = ratio(np.bincount(case.y, weight * gap, len(most)), case.class_sizes, undefined=0.0)
+        more, size, rest = most, case.samples_of_classes, case.priors * of_class - lead
+    undo = (case.priors * more if case.shifted else more) + rest
+    many = np.where(undo > 0, size * max(lead, 0.0) / np.where(undo > 0, undo, 1), np.inf)
+    k = int(many.argmin())
+    return float(np.floor(many[k]) + 1), float(more[k])
+
+# %% ../nbs/58_page.ipynb #cbcd0201
+def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) -> list[str]:
+    """What to keep in mind: small classes, the largest cost, errors never seen, calibration, groups, priors.
+
+    Parameters
+    ----------
+    case : Judged
+        the samples, and what errors cost
+    mains : list
+        the models' decisions by the declared rule, each with `.model` and `.decisions`
+    best, between : DataFrame
+        `best` and `group_differences` of the report
+    calibrated : DataFrame
+        what calibrated decisions save against posteriors taken at their word, as in `alternatives`, and
+        whether a test finds the model `miscalibrated`
+
+    Returns
+    -------
+    list of str
+        a sentence each
+
+    Examples
+    --------
+    Called by `evaluate`; its sentences stand in the notes.
+
+    >>> from cost_eval.report import evaluate
+    >>> costs = CostMatrix.binary(fp=1, fn=10)
+    >>> evaluate([0, 1] * 20, {"m": [0, 1] * 20}, costs, rng=0).notes[0]
+    'Class 0 has only 20 samples.'
+    """
+    notes = []
+    for label, size in zip(case.costs.classes, case.samples_of_classes):
+        if 0 < size < 30:
+            notes.append(f"Class {label} has only {size} samples.")
+    if case.own is not None and (np.ptp(case.own, axis=0) > 0).any():
+        notes.append("Each sample has its own costs. " + estimand("amounts", "amount", case.largest))
+    notes += [note for entry in mains for note in _never_seen(case, entry)]
+    notes += [*_miscalibrated(best, calibrated), *gap_lines(between[between["told_apart"].astype(bool)])]
+    first = cheapest_first(best["cost_in_sample"].to_numpy())[0]
+    if first != 0:
+        name = best.loc[first, "model"]
+        anew = f"Decided anew at the sample's own priors, {name} would be the cheapest"
+        notes.append(f"{anew}: the order depends on the priors.")
+    drift = np.abs(case.priors - case.class_sizes / case.class_sizes.sum()).max()
+    if case.shifted and drift > 0.01:
+        notes.append(
+            f"Costs are for the deployment's priors, which differ from the sample's by up to {drift:.2g}."
+        )
+    return notes
+
+
+def _never_seen(case, entry) -> list[str]:
+    "The costliest error, if a model never made it."
+    costs = case.costs.array
+    unseen = (case.count(entry.decisions) == 0) & (costs == costs.max())
+    if not unseen.any() or case.samples_of_classes[unseen.any(1)].min() == 0 or costs.max() == costs.min():
+        return []
+    i, j = np.argwhere(unseen)[0]
+    return [
+        f"The costliest error ({case.costs.classes[i]} decided {case.costs.decisions[j]}) was never seen for "
+        f"{entry.model}; its rate is known only to be small."
+    ]
+
+
+def _miscalibrated(best, calibrated) -> list[str]:
+    "Models of which a test says that they are miscalibrated, and that pay a tenth of their cost for it."
+    found, cost = [], best.set_index("model")["cost"]
+    for row in calibrated[calibrated["miscalibrated"]].to_dict("records"):
+        if row["saving"] > 0.1 * abs(cost[row["model"]]):
+            found.append(
+                f"{row['model']} looks miscalibrated: its posteriors taken at their word cost "
+                f"{four_digits(row['saving'])} more per case than calibrated ones ({_ends(row)})."
+            )
+    return found
+
+
+def gap_lines(between: Any) -> list[str]:
+    """Of each model, and of its false alarms (FPR) and misses (FNR), the widest gap between groups.
+
+    Parameters
+    ----------
+    between : DataFrame
+        `group_differences` of a report, or some of its rows
+
+    Returns
+    -------
+    list of str
+        a sentence each
+
+    Examples
+    --------
+    >>> from cost_eval.report import evaluate
+    >>> y, wrong = [0, 1] * 80, [0, 1] * 40 + [0, 0] * 40
+    >>> report = evaluate(y, {"m": wrong}, [[0, 1], [9, 0]], groups=["a"] * 80 + ["b"] * 80, rng=0)
+    >>> gap_lines(report.group_differences)[1]
+    'FNR of m: a minus b is -1 (-1 to -0.8501), told apart.'
+    """
+    found = []
+    for (model, what), rows in between[between["what"] != "cost"].groupby(["model", "what"], sort=False):
+        row = rows.loc[rows["difference"].abs().idxmax()]
+        told = "told apart" if row["told_apart"] else "not told apart"
+        gap = f"{row['first']} minus {row['second']} is {four_digits(row['difference'])} ({_ends(row)})"
+        found.append(f"{what} of {model}: {gap}, {told}.")
+    return found
+
+# %% ../nbs/58_page.ipynb #scn00002
+def scenario_words(report: Any) -> list[str]:
+    """Which model is the cheapest under the costs of each scenario, and which has the least regret.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    list of str
+        one paragraph; none without scenarios
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> costs = CostMatrix.binary(fp=1, fn=10)
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, costs, scenarios={"sales": [[0, 3], [1, 0]]}, rng=0)
+    >>> scenario_words(report)[0][:45]
+    'Under other costs, each model by its rule: sh'
+    """
+    table = report.scenarios
+    if not len(table):
+        return []
+    best = table.groupby("scenario", sort=False).first()
+    by_model = best.groupby("model", sort=False).groups
+    who = "; ".join(f"{model} is the cheapest under {' and '.join(s)}" for model, s in by_model.items())
+    lines = [f"Under other costs, each model by its rule: {who}."]
+    worse = best.index[best["naive"] < best["cost"]]
+    if len(worse):
+        lines.append(f"One decision for everybody would cost less still under {' and '.join(worse)}.")
+    if len(best) > 1 and report.winner is not None:
+        lines.append(_compromise(table, percent(report.confidence)))
+    return [" ".join(lines)]
+
+
+def _compromise(table, level: str) -> str:
+    "The model whose largest regret is the least, and whether it is the same one by shares."
+    own = table[table["compromise"]]
+    names = list(dict.fromkeys(own["model"]))
+    worst = own.loc[own["regret"].idxmax()]
+    low, high = (own.groupby("model")[end].max().min() for end in ("low", "high"))
+    shares = table.groupby("model")["of_naive"].max()
+    other = shares.idxmin() if shares.notna().all() else names[0]
+    but = "" if other in names else f" By regret as a share of the best decision for everybody it is {other}."
+    most = f"{four_digits(worst['regret'])} per case more than the cheapest"
+    return (
+        f"{' and '.join(names)} is the compromise: it costs at most {most}, under {worst['scenario']} "
+        f"({level} interval of the largest regret {four_digits(low)} to {four_digits(high)}, all scenarios "
+        f"held together).{but}"
+    )
+
+# %% ../nbs/58_page.ipynb #361ea1be
+_GRAVE = (
+    *("higher values go with", "as clusters", "are not independent", "pooled from cross-validation"),
+    *("a class is missing", "nothing can be calibrated", "was never seen", "order depends on the priors"),
+    *("has only", " minus ", "looks miscalibrated", "a threshold"),
+)
+
+
+def grave_first(notes: Any) -> list[str]:
+    """Notes in the order of how much they can change: how the data were read, what was not seen, the rest.
+
+    Parameters
+    ----------
+    notes : sequence of str
+        of a report
+
+    Returns
+    -------
+    list of str
+        the same notes, with a full stop each
+
+    Examples
+    --------
+    >>> grave_first(["a, b cost the same in the sample", "Class 1 has only 9 samples."])
+    ['Class 1 has only 9 samples.', 'a, b cost the same in the sample.']
+    """
+
+    def rank(note: str) -> int:
+        return next((k for k, words in enumerate(_GRAVE) if words in note), len(_GRAVE))
+
+    return [note if note.endswith(".") else f"{note}." for note in sorted(notes, key=rank)]
+
+
+def _check(report) -> str:
+    "The two gravest caveats."
+    first, more = grave_first(report.notes)[:2], len(report.notes) - 2
+    if not first:
+        return "The report's own checks found nothing; are the samples like the cases to come?"
+    return " ".join(first) + (f" ({more} more in the notes.)" if more > 0 else "")
+
+
+def answers(report: Any) -> dict[str, str]:
+    """The report in five answers.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    dict
+        what was read, the verdict, how sure it is, what would change it, what to check
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> answers(report)["What would change it"]
+    'At a cost ratio below about 0.55 (here 10), or a prevalence below about 2.7 % (here 33 %), shy would be the cheapest.'
+    """
+    columns = report.provenance.get("columns", "").removeprefix("Read from the table: ")
+    return {
+        "Read": f"{columns} {_read(report)}".strip(),
+        "Verdict": _decide(report),
+        "How sure": _sure(report),
+        "What would change it": " ".join([_change(report), *scenario_words(report)]),
+        "What to check": _check(report),
+    }
+
+
+def summary_lines(report: Any) -> list[str]:
+    """The report in five lines.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    list of str
+        `answers`, each with its question
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
+    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> summary_lines(report)[0].partition("(")[0]
+    'Read: 120 samples '
+    """
+    return [f"{question}: {answer}" for question, answer in answers(report).items()]
+
 # %% ../nbs/58_page.ipynb #645b8a37
 def short_ladder(report: Any) -> DataFrame:
     """The ladder's first columns, cheapest last; of more than four constant decisions the two cheapest.
@@ -413,6 +654,7 @@ def short_ladder(report: Any) -> DataFrame:
     ['always 0', 'shy', 'always 1', 'bold', 'oracle']
     """
     columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec", "gap_closed"]
+    columns += ["net_benefit"] if "net_benefit" in report.ladder else []
     ladder = report.ladder[columns].sort_values("cost", ascending=False, kind="stable")
     constant = ladder[ladder["rule"] == "constant"]
     return ladder if len(constant) <= 4 else ladder.drop(constant.index[:-2])
@@ -468,7 +710,7 @@ def _for_the_record(report, about: Mapping[str, Any] | None) -> list[tuple[str, 
         ("samples", f"{report.n}: " + _list(report.classes, report._case.samples_of_classes)),
         ("prevalence", _prevalence(report)),
         ("models", "; ".join(f"{name}: {words}" for name, words in report.taken.items())),
-        ("decisions", _about(report).partition(". ")[2]),
+        ("decisions", _rules(report)),
         ("calibration", _calibration(report)),
         ("discrimination", _discrimination(report)),
         ("net benefit", _net_benefit(report)),
@@ -868,7 +1110,28 @@ def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]
         ("For the record", record),
     ]
     costs, *others = [(title, frame) for title, frame in tables if len(frame)]  # costs: classes as they are
-    return [costs, *((title, frame.rename(columns=display_name)) for title, frame in others)]
+    return [costs, *((title, _in_words(frame)) for title, frame in others)]
+
+
+_HEADS = {"per_1000": "per 1,000", "p_value": "p", "cost_at_priors": "cost, deployment"}
+_HEADS |= {"low_at": "low, deployment", "high_at": "high, deployment"}
+_HEADS |= {"naive": "best for everybody", "of_naive": "as a share of it", "told_apart": "told apart"}
+
+
+def _in_words(frame):
+    "A table as people read it: heads, p-values of which none is 0, yes and no."
+    frame = frame.copy()
+    for name in frame.columns.intersection(["p_value"]):
+        frame[name] = [_p(p) for p in frame[name]]
+    for name in frame.select_dtypes(bool):
+        frame[name] = np.where(frame[name], "yes", "no")
+    heads = {name: _HEADS.get(name, display_name(name)) for name in frame.columns}
+    return frame.rename(columns={k: v.replace("fpr", "FPR").replace("fnr", "FNR") for k, v in heads.items()})
+
+
+def _p(value: float) -> str:
+    "A p-value."
+    return "" if np.isnan(value) else "< .0001" if value < 1e-4 else f"{value:.2g}"
 
 
 def sentences(report: Any) -> list[str]:
@@ -890,8 +1153,8 @@ def sentences(report: Any) -> list[str]:
     >>> from cost_eval.report import evaluate
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> sentences(report)[1].partition(":")[0]
-    'bold is the cheapest of 2'
+    >>> sentences(report)[1].partition(",")[0]
+    'Verdict: Use bold'
     """
     return summary_lines(report) + ([report.robustness().words()] if "map" in panels_of(report) else [])
 
@@ -942,13 +1205,13 @@ def brief_html(report: Any) -> str:
     >>> from cost_eval.costs import CostMatrix
     >>> from cost_eval.report import evaluate
     >>> report = evaluate([0, 1] * 40, {"m": [0, 1] * 40}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> brief_html(report).startswith("<p>80 samples; classes 0 50 %, 1 50 %.")
+    >>> brief_html(report).startswith("<p>Read: 80 samples (0 50 %, 1 50 %).")
     True
     """
     return _paragraphs(summary_lines(report)) + frame_html(short_ladder(report))
 
 
-def _panel_html(report, panel) -> str:
+def _picture(report, panel: str) -> dict:
     "One panel as an image inside the page, in the book's style whatever is the reader's."
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
     buffer = io.BytesIO()
@@ -956,28 +1219,80 @@ def _panel_html(report, panel) -> str:
     with optional_import("matplotlib", extra="book").rc_context(STYLE):
         figure = figure_class(figsize=(4.8, max(3.4, 1 + 0.24 * rungs)))
         draw_panel(report, panel, figure.subplots())
-        figure.savefig(buffer, format="png", dpi=125, metadata={"Software": None})
+        figure.savefig(buffer, format="png", dpi=180, metadata={"Software": None})
     data = base64.b64encode(buffer.getvalue()).decode()
-    return f'<img alt="{PANELS[panel][1]}" src="data:image/png;base64,{data}">'
+    words = PANELS[panel][1]
+    return {
+        "alt": words,
+        "src": f"data:image/png;base64,{data}",
+        "words": words[0].upper() + words[1:] + ".",
+    }
 
 
 _TITLE = "What the predictions cost"
-_PAGE_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 74rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
-td, th { padding: .2rem .6rem; border-bottom: 1px solid #8885; text-align: right; }
-td:first-child, th:first-child { text-align: left; }
-.wide { overflow-x: auto; }
-.record td, .record th { text-align: left; }
-.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(23rem, 100%), 1fr)); gap: 1rem; }
-img { width: 100%; background: white; }
-@media (prefers-color-scheme: dark) { img { filter: invert(.9) hue-rotate(180deg) brightness(1.3); } }
-"""
 
 
-def web_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
-    """The whole page: sentences, panels, tables.
+def _card(report, currency: str, per_year: float | None) -> dict:
+    "The verdict in short: what to do, at which cut, at what cost, what it saves a year, how sure that is."
+    v, cut, level = _verdict(report), _cut(report), percent(report.confidence)
+
+    def money(value) -> str:
+        return f"{four_digits(value)} {currency}".strip()
+
+    unsure, none = f"Undecided between {v.model} and {v.naive}", f"Use no model: {v.naive}"
+    do = {"use": f"Use {v.model}", "unsure": unsure, "no verdict": "No verdict"}.get(v.state, none)
+    facts = []
+    if np.isfinite(cut):
+        facts.append((f"decide {report.decisions[1]}", f"from {four_digits(cut)} on", ""))
+    if v.state in ("use", "unsure"):
+        facts.append(("cost per case", money(v.cost), f"{money(v.low)} to {money(v.high)} ({level})"))
+    facts.append((f"cost of {v.naive}", money(v.naive_cost), "per case"))
+    if v.state in ("no need", "no verdict"):
+        return {"do": do, "facts": facts}
+    table = report.against_constant
+    low, high = table.loc[table["model"] == v.model, ["low", "high"]].iloc[0]
+    if per_year is not None:
+        ends = f"{money(per_year * low)} to {money(per_year * high)} ({level})"
+        cases = f"{ends} on {four_digits(per_year)} cases"
+        saves = "saved a year" if v.state == "use" else "cheaper a year, if the first is above 0"
+        facts.append(
+            (f"{v.model} against {v.naive}", f"{money(per_year * v.saving)} a year", f"{saves}: {cases}")
+        )
+    sure = "told apart" if v.state == "use" or low * high > 0 else "not told apart"
+    facts.append(("how sure", f"{sure} from {v.naive}", "conservative line"))
+    return {"do": do, "facts": facts}
+
+
+_TABLES = {
+    "The costs": "What each decision costs, by true class.",
+    "The ladder": "Every decision for everybody, every model by each rule it can follow, and an oracle that "
+    "knows the class; the costliest first.",
+    "Differences, all of them held together": "Cost per case of the first minus that of the second.",
+    "Which is the cheapest": "Cost per case with the model's own interval, and the probability that it is the "
+    "cheapest (posterior: the counts and one more case).",
+    "Against the best decision for everybody": "What each model saves per case.",
+    "What the declared rule saves against others": "Above 0: the declared rule is cheaper.",
+    "Where the money goes": "What each cell of the confusion matrix, class and group adds to the cost of the "
+    "cheapest model.",
+    "Area under the ROC curve": "How well a model orders the cases, whatever errors cost.",
+    "By group": "Cost at the group's own shares of the classes and at the deployment's, and error rates.",
+    "Between groups": "Gaps in cost per case and in both error rates, held together.",
+    "Under other costs": "Cost of each model under the costs of each scenario, and its regret against the "
+    "cheapest there.",
+    "For the record": "What a report on paper should say.",
+}
+
+
+def web_page(
+    report: Any,
+    about: Mapping[str, Any] | None = None,
+    *,
+    title: str | None = None,
+    currency: str = "",
+    per_year: float | None = None,
+) -> str:
+    """The whole page, by the template `report.html`: verdict, picture, what would change it, what to check,
+    pictures, tables.
 
     Parameters
     ----------
@@ -985,11 +1300,22 @@ def web_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
         from `evaluate`
     about : mapping, optional
         what only people know
+    title : str, optional
+        of the page
+    currency : str, default ""
+        unit of the costs
+    per_year : float, optional
+        cases a year, for what the verdict saves in a year
 
     Returns
     -------
     str
         one self-contained HTML page
+
+    Raises
+    ------
+    ValueError
+        For cases a year that are not above 0.
 
     Examples
     --------
@@ -997,18 +1323,44 @@ def web_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
     >>> from cost_eval.report import evaluate
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> "<h2>The ladder</h2>" in web_page(report)
+    >>> "<h3>The ladder</h3>" in web_page(report, currency="euros", per_year=12_000)
     True
     """
-    panels = "".join(_panel_html(report, panel) for panel in panels_of(report))
-    parts = [f"<h1>{_TITLE}</h1>", _paragraphs(sentences(report)), f'<div class="panels">{panels}</div>']
-    for title, frame in sections(report, about):
-        kind = "wide record" if title == "For the record" else "wide"
-        parts.append(f'<h2>{title}</h2><div class="{kind}" tabindex="0">{frame_html(frame)}</div>')
-    view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    head = f'<meta charset="utf-8">{view}<style>{_PAGE_STYLE}</style><title>{_TITLE}</title>'
-    body = "\n".join(parts)
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
+    if per_year is not None:
+        per_year = float(check_range(per_year, "per_year", 0, shape=()))
+    jinja = optional_import("jinja2", extra="book")
+    make = jinja.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string
+    first, *others = panels_of(report)
+    tables = [_table(report, name, frame) for name, frame in sections(report, about)]
+    return make(resources.files("cost_eval").joinpath("report.html").read_text("utf-8")).render(
+        title=_TITLE if title is None else title,
+        answers=answers(report),
+        card=_card(report, str(currency), per_year),
+        first=_picture(report, first),
+        map=report.robustness().words() if "map" in others else "",
+        caveats=grave_first(report.notes) or [_check(report)],
+        pictures=[_picture(report, panel) for panel in others],
+        tables=tables,
+    )
+
+
+def _table(report, name: str, frame) -> dict:
+    "A table for the template."
+    words, rows = _TABLES[name], [[_cell(v) for v in row] for row in frame.head(200).itertuples(index=False)]
+    if name == "Which is the cheapest" and report.winner is not None:
+        words += (
+            f" Of the winner's lead about {four_digits(report.winner.luck)} is luck in having been chosen."
+        )
+    if name == "Between groups":
+        gaps, top = report.group_differences, report.best.loc[0, "model"]
+        words = " ".join([words, *gap_lines(gaps[gaps["model"] == top])])
+    return {
+        "title": name,
+        "words": words,
+        "heads": list(frame.columns),
+        "rows": rows,
+        "more": max(len(frame) - 200, 0),
+    }
 
 # %% ../nbs/58_page.ipynb #8e0a7adb
 def _cell(value) -> str:
@@ -1096,13 +1448,20 @@ def latex_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
     return "\n\n".join(parts) + "\n"
 
 # %% ../nbs/58_page.ipynb #60bc2a18
-def flat_metrics(report: Any) -> dict:
+_SHORT = ("cost", "low", "high", "nec", "net_benefit", "accuracy", "recall", "precision")
+
+
+def flat_metrics(report: Any, *, all: bool = False) -> dict:
     """Numbers under flat names, of letters, digits, points, dashes, slashes: what experiment trackers take.
 
     Parameters
     ----------
     report : Report
         from `evaluate`
+    all : bool, default False
+        every number of the ladder, of differences and areas; without it of each model by its declared rule
+        the cost with its interval, NEC, net benefit, accuracy, recall and precision, where they are defined,
+        what it saves against the best decision for everybody, and the probability that it is the cheapest
 
     Returns
     -------
@@ -1119,18 +1478,24 @@ def flat_metrics(report: Any) -> dict:
     0.167
     """
     found: dict = {}
-    for row in report.ladder.to_dict("records"):
+    for row in report.ladder[report.ladder["main"] | all].to_dict("records"):
         head = f"{_flat(row['model'])}/{_flat(row['rule'])}"
         numbers = {k: v for k, v in row.items() if k not in ("model", "rule", "main")}
+        numbers = {k: v for k, v in numbers.items() if all or k in _SHORT}
         found |= {f"{head}/{_flat(k)}": float(v) for k, v in numbers.items()}
-    for row in report.differences.to_dict("records"):
+    for row in report.differences.to_dict("records") if all else ():
         head = f"difference/{_flat(row['first'])}/{_flat(row['second'])}"
         found |= {f"{head}/{k}": float(row[k]) for k in ("difference", "low", "high", "p_value")}
-    for row in report.areas.to_dict("records"):
+    for row in report.areas.to_dict("records") if all else ():
         found |= {f"{_flat(row['model'])}/auc/{k}": float(row[k]) for k in ("auc", "low", "high")}
+    for row in report.against_constant.to_dict("records"):
+        found |= {f"{_flat(row['model'])}/saving{end}": float(row[k]) for k, end in _SAVING.items()}
     for row in report.best.to_dict("records"):
         found[f"{_flat(row['model'])}/probability_best"] = float(row["probability_best"])
     return {name: value for name, value in found.items() if np.isfinite(value)}
+
+
+_SAVING = {"saving": "", "low": "/low", "high": "/high"}
 
 
 def _flat(name) -> str:

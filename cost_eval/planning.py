@@ -1303,8 +1303,8 @@ def cost_alarm(
         return _counted_alarm(x == high, known == high, looks, rate, (float(low), float(high)))
     if looks is not None:
         raise ValueError(
-            "looks: are planned for losses of two values (no error, error) and a reference=; for others leave "
-            "looks out, the gamblers look at every loss"
+            "looks: are planned for losses of two values (no error, error) and a reference=; for others "
+            "leave looks out, the gamblers look at every loss"
         )
     limit, bar, notes = _allowed(x, limit, reference, low, high, rate)
     limit, unit = np.broadcast_to(limit, x.shape), max(abs(low), abs(high))
@@ -1362,7 +1362,7 @@ def _counted_alarm(error, known, looks, rate, values) -> CostAlarm:
     since = np.searchsorted(sizes, np.arange(1, n + 1), side="right")
     when = f"{len(sizes)} planned looks" if looks is not None else "a look whenever a tenth more have come"
     notes = (
-        f"Each loss is {short(values[0])} or {short(values[1])}; examples are independent of each other; {when}.",
+        f"Each loss is {short(values[0])} or {short(values[1])}; examples are independent; {when}.",
     )
     limit = np.full(n, values[0] + (values[1] - values[0]) * known.mean())
     return CostAlarm(np.append(1.0, bar * evidence)[since], limit, bar, rate, notes)

@@ -12,7 +12,7 @@ from .core import Frame, Labels, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
 __all__ = ['RULES', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'FittedRule',
-           'fit_rule', 'canonical_order']
+           'fit_rule']
 
 # %% ../nbs/07_policies.ipynb #pol005
 import warnings
@@ -47,6 +47,7 @@ from cost_eval.decisions import (
     bayes_threshold,
     best_threshold,
     naive_decision,
+    out_of_fold,
     stratified_folds,
 )
 from .samples import Decisions, Posteriors, Samples, Scores, read_samples
@@ -247,9 +248,9 @@ def cross_fit(samples: Samples, *, folds: int | Labels = 5, rng: Rng = None) -> 
 class CrossFit:
     """Several models' decisions under any rule, costs and priors, from one set of folds.
 
-    The rows are put into an order that depends on what they hold, not on where they stand, before folds are
-    drawn and sums are taken. So the same seed gives each row the same decision in whatever order rows and
-    models come, and whatever models, classes, groups and clusters are called and in whatever order listed.
+    Folds follow the classes of the rows, clusters, ids (`Samples.order`; an index counts as ids) and `rng`,
+    nothing else: not what models say, how many there are, what anything is called, or weights above 0. With
+    ids it does not matter where a row stands; without them another order is another draw of the folds.
 
     Parameters
     ----------
@@ -258,7 +259,7 @@ class CrossFit:
     folds : int or array_like, default 5
         how many, or (N,) a fold each
     rng : optional
-        seed or Generator
+        seed or Generator; None: seed 0
 
     Attributes
     ----------
@@ -280,10 +281,10 @@ class CrossFit:
     """
 
     def __init__(self, samples: Samples, *, folds: int | Labels = 5, rng: Rng = None) -> None:
-        self.samples, self._seed = _check_samples(samples), int(generator(rng).integers(2**62))
-        coded = _coded_clusters(samples)
-        self._order = canonical_order(coded)
-        self._rows = _coded_clusters(coded.take(self._order))
+        self.samples = _check_samples(samples)
+        self._seed = int(generator(0 if rng is None else rng).integers(2**62))
+        self._order = samples.order
+        self._rows = _coded_clusters(samples if self._order is None else samples.take(self._order))
         samples.meet("folds", folds)
         self._fold, notes = _draw_folds(self._rows, folds, self._order, self.random(0))
         self.folds, self.notes = self._back(self._fold), tuple(notes)
@@ -308,7 +309,7 @@ class CrossFit:
 
     def _back(self, values: np.ndarray) -> np.ndarray:
         "Values of the ordered rows in the order of the samples."
-        if not len(values):
+        if self._order is None or not len(values):
             return values
         out = np.empty_like(values)
         out[self._order] = values
@@ -376,7 +377,7 @@ class CrossFit:
         """
         found = copy(self)
         self.samples.meet("costs", costs)
-        found.samples = _at_costs(self.samples, costs, np.arange(len(self.samples)))
+        found.samples = _at_costs(self.samples, costs, None)
         found._rows = _at_costs(self._rows, costs, self._order)
         return found
 
@@ -447,22 +448,21 @@ class CrossFit:
 
     def _tuned_levels(self, name: str, log_odds: np.ndarray, shifted: bool) -> np.ndarray:
         "Levels of the ordered rows by the threshold that is best on the other folds at each of the odds."
-        fold, rank, rows = self._fold, self._rank(name), self._rows
-        costs, own = np.zeros((len(log_odds), 2, 2)), self.samples.shares
-        out = np.empty(len(rows), np.intp)
-        for k in np.unique(fold):
-            inside, outside = np.flatnonzero(fold != k), fold == k
+        rank, rows, own = self._rank(name), self._rows, self.samples.shares
+        costs = np.zeros((len(log_odds), 2, 2))
+
+        def others(inside, outside):
             weight = None if rows.sample_weight is None else rows.sample_weight[inside]
             there = np.bincount(rows.y[inside], weight, 2)
             if not there.all():  # the best decision for everybody
-                out[outside] = np.searchsorted(log_odds, 0, side="right")
-                continue
+                return np.full(len(outside), np.searchsorted(log_odds, 0, side="right"))
             odds = log_odds if shifted else log_odds + np.log(there[1] / there[0]) - np.log(own[1] / own[0])
             costs[:, 0, 1], costs[:, 1, 0] = np.exp(-odds / 2), np.exp(odds / 2)
             even = {"priors": [0.5, 0.5], "sample_weight": weight}
             found = best_threshold(rows.y[inside], rank[inside], costs, **even)
-            out[outside] = np.searchsorted(-np.asarray(found.threshold), -rank[outside], side="left")
-        return out
+            return np.searchsorted(-np.asarray(found.threshold), -rank[outside], side="left")
+
+        return out_of_fold(self._fold, others)
 
     def queue(
         self,
@@ -660,12 +660,13 @@ class _Task:
         if not len(fold):
             return self.instead()
         rows = replace(self.rows, models={})  # which ranks stand for
-        decisions = np.empty(len(rows), np.intp)
-        for k in np.unique(fold):
-            inside, outside = np.flatnonzero(fold != k), fold == k
+
+        def others(inside, outside):
             found = self.best(rows.take(inside), rank[inside])
-            decisions[outside] = self.constant() if found is None else rank[outside] >= found.threshold
-        return decisions, self.calibrated() if self.capacity is not None else None
+            positive = [self.constant()] * len(outside) if found is None else rank[outside] >= found.threshold
+            return np.asarray(positive, np.intp)
+
+        return out_of_fold(fold, others), self.calibrated() if self.capacity is not None else None
 
     def best(self, rows: Samples, values: np.ndarray):
         "The best threshold on some rows; None where a class is not among them."
@@ -777,14 +778,14 @@ def _places(*keys: np.ndarray) -> np.ndarray:
 _CONSTANT = "the decision that is best for everybody"
 
 
-def _at_costs(rows: Samples, costs, order: np.ndarray) -> Samples:
+def _at_costs(rows: Samples, costs, order: np.ndarray | None) -> Samples:
     "The rows at other costs, of the same labels."
     table = as_costs(costs, classes=rows.costs)
     if isinstance(table, CostMatrix):
         return replace(rows, costs=table, own=None)
     if len(table) != len(rows):
         raise ValueError(f"costs: of {len(table)} samples, but there are {len(rows)}; one each is needed")
-    own = table[order]
+    own = table if order is None else table[order]
     return replace(rows, costs=own.mean(rows.sample_weight), own=own)
 
 
@@ -878,20 +879,22 @@ def _cross_calibrated(rows: Samples, name: str, fold: np.ndarray) -> tuple[np.nd
     K, model = len(rows.costs.classes), rows.models[name]
     if model.kind == "decisions" or not len(fold):
         return np.empty((0, K)), []
-    rows, out, separated = replace(rows, models={name: model}), np.empty((len(rows), K)), False
-    for k in np.unique(fold):
-        inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        fitted, apart = _fit_calibration(rows.take(inside), name)
+    rows, apart = replace(rows, models={name: model}), [False]
+
+    def others(inside, outside):
+        fitted, separated = _fit_calibration(rows.take(inside), name)
         if fitted is None:
-            return np.empty((0, K)), [
-                f"{name}: a class is missing outside one fold, so nothing is calibrated."
-            ]
-        separated |= apart
+            return np.full((len(outside), K), np.nan)
+        apart[0] |= separated
         values = model.values[outside]
         given = values if model.kind == "scores" else np.log(np.maximum(values, 0.5 / len(inside)))
-        out[outside] = fitted.transform(given, log=True)
+        return fitted.transform(given, log=True)
+
+    out = out_of_fold(fold, others)
+    if np.isnan(out).any():
+        return np.empty((0, K)), [f"{name}: a class is missing outside one fold, so nothing is calibrated."]
     note = f"{name}: it separates the classes, so its calibrated posteriors are surer than the data are."
-    return out, [note] if separated else []
+    return out, [note] if apart[0] else []
 
 
 def _coded_clusters(rows: Samples) -> Samples:
@@ -1124,12 +1127,12 @@ class _Fitted(CrossFit):
     "Samples as they stand, where no folds are needed."
 
     def __init__(self, samples: Samples):
-        self._rows, self._order = samples, np.arange(len(samples))
+        self._rows, self._order = samples, None
         self._fold = np.zeros(len(samples), np.intp)
 
 # %% ../nbs/07_policies.ipynb #pol038
 #| code-fold: true
-def _draw_folds(rows: Samples, folds, order: np.ndarray, rng) -> tuple[np.ndarray, list]:
+def _draw_folds(rows: Samples, folds, order: np.ndarray | None, rng) -> tuple[np.ndarray, list]:
     "(N,) fold of each ordered row, clusters whole; (0,) where a class is too small; and notes."
     if dense(folds, "folds").ndim:
         known, given = check_numbered(folds, "folds", len(rows), ascending=True)
@@ -1137,11 +1140,13 @@ def _draw_folds(rows: Samples, folds, order: np.ndarray, rng) -> tuple[np.ndarra
             raise ValueError(
                 "folds: at least 2 different ones are needed; leave folds= out, or give a number"
             )
-        return given[order], []
+        return given if order is None else given[order], []
     folds = check_integer(folds, "folds", 2)
-    used = slice(None) if rows.sample_weight is None else rows.sample_weight > 0
-    clusters = rows.clusters
-    K, seen = len(rows.costs.classes), rows.y[used]
+    used = np.arange(len(rows)) if rows.sample_weight is None else np.flatnonzero(rows.sample_weight)
+    clusters, y = rows.clusters, rows.y[used]
+    K, seen = len(rows.costs.classes), y
+    if clusters is not None and np.bincount(clusters[used]).max() == 1:
+        clusters = None  # of one sample each
     if clusters is not None:
         seen = np.unique(clusters[used] * K + seen) % K
     sizes = np.bincount(seen, minlength=K)
@@ -1155,11 +1160,13 @@ def _draw_folds(rows: Samples, folds, order: np.ndarray, rng) -> tuple[np.ndarra
     if smallest < folds:
         notes.append(f"Class {label} has {smallest} {what}, so there are {smallest} folds and not {folds}.")
         folds = smallest
-    place = np.argsort(np.argsort(_label_keys(rows)[0], kind="stable"))
-    y = place[rows.y]  # in whatever order the classes are listed
-    if clusters is not None:
-        return _whole_clusters(y, clusters, folds, rng), notes
-    return stratified_folds(y, folds, rng=rng), notes
+    fold = np.arange(len(rows)) % folds  # of samples without weight, which nothing is fitted to
+    if clusters is None:
+        fold[used] = stratified_folds(y, folds, rng=rng)
+        return fold, notes
+    of_cluster = np.arange(clusters.max() + 1) % folds
+    of_cluster[clusters[used]] = _whole_clusters(y, numbered(clusters[used])[1], folds, rng)
+    return of_cluster[clusters], notes
 
 
 def _whole_clusters(y: np.ndarray, cluster: np.ndarray, folds: int, rng) -> np.ndarray:
@@ -1170,98 +1177,3 @@ def _whole_clusters(y: np.ndarray, cluster: np.ndarray, folds: int, rng) -> np.n
         if all(np.ptp(fold[y == k]) > 0 for k in np.unique(y)):
             return fold
     return stratified_folds(y, folds, clusters=cluster, rng=rng)
-
-# %% ../nbs/07_policies.ipynb #pol040
-#| code-fold: true
-def _mix(x) -> np.ndarray:
-    "64 bits of each number, well shaken (the finaliser of splitmix64)."
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-def _bits(values: np.ndarray) -> np.ndarray:
-    "The bits of floats, 0 and -0 alike."
-    return (np.ascontiguousarray(values, float) + 0.0).view(np.uint64)
-
-
-def _label_keys(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """(K,) and (M,) a number for each class and each decision that does not depend on the order in which they
-    are listed, but on costs, sizes and what the models say; of two classes the second is the positive one.
-    """
-    K, M = samples.costs.shape
-    if (K, M) == (2, 2):
-        return np.arange(2, dtype=np.uint64), np.arange(2, dtype=np.uint64)
-    costs = samples.costs.array
-    told = (costs / (np.abs(costs).max() or 1)).round(12)  # in whatever unit
-    paid = _mix(np.unique(told, return_inverse=True)[1].reshape(K, M).astype(np.uint64))
-    classes = _mix(np.bincount(samples.y, minlength=K).astype(np.uint64)) + _mix(paid.sum(axis=1))
-    decisions = _mix(_mix(paid + classes[:, None]).sum(axis=0))
-    each = np.zeros(K, np.uint64)
-    np.add.at(each, samples.y, _key_of_rows(samples, classes, decisions))
-    return (np.arange(2, dtype=np.uint64) if K == 2 else _mix(each)), decisions
-
-
-def _key_of_model(model, y: np.ndarray, classes: np.ndarray, decisions: np.ndarray) -> np.ndarray:
-    "(N,) a number for what a model says about each sample, and whether its class is the one meant."
-    if model.kind == "posteriors":
-        own = [_mix(_mix(_bits(p)) + (y == k).astype(np.uint64)) for k, p in enumerate(model.values.T)]
-        return _mix(sum(own))
-    if model.kind == "scores":
-        said = np.unique(model.values, return_inverse=True)[1].astype(np.uint64)
-    else:
-        said = decisions[model.values]
-    return _mix(_mix(said) + classes[y])
-
-
-def _key_of_rows(samples: Samples, classes: np.ndarray, decisions: np.ndarray) -> np.ndarray:
-    "(N,) a number for the class of each sample and what all models say about it."
-    said = (_key_of_model(m, samples.y, classes, decisions) for m in samples.models.values())
-    return _mix(classes[samples.y]) + sum(said)
-
-
-def canonical_order(samples: Samples) -> np.ndarray:
-    """An order of the rows that depends on what they hold, not on where they stand.
-
-    Nor does it depend on what labels are called or in which order they are listed. Rows that are equal in
-    everything keep the order in which they come, which nobody can tell. Weights, costs of their own, clusters
-    and groups decide between rows of equal classes and outputs only: equal weights and equal costs change
-    nothing.
-
-    Parameters
-    ----------
-    samples : Samples
-        from `read_samples`
-
-    Returns
-    -------
-    ndarray
-        (N,) positions
-
-    Examples
-    --------
-    >>> y, p = np.array([0, 0, 1, 1]), np.array([.1, .4, .3, .8])
-    >>> one, turned = (read_samples(y[::step], p[::step], [[0, 1], [5, 0]]) for step in (1, -1))
-    >>> p[canonical_order(one)].tolist() == p[::-1][canonical_order(turned)].tolist()
-    True
-    """
-    K, M = _check_samples(samples).costs.shape
-    classes, decisions = _label_keys(samples)
-    keys = [_key_of_rows(samples, classes, decisions)]  # the next decide between rows of equal keys
-    if samples.sample_weight is not None:
-        keys.append(_mix(_bits(samples.sample_weight)))
-    if samples.own is not None:
-        cells = [(k, m) for k in range(K) for m in range(M)]
-        of = np.uint64(2) * classes[:, None] + decisions
-        keys.append(_mix(sum(_mix(_bits(samples.own.array[:, k, m]) + of[k, m]) for k, m in cells)))
-    alone = _mix(sum(_mix(k + np.uint64(j)) for j, k in enumerate(keys)))
-    for labels in (samples.clusters, samples.groups):
-        if labels is not None:
-            place = numbered(labels)[1]
-            total = np.zeros_like(alone)
-            np.add.at(total, place, alone)
-            keys.append(_mix(total)[place])
-    if (K, M) != (2, 2):  # classes that nothing but their place tells apart
-        keys.append(_key_of_rows(samples, np.arange(K, dtype=np.uint64), np.arange(M, dtype=np.uint64)))
-    return np.lexsort(keys[::-1])

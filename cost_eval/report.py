@@ -35,13 +35,16 @@ import datetime
 import hashlib
 import json
 import tomllib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from scipy import stats
 
 from . import page
 from .bootstrap import METHODS, independent_difference
@@ -65,6 +68,7 @@ from cost_eval.core import (
     check_priors,
     check_range,
     cost_table,
+    dense,
     generator,
     labelled,
     numbered,
@@ -75,6 +79,7 @@ from cost_eval.core import (
 )
 from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
+from .decisions import AffineCalibrator
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
 from .planning import cost_change
@@ -175,6 +180,13 @@ def _entries(fits: CrossFit, declared: dict, priors, capacity) -> tuple[list, li
     return found, notes
 
 
+def _by_ids(costs, order, table: CostMatrix):
+    "Costs of single rows in the order of the ids."
+    if order is None or not isinstance(own := as_costs(costs, classes=table), ExampleCosts):
+        return costs
+    return own[order] if len(own) == len(order) else own
+
+
 def _constant_entries(case: _Case) -> list[_Entry]:
     "Each decision taken for everybody, as far as a capacity allows that."
     columns = [0] if case.capacity is not None else range(case.costs.shape[1])
@@ -265,6 +277,8 @@ def _metric_columns(case: _Case, entries, cost, low, high):
         priced = () if costs is not None else ("weighted_accuracy", "cost_score")
         names = [name for name in _SHOWN_METRICS if name not in priced]
         columns |= evaluate_metrics(BinaryCounts.from_matrix(shares), costs, names)
+        if costs is not None and case.own is None:  # in true positives, against deciding nobody positive
+            columns["net_benefit"] = (cost[0] - cost) / (costs[1, 0] - costs[1, 1])
     return pandas().DataFrame(columns)
 
 
@@ -318,6 +332,34 @@ def _against_constant(case: _Case, mains: list[_Entry]):
     return _savings(case, [(e, naive) for e in mains])
 
 
+def _calibrated(case: _Case, entries: list[_Entry], models: Mapping[str, Any]):
+    """What calibration saves against posteriors taken at their word; `miscalibrated` where that is told apart
+    or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all models together.
+    """
+    of = {(e.model, e.rule): e for e in entries}
+    names = dict.fromkeys(e.model for e in entries)
+    pairs = [[of.get((name, rule)) for rule in ("calibrated", "bayes")] for name in names]
+    found = _savings(case, [(a, b) for a, b in pairs if a is not None and b is not None])
+    level, far = (1 - case.confidence) / max(len(found), 1), found["told_apart"] & (found["saving"] > 0)
+    for k, row in found.iterrows():
+        model = models.get(row["model"])
+        if model is None or model.priors is not None or case.clusters is not None or case.weight is not None:
+            continue
+        cost = case.cost(of[row["model"], "calibrated"].decisions)
+        if not far[k] and row["saving"] > 0.1 * abs(cost):  # where being wrong is cheap is not asked
+            far[k] = _gain(model.values, case.y) > stats.chi2.isf(level, model.values.shape[1])
+    return found.assign(miscalibrated=far.astype(bool))
+
+
+def _gain(posteriors: np.ndarray, y: np.ndarray) -> float:
+    "Twice the logarithm of the likelihood ratio of the affine calibration and the posteriors as they are."
+    logs = np.log(np.maximum(posteriors, 0.5 / len(y)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # separable classes: as far as it got
+        fitted = AffineCalibrator().fit(logs, y).transform(logs, log=True)
+    return float(2 * (fitted - np.log(posteriors))[np.arange(len(y)), y].sum())
+
+
 def _alternatives(case: _Case, entries: list[_Entry]):
     "What each model's declared rule saves against every other rule that the model can follow."
     mains = {e.model: e for e in entries if e.main}
@@ -368,17 +410,14 @@ def _group_tables(case: _Case, entries: list[_Entry]):
     labels, code = numbered(case.groups, ascending=True)
     inside = [np.flatnonzero(code == g) for g in range(len(labels))]
     tables = [_one_model(case, entry, labels, inside) for entry in entries]
-    apart = [
-        _groups_apart(case, entry, labels, code, common) for entry in entries for common in (False, True)
-    ]
-    apart = [table for table in apart if len(table)]
+    apart = [table for entry in entries for table in _groups_apart(case, entry, labels, code) if len(table)]
     between = pd.concat(apart, ignore_index=True) if apart else pd.DataFrame(columns=_GROUP_DIFFERENCES)
     return pd.concat(tables, ignore_index=True), between
 
 
 _GROUP_COLUMNS = ("group", "n", "model", "cost", "low", "high", "cost_at_priors", "low_at", "high_at")
 _GROUP_DIFFERENCES = (
-    *("model", "shares", "first", "second"),
+    *("model", "what", "shares", "first", "second"),
     *("difference", "low", "high", "p_value", "told_apart"),
 )
 
@@ -389,30 +428,44 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
     asked: list = [(("cost", "low", "high"), case, inside, None)]
     asked.append((("cost_at_priors", "low_at", "high_at"), case, inside, case.priors))
     if case.costs.shape == (2, 2):
-        wrong = CostMatrix([[0, 1], [1, 0]], classes=case.costs.classes, decisions=case.costs.decisions)
-        errors = replace(case, costs=wrong, own=None, possible=None, largest=None)
-        for name, k in (("fpr", 0), ("fnr", 1)):  # false alarms among the negative, misses among the positive
+        for k, name in enumerate(("fpr", "fnr")):
             of_class = [rows[case.y[rows] == k] for rows in inside]
-            asked.append(((name, f"{name}_low", f"{name}_high"), errors, of_class, None))
+            asked.append(((name, f"{name}_low", f"{name}_high"), _errors(case), of_class, None))
     for names, what, parts, priors in asked:
         columns |= dict(zip(names, what.in_parts(entry.decisions, parts, priors, case.confidence).T))
     return pandas().DataFrame(columns)
 
 
-def _groups_apart(case: _Case, entry: _Entry, labels, code, common: bool):
-    """Differences in cost between two groups, or of each of several and the others, at the groups' own shares
-    of the classes or at the deployment's; all comparisons of a model held together.
+def _errors(case: _Case) -> _Case:
+    "The same samples where an error costs 1: false alarms of the negative, misses of the positive."
+    wrong = CostMatrix([[0, 1], [1, 0]], classes=case.costs.classes, decisions=case.costs.decisions)
+    return replace(case, costs=wrong, own=None, possible=None, largest=None)
+
+
+def _groups_apart(case: _Case, entry: _Entry, labels, code) -> list:
+    """Differences between two groups, or of each of several and the others: of the cost, at the groups' own
+    shares of the classes and at the deployment's, each held together; and of both error rates, held together.
     """
-    G = len(labels)
-    sides = {g: code == g for g in range(1 if G == 2 else G) if G > 1}
-    told, *found = case.sides_apart(entry.decisions, sides, common, case.confidence)
-    columns = {
-        "model": entry.model,
-        "shares": "the deployment's" if common else "each group's own",
-        "first": [labels[g] for g in told],
-        "second": str(labels[1]) if G == 2 else "the others",
-    }
-    return pandas().DataFrame(columns | dict(zip(_GROUP_DIFFERENCES[4:], found)))
+    G, every = len(labels), np.arange(len(code))
+    asked: list = [
+        ("cost", "each group's own", case, every, False),
+        ("cost", "the deployment's", case, every, True),
+    ]
+    if case.costs.shape == (2, 2):
+        for k, name in enumerate(("FPR", "FNR")):
+            rows = np.flatnonzero(case.y == k)
+            asked.append((name, "within the class", _errors(case).take(rows), rows, False))
+    tables = []
+    for what, shares, part, rows, common in asked:
+        together = 1 if what == "cost" else 2
+        sides = {g: code[rows] == g for g in range(1 if G == 2 else G) if G > 1}
+        level = 1 - (1 - case.confidence) / together
+        told, d, low, high, p, rejects = part.sides_apart(entry.decisions[rows], sides, common, level)
+        p = np.minimum(1, together * np.asarray(p))
+        first, second = [labels[g] for g in told], str(labels[1]) if G == 2 else "the others"
+        columns = entry.model, what, shares, first, second, d, low, high, p, rejects
+        tables.append(pandas().DataFrame(dict(zip(_GROUP_DIFFERENCES, columns))))
+    return tables
 
 
 def _few_in_groups(case: _Case, groups) -> list:
@@ -453,11 +506,11 @@ def _read_scenarios(scenarios, y_true, propensity) -> tuple:
     return tuple(found)
 
 
-def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple) -> tuple:
+def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple, order) -> tuple:
     "The samples at the costs of a scenario, and every model's decisions by its rule there."
     name, costs, whole = scenario
     try:
-        at = fits.at_costs(costs)
+        at = fits.at_costs(_by_ids(costs, order, fits.samples.costs))
         largest = None if at.samples.own is None else case.largest
         how = {"heaviest": case.heaviest, "largest": largest, "method": case.method, "all_costs": whole}
         there = _case_of(at.samples, priors, case.capacity, case.confidence, case.rng, **how)
@@ -467,12 +520,12 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
 
 
-def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors):
+def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors, order):
     "What each model costs under the costs of each scenario, and what it loses against the cheapest there."
     frame, tables = pandas().DataFrame, []
     if not case.scenarios:
         return frame(columns=_SCENARIOS)
-    there, decided = zip(*(_at_scenario(case, fits, declared, priors, one) for one in case.scenarios))
+    there, decided = zip(*(_at_scenario(case, fits, declared, priors, one, order) for one in case.scenarios))
     found = judged_regrets(list(there), list(decided), case.confidence)
     worst = found[1].max(0)
     least = worst <= worst.min() + 1e-12 * np.abs(found[0]).max()
@@ -658,14 +711,14 @@ class Report(Result):
         """
         if self._inputs is None:
             raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
-        fits, declared, notes, seed = self._inputs
-        fits, old = fits.at_costs(costs), self._case
+        fits, declared, notes, seed, order = self._inputs
+        fits, old = fits.at_costs(_by_ids(costs, order, self.costs)), self._case
         largest = None if fits.samples.own is None else old.largest
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
         units["scenarios"] = old.scenarios
         case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
         return replace(
-            _judged(case, fits, declared, priors, notes, seed),
+            _judged(case, fits, declared, priors, notes, seed, order),
             _asked=(self._asked or {}) | {"priors": priors},
         )
 
@@ -751,9 +804,20 @@ class Report(Result):
             return page.draw_report(self)
         return page.draw_panel(self, "ladder" if panel is None else panel, ax)
 
-    def metrics(self) -> dict:
-        'Numbers under flat names, "model/rule/statistic" -> float, as experiment trackers take them.'
-        return page.flat_metrics(self)
+    def metrics(self, *, all: bool = False) -> dict:
+        """Numbers under flat names, as experiment trackers take them.
+
+        Parameters
+        ----------
+        all : bool, default False
+            every number of the report; without it the few of each model by its declared rule
+
+        Returns
+        -------
+        dict
+            "model/rule/statistic" -> float; undefined numbers are left out
+        """
+        return page.flat_metrics(self, all=all)
 
     def recipe(self, path: str | Path | None = None, *, also: Mapping[str, Any] | None = None) -> dict:
         """What makes this report again from other rows, and what came of it: no row is in it.
@@ -806,13 +870,27 @@ class Report(Result):
         "Everything as plain lists, numbers and strings, fit for JSON; undefined numbers are None."
         return page.as_dict(self)
 
-    def to_html(self, path: str | Path | None = None, *, about: Mapping[str, Any] | None = None) -> str:
-        """One self-contained page for a colleague without Python.
+    def to_html(
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str | None = None,
+        currency: str = "",
+        per_year: float | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> str:
+        """One self-contained page for a colleague without Python: the verdict first. It prints on A4.
 
         Parameters
         ----------
         path : path, optional
             file to write
+        title : str, optional
+            of the page
+        currency : str, default ""
+            unit of the costs, such as "euros"
+        per_year : float, optional
+            cases a year, for what the verdict saves in a year
         about : mapping, optional
             what only people know, for the record: "population", "outcome", "costs named by", "use", others
 
@@ -820,8 +898,14 @@ class Report(Result):
         -------
         str
             the page
+
+        Raises
+        ------
+        ValueError
+            For cases a year that are not above 0.
         """
-        return _written(page.web_page(self, about), path)
+        page_ = page.web_page(self, about, title=title, currency=currency, per_year=per_year)
+        return _written(page_, path)
 
     def to_markdown(self, path: str | Path | None = None, *, about: Mapping[str, Any] | None = None) -> str:
         """The page as Markdown, which Word processors read (pandoc report.md -o report.docx).
@@ -947,7 +1031,8 @@ def evaluate(
     confidence : float, default 0.95
         of all intervals
     rng : optional
-        seed or Generator: for the folds, ties, and what is drawn
+        seed or Generator: for the folds, ties, and what is drawn; None: seed 0, so that a second call gives
+        the same report
 
     Returns
     -------
@@ -987,11 +1072,18 @@ def evaluate(
             "having been labelled, which is taken as known."
         )
     samples = read_samples(y_true, models, costs, positive=positive, **given)
+    rng = 0 if rng is None else rng
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
+    order = samples.order
+    if order is not None:  # so that it does not matter where a row stands
+        samples.meet("folds", folds)
+        by_row = dense(folds, "folds")
+        folds = check_1d(by_row, "folds", len(samples))[order] if by_row.ndim else folds
+        samples = samples.take(order)
     fits = cross_fit(samples, folds=folds, rng=rng)
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
-    return replace(_judged(case, fits, _rules_of(rule, samples), priors, notes, seed), _asked=asked)
+    return replace(_judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order), _asked=asked)
 
 
 _POOLED = (
@@ -1023,7 +1115,7 @@ def _scored_models(fits: CrossFit) -> tuple:
     return tuple(found)
 
 
-def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed) -> Report:
+def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed, order) -> Report:
     "The report of models that are read and calibrated."
     samples, fits.deployment = fits.samples, priors
     entries, said = _entries(fits, declared, priors, case.capacity)
@@ -1031,11 +1123,11 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
     oracle = _oracle(case, samples)
     in_sample = _in_sample(case, fits, declared) if case.shifted else {}
-    inputs = fits, declared, notes, seed
+    inputs = fits, declared, notes, seed, order
     extra = {"taken": samples.taken, "areas": _areas(case, samples), "provenance": _provenance(samples, seed)}
-    extra["scenarios"] = _scenarios(case, fits, declared, priors)
+    extra["scenarios"] = _scenarios(case, fits, declared, priors, order)
     hidden = {"_lines": tuple(lines), "_scored": _scored_models(fits), "_inputs": inputs}
-    return _finish(case, entries, oracle, [*notes, *said], in_sample, **extra, **hidden)
+    return _finish(case, entries, oracle, [*notes, *said], in_sample, samples.models, **extra, **hidden)
 
 
 def _levels_of(fits: CrossFit, entry: _Entry, shifted: bool):
@@ -1073,7 +1165,9 @@ def _provenance(samples: Samples, seed) -> dict:
     return made | {"data": data.hexdigest()[:12]} | read
 
 
-def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, **extra) -> Report:
+def _finish(
+    case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, models=MappingProxyType({}), **extra
+) -> Report:
     "The report of decisions that are taken."
     mains = [e for e in entries if e.main]
     ladder, asked = _ladder(case, [*_constant_entries(case), *entries, oracle])
@@ -1084,7 +1178,8 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
         winner = judged_best(case, names, decided, confidence=case.confidence, rng=case.rng)
     groups, between = _group_tables(case, mains)
     tied = () if winner is None else winner.notes
-    few, caveats = _few_in_groups(case, groups), page.caveats(case, mains, ladder)
+    best, few = _best(case, mains, ladder, in_sample), _few_in_groups(case, groups)
+    caveats = page.caveats(case, mains, best, _calibrated(case, entries, models), between)
     said = [*notes, *asked.notes, *tied, *more, *few, *caveats]
     rules = {e.model: e.rule for e in mains}
     out_of_fold = {"calibrated", "tuned"} & set(rules.values())
@@ -1094,7 +1189,7 @@ def _finish(case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, 
     return Report(
         rule=next(iter(rules.values())) if len(set(rules.values())) == 1 else rules,
         ladder=ladder,
-        best=_best(case, mains, ladder, in_sample),
+        best=best,
         winner=winner,
         differences=differences,
         against_constant=_against_constant(case, mains),
@@ -1210,7 +1305,7 @@ def evaluate_counted(
     given = {"clusters": clusters, "groups": groups}
     given["sample_weight"] = repeats if sample_weight is None else sample_weight
     models = {f"{name}, {rule}": Decisions(d) for (name, rule), d in zip(keys, decisions.values())}
-    samples, rng = read_samples(y_true, models, costs, **given), generator(rng)
+    samples, rng = read_samples(y_true, models, costs, **given), generator(0 if rng is None else rng)
     if heaviest is not None and clusters is None:
         raise ValueError("heaviest: without clusters each sample weighs 1; leave it out")
     case = _case_of(samples, priors, None, check_confidence(confidence), rng, method=method)
@@ -1321,7 +1416,7 @@ def _read_recipe(last) -> dict:
         raise ValueError(f"last: a Report, its recipe() or a file of it is needed, got {last!r:.60}")
     if last["recipe"] != 1:
         raise ValueError(
-            f"last: version {last['recipe']} of a recipe, of {last.get('package')}; this release reads version 1"
+            f"last: version {last['recipe']} of a recipe, of {last.get('package')}; this one reads version 1"
         )
     missing = [name for name in ("settings", "costs", "last") if name not in last]
     if missing:

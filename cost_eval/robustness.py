@@ -11,8 +11,8 @@ from typing import Any
 from .core import Axes, DataFrame, Numbers
 
 # %% auto #0
-__all__ = ['PREVALENCES', 'Robustness', 'Line', 'robustness_map', 'axes_around', 'CostLine', 'cost_line', 'model_color',
-           'as_percent', 'plain_ticks']
+__all__ = ['PREVALENCES', 'Robustness', 'Line', 'robustness_map', 'axes_around', 'nearest_change', 'CostLine', 'cost_line',
+           'model_color', 'as_percent', 'plain_ticks']
 
 # %% ../nbs/55_robustness.ipynb #5559c1b0
 from collections.abc import Callable
@@ -296,6 +296,50 @@ def axes_around(cost_ratio: float, prevalence: float) -> tuple[np.ndarray, np.nd
     ratios, prevalences = np.geomspace(1e-2, 1e2, 101) * cost_ratio, odds / (1 + odds)
     ratios[50], prevalences[50] = cost_ratio, prevalence
     return ratios, prevalences
+
+# %% ../nbs/55_robustness.ipynb #55ne0002
+def nearest_change(case: Judged, lines: list, at: tuple) -> tuple[int, int, float]:
+    """The nearest cost ratio times odds at which another decision is the cheapest.
+
+    Parameters
+    ----------
+    case : Judged
+        the samples, two classes and decisions
+    lines : list of Line
+        the models
+    at : tuple
+        cost ratio and prevalence of the report
+
+    Returns
+    -------
+    tuple
+        position in `lines` of what is the cheapest at `at`, and of what is there, `len(lines)` and above
+        being the constant decisions, -1 if nothing changes between a hundredth and a hundred times; and by
+        which factor the product of cost ratio and odds changes
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> y = np.repeat([0, 1], [80, 20])
+    >>> case = Judged(y, CostMatrix.binary(fp=1, fn=4), None, np.array([0.8, 0.2]), True)
+    >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
+    >>> here, other, factor = nearest_change(case, [bold], (4.0, 0.2))
+    >>> here, other, 0.25 / 1.03 < factor < 0.25
+    (0, 1, True)
+    """
+    factor = np.geomspace(1e-2, 1e2, 401)
+    product = factor * at[0] * at[1] / (1 - at[1])
+    odds = np.round(np.log(product), 12)
+    rates = [_joint_rates(case, [_levels(line, odds)], len(odds))[0, 0] for line in lines]
+    cost = np.stack(
+        [product, np.ones_like(product), *(alarms + product * misses for alarms, misses in rates)]
+    )
+    winner = (cost.argmin(0) - 2) % len(cost)  # a tie goes to the constant decision
+    other = np.flatnonzero(winner != winner[200])
+    if not len(other):
+        return int(winner[200]), -1, 1.0
+    near = other[np.abs(other - 200).argmin()]
+    return int(winner[200]), int(winner[near]), float(factor[near])
 
 # %% ../nbs/55_robustness.ipynb #ef291767
 def _sure(case: Judged, both, cost, place, odds, level: float) -> np.ndarray:

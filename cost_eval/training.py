@@ -377,7 +377,7 @@ def training_variation(
     >>> ways = {"three": GaussianNB(), "smooth": GaussianNB(var_smoothing=1e-3)}
     >>> found = training_variation(ways, X[:, :3], y == 0, [[0, 1], [20, 0]], repeats=2, rng=0)
     >>> found.table[["estimator", "cost"]].round(2).values.tolist()
-    [['three', 0.52], ['smooth', 0.52]]
+    [['three', 0.51], ['smooth', 0.51]]
     """
     confidence = check_confidence(confidence)
     case = _read_case(estimators, X, y, costs, rule, priors, positive, groups, sample_weight)

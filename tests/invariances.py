@@ -62,6 +62,7 @@ class Case:
     own: bool = False  # each row has its own costs, all the same
     fixed: bool = False  # models hand over decisions, and nothing is fitted
     bare: bool = False  # arrays without labels
+    index: bool = False  # labels carry the places of the rows as their index
     table: object = None  # which of the tables of a stack, or several
 
     def __getattr__(self, name):
@@ -157,6 +158,10 @@ def priors(case):
     return {case.labels[k]: float(share[k]) for k in case.order("classes")}
 
 
+def y_true(case):
+    return pd.Series(case.called(case.y), case.rows) if case.index else case.called(case.y)
+
+
 def posteriors(case):
     p = case.p[:, case.order("classes")]
     return p if case.bare or not isinstance(case.labels[0], str) else pd.DataFrame(p, columns=case.words()["classes"])
@@ -217,7 +222,7 @@ def binary(case):
 
 
 MAKERS = {
-    "y_true": lambda case: case.called(case.y), "y": lambda case: case.called(case.y), "X": lambda case: case.x,
+    "y_true": lambda case: y_true(case), "y": lambda case: case.called(case.y), "X": lambda case: case.x,
     "decisions": lambda case: case.called(case.d[0]), "decisions_a": lambda case: case.called(case.d[0]), "decisions_b": lambda case: case.called(case.d[1]),
     "scores": scores, "posteriors": posteriors, "model": model, "models": models, "estimators": estimators, "estimator": lambda case: estimators(case)["a"],
     "costs": costs, "counts": counts, "counts_a": counts, "counts_b": lambda case: counts(case.but(table=1 if case.table is None else case.table)),
@@ -231,7 +236,7 @@ MAKERS = {
     "metric": always("f_beta"), "value": always(.75), "score": always(.5), "prevalence": always(.25), "target_prevalence": always(.125), "weight": always(.25),
     "cost_ratio": always(4.), "cost_ratios": always(4.), "threshold": always(.25), "slope": always(8.), "precision": always(.75), "recall": always(.5), "f1": always(.5),
     "tpr": always(.75), "fpr": always(.25), "cost_score": always(1.), "curve": always("pr"), "auc": always(.5), "x": always(.5),
-    "threshold_a": at(3), "threshold_b": at(6), "samples": lambda case: ce.read_samples(case.called(case.y), models(case), costs(case)),
+    "threshold_a": at(3), "threshold_b": at(6), "samples": lambda case: ce.read_samples(y_true(case), models(case), costs(case)),
     "ranking": always("M+ < M-"), "n_labels": always(9), "prevalences": always([.25]), "weights": always([.25, .75]), "depth": always(3),
     "name": always("a"), "rng": always(0), "n_resamples": always(200), "n_sets": always(10), "n_samples": always(50), "n_curves": always(64), "folds": always(3),
     "cv": always(2), "repeats": always(2), "points": always(3), "progress": always(False), "undefined": always(0.), "scheduler": always("synchronous"),
@@ -508,6 +513,10 @@ def rows_in_another_order(case):
     yield case.but(rows=ORDER), rows_moved(ORDER)
 
 
+def rows_with_an_index_in_another_order(case):
+    yield case.but(rows=ORDER, index=True), rows_moved(ORDER)
+
+
 def classes_in_another_order(case):
     if case.K > 2:
         turned = case.but(classes=(2, 0, 1), decisions=(2, 0, 1, *range(3, case.M)))
@@ -559,14 +568,14 @@ def costs_in_another_unit(case):
         yield case.but(unit=factor), scaled(factor)
 
 
-CHANGES = {"rows": rows_in_another_order, "classes": classes_in_another_order, "decisions": decisions_in_another_order, "models": models_in_another_order,
+CHANGES = {"rows": rows_in_another_order, "rows by index": rows_with_an_index_in_another_order, "classes": classes_in_another_order, "decisions": decisions_in_another_order, "models": models_in_another_order,
            "labels": labels_renamed, "weights": weights_are_repetition, "clusters": clusters_of_one_are_rows, "own costs": one_matrix_is_each_rows_own,
            "scores": scores_stretched, "unit": costs_in_another_unit}
 NEEDS = {"weights": "sample_weight", "clusters": "clusters"}
 UNFITTED = {"weights", "clusters"}  # asked of decisions where models are judged: what is fitted depends on random folds, which are drawn of rows
 DRAWN = {"probability_best", "luck", "corrected"}
 UNLIKE = {"weights": {"n", "labelled", *DRAWN}, **dict.fromkeys(["classes", "decisions", "models", "clusters", "own costs"], DRAWN), "costs' index": {"ids"}}  # counts of rows; shares of draws
-MAY_REFUSE = {"labels", "own costs", "index", "stack"}
+MAY_REFUSE = {"labels", "rows by index", "own costs", "index", "stack"}
 
 
 def dressed(value, dress):

@@ -17,6 +17,7 @@ from conftest import CHROMIUM, FLAGS
 
 from cost_eval.app import App, read_upload
 from cost_eval.costs import CostMatrix
+from cost_eval.page import answers
 from cost_eval.report import evaluate
 from cost_eval.samples import example_frame
 
@@ -41,9 +42,9 @@ def test_the_page_shows_the_librarys_numbers():
     app.prevalence.value = "2 %"
     direct = library(example_frame(), 25, [.98, .02])
     assert app.report.ladder.equals(direct.ladder)
-    for line in direct.summary().splitlines():
+    for line in answers(direct).values():
         assert line.replace("<", "&lt;") in app.says.value
-    verdict = direct.summary().splitlines()[1]
+    verdict = answers(direct)["Verdict"]
     assert app.says.value.index(verdict) < 60  # first
     app._prepare(None)
     ladder = app.image.value
@@ -75,7 +76,7 @@ def test_rule_and_capacity():
     app.rule.value, app.capacity.value = "tuned", "10 %"
     models = {name: frame[name] for name in ("model_a", "model_b")}
     here = evaluate(frame["label"], models, dict(fp=1, fn=10), positive="ill", rule="tuned", capacity=.1, rng=0)
-    assert app.report.summary() == here.summary() and "At most 10 % are decided positive" in app.says.value and "map" not in app.panel.options
+    assert app.report.summary() == here.summary() and "at most 10 % are decided positive" in app.says.value and "map" not in app.panel.options
     app.capacity.value = "200"
     assert "At most 200 are decided positive" in app.says.value
     app.capacity.value = "2.5"
@@ -258,7 +259,7 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
     pd.DataFrame({"y": [0, 1] * 50, "m": np.linspace(0, 1, 100)}).to_csv(tmp_path / "few.csv", index=False)
 
     def number_of(text):
-        return float(re.search(r"is the cheapest of 2: ([\d.e+-]+) per case", text)[1])
+        return float(re.search(r"the cheapest of 2 models.+? costs ([\d.e+-]+) per case", text)[1])
 
     def expected(fn):
         return number_of(library(frame, fn).summary())
@@ -272,7 +273,7 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
         asked = []
         page.on("request", lambda request: asked.append(request.url))
         page.goto(url, timeout=180_000)
-        page.get_by_text("is the cheapest of 2").first.wait_for(timeout=180_000)
+        page.get_by_text("the cheapest of 2 models").first.wait_for(timeout=180_000)
         with page.expect_file_chooser() as chooser:
             page.get_by_role("button", name="CSV").click()
         chooser.value.set_files(tmp_path / "half.csv")
@@ -298,7 +299,7 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
             with page.expect_file_chooser() as chooser:
                 page.get_by_role("button", name="CSV").click()
             page.evaluate("""() => {
-                const says = document.querySelector(".ce-says"), verdict = says.innerText.match(/is the cheapest.*/)?.[0];
+                const says = document.querySelector(".ce-says"), verdict = says.innerText.match(/the cheapest of.*/)?.[0];
                 window.stale = [];
                 new MutationObserver(() => { if (verdict && says.innerText.includes("Reading")) window.stale.push(document.body.innerText.includes(verdict)); })
                     .observe(says, {childList: true, subtree: true});

@@ -257,7 +257,7 @@ def test_the_heaviest_cluster_of_a_population_can_be_stated():
     y, d, clusters = np.zeros(60, int), np.zeros(60, int), np.repeat(np.arange(40), [1] * 20 + [2] * 20)
     plain, capped = (ce.evaluate(y, {"a": ce.Decisions(d)}, C, clusters=clusters, heaviest=cap, rng=0) for cap in (None, 50))
     assert capped.best["high"][0] > 5 * plain.best["high"][0]
-    assert "no weight of a unit exceeds 50" in capped.summary() and "cluster sizes are those of these rows" in plain.summary()
+    assert "no weight of a unit exceeds 50" in " ".join(capped.notes) and "cluster sizes are those of these rows" in " ".join(plain.notes)
     assert capped.with_costs([[0, 1], [20, 0]]).best["high"][0] == capped.best["high"][0]
     counted = ce.evaluate_counted(y, {"a": d}, C, np.ones(60), clusters=clusters, heaviest=50, rng=0)
     assert counted.best["high"][0] == pytest.approx(capped.best["high"][0])
@@ -272,7 +272,7 @@ def test_the_largest_amount_of_a_population_can_be_stated():
     assert capped.groups[["fnr_high", "fpr_high"]].equals(plain.groups[["fnr_high", "fpr_high"]])  # rates have no amounts
     assert capped.best["high"][0] > 10 * plain.best["high"][0]
     assert capped.against_constant["low"][0] == pytest.approx(plain.against_constant["low"][0])  # a false alarm costs 1 in any population
-    assert "no amount exceeds 1000" in capped.summary() and "amounts are those of these rows" in plain.summary()
+    assert "no amount exceeds 1000" in " ".join(capped.notes) and "amounts are those of these rows" in " ".join(plain.notes)
     assert (capped._case.widest == [[0, 1], [1000, 0]]).all()
 
 
@@ -321,7 +321,8 @@ def test_the_posterior_speaks_of_the_same_unseen_case():
 def test_what_is_right_only_for_the_classes_that_were_seen_is_not_beyond_improvement():
     z = np.zeros(60, int)
     said = ce.evaluate(z, {"a": ce.Decisions(z)}, C, rng=0).summary()
-    assert "nothing can cost less on these samples, but it is not right for every class (1): 95% interval 0 to 1.193" in said
+    assert "No verdict: always 0 costs 0 per case (95% interval 0 to 1.193) and nothing costs less on these samples, but it is not right for every class (1)." in said
+    assert "Use no model" not in said and "Samples of class 1 for which always 0 is wrong" in said
     assert "for it is right for every class" in ce.evaluate(z, {"a": ce.Decisions(z)}, [[0, 1], [0, 1]], rng=0).summary()
     whatever = ce.ExampleCosts.from_array([[[0., 1], [0, 1]], [[0, 1], [5, 0]]] * 30)
     labels = np.arange(60) % 2 * 0

@@ -19,6 +19,7 @@ from cost_eval import __main__ as command, datasets, reproduce
 from cost_eval.__main__ import main
 from cost_eval.app import App, read_upload
 from cost_eval.costs import CostMatrix
+from cost_eval.page import answers
 from cost_eval.report import evaluate
 from cost_eval.samples import example_frame, read_file, read_table
 
@@ -207,8 +208,8 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
         app.rule.value, app.capacity.value = rule, "" if capacity is None else str(capacity)
         limit = [] if capacity is None else ["--capacity", capacity]
         out = call(capsys, tmp_path / "scores.csv", *options, "--positive", "ill", "--rule", rule, *limit)[1]
-        assert here.summary() in out and app.report.summary() == here.summary() and "is the cheapest of 2" in out
-        assert all(escape(line, quote=False) in app.says.value for line in here.summary().splitlines())
+        assert here.summary() in out and app.report.summary() == here.summary() and "the cheapest of 2 models" in out
+        assert all(escape(line, quote=False) in app.says.value for line in answers(here).values())
 
 
 def test_a_foreign_file_is_one_model_through_every_door(tmp_path, capsys, monkeypatch):
@@ -226,7 +227,7 @@ def test_a_foreign_file_is_one_model_through_every_door(tmp_path, capsys, monkey
     read = "model 'P (Churn)' (probabilities: 'P (Churn=No)' for No, 'P (Churn=Yes)' for Yes); left out 'Prediction (Churn)' (the most probable of 'P (Churn=No)', 'P (Churn=Yes)'), 'fold' (its name)."
     assert app.report.summary() == twin and twin in out and out.startswith(f"Read: true labels 'Churn'; {read}") and escape(read, quote=False) in app.more.value
     here = evaluate(frame["Churn"], frame, dict(fp=1, fn=2), positive="Yes", rng=0).summary()
-    assert here.startswith("Read from the table: model 'P (Churn)' (") and here.endswith(twin)
+    assert here.startswith("Read: model 'P (Churn)' (") and here.endswith(twin.removeprefix("Read: "))
 
 
 def test_pages_and_numbers_are_written(scores, tmp_path, capsys):
@@ -246,7 +247,7 @@ def test_whose_probability_and_only_the_order(scores, tmp_path, capsys):
     assert "higher values go with 'well'" in noted and "--posteriors COLUMN=CLASS" in noted
     assert plain.splitlines()[-4:] == call(capsys, tmp_path / "t.csv", *ILL, "--posteriors", "two=well", "--label", "label")[1].splitlines()[-4:]
     ranks = call(capsys, path, *ILL, "--ranks", "two")[1]
-    assert "bayes" not in ranks.split("samples")[0] and "two costs" in ranks
+    assert "bayes" not in ranks.split("samples")[0] and "Use two: it costs" in ranks
 
 
 def test_one_class_is_told(scores, tmp_path, capsys):

@@ -29,21 +29,23 @@ NO_ARGUMENTS = {  # functions without arguments to change
 }
 DRAWS = "its replicates are drawn cell by cell, table by table: in another order they are others"
 FOLDS = "the folds are drawn class by class, and clusters are dealt out by another rule: other random folds"
+ANOTHER = "without ids another order of the rows is another draw of the folds: test_policies.py says how far that moves the answer"
 IN_TIME = "the order of the rows is the order in time"
 PAIRS = "a pair's difference is the first model's cost minus the second's"
 HANDS_OVER = "hands over what it was given"
 NOT = {
-    "cross_calibrate": {"rows": "its folds are drawn in the order of the rows; decide() puts them in an order of their own", "classes": FOLDS, "weights": FOLDS, "clusters": FOLDS},
-    "decide": {"weights": FOLDS, "clusters": FOLDS},
-    "capacity_curve": {"weights": FOLDS, "clusters": FOLDS},
-    "evaluate": {"models": PAIRS},
+    "cross_calibrate": {"rows": ANOTHER, "rows by index": ANOTHER, "weights": FOLDS, "clusters": FOLDS},
+    "decide": {"rows": ANOTHER},
+    "cross_fit": {"rows": ANOTHER},
+    "capacity_curve": {"rows": ANOTHER, "weights": FOLDS},
+    "evaluate": {"rows": ANOTHER, "models": PAIRS},
     "evaluate_counted": {"models": PAIRS, "weights": "asks for clusters beside weights", "clusters": "a row stands for several samples: with a label of its own they are one cluster"},
-    "read_samples": dict.fromkeys(["classes", "decisions", "weights", "clusters", "own costs", "scores"], HANDS_OVER),
+    "read_samples": dict.fromkeys(["rows by index", "classes", "decisions", "weights", "clusters", "own costs", "scores"], HANDS_OVER),
     "probability_best": {"classes": DRAWS, "decisions": DRAWS, "models": DRAWS, "clusters": DRAWS},
     "simultaneous_differences": {"models": PAIRS},
-    "confidence_sequence": {"rows": IN_TIME}, "difference_sequence": {"rows": IN_TIME}, "cost_alarm": {"rows": IN_TIME},
+    **{name: dict.fromkeys(["rows", "rows by index"], IN_TIME) for name in ("confidence_sequence", "difference_sequence", "cost_alarm")},
     "required_sample_size": {"classes": DRAWS, "decisions": DRAWS},
-    "training_variation": {"rows": "the folds are drawn in the order of the rows", "classes": FOLDS, "models": PAIRS},
+    "training_variation": {"rows": ANOTHER, "rows by index": "estimators see the rows in the order in which they stand", "classes": FOLDS, "models": PAIRS},
     "Scores": {"scores": HANDS_OVER}, "Posteriors": {"containers": HANDS_OVER, "labels": "it keeps priors as they were said"},
     "plot_cost_curve": {"scores": "it draws them along the axis"},
     "held_out_saving": {"weights": "an interval, for which a row that stands twice is two rows: it takes no clusters that would say otherwise"},

@@ -451,8 +451,9 @@ CASES = {
         "CostSensitiveClassifier.predict": Case(lambda: unfitted().fit(X, Y), X, costs=ExampleCosts(**EXAMPLES)),
         "CostSensitiveClassifier.score": Case(lambda: unfitted().fit(X, Y), X, Y, costs=ExampleCosts(**EXAMPLES)),
     },
-    "page": {name: Case(lambda: reported(), about={"use": "triage"}, via=lambda page, *args, **options: str(page(*(a() if callable(a) else a for a in args), **options)))
-             for name in ("sections", "web_page", "markdown_page", "latex_page")},
+    "page": {name: Case(lambda: reported(), **options, via=lambda page, *args, **options: str(page(*(a() if callable(a) else a for a in args), **options)))
+             for name, options in {**dict.fromkeys(("sections", "markdown_page", "latex_page"), {"about": {"use": "triage"}}), "flat_metrics": {"all": True},
+                                   "web_page": {"about": {"use": "triage"}, "title": "Triage", "currency": "euros", "per_year": 1e4}}.items()},
     "robustness": {
         "robustness_map": Case(lambda: reported(), via=mapped, tested=given(False, first=True)),
     },
@@ -500,6 +501,7 @@ EXEMPT = {
     "api": "names of other modules",
     "app": "test_browser.py drives it",
     "report.Report.to_html": "test_report.py reads what it writes",
+    "report.Report.metrics": "that of page.flat_metrics",
     "mean_law": "test_engine_grid.py holds it to a second evaluator",
     "bootstrap.sample_interval": "interval and loss_interval, tried here, are made of it",
     "bootstrap.sample_difference": "difference and loss_difference, tried here, are made of it",

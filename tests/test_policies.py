@@ -2,6 +2,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from cost_eval.capacity import capacity_curve
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, cross_calibrate, stratified_folds
-from cost_eval.policies import RULES, CrossFit, IsotonicCalibrator, canonical_order, cross_fit, decide, fit_rule
+from cost_eval.policies import RULES, CrossFit, IsotonicCalibrator, cross_fit, decide, fit_rule
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
@@ -126,30 +127,78 @@ def test_a_rescaling_of_scores_changes_no_decision(rule, option, costs):
             np.testing.assert_array_equal(decide(Scores(form(scores)), Y, costs, rule=rule, rng=4, **option).decisions, wanted, err_msg=name)
 
 
-@pytest.mark.parametrize("option", [{}, {"clusters": WHO}, {"sample_weight": W}, {"priors": .05}, {"capacity": 31}, {"capacity": .07}], ids=lambda o: "".join(o) or "plain")
+@pytest.mark.parametrize("option", [{}, {"clusters": WHO}, {"sample_weight": W * (W > 1)}, {"priors": .05}, {"capacity": 31}, {"capacity": .07}], ids=lambda o: "".join(o) or "plain")
 @pytest.mark.parametrize("model", [P, Scores(S)], ids=["posteriors", "scores"])
 @pytest.mark.parametrize("costs", [COSTS, OWN], ids=["matrix", "own"])
-def test_the_order_of_rows_changes_no_decision(model, option, costs):
+def test_with_an_index_the_order_of_rows_changes_no_decision(model, option, costs):
+    "The index of a shuffled frame is what the rows are called; without it another order is another draw of the folds."
     turn = np.random.default_rng(9).permutation(N)
     turned = type(model)(model.values[turn]) if isinstance(model, Scores) else model[turn]
     moved = {name: v[turn] if isinstance(v, np.ndarray) else v for name, v in option.items()}
     for rule in FITTED:
         here = decide(model, Y, costs, rule=rule, rng=2, **option)
-        there = decide(turned, Y[turn], costs if costs is COSTS else costs[turn], rule=rule, rng=2, **moved)
-        np.testing.assert_array_equal(here.decisions[turn], there.decisions)
-        np.testing.assert_array_equal(here.folds[turn], there.folds)
-        np.testing.assert_array_equal(here.log_posteriors[turn] if len(here.log_posteriors) else 0, there.log_posteriors if len(there.log_posteriors) else 0)
+        there, drawn = (decide(turned, y, costs if costs is COSTS else costs[turn], rule=rule, rng=2, **moved) for y in (pd.Series(Y[turn], turn), Y[turn]))
+        for name in ("decisions", "folds", "log_posteriors"):
+            before, after = getattr(here, name), getattr(there, name)
+            np.testing.assert_array_equal(before[turn] if len(before) else before, after)
+        assert (here.folds[turn] != drawn.folds).mean() > .5
 
 
-@pytest.mark.parametrize("rule", FITTED)
-def test_rows_that_agree_are_exchangeable(rule):
-    "Grades have ties: how many rows of each class and grade get which decision does not depend on the order."
-    grade, turn = np.clip(np.round(S + 4), 1, 7).astype(int), np.random.default_rng(9).permutation(N)
-    tables = []
-    for i in (np.arange(N), turn):
-        policy = decide(grade[i], Y[i], COSTS, rule=rule, rng=3)
-        tables.append(np.bincount(Y[i] * 16 + grade[i] * 2 + policy.decisions, minlength=40))
-    np.testing.assert_array_equal(*tables)
+def cheapest(y, models, costs=COSTS, **options):
+    return evaluate(y, models, costs, **options).best.set_index("model").loc["a", ["cost", "low", "high"]].to_numpy(float)
+
+
+OF_SERIES, TURN = pd.DataFrame({"y": Y, "a": P}), np.random.default_rng(9).permutation(N)
+WORDS = CostMatrix(COSTS.array, classes=["well", "ill"])
+MOVES = {  # of the same question: FINDINGS C
+    "again": lambda: cheapest(Y, {"a": P}),
+    "the seed that is printed": lambda: cheapest(Y, {"a": P}, rng=evaluate(Y, {"a": P}, COSTS).provenance["seed"]),
+    "the last digit": lambda: cheapest(Y, {"a": np.nextafter(P, 1)}),
+    "float32": lambda: cheapest(Y, {"a": P.astype(np.float32)}),
+    "models beside it": lambda: cheapest(Y, {"b": Scores(S**3), "a": P, "c": S > 0}),
+    "another name": lambda: cheapest(Y, pd.DataFrame({"a": P}).rename(columns=str.upper).rename(columns=str.lower)),
+    "two columns": lambda: cheapest(Y, {"a": np.column_stack([1 - P, P])}),
+    "classes swapped": lambda: cheapest(1 - Y, {"a": 1 - P}, CostMatrix.binary(fp=1, fn=5).array[::-1, ::-1]),
+    "classes listed otherwise": lambda: cheapest(Y, {"a": Posteriors(np.column_stack([P, 1 - P]), classes=[1, 0])}, CostMatrix(COSTS.array[::-1, ::-1], classes=[1, 0], decisions=[1, 0])),
+    "classes renamed": lambda: cheapest(np.array(["well", "ill"])[Y], {"a": P}, WORDS, positive="ill"),
+    "clusters of one": lambda: cheapest(Y, {"a": P}, clusters=np.arange(N)),
+    "clusters of one, named": lambda: cheapest(Y, {"a": P}, clusters=[f"customer {N - i}" for i in range(N)]),
+    "weights of one": lambda: cheapest(Y, {"a": P}, sample_weight=np.ones(N)),
+    "groups": lambda: cheapest(Y, {"a": P}, groups=np.arange(N) % 3),
+    "own costs, all alike": lambda: cheapest(Y, {"a": P}, ExampleCosts(fp=np.ones(N), fn=np.full(N, 5.))),
+    "a shuffled frame": lambda: cheapest(OF_SERIES["y"][TURN], OF_SERIES[["a"]].loc[TURN]),
+    "shuffled ids": lambda: cheapest(Y[TURN], {"a": P[TURN]}, ids=[f"id {i:03}" for i in TURN]),
+    "ids of words and numbers": lambda: cheapest(Y[TURN], {"a": P[TURN]}, ids=np.array([i if i < 10 else f"z{i:03}" for i in TURN], object)),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_the_headline_stands_still(move):
+    "Weights, own costs and clusters have intervals of their own kind; else nothing moves at all."
+    ends = slice(1) if {"weights", "own", "clusters"} & set(move.replace(",", "").split()) else slice(3)
+    np.testing.assert_allclose(MOVES[move]()[ends], cheapest(Y, {"a": P})[ends], rtol=1e-9)
+
+
+def test_a_shuffled_file_with_ids_is_the_same_report():
+    "Every number of it, and that at other costs of single rows; folds given go along."
+    draw, fold = np.random.default_rng(3), np.arange(N) % 4
+    models, amount = {"a": P, "b": Scores(S + draw.normal(size=N))}, pd.Series(draw.gamma(2, 3, N))
+    given = {"clusters": WHO, "groups": np.arange(N) % 2, "sample_weight": W, "folds": fold}
+    plain, turned = (evaluate(Y[i], {k: type(m)(m.values[i]) if isinstance(m, Scores) else m[i] for k, m in models.items()}, COSTS, ids=i, **{k: v[i] for k, v in given.items()},
+                              scenarios={"own": OWN[i], "table": [[0, 1], [9, 0]]}) for i in (np.arange(N), TURN))
+    assert plain == turned and plain.with_costs(ExampleCosts(fp=1, fn=amount)) == turned.with_costs(ExampleCosts(fp=1, fn=amount[TURN]))
+    with pytest.raises(ValueError, match="costs: its index has the rows of y_true in another order"):
+        turned.with_costs(ExampleCosts(fp=1, fn=amount))
+
+
+def test_samples_without_weight_take_no_part():
+    "Not in the folds of the others either: two of a class that count are never in one fold because of a third."
+    nothing = np.r_[np.ones(N), np.zeros(50)]
+    y, p = np.r_[Y, rng.integers(0, 2, 50)], np.r_[P, rng.random(50)]
+    for clusters in ({}, {"clusters": np.r_[WHO, np.full(50, 3)]}):
+        alone = {k: v[:N] for k, v in clusters.items()}
+        for rule in FITTED:
+            np.testing.assert_array_equal(decide(p, y, COSTS, rule=rule, sample_weight=nothing, **clusters).decisions[:N], decide(P, Y, COSTS, rule=rule, **alone).decisions)
 
 
 def test_the_order_and_names_of_models_clusters_and_classes_change_nothing():
@@ -412,12 +461,6 @@ def test_a_fitted_rule_decides_about_others():
     assert fit_rule(read_samples(Y, S > 1, COSTS)).decide([0, 1]).tolist() == [0, 1]
     with pytest.raises(ValueError, match="samples: a class has no sample"):
         fit_rule(read_samples([0, 0], [.1, .2], COSTS))
-
-
-def test_canonical_order_does_not_see_places():
-    read = read_samples(Y, {"a": P, "b": Scores(S)}, COSTS)
-    turn = rng.permutation(N)
-    np.testing.assert_array_equal(P[canonical_order(read)], P[turn][canonical_order(read.take(turn))])
 
 
 @pytest.mark.parametrize("queue", [[0, 0], [.5], [-1], [4], ["a"], [np.nan]])

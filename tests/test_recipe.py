@@ -108,7 +108,7 @@ def test_other_prices_other_priors_and_other_models():
 
 
 @pytest.mark.parametrize("last, message", [
-    (3, "last: a Report, its recipe"), ({}, "last: a Report, its recipe"), ({"recipe": 2, "package": "cost_eval 9"}, "version 2 of a recipe, of cost_eval 9; this release reads version 1"),
+    (3, "last: a Report, its recipe"), ({}, "last: a Report, its recipe"), ({"recipe": 2, "package": "cost_eval 9"}, "version 2 of a recipe, of cost_eval 9; this one reads version 1"),
     ({"recipe": 1}, "the recipe has no 'settings'"), ("nowhere.toml", "last: nowhere.toml is no recipe"),
     (lambda: evaluate(Y, {"z": MODELS["a"]}, C), r"models are \['z'\], but this report has"),
     (lambda: evaluate(Y, MODELS, CostMatrix([[0, 1, 2], [10, 0, 2]], decisions=[0, 1, "look"])), "its decisions are .*'look'.* but this report has"),

@@ -16,6 +16,7 @@ from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import bayes_decisions, best_threshold
 from cost_eval.metrics import METRICS, expected_cost, normalized_expected_cost
+from cost_eval.page import answers
 from cost_eval.policies import RULES, cross_fit
 from cost_eval.report import evaluate, translation_table
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
@@ -85,12 +86,11 @@ def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
     report = evaluate(y, {name: models[name] for name in order}, COSTS, rng=0)
     (first, second), cost = report.best["model"][:2], report.best["cost"].to_numpy()
     assert (np.diff(cost) >= 0).all() and (first, second) == ("bad", "good")
-    told = [line for line in report.summary().splitlines() if f"Against {second}" in line]
+    (told,) = (line for line in report.summary().splitlines() if line.startswith("How sure: "))
     d = simultaneous_differences(y, by_rule(y, {name: models[name] for name in order}), COSTS)
     place = [{a, b} == {first, second} for a, b in zip(d.first, d.second)].index(True)
     ends = sorted(abs(v) * (1 if v * d.difference[place] > 0 else -1) for v in (d.low[place], d.high[place]))
-    assert len(told) == 1 and f"it saves {cost[1] - cost[0]:.4g} per case (95% interval {ends[0]:.4g} to {ends[1]:.4g}, p = {d.p_value[place]:.2g}, adjusted for all 3 pairs)" in told[0]
-    assert "not told apart: the lead is inside the noise" in told[0] and f"that {first} is the cheapest" in told[0]
+    assert f"At 95%, {first} is cheaper than always" in told and f"; than {second}, the next model, by {ends[0]:.4g} to {ends[1]:.4g} (conservative)" in told and told.endswith("not told apart.")
 
 
 def test_the_region_in_words_is_read_from_the_map(case):
@@ -183,7 +183,8 @@ def test_a_tuned_threshold_is_not_judged_on_its_own_data(case):
         assert row(report, "noise", rule)["cost"] >= naive >= own.cost
     even = CostMatrix.binary(fp=1, fn=2.81, classes=COSTS.classes, decisions=COSTS.decisions)  # both constants cost about the same
     luck = best_threshold(y == "ill", noise, even.array).cost
-    assert row(evaluate(y, {"noise": noise}, even, rule="tuned", rng=0), "noise", "tuned")["cost"] > luck + .02
+    draws = [row(evaluate(y, {"noise": noise}, even, rule="tuned", rng=seed), "noise", "tuned")["cost"] for seed in range(6)]
+    assert np.mean(draws) > luck + .01
     assert report.best.loc[report.best["model"] == "noise", "cost"].item() == row(report, "noise", "tuned")["cost"]
     flat = row(report, "score", "tuned")
     whole = best_threshold(y == "ill", models["score"].values, COSTS.array)
@@ -198,7 +199,8 @@ def test_costs_of_single_samples_are_the_counts_when_equal(case):
     assert a.differences["difference"].tolist() == pytest.approx(b.differences["difference"].tolist())
     for part, columns in (("ladder", ["low", "high"]), ("differences", ["low", "high", "p_value"]), ("best", ["low", "high", "cost_in_sample"]), ("against_constant", ["saving", "low", "high", "p_value"])):
         np.testing.assert_allclose(getattr(a, part)[columns], getattr(b, part)[columns], rtol=1e-9, atol=1e-12)
-    assert a.summary() == b.summary() and set(a.ladder["rule"]) >= set(RULES) - {"as given"}
+    told = [{**answers(r), "What would change it": ""} for r in (a, b)]  # by the map, or by counting cases
+    assert told[0] == told[1] and set(a.ladder["rule"]) >= set(RULES) - {"as given"}
     rng = np.random.default_rng(0)
     own = ExampleCosts(fp=1, fn=rng.random(400) * 20, classes=COSTS.classes, decisions=COSTS.decisions)
     found = evaluate(y, {"rule": models["rule"]}, own, rng=0)
@@ -214,7 +216,7 @@ def test_the_order_may_depend_on_the_priors():
     report = evaluate(y, {"bold": bold, "shy": shy}, costs, priors=[.99, .01], rng=0)
     assert report.best["model"].tolist() == ["shy", "bold"] and report.winner.winner == "shy"
     said = "Decided anew at the sample's own priors, bold would be the cheapest"
-    assert said in report.summary()
+    assert said in report.summary() and report.notes
     assert evaluate(y, {"bold": bold, "shy": shy}, costs, rng=0).best["model"].tolist() == ["bold", "shy"]
     assert report.best.set_index("model")["cost_in_sample"].to_dict() == pytest.approx({"shy": .408, "bold": .2})
     assert said not in evaluate(y, {"bold": bold, "shy": shy}, costs, priors=[.79, .21], rng=0).summary()
@@ -460,11 +462,11 @@ def test_a_class_too_small_to_calibrate():
         assert set(report.ladder["rule"]) == {"constant", "as given", "bayes", "knows the class"}
         assert report.best["rule"].tolist() == ["bayes"] and report.rule == "bayes", "the page names what was done, not what was asked for"
         for said in ("Class 1 has 1 samples: nothing can be calibrated or tuned.", "a: its posteriors were taken at their word.", "by the rule 'bayes'"):
-            assert said in report.summary()
+            assert said in report.summary() + " ".join(report.notes)
         assert report.best["cost"][0] == pytest.approx(expected_cost(confusion_counts(y, (p > 1 / 6).astype(int)), [[0, 1], [5, 0]]))
         assert report.plot() is not None and "<img" in report.to_html()
         found = evaluate(y, {"a": Scores(10 * p)}, [[0, 1], [5, 0]], rule=rule, rng=0)
-        assert "a: scores need a threshold, so everybody got the decision that is best for everybody." in found.summary()
+        assert "a: scores need a threshold, so everybody got the decision that is best for everybody." in found.notes
         assert found.best["cost"][0] == pytest.approx(5 / 31) == row(found, "always 0", "constant")["cost"]
 
 
@@ -710,7 +712,7 @@ def test_a_group_that_lacks_a_class_is_not_judged_at_the_priors():
         a, b = report.groups.to_dict("records")
         assert (a["cost"], a["cost_at_priors"]) == pytest.approx(((9 * 2 + 1) / 20, 20 / 21 * 18 / 19 + 1 / 21)) and b["cost"] == 2
         assert np.isnan([b[name] for name in ("cost_at_priors", "low_at", "high_at")]).all()
-        assert report.group_differences["shares"].tolist() == ["each group's own"]
+        assert report.group_differences[["what", "shares"]].values.tolist() == [["cost", "each group's own"], ["FPR", "within the class"]]
         one = interval([[0, 1], [0, 0]], [[0, 2], [5, 1]])
         assert [b["low"], b["high"]] == pytest.approx([one.low, one.high]) and one.low > 0
     weightless = evaluate(y + y, {"m": d + d}, [[0, 2], [5, 1]], groups=group + ["c"] * 21, sample_weight=np.repeat([1, 0], 21), rng=0)
@@ -803,11 +805,11 @@ def test_the_approximate_lines_are_those_of_the_engine(own):
         line, known = lines.loc[key], found.approximate
         assert np.allclose([line["low"], line["high"], line["costly_cases"]], [known.low, known.high, known.seen])
         assert np.isnan(line["p_value"]) if key[0] == "cost" else np.isclose(line["p_value"], known.p_value * (2 if key[0] == "saving" else 1))
-    assert report.summary().count("approximate one, Student's t, has") == 2 and "approximate" not in report.ladder
+    assert report.summary().count("(approximate)") == 2 and "approximate" not in report.ladder
     few = evaluate(y[:40], {"a": Decisions(a[:40])}, CostMatrix.binary(fp=1, fn=4000), rng=0)
-    assert np.isnan(few.approximate["low"][0]) and "there is no approximate one" in few.summary()
+    assert np.isnan(few.approximate["low"][0]) and "too few costly cases for an approximate line" in few.summary()
     by_t = evaluate(y, {"a": a, "b": b}, costs, method="normal", rng=0).summary()
-    assert "line of method='normal'" in by_t and "conservative" not in by_t
+    assert "(method='normal')" in by_t and "conservative" not in by_t
     assert report.guarantee == loss_interval(paid[0], bounds=(0, 9e9)).guarantee
     assert evaluate(y, {"a": .2 + .6 * a}, costs, rng=0).guarantee.startswith("measured at best")
 

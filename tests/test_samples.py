@@ -424,7 +424,7 @@ def test_three_classes_under_their_bare_names_and_what_a_report_begins_with():
     costs = CostMatrix([[0, 1, 9], [2, 0, 1], [1, 4, 0]], classes=list("abc"))
     one_, other = (evaluate(species, m, costs, rng=0) for m in (frame, {"model": Posteriors(frame[list("abc")].to_numpy())}))
     assert one_.best["cost"].tolist() == other.best["cost"].tolist()
-    assert one_.summary().startswith("Read from the table: model 'model' (probabilities: 'a' for a, 'b' for b, 'c' for c); left out 'species' (the true labels again), 'guess' (the most probable")
+    assert one_.summary().startswith("Read: model 'model' (probabilities: 'a' for a, 'b' for b, 'c' for c); left out 'species' (the true labels again), 'guess' (the most probable")
     unsure = frame.drop(columns=list("abc")).assign(sure=TREE.max(1))
     assert list(read_samples(species, unsure, costs).models) == ["guess"]
 
