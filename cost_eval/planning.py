@@ -1124,10 +1124,11 @@ def cost_change(
         [_part(p, q, r, s, c, now_c), _part(r, s, p, q, c, now_c), _part(c, now_c, p, q, r, s)], -1
     )
     before, after = (p * r * c).sum((-2, -1)), (q * s * now_c).sum((-2, -1))
-    parts = (after - before, *np.moveaxis(cells.sum((-3, -2)), -1, 0), before, after)
+    priors, rates, amounts = (plain(part) for part in np.moveaxis(cells.sum((-3, -2)), -1, 0))
+    change = plain(after - before), priors, rates, amounts, plain(before), plain(after), cells
     first, second, _ = np.broadcast_arrays(first, second, p * c)
-    rising = _rising(first, second, c)
-    return CostChange(*map(plain, parts), cells, rising, (first, second, p, q, r, s, c, now_c))
+    periods = first, second, p, q, r, s, c, now_c
+    return CostChange(*change, _rising(first, second, c), periods)
 
 
 def _sides(part, first, second, p, q, r, s, c, d) -> dict:
@@ -1361,9 +1362,7 @@ def _counted_alarm(error, known, looks, rate, values) -> CostAlarm:
     evidence = _evidence(s, x[None], m, sizes, rate * spent)[0]
     since = np.searchsorted(sizes, np.arange(1, n + 1), side="right")
     when = f"{len(sizes)} planned looks" if looks is not None else "a look whenever a tenth more have come"
-    notes = (
-        f"Each loss is {short(values[0])} or {short(values[1])}; examples are independent; {when}.",
-    )
+    notes = (f"Each loss is {short(values[0])} or {short(values[1])}; examples are independent; {when}.",)
     limit = np.full(n, values[0] + (values[1] - values[0]) * known.mean())
     return CostAlarm(np.append(1.0, bar * evidence)[since], limit, bar, rate, notes)
 

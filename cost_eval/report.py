@@ -1332,8 +1332,8 @@ def _recipe(report: Report) -> dict:
     "What was asked, of what, and what came of it, without a row."
     if report._asked is None:
         raise ValueError("recipe: this report was made from counts; call evaluate on the rows")
-    asked = {name: value for name, value in report._asked.items() if value is not None}
-    again = [name for name in _PER_ROW if np.ndim(asked.get(name)) > 0]
+    asked: dict[str, Any] = {name: value for name, value in report._asked.items() if value is not None}
+    again = [name for name in _PER_ROW if np.ndim(asked.get(name, 0)) > 0]
     settings = {name: _kept_value(value) for name, value in asked.items() if name not in again}
     if "priors" in settings:
         settings["priors"] = report.priors.tolist()
@@ -1507,10 +1507,10 @@ def _compare(report: Report, last) -> ReportChange:
             f"last: its models are {[*old['last']['models']]}, but this report has "
             f"{report.best['model'].tolist()}; give models the names that they had"
         )
-    sides = [_Side(old, *order), _Side(new, *(range(len(one)) for one in order))]
+    then, now = _Side(old, *order), _Side(new, *(range(len(one)) for one in order))
     changes, rates = [], []
     for name in models:
-        row, of_classes = _change_of(name, *sides, report)
+        row, of_classes = _change_of(name, then, now, report)
         changes.append(dict(zip(_CHANGES, (name, *row))))
         rates += [dict(zip(_RATES, (name, *one))) for one in of_classes]
     table, rates = pandas().DataFrame(changes), pandas().DataFrame(rates)
@@ -1560,26 +1560,24 @@ class _Side:
 
 def _change_of(name, then: _Side, now: _Side, report: Report) -> tuple[list, list]:
     "The change of one model's cost and its parts, and the rates of its errors, class by class."
-    tables, shifted = [then.counts(name), now.counts(name)], then.shifted or now.shifted
-    amounts = [then.amounts(name), now.amounts(name)]
-    counted = cost_change(*tables, amounts[0], now_costs=amounts[1])
-    parts = (
-        cost_change(then.shares(name), now.shares(name), amounts[0], now_costs=amounts[1])
-        if shifted
-        else counted
-    )
-    ends = {"prevalence": (np.nan, np.nan), "rates": (np.nan, np.nan)}
-    for part in ends if then.whole and now.whole and not shifted else ():
-        if part == "prevalence" or ((tables[0].sum(1) > 0) == (tables[1].sum(1) > 0)).all():
-            found = counted.interval(part, confidence=report.confidence)
-            ends[part] = float(found.low), float(found.high)
+    old, new, shifted = then.counts(name), now.counts(name), then.shifted or now.shifted
+    c, d = then.amounts(name), now.amounts(name)
+    told = then.whole and now.whole and not shifted
+    counted = cost_change(old, new, c, now_costs=d)
+    parts = cost_change(then.shares(name), now.shares(name), c, now_costs=d) if shifted else counted
+    mix = rates = (np.nan, np.nan)
+    if told:
+        found = counted.interval("prevalence", confidence=report.confidence)
+        mix = float(found.low), float(found.high)
+    if told and ((old.sum(1) > 0) == (new.sum(1) > 0)).all():
+        found = counted.interval("rates", confidence=report.confidence)
+        rates = float(found.low), float(found.high)
     paid = [side.models[name]["cost"] for side in (then, now)]
     row = [*paid, paid[1] - paid[0], *_change_ends(name, then, now, report)]
-    row += [parts.prevalence, *ends["prevalence"], parts.rates, *ends["rates"], parts.amounts]
+    row += [parts.prevalence, *mix, parts.rates, *rates, parts.amounts]
     wrong = now.costs > now.costs.min(1, keepdims=True)
-    of_class = [ratio((table * wrong).sum(1), table.sum(1)) for table in tables]
-    told = 1.0 if then.whole and now.whole else np.nan
-    p = told * cost_change(*tables, now.costs).rising
+    of_class = [ratio((table * wrong).sum(1), table.sum(1)) for table in (old, new)]
+    p = cost_change(old, new, now.costs).rising * (1.0 if then.whole and now.whole else np.nan)
     return row, list(zip(report.classes, *of_class, p, p <= 1 - report.confidence))
 
 
@@ -1602,8 +1600,8 @@ def _change_ends(name, then: _Side, now: _Side, report: Report) -> tuple[float, 
     costs = np.clip(levels, low[:, None], high[:, None]) if now.shifted else levels[None]
     tables = tables if now.shifted else tables.sum(1, keepdims=True)
     priors = now.priors if now.shifted else None
-    how = {"confidence": report.confidence, "method": report._case.method, "rng": 0}
-    found = independent_difference(*tables, costs, priors=priors, **how)
+    how: dict = {"confidence": report.confidence, "method": report._case.method, "rng": 0, "priors": priors}
+    found = independent_difference(tables[0], tables[1], costs, **how)
     return float(found.low), float(found.high)
 
 
