@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+import warnings
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -31,9 +32,19 @@ from . import datasets, reproduce
 from .core import optional_import, pandas, seen_labels, unknown_name, unordered
 from .costs import CostMatrix
 from .page import grave_first, short_ladder
-from .policies import RULES
+from .planning import check_rule, count_rule
+from .policies import RULES, DecisionRule
 from .report import evaluate
-from .samples import Columns, Scores, example_frame, read_file, read_table
+from cost_eval.samples import (
+    Annotators,
+    Columns,
+    Posteriors,
+    Scores,
+    example_frame,
+    read_blocks,
+    read_file,
+    read_table,
+)
 
 # %% ../nbs/95_command_line.ipynb #c634462e
 _EXTRAS = {
@@ -226,7 +237,7 @@ def _add_evaluate(commands):
 def _add_columns(group):
     "Which columns are what."
     for name, metavar, what in (
-        ("label", "COL", "true labels (default: guessed)"),
+        ("label", "COL[,COL]", "true labels, of several annotators a column each (default: guessed)"),
         (
             "scores",
             "COL[,COL]",
@@ -298,6 +309,10 @@ def _add_outputs(group):
         group.add_argument(f"--{name}", metavar="FILE", help=what)
     what = "what was asked, and the counts, without a row: for --recipe with the next file"
     group.add_argument("--save-recipe", metavar="FILE.toml", help=what)
+    what = "the rule of the cheapest model, for cost-eval decide and check"
+    group.add_argument("--save-rule", metavar="FILE", help=what)
+    what = "its decision for rows whose value is missing (default: they are refused)"
+    group.add_argument("--otherwise", metavar="DECISION", help=what)
     what = "what only people know, for the record on the page: population=..., 'costs named by=...'"
     group.add_argument("--about", action="append", default=[], metavar="ITEM=TEXT", help=what)
 
@@ -347,12 +362,15 @@ def _evaluate(arguments):
     "Read, evaluate, print, write."
     _need("pandas", *(["matplotlib", "jinja2"] if arguments.html else []))
     outputs = {name: getattr(arguments, name) for name in _WRITERS if getattr(arguments, name)}
-    for path in [*outputs.values(), *filter(None, [arguments.save_recipe])]:
+    for path in (*outputs.values(), *filter(None, [arguments.save_rule, arguments.save_recipe])):
         _writable_file(path)
+    if arguments.otherwise and not arguments.save_rule:
+        raise ValueError("--otherwise: of the rule that is saved; give --save-rule FILE, too")
     about, costs = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments)
     arguments.scenarios = _scenarios_of(arguments.scenario)
     try:
         report = _report_of(_read_columns(arguments, _needed(arguments)), costs, arguments)
+        rule = _rule_text(report, arguments) if arguments.save_rule else ""
     except ValueError as error:
         raise ValueError(_in_the_shell(str(error))) from None
     _print_report(report)
@@ -368,6 +386,8 @@ def _evaluate(arguments):
         print(f"written: {arguments.save_recipe}")
     for name, path in outputs.items():
         _write(path, _WRITERS[name](report, about))
+    if rule:
+        _write(arguments.save_rule, rule)
     return 0
 
 
@@ -398,7 +418,8 @@ def _needs_no_other(frame, arguments):
     "Refuse a file without the columns of the recipe."
     models = {} if arguments.scores or arguments.posteriors else arguments.models
     columns = [c for one in models.values() for c in (one.values() if isinstance(one, dict) else [one])]
-    columns += [arguments.label, *(getattr(arguments, option) for option in (*_PER_ROW, *_OUTCOMES))]
+    columns += _items(arguments.label, frame.columns)
+    columns += [getattr(arguments, option) for option in (*_PER_ROW, *_OUTCOMES)]
     gone = [c for c in dict.fromkeys(columns) if isinstance(c, str) and c not in frame.columns]
     if gone:
         raise ValueError(
@@ -415,6 +436,8 @@ _NOT_KEPT = (
     "costs",
     "recipe",
     "save_recipe",
+    "save_rule",
+    "otherwise",
     "about",
     "line",
     "models",
@@ -425,14 +448,23 @@ def _command(found, arguments) -> dict:
     "What the command was asked, for a recipe."
     given = {k: v for k, v in vars(arguments).items() if k not in (*_NOT_KEPT, *_WRITERS)}
     options = {k: v for k, v in given.items() if isinstance(v, (str, int, float, list)) and v != []}
-    return {"label": found.label, "models": found.models, "options": options}
+    return {"label": arguments.label or found.label, "models": found.models, "options": options}
+
+
+def _rule_text(report, arguments) -> str:
+    "The rule of the cheapest model, and the columns that hold its values."
+    rule = report.decision_rule(otherwise=arguments.otherwise)
+    where = arguments.where[rule.model]
+    pairs = where if isinstance(where, str) else [[label, column] for label, column in where.items()]
+    return DecisionRule(rule.content | {"columns": pairs}).to_json()
 
 
 def _report_of(frame, costs, arguments):
     "What the library says of the table."
     if arguments.models is not None:
         _needs_no_other(frame, arguments)
-    found = _columns_of(frame, arguments, costs)
+    found, asked = _columns_of(frame, arguments, costs), _items(arguments.label, frame.columns)
+    arguments.where = found.models
     arguments.command = _command(found, arguments)
     models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks, frame.columns)}
     if isinstance(costs, dict):
@@ -446,7 +478,7 @@ def _report_of(frame, costs, arguments):
         "ids": arguments.id,
     }
     return evaluate(
-        frame[found.label],
+        frame[found.label] if len(asked) < 2 else Annotators(frame[asked]),
         models,
         _with_columns(costs, frame),
         scenarios=scenarios or None,
@@ -537,6 +569,7 @@ def _print_report(report):
         if any(words in note for note in report.notes):
             print(f"(In the shell, {option}.)")
     for title, table in (
+        ("Under its annotators", report.annotators),
         ("By group", report.groups),
         ("Between groups", report.group_differences),
         ("Under other costs", report.scenarios),
@@ -577,7 +610,7 @@ def _needed(arguments) -> set | None:
     more = [getattr(arguments, option) for option in (*_PER_ROW, *_OUTCOMES)]
     more += [cost for _, cost in _prices(arguments)]
     named = [*_items(arguments.scores), *_items(arguments.ranks), *(c for c in more if isinstance(c, str))]
-    return {arguments.label, *named}
+    return {*_items(arguments.label), *named}
 
 
 def _items(text: str | None, known=()) -> list:
@@ -594,8 +627,9 @@ def _items(text: str | None, known=()) -> list:
 def _columns_of(frame, arguments, costs) -> Columns:
     "Which columns are what: as named, or guessed and said aloud."
     taken = []
+    label, *others = _items(arguments.label, frame.columns) or [None]
     named = [(option, getattr(arguments, option)) for option in (*_PER_ROW, *_OUTCOMES)]
-    for option, column in [*named, *_prices(arguments)]:
+    for option, column in [*named, *_prices(arguments), *(("label", other) for other in others)]:
         if isinstance(column, str):
             if column not in frame.columns:
                 no_number = f"{column!r} is no number; write it as 20, 0.5 or 5%, or name a column: "
@@ -603,7 +637,7 @@ def _columns_of(frame, arguments, costs) -> Columns:
                 raise ValueError(no_number * priced + unknown_name(column, frame.columns, f"--{option}"))
             taken.append(column)
     table = None if isinstance(costs, dict) else costs
-    given = {"label": arguments.label, "taken": taken, "costs": table}
+    given = {"label": label, "taken": taken, "costs": table}
     try:
         found = read_table(frame, models=_models_of(frame, arguments, given), **given)
     except ValueError as error:
@@ -847,6 +881,197 @@ def _all_costs(frame, label, arguments) -> dict:
         _ask(arguments, why, questions, [])
     return _costs_of(arguments)
 
+# %% ../nbs/95_command_line.ipynb #dec1
+def _add_decide(commands):
+    "cost-eval decide FILE..."
+    about = "what an installed rule decides about the rows of a file"
+    parser = commands.add_parser("decide", help=about, description=f"Say {about}.")
+    what = "CSV or parquet of any size; other kinds as for evaluate"
+    parser.add_argument("files", nargs="+", metavar="FILE", help=what)
+    _add_rule_columns(parser)
+    what = "CSV to write: the rows with one more column, the decision"
+    parser.add_argument("--out", required=True, metavar="FILE", help=what)
+    parser.add_argument(
+        "--explain", action="store_true", help="and why: probabilities, expected costs, a sentence"
+    )
+    what = "at most so many of the rows get the second decision: 200, or 10%%"
+    parser.add_argument("--capacity", type=_number, metavar="N", help=what)
+    parser.set_defaults(run=_decide)
+
+
+def _add_check(commands):
+    "cost-eval check FILE..."
+    about = "whether an installed rule keeps its promise on new labelled rows"
+    more = "Exit status: 0 kept, 1 broken for sure, 3 undecided."
+    parser = commands.add_parser("check", help=about, description=f"Say {about}. {more}")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="CSV or parquet of any size, with true labels"
+    )
+    _add_rule_columns(parser)
+    parser.add_argument("--label", metavar="COL", help="true labels (default: guessed)")
+    parser.add_argument("--max-cost", type=_number, metavar="C", help="what a case may cost on average")
+    for rate in _CHECKED:
+        parser.add_argument(f"--min-{rate}", type=_number, metavar="R", help=f"least {rate}: .95 or 95%%")
+    what = "a file of the checks so far, which this one is added to: they are then looks at one sequence"
+    parser.add_argument("--history", metavar="FILE", help=what)
+    what = "that a verdict is true (default: .95)"
+    parser.add_argument("--confidence", type=_number, default=0.95, metavar="Q", help=what)
+    parser.set_defaults(run=_check)
+
+
+def _add_rule_columns(parser):
+    "The rule, and where its values stand."
+    what = "the rule: a file of cost-eval evaluate --save-rule, or rule.to_json"
+    parser.add_argument("--rule", required=True, metavar="FILE", help=what)
+    what = "the column of the values (default: as when the rule was made)"
+    parser.add_argument("--scores", metavar="COL", help=what)
+    parser.add_argument(
+        "--posteriors", metavar="COL=CLASS,...", help="columns of probabilities with their classes"
+    )
+    for name, meaning in _OUTCOMES.items():
+        parser.add_argument(
+            f"--{name}", type=_number_or_column, metavar="C", help=f"cost of a {meaning}, as for evaluate"
+        )
+
+
+def _rule_of_file(arguments):
+    "The rule, and the rows of all files in blocks."
+    _need("pandas")
+    rule = DecisionRule.from_json(Path(arguments.rule))
+    return rule, (block for path in arguments.files for block in read_blocks(path))
+
+
+def _rule_costs(frame, arguments) -> dict | None:
+    "Costs of the rows, if any are named."
+    own = {name: cost for name in _OUTCOMES if (cost := getattr(arguments, name)) is not None}
+    for column in (cost for cost in own.values() if isinstance(cost, str)):
+        if column not in frame.columns:
+            raise ValueError(unknown_name(column, frame.columns, "costs"))
+    return {name: frame[cost] if isinstance(cost, str) else cost for name, cost in own.items()} or None
+
+
+def _rule_where(rule, frame, arguments):
+    "The column that holds the values of a rule, or (class, column) pairs."
+    if arguments.scores:
+        where = arguments.scores
+    elif arguments.posteriors:
+        pairs = [_pair(item, frame.columns) for item in _items(arguments.posteriors, _Named(frame.columns))]
+        where = [[label, column] for column, label in pairs]
+    else:
+        where = rule.content.get("columns") or rule.model
+    if where == rule.model not in frame.columns and rule.kind == "posteriors":
+        named = {str(column): column for column in frame.columns}
+        if {*map(str, rule.classes)} <= set(named):
+            return [[label, named[str(label)]] for label in rule.classes]
+    for column in [where] if isinstance(where, str) else [column for _, column in where]:
+        if column not in frame.columns:
+            raise ValueError(f"{unknown_name(column, frame.columns, 'values')} (here: --scores COL)")
+    return where
+
+
+def _rule_values(rule, frame, arguments):
+    "The values that a rule decides about."
+    where = _rule_where(rule, frame, arguments)
+    if isinstance(where, str):
+        return frame[where]
+    columns = [column for _, column in where]
+    if len(where) == 1:
+        return Posteriors(frame[columns[0]], classes=[where[0][0]])
+    return frame[columns].set_axis([label for label, _ in where], axis=1)
+
+
+def _decide(arguments):
+    "Read, decide, write, say."
+    _writable_file(arguments.out)
+    rule, frames = _rule_of_file(arguments)
+    capacity = rule.capacity if arguments.capacity is None else arguments.capacity
+    if capacity is not None:  # one list of all rows
+        frames = [pandas().concat(list(frames), ignore_index=True)]
+    part, taken, notes = Path(f"{arguments.out}.part"), dict.fromkeys(rule.decisions, 0), list[str]()
+    columns: list = []
+    try:
+        for k, frame in enumerate(frames):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UserWarning)
+                added = _decided_columns(rule, frame, arguments, capacity)
+            notes += [str(warning.message) for warning in caught]
+            columns = columns or list(frame.columns)
+            if list(frame.columns) != columns:
+                raise ValueError(
+                    f"{arguments.files}: columns {list(frame.columns)}, but the first has {columns}"
+                )
+            frame.assign(**added).to_csv(part, index=False, mode="a" if k else "w", header=not k)
+            for label in rule.decisions:
+                taken[label] += int((added["decision"] == label).sum())
+        part.replace(arguments.out)
+    finally:
+        part.unlink(missing_ok=True)
+    for note in dict.fromkeys(notes):
+        print(note)
+    print(f"{sum(taken.values()):,} rows:", ", ".join(f"{many:,} x {label}" for label, many in taken.items()))
+    print(f"written: {arguments.out}")
+    return 0
+
+
+def _decided_columns(rule, frame, arguments, capacity) -> dict:
+    "The decision about each row, and the reasons if they are asked for."
+    values, costs = _rule_values(rule, frame, arguments), _rule_costs(frame, arguments)
+    added = {"decision": rule.decide(values, costs, capacity=capacity)}
+    if arguments.explain:
+        told = rule.explain(values, costs)
+        added = {name: told[name].to_numpy() for name in told.columns} | added
+    if twice := next((name for name in added if name in frame.columns), None):
+        raise ValueError(f"--out: the rows have a column {twice!r} already; rename it")
+    return added
+
+
+def _check(arguments):
+    "Read, count, judge, say; the answer is the exit status."
+    history = None
+    if arguments.history:
+        _writable_file(arguments.history)
+        history = _history_of(Path(arguments.history))
+    rule, frames = _rule_of_file(arguments)
+    rates = {name: getattr(arguments, f"min_{name}") for name in _CHECKED}
+    asked = {
+        "max_cost": arguments.max_cost,
+        "min_rates": {name: v for name, v in rates.items() if v is not None},
+    }
+    counts = None
+    for frame in frames:
+        values = _rule_values(rule, frame, arguments)
+        where = _rule_where(rule, frame, arguments)
+        models = {rule.model: where if isinstance(where, str) else dict(where)}
+        label = arguments.label or read_table(frame, models=models).label
+        if label not in frame.columns:
+            raise ValueError(unknown_name(label, frame.columns, "--label"))
+        found = count_rule(rule, frame[label], values, costs=_rule_costs(frame, arguments))
+        counts = found if counts is None else counts + found
+    told = check_rule(counts, **asked, history=history, confidence=arguments.confidence)
+    print(rule)
+    _print_table(told.table)
+    for line in (*told.drift, *told.notes, f"{told.n:,} rows: {told.verdict}."):
+        print(line)
+    if arguments.history:
+        _write(arguments.history, json.dumps(told.history))
+    return told.exit_code
+
+
+_CHECKED = ("recall", "specificity", "precision", "npv", "accuracy")
+
+
+def _history_of(path: Path) -> dict:
+    "The checks so far; none where there is no file yet."
+    if not path.exists():
+        print(f"{path}: the first check")
+        return {}
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"--history: {path} is no whole JSON ({error}); name another file to begin anew"
+        ) from None
+
 # %% ../nbs/95_command_line.ipynb #98a9f8fe
 def _add_app(commands):
     "cost-eval app [FILE]"
@@ -927,7 +1152,16 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; {self.prog} --help says more\n")
 
 
-_COMMANDS = [_add_example, _add_evaluate, _add_app, _add_reproduce, _add_list, _add_data]
+_COMMANDS = [
+    _add_example,
+    _add_evaluate,
+    _add_decide,
+    _add_check,
+    _add_app,
+    _add_reproduce,
+    _add_list,
+    _add_data,
+]
 
 
 def main(argv: Row[str] | None = None) -> int:
@@ -941,7 +1175,7 @@ def main(argv: Row[str] | None = None) -> int:
     Returns
     -------
     int
-        exit code: 0 all is well, 1 something is off, 2 a mistaken call, 130 interrupted
+        exit code: 0 all is well, 1 something is off, 2 a mistaken call, 3 undecided, 130 interrupted
 
     Examples
     --------

@@ -84,13 +84,13 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         best_threshold as best_threshold,
         cross_calibrate as cross_calibrate,
         cross_entropy as cross_entropy,
-        hull_vertices as hull_vertices,
         implied_costs as implied_costs,
         naive_decision as naive_decision,
         reliability as reliability,
         shift_priors as shift_priors,
     )
     from cost_eval.samples import (
+        Annotators as Annotators,
         Decisions as Decisions,
         Posteriors as Posteriors,
         Scores as Scores,
@@ -99,6 +99,7 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     )
     from cost_eval.policies import (
         RULES as RULES,
+        DecisionRule as DecisionRule,
         cross_fit as cross_fit,
         decide as decide,
         fit_rule as fit_rule,
@@ -213,7 +214,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     )
     from cost_eval.reproduce import reproduces as reproduces, run as run, scoreboard as scoreboard
     from cost_eval.app import App as App
-    from cost_eval.__main__ import main as main
 
 # %% ../nbs/99_api.ipynb #d8a6e586
 def _listed() -> dict[str, str]:
@@ -228,8 +228,10 @@ _WHERE = _listed()
 _MODULES = tuple(name for name, home in _WHERE.items() if home == "cost_eval")
 _MOVED = {  # names that stood here in version 0.2: where they are; one release long, with a warning
     "Policy": "policies",
+    "main": "__main__",
     "CapacityCurve": "capacity",
     "ThresholdTuning": "cost_score",
+    "hull_vertices": "decisions",
 }
 __all__ = [name for name in _WHERE if name not in _MODULES]
 

@@ -15,9 +15,10 @@ from .costs import CostMatrix, Costs, ExampleCosts, as_costs, attainable
 # %% auto #0
 __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'explore_power', 'ConfidenceSequence', 'confidence_sequence',
            'difference_sequence', 'CostChange', 'cost_change', 'CostAlarm', 'cost_alarm', 'required_reference',
-           'explore_stopping']
+           'RuleCounts', 'count_rule', 'RuleCheck', 'check_rule', 'explore_stopping']
 
 # %% ../nbs/22_how_many.ipynb #a51c0d78
+import hashlib
 from collections.abc import Mapping
 from dataclasses import field
 from functools import lru_cache
@@ -25,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaln, logsumexp, softmax, xlogy
+from scipy.special import chdtrc, gammaln, logsumexp, softmax, xlogy
 from scipy.stats import binom, hypergeom, norm
 
 from cost_eval.bootstrap import (
@@ -35,12 +36,14 @@ from cost_eval.bootstrap import (
     independent_difference,
     interval,
     loss_interval,
+    metric_interval,
 )
 from cost_eval.core import (
     LabelledTable,
     Result,
     aligned,
     blocks,
+    check_1d,
     check_choice,
     check_confidence,
     check_integer,
@@ -64,6 +67,7 @@ from cost_eval.core import (
 )
 from .mean_law import LOG_SHARES, STAKES, AllLooks, share_above
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
+from .policies import DecisionRule
 
 # %% ../nbs/22_how_many.ipynb #49a9ef3f
 def _cell_probabilities(probabilities, costs, joint: bool, name="probabilities") -> tuple:
@@ -1538,6 +1542,383 @@ def required_reference(
         middle = int(np.sqrt(least * most))
         least, most = (least, middle) if reached(middle) >= power else (middle, most)
     return most
+
+# %% ../nbs/22_how_many.ipynb #chkrule1
+@result
+class RuleCounts(Result):
+    """What an installed rule did on new labelled rows, in numbers that add up; from `count_rule`.
+
+    Attributes
+    ----------
+    counts : ndarray
+        (K, M) whole, true class in rows, decision in columns
+    seen : dict
+        range of the values, how many lie in each tenth of the fitted ones, and how many outside their range
+    losses : ndarray
+        (N,) cost of each row where each has its own costs; (0,) else
+    bounds : tuple
+        least and largest loss that can occur
+    rows : tuple of str
+        a checksum of each block of rows
+    rule : DecisionRule
+        that decided
+    """
+
+    counts: np.ndarray
+    seen: dict
+    losses: np.ndarray
+    bounds: tuple
+    rows: tuple
+    rule: DecisionRule
+
+    def __add__(self, other: RuleCounts) -> RuleCounts:
+        "Those of both parts."
+        if not isinstance(other, RuleCounts):
+            return NotImplemented
+        if other.rule != self.rule:
+            raise ValueError("counts: of two rules; count the rows of both parts by one of them")
+        tenths = [a + b for a, b in zip(self.seen["in_tenths"], other.seen["in_tenths"])]
+        ends = min(self.seen["low"], other.seen["low"]), max(self.seen["high"], other.seen["high"])
+        outside = self.seen["outside"] + other.seen["outside"]
+        seen = {"low": ends[0], "high": ends[1], "in_tenths": tenths, "outside": outside}
+        bounds = min(self.bounds[0], other.bounds[0]), max(self.bounds[1], other.bounds[1])
+        losses = np.concatenate([self.losses, other.losses])
+        return RuleCounts(self.counts + other.counts, seen, losses, bounds, self.rows + other.rows, self.rule)
+
+    def __repr__(self):
+        return f"<RuleCounts of {int(self.counts.sum())} rows by {self.rule!r}>"
+
+
+def count_rule(rule: DecisionRule, y_true: Labels, values: Any, *, costs: Costs | None = None) -> RuleCounts:
+    """Let an installed rule decide about new labelled rows, and count what came of it.
+
+    Parameters
+    ----------
+    rule : DecisionRule
+        from `fit_rule`, `report.decision_rule()` or a file
+    y_true : array_like
+        (N,) true labels, of the rule's classes
+    values : array_like
+        of the model, as `DecisionRule.decide` takes them
+    costs : ExampleCosts or mapping, optional
+        of these rows, each its own; needed where the rule was judged at such costs
+
+    Returns
+    -------
+    RuleCounts
+        for `check_rule`; the counts of two parts add up
+
+    Raises
+    ------
+    ValueError
+        For labels that the rule does not know, and values it cannot decide about.
+
+    Examples
+    --------
+    >>> from cost_eval.policies import fit_rule
+    >>> from cost_eval.samples import read_samples
+    >>> rule = fit_rule(read_samples([0, 0, 1, 1] * 9, [1, 2, 3, 4] * 9, [[0, 1], [5, 0]]), rule="tuned")
+    >>> count_rule(rule, [0, 1, 1], [1, 2, 3]).counts.tolist()
+    [[1, 0], [1, 1]]
+    """
+    if not isinstance(rule, DecisionRule):
+        raise ValueError(
+            f"rule: a DecisionRule is needed, fit_rule(...) or report.decision_rule(), got {rule!r:.60}"
+        )
+    y = check_1d(y_true, "y_true")
+    code = encode(y, list(rule.classes), "y_true", "the rule's classes")
+    decided = rule.columns(values, costs)
+    if len(y) != len(decided):
+        raise ValueError(f"values: {len(decided)} rows, but y_true has {len(y)}; one each is needed")
+    own = None if costs is None else as_costs(costs, classes=rule.costs)
+    table = rule.costs if own is None else own
+    paid = table.array[np.arange(len(y)), code, decided] if table.array.ndim == 3 else np.empty(0)
+    look = rule.look(values)
+    data = hashlib.sha256(np.array([code, decided], float).tobytes() + repr(look).encode()).hexdigest()[:12]
+    shape = rule.costs.shape
+    counts = np.bincount(code * shape[1] + decided, minlength=shape[0] * shape[1]).reshape(shape)
+    return RuleCounts(counts, look, paid, attainable(table), (data,), rule)
+
+# %% ../nbs/22_how_many.ipynb #chkrule2
+@result
+class RuleCheck(Result):
+    """Whether an installed rule keeps what it promised on new labelled rows; from `check_rule`.
+
+    Attributes
+    ----------
+    verdict : str
+        "kept", "broken" (for sure) or "undecided"
+    table : DataFrame
+        a row a requirement: requirement, limit, estimate, low, high (one-sided ends), verdict
+    drift : tuple of str
+        what differs from the rows that the rule was fitted on: shares and values at a level of .01
+    history : dict
+        this check and those before it, for the next one; no rows
+    n : int
+        rows, of all checks
+    confidence : float
+        that "kept" is true, and that "broken" is
+    notes : tuple of str
+        what this rests on
+    """
+
+    verdict: str
+    table: Any
+    drift: tuple
+    history: dict
+    n: int
+    confidence: float
+    notes: tuple
+
+    @property
+    def exit_code(self) -> int:
+        "0 kept, 1 broken, 3 undecided."
+        return {"kept": 0, "broken": 1, "undecided": 3}[self.verdict]
+
+    def to_frame(self) -> DataFrame:
+        "The requirements."
+        return self.table
+
+    def __repr__(self):
+        return f"<RuleCheck: {self.verdict}, {self.n} rows, {len(self.history['checks'])} checks>"
+
+
+def check_rule(
+    counts: RuleCounts,
+    *,
+    max_cost: float | None = None,
+    min_rates: Mapping[str, float] | None = None,
+    history: Mapping[str, Any] | None = None,
+    confidence: float = 0.95,
+) -> RuleCheck:
+    """Does an installed rule keep its promise on new labelled rows: kept, broken for sure, or undecided?
+
+    Kept: an end of the interval at `confidence` says so, for each requirement. Broken: one requirement is
+    refuted at `confidence`, all of them taken together. Rates have exact binomial ends: a recall of .95 needs
+    59 positives without a miss. The rows are taken as independent, at their own shares of the classes.
+
+    Parameters
+    ----------
+    counts : RuleCounts
+        from `count_rule`
+    max_cost : float, optional
+        what a case may cost on average
+    min_rates : mapping, optional
+        rate -> its least value, of two classes and decisions: "recall", "specificity", "precision", "npv",
+        "accuracy"
+    history : mapping, optional
+        `.history` of the check before, or {} for the first: the checks are then looks at one sequence, and
+        the confidence holds for all of them, however many there will be. None: this look is the only one
+    confidence : float, default 0.95
+        one-sided
+
+    Returns
+    -------
+    RuleCheck
+        .verdict .table .drift .exit_code .history
+
+    Raises
+    ------
+    ValueError
+        Without a requirement, for the history of another rule, and for rows that it holds already.
+
+    Examples
+    --------
+    >>> from cost_eval.policies import fit_rule
+    >>> from cost_eval.samples import read_samples
+    >>> rule = fit_rule(read_samples([0, 0, 1, 1] * 9, [1, 2, 3, 4] * 9, [[0, 1], [5, 0]]), rule="tuned")
+    >>> check_rule(count_rule(rule, [1] * 59, [4] * 59), min_rates={"recall": 0.95}).verdict
+    'kept'
+    >>> check_rule(count_rule(rule, [1] * 58, [4] * 58), min_rates={"recall": 0.95}).verdict
+    'undecided'
+    """
+    if not isinstance(counts, RuleCounts):
+        raise ValueError(f"counts: give count_rule(rule, y_true, values), got {counts!r:.60}")
+    confidence = check_confidence(confidence)
+    asked = _requirements(counts, max_cost, min_rates)
+    looks = _looks(counts, history)
+    tail = 1 - confidence
+    judge = _one_look if history is None else _all_looks
+    rows = [judge(counts, looks, one, tail, tail / len(asked)) for one in asked]
+    columns = ("requirement", "limit", "estimate", "low", "high", "verdict")
+    table = pandas().DataFrame(rows, columns=columns)
+    said = list(table["verdict"])
+    verdict = "broken" if "broken" in said else "undecided" if "undecided" in said else "kept"
+    checks = [{"counts": look.tolist(), "rows": data} for look, data in looks]
+    told = {"schema": _CHECKS, "version": 1, "rule": _digest(counts.rule), "checks": checks}
+    n = int(sum(look.sum() for look, _ in looks))
+    return RuleCheck(
+        verdict, table, tuple(_drift(counts)), told, n, confidence, (_LOOKS[history is not None],)
+    )
+
+# %% ../nbs/22_how_many.ipynb #chkrule3
+#| code-fold: true
+#| code-summary: "One look, and all looks"
+_CHECKS = "cost_eval checks of a rule"
+_LOOKS = (
+    "A single look: repeated on new rows each week, it will err some week; history= makes them one sequence.",
+    "One sequence of checks: the confidence holds for all of them together.",
+)
+_RATES = {  # cells that count and those of them that are hits, of ((tn, fp), (fn, tp))
+    "recall": ([[0, 0], [1, 1]], [[0, 0], [0, 1]]),
+    "specificity": ([[1, 1], [0, 0]], [[1, 0], [0, 0]]),
+    "precision": ([[0, 1], [0, 1]], [[0, 0], [0, 1]]),
+    "npv": ([[1, 0], [1, 0]], [[1, 0], [0, 0]]),
+    "accuracy": ([[1, 1], [1, 1]], [[1, 0], [0, 1]]),
+}
+
+
+def _requirements(counts: RuleCounts, max_cost, min_rates) -> list:
+    "(name, limit, cells that count, loss of each cell, range of losses): the mean loss is to be below it."
+    asked, shape = [], counts.counts.shape
+    if max_cost is not None:
+        limit = check_range(max_cost, "max_cost", shape=())
+        asked.append(("cost", limit, np.ones(shape), counts.rule.costs.array, counts.bounds))
+    if min_rates is not None and not isinstance(min_rates, Mapping):
+        raise ValueError(
+            f"min_rates: a mapping from rates to values is needed, {{'recall': .95}}, got {min_rates!r:.60}"
+        )
+    for name, value in (min_rates or {}).items():
+        check_choice(name, tuple(_RATES), "min_rates")
+        if shape != (2, 2):
+            raise ValueError(
+                f"min_rates: {name} is of two classes and two decisions; the rule has {shape}: use max_cost"
+            )
+        cells, hits = (np.array(part, float) for part in _RATES[name])
+        least = check_range(value, "min_rates", 0, 1, ends="(]", shape=(), hint="95 % is .95")
+        asked.append((name, least, cells, cells - hits, (0.0, 1.0)))
+    if not asked:
+        raise ValueError("max_cost, min_rates: what is to be kept? Give a cost, or {'recall': .95}")
+    return asked
+
+
+def _looks(counts: RuleCounts, history) -> list:
+    "Counts and checksums of each check so far, this one the last."
+    if not history:
+        return [(counts.counts, list(counts.rows))]
+    if not isinstance(history, Mapping) or history.get("schema") != _CHECKS:
+        raise ValueError(
+            f"history: no checks that check_rule wrote, got {history!r:.60}; begin a new one with {{}}"
+        )
+    if history.get("version") != 1 or not isinstance(history.get("checks"), list):
+        raise ValueError(
+            f"history: of version {history.get('version')!r}, or damaged; begin a new one with {{}}"
+        )
+    if history.get("rule") != _digest(counts.rule):
+        raise ValueError("history: of another rule; each rule has checks of its own, begin with {}")
+    if len(counts.losses):
+        raise ValueError(
+            "history: each row has its own costs, whose range nobody knows beforehand; check without"
+        )
+    try:
+        before = [(np.array(check["counts"], int), list(check["rows"])) for check in history["checks"]]
+        if any(table.shape != counts.counts.shape or (table < 0).any() for table, _ in before):
+            raise ValueError("counts of another shape")
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"history: damaged ({error!r}); begin a new one with {{}}") from None
+    known = next((k for k, (_, data) in enumerate(before) if set(data) & set(counts.rows)), None)
+    if known is not None:
+        raise ValueError(f"history: these rows are check {known + 1} already; a check needs new rows")
+    return [*before, (counts.counts, list(counts.rows))]
+
+
+def _digest(rule: DecisionRule) -> str:
+    "A checksum of a rule."
+    return hashlib.sha256(repr(sorted(rule.content.items())).encode()).hexdigest()[:12]
+
+
+def _judged(name, limit, estimate, low, high, broken) -> tuple:
+    "A row of the table; a cost is to stay below its limit, a rate above."
+    kept = high <= limit if name == "cost" else low >= limit
+    return name, limit, estimate, low, high, "broken" if broken else "kept" if kept else "undecided"
+
+
+def _one_look(counts: RuleCounts, looks: list, asked: tuple, tail: float, shared: float) -> tuple:
+    "A requirement by the intervals of one look: one end at the tail, that which breaks at its share of it."
+    name, limit, cells, _, bounds = asked
+    table, both = counts.counts, []
+    if name != "cost" and not (table * cells).sum():
+        return name, limit, np.nan, 0.0, 1.0, "undecided"
+    for end in (tail, shared):
+        how: dict = {"confidence": 1 - 2 * end}
+        if name != "cost":
+            both.append(metric_interval(table, name, **how))
+        elif len(counts.losses):
+            both.append(loss_interval(counts.losses, bounds=bounds, **how))
+        else:
+            both.append(interval(table, counts.rule.costs.array, **how))
+    one, apart = both
+    low, high = (apart.low, one.high) if name == "cost" else (one.low, apart.high)
+    broken = low > limit if name == "cost" else high < limit
+    return _judged(name, limit, float(one.mean), float(low), float(high), broken)
+
+
+def _all_looks(counts: RuleCounts, looks: list, asked: tuple, tail: float, shared: float) -> tuple:
+    "A requirement by bets that may be looked at after each check."
+    name, limit, cells, losses, (low, high) = asked
+    tables = np.array([(table * cells).ravel() for table, _ in looks])
+    width = (high - low) or 1.0
+    y = np.clip((losses.ravel() - low) / width, 0, 1)
+    total, n = tables.sum(0), tables.sum()
+    if not n:
+        return name, limit, np.nan, 0.0, 1.0, "undecided"
+    ends = []
+    for loss, end in ((y, shared / 2), (1 - y, tail)):
+        won = (total @ np.log1p(STAKES * loss[:, None]))[None]
+        ends.append(AllLooks(won, np.array([n])).least_mean(end)[0])
+    allowed = np.clip(((limit if name == "cost" else 1 - limit) - low) / width, 0, 1)
+    broken = ends[0] > allowed or _late_checks(tables, y, allowed) >= np.log(2 / shared)
+    least, most = low + width * ends[0], high - width * ends[1]
+    mean = float(total @ losses.ravel() / n)
+    mean, least, most = (mean, least, most) if name == "cost" else (1 - mean, 1 - most, 1 - least)
+    return _judged(name, limit, mean, float(least), float(most), broken)
+
+
+def _late_checks(tables: np.ndarray, y: np.ndarray, allowed: float) -> float:
+    "Log of the capital of gamblers who begin at one check each and bet that from there on it is too high."
+    gain = np.log1p(STAKES * y[:, None]) - np.log1p(STAKES * allowed)
+    since = np.cumsum((tables @ gain)[::-1], axis=0)[::-1]
+    left = 1 / (1 + np.log(np.arange(1, len(tables) + 2)))
+    begun = since + LOG_SHARES + np.log(left[:-1] - left[1:])[:, None]
+    return float(np.logaddexp(logsumexp(begun), np.log(left[-1])))
+
+
+def _drift(counts: RuleCounts) -> list[str]:
+    "What differs from the rows that the rule was fitted on."
+    rule, table, found = counts.rule, counts.counts, []
+    for what, labels, now in (
+        ("Classes", rule.classes, table.sum(1)),
+        ("Decisions", rule.decisions, table.sum(0)),
+    ):
+        p = _alike(rule.seen[what.lower()], now)
+        if p < 0.01:
+            before = np.array(rule.seen[what.lower()]) / sum(rule.seen[what.lower()])
+            moves = zip(labels, before, now / now.sum())
+            told = ", ".join(f"{label} {100 * a:.3g} % to {100 * b:.3g} %" for label, a, b in moves)
+            found.append(f"{what} have other shares: {told}.")
+    if "in_tenths" in rule.seen:
+        p = _alike(rule.seen["in_tenths"], counts.seen["in_tenths"])
+        found += ["The values have another distribution."] * (p < 0.01)
+    if outside := counts.seen["outside"]:
+        found.append(f"{outside} of {table.sum()} values lie outside those that the rule was fitted on.")
+    if rule.expected and not len(counts.losses):
+        now = interval(table, rule.costs.array, confidence=rule.expected["confidence"])
+        low, high = rule.expected["low"], rule.expected["high"]
+        if now.low > high or now.high < low:
+            was = f"{short(rule.expected['cost'])} ({short(low)} to {short(high)})"
+            ends = f"{short(float(now.low))} to {short(float(now.high))}"
+            found.append(f"A case costs {short(float(now.mean))} ({ends}); expected were {was}.")
+    return found
+
+
+def _alike(before, now) -> float:
+    "Pearson's chi-squared test that two rows of counts have the same shares."
+    table = np.array([before, now], float)
+    table = table[:, table.sum(0) > 0]
+    expected = table.sum(1, keepdims=True) * table.sum(0) / table.sum()
+    if table.shape[1] < 2 or not table.sum(1).all():
+        return 1.0
+    return float(chdtrc(table.shape[1] - 1, ((table - expected) ** 2 / expected).sum()))
 
 # %% ../nbs/22_how_many.ipynb #b0dcf6d4
 #| code-fold: true

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core import Frame, Labels, Model, Priors, Rng, Rule, Vector
+from .core import DataFrame, Frame, Labels, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
-__all__ = ['RULES', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'FittedRule',
-           'fit_rule']
+__all__ = ['RULES', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'DecisionRule',
+           'run_rule', 'fit_rule']
 
 # %% ../nbs/07_policies.ipynb #pol005
+import json
 import warnings
 from copy import copy
 from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -28,17 +31,26 @@ from cost_eval.core import (
     check_1d,
     check_binary,
     check_choice,
+    check_flag,
     check_integer,
     check_numbered,
+    check_posteriors,
+    check_priors,
     check_range,
     check_scores,
     check_weights,
     dense,
     even,
     generator,
+    label_array,
     numbered,
-    positions,
+    numbers,
+    objects,
+    order_of,
+    pandas,
     result,
+    short,
+    written,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from cost_eval.decisions import (
@@ -1007,77 +1019,559 @@ class IsotonicCalibrator:
 
 # %% ../nbs/07_policies.ipynb #pol036
 @result
-class FittedRule(Result):
-    """A rule fitted on all of some samples, for others: what goes into service. From `fit_rule`.
+class DecisionRule(Result):
+    """What goes into service: a rule fitted on all of some samples, for others, and a file. From `fit_rule`.
+
+    Labels in, labels out. The file is JSON; `run_rule` reads it with `numpy` alone.
 
     Attributes
     ----------
-    rule : str
-        one of `RULES`
-    kind : str
-        what the model hands over
-    costs : CostMatrix
-        (K, M)
-    calibrator : AffineCalibrator, IsotonicCalibrator or None
-        for "calibrated"
-    threshold : float
-        for "tuned": positive is a value of at least this much; otherwise NaN
-    shift : dict
-        the priors of the deployment and of the samples, where they differ
-    floor : float
-        the least posterior that is told from 0
+    content : dict
+        what the file holds, plain numbers, texts and lists; the properties below read it
+
+    Examples
+    --------
+    >>> costs = CostMatrix.binary(fp=1, fn=5, classes=["well", "ill"], decisions=["wait", "treat"])
+    >>> rule = fit_rule(read_samples(["well", "well", "ill", "ill"] * 9, [1, 2, 3, 4] * 9, costs))
+    >>> rule
+    <DecisionRule 'model', calibrated: 'treat' from 3 on>
+    >>> rule.decide([2, 3]).tolist(), DecisionRule.from_json(rule.to_json()) == rule
+    (['wait', 'treat'], True)
     """
 
-    rule: str
-    kind: str
-    costs: CostMatrix
-    calibrator: AffineCalibrator | IsotonicCalibrator | None
-    threshold: float
-    shift: dict
-    floor: float
+    content: dict
 
-    def decide(self, values: Any, costs: ExampleCosts | None = None) -> np.ndarray:
-        """Decisions for other samples.
+    @property
+    def model(self) -> str:
+        "Its name."
+        return self.content["model"]
+
+    @property
+    def rule(self) -> str:
+        "One of `RULES`."
+        return self.content["rule"]
+
+    @property
+    def kind(self) -> str:
+        'What the model hands over: "decisions", "posteriors" or "scores".'
+        return self.content["values"]
+
+    @property
+    def classes(self) -> tuple:
+        "Labels of the classes."
+        return tuple(self.content["classes"])
+
+    @property
+    def decisions(self) -> tuple:
+        "Labels of the decisions."
+        return tuple(self.content["decisions"])
+
+    @property
+    def costs(self) -> CostMatrix:
+        "(K, M) costs that are decided by; where each row has its own, those of an average one."
+        return CostMatrix(self.content["costs"], classes=self.classes, decisions=self.decisions)
+
+    @property
+    def priors(self) -> np.ndarray:
+        "(K,) shares of the classes that are decided for."
+        return np.array(self.content["priors"])
+
+    @property
+    def threshold(self) -> float:
+        """The second of two decisions is taken for values of at least this much: of a cut the cut, of scores
+        that are calibrated the least one seen, of posteriors the least one there is. NaN where no one value
+        tells: for more decisions or classes, costs a row, a model whose higher values mean the first class.
+        """
+        return _read_number(self.content["threshold"])
+
+    @property
+    def same_from(self) -> float:
+        "The greatest value seen below the threshold: cuts in (same_from, same_to] decide all seen alike."
+        return _read_number(self.content["same_from"])
+
+    @property
+    def same_to(self) -> float:
+        "The least value seen from the threshold on."
+        return _read_number(self.content["same_to"])
+
+    @property
+    def over_folds(self) -> tuple[float, float]:
+        "Least and greatest threshold when each fold is left out in turn; NaN where no folds were given."
+        low, high = map(_read_number, self.content["over_folds"])
+        return low, high
+
+    @property
+    def otherwise(self) -> Any:
+        "The decision for rows without a value; None: they are refused."
+        return self.content["otherwise"]
+
+    @property
+    def capacity(self) -> float | None:
+        "How many of the rows that are decided together can get the second decision, or which share of them."
+        return self.content["capacity"]
+
+    @property
+    def expected(self) -> dict:
+        "What a case is expected to cost: cost, low, high, confidence, n; empty where no report says so."
+        return self.content["expected"]
+
+    @property
+    def seen(self) -> dict:
+        "The rows it was fitted on: how many, of which class and decision, range and tenths of the values."
+        return self.content["seen"]
+
+    @property
+    def made(self) -> dict:
+        "By which package, from what rows, and when, if a report says so."
+        return self.content["made"]
+
+    def decide(self, values: Any, costs: Costs | None = None, *, capacity: float | None = None) -> np.ndarray:
+        """Decisions about other samples.
 
         Parameters
         ----------
-        values : array_like
-            (N,) or (N, K) of the same model: posteriors in the order of the costs' classes, decisions by
-            label
-        costs : ExampleCosts, optional
-            costs of these samples, in place of the fitted ones
+        values : array_like, DataFrame, Decisions, Posteriors or Scores
+            (N,) scores, decisions by label, or the probability of the second of two classes; (N, K)
+            probabilities in the order of the classes, or a frame with a column for each class
+        costs : ExampleCosts, mapping or DataFrame, optional
+            of these samples, each its own; or one matrix in place of the rule's
+        capacity : int or float, optional
+            at most so many get the second decision, or such a share below 1: those whose expected saving is
+            the largest, of equal ones those that stand first; None: the capacity of the rule
+
+        Returns
+        -------
+        ndarray
+            (N,) labels of decisions
+
+        Raises
+        ------
+        ValueError
+            For missing values and unknown decisions, unless `otherwise` was declared for them; for missing
+            columns, values of another kind, and without costs where the rule was judged at each row's own.
+
+        Warns
+        -----
+        UserWarning
+            Where values lie outside those that the rule was fitted on, or a capacity parts equal cases.
+        """
+        if costs is not None and self.content["by"] != _BY_COST:
+            raise ValueError(
+                f"costs: decided by {self.content['by']}, which looks at no costs; use rule='calibrated'"
+            )
+        x = self._read(values)
+        chosen = self.columns(values, costs)
+        notes = self._outside(values)
+        capacity = self.capacity if capacity is None else capacity
+        if capacity is not None:
+            chosen, tied = self._listed(chosen, x, self._costs_of(costs, len(x)), capacity)
+            notes += tied
+        for note in notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
+        return label_array(list(self.decisions), "decisions")[chosen]
+
+    def columns(self, values: Any, costs: Costs | None = None) -> np.ndarray:
+        """The same as columns of the costs, without a capacity and without warnings.
+
+        Parameters
+        ----------
+        values, costs
+            as for `decide`; a cut does not look at costs
 
         Returns
         -------
         ndarray
             (N,) columns of the costs
         """
-        table = self.costs if costs is None else costs
+        x = self._read(values)
+        chosen = _chosen(self.content, x, self._costs_of(costs, len(x)))
+        if chosen.min(initial=0) < 0:
+            run_rule(self.content, x)  # which refuses them
+            chosen[chosen < 0] = self.decisions.index(self.otherwise)
+        return chosen
+
+    def look(self, values: Any) -> dict:
+        """How values lie to those that the rule was fitted on.
+
+        Parameters
+        ----------
+        values : array_like
+            as for `decide`
+
+        Returns
+        -------
+        dict
+            least and greatest ("low", "high"), how many rows lie "outside" the fitted range, and how many in
+            each tenth of the fitted ones ("in_tenths", two classes); of decisions nothing
+        """
+        x = np.empty(0) if self.kind == "decisions" else self._seen_as(self._read(values))
+        low, high = (np.array(self.seen.get(end, 0), float) for end in ("low", "high"))
+        tenths = np.array(self.seen.get("tenths", []), float)
+        place, out = np.searchsorted(tenths, x[~np.isnan(x)]), (x < low) | (x > high)
+        return {
+            "low": float(np.nanmin(x, initial=np.inf)),
+            "high": float(np.nanmax(x, initial=-np.inf)),
+            "outside": int((out if out.ndim == 1 else out.any(1)).sum()),
+            "in_tenths": np.bincount(place, minlength=len(tenths) + 1).tolist(),
+        }
+
+    def _outside(self, values: Any) -> list[str]:
+        "What is to be said of values that lie outside those that the rule was fitted on."
+        many = self.look(values)["outside"]
+        ends = " to ".join(short(np.array(self.seen.get(end, 0), float)) for end in ("low", "high"))
+        return [f"{many} rows lie outside {ends}, where the rule was fitted."] if many else []
+
+    def explain(self, values: Any, costs: Costs | None = None) -> DataFrame:
+        """How each case was decided.
+
+        Parameters
+        ----------
+        values, costs
+            as for `decide`
+
+        Returns
+        -------
+        DataFrame
+            a row a case: what the model stated (of more than two classes the probability of each), the
+            probability after calibration and at the deployment's priors, what each decision is expected to
+            cost, the decision, and a sentence. NaN where the rule does not look at it
+        """
+        x, pd = self._read(values), pandas()
+        decided = label_array(list(self.decisions), "decisions")[self.columns(values, costs)]
+        of_class = [""] if len(self.classes) == 2 else [f" {label}" for label in self.classes]
+        stated = self._seen_as(x)
+        stated = stated[:, None] if stated.ndim == 1 else stated
+        believed = np.full((len(x), len(of_class)), np.nan)
+        paid = np.full((len(x), len(self.decisions)), np.nan)
+        if self.content["by"] == _BY_COST:
+            own = self._costs_of(costs, len(x))
+            p = _believed(self.content, x)[0]
+            p[np.isnan(stated).any(1)] = np.nan
+            table = np.broadcast_to(self.costs.array if own is None else own, (len(x), *self.costs.shape))
+            believed, paid = p[:, 1:] if len(of_class) == 1 else p, np.einsum("ni,nij->nj", p, table)
+        columns = {f"stated{name}": stated[:, k] for k, name in enumerate(of_class)}
+        columns |= {f"calibrated{name}": believed[:, k] for k, name in enumerate(of_class)}
+        columns |= {f"cost of {label}": paid[:, j] for j, label in enumerate(self.decisions)}
+        columns["decision"] = decided
+        found = pd.DataFrame(columns, index=values.index if hasattr(values, "iloc") else None)
+        found["sentence"] = [self._sentence(*row) for row in zip(stated, believed, paid, decided)]
+        return found
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The rule as a file: numbers to the last digit, and a version of the form.
+
+        Parameters
+        ----------
+        path : path, optional
+            file to write
+
+        Returns
+        -------
+        str
+            JSON
+
+        Raises
+        ------
+        ValueError
+            For labels that JSON cannot hold: use text, numbers or booleans.
+        """
+        for label in (*self.classes, *self.decisions):
+            if not isinstance(label, (str, int, float)):
+                raise ValueError(
+                    f"classes, decisions: {label!r} has no form in JSON; use text, numbers or booleans"
+                )
+        text = json.dumps(self.content, indent=1, allow_nan=False, ensure_ascii=False)
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> "DecisionRule":
+        """Read what `to_json` wrote, of this release or an earlier one.
+
+        Parameters
+        ----------
+        path : path or str
+            a file, or the text of one
+
+        Returns
+        -------
+        DecisionRule
+
+        Raises
+        ------
+        ValueError
+            For a file of a later release, and for what is no rule or a damaged one.
+        """
+        text, name = str(path), "path"
+        if not text.lstrip().startswith("{"):
+            name = f"path: {text}"
+            if not Path(path).is_file():
+                raise ValueError(f"{name}: no such file, and no JSON of a rule")
+            text = Path(path).read_text(encoding="utf-8", errors="replace")
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(
+                f"{name}: no whole JSON ({error}); write it again with rule.to_json(path)"
+            ) from None
+        return cls(_checked(content, name))
+
+    def frame_columns(self) -> dict:
+        "What the rule is, a line each."
+        names = "model", "rule", "kind", "threshold", "same_from", "same_to", "classes", "decisions"
+        told = {name: getattr(self, name) for name in names} | self.expected | self.made
+        return {"what": list(told), "value": [v if isinstance(v, str) else short(v) for v in told.values()]}
+
+    def __repr__(self):
+        said = [f"DecisionRule {self.model!r}, {self.rule}"]
+        if not np.isnan(self.threshold):
+            said[0] += f": {self.decisions[1]!r} from {short(self.threshold)} on"
+        if self.expected:
+            said.append("a case costs {cost:.4g} ({low:.4g} to {high:.4g})".format(**self.expected))
+        return f"<{', '.join(said)}>"
+
+    def _read(self, values: Any) -> np.ndarray:
+        "Values as `run_rule` takes them, checked and in the order of the classes; NaN where one is missing."
+        names = None
         if isinstance(values, (Decisions, Posteriors, Scores)):
             if values.kind != self.kind:
                 raise ValueError(f"values: {values.kind}, but the rule was fitted to {self.kind}; give these")
-            values = values.values
-        values = dense(values, "values")
+            names, values = getattr(values, "classes", None), values.values
         if self.kind == "decisions":
-            codes = positions(check_1d(values, "values"), self.costs.decisions)
-            if codes is None:
-                raise ValueError(f"values: decisions are labels of the costs' {list(self.costs.decisions)}")
-            return codes
-        if self.rule == "tuned":
-            return ((values if values.ndim == 1 else values[:, 1]) >= self.threshold).astype(np.intp)
-        if self.kind == "posteriors" and values.ndim == 1:
-            values = np.column_stack([1 - values, values])
-        if self.rule == "as given":
-            return np.array([table.decisions.index(c) for c in table.classes])[_most_probable(values)]
-        if self.calibrator is None:
-            return _at_their_word(values, table, self.shift)
-        given = values if self.kind == "scores" else np.log(np.maximum(values, self.floor))
-        return bayes_decisions(self.calibrator.transform(given, log=True), table, log=True, **self.shift)
+            return check_1d(values, "values")
+        if self.kind == "scores":
+            return numbers(check_1d(values, "values"), "values")
+        if hasattr(values, "columns"):
+            values = self._of_classes(values)
+        x, K = numbers(values, "values"), len(self.classes)
+        if x.ndim == 1 and K == 2:
+            turned = names is not None and len(names) == 1 and written(names[0]) == written(self.classes[0])
+            x = 1 - x if turned else x
+            if x.size and (np.nanmin(x, initial=0) < 0 or np.nanmax(x, initial=1) > 1):
+                row = int(np.argmax((x < 0) | (x > 1)))
+                raise ValueError(f"values: {x[row]:g} in row {row} is no probability; it must lie in [0, 1]")
+            return x
+        if names is not None and x.ndim == 2:
+            x = x[:, order_of(tuple(names), self.classes, "values", "the rule", "classes")]
+        lost = np.isnan(x).any(-1) if x.ndim == 2 else np.zeros(1, bool)
+        if x.ndim == 2 and x.shape[1] == K:
+            check_posteriors(np.where(lost[:, None], 1 / K, x), K, name="values")
+            return np.where(lost[:, None], np.nan, x)
+        raise ValueError(
+            f"values: a column for each of the classes {list(self.classes)} is needed, got shape {x.shape}"
+        )
+
+    def _of_classes(self, frame: Any) -> np.ndarray:
+        "The columns of a frame that are called after the classes, in their order."
+        names = {written(c): c for c in frame.columns}
+        if list(frame.columns) == list(range(len(self.classes))):
+            names = {written(label): k for k, label in enumerate(self.classes)}
+        missing = [label for label in self.classes if written(label) not in names]
+        if missing:
+            raise ValueError(
+                f"values: no column {missing[0]!r}; there are {list(frame.columns)}, give one for each class"
+            )
+        return np.column_stack([numbers(frame[names[written(c)]], "values") for c in self.classes])
+
+    def _seen_as(self, x: np.ndarray) -> np.ndarray:
+        "What a threshold cuts: (N,) of two classes, else (N, K)."
+        return x[:, 1] if x.ndim == 2 and len(self.classes) == 2 else x
+
+    def _costs_of(self, costs: Costs | None, n: int) -> np.ndarray | None:
+        "(K, M) or (N, K, M) that are decided by in place of the rule's."
+        if self.content["by"] != _BY_COST:
+            return None
+        if costs is None:
+            if self.content["own_costs"]:
+                raise ValueError(
+                    "costs: the rule was judged at each row's own costs; give these rows' (costs=), or the "
+                    "average ones (costs=rule.costs)"
+                )
+            return None
+        table = as_costs(costs, classes=self.costs)
+        if isinstance(table, ExampleCosts) and len(table) != n:
+            raise ValueError(f"costs: of {len(table)} rows, but there are {n} values; one each is needed")
+        return table.array
+
+    def _listed(self, chosen: np.ndarray, x: np.ndarray, costs: np.ndarray | None, capacity: float) -> tuple:
+        "Decisions of which a capacity keeps the positive ones that save the most, and what is to be said."
+        if len(self.decisions) != 2:
+            raise ValueError(
+                f"capacity: limits the second of two decisions; the rule has {list(self.decisions)}"
+            )
+        value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint="a count, or a share below 1")
+        count = value >= 1 or isinstance(capacity, (int, np.integer))
+        room = check_integer(capacity, "capacity") if count else int(value * len(chosen) * (1 + 1e-12))
+        wanted, keys = np.flatnonzero(chosen == 1), [np.zeros(len(chosen))]
+        if self.kind != "decisions":
+            keys = [-self._seen_as(x)] if len(self.classes) == 2 else []
+            if self.content["by"] == _BY_COST:
+                c = self.costs.array if costs is None else costs
+                gain = np.broadcast_to(c[..., 0] - c[..., 1], (len(x), len(self.classes)))
+                keys.append(-(_believed(self.content, x)[0] * gain).sum(1))
+            elif not keys:
+                keys = [-x[np.arange(len(x)), np.nan_to_num(x).argmax(1)]]
+        order = wanted[np.lexsort([key[wanted] for key in keys])]
+        listed = np.zeros_like(chosen)
+        listed[order[:room]] = 1
+        tied = 0 < room < len(order) and all(key[order[room - 1]] == key[order[room]] for key in keys)
+        words = "The capacity ends among equal cases: those that stand first were taken."
+        return listed, [words] * tied
+
+    def _sentence(self, stated, believed, paid, decided) -> str:
+        "Why a case was decided so."
+        said = f"'{decided}'" if isinstance(decided, str) else f"{decided}"
+        if self.kind == "decisions":
+            return f"The model decided {said}."
+        if np.isnan(stated).any():
+            return f"The value is missing: {said} was declared for such cases."
+        told = short(stated[0]) if len(self.classes) == 2 else self._most(stated)
+        if self.content["by"] != _BY_COST:
+            side = "at or above" if stated[0] >= self.threshold else "below"
+            at = f", {side} {short(self.threshold)}" if self.content["by"] == "cut" else ""
+            return f"Stated {told}{at}: {said}."
+        now = short(believed[0]) if len(self.classes) == 2 else self._most(believed)
+        costs = ", ".join(f"{label} {short(cost)}" for label, cost in zip(self.decisions, paid))
+        what = "taken as" if self.content["calibration"] is None else "calibrated"
+        return f"Stated {told}, {what} {now}; expected costs: {costs}; so {said}."
+
+    def _most(self, p) -> str:
+        "The most probable class, and its probability."
+        return f"{short(p.max())} for {self.classes[int(p.argmax())]}"
 
 
+_BY_COST, _BY = "least expected cost", {"tuned": "cut", "as given": "most probable class"}
+_SCHEMA, _VERSION = "cost_eval decision rule", 1  # read: all versions up to this one
+
+
+def _read_number(stored) -> float:
+    return np.nan if stored is None else float(stored)
+
+
+def _stored(value) -> float | str | None:
+    "A number as JSON has it: None for NaN, text where it is infinite."
+    value = float(value) + 0.0  # no -0
+    return None if value != value else value if np.isfinite(value) else str(value)
+
+# %% ../nbs/07_policies.ipynb #pol044
+def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
+    """Decide by the content of a rule's file, with `numpy` alone.
+
+    This function and the two below it are all that is needed beside `json.load` of what `to_json` wrote.
+
+    Parameters
+    ----------
+    content : dict
+        of the file
+    values : array_like
+        (N,) scores, decisions, or probabilities of the second of two classes; or (N, K) probabilities in the
+        order of the file's classes
+    costs : array_like, optional
+        (N, K, M) costs of each row, in the order of the file's classes and decisions; None: the file's
+
+    Returns
+    -------
+    ndarray
+        (N,) decisions, by label
+
+    Raises
+    ------
+    ValueError
+        For a missing value (NaN) or an unknown decision, where the rule names no decision for it.
+
+    Examples
+    --------
+    >>> rule = fit_rule(read_samples([0, 0, 1, 1] * 9, [1, 2, 3, 4] * 9, [[0, 1], [5, 0]]), rule="tuned")
+    >>> run_rule(rule.content, [2, 3]).tolist()
+    [0, 1]
+    """
+    try:
+        chosen, labels = _chosen(content, values, costs), content["decisions"]
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ValueError(
+            "content, values, costs: json.load of a rule's file, a value a row, (N, K, M) costs are needed: "
+            f"{error!r}"
+        ) from None
+    lost = np.flatnonzero(chosen < 0)
+    if len(lost) and content["otherwise"] is None:
+        raise ValueError(
+            f"values: {values[lost[0]]} in row {lost[0]} ({len(lost)} such rows); repair or drop them, or "
+            "declare a decision for them when the rule is made: otherwise="
+        )
+    chosen[lost] = labels.index(content["otherwise"]) if len(lost) else 0
+    same_type = len({type(label) for label in labels}) == 1
+    return np.array(labels, None if same_type else object)[chosen]
+
+
+def _chosen(rule: dict, values, costs) -> np.ndarray:
+    "(N,) column of the decision about each row; -1 where a value is missing or unknown."
+    classes, labels = rule["classes"], rule["decisions"]
+    if rule["values"] == "decisions":
+        place = {form(label): j for form in (str, lambda label: label) for j, label in enumerate(labels)}
+        return np.array([place.get(v, place.get(str(v), -1)) for v in values], np.intp)
+    x = np.asarray(values, float)
+    lost = np.isnan(x) if x.ndim == 1 else np.isnan(x).any(1)
+    x = np.where(lost if x.ndim == 1 else lost[:, None], 1 / len(classes), x)
+    if rule["by"] == "cut":
+        chosen = ((x if x.ndim == 1 else x[:, 1]) >= float(rule["threshold"])).astype(np.intp)
+    elif rule["by"] == "most probable class":
+        p = np.column_stack([1 - x, x]) if x.ndim == 1 else x
+        chosen = np.array([labels.index(label) for label in classes])[::-1][p[:, ::-1].argmax(1)]
+    else:
+        p, eps = _believed(rule, x)
+        c = np.asarray(rule["costs"] if costs is None else costs, float)
+        most = np.abs(c).max((-2, -1), keepdims=True)
+        c = c / np.where(most > 0, most, 1)
+        c = c - c.min(-1, keepdims=True)
+        cost = p @ c if c.ndim == 2 else np.einsum("ni,nij->nj", p, c)
+        chosen, close = cost.argmin(1), cost <= (cost.min(1) + 16 * len(classes) * eps)[:, None]
+        least = c.T[chosen] if c.ndim == 2 else np.take_along_axis(c, chosen[:, None, None], 2)[..., 0]
+        for j in range(len(labels)):  # the last of those that cost the same, but for the rounding of p
+            rows = np.flatnonzero(close[:, j])
+            more = (c[:, j] if c.ndim == 2 else c[rows, :, j]) - least[rows]
+            slack = 2 * eps[rows] * (np.minimum(1000 * p[rows], 1) * np.abs(more)).sum(1)
+            same = (p[rows] * more).sum(1) <= slack
+            chosen[rows[same]] = j
+    return np.where(lost, -1, chosen)
+
+
+def _believed(rule: dict, x: np.ndarray) -> tuple:
+    "(N, K) posteriors for the deployment, calibrated where the rule does so; and the rounding of each row."
+    fitted, one = rule["calibration"], np.finfo(np.float64).eps
+    if rule["values"] == "scores":
+        low, high, odds = (np.array(fitted[name], float) for name in ("low", "high", "log_odds"))
+        step = np.maximum(np.searchsorted(low, x, side="right") - 1, 0)
+        above = np.minimum(step + (x > high[step]), len(low) - 1)  # between two steps their mean
+        odds = (odds[step] + odds[above]) / 2
+        p, eps = np.exp(-np.logaddexp(0, np.column_stack([odds, -odds]))), np.full(len(x), one)
+    else:
+        p = np.column_stack([1 - x, x]) if x.ndim == 1 else x
+        single = (p[:, 1:].astype(np.float32) == p[:, 1:]).all(1)
+        eps = np.where(single & (fitted is None), np.finfo(np.float32).eps, one)
+        if fitted is not None:
+            logs = fitted["alpha"] * np.log(np.maximum(p, fitted["floor"])) + np.array(fitted["beta"])
+            p = np.exp(logs - logs.max(1, keepdims=True))
+            p = p / p.sum(1, keepdims=True)
+    if rule["right_at"] is not None:  # moved from these shares of the classes to the priors
+        at = np.array(rule["right_at"])
+        p = p * np.where(at > 0, np.array(rule["priors"]) / np.where(at > 0, at, 1), 0)
+        total = p.sum(1, keepdims=True)
+        p = p / np.where(total > 0, total, 1)
+    return p, eps
+
+# %% ../nbs/07_policies.ipynb #pol045
 def fit_rule(
-    samples: Samples, name: str = "model", rule: Rule = "calibrated", *, priors: float | Priors | None = None
-) -> FittedRule:
+    samples: Samples,
+    name: str = "model",
+    rule: Rule = "calibrated",
+    *,
+    priors: float | Priors | None = None,
+    threshold: float | None = None,
+    folds: Labels | None = None,
+    capacity: float | None = None,
+    otherwise: Any = None,
+) -> DecisionRule:
     """Fit a rule on all samples, to decide about others: a second half, the next block, tomorrow's cases.
 
     What it costs on the samples it was fitted on is too low; `decide` and `cross_fit` say what it costs.
@@ -1092,11 +1586,19 @@ def fit_rule(
         one of `RULES`
     priors : float, array_like or mapping, optional
         (K,) of the deployment
+    threshold : float, optional
+        of "tuned": a cut that was found elsewhere, to be installed as it stands; None: the best one
+    folds : array_like, optional
+        (N,) fold of each sample: the rule is fitted without each, too, for `over_folds`
+    capacity : int or float, optional
+        at most so many of the rows that are decided together get the second decision, or such a share
+    otherwise : label, optional
+        the decision for rows whose value is missing or unknown; None: they are refused
 
     Returns
     -------
-    FittedRule
-        .decide(values)
+    DecisionRule
+        .decide(values) .explain(values) .threshold .to_json(path)
 
     Raises
     ------
@@ -1107,20 +1609,215 @@ def fit_rule(
     --------
     >>> y, score = [0, 0, 1, 0, 1, 1] * 20, [1, 2, 3, 4, 5, 6] * 20
     >>> rule = fit_rule(read_samples(y, score, [[0, 1], [5, 0]]), rule="tuned")
-    >>> rule.threshold, rule.decide([2, 3]).astype(int).tolist()
+    >>> rule.threshold, rule.decide([2, 3]).tolist()
     (2.5, [0, 1])
     """
     check_choice(name, tuple(_check_samples(samples).models), "name")
-    task = _Task(_Fitted(samples), name, check_choice(rule, RULES, "rule"), None, priors, None)
-    calibrator = None
+    content = _fitted(samples, name, check_choice(rule, RULES, "rule"), priors, threshold)
+    decisions = content["decisions"]
+    if otherwise is not None:
+        named = [label for label in decisions if written(label) == written(otherwise)]
+        if not named:
+            raise ValueError(
+                f"otherwise: {otherwise!r} is no decision of the costs, which have {decisions}; "
+                "costs.with_abstain(cost, label) adds one"
+            )
+        content["otherwise"] = named[0]
+    if capacity is not None:
+        check_range(capacity, "capacity", 0, ends="[)", shape=(), hint="a count, or a share below 1")
+        content["capacity"] = int(capacity) if isinstance(capacity, (int, np.integer)) else float(capacity)
+    if folds is not None and content["threshold"] is not None and threshold is None:
+        content["over_folds"] = _over_folds(samples, name, rule, priors, folds)
+    content["seen"] = _seen(content, samples, name)
+    return DecisionRule(content)
+
+
+def _fitted(samples: Samples, name: str, rule: str, priors, threshold=None) -> dict:
+    "The content of a rule's file, fitted on all samples."
+    task, costs = _Task(_Fitted(samples), name, rule, None, priors, None), samples.costs
+    if threshold is not None and task.rule != "tuned":
+        raise ValueError(
+            f"threshold: rule {task.rule!r} has its own; a cut that is given is installed by rule='tuned'"
+        )
+    calibration = None
     if task.rule == "calibrated":
         calibrator, _ = _fit_calibration(_coded_clusters(samples), name)
         if calibrator is None:
             raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
-    threshold = task.cut()[0] if task.rule == "tuned" else np.nan
-    floor = 0.5 / len(samples)
-    shift = task.stated if calibrator is None else task.shift
-    return FittedRule(task.rule, task.kind, samples.costs, calibrator, threshold, shift, floor)
+        calibration = _knots(calibrator, len(samples))
+    shift = task.stated if calibration is None else task.shift
+
+    content = {
+        "schema": _SCHEMA,
+        "version": _VERSION,
+        "model": name,
+        "rule": task.rule,
+        "values": task.kind,
+        "classes": [label.item() if isinstance(label, np.generic) else label for label in costs.classes],
+        "decisions": [label.item() if isinstance(label, np.generic) else label for label in costs.decisions],
+        "by": "label" if task.kind == "decisions" else _BY.get(task.rule, _BY_COST),
+        "threshold": None,
+        "same_from": None,
+        "same_to": None,
+        "over_folds": [None, None],
+        "calibration": calibration,
+        "right_at": None if not shift else np.asarray(shift["train_priors"], float).tolist(),
+        "priors": task.target.tolist(),
+        "costs": costs.array.tolist(),
+        "own_costs": samples.own is not None,
+        "columns": None,
+        "capacity": None,
+        "otherwise": None,
+        "expected": {},
+        "seen": {},
+        "made": {
+            "package": f"cost_eval {version('cost_eval')}",
+            "rows": len(samples),
+            "data": samples.checksum,
+        },
+    }
+    at = task.cut()[0] if threshold is None else check_range(threshold, "threshold", shape=(), ends="[]")
+    if content["by"] == "cut" and at != at:
+        raise ValueError("samples: a class has no sample, so no threshold can be tuned; give threshold=")
+    return content | _ends_of_cut(content, samples.models[name], at)
+
+
+def _knots(calibrator, n: int) -> dict:
+    "A calibration as numbers."
+    if isinstance(calibrator, AffineCalibrator):
+        return {"alpha": float(calibrator.alpha_), "beta": calibrator.beta_.tolist(), "floor": 0.5 / n}
+    names = ("low", "high", "log_odds")
+    return {name: [_stored(v) for v in getattr(calibrator, f"{name}_")] for name in names}
+
+
+def _ends_of_cut(content: dict, model, at: float) -> dict:
+    "Threshold, and the values seen on both sides of it; nothing where no one value tells."
+    if content["by"] == "label" or (len(content["classes"]), len(content["decisions"])) != (2, 2):
+        return {}
+    if content["own_costs"] and content["by"] == _BY_COST:
+        return {}
+    seen = np.unique(_cut(model))
+    if content["by"] == "cut":
+        positive = seen >= at
+    else:
+        ends = [] if model.kind == "scores" else [0.0, 1.0]
+        values = np.concatenate([ends[:1], seen, ends[1:]])
+        positive = _chosen(content, values, None) == 1
+        if (np.diff(positive.astype(int)) < 0).any():
+            return {}
+        if content["rule"] != "bayes" or at != at:
+            at = values[positive.argmax()] if positive.any() else np.inf
+            at = -np.inf if positive.all() else at
+            if model.kind == "posteriors" and 0 < positive.sum() < len(positive):
+                at = _least_positive(content, values[positive.argmax() - 1], at)
+        positive = positive[len(ends[:1]) : len(positive) - len(ends[1:])]
+    below, above = seen[~positive], seen[positive]
+    same = below.max(initial=-np.inf), above.min(initial=np.inf)
+    return dict(zip(("threshold", "same_from", "same_to"), map(_stored, (at, *same))))
+
+
+def _least_positive(content: dict, low: float, high: float) -> float:
+    "The least number between two that is decided positive."
+    while np.nextafter(low, high) < high:
+        grid = np.linspace(low, high, 65)
+        k = int(np.argmax(_chosen(content, grid, None) == 1))
+        low, high = float(grid[k - 1]), float(grid[k])
+    return high
+
+
+def _over_folds(samples: Samples, name: str, rule: str, priors, folds) -> list:
+    "Least and greatest threshold of rules that were fitted without each fold."
+    fold, found = check_numbered(folds, "folds", len(samples))[1], []
+    for k in range(fold.max() + 1):
+        part = samples.take(fold != k)
+        if (part.class_sizes > 0).all():
+            found.append(_read_number(_fitted(part, name, rule, priors)["threshold"]))
+    ends = (np.min(found), np.max(found)) if found else (np.nan, np.nan)
+    return [_stored(end) for end in ends]
+
+
+def _seen(content: dict, samples: Samples, name: str) -> dict:
+    "What the rows were like: how many of each class and decision, and the range and tenths of the values."
+    model = samples.models[name]
+    x = model.values if model.kind != "decisions" else objects(content["decisions"])[model.values]
+    decided = _chosen(content, x, None if samples.own is None else samples.own.array)
+    seen: dict[str, Any] = {"rows": len(samples)}
+    for what, codes in (("classes", samples.y), ("decisions", decided)):
+        seen[what] = np.bincount(codes, minlength=len(content[what])).tolist()
+    if model.kind == "decisions":
+        return seen
+    x = _cut(model) if len(content["classes"]) == 2 else model.values
+    ends = [[_stored(v) for v in np.atleast_1d(end)] for end in (x.min(0), x.max(0))]
+    seen |= dict(zip(("low", "high"), (end if x.ndim == 2 else end[0] for end in ends)))
+    if x.ndim == 1:
+        tenths = np.unique(np.quantile(x, np.arange(1, 10) / 10, method="inverted_cdf"))
+        seen["tenths"] = [_stored(v) for v in tenths]
+        seen["in_tenths"] = np.bincount(np.searchsorted(tenths, x), minlength=len(tenths) + 1).tolist()
+    return seen
+
+
+def _checked(content, name: str) -> dict:
+    "What was read from a file, if it is a whole rule of this release or an earlier one."
+    if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
+        raise ValueError(
+            f'{name}: JSON, but no rule that rule.to_json(path) wrote (no "schema": {_SCHEMA!r})'
+        )
+    made = content.get("version")
+    if type(made) is not int or not 1 <= made <= _VERSION:
+        told = content.get("made")
+        by = told.get("package") if isinstance(told, dict) else "a later release"
+        raise ValueError(
+            f"{name}: a rule of version {made!r}, written by {by}; cost_eval {version('cost_eval')} reads up "
+            f"to version {_VERSION}: install the release that wrote it"
+        )
+    try:
+        _try(content)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        why = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise ValueError(f"{name}: a damaged rule ({why}); write it again with rule.to_json(path)") from None
+    return content
+
+
+def _try(content: dict):
+    "Read every part of a rule, and let it decide about one case."
+    rule = DecisionRule(content)
+    K, M = rule.costs.shape
+    check_priors(content["priors"], K)
+    if content["right_at"] is not None:
+        check_priors(content["right_at"], K, name="right_at")
+    check_choice(rule.rule, RULES, "rule")
+    check_choice(rule.kind, ("decisions", "posteriors", "scores"), "values")
+    check_choice(content["by"], ("label", "cut", "most probable class", _BY_COST), "by")
+    check_flag(content["own_costs"], "own_costs")
+    if rule.otherwise is not None and rule.otherwise not in rule.decisions:
+        raise ValueError(f"otherwise is {rule.otherwise!r}, which is no decision")
+    if content["by"] == "cut" and not ((K, M) == (2, 2) and rule.threshold == rule.threshold):
+        raise ValueError("a cut needs a threshold, two classes and two decisions")
+    knots = content["calibration"]
+    if knots is not None and rule.kind == "scores":
+        low, high, odds = (np.array(knots[part], float) for part in ("low", "high", "log_odds"))
+        ends = np.column_stack([low, high])  # of one length, and never falling
+        if len(odds) != len(low) or (np.diff(ends.ravel()) < 0).any() or (np.diff(odds) < 0).any():
+            raise ValueError("the steps of the calibration do not ascend")
+    case = {"decisions": [rule.decisions[0]], "scores": [0.0], "posteriors": [[1 / K] * K]}[rule.kind]
+    run_rule(content, case)
+    if rule.capacity is not None:
+        check_range(rule.capacity, "capacity", 0, ends="[)", shape=())
+    ends = np.array([rule.same_from, rule.threshold])
+    if (
+        content["by"] == _BY_COST
+        and np.isfinite(ends).all()
+        and _chosen(content, ends, None).tolist() != [0, 1]
+    ):
+        raise ValueError(
+            "its threshold is not that of its costs and calibration; a cut of your own is "
+            "fit_rule(samples, rule='tuned', threshold=...)"
+        )
+    if (len(rule.seen["classes"]), len(rule.seen["decisions"])) != (K, M):
+        raise ValueError("the classes or decisions that were seen are not those of the costs")
+    told = [repr(rule), rule.frame_columns(), rule.over_folds, rule.look(case), rule.seen["rows"]]
+    if None in told:
+        raise ValueError("how many rows it was fitted on is not said")
 
 
 class _Fitted(CrossFit):

@@ -32,7 +32,6 @@ __all__ = ['Report', 'evaluate', 'evaluate_counted', 'ReportChange', 'translatio
 
 # %% ../nbs/60_report.ipynb #afbb565c
 import datetime
-import hashlib
 import json
 import tomllib
 import warnings
@@ -83,9 +82,18 @@ from .decisions import AffineCalibrator
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
 from .planning import cost_change
-from .policies import RULES, CrossFit, cross_fit, within_capacity
+from .policies import RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
-from .samples import Decisions, Samples, Scores, only_labelled, read_samples
+from cost_eval.samples import (
+    Annotated,
+    Annotators,
+    Decisions,
+    Samples,
+    Scores,
+    by_annotation,
+    only_labelled,
+    read_samples,
+)
 from .scores import auc_interval
 
 # %% ../nbs/60_report.ipynb #63507286
@@ -621,6 +629,7 @@ class Report(Result):
     _scored: tuple = field(repr=False, compare=False, default=())
     _inputs: Any = field(repr=False, compare=False, default=None)
     _asked: dict | None = field(repr=False, compare=False, default=None)
+    _annotated: Any = field(repr=False, compare=False, default=None)
     _kept: dict = field(repr=False, compare=False, default_factory=dict)
 
     @property
@@ -648,6 +657,15 @@ class Report(Result):
         """
         mains = [e for e in self._entries if e.main]
         return self._once("approximate", lambda: _approximate_lines(self._case, mains))
+
+    @property
+    def annotators(self) -> DataFrame:
+        """What each model costs under an annotator drawn at random for each sample and under the majority
+        (tied labels share the sample), with intervals, and at least and at most, the most and the least
+        favourable annotator taken for each (NaN with `priors`, which another choice would weigh anew).
+        DataFrame, empty where samples have one label.
+        """
+        return self._once("annotators", lambda: _under_annotators(self))
 
     def breakdown(self, model: str | None = None) -> DataFrame:
         """Where the money goes: what each cell of the confusion matrix, each class and each group adds to the
@@ -712,15 +730,44 @@ class Report(Result):
         if self._inputs is None:
             raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
         fits, declared, notes, seed, order = self._inputs
+        costs = costs if self._annotated is None else self._annotated.meet("costs", costs)
         fits, old = fits.at_costs(_by_ids(costs, order, self.costs)), self._case
         largest = None if fits.samples.own is None else old.largest
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
         units["scenarios"] = old.scenarios
         case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
-        return replace(
-            _judged(case, fits, declared, priors, notes, seed, order),
-            _asked=(self._asked or {}) | {"priors": priors},
-        )
+        told = _told(_judged(case, fits, declared, priors, notes, seed, order), self._annotated)
+        return replace(told, _asked=(self._asked or {}) | {"priors": priors})
+
+    def decision_rule(self, name: str | None = None, *, otherwise: Any = None) -> DecisionRule:
+        """The rule of a model, fitted on all samples, to be installed: a cut, a file, reasons for a case.
+
+        The report judges the procedure out of fold; what a case costs by it is expected of the rule, too.
+
+        Parameters
+        ----------
+        name : str, optional
+            of a model; default: the cheapest
+        otherwise : label, optional
+            the decision for rows whose value is missing or unknown; None: they are refused
+
+        Returns
+        -------
+        DecisionRule
+            by the declared rule, costs, priors and capacity; `.threshold` with its range over the folds
+
+        Raises
+        ------
+        ValueError
+            For a report made from counts, and a rule that could not be fitted.
+        """
+        if self._inputs is None:
+            raise ValueError(
+                "decision_rule: this report was made from counts; evaluate the rows, or fit_rule on a part"
+            )
+        name = self.best.loc[0, "model"] if name is None else name
+        check_choice(name, tuple(self.best["model"]), "name")
+        return _decision_rule(self, str(name), otherwise)
 
     def robustness(
         self, cost_ratios: Numbers | None = None, prevalences: Numbers | None = None
@@ -944,6 +991,19 @@ class Report(Result):
         return page.brief_html(self)
 
 
+def _decision_rule(report: Report, name: str, otherwise) -> DecisionRule:
+    "The rule that was judged, fitted on all samples, and what a case is expected to cost by it."
+    fits, *_ = report._inputs
+    row = report.best.set_index("model").loc[name]
+    if row["rule"] in ("calibrated", "tuned") and not len(fits.folds):
+        raise ValueError(f"name: nothing could be fitted for {name!r}: {' '.join(fits.notes)}")
+    given = {"folds": fits.folds if len(fits.folds) else None, "capacity": report._case.capacity}
+    found = fit_rule(fits.samples, name, row["rule"], priors=fits.deployment, otherwise=otherwise, **given)
+    expected = {end: float(row[end]) for end in ("cost", "low", "high")}
+    expected |= {"confidence": report.confidence, "n": report.n}
+    return DecisionRule(found.content | {"expected": expected, "made": report.provenance})
+
+
 def _written(text: str, path) -> str:
     "The page, written to a file if one is given."
     if path is not None:
@@ -953,7 +1013,7 @@ def _written(text: str, path) -> str:
 
 # %% ../nbs/60_report.ipynb #dba1e64a
 def evaluate(
-    y_true: Labels,
+    y_true: Labels | Annotators,
     models: Mapping[Any, Any] | Labels | Frame | Model,
     costs: Costs,
     *,
@@ -984,7 +1044,8 @@ def evaluate(
     Parameters
     ----------
     y_true : array_like
-        (N,) true labels, of the costs' classes (0..K-1 for a plain array)
+        (N,) true labels, of the costs' classes (0..K-1 for a plain array); of several annotators
+        `Annotators(table)`, see `Report.annotators`
     models : mapping, DataFrame or array_like
         name -> decisions, posteriors or scores, as `Decisions`, `Posteriors`, `Scores` or bare arrays, which
         are taken for what they look like (`read_samples`); one array is a model called "model"
@@ -1055,6 +1116,8 @@ def evaluate(
     >>> report.best[["model", "cost"]].round(3).values.tolist()
     [['bold', 0.167], ['shy', 1.667]]
     """
+    if isinstance(y_true, Annotators):
+        return _of_annotators(**locals())
     asked = {name: value for name, value in locals().items() if name not in ("y_true", "models", "costs")}
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
     said: list = []
@@ -1084,6 +1147,57 @@ def evaluate(
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
     return replace(_judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order), _asked=asked)
+
+
+def _of_annotators(y_true: Annotators, **given: Any) -> Report:
+    "The report on samples of several labels: on a row a label, weighted and clustered."
+    if given["capacity"] is not None:
+        raise ValueError(
+            "capacity: it counts samples, and with Annotators a row is a label; leave it out, or give one label "
+            "a sample"
+        )
+    part, given = by_annotation(y_true, **given)
+    return _told(evaluate(**given), part)
+
+
+def _told(report: Report, part: Annotated | None) -> Report:
+    "The report on rows of one label each, with its samples counted, and what depends on whom one asks."
+    if part is None:
+        return report
+    found = replace(report, n=part.n, _annotated=part, _kept={})
+    at = found.annotators.set_index(["model", "truth"])["cost"][found.best.loc[0, "model"]]
+    between = (
+        f", and between {at['least']:.4g} and {at['largest']:.4g} whichever annotator is asked about each"
+    )
+    said = (
+        f"{part.n} samples have {len(part.sample)} labels by {part.annotators} annotators: a cost is that under "
+        "an annotator drawn at random for each sample, and samples are the units. Under the majority "
+        f"{found.best.loc[0, 'model']} would cost {at['majority']:.4g}{between if at['least'] >= 0 else ''}."
+    )
+    return replace(found, notes=(said, *found.notes))
+
+
+def _under_annotators(report: Report):
+    "What each model costs under annotators at random, the majority, the most and the least favourable."
+    part, case, rows = report._annotated, report._case, []
+    order = slice(None) if part is None or report._inputs[-1] is None else report._inputs[-1]
+    for entry in (e for e in report._entries if e.main and part is not None):
+        for truth, factor in (("random annotator", 1.0), ("majority", part.modal[order])):
+            weight = case.weight * factor
+            kept = np.flatnonzero(weight > 0)
+            asked = replace(case, weight=weight).take(kept, priors=case.given_priors)
+            decided = entry.decisions[kept]
+            found = asked.intervals([decided], case.confidence)
+            rows.append((entry.model, truth, asked.cost(decided), found.low[0], found.high[0]))
+        sample = part.sample[order]
+        losses, of = case.losses(entry.decisions), np.bincount(sample, case.weight, part.n)
+        for truth, pick, start in (("least", np.minimum, np.inf), ("largest", np.maximum, -np.inf)):
+            ends = np.full(part.n, start)
+            pick.at(ends, sample, losses)
+            known = of > 0
+            cost = np.nan if case.shifted else np.average(ends[known], weights=of[known])
+            rows.append((entry.model, truth, cost, np.nan, np.nan))
+    return pandas().DataFrame(rows, columns=["model", "truth", "cost", "low", "high"])
 
 
 _POOLED = (
@@ -1152,17 +1266,10 @@ def _in_sample(case: _Case, fits: CrossFit, declared: dict) -> dict:
 def _provenance(samples: Samples, seed) -> dict:
     "What made the report, from what."
     today = datetime.date.today().isoformat()
-    data = hashlib.sha256()
-    own = None if samples.own is None else samples.own.array
-    given = [samples.y, *(m.values for m in samples.models.values()), samples.sample_weight, own]
-    for values in [samples.costs.array, *(v for v in given if v is not None)]:
-        data.update(np.ascontiguousarray(values, dtype=float).tobytes())
-    for labels in (samples.clusters, samples.groups):
-        data.update(repr([] if labels is None else labels.tolist()).encode())
     told = "none" if seed is None else int(seed)
     made = {"package": f"cost_eval {version('cost_eval')}", "date": today, "seed": told, "rows": len(samples)}
     read = {"columns": samples.read_as} if samples.read_as else {}
-    return made | {"data": data.hexdigest()[:12]} | read
+    return made | {"data": samples.checksum} | read
 
 
 def _finish(

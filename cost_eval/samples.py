@@ -6,18 +6,20 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .core import DataFrame, Frame, Labels, Model, Priors, Vector
 
 # %% auto #0
-__all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'read_alike', 'Labelled', 'labelled_rows',
-           'only_labelled', 'Look', 'look_at', 'Columns', 'read_table', 'read_file', 'example_frame']
+__all__ = ['Decisions', 'Posteriors', 'Scores', 'Annotators', 'Samples', 'read_samples', 'read_alike', 'Labelled',
+           'labelled_rows', 'only_labelled', 'Look', 'look_at', 'Annotated', 'by_annotation', 'Columns', 'read_table',
+           'read_file', 'read_blocks', 'example_frame']
 
 # %% ../nbs/06_samples.ipynb #smp005
 import bz2
 import csv
 import gzip
+import hashlib
 import importlib.util
 import io
 import lzma
@@ -44,6 +46,7 @@ from cost_eval.core import (
     bare_frame,
     check_1d,
     check_choice,
+    check_integer,
     check_numbered,
     check_posteriors,
     check_weights,
@@ -54,6 +57,7 @@ from cost_eval.core import (
     numbered,
     numbers,
     objects,
+    optional_import,
     pandas,
     positions,
     repeated_ids,
@@ -141,6 +145,33 @@ class Scores(Result):
     values: Any
     kind: ClassVar[str] = "scores"
 
+# %% ../nbs/06_samples.ipynb #ann1
+@result
+class Annotators(Result):
+    """Several labels a sample, a column an annotator; for `evaluate`, in the place of `y_true`.
+
+    People disagree about what is true. The cost is that under an annotator drawn at random for each sample,
+    all alike who labelled it; samples stay the units, so more annotators do not make a test set larger.
+
+    Attributes
+    ----------
+    values : DataFrame, mapping or array_like
+        (N, A) labels, a column an annotator; None or NaN where one gave none
+
+    Examples
+    --------
+    >>> Annotators({"anna": ["spam", "ham"], "ben": ["spam", None]})
+    Annotators(values={'anna': ['spam', 'ham'], 'ben': ['spam', None]})
+    """
+
+    values: Any
+
+    def frame_columns(self) -> dict:
+        "A column for each annotator."
+        table = _label_table(self.values)
+        names = self.values if isinstance(self.values, Mapping) else range(table.shape[1])
+        return dict(zip(names, table.T))
+
 # %% ../nbs/06_samples.ipynb #smp028
 #| code-fold: true
 @result
@@ -197,6 +228,17 @@ class Samples(Result):
         "(K,) shares of the classes among the samples, by weight."
         sizes = self.class_sizes
         return sizes / sizes.sum()
+
+    @property
+    def checksum(self) -> str:
+        "Twelve digits that change with what was read: labels, outputs, costs, weights, clusters, groups."
+        data, own = hashlib.sha256(), None if self.own is None else self.own.array
+        given = [self.y, *(m.values for m in self.models.values()), self.sample_weight, own]
+        for values in [self.costs.array, *(v for v in given if v is not None)]:
+            data.update(np.ascontiguousarray(values, dtype=float).tobytes())
+        for labels in (self.clusters, self.groups):
+            data.update(repr([] if labels is None else labels.tolist()).encode())
+        return data.hexdigest()[:12]
 
     @property
     def order(self) -> np.ndarray | None:
@@ -471,7 +513,7 @@ def _read_weights(sample_weight, n: int) -> np.ndarray | None:
 
 # %% ../nbs/06_samples.ipynb #smp031
 #| code-fold: true
-def _labelled_part(rows: Rows, argument: str, values, part: "Labelled"):
+def _labelled_part(rows: Rows, argument: str, values, part: "Labelled | Annotated"):
     "The labelled rows of what has a row for each sample, numbered anew; anything else as it is."
     if isinstance(values, Mapping):
         return {key: _labelled_part(rows, f"{argument}[{key!r}]", one, part) for key, one in values.items()}
@@ -511,6 +553,8 @@ def _as_frame(given: Any) -> Any:
 
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
+    if isinstance(values, Annotators):
+        raise ValueError(f"{name}: several labels a sample are for evaluate; give one column of them here")
     given: Any = values if isinstance(values, str) else _as_frame(values)
     values = given[next(iter(given.columns))] if len(getattr(given, "columns", ())) == 1 else given
     if type(values).__module__.partition(".")[0] == "pyarrow":
@@ -572,14 +616,15 @@ def _of_columns(values) -> str:
     "What to give of a table of labels: of one 1 a row its place, of several 1s each column alone."
     table, framed = dense(values, "y_true"), hasattr(values, "columns")
     one = f"y_true[{list(values.columns)[-1]!r}]" if framed else "numpy.asarray(y_true)[:, j]"
+    several = "; if each column is one annotator's labels, Annotators(y_true)"
     if not np.isin(table, (0, 1)).all():
-        return f"give the column that holds them, {one}"
+        return f"give the column that holds them, {one}{several}"
     if (table.astype(float).sum(1) == 1).all():
         place = "y_true.idxmax(axis=1)" if framed else "numpy.argmax(y_true, axis=1)"
-        return f"of columns with one 1 a row give {place}"
+        return f"of columns with one 1 a row give {place}{several}"
     return (
         "with several 1s a row each label is a question of its own, with its own costs: give "
-        f"{one}, and what the models say of that label"
+        f"{one}, and what the models say of that label{several}"
     )
 
 # %% ../nbs/06_samples.ipynb #smp033c
@@ -1253,6 +1298,128 @@ def _percentages(values: np.ndarray, y: np.ndarray) -> bool:
         return False
     return bool(np.mean((values / 100 - y) ** 2) < 0.98 * np.var(y))
 
+# %% ../nbs/06_samples.ipynb #ann2
+#| code-fold: true
+@result
+class Annotated(Result):
+    """Samples of several labels as rows of one label each; from `by_annotation`.
+
+    Attributes
+    ----------
+    rows : ndarray
+        (R,) the sample of each row
+    sample : ndarray
+        the sample of each row with a label
+    modal : ndarray
+        for each row with a label, its part of its sample under the majority, as a multiple of its part under
+        an annotator drawn at random: 0 for labels in the minority; labels that are tied share the sample
+    n : int
+        samples
+    annotators : int
+        columns
+    """
+
+    rows: np.ndarray
+    sample: np.ndarray
+    modal: np.ndarray
+    n: int
+    annotators: int
+
+    def meet(self, argument: str, values: Any) -> Any:
+        """What has a row for each sample, with a row for each label.
+
+        Parameters
+        ----------
+        argument : str
+            what it is called in an error; "costs" may be of all samples alike
+        values : object
+            with a row for each sample, mappings of such; or one for all, which stays as it is
+
+        Returns
+        -------
+        object
+        """
+        return _labelled_part(Rows(), argument, values, self)
+
+    def __repr__(self):
+        return f"<{len(self.sample)} labels of {self.n} samples by {self.annotators} annotators>"
+
+
+def by_annotation(y_true: Annotators, **columns: Any) -> tuple[Annotated, dict]:
+    """What `evaluate` is given, with a row for each label.
+
+    Parameters
+    ----------
+    y_true : Annotators
+        (N, A) labels
+    **columns
+        what else `evaluate` takes
+
+    Returns
+    -------
+    tuple
+        `Annotated`; the columns, with y_true, sample_weight and clusters
+
+    Raises
+    ------
+    ValueError
+        For labels that are no table, a sample without a label (unless there are propensities), and a column
+        of another length or with its rows in another order.
+
+    Examples
+    --------
+    >>> part, columns = by_annotation(Annotators([[0, 0], [0, 1]]), models={"a": [0.1, 0.7]})
+    >>> columns["y_true"], columns["models"], columns["clusters"]
+    ([0, 0, 0, 1], {'a': [0.1, 0.1, 0.7, 0.7]}, [0, 0, 1, 1])
+    """
+    keys, values = Rows(), y_true.values
+    keys.meet("y_true", values)
+    table = _label_table(values)
+    known = ~np.stack([_missing(column) for column in table.T], axis=1)
+    none: np.ndarray = known.sum(1) == 0
+    if none.any() and columns.get("propensity") is None:
+        where = f"no annotator labelled {none.sum()} of {len(table)} samples, the first at position"
+        raise ValueError(f"y_true: {where} {none.argmax()}; {VERIFICATION_BIAS}")
+    known[none, 0] = True  # the row of a sample without a label says so
+    rows, who = np.nonzero(known)
+    labels, labelled = table[rows, who].tolist(), ~none[rows]
+    sample, code = rows[labelled], numbered(table[rows, who][labelled])[1]
+    pair = np.unique(np.stack([sample, code]), axis=1, return_inverse=True, return_counts=True)
+    votes = pair[2][pair[1].reshape(-1)]
+    most = np.zeros(len(table), votes.dtype)
+    np.maximum.at(most, sample, votes)
+    modal = (votes == most[sample]).astype(float)
+    modal *= (np.bincount(sample) / np.maximum(np.bincount(sample, modal), 1))[sample]
+    part = Annotated(rows, sample, modal, len(table), table.shape[1])
+    weight = check_weights(columns.pop("sample_weight", None), len(table))
+    apart = {name: columns.pop(name, None) for name in ("scenarios", "clusters")}
+    for name in ("models", "costs", "groups", "ids", "propensity", "folds"):
+        if name in columns:
+            columns[name] = _labelled_part(keys, name, columns[name], part)
+    if apart["scenarios"] is not None:
+        costs = {k: _labelled_part(keys, "costs", one, part) for k, one in apart["scenarios"].items()}
+        columns["scenarios"] = costs
+    own = keys.names()
+    if own is not None and columns.get("ids") is None:
+        columns["ids"] = own[rows]
+    named = apart["clusters"] if apart["clusters"] is not None else np.arange(len(table)) if own is None else own
+    columns["clusters"] = list(_labelled_part(keys, "clusters", named, part))
+    columns["sample_weight"] = (1.0 if weight is None else weight[rows]) / known.sum(1)[rows]
+    return part, {"y_true": labels} | columns
+
+
+def _label_table(values) -> np.ndarray:
+    "(N, A) labels as objects."
+    given = _as_frame(values)
+    given = pandas().DataFrame(given) if isinstance(given, Mapping) else given
+    columns = [given[c] for c in given.columns] if hasattr(given, "columns") else np.asarray(given, object).T
+    if len(np.shape(columns)) < 2 or not len(columns):
+        raise ValueError(
+            f"y_true: Annotators takes a table, a column an annotator, got shape {np.shape(given)}; one label a "
+            "sample needs no Annotators"
+        )
+    return np.stack([np.asarray(column, object) for column in columns], axis=1)
+
 # %% ../nbs/06_samples.ipynb #smp045
 #| code-fold: true
 _NO_MODEL = re.compile(
@@ -1899,8 +2066,57 @@ def _read_kind(kind: str, end: str, source: Any, columns, index_col):
     return (pd.read_parquet if kind == "parquet" else pd.read_feather)(source)
 
 
-def _read_csv(pd, source: Any, end: str, columns, index_col):
-    "A file of lines; a large one with a line of progress for each million."
+def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:
+    """A table from a file of any size, in blocks of rows: CSV that is not packed, and parquet.
+
+    Parameters
+    ----------
+    path : path
+        as for `read_file`; other kinds come as one block
+    rows : int, default 1_000_000
+        in a block at most
+
+    Yields
+    ------
+    DataFrame
+        the next rows
+
+    Raises
+    ------
+    ValueError
+        For what cannot be read, with what to do about it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "x.csv"
+    >>> _ = path.write_text("m\\n.5\\n.25\\n.1\\n")
+    >>> [len(block) for block in read_blocks(path, rows=2)]
+    [2, 1]
+    """
+    rows = check_integer(rows, "rows", 1)
+    end = os.path.splitext(str(path).lower())[1]
+    kind = _KINDS_OF_FILES.get(end, "CSV")
+    if not Path(path).is_file() or end in _PACKED or kind not in ("CSV", "parquet"):
+        yield read_file(path)
+    elif kind == "CSV":
+        try:
+            yield from _read_csv(pandas(), Path(path), end, None, None, rows)
+        except ValueError as error:
+            raise ValueError(
+                f"{path}: cannot be read as CSV: {error}; save it as CSV with a header"
+            ) from None
+    else:
+        try:
+            file = optional_import("pyarrow.parquet", extra="book").ParquetFile(path)
+        except ValueError as error:
+            raise ValueError(f"{path}: cannot be read as parquet: {error}; write it again") from None
+        for part in file.iter_batches(rows):
+            yield part.to_pandas()
+
+
+def _read_csv(pd, source: Any, end: str, columns, index_col, rows: int = 0):
+    "A file of lines, or blocks of so many rows; a large one with a line of progress for each million."
     with source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getvalue()) as file:
         head = file.read(2**16)
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
@@ -1909,6 +2125,8 @@ def _read_csv(pd, source: Any, end: str, columns, index_col):
     lines = head.decode(encoding, "replace").splitlines()
     options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
     given = options | {"encoding": encoding, "index_col": index_col} | every_digit(pd)
+    if rows:
+        return pd.read_csv(source, chunksize=rows, **given)
     try:
         if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
             given["usecols"] = list(columns)

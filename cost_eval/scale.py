@@ -71,7 +71,7 @@ from cost_eval.decisions import (
     best_threshold_counted,
 )
 from .decisions import reliability as reliability_in_memory
-from .policies import RULES, fit_rule
+from .policies import RULES, DecisionRule, fit_rule
 from .report import evaluate as evaluate_in_memory
 from .report import evaluate_counted
 from cost_eval.samples import (
@@ -1658,8 +1658,10 @@ class _Halves:
                     if rule == declared:
                         raise
                     continue
-                if fitted.rule == "bayes" and fitted.shift:  # posteriors at their word hold for all rows
-                    fitted = replace(fitted, shift=fitted.shift | {"train_priors": self.shares})
+                if (
+                    fitted.rule == "bayes" and fitted.content["right_at"]
+                ):  # posteriors at their word hold for all rows
+                    fitted = DecisionRule(fitted.content | {"right_at": self.shares.tolist()})
                 found.setdefault((name, fitted.rule), fitted)
         return found
 
@@ -1771,7 +1773,7 @@ def _decided(block: dict, seed: int, like, shells: dict, rules: list, few) -> pd
             continue
         code = np.empty(len(samples), np.intp)
         for h in (0, 1):
-            code[half == h] = rules[h][name, rule].decide(values[half == h])
+            code[half == h] = rules[h][name, rule].columns(values[half == h])
         codes[f"decision {i}"] = code
     if "groups" in block:
         codes["groups"] = block["groups"]

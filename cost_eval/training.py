@@ -613,7 +613,7 @@ def _decided(case: _Case, name: str, inside, outside, seed: list) -> np.ndarray:
     model = Scores(values) if scores else Posteriors(values)
     fitted = fit_rule(replace(rows, models={name: model}), name, rule, priors=case.priors)
     own = None if case.samples.own is None else case.samples.own[outside]
-    return fitted.decide(said, own).astype(np.intp)
+    return fitted.columns(said, own)
 
 
 def _cross_fitted(case: _Case, name: str, rows: Samples, inside, seed: list) -> np.ndarray:

@@ -20,7 +20,7 @@ import pandas as pd
 
 import cost_eval.api as ce
 from cost_eval.core import LabelledTable, Result
-from cost_eval.policies import FittedRule
+from cost_eval.policies import DecisionRule
 
 N = 41  # of rows; no other axis is as long
 WARDS = ("home", "ward", "icu")
@@ -266,7 +266,7 @@ OWN = {  # function.parameter: where a name means something else
     **{f"scale.{name}.groups": None for name in ("confusion_counts", "joint_counts", "interval", "difference")},  # a result for each group: test_scale.py
     "scale.fit_calibrator.posteriors": lambda case: case.p[:, case.order("classes")], "scale.reliability.posteriors": binary,
     "metric_interval.costs": None, "evaluate_metrics.names": None,
-    "plot_isocost.cost_ratio": always(4.), "fit_rule.name": always("a"), "required_pairs.power": always(.3),
+    "plot_isocost.cost_ratio": always(4.), "fit_rule.name": always("a"), "fit_rule.folds": None, "fit_rule.threshold": None, "required_pairs.power": always(.3),
 }
 CLASSES = ("classes", "decision_labels")
 TABLES = ("ConfusionCounts", "JointCounts", "CostMatrix", "cross_calibrate")
@@ -289,8 +289,8 @@ def use(name, result, case):
         return result.fit(np.log(case.p), case.y).transform(np.log(case.p))
     if name == "cross_fit":
         return {model: result.decide(model) for model in ("a", "b")}
-    if isinstance(result, FittedRule):
-        decided = result.decide(case.p[:, case.order("classes")] if case.K > 2 else scores(case))
+    if isinstance(result, DecisionRule):
+        decided = result.columns(case.p[:, case.order("classes")] if case.K > 2 else scores(case))
         return np.array(case.order("decisions"))[decided]
     return result
 

@@ -58,7 +58,8 @@ CONTRACT = {
         Posteriors(values, *, classes=None, priors=None) | values classes priors kind
         Scores(values) | values kind
         read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None, ids=None) -> Samples
-        Samples | y models costs own sample_weight clusters groups taken notes read_as shares target_priors take ids meet
+        Samples | y models costs own sample_weight clusters groups taken notes read_as shares target_priors take ids meet checksum
+        Annotators(values) | values
         labelled_rows(y_true, propensity=None, *, sample_weight=None) -> Labelled
         Labelled | rows sample_weight n
         look_at(values, costs) -> Look
@@ -71,8 +72,9 @@ CONTRACT = {
         cross_fit(samples, *, folds=5, rng=None) -> CrossFit
         CrossFit | decide log_posteriors queue
         Queue | place saving notes
-        fit_rule(samples, name='model', rule='calibrated', *, priors=None) -> FittedRule
-        FittedRule | decide
+        fit_rule(samples, name='model', rule='calibrated', *, priors=None, threshold=None, folds=None, capacity=None, otherwise=None) -> DecisionRule
+        DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns look explain to_json from_json
+        run_rule(content, values, costs=None)
         IsotonicCalibrator | fit transform
     """,
     "bootstrap": """
@@ -105,6 +107,10 @@ CONTRACT = {
         cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, looks=None, false_alarms=0.05) -> CostAlarm
         required_reference(rate, times, rows, *, looks=16, power=0.8, false_alarms=0.05, n_sets=1000, rng=0) -> int
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
+        count_rule(rule, y_true, values, *, costs=None) -> RuleCounts
+        RuleCounts | counts seen losses bounds rows rule
+        check_rule(counts, *, max_cost=None, min_rates=None, history=None, confidence=0.95) -> RuleCheck
+        RuleCheck | verdict table drift history n confidence notes exit_code to_frame
     """,
     "training": """
         training_variation(estimators, X, y, costs, *, cv=5, repeats=10, rule='calibrated', priors=None, groups=None, rng=None, n_jobs=1) -> TrainingVariation
@@ -147,7 +153,7 @@ CONTRACT = {
     """,
     "report": """
         evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
-        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences scenarios summary plot robustness to_html to_markdown to_latex metrics to_dict to_frame provenance recipe compare
+        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences scenarios summary plot robustness decision_rule to_html to_markdown to_latex metrics to_dict to_frame provenance recipe compare
         ReportChange | table rates sentence notes to_frame
     """,
     "capacity": """
@@ -268,7 +274,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
-MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "FittedRule", "IsotonicCalibrator", "BestOf",
+MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator", "BestOf",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
                "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval", "required_reference", "ReportChange"}
 

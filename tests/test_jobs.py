@@ -1,12 +1,18 @@
-"""Twelve jobs of a practitioner, each in at most five lines (the lines between the marks), and what comes out."""
+"""Jobs of a practitioner, each in at most five lines (the lines between the marks), and what comes out; and the forty of the cookbook, which its own cells check."""
 import inspect
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer, load_wine, make_classification
+from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.model_selection import cross_val_predict
 
 import cost_eval.api as ce
 from cost_eval.__main__ import main
@@ -30,26 +36,6 @@ def test_churn_with_two_models(churn):
     # done
     assert set(report.best["model"]) == {"small", "large"} and "per case" in report.summary()
     assert by_customer == ce.evaluate(y, models, ce.ExampleCosts(fp=10, fn=fees), priors=next_year, rng=0) and len(by_customer.differences) == 1
-
-
-def test_triage_with_abstention():
-    X, y = load_wine(return_X_y=True)
-    p = cross_val_predict(LogisticRegression(max_iter=5000), X[:, :4], y, cv=5, method="predict_proba")
-    # job
-    costs = ce.CostMatrix([[0, 1, 5], [2, 0, 2], [20, 4, 0]]).with_abstain(.5, "review")
-    counts = ce.confusion_counts(y, ce.bayes_decisions(p, costs, labels=True), classes=costs)
-    found = ce.interval(counts, costs, normalized=True)
-    # done
-    assert counts.decisions[-1] == "review" and found.low < found.mean < found.high
-
-
-def test_grid_search_led_by_costs():
-    X, y = load_breast_cancer(return_X_y=True)
-    # job
-    costs = ce.CostMatrix.binary(fp=20, fn=1)
-    search = GridSearchCV(LogisticRegression(solver="liblinear"), {"C": [.01, 1]}, scoring=ce.cost_scorer(costs), cv=3).fit(X, y)
-    # done
-    assert search.best_score_ <= 0
 
 
 def test_leaderboard_under_uncertain_costs(churn):
@@ -84,15 +70,6 @@ def test_odd_dtypes_and_fifty_classes():
     assert found.low < found.mean < found.high
 
 
-def test_cost_by_group(churn):
-    y, a, b = churn
-    region = np.random.default_rng(0).choice(["north", "south"], len(y))
-    # job
-    groups = ce.evaluate(y, {"small": a, "large": b}, ce.CostMatrix.from_ratio(5), groups=region, rng=0).groups
-    # done
-    assert len(groups) == 4 and {"cost", "low", "high", "cost_at_priors", "fnr"} <= set(groups)
-
-
 def test_every_metric_and_its_percentile(churn):
     y, a, _ = churn
     # job
@@ -101,27 +78,6 @@ def test_every_metric_and_its_percentile(churn):
     rank = ce.outperformance("f_beta", values["f_beta"], counts.prevalence)
     # done
     assert len(values) > 30 and 0 < rank < 1
-
-
-def test_the_plots_and_the_page(churn, tmp_path):
-    y, a, b = churn
-    # job
-    report = ce.evaluate(y, {"small": a, "large": b}, ce.CostMatrix.from_ratio(5), rng=0)
-    report.plot().savefig(tmp_path / "report.png")
-    report.to_html(tmp_path / "report.html")
-    # done
-    assert (tmp_path / "report.png").stat().st_size > 20_000 and (tmp_path / "report.html").stat().st_size > 50_000
-
-
-def test_a_csv_from_the_command_line(churn, tmp_path, capsys):
-    y, a, b = churn
-    pd.DataFrame({"left": y, "small": a, "large": b}).to_csv(tmp_path / "scores.csv", index=False)
-    shell = [str(tmp_path / "scores.csv"), "--html", str(tmp_path / "report.html")]
-    # job
-    code = main(["evaluate", *shell, "--fp", "1", "--fn", "5", "--prevalence", ".05"])  # cost-eval evaluate ...
-    # done
-    report = ce.evaluate(y, {"small": a, "large": b}, ce.CostMatrix.from_ratio(5), priors=[.95, .05], rng=0)
-    assert code == 0 and report.summary() in capsys.readouterr().out and "<img" in (tmp_path / "report.html").read_text()
 
 
 def test_a_group_that_lacks_a_class_is_no_obstacle(churn):
@@ -170,7 +126,49 @@ def test_the_unit_of_weights_changes_no_decision(churn):
 
 def test_no_job_takes_more_than_five_lines():
     jobs = [f for name, f in globals().items() if name.startswith("test_") and "# job" in inspect.getsource(f).split('"""')[0] and f is not test_no_job_takes_more_than_five_lines]
-    assert len(jobs) == 12
+    assert len(jobs) == 7
     for job in jobs:
         lines = inspect.getsource(job).partition("# job\n")[2].partition("    # done")[0].strip().splitlines()
         assert len(lines) <= 5, job.__name__
+
+
+COOKBOOK = Path(__file__).parents[1] / "nbs/97_cookbook.ipynb"
+CELLS = [("".join(cell["source"]), cell) for cell in json.loads(COOKBOOK.read_text(encoding="utf-8"))["cells"]]
+JOBS = [(text, *CELLS[k + 1]) for k, (text, cell) in enumerate(CELLS) if text.startswith("### ")]
+SOUGHT = """lightgbm xgboost catboost scale_pos_weight class_weight pytorch tensorflow keras logits temperature isotonic svm anomaly LLM judge annotators raters multi-class multi-label csv excel parquet
+    H2O SageMaker Azure KNIME WEKA R caret sql duckdb polars spark mlflow wandb word latex slides powerpoint imbalanced smote undersampling fraud sensitivity survey weights cluster missing inference bias
+    threshold cut-off capacity abstain reject cost-sensitive gridsearchcv optuna hyperparameters cross-validation F1 recall precision AUC mcnemar a/b sample power non-inferiority equivalence calibration
+    brier decision-curve net-benefit fairness drift monitoring retrain dask confidence-interval""".split()
+
+
+@pytest.mark.parametrize("word", SOUGHT)
+def test_what_people_type_leads_to_a_job(word):
+    pattern = r"(?<![a-z0-9])" + "[- ]".join(map(re.escape, word.split("-")))
+    assert any(re.search(pattern, text, re.I) for text, *_ in JOBS), word
+
+
+@pytest.mark.parametrize("text, code, cell", JOBS, ids=[text[4:40].partition("\n")[0] for text, *_ in JOBS])
+def test_a_job_is_a_few_lines_that_were_run(text, code, cell):
+    lines = [line for line in code.splitlines() if line.strip() and not line.startswith(("#|", "import ", "from "))]
+    assert cell["cell_type"] == "code" and 0 < len(lines) <= 9 and len(text.partition("\n\n")[2]) > 20
+    assert cell["outputs"] or "#| eval: false" in code, "every job shows what comes out"
+
+
+def test_the_jobs_are_forty_and_stand_as_a_formatter_leaves_them():
+    assert len(JOBS) >= 40 and len({text.partition("\n")[0] for text, *_ in JOBS}) == len(JOBS)
+    ruff = Path(sys.executable).with_name("ruff")
+    asked = [ruff if ruff.exists() else shutil.which("ruff"), "format", "--check", "--line-length", "110", COOKBOOK]
+    assert subprocess.run([str(part) for part in asked], capture_output=True).returncode == 0
+
+
+def test_jobs_that_the_notebook_does_not_run(tmp_path, monkeypatch):
+    "Those of libraries that only the tests have; the others run with the notebook."
+    pytest.importorskip("duckdb")
+    monkeypatch.chdir(tmp_path)
+    main(["example", "scores.csv"])
+    left = [code for _, code, _ in JOBS if "#| eval: false" in code]
+    names = {"ce": ce, "pd": pd, "np": np, "costs": {"fp": 1, "fn": 20}}
+    assert len(left) == 1
+    exec(left[0], names)
+    table = pd.read_csv("scores.csv")
+    assert names["report"].best.equals(ce.evaluate(table["label"], table[["model_a", "model_b"]], names["costs"], positive="ill", rng=0).best)

@@ -126,10 +126,6 @@ def crossed(cross_fit, samples, **options):
     return cross_fit(samples(), **options).decide("model").log_posteriors
 
 
-def served(fit_rule, samples, **options):
-    return fit_rule(samples(), **options).decide(np.linspace(0, 1, 99))
-
-
 def called(capacity_curve, scores, costs, **options):
     return capacity_curve(Y, scores, costs, **options)
 
@@ -270,6 +266,7 @@ CASES = {
         "Labelled.heaviest": Case(lambda: load("samples").labelled_rows(GAPS, propensity=.5)),
         "Columns.values": Case(lambda: load("samples").read_table(pd.DataFrame({"y": Y, "a": SCORES})), frame=pd.DataFrame({"y": Y, "a": -SCORES})),
         "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said, argument="models['a']"),
+        "read_blocks": Case(via=lambda read, **options: len(list(read(__file__.replace("test_options.py", "previous_calls.csv"), **options))), rows=9),
         "read_file": Case(b"a;b\n1,5;2\n", name="x.tsv", columns={"b"}, index_col=0),
         "read_table": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": SCORES[::-1], "d": np.where(Y, "ask", "tell")}), label="b", models={"m": "a"}, taken=("a",),
                            costs=pd.DataFrame(columns=["ask", "tell"])),
@@ -285,8 +282,12 @@ CASES = {
         "IsotonicCalibrator.fit": Case(lambda: load("policies").IsotonicCalibrator(), SCORES, Y,
                                        via=lambda fit, *args, **options: fit(*args, **options).transform(SCORES), n_units=10),
         "IsotonicCalibrator.transform": Case(lambda: load("policies").IsotonicCalibrator().fit(SCORES, Y), SCORES, log=True),
-        "FittedRule.decide": Case(lambda: load("policies").fit_rule(read()), P2[:, 1], costs=ExampleCosts(fp=1, fn=np.arange(N))),
-        "fit_rule": Case(lambda: read(), via=served, name=given("other", first="model")),
+        **{f"DecisionRule.{name}": Case(lambda: load("policies").fit_rule(read()), P2[:, 1], costs=ExampleCosts(fp=1, fn=np.arange(N))) for name in ("decide", "columns", "explain")},
+        "DecisionRule.to_json": Case(lambda: load("policies").fit_rule(read()), path=unchanged(os.path.join(tempfile.gettempdir(), "rule.json"))),
+        "fit_rule": Case(lambda: read(), via=lambda fit_rule, samples, **options: fit_rule(samples(), **options).content, name=given("other", first="model"),
+                         threshold=given(.25, rule="tuned"), folds=np.arange(N) % 3, otherwise=1),
+        "run_rule": Case(lambda: load("policies").fit_rule(read()).content, P2[:, 1], via=lambda run, rule, values, **options: run(rule(), values, **options),
+                         costs=ExampleCosts(fp=1, fn=np.arange(N)).array),
     },
     "metrics": {
         "micro_f_beta": Case(np.diag([1, 2, 3]) + 1, beta=unchanged(2)),  # it is the accuracy, whatever beta
@@ -370,6 +371,9 @@ CASES = {
         "confidence_sequence": Case(E * 1., bounds=given((0, 2), first=(0, 1)), costs=given([[0, 5], [3, 0]], first=[[0, 1], [2, 0]]),
                                     clusters=given(np.arange(N) // 2, first=np.arange(N), bounds=(0, 1), largest_cluster=2),
                                     largest_cluster=given(9, first=2, bounds=(0, 1), clusters=np.arange(N) // 2), confidence=given(.8, bounds=(0, 1))),
+        "count_rule": Case(via=lambda count, **options: count(load("policies").fit_rule(read()), Y, P2[:, 1], **options).counts, costs=ExampleCosts(fp=1, fn=np.arange(N))),
+        "check_rule": Case(via=lambda check, **options: check(load("planning").count_rule(load("policies").fit_rule(read()), Y, P2[:, 1]), **options).table, max_cost=given(2., first=1.),
+                           min_rates=given({"recall": .5}, max_cost=1.), history=given({}, max_cost=1.), confidence=given(.8, max_cost=1.)),
         "ConfidenceSequence.first_outside": Case(via=lambda f, *_, **options: f(load("planning").confidence_sequence(E * 1., bounds=(0, 1)), **options),
                                                  value=given(1., first=0.)),
         "difference_sequence": Case(E * 1., D * 1., bounds=given((-2, 2), first=(-1, 1)), costs=given([[0, 5], [3, 0]], first=[[0, 1], [2, 0]]),
@@ -467,6 +471,7 @@ CASES = {
         "Report.with_costs": Case(lambda: reported(), [[0, 1], [7, 0]], via=tabled_best),
         "Report.recipe": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "last.toml")), also={"who": "me"}),
         "Report.breakdown": Case(lambda: reported(), model=given("b", first="a")),
+        "Report.decision_rule": Case(lambda: reported(), name=given("b", first="a"), otherwise=1, via=lambda rule, report, **options: rule(report, **options).content),
         "Report.to_markdown": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "report.md")), about={"use": "triage"}),
         "Report.to_latex": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "report.tex")), about={"use": "triage"}),
         "Report.uncertain_costs": Case(lambda: reported(), lambda rng, size: np.array(MANY)[rng.integers(3, size=size)], n_draws=20, rng=given(1, first=0, n_draws=50)),

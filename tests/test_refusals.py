@@ -322,7 +322,7 @@ ADVICE = {
     "posteriors for their logarithms": (lambda x: ce.AffineCalibrator().fit(x, BY_CHANCE).alpha_, TWO, "posteriors", "np.log(posteriors)", lambda: ce.AffineCalibrator().fit(np.log(TWO), BY_CHANCE).alpha_),
     "a calibrator that knows nothing": (lambda model: model.transform(np.log(TWO)), ce.AffineCalibrator(), "model", "fit(log_posteriors, y_true)",
                                         lambda: ce.AffineCalibrator().fit(np.log(TWO), BY_CHANCE).transform(np.log(TWO)), "model.fit(np.log(np.column_stack([1 - P, P])), BY_CHANCE)"),
-    "samples that were not read": (lambda samples: fit_rule(samples, rule="bayes").threshold, "x", "", "read_samples(y_true, models, costs)", lambda: np.nan, "read_samples(Y, P, [[0, 1], [5, 0]])"),
+    "samples that were not read": (lambda samples: fit_rule(samples, rule="bayes").threshold, "x", "", "read_samples(y_true, models, costs)", lambda: 1 / 6, "read_samples(Y, P, [[0, 1], [5, 0]])"),
     "the other class positive": (lambda costs: cost(costs=costs, positive=0), C, "", "CostMatrix.binary(fp=..., fn=..., classes=[1, 0])", lambda: cost(1 - Y), "CostMatrix.binary(fp=1, fn=5, classes=[1, 0])"),
     "a positive class that the costs have": (lambda **o: cost(NAMES, P, NAMED, **o), {"positive": "well"}, "", "leave positive out", lambda: cost(), ""),
     "the probability of nobody": (lambda p: cost(models=p), ce.Posteriors(P, classes=["a"]), "p", "must name the one class whose probability this is, of [0, 1]", lambda: cost(models=1 - P),

@@ -397,7 +397,7 @@ SOUGHT = {  # phrases that readers type and no heading holds
     "index": "install, pip, getting started", "96_judge": "evaluate my model, csv, command line", "10_expected_cost": "normalized expected cost",
     "20_bootstrap": "confidence interval, error bars", "21_comparisons": "compare two models, mcnemar, significance",
     "22_how_many": "sample size, power", "61_estimators": "class weights, scikit-learn", "60_report": "fairness, groups", "04_decisions": "threshold tuning",
-    "70_scale": "dask, large data", "02_costs": "fraud, costs of single cases",
+    "70_scale": "dask, large data", "02_costs": "fraud, costs of single cases", "92_which_metric": "how to choose a metric",
 }
 
 
