@@ -13,9 +13,9 @@ from .core import Axes, DataFrame, Figure
 
 # %% auto #0
 __all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'has_ratio', 'why_no_map', 'caveats', 'gap_lines', 'scenario_words',
-           'grave_first', 'answers', 'summary_lines', 'short_ladder', 'tidy_ladder', 'panels_of', 'draw_panel',
-           'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page', 'markdown_page',
-           'latex_page', 'flat_metrics', 'as_dict']
+           'constraint_words', 'grave_first', 'answers', 'summary_lines', 'short_ladder', 'tidy_ladder', 'panels_of',
+           'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page',
+           'markdown_page', 'latex_page', 'flat_metrics', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
@@ -286,6 +286,8 @@ def why_no_map(report: Any) -> str:
         )
     if case.capacity is not None:
         return "a limit on how many can be decided positive is not a point of the map"
+    if case.require is not None:
+        return "the map moves every cut with the costs, and these are held by what is required"
     if not 0 < case.priors[1] < 1:
         return "the map needs both classes, with priors above 0"
     if case.repeats is not None and not case.repeated:
@@ -533,6 +535,50 @@ def _compromise(table, level: str) -> str:
         f"held together).{but}"
     )
 
+# %% ../nbs/58_page.ipynb #req00006
+def constraint_words(report: Any) -> list[str]:
+    """What the cheapest model reaches of what is required, out of fold, and what that costs.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    list of str
+        one paragraph; none where nothing is required
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, score, costs = [0, 0, 1, 0, 1, 1] * 40, [1, 2, 3, 4, 5, 6] * 40, CostMatrix.binary(fp=1, fn=1)
+    >>> report = evaluate(y, score, costs, require={"fpr": 0}, rng=0)
+    >>> constraint_words(report)[0].partition(" (")[0]
+    'model has out of fold fpr 0, with at most 0 required'
+    """
+    table, level = report.constraint, percent(report.confidence)
+    own = table[table["model"] == report.best.loc[0, "model"]]
+    if not len(own):
+        return []
+    words = []
+    for row, one in zip(own.to_dict("records"), report._case.require):
+        side = "least" if one.least else "most"
+        short = row["reached"] < one.limit if one.least else row["reached"] > one.limit
+        words.append(
+            f"{one.name} {four_digits(row['reached'])}, with at {side} {four_digits(one.limit)} required "
+            f"({level} interval {_ends(row)}{', so it falls short' if short else ''})"
+        )
+    price = own.iloc[0]
+    ends = f"{four_digits(price['price_low'])} to {four_digits(price['price_high'])}"
+    more = f"{four_digits(price['price'])} per case ({level} interval {ends})"
+    more = more if price["price"] else "nothing"
+    return [
+        f"{price['model']} has out of fold {'; '.join(words)}. That costs {more} against its best cut without "
+        "it. Whether the cut that is installed keeps to it only samples can show that took no part: certify()."
+    ]
+
 # %% ../nbs/58_page.ipynb #361ea1be
 _GRAVE = (
     *("higher values go with", "as clusters", "are not independent", "pooled from cross-validation"),
@@ -600,7 +646,7 @@ def answers(report: Any) -> dict[str, str]:
     return {
         "Read": f"{columns} {_read(report)}".strip(),
         "Verdict": _decide(report),
-        "How sure": _sure(report),
+        "How sure": " ".join([_sure(report), *constraint_words(report)]),
         "What would change it": " ".join([_change(report), *scenario_words(report)]),
         "What to check": _check(report),
     }
@@ -1106,6 +1152,7 @@ def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]
         ("Area under the ROC curve", report.areas),
         ("By group", report.groups),
         ("Between groups", report.group_differences),
+        ("What is required, and its price", report.constraint),
         ("Under other costs", report.scenarios),
         ("For the record", record),
     ]
@@ -1277,6 +1324,8 @@ _TABLES = {
     "Area under the ROC curve": "How well a model orders the cases, whatever errors cost.",
     "By group": "Cost at the group's own shares of the classes and at the deployment's, and error rates.",
     "Between groups": "Gaps in cost per case and in both error rates, held together.",
+    "What is required, and its price": "What each model reaches out of fold of what is required, and what it "
+    "costs more than its best cut without it.",
     "Under other costs": "Cost of each model under the costs of each scenario, and its regret against the "
     "cheapest there.",
     "For the record": "What a report on paper should say.",
@@ -1504,7 +1553,7 @@ def _flat(name) -> str:
 
 _FRAMES = (
     *("ladder", "differences", "best", "against_constant", "alternatives"),
-    *("areas", "groups", "group_differences", "scenarios"),
+    *("areas", "groups", "group_differences", "constraint", "scenarios"),
 )
 
 
