@@ -366,7 +366,7 @@ def _against_constant(case: _Case, mains: list[_Entry]):
 
 def _calibrated(case: _Case, entries: list[_Entry], models: Mapping[str, Any]):
     """What calibration saves against posteriors taken at their word; `miscalibrated` where that is told apart
-    or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all models together.
+    or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all together.
     """
     of = {(e.model, e.rule): e for e in entries}
     names = dict.fromkeys(e.model for e in entries)
