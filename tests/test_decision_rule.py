@@ -214,6 +214,7 @@ def test_files_that_are_none():
         "damaged rule.*classes": damaged(c, classes=["well"]), "damaged rule.*finite": damaged(c, costs=[[0, 1], [5, float("nan")]]), "damaged rule.*priors": damaged(c, priors=[.7, .7]),
         "do not ascend": damaged(c, calibration=knots | {"low": knots["low"][::-1]}), "damaged rule \\(by": damaged(c, by="magic"), "damaged rule \\(rule": damaged(c, rule="luck"),
         "a cut needs a threshold": damaged(c, by="cut", threshold=None), "damaged rule.*review": damaged(c, otherwise="review"), "damaged rule.*classes' is missing": damaged(c, seen={"low": 0, "high": 1}),
+        "its threshold is not that of its costs": damaged(c, threshold=c["same_to"] + .1), "path: a path or the text": 5,
         "damaged rule.*capacity": damaged(c, capacity="many"), "damaged rule.*alpha": damaged(c, values="posteriors"),
     }
     for words, text in bad.items():
