@@ -281,6 +281,8 @@ def _add_decisions(group):
     group.add_argument("--rule", default="calibrated", metavar="RULE", help=what)
     what = "at most so many samples are decided positive: 200, or 10%%"
     group.add_argument("--capacity", type=_number, metavar="N", help=what)
+    what = "what decisions must keep to: recall=.95, workload=10%%, CLASS:DECISION=0"
+    group.add_argument("--require", metavar="RATE=LIMIT,...", help=what)
     what = "cap on the weight of a sample, or of a cluster, in the population"
     group.add_argument("--heaviest", type=_number, metavar="W", help=what)
     what = "cap on the amounts in the population, where rows have their own costs"
@@ -408,6 +410,7 @@ def _report_of(frame, costs, arguments):
         positive=arguments.positive,
         priors=_priors_of(arguments),
         capacity=arguments.capacity,
+        require=_required(arguments.require),
         heaviest=arguments.heaviest,
         largest=arguments.largest,
         method=arguments.method,
@@ -427,6 +430,7 @@ _OPTIONS = {
     "positive": "--positive LABEL",
     "rule": "--rule RULE",
     "capacity": "--capacity N",
+    "require": "--require RATE=LIMIT,...",
     "priors": "--prevalence P, or --priors CLASS=P,...",
     "groups": "--group COL",
     "clusters": "--cluster COL",
@@ -493,6 +497,7 @@ def _print_report(report):
         ("Under its annotators", report.annotators),
         ("By group", report.groups),
         ("Between groups", report.group_differences),
+        ("What is required, and its price", report.constraint),
         ("Under other costs", report.scenarios),
     ):
         if len(table):
@@ -695,6 +700,17 @@ def _priors_of(arguments):
         raise ValueError(f"--priors: {error}") from None
 
 
+def _required(text: str | None):
+    "Limits of rates, or of cells CLASS:DECISION."
+    if text is None:
+        return None
+    pairs = _pairs(_items(text), "--require", "RATE=LIMIT,...")
+    try:
+        return {tuple(k.split(":")) if ":" in k else k: _number(limit) for k, limit in pairs.items()}
+    except argparse.ArgumentTypeError as error:
+        raise ValueError(f"--require: {error}") from None
+
+
 def _rule_of(text: str):
     "One rule, or a rule a model."
     return _pairs(_items(text), "--rule", "MODEL=RULE,...") if "=" in text else text
@@ -712,7 +728,7 @@ def _pairs(texts: list, option: str, form: str) -> dict:
 # %% ../nbs/95_command_line.ipynb #ask1
 def _terminal() -> bool:
     "Does a person read and type?"
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def _ask(arguments, why: str, questions: list, more: list):

@@ -70,7 +70,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         p4 as p4,
         precision as precision,
         recall as recall,
-        single_point_auc as single_point_auc,
         specificity as specificity,
         weighted_accuracy as weighted_accuracy,
         weighted_class_accuracy as weighted_class_accuracy,
@@ -131,6 +130,7 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     )
     from cost_eval.comparisons import (
         best_of as best_of,
+        certify as certify,
         equivalence_test as equivalence_test,
         non_inferiority_test as non_inferiority_test,
         probability_best as probability_best,
@@ -230,6 +230,7 @@ _MOVED = {  # names that stood here in version 0.2: where they are; one release 
     "Policy": "policies",
     "main": "__main__",
     "CapacityCurve": "capacity",
+    "single_point_auc": "metrics",
     "ThresholdTuning": "cost_score",
     "hull_vertices": "decisions",
 }

@@ -28,18 +28,19 @@ from cost_eval.core import (
 __all__ = ['Judged', 'Asked', 'SimultaneousDifferences', 'simultaneous_differences', 'judged_differences', 'together',
            'judged_regrets', 'BestOf', 'best_of', 'judged_best', 'ProbabilityBest', 'probability_best',
            'judged_probability', 'judged_uncertain', 'MarginTest', 'equivalence_test', 'non_inferiority_test',
-           'uncertain_cost_interval', 'uncertain_cost_difference', 'explore_luck']
+           'Certificate', 'certify', 'judged_rate', 'uncertain_cost_interval', 'uncertain_cost_difference',
+           'explore_luck']
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
 import copy
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from cost_eval.bootstrap import (
     Approximate,
@@ -50,6 +51,7 @@ from cost_eval.bootstrap import (
     interval,
     loss_difference,
     loss_interval,
+    metric_interval,
 )
 from .confusion import JointCounts
 from cost_eval.core import (
@@ -87,6 +89,7 @@ from cost_eval.core import (
     short,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, attainable
+from .decisions import Requirement, read_requirements
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_rows, slider
 
 # %% ../nbs/21_comparisons.ipynb #c1e284ab
@@ -1070,7 +1073,7 @@ def _max_t(case, decided, pairs, can, level, confidence, n_resamples, rng):
     return mean, low, high, p, p < 1 - confidence, "max-t", notes
 
 # %% ../nbs/21_comparisons.ipynb #rgr00001
-def judged_regrets(cases: list, decided: list, confidence: float = 0.95) -> tuple:
+def judged_regrets(cases: list, decided: list, confidence: float) -> tuple:
     """What each of several models costs more than the cheapest of them, at each of several costs.
 
     The regret of a model is the largest of its differences from all models, itself among them. So are the
@@ -1083,7 +1086,7 @@ def judged_regrets(cases: list, decided: list, confidence: float = 0.95) -> tupl
         the same samples at each of C costs
     decided : list
         for each of them the models' decisions, (S, N) columns of the costs
-    confidence : float, default 0.95
+    confidence : float
         that all intervals hold at once
 
     Returns
@@ -1097,9 +1100,13 @@ def judged_regrets(cases: list, decided: list, confidence: float = 0.95) -> tupl
     >>> y, decided = np.repeat([0, 1], [80, 20]), [np.repeat([0, 1], 50), np.repeat(0, 100)]
     >>> prices = CostMatrix.binary(fp=1, fn=10), CostMatrix.binary(fp=1, fn=1)
     >>> cases = [Judged(y, costs, None, np.array([0.8, 0.2]), False) for costs in prices]
-    >>> judged_regrets(cases, [decided] * 2)[1].round(2).tolist()
+    >>> judged_regrets(cases, [decided] * 2, 0.95)[1].round(2).tolist()
     [[0.0, 1.7], [0.1, 0.0]]
     """
+    confidence = check_confidence(confidence)
+    if not isinstance(cases, list) or not isinstance(decided, list) or not 0 < len(cases) == len(decided):
+        raise ValueError("cases, decided: a list of Judged, and one of decisions for each of them, is needed")
+    decided = [_check_judged(case, None, own)[1] for case, own in zip(cases, decided)]
     cost = np.array([[case.cost(d) for d in own] for case, own in zip(cases, decided)])
     first, second = np.triu_indices(cost.shape[1], 1)
     regret = cost - cost.min(1, keepdims=True)
@@ -1796,6 +1803,178 @@ def _swapped(joint):
         )
     swapped = np.swapaxes(table, 1, 2)
     return swapped if classes is None else JointCounts(swapped, classes=classes, decisions=decisions)
+
+# %% ../nbs/21_comparisons.ipynb #req00004
+@result
+class Certificate(Result):
+    """Whether decisions keep to what was required of them, by exact one-sided tests; from `certify`.
+
+    Attributes
+    ----------
+    requirement : ndarray
+        (R,) what was required, in words
+    asked : ndarray
+        (R,) limits
+    reached : ndarray
+        (R,) the rates of the samples; NaN where there is no sample to be a share of
+    bound : ndarray
+        (R,) the one-sided limit of each rate, at the confidence: of the worse side
+    p_value : ndarray
+        (R,) how likely so few failures are, at the most, where the requirement is not met
+    failures, n : ndarray
+        (R,) samples on the wrong side, of how many
+    needed : ndarray
+        (R,) samples without a failure that it takes to certify; inf for what must never occur
+    confidence : float
+        of each test
+    notes : tuple of str
+        what cannot be certified
+    """
+
+    requirement: np.ndarray
+    asked: np.ndarray
+    reached: np.ndarray
+    bound: np.ndarray
+    p_value: np.ndarray
+    failures: np.ndarray
+    n: np.ndarray
+    needed: np.ndarray
+    confidence: float
+    notes: tuple
+
+    @property
+    def met(self) -> np.ndarray:
+        "(R,) is each shown to be met?"
+        return self.p_value <= 1 - self.confidence
+
+    @property
+    def certified(self) -> bool:
+        "Is all that was required shown to be met? Each test at the confidence suffices for all of them."
+        return bool(self.met.all())
+
+    def frame_columns(self) -> dict:
+        "A row a requirement."
+        names = ("requirement", "asked", "reached", "bound", "p_value", "failures", "n", "needed", "met")
+        return {name: getattr(self, name) for name in names}
+
+    def __repr__(self):
+        shown = ", ".join(f"{r}: {'shown' if m else 'not shown'}" for r, m in zip(self.requirement, self.met))
+        return f"<{shown}; {percent(self.confidence)}>"
+
+
+def certify(
+    counts: ConfusionCounts | BinaryCounts | Matrix,
+    require: Mapping[Any, float],
+    *,
+    confidence: float = 0.95,
+) -> Certificate:
+    """Is it shown that decisions keep to a requirement? One exact one-sided binomial test for each.
+
+    The samples must be new to the rule that decided: none of them may have chosen the model, the calibration
+    or the cut. "Recall of at least .95" takes 59 positives without a miss, or 93 with one. What must never
+    occur cannot be certified: 0 of n allow a rate of up to 3/n.
+
+    Parameters
+    ----------
+    counts : ConfusionCounts, BinaryCounts or array_like
+        (K, M) whole numbers of independent samples, true class in rows
+    require : mapping
+        {"recall": 0.95}; see `cost_eval.decisions.read_requirements`
+    confidence : float, default 0.95
+        of each test, above .5
+
+    Returns
+    -------
+    Certificate
+        .certified .met .bound .p_value .needed
+
+    Raises
+    ------
+    ValueError
+        For weights, which are no counts of trials, and for unknown rates.
+
+    Notes
+    -----
+    Clopper and Pearson (1934), one-sided. Where several are required, all of them are shown at the same
+    confidence, for each has to be rejected (an intersection-union test, Berger 1982).
+
+    Examples
+    --------
+    >>> [certify([[900, 40], [0, hits]], {"recall": 0.95}).certified for hits in (58, 59)]
+    [False, True]
+    """
+    table, classes, decisions = labelled(counts, "counts")
+    table = check_counts(table, name="counts", whole=True)
+    if table.ndim != 2:
+        raise ValueError(f"counts: one (K, M) table is needed, got shape {table.shape}")
+    K, M = table.shape
+    if not table.any():
+        raise ValueError("counts: all are 0, so there is no example that could show anything")
+    like = ConfusionCounts(table, classes=classes or range(K), decisions=decisions or range(M))
+    asked = read_requirements(require, like)
+    alpha = 1 - check_range(confidence, "confidence", 0.5, 1, shape=(), hint="95 % is .95")
+    part, n = np.transpose([one.parts(table, 1.0) for one in asked])
+    least = np.array([one.least for one in asked])
+    limit = np.array([one.limit for one in asked])
+    failures, rate = np.where(least, n - part, part), np.where(least, 1 - limit, limit)
+    upper = np.where(failures < n, beta.isf(alpha, failures + 1, np.maximum(n - failures, 1)), 1.0)
+    with np.errstate(divide="ignore"):
+        needed = np.ceil(np.log(alpha) / np.log1p(-rate) * (1 - 1e-12))
+    p = np.where(rate < 1, binom.cdf(failures, n, rate), 0.0)
+    never = tuple(
+        f"{one}: that it never fails cannot be certified; even none of {k:g} allows a rate of "
+        f"{-np.log(alpha) / max(k, 1):.2g}"
+        for one, k, r in zip(asked, n, rate)
+        if r == 0
+    )
+    words, whole = np.array([str(one) for one in asked]), (failures.astype(int), n.astype(int))
+    bound = np.where(least, 1 - upper, upper)
+    return Certificate(words, limit, ratio(part, n), bound, p, *whole, needed, 1 - alpha, never)
+
+
+def judged_rate(
+    case: Judged, decided: np.ndarray, asked: Requirement, confidence: float
+) -> np.ndarray:
+    """A rate of decisions and the ends of its interval, at the priors where they were given.
+
+    Parameters
+    ----------
+    case : Judged
+        the samples
+    decided : ndarray
+        (N,) columns of the costs
+    asked : Requirement
+        which rate
+    confidence : float
+        of the interval
+
+    Returns
+    -------
+    ndarray
+        (3,) rate and ends; NaN where there is no sample to be a share of, and ends where nothing is known
+        (shares of decisions at priors, with weights or clusters)
+
+    Examples
+    --------
+    >>> y = np.repeat([0, 1], [80, 20])
+    >>> case = Judged(y, CostMatrix.binary(fp=1, fn=10), None, np.array([0.8, 0.2]), False)
+    >>> (recall,) = read_requirements({"recall": 0.9}, case.costs)
+    >>> judged_rate(case, np.where(np.arange(100) < 82, 0, 1), recall, 0.95).round(3).tolist()
+    [0.9, 0.683, 0.988]
+    """
+    rows, counts = np.flatnonzero(asked.among[case.y, decided]), case.count(decided)
+    found = np.array([float(asked.rate(counts, case.class_weights if case.shifted else 1.0)), np.nan, np.nan])
+    by_class = (asked.among.all(1) == asked.among.any(1)).all()
+    if case.shifted and not by_class:
+        if case.counted and asked.name in ("precision", "npv"):
+            at = metric_interval(counts, asked.name, priors=case.priors, **case.how(confidence))
+            found[1:] = at.low, at.high
+        return found
+    table = CostMatrix(asked.cells.astype(float), classes=case.costs.classes, decisions=case.costs.decisions)
+    errors = replace(case, costs=table, own=None, possible=None, largest=None)
+    priors = case.given_priors if asked.among.all() else None
+    found[1:] = errors.in_parts(decided, [rows], priors, confidence)[0, 1:]
+    return found
 
 # %% ../nbs/21_comparisons.ipynb #7a431b49
 def uncertain_cost_interval(

@@ -6,16 +6,16 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from .core import Axes, Labels, Matrix, Priors, Rng, Value, Vector
 
 # %% auto #0
-__all__ = ['bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold', 'implied_costs', 'ThresholdCosts',
-           'threshold_costs', 'hull_vertices', 'ThresholdChoice', 'best_threshold', 'best_threshold_counted',
-           'cross_entropy', 'AffineCalibrator', 'stratified_folds', 'cross_calibrate', 'out_of_fold', 'Reliability',
-           'reliability', 'plot_reliability']
+__all__ = ['RATES', 'bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold', 'implied_costs', 'ThresholdCosts',
+           'threshold_costs', 'hull_vertices', 'ThresholdChoice', 'Requirement', 'read_requirements', 'best_threshold',
+           'best_threshold_counted', 'NotMet', 'cross_entropy', 'AffineCalibrator', 'stratified_folds',
+           'cross_calibrate', 'out_of_fold', 'Reliability', 'reliability', 'plot_reliability']
 
 # %% ../nbs/04_decisions.ipynb #39691bfc
 import warnings
@@ -51,17 +51,21 @@ from cost_eval.core import (
     generator,
     is_stack,
     label_array,
+    objects,
     no_matrix,
     numbered,
     plain,
+    positions,
     positive_labels,
     pyplot,
+    ratio,
     refuse_rows,
     refuse_unordered,
     result,
     same_rows,
     sample_by_class,
     seen_labels,
+    unknown_name,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 
@@ -610,6 +614,147 @@ class ThresholdChoice(Result):
         cells = {cell: np.ravel(getattr(self.counts, cell)) for cell in ("tp", "fp", "fn", "tn")}
         return {name: np.ravel(getattr(self, name)) for name in ("threshold", "low", "high", "cost")} | cells
 
+# %% ../nbs/04_decisions.ipynb #req00001
+class Requirement(NamedTuple):
+    """A limit on a share of the decisions: of the samples in some cells of the counts, those in others.
+
+    Attributes
+    ----------
+    name : str
+        of the rate
+    least : bool
+        must the share be at least the limit, or at most?
+    limit : float
+        in [0, 1]
+    cells, among : ndarray
+        (K, M) of bool: the cells that are counted, and those that they are a share of
+    key : object
+        what it was called in `require`
+    """
+
+    name: str
+    least: bool
+    limit: float
+    cells: np.ndarray
+    among: np.ndarray
+    key: Any
+
+    def parts(self, counts: np.ndarray, class_weight: Any) -> tuple:
+        "The mass counted and that which it is a share of, for counts (..., K, M); the classes' weights (K,)."
+        weight = np.reshape(class_weight, (-1, 1)) if self.among.any(1).all() else 1.0
+        return tuple((weight * counts * cells).sum((-2, -1)) for cells in (self.cells, self.among))
+
+    def rate(self, counts: np.ndarray, class_weight: Any) -> np.ndarray:
+        "The share; NaN where there is no sample to be a share of."
+        return ratio(*self.parts(counts, class_weight))
+
+    def met(self, counts: np.ndarray, class_weight: Any) -> np.ndarray:
+        "Is it met, as it is where there is no sample to be a share of?"
+        part, whole = self.parts(counts, class_weight)
+        if self.least:
+            return part >= self.limit * whole * (1 - 1e-12)
+        return part <= self.limit * whole * (1 + 1e-12)
+
+    def __str__(self):
+        return f"{self.name} of at {'least' if self.least else 'most'} {self.limit:g}"
+
+
+RATES = {  # of two classes and two decisions: must it be at least?, the cells counted, those it is a share of
+    "recall": (True, "tp", "tp fn"),
+    "tpr": (True, "tp", "tp fn"),
+    "fnr": (False, "fn", "tp fn"),
+    "specificity": (True, "tn", "tn fp"),
+    "fpr": (False, "fp", "tn fp"),
+    "precision": (True, "tp", "tp fp"),
+    "npv": (True, "tn", "tn fn"),
+    "workload": (False, "tp fp", "tp fp fn tn"),
+}
+
+
+_CELLS = (("tn", "fp"), ("fn", "tp"))
+
+
+def read_requirements(
+    require: Mapping[Any, float] | tuple[Requirement, ...], costs: LabelledTable
+) -> tuple[Requirement, ...]:
+    """What decisions must keep to: {"recall": 0.95}, {("ill", "home"): 0.05}, {"error": 0.02}.
+
+    At least: recall (or tpr), specificity, precision, npv. At most: fpr, fnr, workload (the share decided
+    positive), error (the share of wrong ones among the samples that got a class for a decision), and for any
+    (class, decision) the share of that class which gets that decision; 0 says that it must not occur.
+
+    Parameters
+    ----------
+    require : mapping
+        name of a rate of two classes and two decisions, "error" or (class, decision) -> limit in [0, 1]; or
+        what this function gave
+    costs : CostMatrix or ConfusionCounts
+        whose classes and decisions these are; of two the second is positive
+
+    Returns
+    -------
+    tuple of Requirement
+
+    Raises
+    ------
+    ValueError
+        For unknown names, limits outside [0, 1], and rates that need two classes and two decisions.
+
+    Examples
+    --------
+    >>> costs = CostMatrix.binary(fp=1, fn=9, classes=["well", "ill"], decisions=["home", "treat"])
+    >>> [str(one) for one in read_requirements({"recall": 0.95, ("ill", "home"): 0}, costs)]
+    ['recall of at least 0.95', 'share of ill decided home of at most 0']
+    """
+    if isinstance(require, tuple) and require and isinstance(require[0], Requirement):
+        return require
+    if not isinstance(require, Mapping) or not len(require):
+        raise ValueError(
+            f"require: a mapping from rates to limits is needed, as {{'recall': 0.95}}; got {require!r:.60}"
+        )
+    if not isinstance(costs, LabelledTable):
+        raise ValueError(f"costs: a CostMatrix, or counts with labels, is needed; got {costs!r:.60}")
+    labels = list(costs.classes), list(costs.decisions)
+    return tuple(_requirement(key, limit, *labels) for key, limit in require.items())
+
+
+def _cell(key, classes: list, decisions: list) -> tuple | None:
+    "Row and column of (class, decision), whose labels are the same if they are written the same."
+    if not isinstance(key, tuple) or len(key) != 2:
+        return None
+    row, column = positions(objects([key[0]]), classes), positions(objects([key[1]]), decisions)
+    return None if row is None or column is None else (int(row[0]), int(column[0]))
+
+
+def _requirement(key, limit, classes: list, decisions: list) -> Requirement:
+    "One of them."
+    limit = check_range(limit, f"require[{key!r}]", 0, 1, ends="[]", shape=())
+    shape = len(classes), len(decisions)
+    cell = _cell(key, classes, decisions)
+    if cell is not None:
+        among = np.zeros(shape, bool)
+        among[cell[0]] = True
+        cells = among & (np.arange(shape[1]) == cell[1])
+        return Requirement(f"share of {key[0]} decided {key[1]}", False, limit, cells, among, key)
+    if key == "error" and set(classes) <= set(decisions):
+        answered = np.isin(np.arange(shape[1]), [decisions.index(label) for label in classes])
+        right = np.array([[label == decided for decided in decisions] for label in classes])
+        among = np.broadcast_to(answered, shape)
+        return Requirement("error among the answered", False, limit, among & ~right, among, key)
+    known = [*RATES, "error", *((label, decided) for label in classes for decided in decisions)]
+    if not isinstance(key, str) or key not in RATES:
+        why = "error: needs a decision of the name of each class; " if key == "error" else ""
+        raise ValueError(f"require: {why}{unknown_name(key, [k for k in known if k != key], 'a rate')}")
+    if shape != (2, 2):
+        raise ValueError(
+            f"require: {key} is a rate of two classes and two decisions, and there are {shape[0]} and "
+            f"{shape[1]}; limit a cell, as {{({classes[-1]!r}, {decisions[0]!r}): 0.05}}"
+        )
+    least, counted, whole = RATES[key]
+    cells, among = ([[cell in text for cell in row] for row in _CELLS] for text in (counted, whole))
+    cells, among = np.array(cells), np.array(among)
+    return Requirement(key, least, limit, cells, among, key)
+
 # %% ../nbs/04_decisions.ipynb #8d1de4f9
 def best_threshold(
     y_true: Labels,
@@ -618,6 +763,7 @@ def best_threshold(
     *,
     priors: Priors | None = None,
     sample_weight: Vector | None = None,
+    require: Mapping[Any, float] | tuple[Requirement, ...] | None = None,
 ) -> ThresholdChoice:
     """The threshold with the lowest cost on the data: exact, over all distinct thresholds, after one sort.
 
@@ -637,6 +783,9 @@ def best_threshold(
         (2,) target priors; None: the data's own
     sample_weight : array_like, optional
         (N,) finite, non-negative weights
+    require : mapping, optional
+        {"recall": 0.95}: of the thresholds that keep to it on the data (at the priors), the one with the
+        lowest cost; see `read_requirements`
 
     Returns
     -------
@@ -646,8 +795,8 @@ def best_threshold(
     Raises
     ------
     ValueError
-        For costs no threshold can serve, NaN scores, other labels, bad weights, and priors given where a
-        class has no sample.
+        For costs no threshold can serve, NaN scores, other labels, bad weights, priors given where a
+        class has no sample, and what no threshold meets.
 
     Examples
     --------
@@ -658,15 +807,23 @@ def best_threshold(
     kind, costs = _float_type(scores), _costs_of_rows(costs, y_true)
     curve, c, class_weight, positive = _curve(y_true, scores, costs, priors, sample_weight)
     if not isinstance(costs, ExampleCosts):
-        return best_threshold_counted(curve, costs, priors=priors, kind=kind)
+        return best_threshold_counted(curve, costs, priors=priors, require=require, kind=kind)
     values = _own_costs(curve, c, class_weight, positive, scores, sample_weight)
     rounding = 4 * np.finfo(float).eps * np.sqrt(len(positive)) * np.abs(values).max()
     k = np.argmax(values <= values.min() + rounding)
+    if require is not None:
+        asked = read_requirements(require, costs)
+        k = _under(asked, curve, class_weight, k, values)
     return _choice(curve, k, values[k], kind)
 
 
 def best_threshold_counted(
-    curve: ThresholdCounts, costs: Costs, *, priors: Priors | None = None, kind: Any = "float64"
+    curve: ThresholdCounts,
+    costs: Costs,
+    *,
+    priors: Priors | None = None,
+    require: Mapping[Any, float] | tuple[Requirement, ...] | None = None,
+    kind: Any = "float64",
 ) -> ThresholdChoice:
     """The threshold with the lowest cost of those that were counted: `best_threshold` of a group-by.
 
@@ -678,6 +835,8 @@ def best_threshold_counted(
         (2, 2), or many as (..., 2, 2)
     priors : array_like or mapping, optional
         (2,) target priors; None: the data's own
+    require : mapping, optional
+        as for `best_threshold`
     kind : dtype, default "float64"
         floating point type in which the scores will be compared with the threshold
 
@@ -699,10 +858,15 @@ def best_threshold_counted(
     """
     if not isinstance(curve, ThresholdCounts):
         raise ValueError(f"curve: ThresholdCounts are needed, from threshold_counts; got {curve!r:.60}")
-    classes = None if is_stack(costs) else as_costs(costs).classes
+    table = None if is_stack(costs) else as_costs(costs)
+    classes = None if table is None else table.classes
     c, curve = _binary_costs(costs), _attainable(curve)
     class_weight = _class_weights(curve.counts, priors, classes)
     k = _best_corner(curve, c, class_weight)
+    if require is not None:
+        asked = read_requirements(require, CostMatrix.zero_one(2) if table is None else table)
+        values = _matrix_costs(curve, c, class_weight)
+        k = _under(asked, curve, class_weight, k, values)
     cost = (class_weight[:, None] * c * curve.counts[k].to_matrix()).sum((-2, -1))
     return _choice(curve, k, cost, _dtype(kind))
 
@@ -729,6 +893,68 @@ def _best_corner(curve: ThresholdCounts, costs: np.ndarray, class_weight: np.nda
     share = np.diff(tp) / np.diff(tp + fp)
     t = _threshold(w_fp * (costs[..., 0, 1] - costs[..., 0, 0]), w_fn * (costs[..., 1, 0] - costs[..., 1, 1]))
     return vertices[np.searchsorted(-share, -t)]  # how many shares exceed t
+
+# %% ../nbs/04_decisions.ipynb #req00002
+class NotMet(ValueError):
+    "No threshold keeps to what is asked (requirements); `nearest` are those nearest to it that one keeps to."
+
+    def __init__(self, asked: tuple, nearest: tuple) -> None:
+        limits = {one.key: one.limit for one in nearest}
+        super().__init__(
+            f"require: no threshold has {' and '.join(map(str, asked))} on the samples that choose it; the "
+            f"nearest that one meets is require={limits}"
+        )
+        self.asked, self.nearest = asked, nearest
+
+    def loosened(self, attempt: Callable[[tuple], Any]) -> "NotMet":
+        """What is asked, loosened until an attempt of several parts (folds, models) succeeds in all of them.
+
+        Parameters
+        ----------
+        attempt : callable
+            attempt(requirements); raises `NotMet` where a part cannot meet them
+
+        Returns
+        -------
+        NotMet
+            to be raised in place of this one
+        """
+        nearest = self.nearest
+        while True:
+            try:
+                attempt(nearest)
+                return NotMet(self.asked, nearest)
+            except NotMet as again:
+                nearest = again.nearest
+
+
+def _meeting(curve: ThresholdCounts, class_weight: np.ndarray, asked: tuple) -> np.ndarray:
+    "(T,) does each threshold meet all requirements? Where none does, `ValueError` with what one meets."
+    counts = curve.counts.to_matrix()
+    met, nearest = np.ones(len(counts), bool), []
+    for one in asked:
+        if not one.parts(counts, 1.0)[1].any():
+            raise ValueError(f"require: {one.name}: no sample is there for it to be a share of; leave it out")
+        here = one.met(counts, class_weight)
+        if not (met & here).any():
+            rate = one.rate(counts, class_weight)[met]
+            best = np.floor(1e4 * rate.max()) if one.least else np.ceil(1e4 * rate.min())
+            one = one._replace(limit=float(best / 1e4))
+            here = one.met(counts, class_weight)
+        nearest.append(one)
+        met &= here
+    if [one.limit for one in nearest] != [one.limit for one in asked]:
+        raise NotMet(asked, tuple(nearest))
+    return met
+
+
+def _under(asked: tuple, curve, class_weight, free, values: np.ndarray) -> np.ndarray:
+    "The thresholds `free`, of the least costs (..., T), or the cheapest ones that meet what is asked."
+    met = _meeting(curve, class_weight, asked)
+    limited = np.where(met, values, np.inf)
+    rounding = 4 * np.finfo(float).eps * np.sqrt(values.shape[-1]) * np.abs(values).max()
+    least = limited.min(-1, keepdims=True) + rounding
+    return np.where(met[free], free, np.argmax(limited <= least, axis=-1))
 
 # %% ../nbs/04_decisions.ipynb #2423cd6b
 def _float_type(scores) -> np.dtype:

@@ -13,9 +13,9 @@ from .core import Axes, DataFrame, Figure
 
 # %% auto #0
 __all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'has_ratio', 'why_no_map', 'caveats', 'gap_lines', 'scenario_words',
-           'grave_first', 'answers', 'summary_lines', 'short_ladder', 'tidy_ladder', 'panels_of', 'draw_panel',
-           'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page', 'markdown_page',
-           'latex_page', 'flat_metrics', 'as_dict']
+           'constraint_words', 'grave_first', 'answers', 'summary_lines', 'short_ladder', 'tidy_ladder', 'panels_of',
+           'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page',
+           'markdown_page', 'latex_page', 'flat_metrics', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
@@ -160,18 +160,23 @@ def _decide(report) -> str:
     wrong = ", ".join(_wrong_classes(report, v.column))
     ends = _interval(report, v.naive_low, v.naive_high)
     return (
-        f"No verdict: {naive}{ends} and nothing costs less on these samples, but it is not right for every class "
-        f"({wrong})."
+        f"No verdict: {naive}{ends} and nothing costs less on these samples, but it is not right for every "
+        f"class ({wrong})."
     )
 
 
 def _cut(report) -> float:
-    "From which value of the cheapest model on the installed rule decides positive; NaN where there is no such."
+    "From which value on the cheapest model decides positive; NaN where there is no such value."
     v = _verdict(report)
     if v.state not in ("use", "unsure") or len(report.decisions) != 2:
         return np.nan
     rows = report.ladder[report.ladder["main"] & (report.ladder["model"] == v.model)]
-    return float(rows["threshold"].iloc[0])
+    if not hasattr(report, "decision_rule"):
+        return float(rows["threshold"].iloc[0])
+    try:
+        return float(report._once("cut", lambda: report.decision_rule(v.model)).threshold)
+    except ValueError:  # made from counts, or a rule that cannot be fitted
+        return np.nan
 
 # %% ../nbs/58_page.ipynb #58co0002
 def _wrong_classes(report, column: int) -> list[str]:
@@ -286,6 +291,8 @@ def why_no_map(report: Any) -> str:
         )
     if case.capacity is not None:
         return "a limit on how many can be decided positive is not a point of the map"
+    if case.require is not None:
+        return "the map moves every cut with the costs, and these are held by what is required"
     if not 0 < case.priors[1] < 1:
         return "the map needs both classes, with priors above 0"
     if case.repeats is not None and not case.repeated:
@@ -301,7 +308,7 @@ def why_no_map(report: Any) -> str:
 
 # %% ../nbs/58_page.ipynb #58le0003
 def _change(report) -> str:
-    "The nearest cost ratio and prevalence at which another choice is the cheapest, or the cases that undo it."
+    "The nearest cost ratio and prevalence at which another choice is the cheapest, or cases that undo it."
     if why_no_map(report) or _verdict(report).state in ("no need", "no verdict"):
         return _undone(report)
     case = report._case
@@ -358,7 +365,7 @@ def _undone(report) -> str:
 
 
 def _cases(case, decided, other, can) -> tuple[float, float]:
-    "How many cases, each as much costlier as can occur, undo a lead over other decisions; and how much that is."
+    "How many cases, each as much costlier as can occur, undo a lead; and how much costlier that is."
     gap = case.losses(other) - case.losses(decided)
     lead = float(np.average(gap, weights=case.weight_at_priors))
     most = case.attainable(None, can)[1]
@@ -468,7 +475,7 @@ def gap_lines(between: Any) -> list[str]:
     >>> y, wrong = [0, 1] * 80, [0, 1] * 40 + [0, 0] * 40
     >>> report = evaluate(y, {"m": wrong}, [[0, 1], [9, 0]], groups=["a"] * 80 + ["b"] * 80, rng=0)
     >>> gap_lines(report.group_differences)[1]
-    'FNR of m: a minus b is -1 (-1 to -0.8501), told apart.'
+    'FNR of m: a minus b is -1 (-1 to -0.8486), told apart.'
     """
     found = []
     for (model, what), rows in between[between["what"] != "cost"].groupby(["model", "what"], sort=False):
@@ -533,6 +540,50 @@ def _compromise(table, level: str) -> str:
         f"held together).{but}"
     )
 
+# %% ../nbs/58_page.ipynb #req00006
+def constraint_words(report: Any) -> list[str]:
+    """What the cheapest model reaches of what is required, out of fold, and what that costs.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+
+    Returns
+    -------
+    list of str
+        one paragraph; none where nothing is required
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> from cost_eval.report import evaluate
+    >>> y, score, costs = [0, 0, 1, 0, 1, 1] * 40, [1, 2, 3, 4, 5, 6] * 40, CostMatrix.binary(fp=1, fn=1)
+    >>> report = evaluate(y, score, costs, require={"fpr": 0}, rng=0)
+    >>> constraint_words(report)[0].partition(" (")[0]
+    'model has out of fold fpr 0, with at most 0 required'
+    """
+    table, level = report.constraint, percent(report.confidence)
+    own = table[table["model"] == report.best.loc[0, "model"]]
+    if not len(own):
+        return []
+    words = []
+    for row, one in zip(own.to_dict("records"), report._case.require):
+        side = "least" if one.least else "most"
+        short = row["reached"] < one.limit if one.least else row["reached"] > one.limit
+        words.append(
+            f"{one.name} {four_digits(row['reached'])}, with at {side} {four_digits(one.limit)} required "
+            f"({level} interval {_ends(row)}{', so it falls short' if short else ''})"
+        )
+    price = own.iloc[0]
+    ends = f"{four_digits(price['price_low'])} to {four_digits(price['price_high'])}"
+    more = f"{four_digits(price['price'])} per case ({level} interval {ends})"
+    more = more if price["price"] else "nothing"
+    return [
+        f"{price['model']} has out of fold {'; '.join(words)}. That costs {more} against its best cut without "
+        "it. Whether the cut that is installed keeps to it only samples can show that took no part: certify()."
+    ]
+
 # %% ../nbs/58_page.ipynb #361ea1be
 _GRAVE = (
     *("higher values go with", "as clusters", "are not independent", "pooled from cross-validation"),
@@ -593,14 +644,14 @@ def answers(report: Any) -> dict[str, str]:
     >>> from cost_eval.report import evaluate
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> answers(report)["What would change it"]
-    'At a cost ratio below about 0.55 (here 10), or a prevalence below about 2.7 % (here 33 %), shy would be the cheapest.'
+    >>> answers(report)["What would change it"].partition(", or")[0]
+    'At a cost ratio below about 1 (here 10)'
     """
     columns = report.provenance.get("columns", "").removeprefix("Read from the table: ")
     return {
         "Read": f"{columns} {_read(report)}".strip(),
         "Verdict": _decide(report),
-        "How sure": _sure(report),
+        "How sure": " ".join([_sure(report), *constraint_words(report)]),
         "What would change it": " ".join([_change(report), *scenario_words(report)]),
         "What to check": _check(report),
     }
@@ -1106,6 +1157,7 @@ def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]
         ("Area under the ROC curve", report.areas),
         ("By group", report.groups),
         ("Between groups", report.group_differences),
+        ("What is required, and its price", report.constraint),
         ("Under other costs", report.scenarios),
         ("For the record", record),
     ]
@@ -1268,8 +1320,8 @@ _TABLES = {
     "The ladder": "Every decision for everybody, every model by each rule it can follow, and an oracle that "
     "knows the class; the costliest first.",
     "Differences, all of them held together": "Cost per case of the first minus that of the second.",
-    "Which is the cheapest": "Cost per case with the model's own interval, and the probability that it is the "
-    "cheapest (posterior: the counts and one more case).",
+    "Which is the cheapest": "Cost per case with the model's own interval, and the probability that it is "
+    "the cheapest (posterior: the counts and one more case).",
     "Against the best decision for everybody": "What each model saves per case.",
     "What the declared rule saves against others": "Above 0: the declared rule is cheaper.",
     "Where the money goes": "What each cell of the confusion matrix, class and group adds to the cost of the "
@@ -1277,6 +1329,8 @@ _TABLES = {
     "Area under the ROC curve": "How well a model orders the cases, whatever errors cost.",
     "By group": "Cost at the group's own shares of the classes and at the deployment's, and error rates.",
     "Between groups": "Gaps in cost per case and in both error rates, held together.",
+    "What is required, and its price": "What each model reaches out of fold of what is required, and what it "
+    "costs more than its best cut without it.",
     "Under other costs": "Cost of each model under the costs of each scenario, and its regret against the "
     "cheapest there.",
     "For the record": "What a report on paper should say.",
@@ -1504,7 +1558,7 @@ def _flat(name) -> str:
 
 _FRAMES = (
     *("ladder", "differences", "best", "against_constant", "alternatives"),
-    *("areas", "groups", "group_differences", "scenarios"),
+    *("areas", "groups", "group_differences", "constraint", "scenarios"),
 )
 
 

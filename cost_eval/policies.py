@@ -6,6 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .core import DataFrame, Frame, Labels, Model, Priors, Rng, Rule, Vector
@@ -55,14 +56,16 @@ from cost_eval.core import (
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from cost_eval.decisions import (
     AffineCalibrator,
+    NotMet,
     bayes_decisions,
     bayes_threshold,
     best_threshold,
     naive_decision,
     out_of_fold,
+    read_requirements,
     stratified_folds,
 )
-from .samples import Decisions, Posteriors, Samples, Scores, read_samples
+from .samples import Decisions, Posteriors, Samples, Scores, not_gained, read_samples
 
 # %% ../nbs/07_policies.ipynb #pol026
 RULES: tuple[Rule, ...] = ("as given", "bayes", "calibrated", "tuned")
@@ -164,6 +167,7 @@ def decide(
     sample_weight: Vector | None = None,
     clusters: Labels | None = None,
     capacity: float | None = None,
+    require: Mapping[Any, float] | None = None,
     folds: int | Labels = 5,
     rng: Rng = None,
 ) -> Policy:
@@ -195,6 +199,9 @@ def decide(
     capacity : int or float, optional
         at most so many positive decisions: a count of samples, or a share below 1 (of their weight). Those
         with the greatest expected saving, at each sample's own costs, are kept
+    require : mapping, optional
+        {"recall": 0.95}: one cut, the cheapest that keeps to it on the other folds (rule "tuned", which
+        "calibrated" then becomes); see `cost_eval.decisions.read_requirements`. Decisions are taken as given
     folds : int or array_like, default 5
         how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
     rng : optional
@@ -226,7 +233,8 @@ def decide(
             "cross_fit(read_samples(...)), which gives them the same folds"
         )
     (name,) = samples.models
-    found = cross_fit(samples, folds=folds, rng=rng).decide(name, rule, priors=priors, capacity=capacity)
+    limits: dict = {"priors": priors, "capacity": capacity, "require": require}
+    found = cross_fit(samples, folds=folds, rng=rng).decide(name, rule, **limits)
     return replace(found, notes=samples.notes + found.notes)
 
 
@@ -350,6 +358,7 @@ class CrossFit:
         costs: CostMatrix | ExampleCosts | None = None,
         priors: float | Priors | None = None,
         capacity: float | None = None,
+        require: Mapping[Any, float] | None = None,
     ) -> Policy:
         """One model's decisions.
 
@@ -365,6 +374,8 @@ class CrossFit:
             (K,) of the deployment
         capacity : int or float, optional
             at most so many positive decisions, or such a share of all
+        require : mapping, optional
+            as for the function `decide`
 
         Returns
         -------
@@ -372,8 +383,15 @@ class CrossFit:
         """
         check_choice(name, tuple(self.samples.models), "name")
         check_choice(rule, RULES, "rule")
-        task = _Task(self, name, rule, self.samples.meet("costs", costs), priors, capacity)
-        return task.policy()
+
+        def attempt(asked):
+            table = self.samples.meet("costs", costs)
+            return _Task(self, name, rule, table, priors, capacity, asked).policy()
+
+        try:
+            return attempt(require)
+        except NotMet as error:
+            raise error.loosened(attempt) from None
 
     def at_costs(self, costs: CostMatrix | ExampleCosts) -> "CrossFit":
         """The same folds and calibrations for other costs.
@@ -470,7 +488,7 @@ class CrossFit:
                 return np.full(len(outside), np.searchsorted(log_odds, 0, side="right"))
             odds = log_odds if shifted else log_odds + np.log(there[1] / there[0]) - np.log(own[1] / own[0])
             costs[:, 0, 1], costs[:, 1, 0] = np.exp(-odds / 2), np.exp(odds / 2)
-            even = {"priors": [0.5, 0.5], "sample_weight": weight}
+            even: dict = {"priors": [0.5, 0.5], "sample_weight": weight}
             found = best_threshold(rows.y[inside], rank[inside], costs, **even)
             return np.searchsorted(-np.asarray(found.threshold), -rank[outside], side="left")
 
@@ -551,7 +569,7 @@ def _check_samples(samples) -> Samples:
 class _Task:
     "One model, one rule, on the ordered rows of a `CrossFit`."
 
-    def __init__(self, fits: CrossFit, name: str, rule: str, costs, priors, capacity):
+    def __init__(self, fits: CrossFit, name: str, rule: str, costs, priors, capacity, require=None):
         rows = fits._rows if costs is None else _at_costs(fits._rows, costs, fits._order)
         self.fits, self.name, self.rows = fits, name, rows
         self.model, self.capacity = rows.models[name], capacity
@@ -567,7 +585,29 @@ class _Task:
             same = np.array_equal(at, self.target)
             self.stated = {} if same else {"priors": self.target, "train_priors": at}
         self.costs = rows.costs if rows.own is None else rows.own
-        self.rule = self.possible(rule)
+        self.asked = None if require is None else read_requirements(require, rows.costs)
+        self.rule = self.possible(rule if require is None else self.cuts(rule))
+
+    def cuts(self, rule: str) -> str:
+        "The rule that keeps to what is required: a cut that is tuned."
+        if self.capacity is not None:
+            raise ValueError(
+                "require: beside capacity= it could be broken by the limit; a share that can be decided "
+                "positive is a requirement, too: require={'workload': 0.1}"
+            )
+        if self.kind == "decisions":
+            self.notes.append(f"{self.name}: its decisions were taken as they are, whatever was required.")
+        elif rule not in ("calibrated", "tuned"):
+            raise ValueError(f"require: moves a cut, which rule={rule!r} does not have; use rule='tuned'")
+        elif self.rows.costs.shape != (2, 2):
+            raise ValueError(
+                "require: moves the one cut between two decisions about two classes; there are "
+                f"{self.rows.costs.shape[1]} decisions and {self.rows.costs.shape[0]} classes"
+            )
+        else:
+            asked = " and ".join(map(str, self.asked or ()))
+            self.notes.append(f"Required: {asked}. The cut is the cheapest that kept to it on other folds.")
+        return "tuned"
 
     def possible(self, rule: str) -> str:
         "The rule that is applied; `ValueError` for one that makes no sense for the model."
@@ -683,11 +723,13 @@ class _Task:
     def best(self, rows: Samples, values: np.ndarray):
         "The best threshold on some rows; None where a class is not among them."
         if (rows.class_sizes == 0).any():
+            if self.asked is not None:
+                raise ValueError("require: a class has no sample where the cut is chosen; leave folds= out")
             self.notes.append(f"{self.name}: a class is missing outside one fold; it got {_CONSTANT}.")
             return None
-        priors = self.target if self.shift else None
         costs = rows.costs.array if rows.own is None else ExampleCosts.from_array(rows.own.array)
-        return best_threshold(rows.y, values, costs, priors=priors, sample_weight=rows.sample_weight)
+        how: dict = {"sample_weight": rows.sample_weight, "require": self.asked}
+        return best_threshold(rows.y, values, costs, priors=self.target if self.shift else None, **how)
 
     def constant(self) -> int:
         "The best decision for everybody."
@@ -695,6 +737,8 @@ class _Task:
 
     def instead(self) -> tuple:
         "Where nothing can be fitted."
+        if self.asked is not None:
+            raise ValueError(f"require: {' '.join(self.notes[1:])} No cut can be chosen: leave require out")
         if self.kind == "posteriors":
             self.rule = "bayes"
             self.notes.append(f"{self.name}: its posteriors were taken at their word.")
@@ -792,7 +836,7 @@ _CONSTANT = "the decision that is best for everybody"
 
 def _at_costs(rows: Samples, costs, order: np.ndarray | None) -> Samples:
     "The rows at other costs, of the same labels."
-    table = as_costs(costs, classes=rows.costs)
+    table = not_gained(as_costs(costs, classes=rows.costs))
     if isinstance(table, CostMatrix):
         return replace(rows, costs=table, own=None)
     if len(table) != len(rows):
@@ -1569,6 +1613,7 @@ def fit_rule(
     rule: Rule = "calibrated",
     *,
     priors: float | Priors | None = None,
+    require: Mapping[Any, float] | None = None,
     threshold: float | None = None,
     folds: Labels | None = None,
     capacity: float | None = None,
@@ -1588,6 +1633,8 @@ def fit_rule(
         one of `RULES`
     priors : float, array_like or mapping, optional
         (K,) of the deployment
+    require : mapping, optional
+        as for `decide`, kept to on all the samples; whether others keep to it `certify` says
     threshold : float, optional
         of "tuned": a cut that was found elsewhere, to be installed as it stands; None: the best one
     folds : array_like, optional
@@ -1615,7 +1662,7 @@ def fit_rule(
     (2.5, [0, 1])
     """
     check_choice(name, tuple(_check_samples(samples).models), "name")
-    content = _fitted(samples, name, check_choice(rule, RULES, "rule"), priors, threshold)
+    content = _fitted(samples, name, check_choice(rule, RULES, "rule"), priors, threshold, require)
     decisions = content["decisions"]
     if otherwise is not None:
         named = [label for label in decisions if written(label) == written(otherwise)]
@@ -1629,14 +1676,14 @@ def fit_rule(
         check_range(capacity, "capacity", 0, ends="[)", shape=(), hint="a count, or a share below 1")
         content["capacity"] = int(capacity) if isinstance(capacity, (int, np.integer)) else float(capacity)
     if folds is not None and content["threshold"] is not None and threshold is None:
-        content["over_folds"] = _over_folds(samples, name, rule, priors, folds)
+        content["over_folds"] = _over_folds(samples, name, rule, priors, folds, require)
     content["seen"] = _seen(content, samples, name)
     return DecisionRule(content)
 
 
-def _fitted(samples: Samples, name: str, rule: str, priors, threshold=None) -> dict:
+def _fitted(samples: Samples, name: str, rule: str, priors, threshold=None, require=None) -> dict:
     "The content of a rule's file, fitted on all samples."
-    task, costs = _Task(_Fitted(samples), name, rule, None, priors, None), samples.costs
+    task, costs = _Task(_Fitted(samples), name, rule, None, priors, None, require), samples.costs
     if threshold is not None and task.rule != "tuned":
         raise ValueError(
             f"threshold: rule {task.rule!r} has its own; a cut that is given is installed by rule='tuned'"
@@ -1727,13 +1774,13 @@ def _least_positive(content: dict, low: float, high: float) -> float:
     return high
 
 
-def _over_folds(samples: Samples, name: str, rule: str, priors, folds) -> list:
+def _over_folds(samples: Samples, name: str, rule: str, priors, folds, require) -> list:
     "Least and greatest threshold of rules that were fitted without each fold."
     fold, found = check_numbered(folds, "folds", len(samples))[1], []
     for k in range(fold.max() + 1):
         part = samples.take(fold != k)
         if (part.class_sizes > 0).all():
-            found.append(_read_number(_fitted(part, name, rule, priors)["threshold"]))
+            found.append(_read_number(_fitted(part, name, rule, priors, None, require)["threshold"]))
     ends = (np.min(found), np.max(found)) if found else (np.nan, np.nan)
     return [_stored(end) for end in ends]
 

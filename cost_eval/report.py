@@ -51,6 +51,7 @@ from cost_eval.comparisons import (
     judged_best,
     judged_differences,
     judged_probability,
+    judged_rate,
     judged_regrets,
     judged_uncertain,
 )
@@ -76,7 +77,7 @@ from cost_eval.core import (
 )
 from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
-from .decisions import AffineCalibrator
+from .decisions import AffineCalibrator, NotMet, read_requirements
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
 from .policies import RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
@@ -101,6 +102,7 @@ class _Case(Judged):
     groups: np.ndarray | None = None
     confidence: float = 0.95
     capacity: Any = None
+    require: Any = field(default=None, kw_only=True)  # what decisions must keep to, read
     scenarios: Any = field(default=(), kw_only=True)  # (name, costs, those of all rows if labels are missing)
 
 
@@ -168,14 +170,32 @@ def _rules_of(rule, samples: Samples) -> dict:
     return {name: given.get(name, "calibrated") for name in samples.models}
 
 
-def _entries(fits: CrossFit, declared: dict, priors, capacity) -> tuple[list, list]:
+def _limits(case: _Case, priors, require=None) -> dict:
+    "By what models decide, beside their rule."
+    return {"priors": priors, "capacity": case.capacity, "require": require or case.require}
+
+
+def _all_entries(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[list, list]:
+    "`_entries`; where one model cannot keep to what is required, the error says what all of them can."
+
+    def attempt(asked):
+        return _entries(fits, declared, _limits(case, priors, asked))
+
+    try:
+        return attempt(None)
+    except NotMet as error:
+        raise error.loosened(attempt) from None
+
+
+def _entries(fits: CrossFit, declared: dict, limits: dict) -> tuple[list, list]:
     "The decisions of each model under the declared rule and all others it can follow; what is to be said."
     found: list = []
     notes: list = []
     for name, rule in declared.items():
-        others = [other for other in fits.rules(name) if other != rule]
+        free = limits["require"] is None  # only a cut keeps to a requirement
+        others = [other for other in fits.rules(name) if other != rule and free]
         for k, each in enumerate([rule, *others]):
-            policy = fits.decide(name, each, priors=priors, capacity=capacity)
+            policy = fits.decide(name, each, **limits)
             if any(e.model == name and e.rule == policy.rule for e in found):
                 continue
             cut = policy.threshold, policy.same_from, policy.same_to
@@ -193,10 +213,14 @@ def _by_ids(costs, order, table: CostMatrix):
 
 
 def _constant_entries(case: _Case) -> list[_Entry]:
-    "Each decision taken for everybody, as far as a capacity allows that."
+    "Each decision taken for everybody, as far as a capacity, or what is required, allows that."
     columns = [0] if case.capacity is not None else range(case.costs.shape[1])
     labels = case.costs.decisions
-    everybody = ((j, np.full(len(case.y), j, np.intp)) for j in columns)
+    everybody = [(j, np.full(len(case.y), j, np.intp)) for j in columns]
+    if case.require is not None:
+        weight = case.class_weights if case.shifted else 1.0
+        kept = [all(one.met(case.count(d), weight) for one in case.require) for _, d in everybody]
+        everybody = [one for one, good in zip(everybody, kept) if good] or everybody
     return [_Entry(f"always {labels[j]}", "constant", decided, can=j) for j, decided in everybody]
 
 
@@ -339,7 +363,7 @@ def _against_constant(case: _Case, mains: list[_Entry]):
 
 def _calibrated(case: _Case, entries: list[_Entry], models: Mapping[str, Any]):
     """What calibration saves against posteriors taken at their word; `miscalibrated` where that is told apart
-    or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all models together.
+    or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all together.
     """
     of = {(e.model, e.rule): e for e in entries}
     names = dict.fromkeys(e.model for e in entries)
@@ -360,9 +384,9 @@ def _gain(posteriors: np.ndarray, y: np.ndarray) -> float:
     "Twice the logarithm of the likelihood ratio of the affine calibration and the posteriors as they are."
     logs = np.log(np.maximum(posteriors, 0.5 / len(y)))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # separable classes: as far as it got
+        warnings.simplefilter("ignore", RuntimeWarning)  # separable classes: as far as it got; zeros
         fitted = AffineCalibrator().fit(logs, y).transform(logs, log=True)
-    return float(2 * (fitted - np.log(posteriors))[np.arange(len(y)), y].sum())
+        return float(2 * (fitted - np.log(posteriors))[np.arange(len(y)), y].sum())
 
 
 def _alternatives(case: _Case, entries: list[_Entry]):
@@ -486,6 +510,38 @@ def _breakdown(case: _Case, entry: _Entry):
     found = pandas().DataFrame(rows, columns=["part", "name", "n", "cost", "low", "high"])
     return found.assign(share=ratio(found["cost"].to_numpy(), case.cost(entry.decisions)))
 
+# %% ../nbs/60_report.ipynb #req00005
+_CONSTRAINT = (
+    *("model", "requirement", "asked", "reached", "low", "high", "cost", "without"),
+    *("price", "price_low", "price_high", "p_value", "told_apart"),
+)
+
+
+def _cut_by(rule):
+    "The declared rule where something is required: of those that move with the costs, the one with a cut."
+    if isinstance(rule, Mapping):
+        return {name: _cut_by(one) for name, one in rule.items()}
+    return "tuned" if rule == "calibrated" else rule
+
+
+def _constraint(case: _Case, fits: CrossFit, mains: list, priors):
+    "What is reached of what is required, and what it costs more than the same rule without it."
+    pd = pandas()
+    if case.require is None:
+        return pd.DataFrame(columns=_CONSTRAINT)
+    free = [replace(e, decisions=fits.decide(e.model, e.rule, priors=priors).decisions) for e in mains]
+    paid = _savings(case, list(zip(free, mains)))
+    paid["without"] = [case.cost(e.decisions) for e in free]
+    paid["cost"] = [case.cost(e.decisions) for e in mains]
+    paid = paid.rename(columns={"saving": "price", "low": "price_low", "high": "price_high"})
+    rows = []
+    for entry in mains:
+        for one in case.require:
+            reached = judged_rate(case, entry.decisions, one, case.confidence)
+            rows.append((entry.model, str(one), one.limit, *reached))
+    found = pd.DataFrame(rows, columns=_CONSTRAINT[:6])
+    return found.merge(paid, on="model", sort=False)[[*_CONSTRAINT]]
+
 # %% ../nbs/60_report.ipynb #scn00001
 _SCENARIOS = (
     *("scenario", "model", "cost", "regret", "low", "high", "p_value", "told_apart"),
@@ -518,8 +574,9 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
         at = fits.at_costs(_by_ids(costs, order, fits.samples.costs))
         largest = None if at.samples.own is None else case.largest
         how = {"heaviest": case.heaviest, "largest": largest, "method": case.method, "all_costs": whole}
+        how["require"] = case.require
         there = _case_of(at.samples, priors, case.capacity, case.confidence, case.rng, **how)
-        limits: dict = {"priors": priors, "capacity": case.capacity}
+        limits = _limits(case, priors)
         return there, [at.decide(model, rule, **limits).decisions for model, rule in declared.items()]
     except ValueError as error:
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
@@ -574,6 +631,10 @@ class Report(Result):
         priors, and rates of errors; empty without groups
     group_differences : DataFrame
         differences of groups, of a model all held together; two groups are compared once
+    constraint : DataFrame
+        a row per model and requirement: the limit asked for; the rate reached, out of fold, with its own
+        interval; cost with the requirement and without, by the same rule, and what it costs more (`price`,
+        paired, all prices held together); empty without a requirement
     scenarios : DataFrame
         a row per scenario and model, cheapest first, each deciding anew: cost, regret (what it costs more
         than the cheapest there) with an interval that holds whichever is the cheapest in truth, all held
@@ -608,6 +669,7 @@ class Report(Result):
     areas: Any
     groups: Any
     group_differences: Any
+    constraint: Any
     scenarios: Any
     notes: tuple
     guarantee: str
@@ -730,7 +792,7 @@ class Report(Result):
         fits, old = fits.at_costs(_by_ids(costs, order, self.costs)), self._case
         largest = None if fits.samples.own is None else old.largest
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
-        units["scenarios"] = old.scenarios
+        units |= {"scenarios": old.scenarios, "require": old.require}
         case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
         return _told(_judged(case, fits, declared, priors, notes, seed, order), self._annotated)
 
@@ -945,7 +1007,9 @@ def _decision_rule(report: Report, name: str, otherwise) -> DecisionRule:
     row = report.best.set_index("model").loc[name]
     if row["rule"] in ("calibrated", "tuned") and not len(fits.folds):
         raise ValueError(f"name: nothing could be fitted for {name!r}: {' '.join(fits.notes)}")
-    given = {"folds": fits.folds if len(fits.folds) else None, "capacity": report._case.capacity}
+    case = report._case
+    given: dict = {"capacity": case.capacity, "require": case.require}
+    given["folds"] = fits.folds if len(fits.folds) else None
     found = fit_rule(fits.samples, name, row["rule"], priors=fits.deployment, otherwise=otherwise, **given)
     expected = {end: float(row[end]) for end in ("cost", "low", "high")}
     expected |= {"confidence": report.confidence, "n": report.n}
@@ -969,6 +1033,7 @@ def evaluate(
     positive: Any = None,
     priors: float | Priors | None = None,
     capacity: float | None = None,
+    require: Mapping[Any, float] | None = None,
     propensity: float | Vector | None = None,
     groups: Labels | None = None,
     clusters: Labels | None = None,
@@ -1009,6 +1074,11 @@ def evaluate(
         samples
     capacity : int or float, optional
         at most so many samples, or such a share of them, can be decided positive
+    require : mapping, optional
+        {"recall": 0.95}, {"workload": 0.1}, {("ill", "home"): 0.02}: what decisions must keep to
+        (`cost_eval.decisions.read_requirements`), of two classes and two decisions. Each model then decides
+        by one cut, the cheapest that keeps to it on the other folds (rule "tuned"); `.constraint` says what
+        is reached and what it costs. `certify` says of new samples whether it is met
     propensity : float or array_like, optional
         (N,) where labels are missing (None, NaN): the probability that each sample's label was looked up, so
         that those labelled stand for all; see `cost_eval.missing_labels`
@@ -1047,8 +1117,8 @@ def evaluate(
     -------
     Report
         .best .winner .differences .against_constant .ladder .alternatives .breakdown() .groups .areas
-        .scenarios .summary() .plot() .robustness() .to_html(path) .to_markdown() .to_latex() .metrics()
-        .to_dict() .provenance
+        .constraint .scenarios .summary() .plot() .robustness() .to_html(path) .to_markdown() .to_latex()
+        .metrics() .to_dict() .provenance
 
     Raises
     ------
@@ -1067,6 +1137,7 @@ def evaluate(
     if isinstance(y_true, Annotators):
         return _of_annotators(**locals())
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
+    rule = rule if require is None else _cut_by(rule)
     said: list = []
     units: dict = {"heaviest": heaviest, "largest": largest, "method": method}
     units["scenarios"] = _read_scenarios(scenarios, y_true, propensity)
@@ -1091,6 +1162,8 @@ def evaluate(
         folds = check_1d(by_row, "folds", len(samples))[order] if by_row.ndim else folds
         samples = samples.take(order)
     fits = cross_fit(samples, folds=folds, rng=rng)
+    if require is not None:
+        units["require"] = read_requirements(require, samples.costs)
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
     return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order)
@@ -1177,14 +1250,15 @@ def _scored_models(fits: CrossFit) -> tuple:
 def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed, order) -> Report:
     "The report of models that are read and calibrated."
     samples, fits.deployment = fits.samples, priors
-    entries, said = _entries(fits, declared, priors, case.capacity)
+    entries, said = _all_entries(case, fits, declared, priors)
     mains = {e.model: e for e in entries if e.main}
     lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
     oracle = _oracle(case, samples)
-    in_sample = _in_sample(case, fits, declared) if case.shifted else {}
+    in_sample = _in_sample(case, fits, declared) if case.shifted and case.require is None else {}
     inputs = fits, declared, notes, seed, order
     extra = {"taken": samples.taken, "areas": _areas(case, samples), "provenance": _provenance(samples, seed)}
     extra["scenarios"] = _scenarios(case, fits, declared, priors, order)
+    extra["constraint"] = _constraint(case, fits, list(mains.values()), priors)
     hidden = {"_lines": tuple(lines), "_scored": _scored_models(fits), "_inputs": inputs}
     return _finish(case, entries, oracle, [*notes, *said], in_sample, samples.models, **extra, **hidden)
 
@@ -1371,6 +1445,7 @@ def evaluate_counted(
     lines = tuple(Line(e.model, e.rule, e.decisions, None) for e in entries if e.main)
     extra = {"taken": dict.fromkeys((e.model for e in entries), "decisions, counted"), "_lines": lines}
     extra["scenarios"] = pandas().DataFrame(columns=_SCENARIOS)
+    extra["constraint"] = pandas().DataFrame(columns=_CONSTRAINT)
     extra |= {"areas": _areas(case, samples), "provenance": _provenance(samples, None) | {"rows": case.n}}
     return _finish(case, entries, _oracle(case), list(samples.notes), {}, **extra)
 

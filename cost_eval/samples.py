@@ -12,8 +12,8 @@ from .core import DataFrame, Frame, Labels, Model, Priors, Vector
 
 # %% auto #0
 __all__ = ['Decisions', 'Posteriors', 'Scores', 'Annotators', 'Samples', 'read_samples', 'read_alike', 'Labelled',
-           'labelled_rows', 'only_labelled', 'Look', 'look_at', 'Annotated', 'by_annotation', 'Columns', 'read_table',
-           'read_file', 'read_blocks', 'example_frame']
+           'labelled_rows', 'only_labelled', 'not_gained', 'Look', 'look_at', 'Annotated', 'by_annotation', 'Columns',
+           'read_table', 'read_file', 'read_blocks', 'example_frame']
 
 # %% ../nbs/06_samples.ipynb #smp005
 import bz2
@@ -783,7 +783,7 @@ def _propensity(propensity, n: int) -> np.ndarray:
 #| code-fold: true
 def _read_costs(costs, labels: np.ndarray) -> tuple:
     "A table of costs, who named its classes: 'named', 'frame', 'numbered', 'outcomes' (fp, fn); and notes."
-    table = _not_gained(as_costs(costs, y_true=labels))
+    table = not_gained(as_costs(costs, y_true=labels))
     if isinstance(costs, LabelledTable):
         return table, "numbered" if table.classes == tuple(range(len(table.classes))) else "named", []
     if isinstance(table, ExampleCosts) or (isinstance(costs, Mapping) and "fp" in costs):
@@ -795,8 +795,30 @@ def _read_costs(costs, labels: np.ndarray) -> tuple:
     return table, "numbered", [note] if same else []
 
 
-def _not_gained(table):
-    "The costs, unless an error is paid for: below 0, and below what the right decision costs."
+def not_gained(found: CostMatrix | ExampleCosts) -> Any:
+    """The costs, unless an error is paid for: below 0, and below what the right decision costs.
+
+    Parameters
+    ----------
+    found : CostMatrix or ExampleCosts
+        costs that were read
+
+    Returns
+    -------
+    CostMatrix or ExampleCosts
+        the same
+
+    Raises
+    ------
+    ValueError
+        Where an error is paid for, which is a gain with the wrong sign.
+
+    Examples
+    --------
+    >>> not_gained(CostMatrix.binary(fp=1, fn=5)).cost_ratio
+    5.0
+    """
+    table: Any = found
     if table.classes != table.decisions:
         return table
     array = table.array
@@ -1391,7 +1413,7 @@ def by_annotation(y_true: Annotators, **columns: Any) -> tuple[Annotated, dict]:
     modal = (votes == most[sample]).astype(float)
     modal *= (np.bincount(sample) / np.maximum(np.bincount(sample, modal), 1))[sample]
     part = Annotated(rows, sample, modal, len(table), table.shape[1])
-    weight = check_weights(columns.pop("sample_weight", None), len(table))
+    weight = check_weights(keys.meet("sample_weight", columns.pop("sample_weight", None)), len(table))
     apart = {name: columns.pop(name, None) for name in ("scenarios", "clusters")}
     for name in ("models", "costs", "groups", "ids", "propensity", "folds"):
         if name in columns:

@@ -250,7 +250,7 @@ OWN = {  # function.parameter: where a name means something else
     **{f"{name}.costs": lambda case: case.unit * case.turn([BILL[case.K, case.M], np.multiply(BILL[case.K, case.M], 1.5)])
        for name in ("uncertain_cost_interval", "uncertain_cost_difference")},
     "evaluate_counted.repeats": lambda case: case.w.astype(int), "weighted_by_propensity.propensity": lambda case: case.w / 4,
-    "read_samples.models": models, "evaluate.scenarios": lambda case: {"now": costs(case)}, "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
+    "read_samples.models": models, "evaluate.scenarios": lambda case: {"now": costs(case)}, "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}), "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
     "paired_power.probabilities": lambda case: tables(case, True) / tables(case, True).sum((-3, -2, -1), keepdims=True), "paired_power.n": always(40),
     "required_sample_size.probabilities": counts, "required_sample_size.relative_precision": always(.5),
     "cost_change.reference": counts, "cost_change.now": lambda case: counts(case.but(table=1 if case.table is None else case.table)),

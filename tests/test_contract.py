@@ -48,7 +48,7 @@ CONTRACT = {
         bayes_threshold(costs)
         implied_costs(threshold)
         naive_decision(costs, priors)
-        best_threshold(y_true, scores, costs, *, priors=None, sample_weight=None) -> ThresholdChoice
+        best_threshold(y_true, scores, costs, *, priors=None, sample_weight=None, require=None) -> ThresholdChoice
         ThresholdChoice | threshold low high cost counts
         AffineCalibrator | fit transform get_params set_params
         cross_calibrate(posteriors, y_true, *, folds=5, rng=None)
@@ -67,12 +67,12 @@ CONTRACT = {
     """,
     "policies": """
         RULES
-        decide(model, y_true, costs, *, rule='calibrated', priors=None, clusters=None, capacity=None, folds=5, rng=None, positive=None, sample_weight=None) -> Policy
+        decide(model, y_true, costs, *, rule='calibrated', priors=None, clusters=None, capacity=None, require=None, folds=5, rng=None, positive=None, sample_weight=None) -> Policy
         Policy | decisions rule kind threshold log_posteriors posteriors folds labels notes
         cross_fit(samples, *, folds=5, rng=None) -> CrossFit
         CrossFit | decide log_posteriors queue
         Queue | place saving notes
-        fit_rule(samples, name='model', rule='calibrated', *, priors=None, threshold=None, folds=None, capacity=None, otherwise=None) -> DecisionRule
+        fit_rule(samples, name='model', rule='calibrated', *, priors=None, require=None, threshold=None, folds=None, capacity=None, otherwise=None) -> DecisionRule
         DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns look explain to_json from_json
         run_rule(content, values, costs=None)
         IsotonicCalibrator | fit transform
@@ -94,6 +94,8 @@ CONTRACT = {
         simultaneous_differences(y_true, decisions, costs, *, method='auto', confidence=0.95, priors=None, sample_weight=None, clusters=None, ...) -> SimultaneousDifferences
         best_of(y_true, decisions, costs, *, confidence=0.95, priors=None, sample_weight=None, clusters=None, n_resamples=1000, rng=None) -> BestOf
         BestOf | winner cost low high luck corrected name expected_cost alone_low alone_high to_frame plot
+        certify(counts, require, *, confidence=0.95) -> Certificate
+        Certificate | met certified bound p_value needed to_frame
         equivalence_test non_inferiority_test probability_best uncertain_cost_interval uncertain_cost_difference
     """,
     "planning": """
@@ -151,8 +153,8 @@ CONTRACT = {
         performance_curve curve_auc normalized_auc sample_directed_binary_tree outperformance_curve_auc outperformance_curve_point
     """,
     "report": """
-        evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
-        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences scenarios summary plot robustness decision_rule to_html to_markdown to_latex metrics to_dict to_frame provenance
+        evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, require=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
+        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown to_latex metrics to_dict to_frame provenance
     """,
     "capacity": """
         capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve
@@ -272,7 +274,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
-MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator", "BestOf",
+MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator", "BestOf", "Certificate",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
                "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval"}
 

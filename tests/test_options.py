@@ -354,6 +354,7 @@ CASES = {
         "simultaneous_differences": Case(Y, [D, E, 1 - D], COSTS, method="bonferroni", n_resamples=given(100, method="max-t"), rng=given(1, first=0, method="max-t")),
         "best_of": Case(Y, [D, E], COSTS),
         "probability_best": Case(Y, [D, E], COSTS),
+        "certify": Case(COUNTS, {"recall": .6}),
         "equivalence_test": Case(JOINT, COSTS, .1, laplace=given(2., method="bdelta_cost")),
         "non_inferiority_test": Case(JOINT, COSTS, margin=.5, laplace=given(2., method="bdelta_cost")),
         "uncertain_cost_interval": Case(COUNTS, MANY, method="bcost", laplace=given(2., method="bcost"), n_resamples=100, rng=1),
@@ -488,7 +489,7 @@ ALTERNATIVES = {  # of an option that a case says nothing about
     "confidence": .8, "priors": PRIORS, "sample_weight": WEIGHT, "clusters": GROUPS, "groups": GROUPS, "rng": 1, "data": FRAME,
     "average": "harmonic", "n_jobs": unchanged(2), "scheduler": unchanged("threads"), "n_resamples": 100, "positive": refused(0),
     "classes": NAMES, "decisions": ["stay", "go"], "log": refused(True), "method": "normal", "folds": 2, "rule": "tuned", "bins": 4,
-    "versus": E, "capacity": 5, "beta": 2, "a": 5, "b": 5,
+    "versus": E, "capacity": 5, "require": {"workload": .1}, "beta": 2, "a": 5, "b": 5,
 }
 KNOWN = {  # of a function without a case, by name
     "y_true": Y, "decisions": D, "decisions_a": D, "decisions_b": E, "scores": SCORES, "counts": COUNTS, "costs": COSTS, "joint": JOINT, "losses": LOSSES, "losses_a": LOSSES, "losses_b": LOSSES_B, "counts_a": COUNTS, "counts_b": OTHER,

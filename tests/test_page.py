@@ -6,6 +6,7 @@ import re
 import warnings
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -254,6 +255,12 @@ def test_a_slip_in_a_sentence_is_noticed(kept, monkeypatch, name):
 
 def test_the_guards_pass_without_a_slip(kept):
     guards(kept)
+
+
+def test_the_cut_is_that_of_the_rule_to_install(monkeypatch):
+    r = two()
+    monkeypatch.setattr(report_module.Report, "decision_rule", lambda self, name: SimpleNamespace(threshold=.0425 if name == "b" else 9), raising=False)
+    assert " it decides 1 from 0.0425 on, costs " in said(r)["Verdict"] and ("decide 1", "from 0.0425 on", "") in page._card(r, "", None)["facts"]
 
 
 # ---- groups and net benefit

@@ -195,7 +195,7 @@ TAKEN = {  # function.argument, and what is wrong elsewhere: why it is taken, or
     **{f"{name}.posteriors: summing to 1.01": "those of one class" for name in ("reliability", "f_beta_threshold", "soft_expected_cost")},
     **{f"{name}.costs: None": "without costs, or not yet" for name in ("evaluate_metrics", "metric_interval", "CostSensitiveClassifier")},
     **{f"{name}.costs: rows of {many}": "knows of no rows: a matrix of as many classes" for name in ("attainable", "CostMatrix", "as_costs") for many in ("four", "two")},
-    **{f"bayes_decisions.{which}priors": "asks for both first" for which in ("", "train_")}, "as_costs.y_true": "only counted", "cost_scorer.decisions": "a word", **{f"{name}.costs": "in place of bounds: test_sequences.py" for name in ("confidence_sequence", "difference_sequence", "cost_alarm")},
+    "certify.counts: of another shape": "of any number of classes", **{f"bayes_decisions.{which}priors": "asks for both first" for which in ("", "train_")}, "as_costs.y_true": "only counted", "cost_scorer.decisions": "a word", **{f"{name}.costs": "in place of bounds: test_sequences.py" for name in ("confidence_sequence", "difference_sequence", "cost_alarm")},
      "curve_auc.fpr": "a curve",
     "monotone_interval.prevalence": "a coefficient of a line", "study_ranks.metric": "said as metrics",
     "CostSensitiveClassifier.cv: 0": "told with the class that is too small", "scale.losses.costs: one cost": "told when they are computed", "hull_vertices.counts": "points of a curve: test_decisions.py", "evaluate_counted.sample_weight": "asks for clusters first",

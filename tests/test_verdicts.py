@@ -145,7 +145,9 @@ def sentences_agree(r):
         read(rf"saves {N} against (always \S+)\.", verdict, saved["saving"], naive["model"])
     cut = re.findall(rf"decides (\S+) from {N} on", verdict)
     rule = r.ladder[r.ladder["main"] & (r.ladder["model"] == top["model"])].iloc[0]
-    assert not cut or np.isfinite(rule["threshold"]) and says(cut[0][1], rule["threshold"]) and cut[0][0] == str(r.decisions[1])
+    at = r.decision_rule(top["model"]).threshold if hasattr(r, "decision_rule") else rule["threshold"]
+    assert not cut or says(cut[0][1], at) and cut[0][0] == str(r.decisions[1])
+    assert bool(cut) == (np.isfinite(at) and len(r.decisions) == 2 and "Use no model" not in verdict and "No verdict" not in verdict)
     assert (f", the cheapest of {len(r.best)} models" in verdict) == (len(r.best) > 1)
     sure_agrees(r, said["How sure"], top, naive, saved)
     assert all(note.rstrip(".") in said["What to check"] or "more in the notes" in said["What to check"] for note in r.notes)
