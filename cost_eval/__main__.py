@@ -808,7 +808,7 @@ def _pairs(texts: list, option: str, form: str) -> dict:
 # %% ../nbs/95_command_line.ipynb #ask1
 def _terminal() -> bool:
     "Does a person read and type?"
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def _ask(arguments, why: str, questions: list, more: list):

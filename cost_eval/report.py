@@ -387,9 +387,9 @@ def _gain(posteriors: np.ndarray, y: np.ndarray) -> float:
     "Twice the logarithm of the likelihood ratio of the affine calibration and the posteriors as they are."
     logs = np.log(np.maximum(posteriors, 0.5 / len(y)))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # separable classes: as far as it got
+        warnings.simplefilter("ignore", RuntimeWarning)  # separable classes: as far as it got; zeros
         fitted = AffineCalibrator().fit(logs, y).transform(logs, log=True)
-    return float(2 * (fitted - np.log(posteriors))[np.arange(len(y)), y].sum())
+        return float(2 * (fitted - np.log(posteriors))[np.arange(len(y)), y].sum())
 
 
 def _alternatives(case: _Case, entries: list[_Entry]):

@@ -1413,7 +1413,7 @@ def by_annotation(y_true: Annotators, **columns: Any) -> tuple[Annotated, dict]:
     modal = (votes == most[sample]).astype(float)
     modal *= (np.bincount(sample) / np.maximum(np.bincount(sample, modal), 1))[sample]
     part = Annotated(rows, sample, modal, len(table), table.shape[1])
-    weight = check_weights(columns.pop("sample_weight", None), len(table))
+    weight = check_weights(keys.meet("sample_weight", columns.pop("sample_weight", None)), len(table))
     apart = {name: columns.pop(name, None) for name in ("scenarios", "clusters")}
     for name in ("models", "costs", "groups", "ids", "propensity", "folds"):
         if name in columns:

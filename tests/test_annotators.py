@@ -8,7 +8,8 @@ import pytest
 
 from cost_eval.__main__ import main
 from cost_eval.bootstrap import loss_interval
-from cost_eval.costs import ExampleCosts
+from cost_eval.costs import ExampleCosts, losses
+from cost_eval.policies import decide
 from cost_eval.report import evaluate
 from cost_eval.samples import Annotators, Decisions
 
@@ -79,7 +80,7 @@ def test_all_that_has_a_row_an_item_comes_along():
     frame, models = LABELS.set_axis(index), {"rule": Decisions(pd.Series(D, index)), "model": pd.Series(P, index)}
     report = evaluate(Annotators(frame), models, {"fp": 1, "fn": 5}, clusters=patients, groups=np.where(patients % 2, "a", "b"), ids=index, rng=0, folds=patients % 5,
                       scenarios={"own": ExampleCosts(fp=1, fn=FN), "dear": {"fp": 1, "fn": 9}})
-    assert "120 clusters are the units" in report.summary() and report.groups["n"].sum() == 2 * len(report._annotated.rows) and set(report.scenarios["scenario"]) >= {"own", "dear"}
+    assert any("120 clusters are the units" in note for note in report.notes) and report.groups["n"].sum() == 2 * len(report._annotated.rows) and set(report.scenarios["scenario"]) >= {"own", "dear"}
     own = report.with_costs(ExampleCosts(fp=1, fn=pd.Series(FN, index)))
     assert own.annotators.query("model == 'rule'")["cost"].to_numpy() == pytest.approx(by_item(D, FN).mean(0)) and own.n == N
     shifted = report.with_costs({"fp": 1, "fn": 5}, priors=.1).annotators
@@ -107,6 +108,9 @@ def test_who_was_never_labelled_needs_a_propensity():
     (lambda: evaluate(np.eye(2)[D], {"rule": Decisions(D)}, {"fp": 1, "fn": 5}), r"give numpy.argmax\(y_true, axis=1\); if each column is one annotator's labels, Annotators\(y_true\)"),
     (lambda: evaluate(Annotators(D), {"rule": Decisions(D)}, {"fp": 1, "fn": 5}), "Annotators takes a table, a column an annotator, got shape"),
     (lambda: evaluate(Annotators(LABELS), {"rule": D}, {"fp": 1, "fn": 5}, capacity=9), "capacity: it counts samples, and with Annotators a row is a label"),
+    (lambda: losses(Annotators(LABELS), D, {"fp": 1, "fn": 5}), "Annotators stands elsewhere; give the labels or numbers themselves"),
+    (lambda: evaluate(Annotators(LABELS), {"rule": Decisions(D)}, {"fp": 1, "fn": 5}, sample_weight=pd.Series(W, range(N))[::-1]), "sample_weight: its index has the rows of y_true in another order"),
+    (lambda: decide(P, Annotators(LABELS), {"fp": 1, "fn": 5}), "several labels a sample are for evaluate"),
     (lambda: evaluate(Annotators(LABELS[:9]), {"rule": D}, {"fp": 1, "fn": 5}), "240 values, but y_true has 9"),
 ])
 def test_what_is_refused(call, says):
