@@ -581,8 +581,9 @@ def constraint_words(report: Any) -> list[str]:
     more = f"{four_digits(price['price'])} per case ({level} interval {ends})"
     more = more if price["price"] else "nothing"
     return [
-        f"{price['model']} has out of fold {'; '.join(words)}. That costs {more} against its best cut without "
-        "it. Whether the cut that is installed keeps to it only samples can show that took no part: certify()."
+        f"{price['model']} has out of fold {'; '.join(words)}. That costs {more} against its best cut "
+        "without it. Whether the cut that is installed keeps to it only samples can show that took no part: "
+        "certify()."
     ]
 
 # %% ../nbs/58_page.ipynb #361ea1be
