@@ -1425,7 +1425,8 @@ def by_annotation(y_true: Annotators, **columns: Any) -> tuple[Annotated, dict]:
     if own is not None and columns.get("ids") is None:
         columns["ids"] = own[rows]
     named = apart["clusters"] if apart["clusters"] is not None else np.arange(len(table)) if own is None else own
-    columns["clusters"] = list(_labelled_part(keys, "clusters", named, part))
+    found = _labelled_part(keys, "clusters", named, part)
+    columns["clusters"] = found.tolist() if hasattr(found, "tolist") else found
     columns["sample_weight"] = (1.0 if weight is None else weight[rows]) / known.sum(1)[rows]
     return part, {"y_true": labels} | columns
 
