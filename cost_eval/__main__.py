@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tomllib
 import warnings
 from contextlib import suppress
 from importlib.metadata import version
@@ -29,6 +30,7 @@ from pathlib import Path
 
 from . import datasets, reproduce
 from .core import optional_import, pandas, seen_labels, unknown_name, unordered
+from .costs import CostMatrix
 from .page import grave_first, short_ladder
 from .planning import check_rule, count_rule
 from .policies import RULES, DecisionRule
@@ -229,7 +231,7 @@ def _add_evaluate(commands):
         ("output", _add_outputs),
     ):
         add(parser.add_argument_group(title))
-    parser.set_defaults(run=_evaluate)
+    parser.set_defaults(run=_evaluate, parser=parser, models=None, kept_costs=None)
 
 
 def _add_columns(group):
@@ -293,6 +295,8 @@ def _add_decisions(group):
     group.add_argument("--confidence", type=_number, default=0.95, metavar="Q", help=what)
     what = "of the folds, and of what is drawn (default: 0)"
     group.add_argument("--seed", type=_whole, default=0, metavar="N", help=what)
+    what = "columns, costs and options of an earlier file, as --save-recipe wrote them; others given here win"
+    group.add_argument("--recipe", metavar="FILE", help=f"{what}. Prints this file beside that one")
 
 
 def _add_outputs(group):
@@ -305,6 +309,8 @@ def _add_outputs(group):
         ("metrics", "flat names and numbers for an experiment tracker, as JSON"),
     ):
         group.add_argument(f"--{name}", metavar="FILE", help=what)
+    what = "what was asked, and the counts, without a row: for --recipe with the next file"
+    group.add_argument("--save-recipe", metavar="FILE.toml", help=what)
     what = "the rule of the cheapest model, for cost-eval decide and check"
     group.add_argument("--save-rule", metavar="FILE", help=what)
     what = "its decision for rows whose value is missing (default: they are refused)"
@@ -358,7 +364,7 @@ def _evaluate(arguments):
     "Read, evaluate, print, write."
     _need("pandas", *(["matplotlib", "jinja2"] if arguments.html else []))
     outputs = {name: getattr(arguments, name) for name in _WRITERS if getattr(arguments, name)}
-    for path in (*outputs.values(), *filter(None, [arguments.save_rule])):
+    for path in (*outputs.values(), *filter(None, [arguments.save_rule, arguments.save_recipe])):
         _writable_file(path)
     if arguments.otherwise and not arguments.save_rule:
         raise ValueError("--otherwise: of the rule that is saved; give --save-rule FILE, too")
@@ -370,11 +376,81 @@ def _evaluate(arguments):
     except ValueError as error:
         raise ValueError(_in_the_shell(str(error))) from None
     _print_report(report)
+    if arguments.recipe:
+        change = report.compare(arguments.recipe)
+        print(f"\nBeside {arguments.recipe}:\n{change}")
+        _print_table(
+            change.table[["model", "then", "now", "change", "low", "high", "mix", "rates", "amounts"]]
+        )
+        _print_table(change.rates)
+    if arguments.save_recipe:
+        report.recipe(arguments.save_recipe, also={"command": arguments.command})
+        print(f"written: {arguments.save_recipe}")
     for name, path in outputs.items():
         _write(path, _WRITERS[name](report, about))
     if rule:
         _write(arguments.save_rule, rule)
     return 0
+
+
+def _recalled(parser, arguments, argv):
+    "The arguments with those of the recipe where none are given here."
+    try:
+        last = tomllib.loads(Path(arguments.recipe).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"--recipe: {arguments.recipe} cannot be read ({error})") from None
+    if "command" not in last:
+        raise ValueError(
+            f"--recipe: {arguments.recipe} names no columns; --save-recipe FILE writes one that does"
+        )
+    kept, costs = last["command"], last["costs"]
+    options = {k: v for k, v in kept["options"].items() if not (arguments.costs and k in _OUTCOMES)}
+    matrix = CostMatrix(costs["array"], classes=costs["classes"], decisions=costs["decisions"])
+    options |= {
+        "label": kept["label"],
+        "models": kept["models"],
+        "kept_costs": matrix,
+        "line": arguments.line,
+    }
+    arguments.parser.set_defaults(**options)
+    return parser.parse_args(argv)
+
+
+def _needs_no_other(frame, arguments):
+    "Refuse a file without the columns of the recipe."
+    models = {} if arguments.scores or arguments.posteriors else arguments.models
+    columns = [c for one in models.values() for c in (one.values() if isinstance(one, dict) else [one])]
+    columns += _items(arguments.label, frame.columns)
+    columns += [getattr(arguments, option) for option in (*_PER_ROW, *_OUTCOMES)]
+    gone = [c for c in dict.fromkeys(columns) if isinstance(c, str) and c not in frame.columns]
+    if gone:
+        raise ValueError(
+            f"--recipe: {arguments.recipe} asks for the columns {gone}, but there are {list(frame.columns)}; "
+            "give the file these columns, or say here what they are called now: --label COL, --scores COL"
+        )
+
+
+_NOT_KEPT = (
+    "files",
+    "label",
+    "scores",
+    "posteriors",
+    "costs",
+    "recipe",
+    "save_recipe",
+    "save_rule",
+    "otherwise",
+    "about",
+    "line",
+    "models",
+)
+
+
+def _command(found, arguments) -> dict:
+    "What the command was asked, for a recipe."
+    given = {k: v for k, v in vars(arguments).items() if k not in (*_NOT_KEPT, *_WRITERS)}
+    options = {k: v for k, v in given.items() if isinstance(v, (str, int, float, list)) and v != []}
+    return {"label": arguments.label or found.label, "models": found.models, "options": options}
 
 
 def _rule_text(report, arguments) -> str:
@@ -387,8 +463,11 @@ def _rule_text(report, arguments) -> str:
 
 def _report_of(frame, costs, arguments):
     "What the library says of the table."
+    if arguments.models is not None:
+        _needs_no_other(frame, arguments)
     found, asked = _columns_of(frame, arguments, costs), _items(arguments.label, frame.columns)
     arguments.where = found.models
+    arguments.command = _command(found, arguments)
     models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks, frame.columns)}
     if isinstance(costs, dict):
         costs = _all_costs(frame, found.label, arguments)
@@ -581,7 +660,8 @@ def _models_of(frame, arguments, given) -> dict | None:
     columns = frame.columns
     models = _posteriors_of(frame, arguments.posteriors, given) if arguments.posteriors else {}
     models |= {c: c for text in (arguments.scores, arguments.ranks) for c in _items(text, columns)}
-    return models or None
+    kept = arguments.models if not (arguments.scores or arguments.posteriors) else None
+    return (kept or {}) | models or None
 
 
 def _posteriors_of(frame, text: str, given: dict) -> dict:
@@ -642,7 +722,7 @@ def _costs_of(arguments):
         )
     if arguments.costs:
         return _cost_table(arguments.costs)
-    return given
+    return given if given or arguments.kept_costs is None else arguments.kept_costs
 
 
 def _scenarios_of(texts: list) -> dict:
@@ -1127,6 +1207,8 @@ def main(argv: Row[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     arguments.line = ["cost-eval", *(sys.argv[1:] if argv is None else argv)]
     try:
+        if getattr(arguments, "recipe", None):
+            arguments = _recalled(parser, arguments, argv)
         code = arguments.run(arguments)
         sys.stdout.flush()
         return code

@@ -10,25 +10,34 @@ from typing import Any, Literal
 
 from .confusion import BinaryCounts, ConfusionCounts, JointCounts
 from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Rng, VBox, Value, Vector
-from .costs import CostMatrix, Costs, as_costs, attainable
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs, attainable
 
 # %% auto #0
 __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'explore_power', 'ConfidenceSequence', 'confidence_sequence',
-           'difference_sequence', 'CostChange', 'cost_change', 'CostAlarm', 'cost_alarm', 'RuleCounts', 'count_rule',
-           'RuleCheck', 'check_rule', 'explore_stopping']
+           'difference_sequence', 'CostChange', 'cost_change', 'CostAlarm', 'cost_alarm', 'required_reference',
+           'RuleCounts', 'count_rule', 'RuleCheck', 'check_rule', 'explore_stopping']
 
 # %% ../nbs/22_how_many.ipynb #a51c0d78
 import hashlib
 from collections.abc import Mapping
+from dataclasses import field
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import chdtrc, gammaln, logsumexp, softmax, xlogy
-from scipy.stats import binom, norm
+from scipy.stats import binom, hypergeom, norm
 
-from .bootstrap import METHODS, difference, interval, loss_interval, metric_interval
+from cost_eval.bootstrap import (
+    METHODS,
+    Difference,
+    difference,
+    independent_difference,
+    interval,
+    loss_interval,
+    metric_interval,
+)
 from cost_eval.core import (
     LabelledTable,
     Result,
@@ -997,6 +1006,10 @@ class CostChange(Result):
         (...) cost per example in either period
     cells : ndarray
         (..., K, M, 3) the parts of each cell (class, decision): prevalence, rates, amounts
+    rising : ndarray
+        (..., K) one-sided p-values (Fisher's exact test) that errors in a class are no more frequent than
+        they were, for all classes together: the costliest has the largest share of the level. The alarm of
+        a single look rings where one is at most .05
     """
 
     total: float
@@ -1006,6 +1019,34 @@ class CostChange(Result):
     reference: float
     now: float
     cells: np.ndarray
+    rising: np.ndarray
+    _periods: tuple = field(repr=False, compare=False, default=())
+
+    def interval(
+        self, part: Literal["total", "prevalence", "rates"] = "total", *, confidence: float = 0.95
+    ) -> Difference:
+        """Interval and test of the change or of a part of it, the periods taken as two independent samples.
+
+        Parameters
+        ----------
+        part : str, default "total"
+            "prevalence" at what a class costs on the average of both periods; "rates" at the average of both
+            mixes of classes, where every class occurs in both periods or in none; amounts are known
+        confidence : float, default 0.95
+            of the interval
+
+        Returns
+        -------
+        Difference
+            as from `cost_eval.bootstrap.independent_difference`
+
+        Raises
+        ------
+        ValueError
+            for another part, for counts that are not whole (weights), for rates of a class that is missing
+        """
+        check_choice(part, ("total", "prevalence", "rates"), "part")
+        return independent_difference(**_sides(part, *self._periods), confidence=confidence)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Bars of the three parts for each period, and the total; returns the Axes."
@@ -1052,7 +1093,7 @@ def cost_change(
     Returns
     -------
     CostChange
-        parts of the change, in cost per example
+        parts of the change, in cost per example; its `interval` says how sure they are
 
     Raises
     ------
@@ -1068,6 +1109,8 @@ def cost_change(
     >>> found = cost_change([[90, 10], [5, 5]], [[80, 0], [10, 10]], [[0, 1], [20, 0]])
     >>> found.total, round(found.prevalence, 3), round(found.rates, 3), found.amounts
     (1.0, 1.085, -0.085, 0.0)
+    >>> found.interval("rates")
+    Difference(-1.29 to 1.123, mean -0.08545, clopper_pearson, 95%)
     """
     first, c = aligned(reference, costs, name="reference")
     second, now_c = aligned(now, costs if now_costs is None else now_costs, name="now")
@@ -1086,7 +1129,46 @@ def cost_change(
     )
     before, after = (p * r * c).sum((-2, -1)), (q * s * now_c).sum((-2, -1))
     priors, rates, amounts = (plain(part) for part in np.moveaxis(cells.sum((-3, -2)), -1, 0))
-    return CostChange(plain(after - before), priors, rates, amounts, plain(before), plain(after), cells)
+    change = plain(after - before), priors, rates, amounts, plain(before), plain(after), cells
+    first, second, _ = np.broadcast_arrays(first, second, p * c)
+    periods = first, second, p, q, r, s, c, now_c
+    return CostChange(*change, _rising(first, second, c), periods)
+
+
+def _sides(part, first, second, p, q, r, s, c, d) -> dict:
+    "The two samples, and the costs, whose difference is the change or a part of it."
+    if part == "total":
+        if (c == d).all():
+            return {"counts_a": second, "counts_b": first, "costs": c}
+        blank = np.zeros_like(first)  # the rows of each period have its own costs
+        pairs = {"counts_a": (second, blank), "counts_b": (blank, first), "costs": (d, c)}
+        return {name: np.concatenate(pair, -2) for name, pair in pairs.items()}
+    if part == "prevalence":
+        paid = (2 * r * c + s * c + r * d + 2 * s * d) / 6
+        named = zip(("counts_a", "counts_b", "costs"), (second, first, paid))
+        return {name: table.sum(-1)[..., None, :] for name, table in named}
+    if ((p > 0) != (q > 0)).any():
+        raise ValueError(
+            "part: 'rates', but a class is missing in one period, and its rates there are not known"
+        )
+    weight = (p + q) / 2
+    paid = (2 * p * c + q * c + p * d + 2 * q * d) / 6 / np.where(weight > 0, weight, 1)
+    return {"counts_a": second, "counts_b": first, "costs": paid, "priors": weight[..., 0]}
+
+
+def _rising(first, second, c) -> np.ndarray:
+    """(..., K) one-sided p-values (Fisher) that errors in a class are as frequent as they were, for all
+    classes together: of the level, each class has half of what the next costlier one has.
+    """
+    if (first % 1).any() or (second % 1).any():
+        return np.full(first.shape[:-1], np.nan)
+    wrong = c > c.min(-1, keepdims=True)
+    place = np.ptp(c, axis=-1).argsort(-1)[..., ::-1].argsort(-1)
+    share = np.where(wrong.any(-1), 0.5**place, 0.0)
+    (x, y), (m, n) = (((first * of).sum(-1), (second * of).sum(-1)) for of in (wrong, 1))
+    share = np.where((m > 0) & (n > 0), share, 0) / np.maximum(share.sum(-1, keepdims=True), 1e-300)
+    p = hypergeom.cdf(x, np.maximum(m + n, 1), x + y, m) / np.where(share > 0, share, 1)
+    return np.where(share > 0, np.minimum(1, p), 1.0)
 
 
 def _factors(counts, name) -> tuple[np.ndarray, np.ndarray]:
@@ -1113,7 +1195,9 @@ class CostAlarm(Result):
     Attributes
     ----------
     capital : ndarray
-        (N,) after each example, 1 at the beginning
+        (N,) after each example, 1 at the beginning. Where counts are compared with those of a reference:
+        since the last look, `bar` times the false alarms that may be spent by then over those that an
+        outcome such as this would spend
     limit : ndarray
         (N,) mean cost that is allowed for each example
     bar : float
@@ -1156,6 +1240,7 @@ def cost_alarm(
     costs: Costs | None = None,
     limit: Numbers | None = None,
     reference: Vector | None = None,
+    looks: int | Vector | None = None,
     false_alarms: float = 0.05,
 ) -> CostAlarm:
     """An alarm that rings when the cost has risen, and with a stated probability never without a cause.
@@ -1178,8 +1263,13 @@ def cost_alarm(
         mean loss that is allowed; an array: for each example, known before its loss, such as the cost of its
         class in the reference period, so that the mix of classes may change without an alarm
     reference : array (M,), optional
-        losses of a reference period, in place of `limit`, which is then the upper end of their betting
-        interval; half of `false_alarms` is spent on it
+        losses of a reference period, in place of `limit`. Where every loss is one of the two bounds (a miss
+        or none), the counts of both periods are compared by exact tests at `looks`. Other losses: the limit
+        is the upper end of the reference's betting interval; half of `false_alarms` is spent on it
+    looks : int or array (L,), optional
+        looks planned beforehand, for counts and a reference: how many, evenly spaced over the losses, or
+        after how many losses each. By default one watches without end, and looks whenever a tenth more
+        losses have come
     false_alarms : float, default 0.05
         probability of a false alarm, however long one watches
 
@@ -1191,12 +1281,15 @@ def cost_alarm(
     Raises
     ------
     ValueError
-        without bounds or costs, with both or none of `limit` and `reference`, for losses outside the bounds
+        without bounds or costs, with both or none of `limit` and `reference`, for losses outside the bounds,
+        for looks where nothing is counted
 
     Notes
     -----
     Shin, Ramdas & Rinaldo 2023 sum over starting points without weights and bound the mean time to a false
     alarm; with weights that sum to 1 the sum is a supermartingale, and the probability is bounded.
+    Counts: false alarms are spent as information comes in (Lan & DeMets 1983); no rate is assumed, for
+    given the total of both periods all placements of the errors are equally likely (Fisher).
 
     Examples
     --------
@@ -1208,6 +1301,16 @@ def cost_alarm(
     low, high = _check_bounds(bounds, costs, x, "losses")
     if np.ndim(low):
         raise ValueError("bounds: two numbers are needed here; limit= may have one for each loss")
+    known = reference if reference is None else check_losses(reference, "reference", 2)
+    priced = () if costs is None or isinstance(costs := as_costs(costs), ExampleCosts) else costs.array
+    counted = limit is None and known is not None and len(np.unique(priced)) <= 2
+    if counted and np.isin(np.concatenate([x, known]), (low, high)).all():
+        return _counted_alarm(x == high, known == high, looks, rate, (float(low), float(high)))
+    if looks is not None:
+        raise ValueError(
+            "looks: are planned for losses of two values (no error, error) and a reference=; for others "
+            "leave looks out, the gamblers look at every loss"
+        )
     limit, bar, notes = _allowed(x, limit, reference, low, high, rate)
     limit, unit = np.broadcast_to(limit, x.shape), max(abs(low), abs(high))
     width = high / unit - low / unit
@@ -1250,6 +1353,195 @@ def _late_bets(y, v) -> np.ndarray:
         log_capital[block] = np.logaddexp(playing, np.log(left[1:][block]))
         earned, begun = after[-1], stakes[-1]
     return log_capital
+
+# %% ../nbs/22_how_many.ipynb #countalarm
+_LISTED, _GROWTH, _WHOLE = 200, 1.1, 0.8  # errors whose outcomes are listed; between looks; of the rate
+
+
+def _counted_alarm(error, known, looks, rate, values) -> CostAlarm:
+    "The alarm of counts: errors of the examples (N,) and of the reference (M,), as booleans."
+    n, m, bar = len(error), len(known), 1 / rate
+    sizes, spent = _planned(looks, m, n)
+    x, s = np.cumsum(error)[sizes - 1], np.array([known.sum()])
+    evidence = _evidence(s, x[None], m, sizes, rate * spent)[0]
+    since = np.searchsorted(sizes, np.arange(1, n + 1), side="right")
+    when = f"{len(sizes)} planned looks" if looks is not None else "a look whenever a tenth more have come"
+    notes = (f"Each loss is {short(values[0])} or {short(values[1])}; examples are independent; {when}.",)
+    limit = np.full(n, values[0] + (values[1] - values[0]) * known.mean())
+    return CostAlarm(np.append(1.0, bar * evidence)[since], limit, bar, rate, notes)
+
+
+def _planned(looks, m, n) -> tuple[np.ndarray, np.ndarray]:
+    """After how many of n examples one looks (L,), and the share of the false alarms that may be spent by
+    then: that of the information n m / (n + m) of which there is no more than m.
+    """
+    if looks is None:
+        sizes = [int(np.ceil(m / 50))]
+        while sizes[-1] * _GROWTH <= n:
+            sizes.append(int(np.ceil(sizes[-1] * _GROWTH)))
+        sizes, whole = np.array(sizes), 1.0
+    else:
+        hint = "how many, or after how many losses each, ascending"
+        if np.ndim(looks) == 0:
+            L = check_integer(looks, "looks", 1, n, hint=hint)
+            sizes = np.ceil(n * np.arange(1, L + 1) / L)
+        else:
+            sizes = check_range(looks, "looks", 1, ends="[)", hint=hint)
+        if np.ndim(sizes) != 1 or not len(sizes) or (sizes % 1).any() or (np.diff(sizes) <= 0).any():
+            raise ValueError(f"looks: {looks!r:.60}; {hint}")
+        if sizes[-1] < n:
+            raise ValueError(
+                f"looks: the last is after {sizes[-1]:g} of {n} losses; plan looks up to the end, or leave "
+                "looks out to watch without end"
+            )
+        sizes = sizes.astype(np.int64)
+        whole = sizes[-1] / (sizes[-1] + m)
+    spent = sizes / (sizes + m) / whole
+    return sizes[sizes <= n], spent[sizes <= n]
+
+
+def _evidence(s, x, m, sizes, spent) -> np.ndarray:
+    """False alarms that may be spent at each look over those that the outcome would spend (R, L): 1 rings.
+    s (R,) errors in a reference of m, x (R, L) errors in the first `sizes` examples.
+
+    Four fifths go to a comparison of the reference with all examples so far, the rest to one with the last
+    1, 2, 4, ... looks' examples, which notices what is new.
+    """
+    rest = (1 - _WHOLE) * (spent - spent[:1])
+    found = _from_the_start(s, s[:, None] + x, m, sizes, spent - rest)
+    each = np.diff(rest, prepend=0)
+    each = each / np.maximum(1, np.frexp(np.arange(len(sizes)))[1])  # so many stretches end at a look
+    for k in 2 ** np.arange(np.frexp(max(len(sizes) - 1, 0))[1]):
+        p = _fisher(s, x[:, k:] - x[:, :-k], m, sizes[k:] - sizes[:-k])
+        found[:, k:] = np.maximum(found[:, k:], each[k:] / p)
+    return found
+
+
+def _fisher(s, x, m, n) -> np.ndarray:
+    "One-sided p-values of s (R,) errors in m examples and x (R, L) in n (L,); each distinct one once."
+    s, n = np.broadcast_to(s[:, None], x.shape), np.broadcast_to(n, x.shape)
+    code = np.ravel_multi_index((s, x, np.arange(x.shape[1])), (s.max() + 1, x.max() + 1, x.shape[1]))
+    _, one, back = np.unique(code, return_index=True, return_inverse=True)
+    s, x, n = (part.ravel()[one] for part in (s, x, n))
+    return np.maximum(hypergeom.cdf(s, m + n, s + x, m), 1e-300)[back].reshape(code.shape)
+
+
+def _from_the_start(s, total, m, sizes, spent) -> np.ndarray:
+    """The same for all examples so far. While few errors are seen: given their total, the chance of an alarm
+    by now, had one rung at this outcome, over all courses; then each look has its own share.
+    """
+    t = np.arange(min(_LISTED, int(total.max(initial=0))) + 1)
+    silent, before, found = np.eye(len(t)), 0, np.empty(total.shape)  # silent: (s, u), of u errors
+    for k, n in enumerate(sizes):
+        few = total[:, k] < len(t)
+        if not few.any():
+            break
+        silent = silent @ _placed(m + before, n - before, t)
+        used = 1 - silent.sum(0) + silent.cumsum(0)
+        found[few, k] = spent[k] / np.maximum(used[s[few], total[few, k]], 1e-15)
+        silent[used <= spent[k]] = 0
+        before = n
+    many = (total >= len(t)).any(0)
+    if many.any():
+        each = np.diff(spent, prepend=0)[many] / _fisher(s, total[:, many] - s[:, None], m, sizes[many])
+        found[:, many] = np.where(total[:, many] >= len(t), each, found[:, many])
+    return found
+
+
+def _placed(first, more, t) -> np.ndarray:
+    "(u, t): the chance that of t errors in `first` and `more` examples u are in the first."
+    u, rest = t[:, None], t - t[:, None]
+    with np.errstate(invalid="ignore"):
+        logs = (
+            _log_choose(first, u)
+            + _log_choose(more, rest)
+            - _log_choose(first + more, np.minimum(t, first + more))
+        )
+    return np.exp(logs)
+
+
+def _log_choose(n, k) -> np.ndarray:
+    "Log of the number of ways to choose k of n; minus infinity where there is none."
+    inside = (k >= 0) & (k <= n)
+    k = np.where(inside, k, 0)
+    return np.where(inside, gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), -np.inf)
+
+# %% ../nbs/22_how_many.ipynb #requiredref
+def required_reference(
+    rate: float,
+    times: float,
+    rows: int,
+    *,
+    looks: int | Vector | None = 16,
+    power: float = 0.8,
+    false_alarms: float = 0.05,
+    n_sets: int = 1000,
+    rng: Rng = 0,
+) -> int:
+    """How large a reference must be, so that `cost_alarm` notices that an error has become more frequent.
+
+    Streams are drawn in which it is so from the first row on, and judged by that alarm. More rows to watch
+    cannot replace a reference that is too small: of its rate no more is ever known.
+
+    Parameters
+    ----------
+    rate : float
+        of the error in the reference period
+    times : float
+        how many times as frequent it has become
+    rows : int
+        rows watched
+    looks : int or array (L,), default 16
+        as for `cost_alarm`; None: one watches without end
+    power : float, default 0.8
+        chance that the alarm rings within these rows
+    false_alarms : float, default 0.05
+        as for `cost_alarm`
+    n_sets : int, default 1000
+        simulated streams a size
+    rng : Generator or int, default 0
+        numpy Generator or seed
+
+    Returns
+    -------
+    int
+        rows of the reference, to 2 %; the standard error of its simulated power is .5 / sqrt(n_sets) at most
+
+    Raises
+    ------
+    ValueError
+        for rates out of range, and where no reference gives that power within so many rows
+
+    Examples
+    --------
+    >>> required_reference(.02, 3, 500, n_sets=200)
+    298
+    """
+    rate = check_range(rate, "rate", 0, 1, shape=(), hint="1 in 200 is .005")
+    risen = check_range(times, "times", 1, shape=(), hint="3: three times as frequent") * rate
+    if risen > 1:
+        raise ValueError(f"times: {times:g} times {rate:g} is above 1; a rate is at most 1")
+    n, level = check_integer(rows, "rows", 2), check_range(false_alarms, "false_alarms", 0, 1, shape=())
+    power = check_range(power, "power", 0, 1, shape=())
+    sets, seed = check_integer(n_sets, "n_sets", 10), generator(rng).integers(2**32)
+
+    def reached(m):
+        draw, (sizes, spent) = np.random.default_rng(seed), _planned(looks, m, n)
+        s = binom.ppf(draw.random(sets), m, rate).astype(np.int64)
+        x = draw.binomial(np.diff(sizes, prepend=0), risen, (sets, len(sizes))).cumsum(1)
+        return float((_evidence(s, x, m, sizes, level * spent) >= 1).any(1).mean())
+
+    least, most, found = 1, max(2, n // 50), 0.0
+    while (found := reached(most)) < power:
+        if most > 100 * n:
+            raise ValueError(
+                f"rows: of {n} rows no reference gives a power of {power:g} ({found:.2f}); watch more"
+            )
+        least, most = most, 2 * most
+    while most > 1.02 * least + 1:
+        middle = int(np.sqrt(least * most))
+        least, most = (least, middle) if reached(middle) >= power else (middle, most)
+    return most
 
 # %% ../nbs/22_how_many.ipynb #chkrule1
 @result

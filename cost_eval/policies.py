@@ -1348,6 +1348,8 @@ class DecisionRule(Result):
             For a file of a later release, and for what is no rule or a damaged one.
         """
         text, name = str(path), "path"
+        if not isinstance(path, (str, Path)):
+            raise ValueError(f"path: a path or the text of a rule is needed, got {path!r:.60}")
         if not text.lstrip().startswith("{"):
             name = f"path: {text}"
             if not Path(path).is_file():
@@ -1850,12 +1852,11 @@ def _try(content: dict):
     run_rule(content, case)
     if rule.capacity is not None:
         check_range(rule.capacity, "capacity", 0, ends="[)", shape=())
-    ends = np.array([rule.same_from, rule.threshold])
-    if (
-        content["by"] == _BY_COST
-        and np.isfinite(ends).all()
-        and _chosen(content, ends, None).tolist() != [0, 1]
-    ):
+    ends = np.array([rule.same_from, rule.threshold, rule.same_to])
+    sides = (
+        _chosen(content, ends, None).tolist() if content["by"] == _BY_COST and np.isfinite(ends).all() else []
+    )
+    if sides and not (ends[0] < ends[1] <= ends[2] and sides == [0, 1, 1]):
         raise ValueError(
             "its threshold is not that of its costs and calibration; a cut of your own is "
             "fit_rule(samples, rule='tuned', threshold=...)"

@@ -28,10 +28,12 @@ from cost_eval.core import (
 )
 
 # %% auto #0
-__all__ = ['Report', 'evaluate', 'evaluate_counted', 'translation_table']
+__all__ = ['Report', 'evaluate', 'evaluate_counted', 'ReportChange', 'translation_table']
 
 # %% ../nbs/60_report.ipynb #afbb565c
 import datetime
+import json
+import tomllib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -44,7 +46,7 @@ import numpy as np
 from scipy import stats
 
 from . import page
-from .bootstrap import METHODS
+from .bootstrap import METHODS, independent_difference
 from cost_eval.comparisons import (
     Asked,
     Judged,
@@ -80,6 +82,7 @@ from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .decisions import AffineCalibrator, NotMet, read_requirements
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
+from .planning import cost_change
 from .policies import RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from cost_eval.samples import (
@@ -687,6 +690,7 @@ class Report(Result):
     _lines: tuple = field(repr=False, compare=False, default=())
     _scored: tuple = field(repr=False, compare=False, default=())
     _inputs: Any = field(repr=False, compare=False, default=None)
+    _asked: dict | None = field(repr=False, compare=False, default=None)
     _annotated: Any = field(repr=False, compare=False, default=None)
     _kept: dict = field(repr=False, compare=False, default_factory=dict)
 
@@ -794,7 +798,8 @@ class Report(Result):
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
         units |= {"scenarios": old.scenarios, "require": old.require}
         case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
-        return _told(_judged(case, fits, declared, priors, notes, seed, order), self._annotated)
+        told = _told(_judged(case, fits, declared, priors, notes, seed, order), self._annotated)
+        return replace(told, _asked=(self._asked or {}) | {"priors": priors})
 
     def decision_rule(self, name: str | None = None, *, otherwise: Any = None) -> DecisionRule:
         """The rule of a model, fitted on all samples, to be installed: a cut, a file, reasons for a case.
@@ -922,6 +927,53 @@ class Report(Result):
             "model/rule/statistic" -> float; undefined numbers are left out
         """
         return page.flat_metrics(self, all=all)
+
+    def recipe(self, path: str | Path | None = None, *, also: Mapping[str, Any] | None = None) -> dict:
+        """What makes this report again from other rows, and what came of it: no row is in it.
+
+        Parameters
+        ----------
+        path : path, optional
+            TOML file to write, which `compare` reads
+        also : mapping, optional
+            what else to keep, as `cost-eval evaluate --save-recipe` keeps its columns and options
+
+        Returns
+        -------
+        dict
+            "settings": `evaluate(y_true, models, costs, **recipe["settings"])` asks the same again;
+            "again": what has a value for each row and must be given anew; "costs"; checksum, date, rows;
+            "last": each model's counts (own costs: how often each loss occurred), what `compare` needs
+
+        Raises
+        ------
+        ValueError
+            For a report made from counts.
+        """
+        found = _recipe(self) | _kept_value(also or {})
+        _written(_toml_text(found), path)
+        return found
+
+    def compare(self, last: "Report | Mapping[str, Any] | str | Path") -> "ReportChange":
+        """This report beside an earlier one of other rows: what has changed, how sure that is, and whether
+        errors have become more frequent.
+
+        Parameters
+        ----------
+        last : Report, mapping or path
+            the earlier report, its `recipe()`, or the file of it
+
+        Returns
+        -------
+        ReportChange
+            .table .rates .sentence .notes
+
+        Raises
+        ------
+        ValueError
+            For what is no recipe, for other classes or decisions, where no model is in both.
+        """
+        return _compare(self, last)
 
     def to_dict(self) -> dict:
         "Everything as plain lists, numbers and strings, fit for JSON; undefined numbers are None."
@@ -1136,6 +1188,7 @@ def evaluate(
     """
     if isinstance(y_true, Annotators):
         return _of_annotators(**locals())
+    asked = {name: value for name, value in locals().items() if name not in ("y_true", "models", "costs")}
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
     rule = rule if require is None else _cut_by(rule)
     said: list = []
@@ -1166,7 +1219,7 @@ def evaluate(
         units["require"] = read_requirements(require, samples.costs)
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
-    return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order)
+    return replace(_judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order), _asked=asked)
 
 
 def _of_annotators(y_true: Annotators, **given: Any) -> Report:
@@ -1186,7 +1239,9 @@ def _told(report: Report, part: Annotated | None) -> Report:
         return report
     found = replace(report, n=part.n, _annotated=part, _kept={})
     at = found.annotators.set_index(["model", "truth"])["cost"][found.best.loc[0, "model"]]
-    between = f", and between {at['least']:.4g} and {at['largest']:.4g} whichever annotator is asked about each"
+    between = (
+        f", and between {at['least']:.4g} and {at['largest']:.4g} whichever annotator is asked about each"
+    )
     said = (
         f"{part.n} samples have {len(part.sample)} labels by {part.annotators} annotators: a cost is that under "
         "an annotator drawn at random for each sample, and samples are the units. Under the majority "
@@ -1448,6 +1503,315 @@ def evaluate_counted(
     extra["constraint"] = pandas().DataFrame(columns=_CONSTRAINT)
     extra |= {"areas": _areas(case, samples), "provenance": _provenance(samples, None) | {"rows": case.n}}
     return _finish(case, entries, _oracle(case), list(samples.notes), {}, **extra)
+
+# %% ../nbs/60_report.ipynb #rec60001
+#| code-fold: true
+#| code-summary: "The recipe of a report, and this month beside last"
+_PER_ROW = ("groups", "clusters", "sample_weight", "ids", "propensity", "folds")  # where they are arrays
+
+
+def _recipe(report: Report) -> dict:
+    "What was asked, of what, and what came of it, without a row."
+    if report._asked is None:
+        raise ValueError("recipe: this report was made from counts; call evaluate on the rows")
+    asked: dict[str, Any] = {name: value for name, value in report._asked.items() if value is not None}
+    again = [name for name in _PER_ROW if np.ndim(asked.get(name, 0)) > 0]
+    settings = {name: _kept_value(value) for name, value in asked.items() if name not in again}
+    if "priors" in settings:
+        settings["priors"] = report.priors.tolist()
+    if not isinstance(settings.get("rng", 0), int):
+        del settings["rng"]
+    scenarios = {name: _kept_costs(one) for name, one in asked.get("scenarios", {}).items()}
+    if scenarios:
+        settings["scenarios"] = scenarios
+    if None in scenarios.values():  # costs of single rows
+        again.append("scenarios")
+        del settings["scenarios"]
+    case, labels = report._case, {"classes": report.classes, "decisions": report.decisions}
+    made = {k: v for k, v in report.provenance.items() if k in ("package", "date", "rows", "data")}
+    costs = {name: _kept_value(value) for name, value in labels.items()}
+    found = {"recipe": 1, **made, "again": again, "settings": settings}
+    return found | {"costs": costs | {"array": report.cost_array.tolist()}, "last": _last_time(case, report)}
+
+
+def _kept_value(value):
+    "As JSON and TOML have it."
+    if isinstance(value, Mapping):
+        return {str(name): _kept_value(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_kept_value(one) for one in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def _kept_costs(costs):
+    "A mapping of numbers or a matrix, as it can be given again; None for costs of single rows."
+    if isinstance(costs, Mapping):
+        return _kept_value(costs) if all(np.ndim(one) == 0 for one in costs.values()) else None
+    costs = as_costs(costs)
+    return None if isinstance(costs, ExampleCosts) else costs.array.tolist()
+
+
+def _last_time(case: _Case, report: Report) -> dict:
+    "Counts of each model, and what a later month needs to tell a change."
+    mains = [e for e in report._entries if e.main]
+    wide = case.intervals([e.decisions for e in mains], (1 + case.confidence) / 2)
+    whole = case.clusters is None and (case.weight is None or case.repeated)
+    least, most = case.attainable()
+    found: dict = {"whole": whole, "shifted": case.shifted, "priors": case.priors.tolist()}
+    found |= {"least": least.tolist(), "most": most.tolist(), "models": {}}
+    for e, *ends in zip(mains, wide.low, wide.high):
+        counts, cost = case.count(e.decisions), case.cost(e.decisions)
+        own = {} if case.own is None else _own_losses(case, e.decisions, counts)
+        of = {"rule": e.rule, "cost": cost, "wide": [float(end) for end in ends], "counts": counts.tolist()}
+        found["models"][e.model] = of | own
+    return found
+
+
+def _own_losses(case: _Case, decisions, counts) -> dict:
+    "Mean amounts of the cells, and how often each loss occurs in each class."
+    losses, weight = case.losses(decisions), np.ones(len(case.y)) if case.weight is None else case.weight
+    paid = np.zeros(counts.shape)
+    np.add.at(paid, (case.y, decisions), losses * weight)
+    amounts = np.where(counts > 0, paid / np.where(counts > 0, counts, 1), case.costs.array)
+    if case.weight is not None or case.clusters is not None:
+        return {"amounts": amounts.tolist()}
+    distinct, many = np.unique(np.column_stack([case.y, losses]), axis=0, return_counts=True)
+    return {
+        "amounts": amounts.tolist(),
+        "losses": [[int(k), v, int(n)] for (k, v), n in zip(distinct.tolist(), many)],
+    }
+
+
+def _read_recipe(last) -> dict:
+    "The recipe of a report, of a file, or as it is."
+    if isinstance(last, Report):
+        return last.recipe()
+    if isinstance(last, (str, Path)):
+        try:
+            last = tomllib.loads(Path(last).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ValueError(
+                f"last: {last} is no recipe that can be read ({error}); report.recipe(path) writes one"
+            ) from None
+    if not isinstance(last, Mapping) or "recipe" not in last:
+        raise ValueError(f"last: a Report, its recipe() or a file of it is needed, got {last!r:.60}")
+    if last["recipe"] != 1:
+        raise ValueError(
+            f"last: version {last['recipe']} of a recipe, of {last.get('package')}; this one reads version 1"
+        )
+    missing = [name for name in ("settings", "costs", "last") if name not in last]
+    if missing:
+        raise ValueError(f"last: the recipe has no {missing[0]!r}; it has {list(last)}")
+    return dict(last)
+
+
+def _toml(value) -> str:
+    "A value as TOML has it."
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_toml(str(name))} = {_toml(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def _toml_text(recipe: Mapping) -> str:
+    "A file of scalars, and a table for each mapping."
+    lines = [f"{name} = {_toml(value)}" for name, value in recipe.items() if not isinstance(value, Mapping)]
+    for name, table in recipe.items():
+        if isinstance(table, Mapping):
+            lines += [
+                "",
+                f"[{name}]",
+                *(f"{_toml(str(key))} = {_toml(value)}" for key, value in table.items()),
+            ]
+    return "\n".join(lines) + "\n"
+
+# %% ../nbs/60_report.ipynb #rec60002
+#| code-fold: true
+#| code-summary: "What has changed since a report: ReportChange"
+@result
+class ReportChange(Result):
+    """This report beside an earlier one: made by `Report.compare`.
+
+    Attributes
+    ----------
+    table : DataFrame
+        a row per model that both have, cheapest first: cost then and now, change with interval (two
+        independent samples), and its parts with intervals: mix of the classes, rates of the decisions,
+        amounts; NaN where a part's interval cannot be told
+    rates : DataFrame
+        a row per model and class: share of wrong decisions then and now, and the p-value that it is no
+        higher, one-sided (Fisher's exact test), for all classes of a model together (NaN for rows with
+        weights or clusters); `alarm` where it is at most 1 - confidence: a single look, costly errors first
+    sentence : str
+        the first model in words
+    notes : tuple of str
+        what was not compared
+    """
+
+    table: Any
+    rates: Any
+    sentence: str
+    notes: tuple
+
+    def to_frame(self) -> DataFrame:
+        "The costs."
+        return self.table
+
+    def __repr__(self):
+        return "\n".join([self.sentence, *self.notes])
+
+
+_CHANGES = (
+    *("model", "then", "now", "change", "low", "high", "mix", "mix_low", "mix_high"),
+    *("rates", "rates_low", "rates_high", "amounts"),
+)
+_RATES = ("model", "class", "then", "now", "p_value", "alarm")
+
+
+def _compare(report: Report, last) -> ReportChange:
+    "Both reports, model by model."
+    old, new = _read_recipe(last), report.recipe()
+    order = []
+    for name in ("classes", "decisions"):
+        was, here = (list(map(str, one["costs"][name])) for one in (old, new))
+        if sorted(was) != sorted(here):
+            raise ValueError(
+                f"last: its {name} are {was}, but this report has {here}; compare reports of one problem"
+            )
+        order.append([was.index(label) for label in here])
+    models = [name for name in report.best["model"] if name in old["last"]["models"]]
+    if not models:
+        raise ValueError(
+            f"last: its models are {[*old['last']['models']]}, but this report has "
+            f"{report.best['model'].tolist()}; give models the names that they had"
+        )
+    then, now = _Side(old, *order), _Side(new, *(range(len(one)) for one in order))
+    changes, rates = [], []
+    for name in models:
+        row, of_classes = _change_of(name, then, now, report)
+        changes.append(dict(zip(_CHANGES, (name, *row))))
+        rates += [dict(zip(_RATES, (name, *one))) for one in of_classes]
+    table, rates = pandas().DataFrame(changes), pandas().DataFrame(rates)
+    gone = {"then": set(old["last"]["models"]) - set(models), "now": set(report.best["model"]) - set(models)}
+    notes = [f"Only {when}: {', '.join(sorted(names))}." for when, names in gone.items() if names]
+    if {"calibrated", "tuned"} & {e.rule for e in report._entries if e.main}:
+        notes.append("The rule was fitted anew on these rows: a rate may move because its cut has moved.")
+    return ReportChange(table, rates, _change_words(table, rates), tuple(notes))
+
+
+class _Side:
+    "What a recipe has kept of a month, in the order of these classes and decisions."
+
+    def __init__(self, recipe, classes, decisions):
+        last, self.classes = recipe["last"], np.array(classes)
+        self.whole, self.shifted, self.models = last["whole"], last["shifted"], last["models"]
+        self.cells = np.ix_(self.classes, decisions)
+        self.costs = np.array(recipe["costs"]["array"], float)[self.cells]
+        self.priors, self.least, self.most = (
+            np.array(last[k])[self.classes] for k in ("priors", "least", "most")
+        )
+
+    def counts(self, model) -> np.ndarray:
+        "(K, M)"
+        return np.array(self.models[model]["counts"], float)[self.cells]
+
+    def amounts(self, model) -> np.ndarray:
+        "(K, M) mean costs of the cells."
+        own = self.models[model].get("amounts")
+        return self.costs if own is None else np.array(own)[self.cells]
+
+    def losses(self, model) -> np.ndarray:
+        "(R, 3) class, loss, how often."
+        own = self.models[model].get("losses")
+        if own is None:
+            k = np.indices(self.costs.shape)[0]
+            return np.stack([k, self.costs, self.counts(model)], -1).reshape(-1, 3)
+        found = np.array(own, float)
+        found[:, 0] = self.classes.argsort()[found[:, 0].astype(int)]
+        return found
+
+    def shares(self, model) -> np.ndarray:
+        "(K, M) shares of the cells at this month's priors."
+        counts = self.counts(model)
+        return ratio(counts, counts.sum(1, keepdims=True), undefined=0.0) * self.priors[:, None]
+
+
+def _change_of(name, then: _Side, now: _Side, report: Report) -> tuple[list, list]:
+    "The change of one model's cost and its parts, and the rates of its errors, class by class."
+    old, new, shifted = then.counts(name), now.counts(name), then.shifted or now.shifted
+    c, d = then.amounts(name), now.amounts(name)
+    told = then.whole and now.whole and not shifted
+    counted = cost_change(old, new, c, now_costs=d)
+    parts = cost_change(then.shares(name), now.shares(name), c, now_costs=d) if shifted else counted
+    mix = rates = (np.nan, np.nan)
+    if told:
+        found = counted.interval("prevalence", confidence=report.confidence)
+        mix = float(found.low), float(found.high)
+    if told and ((old.sum(1) > 0) == (new.sum(1) > 0)).all():
+        found = counted.interval("rates", confidence=report.confidence)
+        rates = float(found.low), float(found.high)
+    paid = [side.models[name]["cost"] for side in (then, now)]
+    row = [*paid, paid[1] - paid[0], *_change_ends(name, then, now, report)]
+    row += [parts.prevalence, *mix, parts.rates, *rates, parts.amounts]
+    wrong = now.costs > now.costs.min(1, keepdims=True)
+    of_class = [ratio((table * wrong).sum(1), table.sum(1)) for table in (old, new)]
+    p = cost_change(old, new, now.costs).rising * (1.0 if then.whole and now.whole else np.nan)
+    return row, list(zip(report.classes, *of_class, p, p <= 1 - report.confidence))
+
+
+def _change_ends(name, then: _Side, now: _Side, report: Report) -> tuple[float, float]:
+    """The interval of the whole change: of two independent samples; of weighted or clustered rows, or where
+    the mix of the deployment was stated anew, from both intervals of half the error each.
+    """
+    same = then.shifted == now.shifted and (not now.shifted or np.allclose(then.priors, now.priors))
+    if not (then.whole and now.whole and same):
+        (a, b), (c, d) = (side.models[name]["wide"] for side in (now, then))
+        return a - d, b - c
+    low, high = np.minimum(then.least, now.least), np.maximum(then.most, now.most)
+    sides = [side.losses(name) for side in (now, then)]
+    levels = np.unique(np.concatenate([*(side[:, 1] for side in sides), low, high]))
+    if len(levels) < 2:
+        return 0.0, 0.0
+    tables = np.zeros((2, len(low), len(levels)), np.int64)
+    for table, (k, loss, many) in zip(tables, (side.T for side in sides)):
+        np.add.at(table, (k.astype(int), np.searchsorted(levels, loss)), many.astype(int))
+    costs = np.clip(levels, low[:, None], high[:, None]) if now.shifted else levels[None]
+    tables = tables if now.shifted else tables.sum(1, keepdims=True)
+    priors = now.priors if now.shifted else None
+    how: dict = {"confidence": report.confidence, "method": report._case.method, "rng": 0, "priors": priors}
+    found = independent_difference(tables[0], tables[1], costs, **how)
+    return float(found.low), float(found.high)
+
+
+def _change_words(table, rates) -> str:
+    "The change of the cheapest model in one sentence, and what the alarm says."
+    one = table.iloc[0]
+    sure = not one["low"] <= 0 <= one["high"]
+    parts = [f"{one['mix']:+.3g} by the mix of the classes", f"{one['rates']:+.3g} by the decisions"]
+    parts += [f"{one['amounts']:+.3g} by what errors cost"] * bool(one["amounts"])
+    told = "" if sure else ", which may be chance"
+    said = (
+        f"{one['model']} costs {one['now']:.4g} a case, last time {one['then']:.4g}: a change of "
+        f"{one['change']:+.3g} ({one['low']:.3g} to {one['high']:.3g}){told}; {', '.join(parts)}."
+    )
+    rates = rates[rates["model"] == one["model"]]
+    if rates["p_value"].isna().all():
+        return f"{said} No alarm for rows with weights or clusters: their counts are not whole."
+    risen = rates[rates["alarm"]]
+    which = "; ".join(
+        f"errors in class {r['class']} rose from {r['then']:.2%} to {r['now']:.2%} (p = {r['p_value']:.2g})"
+        for _, r in risen.iterrows()
+    )
+    told = (
+        f"The alarm rings: {which}"
+        if which
+        else "The alarm is silent: in no class errors have become more frequent"
+    )
+    return f"{said} {told} (one look; cost_alarm watches month after month)."
 
 # %% ../nbs/60_report.ipynb #a9f3c509
 def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:

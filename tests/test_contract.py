@@ -105,8 +105,9 @@ CONTRACT = {
         difference_sequence(losses_a, losses_b, *, bounds=None, costs=None, first=None, second=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
         ConfidenceSequence | low high mean confidence quantity notes first_outside to_frame plot
         cost_change(reference, now, costs, *, now_costs=None) -> CostChange
-        CostChange | total prevalence rates amounts reference now cells to_frame plot
-        cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
+        CostChange | total prevalence rates amounts reference now cells rising interval to_frame plot
+        cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, looks=None, false_alarms=0.05) -> CostAlarm
+        required_reference(rate, times, rows, *, looks=16, power=0.8, false_alarms=0.05, n_sets=1000, rng=0) -> int
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
         count_rule(rule, y_true, values, *, costs=None) -> RuleCounts
         RuleCounts | counts seen losses bounds rows rule
@@ -154,7 +155,8 @@ CONTRACT = {
     """,
     "report": """
         evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, require=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
-        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown to_latex metrics to_dict to_frame provenance
+        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown to_latex metrics to_dict to_frame provenance recipe compare
+        ReportChange | table rates sentence notes to_frame
     """,
     "capacity": """
         capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve
@@ -276,7 +278,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 # What functions hand over, and what reading and deciding are made of: reached by module.
 MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator", "BestOf", "Certificate",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
-               "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval"}
+               "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval", "required_reference", "ReportChange"}
 
 
 @pytest.mark.parametrize("module", sorted(CONTRACT.keys() - {"scale", "__main__"}))

@@ -214,6 +214,7 @@ def test_files_that_are_none():
         "damaged rule.*classes": damaged(c, classes=["well"]), "damaged rule.*finite": damaged(c, costs=[[0, 1], [5, float("nan")]]), "damaged rule.*priors": damaged(c, priors=[.7, .7]),
         "do not ascend": damaged(c, calibration=knots | {"low": knots["low"][::-1]}), "damaged rule \\(by": damaged(c, by="magic"), "damaged rule \\(rule": damaged(c, rule="luck"),
         "a cut needs a threshold": damaged(c, by="cut", threshold=None), "damaged rule.*review": damaged(c, otherwise="review"), "damaged rule.*classes' is missing": damaged(c, seen={"low": 0, "high": 1}),
+        "its threshold is not that of its costs": damaged(c, threshold=c["same_to"] + .1), "path: a path or the text": 5,
         "damaged rule.*capacity": damaged(c, capacity="many"), "damaged rule.*alpha": damaged(c, values="posteriors"),
     }
     for words, text in bad.items():
@@ -353,22 +354,19 @@ def test_check_answers_by_its_exit_status(installed, capsys):
         assert code == 2 and words in err, err
 
 
-@pytest.mark.parametrize("history", [None, {}])
-def test_a_check_errs_no_more_often_than_it_says(history):
-    "At the limit itself 'kept' and 'broken' are wrong: each in 5 % at most, over all looks of a sequence of ten (400 runs, error .011)."
+def test_a_sequence_of_checks_errs_no_more_often_than_it_says():
+    "At the limit itself 'kept' and 'broken' are wrong: each in 5 % at most over all looks (100 sequences of five; more than 12 have probability .001)."
     rule, draw = fit_rule(read_samples(Y, S > 0, [[0, 1], [5, 0]], positive=1), rule="as given"), np.random.default_rng(5)
     wrong = np.zeros(2)
-    for _ in range(400):
-        seen = history
-        said = set()
-        for _ in range(1 if history is None else 10):
-            y = (draw.random(80) < .3) * 1
-            decided = np.where(y == 1, draw.random(80) < .9, draw.random(80) < .2) * 1  # costs .3 * .5 + .7 * .2 = .29
-            found = check_rule(count_rule(rule, y, Decisions(decided == 1)), max_cost=.29, min_rates={"recall": .9}, history=seen)
-            seen = None if history is None else found.history
-            said |= set(found.table["verdict"])
+    for _ in range(100):
+        history, said = {}, set()
+        for _ in range(5):
+            y = (draw.random(200) < .3) * 1
+            decided = np.where(y == 1, draw.random(200) < .9, draw.random(200) < .2)
+            found = check_rule(count_rule(rule, y, Decisions(decided)), max_cost=.3 * .1 * 5 + .7 * .2, history=history)
+            history, said = found.history, said | {found.verdict}
         wrong += ["kept" in said, "broken" in said]
-    assert (wrong / 400 <= [.12, .05 + .033]).all(), wrong  # two requirements may each be called kept in 5 %
+    assert (wrong <= 12).all(), wrong
 
 
 def test_the_counts_of_a_check_add_up():

@@ -6,12 +6,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from scipy.stats import fisher_exact
 
 from cost_eval import core
 from cost_eval import mean_law as ml
 from cost_eval import planning as pl
 from cost_eval.costs import ExampleCosts
-from cost_eval.bootstrap import interval, loss_interval
+from cost_eval.bootstrap import independent_difference, interval, loss_interval
 from cost_eval.confusion import ConfusionCounts
 from cost_eval.costs import CostMatrix
 from conftest import ROOT
@@ -288,6 +289,18 @@ X = [0, 1, 0, 1.]
     (lambda: pl.difference_sequence(X, X[:3], bounds=(-1, 1)), "losses_b: 3 losses"),
     (lambda: pl.difference_sequence([2, 3], [0, 0], bounds=(-1, 1)), "losses_a - losses_b: 2 at position 0"),
     (lambda: pl.cost_alarm(X, bounds=(np.zeros(4), np.ones(4)), limit=.1), "bounds: two numbers"),
+    (lambda: pl.cost_change([[9, 1], [1, 5]], [[9, 1], [0, 0]], [[0, 1], [5, 0]]).interval("rates"), "part: 'rates', but a class is missing"),
+    (lambda: pl.cost_change([[9, 1], [1, 5]], [[9, 1], [1, 1]], [[0, 1], [5, 0]]).interval("amounts"), "part: .*amounts"),
+    (lambda: pl.cost_change([[9.5, 1], [1, 5]], [[9, 1], [1, 1]], [[0, 1], [5, 0]]).interval(), "counts_b"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 1), limit=.1, looks=2), "looks: are planned for losses of two values"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 2), reference=X, looks=2), "looks: are planned for losses of two values"),
+    (lambda: pl.cost_alarm(X, costs=[[0, 1], [.5, 0]], reference=X, looks=2), "looks: are planned for losses of two values"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=X, looks=[1, 3]), "looks: the last is after 3 of 4"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=X, looks=[3, 1, 4]), "looks: .*ascending"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=X, looks=5), "looks: must be from 1 to 4"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=[0, np.nan]), "reference"),
+    (lambda: pl.required_reference(.5, 3, 100), "times: 3 times 0.5 is above 1"),
+    (lambda: pl.required_reference(.01, 1.1, 50, n_sets=50), "rows: of 50 rows no reference gives a power of 0.8"),
     (lambda: pl.cost_change([[0, 0], [0, 0]], [[1, 1], [1, 1]], [[0, 1], [5, 0]]), "reference: a period without examples"),
 ])
 def test_bad_input(call, message):
@@ -341,7 +354,7 @@ def test_months_labels_and_frames_of_changes():
     assert pl.cost_change(old, new, costs).total == pytest.approx(110 / 100 - 110 / 120)
     months = np.array([[[90, 10], [5, 15]], [[80, 20], [10, 10]]])
     found = pl.cost_change(months[0], months, costs.array)
-    assert found.total.shape == (2,) and found.total[0] == 0 and list(found.to_frame()) == ["total", "prevalence", "rates", "amounts", "reference", "now"]
+    assert found.total.shape == (2,) and found.total[0] == 0 and list(found.to_frame())[:6] == ["total", "prevalence", "rates", "amounts", "reference", "now"]
     assert len(found.plot().patches) == 6 and len(pl.cost_change(months[0], months[1], costs.array).plot().patches) == 3
 
 
@@ -372,7 +385,74 @@ def test_false_alarms_are_as_rare_as_promised_and_a_late_rise_is_noticed():
     steady = pl.cost_alarm(x, bounds=(0, 1), limit=.12)
     assert steady.bar == 20 and "rings after" in repr(steady) and steady.plot().get_yscale() == "log"
     assert steady.to_frame().shape[0] == 4000 and pl.cost_alarm(x[:2000], bounds=(0, 1), limit=.2).at is None
-    assert pl.cost_alarm(x, bounds=(0, 1), reference=x[:3000]).bar == 40
+    assert pl.cost_alarm(x, bounds=(0, 2), reference=x[:3000]).bar == 40
+
+
+def test_the_parts_of_a_change_have_the_intervals_of_two_samples():
+    costs, old, new = np.array([[0, 1], [20, 0.]]), np.array([[900, 100], [5, 45]]), np.array([[790, 110], [30, 70]])
+    found = pl.cost_change(old, new, costs)
+    assert found.interval() == independent_difference(new, old, costs)
+    at = independent_difference(new, old, costs, priors=(old.sum(1) / old.sum() + new.sum(1) / new.sum()) / 2)
+    rates, mix = found.interval("rates"), found.interval("prevalence", confidence=.9)
+    assert [rates.low, rates.high, rates.mean] == pytest.approx([at.low, at.high, found.rates]) and mix.confidence == .9
+    assert mix.mean == pytest.approx(found.prevalence) and mix.low < found.prevalence < mix.high
+    still = pl.cost_change(old, [[1800, 200], [10, 90]], costs)
+    assert not any(still.interval(part).rejects for part in ("total", "prevalence", "rates"))
+    dearer = pl.cost_change(old, old, costs, now_costs=5 * costs)
+    assert dearer.interval().mean == pytest.approx(dearer.total) and dearer.interval().low > 0
+    stack = pl.cost_change(old, np.stack([new, old]), costs).interval("rates")
+    assert (stack.low[0], stack.high[0]) == pytest.approx((rates.low, rates.high)) and not stack.rejects[1]
+    gone = pl.cost_change(old, [[90, 10], [0, 0]], costs)
+    assert gone.interval("prevalence").high < 0 and gone.rising[1] == 1 and np.isnan(pl.cost_change(old * 1.5, new, costs).rising).all()
+    misses = fisher_exact([[5, 45], [30, 70]], "less").pvalue
+    assert found.rising == pytest.approx([min(1, 3 * fisher_exact([[100, 900], [110, 790]], "less").pvalue), 1.5 * misses])
+
+
+@pytest.mark.parametrize("looks", [(2, 4, 8), (1, 2, 3, 4, 5, 6, 7, 8), (8,)])
+def test_false_alarms_of_counts_over_all_looks_are_within_the_rate_for_every_rate_of_errors(looks, monkeypatch):
+    "All 65,536 courses of 8 + 8 rows, also where only few errors are listed; fewer errors never ring sooner."
+    rows = (np.arange(2**16)[:, None] >> np.arange(16)) & 1
+    sizes, spent = pl._planned(looks, 8, 8)
+    for listed in (200, 5):
+        monkeypatch.setattr(pl, "_LISTED", listed)
+        for rate in (.05, .3):
+            rings = (pl._evidence(rows[:, :8].sum(1), rows[:, 8:].cumsum(1)[:, sizes - 1], 8, sizes, rate * spent) >= 1).any(1)
+            for p in np.linspace(.02, .98, 25):
+                assert rings @ (p ** rows.sum(1) * (1 - p) ** (16 - rows.sum(1))) <= rate
+            if listed == 200:
+                assert rings.any()
+                for k in range(8, 16):  # one error more among the new rows
+                    assert (rings <= rings[np.arange(2**16) | (1 << k)]).all()
+
+
+def test_misses_that_have_tripled_are_noticed():
+    "A10: at .004 with 1,000 reference rows; Fisher's test in one look after 4,000 further has power .76."
+    rng, R = np.random.default_rng(0), 2000
+    for looks, least, first in ((16, .68, 9), (None, .38, None), (1, .72, 1)):
+        sizes, spent = pl._planned(looks, 1000, 4000)
+        old = rng.binomial(1000, .004, R)
+        more, same = (rng.binomial(np.diff(sizes, prepend=0), p, (R, len(sizes))).cumsum(1) for p in (.012, .004))
+        rings, false = (pl._evidence(old, x, 1000, sizes, .05 * spent) >= 1 for x in (more, same))
+        assert rings.any(1).mean() > least and false.any(1).mean() < .05
+        assert first is None or np.median(rings[rings.any(1)].argmax(1)) + 1 <= first
+    x, before = (rng.permutation(np.repeat([20., 0], [k, n - k])) for k, n in ((60, 4000), (3, 1000)))
+    found = pl.cost_alarm(x, costs=[[0, 20], [20, 0]], reference=before, looks=16)
+    sizes, spent = pl._planned(16, 1000, 4000)
+    assert found.at == sizes[np.argmax(pl._evidence(np.array([3]), (x > 0).cumsum()[None, sizes - 1], 1000, sizes, .05 * spent) >= 1)]
+    assert found.bar == 20 and found.limit[0] == pytest.approx(.06) and found.capital[found.at - 2] < 20 and found.capital[0] == 1
+    half = pl.cost_alarm(x[:found.at], costs=[[0, 20], [20, 0]], reference=before, looks=sizes)  # the same plan, while it runs
+    assert half.at == found.at
+    late = np.concatenate([rng.random(5000) < .1, rng.random(700) < .3]) * 1.
+    assert 5000 < pl.cost_alarm(late, bounds=(0, 1), reference=(rng.random(1000) < .1) * 1.).at
+
+
+def test_the_reference_that_is_asked_for_delivers_its_power():
+    m = pl.required_reference(.01, 3, 2000, looks=8, n_sets=400)
+    sizes, spent = pl._planned(8, m, 2000)
+    rng = np.random.default_rng(9)
+    x = rng.binomial(250, .03, (2000, 8)).cumsum(1)
+    assert (pl._evidence(rng.binomial(m, .01, 2000), x, m, sizes, .05 * spent) >= 1).any(1).mean() == pytest.approx(.8, abs=.06)
+    assert pl.required_reference(.01, 4, 2000, looks=8, n_sets=400) < m
 
 
 def test_the_mix_of_classes_may_change_where_each_has_its_limit():
