@@ -451,7 +451,8 @@ def _miscalibrated(best, calibrated) -> list[str]:
         if row["saving"] > 0.1 * abs(cost[row["model"]]):
             found.append(
                 f"{row['model']} looks miscalibrated: its posteriors taken at their word cost "
-                f"{four_digits(row['saving'])} more per case than calibrated ones ({_ends(row)})."
+                f"{four_digits(row['saving'])} more per case than calibrated ones ({_ends(row)}"
+                + (", so perhaps nothing)." if row["low"] <= 0 else ").")
             )
     return found
 
@@ -580,8 +581,9 @@ def constraint_words(report: Any) -> list[str]:
     more = f"{four_digits(price['price'])} per case ({level} interval {ends})"
     more = more if price["price"] else "nothing"
     return [
-        f"{price['model']} has out of fold {'; '.join(words)}. That costs {more} against its best cut without "
-        "it. Whether the cut that is installed keeps to it only samples can show that took no part: certify()."
+        f"{price['model']} has out of fold {'; '.join(words)}. That costs {more} against its best cut "
+        "without it. Whether the cut that is installed keeps to it only samples can show that took no part: "
+        "certify()."
     ]
 
 # %% ../nbs/58_page.ipynb #361ea1be

@@ -1896,6 +1896,11 @@ def _drift(counts: RuleCounts) -> list[str]:
             moves = zip(labels, before, now / now.sum())
             told = ", ".join(f"{label} {100 * a:.3g} % to {100 * b:.3g} %" for label, a, b in moves)
             found.append(f"{what} have other shares: {told}.")
+    fitted = np.array(rule.seen["classes"]) / sum(rule.seen["classes"])
+    if not np.allclose(rule.priors, fitted, rtol=1e-6) and _unlike(table.sum(1), rule.priors) < 0.01:
+        moves = zip(rule.classes, rule.priors, table.sum(1) / table.sum())
+        told = ", ".join(f"{label} {100 * b:.3g} % for {100 * a:.3g} %" for label, a, b in moves)
+        found.append(f"These rows have other shares of the classes than the rule is for: {told}.")
     if "in_tenths" in rule.seen:
         p = _alike(rule.seen["in_tenths"], counts.seen["in_tenths"])
         found += ["The values have another distribution."] * (p < 0.01)
@@ -1919,6 +1924,15 @@ def _alike(before, now) -> float:
     if table.shape[1] < 2 or not table.sum(1).all():
         return 1.0
     return float(chdtrc(table.shape[1] - 1, ((table - expected) ** 2 / expected).sum()))
+
+
+def _unlike(now, shares) -> float:
+    "Pearson's chi-squared test that counts have these shares; 0 where a class came that has none."
+    expected = np.asarray(shares) * now.sum()
+    if (now[expected == 0] > 0).any():
+        return 0.0
+    now, expected = now[expected > 0], expected[expected > 0]
+    return float(chdtrc(len(now) - 1, ((now - expected) ** 2 / expected).sum())) if len(now) > 1 else 1.0
 
 # %% ../nbs/22_how_many.ipynb #b0dcf6d4
 #| code-fold: true

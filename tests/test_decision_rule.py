@@ -377,3 +377,13 @@ def test_the_counts_of_a_check_add_up():
     assert check_rule(parts, max_cost=9).table.equals(check_rule(whole, max_cost=9).table)
     for k, want in ((58, "undecided"), (59, "kept")):  # .95 ** 59 < .05 < .95 ** 58
         assert check_rule(count_rule(rule, ["ill"] * k, [.99] * k), min_rates={"recall": .95}).verdict == want
+
+
+def test_a_check_says_that_its_rows_have_other_shares_than_the_rule_is_for():
+    y = np.arange(1000) % 5 == 0
+    p = np.where(y, .6, .1)
+    samples = read_samples(y.astype(int), Posteriors(p), [[0, 1], [20, 0]])
+    for priors, at, told in ((None, slice(None), False), (.05, slice(None), True), (.05, np.r_[0, np.flatnonzero(~y)[:19]].repeat(10), False)):
+        rule = fit_rule(samples, rule="bayes", priors=priors)
+        drift = check_rule(count_rule(rule, y[at].astype(int), p[at]), max_cost=3).drift
+        assert any("than the rule is for" in line for line in drift) == told, (priors, drift)
