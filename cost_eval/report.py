@@ -1226,8 +1226,8 @@ def _of_annotators(y_true: Annotators, **given: Any) -> Report:
     "The report on samples of several labels: on a row a label, weighted and clustered."
     if given["capacity"] is not None:
         raise ValueError(
-            "capacity: it counts samples, and with Annotators a row is a label; leave it out, or give one label "
-            "a sample"
+            "capacity: it counts samples, and with Annotators a row is a label; leave it out, or give one "
+            "label a sample"
         )
     part, given = by_annotation(y_true, **given)
     return _told(evaluate(**given), part)
@@ -1243,8 +1243,8 @@ def _told(report: Report, part: Annotated | None) -> Report:
         f", and between {at['least']:.4g} and {at['largest']:.4g} whichever annotator is asked about each"
     )
     said = (
-        f"{part.n} samples have {len(part.sample)} labels by {part.annotators} annotators: a cost is that under "
-        "an annotator drawn at random for each sample, and samples are the units. Under the majority "
+        f"{part.n} samples have {len(part.sample)} labels by {part.annotators} annotators: a cost is that "
+        "under an annotator drawn at random for each sample, and samples are the units. Under the majority "
         f"{found.best.loc[0, 'model']} would cost {at['majority']:.4g}{between if at['least'] >= 0 else ''}."
     )
     return replace(found, notes=(said, *found.notes))

@@ -1424,8 +1424,10 @@ def by_annotation(y_true: Annotators, **columns: Any) -> tuple[Annotated, dict]:
     own = keys.names()
     if own is not None and columns.get("ids") is None:
         columns["ids"] = own[rows]
-    named = apart["clusters"] if apart["clusters"] is not None else np.arange(len(table)) if own is None else own
-    columns["clusters"] = list(_labelled_part(keys, "clusters", named, part))
+    named = np.arange(len(table)) if own is None else own
+    named = named if apart["clusters"] is None else apart["clusters"]
+    found = _labelled_part(keys, "clusters", named, part)
+    columns["clusters"] = found.tolist() if hasattr(found, "tolist") else found
     columns["sample_weight"] = (1.0 if weight is None else weight[rows]) / known.sum(1)[rows]
     return part, {"y_true": labels} | columns
 
@@ -1437,8 +1439,8 @@ def _label_table(values) -> np.ndarray:
     columns = [given[c] for c in given.columns] if hasattr(given, "columns") else np.asarray(given, object).T
     if len(np.shape(columns)) < 2 or not len(columns):
         raise ValueError(
-            f"y_true: Annotators takes a table, a column an annotator, got shape {np.shape(given)}; one label a "
-            "sample needs no Annotators"
+            f"y_true: Annotators takes a table, a column an annotator, got shape {np.shape(given)}; "
+            "one label a sample needs no Annotators"
         )
     return np.stack([np.asarray(column, object) for column in columns], axis=1)
 
