@@ -111,7 +111,7 @@ BAD = {
     "a gap in a model": (lambda f: f.assign(one=f["one"].where(f["id"] > 3)), ILL, "models['one']: 4 of 300 values are missing, the first at position 0"),
     "a gap in the labels": (lambda f: f.assign(label=f["label"].where(f["id"] != 7)), ILL, "y_true: 1 of 300 values are missing, the first at position 7; dropping them is verification bias"),
     "no label": (lambda f: f.drop(columns="label").assign(site="a"), ILL, "label: none of the columns"),
-    "two labels": (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ILL, "several have two values; name it (here: --label"),
+    "two labels": (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ILL, "several have two values; name it; for example: cost-eval evaluate"),
     "no number in row 5": (lambda f: f.assign(one=f["one"].astype(object).where(f["id"] != 4, "n/k")), [*ILL, "--scores", "one"], "models['one']: 'n/k' is not in the costs' decisions = ['well', 'ill'] (position 4)"),
     "three classes": (lambda f: f.assign(label=np.resize(["a", "b", "c"], 300)), [*FP, "--positive", "a"], "y_true: 3 labels, ['a', 'b', 'c'], but the costs are those of two classes"),
     "percentages": (lambda f: f.assign(one=100 * f["label"].eq("ill") * f["one"]), [*ILL, "--scores", "one"], "give values / 100 if they are percentages, Scores(values) if only their order counts (here: --ranks COL)"),
