@@ -149,6 +149,9 @@ class Judged:
         of every interval and difference, a key of `METHODS` or "auto"
     rng : Generator or None
         of what is drawn
+    mixed : ndarray or None
+        (C, M) shares of the decisions in C mixtures of them, which decisions M, M + 1, ... then stand for:
+        of a sample that draws of the folds decide about differently. It costs the mean
     """
 
     y: np.ndarray
@@ -165,6 +168,18 @@ class Judged:
     possible: np.ndarray | None = field(default=None, kw_only=True)
     method: str = field(default="auto", kw_only=True)
     rng: Any = field(default=None, kw_only=True)
+    mixed: np.ndarray | None = field(default=None, kw_only=True)
+
+    @property
+    def mixtures(self) -> np.ndarray:
+        "(M + C, M) shares of the decisions: those of a single one, and the mixtures."
+        alone = np.eye(self.costs.shape[1])
+        return alone if self.mixed is None else np.concatenate([alone, self.mixed])
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        "(K, M + C) costs of decisions and mixtures."
+        return self.costs.array if self.mixed is None else self.costs.array @ self.mixtures.T
 
     @property
     def repeated(self) -> bool:
@@ -233,7 +248,7 @@ class Judged:
         part["weight"] = part["repeats"] if self.repeated else part["weight"]
         sizes = np.bincount(y, part["weight"], self.costs.shape[0])
         target = as_priors(priors, self.costs.classes, sizes=sizes)
-        same = ("heaviest", "independent", "largest", "possible", "method", "rng")
+        same = ("heaviest", "independent", "largest", "possible", "method", "rng", "mixed")
         part |= {name: getattr(self, name) for name in same}
         return Judged(y, self.costs, priors=target, shifted=priors is not None, **part)
 
@@ -308,10 +323,13 @@ class Judged:
         return float(ends[0]), float(ends[1])
 
     def losses(self, decisions: np.ndarray) -> np.ndarray:
-        "(N,) what each sample cost."
+        "(N,) what each sample cost, of a mixture on average."
         if self.own is None:
-            return self.costs.array[self.y, decisions]
-        return self.own[np.arange(len(self.y)), self.y, decisions]
+            return self.table[self.y, decisions]
+        own = self.own[np.arange(len(self.y)), self.y]
+        if self.mixed is None:
+            return own[np.arange(len(self.y)), decisions]
+        return np.einsum("nm,nm->n", own, self.mixtures[decisions])
 
     def cells(self, codes: list, sizes: list) -> np.ndarray:
         "Counts of combinations of codes, whole if the weights are repetitions."
@@ -319,8 +337,9 @@ class Judged:
         return np.rint(found).astype(np.int64) if self.repeated else found
 
     def count(self, decisions: np.ndarray) -> np.ndarray:
-        "(K, M) counts."
-        return self.cells([self.y, decisions], list(self.costs.shape))
+        "(K, M) counts, of a mixture its shares."
+        found = self.cells([self.y, decisions], list(self.table.shape))
+        return found if self.mixed is None else found @ self.mixtures
 
     def shares(self, decisions: np.ndarray) -> np.ndarray:
         "(K, M) shares of the cells at the deployment's priors."
@@ -347,9 +366,9 @@ class Judged:
         """
         can = [None] * len(decided) if can is None else can
         if self.counted and all(one is None for one in can):
-            stack = np.stack([self.count(d) for d in decided])
+            stack = np.stack([self.cells([self.y, d], list(self.table.shape)) for d in decided])
             options = self.how(confidence) | {"priors": self.given_priors}
-            return Asked.of([interval(stack, self.costs.array, **options)])
+            return Asked.of([interval(stack, self.table, **options)])
         found = [self.mean_interval(self.losses(d), confidence, c) for d, c in zip(decided, can)]
         return Asked.of(found)
 
@@ -388,7 +407,7 @@ class Judged:
         for each pair the columns of the costs that either side can take (None: all).
         """
         can = [(None, None)] * len(pairs) if can is None else can
-        options, all_ = self.how(confidence), tuple(range(self.costs.shape[1]))
+        options, all_ = self.how(confidence), tuple(range(self.costs.shape[1]))  # of which mixtures are made
         if not self.counted:
             found = []
             for (a, b), (first, second) in zip(pairs, can):
@@ -396,13 +415,13 @@ class Judged:
                 a, b = (self.losses(d)[self.kept] for d in (a, b))
                 found.append(loss_difference(a, b, bounds=bounds, **self.options(), **options))
             return Asked.of(found)
-        K, M = self.costs.shape
+        K, M = self.table.shape
         alike = {sides: [k for k, one in enumerate(can) if one == sides] for sides in dict.fromkeys(can)}
         found = []
         for (first, second), places in alike.items():
             tables = np.stack([self.cells([self.y, *pairs[k]], [K, M, M]) for k in places])
             options |= {"priors": self.given_priors, "first": first, "second": second}
-            found.append(difference(tables, self.costs.array, **options))
+            found.append(difference(tables, self.table, **options))
         return Asked.of(found, np.argsort([k for places in alike.values() for k in places]))
 
     def approximate(self, asked: list, confidence: float, jointly: bool) -> np.ndarray:
@@ -423,7 +442,7 @@ class Judged:
 
     def _approximate(self, sides: list, can: list, options: dict) -> Approximate:
         "The approximate line of one cost, or of the difference of two."
-        K, M = self.costs.shape
+        K, M = self.table.shape
         if not self.counted:
             paid = [self.losses(d)[self.kept] for d in sides]
             function = loss_interval if len(sides) == 1 else loss_difference
@@ -431,9 +450,9 @@ class Judged:
             return function(*paid, **options).approximate
         options = options | {"priors": self.given_priors}
         if len(sides) == 1:
-            return interval(self.count(sides[0]), self.costs.array, **options).approximate
+            return interval(self.cells([self.y, *sides], [K, M]), self.table, **options).approximate
         options |= {"first": can[0], "second": can[1]}
-        return difference(self.cells([self.y, *sides], [K, M, M]), self.costs.array, **options).approximate
+        return difference(self.cells([self.y, *sides], [K, M, M]), self.table, **options).approximate
 
     def _bounds_of_rows(self, *can: Any) -> Any:
         "The least and the largest loss of each row, or difference; of all alike where only a cap is known."
@@ -452,33 +471,35 @@ class Judged:
         """Kind, name, samples, mean and ends of what each cell, class and group (labels (N,), or None) adds
         to the cost, held together; cells that cost nothing are left out.
         """
-        paid, parts = self.losses(decisions), [*self._parts(decisions, groups)]
-        parts = [one for one in parts if one[0] != "cell" or (np.where(one[2], paid, 0) != 0).any()]
+        parts = [one for one in self._parts(decisions, groups) if one[0] != "cell" or one[3].any()]
         level, rows = 1 - (1 - confidence) / len(parts), []
-        for kind, name, own, of in parts:
-            found = self.mean_interval(np.where(own, paid, 0.0), level, of=of)
-            many = int(own.sum() if self.repeats is None else self.repeats[own].sum())
+        for kind, name, own, paid, of in parts:
+            found = self.mean_interval(paid, level, of=of)
+            many = float(own.sum() if self.repeats is None else own @ self.repeats)
             ends = float(found.low) + 0.0, float(found.high)  # which turns -0 into 0
-            rows.append((kind, name, many, float(found.mean), *ends))
+            rows.append((kind, name, int(many) if many == int(many) else many, float(found.mean), *ends))
         return rows
 
     def _parts(self, decisions: np.ndarray, groups: Any) -> Iterator[tuple]:
-        """Kind, name and rows of each cell, class and group, and the least and the largest that it can cost a
-        sample.
+        """Kind, name, share of each sample and what it adds to the cost, of each cell, class and group, and
+        the least and the largest that it can cost a sample.
         """
-        labels = self.costs.classes
+        labels, paid, share = self.costs.classes, self.losses(decisions), self.mixtures[decisions]
+        own_costs = self.costs.array[self.y] if self.own is None else self.own[np.arange(len(self.y)), self.y]
         for i, j in np.ndindex(*self.costs.shape):
             low, high = (np.where(np.arange(len(labels)) == i, ends, 0.0) for ends in self.attainable(j))
             of = np.minimum(low, 0), np.maximum(high, 0)
             name = f"{labels[i]} decided {self.costs.decisions[j]}"
-            yield "cell", name, (self.y == i) & (decisions == j), of
+            here = (self.y == i) * share[:, j]
+            yield "cell", name, here, np.where(here > 0, here * own_costs[:, j], 0.0), of
         for i, label in enumerate(labels):
             of = tuple(np.where(np.arange(len(labels)) == i, ends, 0.0) for ends in self.attainable())
-            yield "class", str(label), self.y == i, of
+            yield "class", str(label), self.y == i, np.where(self.y == i, paid, 0.0), of
         known, code = ((), None) if groups is None else numbered(groups, ascending=True)
         for g, label in enumerate(known):
             low, high = self.take(np.flatnonzero(code == g)).attainable()
-            yield "group", str(label), code == g, (np.minimum(low, 0), np.maximum(high, 0))
+            of = np.minimum(low, 0), np.maximum(high, 0)
+            yield "group", str(label), code == g, np.where(code == g, paid, 0.0), of
 
     def in_parts(self, decided: np.ndarray, parts: list, priors: Any, confidence: float) -> np.ndarray:
         """(G, 3) cost and ends of its interval in parts of the samples (rows each), at their own shares of
@@ -491,8 +512,8 @@ class Judged:
         own = [decided[parts[g]] for g in np.flatnonzero(known)]
         try:
             if self.counted and asked:
-                counts = np.stack([part.count(d) for part, d in zip(asked, own)])
-                ends = interval(counts, self.costs.array, priors=priors, **self.how(confidence))
+                counts = np.stack([p.cells([p.y, d], list(self.table.shape)) for p, d in zip(asked, own)])
+                ends = interval(counts, self.table, priors=priors, **self.how(confidence))
                 found[known] = np.column_stack([ends.mean, ends.low, ends.high])
             elif asked:
                 found[known] = [part._mean_and_ends(d, confidence) for part, d in zip(asked, own)]
@@ -556,10 +577,13 @@ class Judged:
         "Cost on one side minus that on the other, two separate samples."
         if not self.counted:
             return [self._apart_by_losses(decided, side, common, level) for side in sides]
-        both = sides, [~s for s in sides]
-        a, b = (np.stack([self.take(np.flatnonzero(s)).count(decided[s]) for s in which]) for which in both)
+        def table(side):
+            part = self.take(np.flatnonzero(side))
+            return part.cells([part.y, decided[side]], list(self.table.shape))
+
+        a, b = (np.stack([table(side) for side in which]) for which in (sides, [~s for s in sides]))
         priors = self.priors if common else None
-        return [independent_difference(a, b, self.costs.array, priors=priors, **self.how(level))]
+        return [independent_difference(a, b, self.table, priors=priors, **self.how(level))]
 
     def _apart_by_losses(self, decided: np.ndarray, side: np.ndarray, common: bool, level: float) -> Any:
         "The same where weights, clusters or costs of single samples matter."
@@ -669,8 +693,8 @@ def _check_judged(case, names, decided) -> tuple:
     if not isinstance(names, (list, tuple)) or codes.shape != (len(names), len(case.y)):
         wanted = f"a row of {len(case.y)} for each of {names!r:.60}"
         raise ValueError(f"decided: {wanted} is needed, got shape {codes.shape}")
-    if (codes != np.rint(codes)).any() or (codes < 0).any() or (codes >= case.costs.shape[1]).any():
-        raise ValueError(f"decided: columns 0..{case.costs.shape[1] - 1} of the costs are needed")
+    if (codes != np.rint(codes)).any() or (codes < 0).any() or (codes >= len(case.mixtures)).any():
+        raise ValueError(f"decided: columns 0..{len(case.mixtures) - 1} of the costs are needed")
     return list(names), codes.astype(np.intp)
 
 # %% ../nbs/21_comparisons.ipynb #e6ebc7a2
@@ -1616,7 +1640,8 @@ def _with_unseen(shares, size, total, extra):
 def _drawn_posterior(case: Judged, decided, drawn, rng) -> np.ndarray:
     "Costs (B, S) in draws of the shares of the cells, each with its own cost matrix (B, K, M)."
     (n_resamples, K, M), S = drawn.shape, len(decided)
-    is_cell = np.concatenate([np.arange(K * M)[:, None] == case.y * M + d for d in decided]).astype(float)
+    cells = np.arange(K * M)[:, None] // M == case.y, np.arange(K * M) % M
+    is_cell = np.concatenate([cells[0] * case.mixtures[d].T[cells[1]] for d in decided])
     units = _units(case, is_cell, rng)
     cost, flat = np.empty((n_resamples, S)), drawn.reshape(n_resamples, K * M)
     for block, size, total in _posterior(units, n_resamples, rng):

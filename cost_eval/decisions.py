@@ -1498,11 +1498,11 @@ def out_of_fold(folds: Labels, judge: Callable[..., Any]) -> np.ndarray:
     >>> out_of_fold([0, 0, 1, 1], lambda inside, outside: np.full(len(outside), y[inside].mean()))
     array([1. , 1. , 0.5, 0.5])
     """
-    fold = check_1d(folds, "folds")
-    known, out = np.unique(fold), None
+    known, fold = numbered(check_1d(folds, "folds"), ascending=True)
+    out = None
     if len(known) < 2:
-        raise ValueError(f"folds: at least 2 different ones are needed, got {known.tolist()} for all samples")
-    for k in known:
+        raise ValueError(f"folds: at least 2 different ones are needed, got {known} for all samples")
+    for k in range(len(known)):
         outside = np.flatnonzero(fold == k)
         said = np.asarray(judge(np.flatnonzero(fold != k), outside))
         out = np.empty((len(fold), *said.shape[1:]), said.dtype) if out is None else out

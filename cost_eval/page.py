@@ -452,7 +452,7 @@ def _miscalibrated(best, calibrated) -> list[str]:
             found.append(
                 f"{row['model']} looks miscalibrated: its posteriors taken at their word cost "
                 f"{four_digits(row['saving'])} more per case than calibrated ones ({_ends(row)}"
-                + (", so perhaps nothing)." if row["low"] <= 0 else ").")
+                + (", not told apart from 0)." if row["low"] <= 0 else ").")
             )
     return found
 

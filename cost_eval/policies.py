@@ -12,8 +12,8 @@ from typing import Any
 from .core import DataFrame, Frame, Labels, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
-__all__ = ['RULES', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'DecisionRule',
-           'run_rule', 'fit_rule']
+__all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFit', 'within_capacity', 'IsotonicCalibrator',
+           'DecisionRule', 'run_rule', 'fit_rule']
 
 # %% ../nbs/07_policies.ipynb #pol005
 import json
@@ -69,6 +69,7 @@ from .samples import Decisions, Posteriors, Samples, Scores, not_gained, read_sa
 
 # %% ../nbs/07_policies.ipynb #pol026
 RULES: tuple[Rule, ...] = ("as given", "bayes", "calibrated", "tuned")
+FITTED: tuple[Rule, ...] = ("calibrated", "tuned")  # on other folds
 
 
 @result
@@ -78,7 +79,8 @@ class Policy(Result):
     Attributes
     ----------
     decisions : ndarray
-        (N,) columns of the costs; `labels` names them
+        (N,) columns of the costs; `labels` names them; (D, N) of a rule that is fitted in D > 1 draws of the
+        folds, as are `folds` and `log_posteriors`
     rule : str
         that was applied, one of `RULES`; "as given" for decisions, whatever was asked
     kind : str
@@ -117,17 +119,21 @@ class Policy(Result):
 
     def frame_columns(self) -> dict:
         "The label of each decision, its fold and the posteriors."
-        columns = {"decision": np.array(self.labels, object)[self.decisions]}
+        several = self.decisions.ndim > 1
+        columns: dict = {"draw": np.indices(self.decisions.shape)[0].ravel()} if several else {}
+        columns["decision"] = np.array(self.labels, object)[self.decisions.ravel()]
         if len(self.folds):
-            columns["fold"] = self.folds
+            columns["fold"] = self.folds.ravel()
         if len(self.log_posteriors):
-            columns |= {f"posterior {k}": p for k, p in enumerate(self.posteriors.T)}
+            flat = self.posteriors.reshape(-1, self.posteriors.shape[-1])
+            columns |= {f"posterior {k}": p for k, p in enumerate(flat.T)}
         return columns
 
     def __repr__(self):
-        many = np.bincount(self.decisions, minlength=len(self.labels))
+        draws = "" if self.decisions.ndim == 1 else f" in each of {len(self.decisions)} draws of the folds"
+        many = np.bincount(self.decisions.ravel(), minlength=len(self.labels))
         taken = ", ".join(f"{n} x {label!r}" for n, label in zip(many, self.labels))
-        return f"<{len(self.decisions)} decisions, rule {self.rule!r}: {taken}>"
+        return f"<{self.decisions.shape[-1]} decisions{draws}, rule {self.rule!r}: {taken}>"
 
 
 @result
@@ -169,6 +175,7 @@ def decide(
     capacity: float | None = None,
     require: Mapping[Any, float] | None = None,
     folds: int | Labels = 5,
+    draws: int = 1,
     rng: Rng = None,
 ) -> Policy:
     """One model's decisions by a declared rule, whatever has to be fitted being fitted on other folds.
@@ -204,8 +211,10 @@ def decide(
         "calibrated" then becomes); see `cost_eval.decisions.read_requirements`. Decisions are taken as given
     folds : int or array_like, default 5
         how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
+    draws : int, default 1
+        how often the folds are drawn anew; the cost of the procedure is the mean over draws
     rng : optional
-        seed or Generator for the folds and for ties under a capacity
+        seed or Generator for the folds and for ties under a capacity; None: seed 0
 
     Returns
     -------
@@ -234,11 +243,13 @@ def decide(
         )
     (name,) = samples.models
     limits: dict = {"priors": priors, "capacity": capacity, "require": require}
-    found = cross_fit(samples, folds=folds, rng=rng).decide(name, rule, **limits)
+    found = cross_fit(samples, folds=folds, draws=draws, rng=rng).decide(name, rule, **limits)
     return replace(found, notes=samples.notes + found.notes)
 
 
-def cross_fit(samples: Samples, *, folds: int | Labels = 5, rng: Rng = None) -> "CrossFit":
+def cross_fit(
+    samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None
+) -> "CrossFit":
     """Folds for all models of some samples, in which calibrations and thresholds are fitted when asked for.
 
     Parameters
@@ -247,8 +258,10 @@ def cross_fit(samples: Samples, *, folds: int | Labels = 5, rng: Rng = None) -> 
         from `read_samples`
     folds : int or array_like, default 5
         how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
+    draws : int, default 1
+        how often the folds are drawn anew; folds that are given are one draw
     rng : optional
-        seed or Generator
+        seed or Generator; None: seed 0
 
     Returns
     -------
@@ -262,7 +275,7 @@ def cross_fit(samples: Samples, *, folds: int | Labels = 5, rng: Rng = None) -> 
     >>> [int(fits.decide(name, "tuned").decisions.sum()) for name in "ab"]
     [80, 120]
     """
-    return CrossFit(samples, folds=folds, rng=rng)
+    return CrossFit(samples, folds=folds, draws=draws, rng=rng)
 
 # %% ../nbs/07_policies.ipynb #pol029
 class CrossFit:
@@ -278,6 +291,8 @@ class CrossFit:
         from `read_samples`
     folds : int or array_like, default 5
         how many, or (N,) a fold each
+    draws : int, default 1
+        how often they are drawn anew
     rng : optional
         seed or Generator; None: seed 0
 
@@ -286,7 +301,7 @@ class CrossFit:
     samples : Samples
         as given
     folds : ndarray
-        (N,) fold of each sample; (0,) if a class is too small
+        (N,) fold of each sample in the first draw; (0,) if a class is too small
     notes : tuple
         why there are none, or fewer than asked
     deployment : array_like, optional
@@ -300,18 +315,63 @@ class CrossFit:
     0.16666666666666666
     """
 
-    def __init__(self, samples: Samples, *, folds: int | Labels = 5, rng: Rng = None) -> None:
+    def __init__(
+        self, samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None
+    ) -> None:
         self.samples = _check_samples(samples)
         self._seed = int(generator(0 if rng is None else rng).integers(2**62))
         self._order = samples.order
         self._rows = _coded_clusters(samples if self._order is None else samples.take(self._order))
         samples.meet("folds", folds)
+        self._asked = folds
         self._fold, notes = _draw_folds(self._rows, folds, self._order, self.random(0))
         self.folds, self.notes = self._back(self._fold), tuple(notes)
         self.deployment: Any = None
+        self._of_models: dict = {}  # what depends on no draw
         self._logs: dict = {}
-        self._ranks: dict = {}
-        self._said: dict = {}
+        self._drawn = [(self._fold, self._logs)]
+        self.draw(draws)
+
+    @property
+    def draws(self) -> int:
+        "How often the folds were drawn: once where they were given, or nothing can be fitted."
+        return len(self._drawn)
+
+    def draw(self, draws: int) -> "CrossFit":
+        """So many draws of the folds, the first of which are always the same.
+
+        Parameters
+        ----------
+        draws : int
+            how many in all
+
+        Returns
+        -------
+        CrossFit
+            itself
+        """
+        wanted = check_integer(draws, "draws", 1)
+        if dense(self._asked, "folds").ndim or not len(self._fold):
+            wanted = 1
+        del self._drawn[wanted:]
+        for d in range(len(self._drawn), wanted):
+            rng = np.random.default_rng([self._seed, 0, d])
+            fold, _ = _draw_folds(self._rows, self._asked, self._order, rng)
+            self._drawn.append((fold, {}))
+        return self
+
+    def _each(self) -> list["CrossFit"]:
+        "This with each of its draws alone."
+        alone = [copy(self) for _ in self._drawn]
+        for one, drawn in zip(alone, self._drawn):
+            one._drawn, (one._fold, one._logs) = [drawn], drawn
+        return alone
+
+    def _remembered(self, key: tuple, make: Any) -> Any:
+        "What depends on no draw."
+        if key not in self._of_models:
+            self._of_models[key] = make()
+        return self._of_models[key]
 
     def random(self, purpose: int) -> np.random.Generator:
         """The same random numbers for a purpose, whatever has been asked before.
@@ -336,7 +396,8 @@ class CrossFit:
         return out
 
     def log_posteriors(self, name: str) -> np.ndarray:
-        """Calibrated on the other folds, for the shares of the classes that the samples have there.
+        """Calibrated on the other folds, for the shares of the classes that the samples have there; of
+        several draws of the folds, those of the mean posterior.
 
         Parameters
         ----------
@@ -348,7 +409,9 @@ class CrossFit:
         ndarray
             (N, K) natural logarithms; (0, K) where nothing could be calibrated
         """
-        return self._back(self._calibrated(check_choice(name, tuple(self.samples.models), "name")))
+        check_choice(name, tuple(self.samples.models), "name")
+        total = np.logaddexp.reduce([one._calibrated(name) for one in self._each()])
+        return self._back(total - np.log(self.draws) if self.draws > 1 else total)
 
     def decide(
         self,
@@ -359,6 +422,7 @@ class CrossFit:
         priors: float | Priors | None = None,
         capacity: float | None = None,
         require: Mapping[Any, float] | None = None,
+        posteriors: bool = True,
     ) -> Policy:
         """One model's decisions.
 
@@ -376,6 +440,8 @@ class CrossFit:
             at most so many positive decisions, or such a share of all
         require : mapping, optional
             as for the function `decide`
+        posteriors : bool, default True
+            hand over the log-posteriors that decided, too? Without them very many samples are faster
 
         Returns
         -------
@@ -385,8 +451,11 @@ class CrossFit:
         check_choice(rule, RULES, "rule")
 
         def attempt(asked):
-            table = self.samples.meet("costs", costs)
-            return _Task(self, name, rule, table, priors, capacity, asked).policy()
+            given = self.samples.meet("costs", costs), priors, capacity, asked
+            tasks = [_Task(one, name, rule, *given) for one in self._each()]
+            for task in tasks:
+                task.posteriors = posteriors
+            return tasks[0].policy(tasks[1:])
 
         try:
             return attempt(require)
@@ -406,6 +475,7 @@ class CrossFit:
         CrossFit
         """
         found = copy(self)
+        found._drawn = list(self._drawn)
         self.samples.meet("costs", costs)
         found.samples = _at_costs(self.samples, costs, None)
         found._rows = _at_costs(self._rows, costs, self._order)
@@ -455,11 +525,14 @@ class CrossFit:
         Returns
         -------
         ndarray or None
-            (N,) position of the first odds at which the sample is positive, L for never; None where the
-            decisions are the same at all odds
+            (N,) position of the first odds at which the sample is positive, L for never, (D, N) of a rule
+            fitted in D > 1 draws; None where the decisions are the same at all odds
         """
         model = self.samples.models[check_choice(name, tuple(self.samples.models), "name")]
         log_odds = np.asarray(log_odds, float)
+        if self.draws > 1 and rule in FITTED:
+            each: Any = [one.levels(name, rule, log_odds, shifted=shifted) for one in self._each()]
+            return None if each[0] is None else np.stack(each)
         if rule == "tuned" and len(self._fold):
             return self._back(self._tuned_levels(name, log_odds, shifted))
         if rule == "bayes" and model.kind == "posteriors":
@@ -535,27 +608,58 @@ class CrossFit:
                 f"model: {name!r} hands over decisions, which have no order, so nobody comes first; give its "
                 "posteriors or scores"
             )
-        place, saving = task.queue(task.behind())
+        place, saving = task.queue(task.behind())  # in the first draw
         return Queue(self._back(place), self._back(saving), tuple(dict.fromkeys(task.notes)))
 
     def _calibrated(self, name: str) -> np.ndarray:
-        "(N, K) calibrated log-posteriors of the ordered rows, remembered."
+        "(N, K) calibrated log-posteriors of the ordered rows."
+        found = self._evidence(name)
+        if found.ndim == 1 and len(found):
+            return np.column_stack([log_expit(-found), log_expit(found)])
+        return found.reshape(len(found), -1) if len(found) else np.empty((0, len(self._rows.costs.classes)))
+
+    def _evidence(self, name: str) -> np.ndarray:
+        "(N,) calibrated log-odds of two classes, (N, K) log-posteriors of more; remembered."
         if name not in self._logs:
-            self._logs[name], self._said[name] = _cross_calibrated(self._rows, name, self._fold)
-        return self._logs[name]
+            self._logs[name] = _cross_calibrated(self, name)
+        return self._logs[name][0]
+
+    def _said_of(self, name: str) -> list:
+        "What is to be said of a model's calibration."
+        self._evidence(name)
+        return self._logs[name][1]
+
+    def _sorted(self, name: str) -> np.ndarray:
+        "(N,) ordered rows by what a threshold cuts."
+        cut = _cut(self._rows.models[name])
+        return self._remembered((name, "sorted"), lambda: np.argsort(cut, kind="stable"))
 
     def _shares_outside(self) -> np.ndarray:
         "(N, K) logarithms of the shares of the classes among the rows that each row's calibration saw."
-        rows, K = self._rows, len(self._rows.costs.classes)
-        inside = np.bincount(self._fold * K + rows.y, rows.sample_weight, (self._fold.max() + 1) * K)
-        outside = rows.class_sizes - inside.reshape(-1, K)
+        outside = self._outside(self._rows.sample_weight)
         return np.log(outside / outside.sum(1, keepdims=True))[self._fold]
 
+    def _outside(self, weight: np.ndarray | None) -> np.ndarray:
+        "(F, K) weight of each class outside each fold."
+        rows, K = self._rows, len(self._rows.costs.classes)
+        inside = np.bincount(self._fold * K + rows.y, weight, (self._fold.max() + 1) * K).reshape(-1, K)
+        return inside.sum(0) - inside
+
+    def _lacking(self) -> bool:
+        "Is a class missing outside one fold?"
+        weight, present = self._rows.sample_weight, np.bincount(self._fold) > 0
+        return bool((self._outside(None if weight is None else (weight > 0) * 1.0)[present] == 0).any())
+
     def _rank(self, name: str) -> np.ndarray:
-        "(N,) dense ranks of what a threshold cuts, of the ordered rows, remembered."
-        if name not in self._ranks:
-            self._ranks[name] = np.unique(_cut(self._rows.models[name]), return_inverse=True)[1].astype(float)
-        return self._ranks[name]
+        "(N,) dense ranks of what a threshold cuts, of the ordered rows."
+
+        def make():
+            order, rank = self._sorted(name), np.empty(len(self._rows))
+            values = _cut(self._rows.models[name])[order]
+            rank[order] = np.cumsum(np.concatenate([[False], values[1:] != values[:-1]]))
+            return rank
+
+        return self._remembered((name, "rank"), make)
 
 
 def _check_samples(samples) -> Samples:
@@ -574,6 +678,7 @@ class _Task:
         self.fits, self.name, self.rows = fits, name, rows
         self.model, self.capacity = rows.models[name], capacity
         self.notes: list = []
+        self.posteriors = True  # those behind the decisions are handed over, too
         self.kind = self.model.kind
         self.target = rows.target_priors(priors)
         self.shift: dict = {} if priors is None else {"priors": self.target, "train_priors": rows.shares}
@@ -631,19 +736,30 @@ class _Task:
             )
         return rule
 
-    def policy(self) -> Policy:
-        "Decide, limit, and put the rows back."
+    def policy(self, others: list["_Task"]) -> Policy:
+        "Decide, and in the `others`, which have other folds; the rows put back."
+        tasks = [self, *others] if self.kind != "decisions" and self.rule in FITTED else [self]
+        found = [task.decided() for task in tasks]
+        fitted = any(task.rule in FITTED for task in tasks)
+        tasks = tasks if fitted else [self]
+        decisions, logs = ([pair[k] for pair in found[: len(tasks)]] for k in (0, 1))
+        unsaid = any(one is None for one in logs) or self.rule in ("as given", "tuned")
+        logs = [np.empty((0, len(self.target)))] if unsaid else logs
+        folds = [task.fits._fold for task in tasks] if fitted else [np.empty(0, np.intp)]
+        decided, behind, drawn = (self.stacked(values) for values in (decisions, logs, folds))
+        notes = [note for task in tasks for note in task.notes if task is self or _WITHIN not in note]
+        said, ends = tuple(dict.fromkeys(notes)), self.cut()
+        return Policy(decided, self.rule, self.kind, *ends, behind, drawn, self.rows.costs.decisions, said)
+
+    def stacked(self, values: list) -> np.ndarray:
+        "Of the ordered rows in each draw, put back; of one draw without a leading axis."
+        back = [self.fits._back(one) for one in values]
+        return back[0] if len(back) == 1 else np.stack(back)
+
+    def decided(self) -> tuple:
+        "Decisions within the capacity, and the log-posteriors behind them."
         decisions, logs = getattr(self, "_" + self.rule.replace(" ", "_"))()
-        if self.capacity is not None:
-            decisions = self.limited(decisions, logs)
-        threshold, low, high = self.cut()
-        fitted = self.rule in ("calibrated", "tuned")
-        back, K = self.fits._back, len(self.target)
-        logs = np.empty((0, K)) if logs is None or self.rule in ("as given", "tuned") else logs
-        folds = self.fits._fold if fitted else np.empty(0, np.intp)
-        labels, notes = self.rows.costs.decisions, tuple(dict.fromkeys(self.notes))
-        ends = threshold, low, high
-        return Policy(back(decisions), self.rule, self.kind, *ends, back(logs), back(folds), labels, notes)
+        return decisions if self.capacity is None else self.limited(decisions, logs), logs
 
     def moved(self, logs: np.ndarray, shares: np.ndarray) -> np.ndarray:
         "Log-posteriors that hold for the shares of the classes (logarithms) at the deployment's priors."
@@ -672,7 +788,7 @@ class _Task:
         if self.rule in ("as given", "bayes"):
             return self.raw()
         logs = self.calibrated()
-        self.notes += [*self.fits.notes, *self.fits._said[self.name]]
+        self.notes += [*self.fits.notes, *self.fits._said_of(self.name)]
         if len(logs):
             return logs
         if self.kind == "scores":
@@ -699,11 +815,29 @@ class _Task:
 
     def _calibrated(self) -> tuple:
         "Posteriors after calibration on the other folds."
+        self.notes += [*self.fits.notes, *self.fits._said_of(self.name)]
+        if self.quick and self.capacity is None and len(found := self.fits._evidence(self.name)):
+            return self.cut_odds(found), None
         logs = self.calibrated()
-        self.notes += [*self.fits.notes, *self.fits._said[self.name]]
         if not len(logs):
             return self.instead()
         return bayes_decisions(logs, self.costs, log=True), logs
+
+    @property
+    def quick(self) -> bool:
+        "Are decisions a cut of the odds, and their posteriors not asked for?"
+        each = self.rows.costs.array[:, 0] - self.rows.costs.array[:, -1]
+        plain = self.rows.own is None and self.rows.costs.shape == (2, 2) and each[0] < 0 < each[1]
+        return plain and not self.posteriors and bool((self.target > 0).all())
+
+    def cut_odds(self, odds: np.ndarray) -> np.ndarray:
+        "(N,) decisions by calibrated log-odds, at the threshold as `bayes_decisions` up to rounding."
+        if self.shift:
+            shares = self.fits._shares_outside()
+            odds = odds + np.log(self.target[1] / self.target[0]) - (shares[:, 1] - shares[:, 0])
+        each = self.rows.costs.array[:, 0] - self.rows.costs.array[:, 1]
+        cut = np.log(-each[0] / each[1])
+        return (odds >= cut - 1e-12 * (1 + abs(cut))).astype(np.intp)
 
     def _tuned(self) -> tuple:
         "The threshold on ranks that was best on the other folds."
@@ -711,14 +845,38 @@ class _Task:
         fold, rank = self.fits._fold, self.fits._rank(self.name)
         if not len(fold):
             return self.instead()
-        rows = replace(self.rows, models={})  # which ranks stand for
+        if self.asked is not None:
+            return out_of_fold(fold, self.under), self.calibrated() if self.capacity is not None else None
+        order, decisions = self.fits._sorted(self.name), np.empty(len(self.rows), np.intp)
+        fold, rank, y, gain = fold[order], rank[order], self.rows.y[order], self.gain()[order]
+        sizes, lacking = self.fits._outside(self.rows.sample_weight), self.fits._lacking()
+        weight = self.rows.sample_weight
+        used = np.ones(len(y), bool) if weight is None else weight[order] > 0
 
         def others(inside, outside):
-            found = self.best(rows.take(inside), rank[inside])
-            positive = [self.constant()] * len(outside) if found is None else rank[outside] >= found.threshold
-            return np.asarray(positive, np.intp)
+            if lacking and len(np.unique(y[inside][used[inside]])) < 2:
+                self.notes.append(f"{self.name}: a class is missing outside one fold; it got {_CONSTANT}.")
+                return np.full(len(outside), self.constant(), np.intp)
+            saved = gain[inside]
+            if self.shift:
+                saved = (self.target / sizes[fold[outside[0]]])[y[inside]] * saved
+            return (rank[outside] >= _cheapest_cut(rank[inside], saved)).astype(np.intp)
 
-        return out_of_fold(fold, others), self.calibrated() if self.capacity is not None else None
+        decisions[order] = out_of_fold(fold, others)
+        return decisions, self.calibrated() if self.capacity is not None else None
+
+    def under(self, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
+        "Decisions by the cheapest threshold that keeps to what is asked."
+        rank = self.fits._rank(self.name)
+        found = self.best(replace(self.rows, models={}).take(inside), rank[inside])
+        return (rank[outside] >= found.threshold).astype(np.intp)
+
+    def gain(self) -> np.ndarray:
+        "(N,) what deciding 1 in place of 0 saves, times the weight of the row."
+        rows, place = self.rows, np.arange(len(self.rows))
+        costs = rows.costs.array[rows.y] if rows.own is None else rows.own.array[place, rows.y]
+        saved = costs[:, 0] - costs[:, 1]
+        return saved if rows.sample_weight is None else rows.sample_weight * saved
 
     def best(self, rows: Samples, values: np.ndarray):
         "The best threshold on some rows; None where a class is not among them."
@@ -771,8 +929,7 @@ class _Task:
         if len(kept) < len(wanted):
             how = "drawn at random, for decisions have no order" if self.kind == "decisions" else "the best"
             self.notes.append(
-                f"{self.name}: {len(kept)} of {len(wanted)} positive decisions were within the capacity "
-                f"({how})."
+                f"{self.name}: {len(kept)} of {len(wanted)} positive decisions {_WITHIN} ({how})."
             )
         limited = np.zeros_like(decisions)
         limited[kept] = 1
@@ -800,6 +957,18 @@ class _Task:
         if (each == each[0]).all():
             return _places(-np.sign(each[0, 1] - each[0, 0]) * rank), saving
         return _places(-saving, -rank), saving
+
+
+def _cheapest_cut(rank: np.ndarray, gain: np.ndarray) -> float:
+    "The threshold on ascending ranks that saves the most, the highest of several."
+    given_up = np.concatenate([[0.0], np.cumsum(gain)])
+    ends = np.flatnonzero(np.concatenate([[True], rank[1:] != rank[:-1], [True]]))
+    values = given_up[ends]
+    rounding = 4 * np.finfo(float).eps * np.sqrt(len(rank)) * np.abs(values).max()
+    k = ends[np.flatnonzero(values <= values.min() + rounding)[-1]]
+    if k == len(rank):
+        return np.inf
+    return rank[k] if k == 0 else (rank[k - 1] + rank[k]) / 2
 
 
 def _at_their_word(posteriors: np.ndarray, costs, shift: dict) -> np.ndarray:
@@ -832,6 +1001,7 @@ def _places(*keys: np.ndarray) -> np.ndarray:
 
 
 _CONSTANT = "the decision that is best for everybody"
+_WITHIN = "were within the capacity"  # of the first draw
 
 
 def _at_costs(rows: Samples, costs, order: np.ndarray | None) -> Samples:
@@ -922,35 +1092,67 @@ def _fit_calibration(rows: Samples, name: str):
         fitted = IsotonicCalibrator().fit(model.values, rows.y == 1, rows.sample_weight, n_units=units)
         return fitted, False
     kept, weight = _thinned(rows.y, rows.sample_weight)
+    return _fit_scale(_log_input(model, len(rows))[kept], rows.y[kept], weight)
+
+
+def _fit_scale(logs: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple:
+    "A fitted `AffineCalibrator`, and whether the classes were separated."
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
-        fitted = AffineCalibrator().fit(
-            _log_input(model, len(rows))[kept], rows.y[kept], sample_weight=weight
-        )
+        fitted = AffineCalibrator().fit(logs, y, sample_weight=weight)
     return fitted, bool(caught)
 
 
-def _cross_calibrated(rows: Samples, name: str, fold: np.ndarray) -> tuple[np.ndarray, list]:
-    "(N, K) log-posteriors calibrated on the other folds; (0, K) where that is not possible; and notes."
-    K, model = len(rows.costs.classes), rows.models[name]
-    if model.kind == "decisions" or not len(fold):
-        return np.empty((0, K)), []
-    rows, apart = replace(rows, models={name: model}), [False]
+def _cross_calibrated(fits: "CrossFit", name: str) -> tuple[np.ndarray, list]:
+    """(N,) log-odds of two classes, (N, K) log-posteriors of more, calibrated on the other folds; (0,) where
+    that is not possible; and notes.
+    """
+    rows, fold = fits._rows, fits._fold
+    kind = rows.models[name].kind
+    if kind == "decisions" or not len(fold):
+        return np.empty(0), []
+    if fits._lacking():
+        return np.empty(0), [f"{name}: a class is missing outside one fold, so nothing is calibrated."]
+    if kind == "scores":
+        return _by_steps(fits, name), []
+    out, apart = _by_scale(fits, name)
+    note = f"{name}: it separates the classes, so its calibrated posteriors are surer than the data are."
+    return out, [note] if apart else []
+
+
+def _by_steps(fits: "CrossFit", name: str) -> np.ndarray:
+    "(N,) log-odds of scores, sorted once."
+    rows, order = fits._rows, fits._sorted(name)
+    columns = rows.models[name].values, rows.y == 1, rows.sample_weight, rows.clusters
+    s, positive, weight, cluster = (None if values is None else values[order] for values in columns)
 
     def others(inside, outside):
-        fitted, separated = _fit_calibration(rows.take(inside), name)
-        if fitted is None:
-            return np.full((len(outside), K), np.nan)
-        apart[0] |= separated
-        values = model.values[outside]
-        given = values if model.kind == "scores" else np.log(np.maximum(values, 0.5 / len(inside)))
-        return fitted.transform(given, log=True)
+        units = len(inside) if cluster is None else np.count_nonzero(np.bincount(cluster[inside]))
+        mass = None if weight is None else weight[inside]
+        return IsotonicCalibrator().fit(s[inside], positive[inside], mass, n_units=units).odds(s[outside])
 
-    out = out_of_fold(fold, others)
-    if np.isnan(out).any():
-        return np.empty((0, K)), [f"{name}: a class is missing outside one fold, so nothing is calibrated."]
-    note = f"{name}: it separates the classes, so its calibrated posteriors are surer than the data are."
-    return out, [note] if apart[0] else []
+    out = np.empty(len(rows))
+    out[order] = out_of_fold(fits._fold[order], others)
+    return out
+
+
+def _by_scale(fits: "CrossFit", name: str) -> tuple[np.ndarray, bool]:
+    "(N,) log-odds of posteriors of two classes, (N, K) log-posteriors of more; and are they separated?"
+    rows, fold = fits._rows, fits._fold
+    x = fits._remembered((name, "logs"), lambda: _log_input(rows.models[name], len(rows)))
+    kept, weight = fits._remembered(("thinned",), lambda: _thinned(rows.y, rows.sample_weight))
+    at, y = x[kept], rows.y[kept]
+    step, found = x[:, 1] - x[:, 0], []
+
+    def others(inside, outside):
+        used = fold[kept] != fold[outside[0]]
+        fitted, separated = _fit_scale(at[used], y[used], weight[used])
+        found.append(separated)
+        if x.shape[1] == 2:
+            return fitted.alpha_ * step[outside] + (fitted.beta_[1] - fitted.beta_[0])
+        return fitted.transform(x[outside], log=True)
+
+    return out_of_fold(fold, others), any(found)
 
 
 def _coded_clusters(rows: Samples) -> Samples:
@@ -1021,8 +1223,11 @@ class IsotonicCalibrator:
         s, positive, weight = s[used], positive[used], weight[used] / weight.max(initial=0)  # in any unit
         if not 0 < positive.sum() < len(s):
             raise ValueError("y_true: both classes are needed (with positive weight) to calibrate on")
-        values, place = np.unique(s, return_inverse=True)
-        mass, hits = np.bincount(place, weight), np.bincount(place, weight * positive)
+        if (s[1:] < s[:-1]).any():
+            order = np.argsort(s, kind="stable")
+            s, positive, weight = s[order], positive[order], weight[order]
+        first = np.flatnonzero(np.concatenate([[True], s[1:] != s[:-1]]))
+        values, mass, hits = s[first], *(np.add.reduceat(v, first) for v in (weight, weight * positive))
         steps = isotonic_regression(hits / mass, weights=mass).blocks
         effective = weight.sum() ** 2 / (weight**2).sum()
         unit = min(effective, effective if n_units is None else n_units) / weight.sum()
@@ -1052,14 +1257,29 @@ class IsotonicCalibrator:
         ValueError
             Before `fit`, and for NaN.
         """
+        odds = self.odds(scores)
+        logs = np.column_stack([log_expit(-odds), log_expit(odds)])
+        return logs if log else np.exp(logs)
+
+    def odds(self, scores: Vector) -> np.ndarray:
+        """Logarithms of the odds of class 1.
+
+        Parameters
+        ----------
+        scores : array_like
+            (N,) numbers
+
+        Returns
+        -------
+        ndarray
+            (N,)
+        """
         if not hasattr(self, "log_odds_"):
             raise ValueError("IsotonicCalibrator: not fitted; call fit(scores, y_true) first")
         s = check_scores(scores)
         step = np.maximum(np.searchsorted(self.low_, s, side="right") - 1, 0)
         above = np.minimum(step + (s > self.high_[step]), len(self.low_) - 1)
-        odds = (self.log_odds_[step] + self.log_odds_[above]) / 2
-        logs = np.column_stack([log_expit(-odds), log_expit(odds)])
-        return logs if log else np.exp(logs)
+        return (self.log_odds_[step] + self.log_odds_[above]) / 2
 
 # %% ../nbs/07_policies.ipynb #pol036
 @result
@@ -1873,7 +2093,7 @@ class _Fitted(CrossFit):
 
     def __init__(self, samples: Samples):
         self._rows, self._order = samples, None
-        self._fold = np.zeros(len(samples), np.intp)
+        self._fold, self._of_models = np.zeros(len(samples), np.intp), {}
 
 # %% ../nbs/07_policies.ipynb #pol038
 #| code-fold: true

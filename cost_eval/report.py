@@ -39,7 +39,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
-from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -83,7 +82,7 @@ from .decisions import AffineCalibrator, NotMet, read_requirements
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
 from .planning import cost_change
-from .policies import RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
+from .policies import FITTED, RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from cost_eval.samples import (
     Annotated,
@@ -198,7 +197,7 @@ def _entries(fits: CrossFit, declared: dict, limits: dict) -> tuple[list, list]:
         free = limits["require"] is None  # only a cut keeps to a requirement
         others = [other for other in fits.rules(name) if other != rule and free]
         for k, each in enumerate([rule, *others]):
-            policy = fits.decide(name, each, **limits)
+            policy = fits.decide(name, each, posteriors=False, **limits)
             if any(e.model == name and e.rule == policy.rule for e in found):
                 continue
             cut = policy.threshold, policy.same_from, policy.same_to
@@ -206,6 +205,68 @@ def _entries(fits: CrossFit, declared: dict, limits: dict) -> tuple[list, list]:
             if k == 0:
                 notes += policy.notes
     return found, notes
+
+
+_FIRST, _MOST = 5, 40  # draws of the folds to begin with, and at the most
+
+
+def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, draws) -> tuple:
+    """The entries, their decisions in draws of the folds as mixtures, what is to be said, the samples with
+    the shares of these, and the Monte Carlo error of each model's cost; with `draws=None` of enough draws.
+    """
+    fits.draw(_FIRST if draws is None else draws)
+    while True:
+        entries, said = _all_entries(case, fits, declared, priors)
+        codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1])
+        mains = [(e, code) for e, code in zip(entries, codes) if e.main]
+        errors, here = {e.model: _draw_error(case, e) for e, _ in mains}, replace(case, mixed=mixed)
+        share = _share_of_interval(here, mains, errors) if draws is None and fits.draws > 1 else 0.0
+        if share <= 1 or fits.draws >= _MOST:
+            break
+        fits.draw(min(_MOST, max(fits.draws + 1, int(np.ceil(1.1 * share**2 * fits.draws)))))
+    if share > 1:
+        said.append(
+            f"Over {fits.draws} draws of the folds the Monte Carlo error of a cost is still {share / 10:.2g} "
+            "of half its interval; draws= takes more."
+        )
+    return [replace(e, decisions=code) for e, code in zip(entries, codes)], said, here, errors
+
+
+def _draw_error(case: _Case, entry: _Entry) -> float:
+    "Monte Carlo error of a cost; NaN of one draw."
+    if entry.decisions.ndim == 1:
+        return np.nan if entry.rule in FITTED else 0.0
+    costs = [case.cost(decided) for decided in entry.decisions]
+    return float(np.std(costs, ddof=1) / len(costs) ** 0.5)
+
+
+def _share_of_interval(case: _Case, mains: list, errors: dict) -> float:
+    "The largest Monte Carlo error of a cost, in tenths of half its interval."
+    ends = case.intervals([code for _, code in mains], case.confidence)
+    half = (ends.high - ends.low) / 2
+    error = np.array([errors[e.model] for e, _ in mains])
+    return float(np.max(ratio(10 * error, half, undefined=0.0)))
+
+
+def _mixtures(drawn: list, M: int) -> tuple[list, np.ndarray | None]:
+    """Decisions, (N,) or (D, N) in draws, as (N,) numbers of columns of the costs, or from M on of mixtures,
+    and the shares (C, M) of the decisions in these.
+    """
+    several = [k for k, decided in enumerate(drawn) if decided.ndim > 1]
+    if not several:
+        return drawn, None
+    D, N = drawn[several[0]].shape
+    counts = np.stack([np.concatenate([(drawn[k] == j).sum(0) for k in several]) for j in range(M)])
+    code = counts[-1]
+    for more in counts[1:-1]:
+        code = np.unique(code * (D + 1) + more, return_inverse=True)[1]
+    known, place = numbered(code, ascending=True)
+    shares = np.zeros((len(known), M))
+    shares[place] = counts.T / D
+    alone = shares.max(1) == 1
+    number = np.where(alone, shares.argmax(1), M + np.cumsum(~alone) - 1)
+    parts = iter(number[place].reshape(-1, N))
+    return [next(parts) if k in several else decided for k, decided in enumerate(drawn)], shares[~alone]
 
 
 def _by_ids(costs, order, table: CostMatrix):
@@ -314,10 +375,11 @@ def _metric_columns(case: _Case, entries, cost, low, high):
     return pandas().DataFrame(columns)
 
 
-def _best(case: _Case, mains: list[_Entry], ladder, in_sample: dict):
+def _best(case: _Case, mains: list[_Entry], ladder, in_sample: dict, errors: dict):
     "A row per model, cheapest first: cost at the deployment's priors and the sample's, how likely it leads."
     columns = ["model", "rule", "cost", "low", "high"]
     best = ladder.loc[ladder["main"], columns].reset_index(drop=True)
+    best["draw_error"] = [errors.get(e.model, 0.0) for e in mains]
     best["cost_in_sample"] = [in_sample.get(e.model, case.cost(e.decisions, at_priors=False)) for e in mains]
     best["probability_best"] = 1.0
     if len(mains) > 1:
@@ -580,7 +642,9 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
         how["require"] = case.require
         there = _case_of(at.samples, priors, case.capacity, case.confidence, case.rng, **how)
         limits = _limits(case, priors)
-        return there, [at.decide(model, rule, **limits).decisions for model, rule in declared.items()]
+        drawn = [at.decide(m, rule, posteriors=False, **limits).decisions for m, rule in declared.items()]
+        decided, mixed = _mixtures(drawn, there.costs.shape[1])
+        return replace(there, mixed=mixed), decided
     except ValueError as error:
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
 
@@ -618,7 +682,8 @@ class Report(Result):
         1,000 cases, NEC, share of the gap between the best constant decision and the oracle closed,
         calibration loss, the papers' other numbers, thresholds; `main` marks the declared rule
     best : DataFrame
-        a row per model, cheapest first: cost with its own interval, cost decided anew at the sample's own
+        a row per model, cheapest first: cost with its own interval, Monte Carlo error of the cost from the
+        draws of the folds (0 where nothing is fitted, NaN of one draw), cost decided anew at the sample's own
         priors, probability of being the cheapest
     winner : BestOf or None
         the cheapest of several models with an interval that holds although it was chosen; None for one model
@@ -659,6 +724,9 @@ class Report(Result):
         samples
     confidence : float
         of all intervals
+    draws : int
+        of the folds, of which every cost of a rule that is fitted is the mean: the expected cost of the
+        *procedure* (fit on most of the rows, decide about the rest), not of the one rule that is installed
     provenance : dict
         version, date, seed, rows, a hash of what was read
     """
@@ -684,11 +752,11 @@ class Report(Result):
     cost_array: np.ndarray
     n: int
     confidence: float
+    draws: int = 1
     provenance: Any = field(compare=False, default=None)
     _case: Any = field(repr=False, compare=False, default=None)
     _entries: tuple = field(repr=False, compare=False, default=())
     _lines: tuple = field(repr=False, compare=False, default=())
-    _scored: tuple = field(repr=False, compare=False, default=())
     _inputs: Any = field(repr=False, compare=False, default=None)
     _asked: dict | None = field(repr=False, compare=False, default=None)
     _annotated: Any = field(repr=False, compare=False, default=None)
@@ -749,6 +817,11 @@ class Report(Result):
         (entry,) = (e for e in self._entries if e.main and e.model == name)
         return self._once(("breakdown", name), lambda: _breakdown(self._case, entry))
 
+    @property
+    def _scored(self) -> tuple:
+        "What the curves over thresholds are drawn from."
+        return () if self._inputs is None else self._once("scored", lambda: _scored_models(self._inputs[0]))
+
     def _once(self, key, make):
         "What is made when it is first asked for."
         if key not in self._kept:
@@ -791,14 +864,15 @@ class Report(Result):
         """
         if self._inputs is None:
             raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
-        fits, declared, notes, seed, order = self._inputs
+        fits, declared, notes, seed, draws, order = self._inputs
         costs = costs if self._annotated is None else self._annotated.meet("costs", costs)
         fits, old = fits.at_costs(_by_ids(costs, order, self.costs)), self._case
         largest = None if fits.samples.own is None else old.largest
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
         units |= {"scenarios": old.scenarios, "require": old.require}
         case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
-        told = _told(_judged(case, fits, declared, priors, notes, seed, order), self._annotated)
+        found = _judged(case, fits, declared, priors, notes, seed, order, draws)
+        told = _told(found, self._annotated)
         return replace(told, _asked=(self._asked or {}) | {"priors": priors})
 
     def decision_rule(self, name: str | None = None, *, otherwise: Any = None) -> DecisionRule:
@@ -1096,6 +1170,7 @@ def evaluate(
     scenarios: Mapping[str, Costs] | None = None,
     folds: int | Labels = 5,
     method: IntervalMethod = "auto",
+    draws: int | None = 1,
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Report:
@@ -1159,6 +1234,9 @@ def evaluate(
         fitted, where the outputs are pooled from cross-validation; the report then says what that means
     method : str, default "auto"
         of all intervals and differences, a key of `METHODS` that serves both
+    draws : int or None, default 1
+        how often the folds are drawn; a row's loss is its mean over draws. None: as many as bring the Monte
+        Carlo error of each cost below a tenth of half its interval, 40 at the most; `.draws` says how many
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -1214,12 +1292,15 @@ def evaluate(
         by_row = dense(folds, "folds")
         folds = check_1d(by_row, "folds", len(samples))[order] if by_row.ndim else folds
         samples = samples.take(order)
-    fits = cross_fit(samples, folds=folds, rng=rng)
+    fits = cross_fit(samples, folds=folds, draws=_FIRST if draws is None else draws, rng=rng)
     if require is not None:
         units["require"] = read_requirements(require, samples.costs)
+        if draws != 1:
+            raise ValueError(f"draws: {draws}, but what is required is judged in one draw; leave one of them out")
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
-    return replace(_judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order), _asked=asked)
+    found = _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order, draws)
+    return replace(found, _asked=asked)
 
 
 def _of_annotators(y_true: Annotators, **given: Any) -> Report:
@@ -1302,20 +1383,21 @@ def _scored_models(fits: CrossFit) -> tuple:
     return tuple(found)
 
 
-def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed, order) -> Report:
+def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed, order, draws) -> Report:
     "The report of models that are read and calibrated."
     samples, fits.deployment = fits.samples, priors
-    entries, said = _all_entries(case, fits, declared, priors)
+    entries, said, case, errors = _drawn(case, fits, declared, priors, draws)
     mains = {e.model: e for e in entries if e.main}
     lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
     oracle = _oracle(case, samples)
     in_sample = _in_sample(case, fits, declared) if case.shifted and case.require is None else {}
-    inputs = fits, declared, notes, seed, order
+    inputs = fits, declared, notes, seed, draws, order
     extra = {"taken": samples.taken, "areas": _areas(case, samples), "provenance": _provenance(samples, seed)}
     extra["scenarios"] = _scenarios(case, fits, declared, priors, order)
     extra["constraint"] = _constraint(case, fits, list(mains.values()), priors)
-    hidden = {"_lines": tuple(lines), "_scored": _scored_models(fits), "_inputs": inputs}
-    return _finish(case, entries, oracle, [*notes, *said], in_sample, samples.models, **extra, **hidden)
+    hidden: dict = {"_lines": tuple(lines), "_inputs": inputs, "draws": fits.draws}
+    told = [*notes, *said]
+    return _finish(case, entries, oracle, told, in_sample, samples.models, errors, **extra, **hidden)
 
 
 def _levels_of(fits: CrossFit, entry: _Entry, shifted: bool):
@@ -1332,8 +1414,9 @@ def _in_sample(case: _Case, fits: CrossFit, declared: dict) -> dict:
     "What each model costs at the sample's own priors, decided for these."
     found = {}
     for name, rule in declared.items():
-        policy = fits.decide(name, rule, capacity=case.capacity)
-        found[name] = case.cost(policy.decisions, at_priors=False)
+        policy = fits.decide(name, rule, capacity=case.capacity, posteriors=False)
+        costs = [case.cost(d, at_priors=False) for d in np.atleast_2d(policy.decisions)]
+        found[name] = float(np.mean(costs))
     return found
 
 
@@ -1347,7 +1430,7 @@ def _provenance(samples: Samples, seed) -> dict:
 
 
 def _finish(
-    case: _Case, entries, oracle: _Entry, notes: list, in_sample: dict, models=MappingProxyType({}), **extra
+    case: _Case, entries, oracle, notes: list, in_sample: dict, models: Any, errors: dict, **extra
 ) -> Report:
     "The report of decisions that are taken."
     mains = [e for e in entries if e.main]
@@ -1359,7 +1442,7 @@ def _finish(
         winner = judged_best(case, names, decided, confidence=case.confidence, rng=case.rng)
     groups, between = _group_tables(case, mains)
     tied = () if winner is None else winner.notes
-    best, few = _best(case, mains, ladder, in_sample), _few_in_groups(case, groups)
+    best, few = _best(case, mains, ladder, in_sample, errors), _few_in_groups(case, groups)
     caveats = page.caveats(case, mains, best, _calibrated(case, entries, models), between)
     said = [*notes, *asked.notes, *tied, *more, *few, *caveats]
     rules = {e.model: e.rule for e in mains}
@@ -1502,7 +1585,7 @@ def evaluate_counted(
     extra["scenarios"] = pandas().DataFrame(columns=_SCENARIOS)
     extra["constraint"] = pandas().DataFrame(columns=_CONSTRAINT)
     extra |= {"areas": _areas(case, samples), "provenance": _provenance(samples, None) | {"rows": case.n}}
-    return _finish(case, entries, _oracle(case), list(samples.notes), {}, **extra)
+    return _finish(case, entries, _oracle(case), list(samples.notes), {}, {}, {}, **extra)
 
 # %% ../nbs/60_report.ipynb #rec60001
 #| code-fold: true

@@ -179,8 +179,8 @@ class Line(NamedTuple):
     decisions : ndarray
         (N,) at the report's own setting
     levels : callable or None
-        (L,) logarithms of odds -> (N,) where each sample turns positive, as the odds grow; None: decisions
-        stay as they are
+        (L,) logarithms of odds -> (N,) where each sample turns positive, as the odds grow, or (D, N) in draws
+        of the folds; None: decisions stay as they are
     """
 
     name: str
@@ -198,7 +198,14 @@ def _levels(line: Line, odds: np.ndarray) -> np.ndarray:
 
 
 def _joint_rates(case: Judged, levels: list, L: int) -> np.ndarray:
-    "(S, S, 2, L) share of each class that two sets of decisions both get wrong, at each level."
+    """(S, S, 2, L) share of each class that two sets of decisions both get wrong, at each level; of levels in
+    several draws of the folds, (D, N), the mean over draws.
+    """
+    draws = max(np.ndim(level) and len(np.atleast_2d(level)) for level in levels)
+    if draws > 1:
+        alone = ([level if level.ndim == 1 else level[d] for level in levels] for d in range(draws))
+        return np.mean([_joint_rates(case, one, L) for one in alone], axis=0)
+    levels = [level.reshape(-1) for level in levels]
     S, rates = len(levels), np.empty((len(levels), len(levels), 2, L))
     weight, sizes = np.ones(len(case.y)) if case.weight is None else case.weight, case.class_sizes
     for c, both in ((0, np.maximum), (1, np.minimum)):  # alarms from the later on, misses before the earlier

@@ -275,7 +275,7 @@ CASES = {
         "decide": Case(P2[:, 1], Y, COSTS),
         "cross_fit": Case(lambda: read(), via=crossed),
         "CrossFit": Case(lambda: read(), via=crossed),
-        "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", costs=load("costs").CostMatrix([[0, 1], [1, 0]])),
+        "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", costs=load("costs").CostMatrix([[0, 1], [1, 0]]), posteriors=False),
         "CrossFit.levels": Case(lambda: load("policies").CrossFit(read(), folds=np.arange(N) % 7 // 3, rng=0), "model", "calibrated", np.linspace(-3, 3, 200),
                                 shifted=True),
         "CrossFit.queue": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="bayes", costs=load("costs").CostMatrix([[0, 1], [1, 0]])),
@@ -492,7 +492,7 @@ ALTERNATIVES = {  # of an option that a case says nothing about
     "confidence": .8, "priors": PRIORS, "sample_weight": WEIGHT, "clusters": GROUPS, "groups": GROUPS, "rng": 1, "data": FRAME,
     "average": "harmonic", "n_jobs": unchanged(2), "scheduler": unchanged("threads"), "n_resamples": 100, "positive": refused(0),
     "classes": NAMES, "decisions": ["stay", "go"], "log": refused(True), "method": "normal", "folds": 2, "rule": "tuned", "bins": 4,
-    "versus": E, "capacity": 5, "require": {"workload": .1}, "beta": 2, "a": 5, "b": 5,
+    "versus": E, "capacity": 5, "require": {"workload": .1}, "beta": 2, "a": 5, "b": 5, "draws": 3,
 }
 KNOWN = {  # of a function without a case, by name
     "y_true": Y, "decisions": D, "decisions_a": D, "decisions_b": E, "scores": SCORES, "counts": COUNTS, "costs": COSTS, "joint": JOINT, "losses": LOSSES, "losses_a": LOSSES, "losses_b": LOSSES_B, "counts_a": COUNTS, "counts_b": OTHER,

@@ -191,6 +191,78 @@ def test_a_shuffled_file_with_ids_is_the_same_report():
         turned.with_costs(ExampleCosts(fp=1, fn=amount))
 
 
+@pytest.mark.parametrize("rule", FITTED)
+def test_draws_are_rows_and_the_first_is_that_of_one(rule):
+    samples = read_samples(Y, {"p": P, "s": Scores(S), "d": S > 0}, COSTS)
+    fits = cross_fit(samples, draws=4, rng=2)
+    for name in ("p", "s"):
+        several, one = fits.decide(name, rule), cross_fit(samples, rng=2).decide(name, rule)
+        assert several.decisions.shape == several.folds.shape == (4, N) and one.decisions.shape == (N,)
+        np.testing.assert_array_equal(several.decisions[0], one.decisions)
+        np.testing.assert_array_equal(several.decisions[2], cross_fit(samples, folds=several.folds[2]).decide(name, rule).decisions)
+        np.testing.assert_array_equal(fits.decide(name, rule, posteriors=False).decisions, several.decisions)
+        assert (several.folds[0] != several.folds[1]).mean() > .5 and len(several.to_frame()) == 4 * N and "4 draws" in repr(several)
+        odds = np.log([.5, 2, 9])
+        np.testing.assert_array_equal(fits.levels(name, rule, odds)[0], cross_fit(samples, rng=2).levels(name, rule, odds))
+    assert fits.decide("d", rule).decisions.shape == fits.decide("p", "bayes").decisions.shape == (N,)
+    assert cross_fit(samples, folds=np.arange(N) % 3, draws=4).draws == 1 and fits.draw(2).draws == 2
+    np.testing.assert_array_equal(decide(P, Y, COSTS, rule=rule, draws=4, rng=2).decisions, cross_fit(read_samples(Y, P, COSTS), draws=4, rng=2).decide("model", rule).decisions)
+
+
+def mean_losses(samples, costs, rule, draws, **options):
+    "By hand: each row's loss in each draw."
+    fits = cross_fit(samples, draws=draws, rng=0)
+    paid = (lambda d: costs.array[samples.y, d]) if isinstance(costs, CostMatrix) else lambda d: losses(samples.y, d, costs)
+    return {name: np.mean([paid(d) for d in np.atleast_2d(fits.decide(name, rule, **options).decisions)], axis=0) for name in samples.models}
+
+
+@pytest.mark.parametrize("case", ["matrix", "own", "wait", "weights", "priors", "capacity"])
+def test_everything_of_a_report_speaks_of_the_mean_over_draws(case):
+    rule, y, models, costs, given = "calibrated", Y, {"p": P, "s": Scores(S + rng.normal(size=N)), "d": Decisions(S > 0)}, COSTS, {}
+    if case == "wait":
+        y, costs = Y3, CostMatrix(THREE.array, classes=[0, 1, 2], decisions=[0, 1, 2, "ask"])
+        models = {"p": P3, "d": Decisions(P3.argmax(1)), "s": .5 * P3 + 1 / 6}
+    costs = OWN if case == "own" else costs
+    given |= {"weights": {"sample_weight": W}, "priors": {"priors": [.9, .1]}, "capacity": {"capacity": 60}}.get(case, {})
+    report = evaluate(y, models, costs, rule=rule, draws=7, groups=np.arange(N) % 2, **given)
+    samples = read_samples(y, models, costs)
+    if "sample_weight" in given:
+        samples = read_samples(y, models, costs, sample_weight=W)
+    by_hand = mean_losses(samples, costs, rule, 7, **{k: v for k, v in given.items() if k != "sample_weight"})
+    weight = W if case == "weights" else np.array([.9, .1])[Y] / np.bincount(Y)[Y] if case == "priors" else np.ones(N)
+    best, cost = report.best.set_index("model"), {name: np.average(loss, weights=weight) for name, loss in by_hand.items()}
+    for name in models:
+        assert best.loc[name, "cost"] == pytest.approx(cost[name]) and best.loc[name, "low"] < cost[name] < best.loc[name, "high"]
+        parts = report.breakdown(name).groupby("part")["cost"].sum()
+        assert parts.to_numpy() == pytest.approx(cost[name])
+        here = report.groups.query("model == @name").set_index("group")["cost"]
+        assert here.loc[1] == pytest.approx(np.average(by_hand[name][1::2], weights=np.ones(N // 2) if case == "priors" else weight[1::2]))
+    for row in report.differences.to_dict("records"):
+        assert row["difference"] == pytest.approx(cost[row["first"]] - cost[row["second"]]) and row["low"] <= row["difference"] <= row["high"]
+    assert (best["draw_error"] > 0).tolist() == [name != "d" for name in best.index] and report.draws == 7
+    if case in ("matrix", "weights", "priors"):
+        at = report.robustness([1., 5.], [.01, float(report.priors[1])])
+        assert [at.cost[at.names.index(name), 1, 1] for name in models] == pytest.approx([cost[name] for name in models])
+        assert report.uncertain_costs([COSTS.array] * 2, n_draws=400, rng=0).set_index("model")["cost"].to_dict() == pytest.approx(cost, rel=.1)
+    other = OWN if case == "matrix" else costs
+    assert report.with_costs(other, priors=given.get("priors")) == evaluate(y, models, other, rule=rule, draws=7, groups=np.arange(N) % 2, **given)
+
+
+@pytest.mark.parametrize("model", [P, Scores(S)], ids=["posteriors", "scores"])
+def test_another_order_moves_the_headline_within_four_of_its_monte_carlo_errors(model):
+    "And the draws are as many as bring that error below a tenth of half the interval, or the report says that they are not."
+    plain = evaluate(Y, {"a": model}, COSTS, draws=None).best.iloc[0]
+    for seed in range(6):
+        turn = np.random.default_rng(seed).permutation(N)
+        report = evaluate(Y[turn], {"a": Scores(S[turn]) if isinstance(model, Scores) else P[turn]}, COSTS, draws=None)
+        row = report.best.iloc[0]
+        assert abs(row["cost"] - plain["cost"]) < 4 * np.hypot(row["draw_error"], plain["draw_error"])
+        enough = row["draw_error"] <= (row["high"] - row["low"]) / 20
+        assert enough or report.draws == 40 and any("Monte Carlo error" in note for note in report.notes)
+    assert np.isnan(evaluate(Y, {"a": model}, COSTS).best["draw_error"][0])
+    assert evaluate(Y, {"a": S > 0}, COSTS).best["draw_error"][0] == 0
+
+
 def test_samples_without_weight_take_no_part():
     "Not in the folds of the others either: two of a class that count are never in one fold because of a third."
     nothing = np.r_[np.ones(N), np.zeros(50)]
