@@ -1296,7 +1296,9 @@ def evaluate(
     if require is not None:
         units["require"] = read_requirements(require, samples.costs)
         if draws != 1:
-            raise ValueError(f"draws: {draws}, but what is required is judged in one draw; leave one of them out")
+            raise ValueError(
+                f"draws: {draws}, but what is required is judged in one draw; leave one of them out"
+            )
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
     found = _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order, draws)
