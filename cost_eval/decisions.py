@@ -35,6 +35,7 @@ from cost_eval.core import (
     check_1d,
     check_binary,
     check_costs,
+    check_function,
     check_integer,
     check_numbered,
     check_posteriors,
@@ -1490,7 +1491,7 @@ def out_of_fold(folds: Labels, judge: Callable[..., Any]) -> np.ndarray:
     Raises
     ------
     ValueError
-        For a single fold, which leaves nothing to fit on.
+        For a single fold, which leaves nothing to fit on, and for a `judge` that is no function.
 
     Examples
     --------
@@ -1499,7 +1500,7 @@ def out_of_fold(folds: Labels, judge: Callable[..., Any]) -> np.ndarray:
     array([1. , 1. , 0.5, 0.5])
     """
     known, fold = numbered(check_1d(folds, "folds"), ascending=True)
-    out = None
+    judge, out = check_function(judge, "judge"), None
     if len(known) < 2:
         raise ValueError(f"folds: at least 2 different ones are needed, got {known} for all samples")
     for k in range(len(known)):

@@ -1296,7 +1296,9 @@ def evaluate(
     if require is not None:
         units["require"] = read_requirements(require, samples.costs)
         if draws != 1:
-            raise ValueError(f"draws: {draws}, but what is required is judged in one draw; leave one of them out")
+            raise ValueError(
+                f"draws: {draws}, but what is required is judged in one draw; leave one of them out"
+            )
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
     found = _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order, draws)
@@ -1600,6 +1602,7 @@ def _recipe(report: Report) -> dict:
     asked: dict[str, Any] = {name: value for name, value in report._asked.items() if value is not None}
     again = [name for name in _PER_ROW if np.ndim(asked.get(name, 0)) > 0]
     settings = {name: _kept_value(value) for name, value in asked.items() if name not in again}
+    settings["draws"] = report.draws  # None: as many as it took
     if "priors" in settings:
         settings["priors"] = report.priors.tolist()
     if not isinstance(settings.get("rng", 0), int):
@@ -1641,21 +1644,28 @@ def _last_time(case: _Case, report: Report) -> dict:
     wide = case.intervals([e.decisions for e in mains], (1 + case.confidence) / 2)
     whole = case.clusters is None and (case.weight is None or case.repeated)
     least, most = case.attainable()
-    found: dict = {"whole": whole, "shifted": case.shifted, "priors": case.priors.tolist()}
+    found: dict = {
+        "whole": whole,
+        "cells": whole and case.mixed is None,
+        "shifted": case.shifted,
+        "priors": case.priors.tolist(),
+    }
     found |= {"least": least.tolist(), "most": most.tolist(), "models": {}}
     for e, *ends in zip(mains, wide.low, wide.high):
         counts, cost = case.count(e.decisions), case.cost(e.decisions)
-        own = {} if case.own is None else _own_losses(case, e.decisions, counts)
+        plain = case.own is None and case.mixed is None
+        own = {} if plain else _own_losses(case, e.decisions, counts)
         of = {"rule": e.rule, "cost": cost, "wide": [float(end) for end in ends], "counts": counts.tolist()}
         found["models"][e.model] = of | own
     return found
 
 
 def _own_losses(case: _Case, decisions, counts) -> dict:
-    "Mean amounts of the cells, and how often each loss occurs in each class."
+    "Mean amounts of the cells, and how often each loss (a mean over draws) occurs in each class."
     losses, weight = case.losses(decisions), np.ones(len(case.y)) if case.weight is None else case.weight
+    costs = case.costs.array[case.y] if case.own is None else case.own[np.arange(len(case.y)), case.y]
     paid = np.zeros(counts.shape)
-    np.add.at(paid, (case.y, decisions), losses * weight)
+    np.add.at(paid, case.y, weight[:, None] * case.mixtures[decisions] * costs)
     amounts = np.where(counts > 0, paid / np.where(counts > 0, counts, 1), case.costs.array)
     if case.weight is not None or case.clusters is not None:
         return {"amounts": amounts.tolist()}
@@ -1727,8 +1737,8 @@ class ReportChange(Result):
         amounts; NaN where a part's interval cannot be told
     rates : DataFrame
         a row per model and class: share of wrong decisions then and now, and the p-value that it is no
-        higher, one-sided (Fisher's exact test), for all classes of a model together (NaN for rows with
-        weights or clusters); `alarm` where it is at most 1 - confidence: a single look, costly errors first
+        higher, one-sided (Fisher's exact test), for all classes of a model together (NaN with weights,
+        clusters, several draws); `alarm` where it is at most 1 - confidence: one look, costly errors first
     sentence : str
         the first model in words
     notes : tuple of str
@@ -1792,7 +1802,7 @@ class _Side:
     def __init__(self, recipe, classes, decisions):
         last, self.classes = recipe["last"], np.array(classes)
         self.whole, self.shifted, self.models = last["whole"], last["shifted"], last["models"]
-        self.cells = np.ix_(self.classes, decisions)
+        self.cells_counted, self.cells = last["cells"], np.ix_(self.classes, decisions)
         self.costs = np.array(recipe["costs"]["array"], float)[self.cells]
         self.priors, self.least, self.most = (
             np.array(last[k])[self.classes] for k in ("priors", "least", "most")
@@ -1827,7 +1837,7 @@ def _change_of(name, then: _Side, now: _Side, report: Report) -> tuple[list, lis
     "The change of one model's cost and its parts, and the rates of its errors, class by class."
     old, new, shifted = then.counts(name), now.counts(name), then.shifted or now.shifted
     c, d = then.amounts(name), now.amounts(name)
-    told = then.whole and now.whole and not shifted
+    told = then.cells_counted and now.cells_counted and not shifted
     counted = cost_change(old, new, c, now_costs=d)
     parts = cost_change(then.shares(name), now.shares(name), c, now_costs=d) if shifted else counted
     mix = rates = (np.nan, np.nan)
@@ -1842,7 +1852,8 @@ def _change_of(name, then: _Side, now: _Side, report: Report) -> tuple[list, lis
     row += [parts.prevalence, *mix, parts.rates, *rates, parts.amounts]
     wrong = now.costs > now.costs.min(1, keepdims=True)
     of_class = [ratio((table * wrong).sum(1), table.sum(1)) for table in (old, new)]
-    p = cost_change(old, new, now.costs).rising * (1.0 if then.whole and now.whole else np.nan)
+    p = cost_change(old, new, now.costs).rising
+    p = p if then.cells_counted and now.cells_counted else np.full(len(p), np.nan)
     return row, list(zip(report.classes, *of_class, p, p <= 1 - report.confidence))
 
 
@@ -1883,7 +1894,7 @@ def _change_words(table, rates) -> str:
     )
     rates = rates[rates["model"] == one["model"]]
     if rates["p_value"].isna().all():
-        return f"{said} No alarm for rows with weights or clusters: their counts are not whole."
+        return f"{said} No alarm: with weights, clusters or several draws of the folds nothing is counted."
     risen = rates[rates["alarm"]]
     which = "; ".join(
         f"errors in class {r['class']} rose from {r['then']:.2%} to {r['now']:.2%} (p = {r['p_value']:.2g})"

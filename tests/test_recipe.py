@@ -11,7 +11,7 @@ from cost_eval.__main__ import main
 from cost_eval.bootstrap import independent_difference
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.report import evaluate, evaluate_counted
-from cost_eval.samples import Decisions
+from cost_eval.samples import Decisions, Scores
 
 C = [[0, 1], [10, 0]]
 
@@ -49,6 +49,23 @@ def test_a_recipe_asks_the_same_again_and_against_itself_nothing_has_changed(cos
         same = report.compare(last)
         assert not same.table[["change", "mix", "rates", "amounts"]].to_numpy().any() and not same.rates["alarm"].any()
         assert (same.table["low"] <= 0).all() and (0 <= same.table["high"]).all()
+
+
+@pytest.mark.parametrize("costs", [C, ExampleCosts(fp=1, fn=FN)])
+@pytest.mark.parametrize("draws", [3, None])
+def test_with_several_draws_of_the_folds_rows_are_the_units(costs, draws):
+    "A row costs its mean over draws; cells are not counted then, so no alarm and no intervals of the parts."
+    scores = {"s": Scores(np.random.default_rng(3).normal(Y * 1.)), "a": MODELS["a"]}
+    report = evaluate(Y, scores, costs, draws=draws, rng=0)
+    recipe = report.recipe()
+    assert recipe["settings"]["draws"] == report.draws > 1 and evaluate(Y, scores, costs, **recipe["settings"]) == report
+    for name, one in recipe["last"]["models"].items():
+        assert sum(loss * many for _, loss, many in one["losses"]) / 300 == pytest.approx(one["cost"])
+        assert (np.array(one["amounts"]) * one["counts"]).sum() / 300 == pytest.approx(one["cost"]), name
+    found = report.compare(recipe)
+    row = found.table.set_index("model").loc["s"]
+    assert row["change"] == row["rates"] == 0 and row["low"] < 0 < row["high"] and np.isnan(row["rates_low"])
+    assert found.rates["p_value"].isna().all()
 
 
 def test_no_row_is_in_a_recipe():
