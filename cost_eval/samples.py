@@ -1394,6 +1394,8 @@ def by_annotation(y_true: Annotators, **columns: Any) -> tuple[Annotated, dict]:
     >>> columns["y_true"], columns["models"], columns["clusters"]
     ([0, 0, 0, 1], {'a': [0.1, 0.1, 0.7, 0.7]}, [0, 0, 1, 1])
     """
+    if not isinstance(y_true, Annotators):
+        raise ValueError(f"y_true: give Annotators(table), got {y_true!r:.60}")
     keys, values = Rows(), y_true.values
     keys.meet("y_true", values)
     table = _label_table(values)

@@ -262,7 +262,7 @@ OWN = {  # function.parameter: where a name means something else
     "CostMatrix.costs": lambda case: case.unit * case.turn(BILL[case.K, case.M]), "ExampleCosts.fp": lambda case: case.unit * case.w, "ExampleCosts.fn": lambda case: 5 * case.unit * case.w,
     "ConfusionCounts.array": lambda case: case.turn(tables(case), "counts"), "JointCounts.array": lambda case: case.turn(tables(case, True), "counts", axes=2),
     **{f"BinaryCounts.{cell}": lambda case, i=i, j=j: tables(case)[..., i, j] for cell, i, j in (("tp", 1, 1), ("fp", 0, 1), ("fn", 1, 0), ("tn", 0, 0))},
-    "Decisions.values": lambda case: case.called(case.d[0]), "Posteriors.values": posteriors, "Scores.values": scores,
+    "Annotators.values": lambda case: np.stack([case.called(d) for d in case.d], axis=-1), "Decisions.values": lambda case: case.called(case.d[0]), "Posteriors.values": posteriors, "Scores.values": scores,
     **{f"scale.{name}.groups": None for name in ("confusion_counts", "joint_counts", "interval", "difference")},  # a result for each group: test_scale.py
     "scale.fit_calibrator.posteriors": lambda case: case.p[:, case.order("classes")], "scale.reliability.posteriors": binary,
     "metric_interval.costs": None, "evaluate_metrics.names": None,
@@ -584,7 +584,7 @@ def dressed(value, dress):
         return dress(value)
     if isinstance(value, dict):
         return {key: dressed(one, dress) for key, one in value.items()}
-    if isinstance(value, (ce.Scores, ce.Posteriors, ce.Decisions)):
+    if isinstance(value, (ce.Scores, ce.Posteriors, ce.Decisions, ce.Annotators)):
         return dataclasses.replace(value, values=dressed(value.values, dress))
     return value
 

@@ -111,7 +111,7 @@ BAD = {
     "a gap in a model": (lambda f: f.assign(one=f["one"].where(f["id"] > 3)), ILL, "models['one']: 4 of 300 values are missing, the first at position 0"),
     "a gap in the labels": (lambda f: f.assign(label=f["label"].where(f["id"] != 7)), ILL, "y_true: 1 of 300 values are missing, the first at position 7; dropping them is verification bias"),
     "no label": (lambda f: f.drop(columns="label").assign(site="a"), ILL, "label: none of the columns"),
-    "two labels": (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ILL, "several have two values; name it (here: --label"),
+    "two labels": (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ILL, "several have two values; name it; for example: cost-eval evaluate"),
     "no number in row 5": (lambda f: f.assign(one=f["one"].astype(object).where(f["id"] != 4, "n/k")), [*ILL, "--scores", "one"], "models['one']: 'n/k' is not in the costs' decisions = ['well', 'ill'] (position 4)"),
     "three classes": (lambda f: f.assign(label=np.resize(["a", "b", "c"], 300)), [*FP, "--positive", "a"], "y_true: 3 labels, ['a', 'b', 'c'], but the costs are those of two classes"),
     "percentages": (lambda f: f.assign(one=100 * f["label"].eq("ill") * f["one"]), [*ILL, "--scores", "one"], "give values / 100 if they are percentages, Scores(values) if only their order counts (here: --ranks COL)"),
@@ -247,7 +247,7 @@ def test_whose_probability_and_only_the_order(scores, tmp_path, capsys):
     assert "higher values go with 'well'" in noted and "--posteriors COLUMN=CLASS" in noted
     assert plain.splitlines()[-4:] == call(capsys, tmp_path / "t.csv", *ILL, "--posteriors", "two=well", "--label", "label")[1].splitlines()[-4:]
     ranks = call(capsys, path, *ILL, "--ranks", "two")[1]
-    assert "bayes" not in ranks.split("samples")[0] and "Use two: it costs" in ranks
+    assert "bayes" not in ranks.split("samples")[0] and "Use two: it decides ill from" in ranks
 
 
 def test_one_class_is_told(scores, tmp_path, capsys):
@@ -432,7 +432,8 @@ def test_a_table_needs_no_plots(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None if name == "matplotlib" else there(name))
     (tmp_path / "s.csv").write_text("label,a,b\n" + "0,.1,.1\n1,.8,.7\n" * 8)
     assert main(["evaluate", str(tmp_path / "s.csv"), "--fp", "1", "--fn", "5"]) == 0
-    assert "it saves 0 per case" in capsys.readouterr().out  # both models cost the same; not -0
+    out = capsys.readouterr().out
+    assert "a, b cost the same in the sample" in out and not re.search(r"-0(?![.\d])", out)
 
 
 def test_reproduce_hands_over_and_says_what_failed(monkeypatch, capsys):
