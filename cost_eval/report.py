@@ -1646,7 +1646,6 @@ def _last_time(case: _Case, report: Report) -> dict:
     least, most = case.attainable()
     found: dict = {
         "whole": whole,
-        "cells": whole and case.mixed is None,
         "shifted": case.shifted,
         "priors": case.priors.tolist(),
     }
@@ -1656,6 +1655,7 @@ def _last_time(case: _Case, report: Report) -> dict:
         plain = case.own is None and case.mixed is None
         own = {} if plain else _own_losses(case, e.decisions, counts)
         of = {"rule": e.rule, "cost": cost, "wide": [float(end) for end in ends], "counts": counts.tolist()}
+        of["cells"] = whole and bool((e.decisions < len(report.decisions)).all())  # no mean over draws
         found["models"][e.model] = of | own
     return found
 
@@ -1802,7 +1802,7 @@ class _Side:
     def __init__(self, recipe, classes, decisions):
         last, self.classes = recipe["last"], np.array(classes)
         self.whole, self.shifted, self.models = last["whole"], last["shifted"], last["models"]
-        self.cells_counted, self.cells = last["cells"], np.ix_(self.classes, decisions)
+        self.cells = np.ix_(self.classes, decisions)
         self.costs = np.array(recipe["costs"]["array"], float)[self.cells]
         self.priors, self.least, self.most = (
             np.array(last[k])[self.classes] for k in ("priors", "least", "most")
@@ -1837,7 +1837,8 @@ def _change_of(name, then: _Side, now: _Side, report: Report) -> tuple[list, lis
     "The change of one model's cost and its parts, and the rates of its errors, class by class."
     old, new, shifted = then.counts(name), now.counts(name), then.shifted or now.shifted
     c, d = then.amounts(name), now.amounts(name)
-    told = then.cells_counted and now.cells_counted and not shifted
+    counted_cells = all(side.models[name]["cells"] for side in (then, now))
+    told = counted_cells and not shifted
     counted = cost_change(old, new, c, now_costs=d)
     parts = cost_change(then.shares(name), now.shares(name), c, now_costs=d) if shifted else counted
     mix = rates = (np.nan, np.nan)
@@ -1853,7 +1854,7 @@ def _change_of(name, then: _Side, now: _Side, report: Report) -> tuple[list, lis
     wrong = now.costs > now.costs.min(1, keepdims=True)
     of_class = [ratio((table * wrong).sum(1), table.sum(1)) for table in (old, new)]
     p = cost_change(old, new, now.costs).rising
-    p = p if then.cells_counted and now.cells_counted else np.full(len(p), np.nan)
+    p = p if counted_cells else np.full(len(p), np.nan)
     return row, list(zip(report.classes, *of_class, p, p <= 1 - report.confidence))
 
 
