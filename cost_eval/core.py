@@ -198,7 +198,7 @@ def label_array(values, name: str) -> np.ndarray:
 
 def _one_column(values) -> str:
     "How to make one column of what has several, or one in two dimensions."
-    if isinstance(values, Result):
+    if type(values).__module__.startswith("cost_eval."):
         return f"a {type(values).__name__} stands elsewhere; give the labels or numbers themselves"
     if hasattr(values, "columns"):
         return f"give the column that is meant, such as values[{list(values.columns)[-1]!r}]"
