@@ -59,6 +59,7 @@ from cost_eval.comparisons import (
 from .confusion import BinaryCounts
 from cost_eval.core import (
     Result,
+    _only_numbered,
     aligned,
     cheapest_first,
     check_1d,
@@ -75,6 +76,7 @@ from cost_eval.core import (
     pandas,
     ratio,
     result,
+    row_labels,
 )
 from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
@@ -273,7 +275,11 @@ def _by_ids(costs, order, table: CostMatrix):
     "Costs of single rows in the order of the ids."
     if order is None or not isinstance(own := as_costs(costs, classes=table), ExampleCosts):
         return costs
-    return own[order] if len(own) == len(order) else own
+    if len(own) != len(order):
+        return own
+    if _only_numbered(row_labels(own)):  # by position
+        own = ExampleCosts.from_array(own.array, classes=own.classes, decisions=own.decisions)
+    return own[order]
 
 
 def _constant_entries(case: _Case) -> list[_Entry]:
