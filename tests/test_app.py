@@ -78,7 +78,7 @@ def test_rule_and_capacity():
     here = evaluate(frame["label"], models, dict(fp=1, fn=10), positive="ill", rule="tuned", capacity=.1, rng=0)
     assert app.report.summary() == here.summary() and "at most 10 % are decided positive" in app.says.value and "map" not in app.panel.options
     app.capacity.value = "200"
-    assert "At most 200 are decided positive" in app.says.value
+    assert "at most 200 are decided positive" in app.says.value
     app.capacity.value = "2.5"
     assert app.report is None and "capacity: must be a whole number" in app.says.value
 

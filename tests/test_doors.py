@@ -138,6 +138,6 @@ def test_the_command_and_dask_say_what_python_says(tmp_path, capsys):
     for options, given in ((["--weight", "one", "--cluster", "who"], {"sample_weight": lazy["one"], "clusters": lazy["who"]}), (["--fn", "twenty", "--fp", "one"], {"costs": {"fp": lazy["one"], "fn": lazy["twenty"]}})):
         costs = [] if "--fn" in options else ["--fp", "1", "--fn", "20"]
         main(["evaluate", str(tmp_path / "f.csv"), "--label", "y", "--scores", "a", *costs, *options])
-        assert "a costs 0 per case (95% interval 0 to 1.193)" in capsys.readouterr().out
+        assert "costs 0 per case (95% interval 0 to 1.193)" in capsys.readouterr().out
         report = scale.evaluate(lazy["y"], {"a": ce.Decisions(lazy["a"])}, **{"costs": [[0, 1], [20, 0]], **given}, rng=0)
         np.testing.assert_allclose(report.best[["cost", "low", "high"]].to_numpy(float), plain, rtol=1e-7, err_msg=str(options))
