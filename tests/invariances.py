@@ -357,7 +357,7 @@ def made_by(name, made):
 
 # ---- results
 
-SILENT = {"notes", "guarantee", "provenance", "taken", "quantity", "kind", "classes", "decisions", "labels", "source", "doubts", "units", "ops", "ops_low", "ops_high"}  # words about a result; lists of labels
+SILENT = {"notes", "guarantee", "provenance", "taken", "quantity", "kind", "classes", "decisions", "labels", "source", "doubts", "units", "ops", "ops_low", "ops_high", "net_benefit"}  # words about a result; lists of labels
 IN_SCORES = {"threshold", "thresholds", "same_from", "same_to"}  # numbers in the unit of the scores
 CUTS = {"best_threshold", "scale.best_threshold", "tune_threshold", "decide", "cross_fit", "fit_rule"}  # functions whose low and high are in it, too
 
