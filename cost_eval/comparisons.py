@@ -326,19 +326,28 @@ class Judged:
         "(N,) what each sample cost, of a mixture on average."
         if self.own is None:
             return self.table[self.y, decisions]
-        own = self.own[np.arange(len(self.y)), self.y]
         if self.mixed is None:
-            return own[np.arange(len(self.y)), decisions]
-        return np.einsum("nm,nm->n", own, self.mixtures[decisions])
+            return self.own[np.arange(len(self.y)), self.y, decisions]
+        return np.einsum("nm,nm->n", self.costs_of_rows, self.mixtures[decisions])
+
+    @cached_property
+    def costs_of_rows(self) -> np.ndarray:
+        "(N, M) what each decision about a sample would cost."
+        return self.costs.array[self.y] if self.own is None else self.own[np.arange(len(self.y)), self.y]
 
     def cells(self, codes: list, sizes: list) -> np.ndarray:
         "Counts of combinations of codes, whole if the weights are repetitions."
         found = count_cells(codes, sizes, self.weight)
         return np.rint(found).astype(np.int64) if self.repeated else found
 
+    def columns(self, *decisions: np.ndarray) -> np.ndarray:
+        "Counts of classes and columns of `table`, of one model (K, M + C) or jointly of several."
+        K, M = self.table.shape
+        return self.cells([self.y, *decisions], [K, *[M] * len(decisions)])
+
     def count(self, decisions: np.ndarray) -> np.ndarray:
         "(K, M) counts, of a mixture its shares."
-        found = self.cells([self.y, decisions], list(self.table.shape))
+        found = self.columns(decisions)
         return found if self.mixed is None else found @ self.mixtures
 
     def shares(self, decisions: np.ndarray) -> np.ndarray:
@@ -366,7 +375,7 @@ class Judged:
         """
         can = [None] * len(decided) if can is None else can
         if self.counted and all(one is None for one in can):
-            stack = np.stack([self.cells([self.y, d], list(self.table.shape)) for d in decided])
+            stack = np.stack([self.columns(d) for d in decided])
             options = self.how(confidence) | {"priors": self.given_priors}
             return Asked.of([interval(stack, self.table, **options)])
         found = [self.mean_interval(self.losses(d), confidence, c) for d, c in zip(decided, can)]
@@ -415,11 +424,10 @@ class Judged:
                 a, b = (self.losses(d)[self.kept] for d in (a, b))
                 found.append(loss_difference(a, b, bounds=bounds, **self.options(), **options))
             return Asked.of(found)
-        K, M = self.table.shape
         alike = {sides: [k for k, one in enumerate(can) if one == sides] for sides in dict.fromkeys(can)}
         found = []
         for (first, second), places in alike.items():
-            tables = np.stack([self.cells([self.y, *pairs[k]], [K, M, M]) for k in places])
+            tables = np.stack([self.columns(*pairs[k]) for k in places])
             options |= {"priors": self.given_priors, "first": first, "second": second}
             found.append(difference(tables, self.table, **options))
         return Asked.of(found, np.argsort([k for places in alike.values() for k in places]))
@@ -442,7 +450,6 @@ class Judged:
 
     def _approximate(self, sides: list, can: list, options: dict) -> Approximate:
         "The approximate line of one cost, or of the difference of two."
-        K, M = self.table.shape
         if not self.counted:
             paid = [self.losses(d)[self.kept] for d in sides]
             function = loss_interval if len(sides) == 1 else loss_difference
@@ -450,9 +457,9 @@ class Judged:
             return function(*paid, **options).approximate
         options = options | {"priors": self.given_priors}
         if len(sides) == 1:
-            return interval(self.cells([self.y, *sides], [K, M]), self.table, **options).approximate
+            return interval(self.columns(*sides), self.table, **options).approximate
         options |= {"first": can[0], "second": can[1]}
-        return difference(self.cells([self.y, *sides], [K, M, M]), self.table, **options).approximate
+        return difference(self.columns(*sides), self.table, **options).approximate
 
     def _bounds_of_rows(self, *can: Any) -> Any:
         "The least and the largest loss of each row, or difference; of all alike where only a cap is known."
@@ -485,13 +492,12 @@ class Judged:
         the least and the largest that it can cost a sample.
         """
         labels, paid, share = self.costs.classes, self.losses(decisions), self.mixtures[decisions]
-        own_costs = self.costs.array[self.y] if self.own is None else self.own[np.arange(len(self.y)), self.y]
         for i, j in np.ndindex(*self.costs.shape):
             low, high = (np.where(np.arange(len(labels)) == i, ends, 0.0) for ends in self.attainable(j))
             of = np.minimum(low, 0), np.maximum(high, 0)
             name = f"{labels[i]} decided {self.costs.decisions[j]}"
             here = (self.y == i) * share[:, j]
-            yield "cell", name, here, np.where(here > 0, here * own_costs[:, j], 0.0), of
+            yield "cell", name, here, np.where(here > 0, here * self.costs_of_rows[:, j], 0.0), of
         for i, label in enumerate(labels):
             of = tuple(np.where(np.arange(len(labels)) == i, ends, 0.0) for ends in self.attainable())
             yield "class", str(label), self.y == i, np.where(self.y == i, paid, 0.0), of
@@ -512,7 +518,7 @@ class Judged:
         own = [decided[parts[g]] for g in np.flatnonzero(known)]
         try:
             if self.counted and asked:
-                counts = np.stack([p.cells([p.y, d], list(self.table.shape)) for p, d in zip(asked, own)])
+                counts = np.stack([part.columns(d) for part, d in zip(asked, own)])
                 ends = interval(counts, self.table, priors=priors, **self.how(confidence))
                 found[known] = np.column_stack([ends.mean, ends.low, ends.high])
             elif asked:
@@ -577,11 +583,8 @@ class Judged:
         "Cost on one side minus that on the other, two separate samples."
         if not self.counted:
             return [self._apart_by_losses(decided, side, common, level) for side in sides]
-        def table(side):
-            part = self.take(np.flatnonzero(side))
-            return part.cells([part.y, decided[side]], list(self.table.shape))
-
-        a, b = (np.stack([table(side) for side in which]) for which in (sides, [~s for s in sides]))
+        both = sides, [~s for s in sides]
+        a, b = (np.stack([self.take(np.flatnonzero(s)).columns(decided[s]) for s in which]) for which in both)
         priors = self.priors if common else None
         return [independent_difference(a, b, self.table, priors=priors, **self.how(level))]
 

@@ -296,10 +296,7 @@ def _constant_entries(case: _Case) -> list[_Entry]:
 
 def _oracle(case: _Case, samples: Samples | None = None) -> _Entry:
     "The cheapest decision for each sample, given its true class; of a capacity those that save the most."
-    if case.own is None:
-        best = case.costs.array.argmin(1)[case.y]
-    else:
-        best = case.own[np.arange(len(case.y)), case.y].argmin(1)
+    best = case.costs_of_rows.argmin(1)
     if samples is not None and case.capacity is not None:
         saved = case.losses(np.zeros_like(best)) - case.losses(np.ones_like(best))
         wanted = np.flatnonzero(saved > 0)
@@ -1137,7 +1134,7 @@ def _decision_rule(report: Report, name: str, otherwise) -> DecisionRule:
     "The rule that was judged, fitted on all samples, and what a case is expected to cost by it."
     fits, *_ = report._inputs
     row = report.best.set_index("model").loc[name]
-    if row["rule"] in ("calibrated", "tuned") and not len(fits.folds):
+    if row["rule"] in FITTED and not len(fits.folds):
         raise ValueError(f"name: nothing could be fitted for {name!r}: {' '.join(fits.notes)}")
     case = report._case
     given: dict = {"capacity": case.capacity, "require": case.require}
@@ -1454,7 +1451,7 @@ def _finish(
     caveats = page.caveats(case, mains, best, _calibrated(case, entries, models), between)
     said = [*notes, *asked.notes, *tied, *more, *few, *caveats]
     rules = {e.model: e.rule for e in mains}
-    out_of_fold = {"calibrated", "tuned"} & set(rules.values())
+    out_of_fold = set(FITTED) & set(rules.values())
     fitted = (
         "measured at best, for rules are fitted out of fold; for decisions as given " if out_of_fold else ""
     )
@@ -1669,9 +1666,8 @@ def _last_time(case: _Case, report: Report) -> dict:
 def _own_losses(case: _Case, decisions, counts) -> dict:
     "Mean amounts of the cells, and how often each loss (a mean over draws) occurs in each class."
     losses, weight = case.losses(decisions), np.ones(len(case.y)) if case.weight is None else case.weight
-    costs = case.costs.array[case.y] if case.own is None else case.own[np.arange(len(case.y)), case.y]
     paid = np.zeros(counts.shape)
-    np.add.at(paid, case.y, weight[:, None] * case.mixtures[decisions] * costs)
+    np.add.at(paid, case.y, weight[:, None] * case.mixtures[decisions] * case.costs_of_rows)
     amounts = np.where(counts > 0, paid / np.where(counts > 0, counts, 1), case.costs.array)
     if case.weight is not None or case.clusters is not None:
         return {"amounts": amounts.tolist()}
@@ -1797,7 +1793,7 @@ def _compare(report: Report, last) -> ReportChange:
     table, rates = pandas().DataFrame(changes), pandas().DataFrame(rates)
     gone = {"then": set(old["last"]["models"]) - set(models), "now": set(report.best["model"]) - set(models)}
     notes = [f"Only {when}: {', '.join(sorted(names))}." for when, names in gone.items() if names]
-    if {"calibrated", "tuned"} & {e.rule for e in report._entries if e.main}:
+    if set(FITTED) & {e.rule for e in report._entries if e.main}:
         notes.append("The rule was fitted anew on these rows: a rate may move because its cut has moved.")
     return ReportChange(table, rates, _change_words(table, rates), tuple(notes))
 
