@@ -221,9 +221,8 @@ def _example(arguments):
 def _add_evaluate(commands):
     "cost-eval evaluate FILE..."
     about = "what the predictions in a file cost, and which model is cheapest"
-    parser = commands.add_parser("evaluate", help=about, description=f"Say {about}.")
     what = "CSV, Excel, JSON, parquet, feather, packed or not; one row a sample; several are read as one"
-    parser.add_argument("files", nargs="+", metavar="FILE", help=what)
+    parser = _add_of_files(commands, "evaluate", about, what)
     for title, add in (
         ("columns", _add_columns),
         ("costs", _add_costs),
@@ -232,6 +231,13 @@ def _add_evaluate(commands):
     ):
         add(parser.add_argument_group(title))
     parser.set_defaults(run=_evaluate, parser=parser, models=None, kept_costs=None)
+
+
+def _add_of_files(commands, name: str, about: str, files: str, more: str = ""):
+    "A command that says something of one or more files."
+    parser = commands.add_parser(name, help=about, description=f"Say {about}.{more}")
+    parser.add_argument("files", nargs="+", metavar="FILE", help=files)
+    return parser
 
 
 def _add_columns(group):
@@ -901,9 +907,8 @@ def _all_costs(frame, label, arguments) -> dict:
 def _add_decide(commands):
     "cost-eval decide FILE..."
     about = "what an installed rule decides about the rows of a file"
-    parser = commands.add_parser("decide", help=about, description=f"Say {about}.")
     what = "CSV or parquet of any size; other kinds as for evaluate"
-    parser.add_argument("files", nargs="+", metavar="FILE", help=what)
+    parser = _add_of_files(commands, "decide", about, what)
     _add_rule_columns(parser)
     what = "CSV to write: the rows with one more column, the decision"
     parser.add_argument("--out", required=True, metavar="FILE", help=what)
@@ -918,11 +923,9 @@ def _add_decide(commands):
 def _add_check(commands):
     "cost-eval check FILE..."
     about = "whether an installed rule keeps its promise on new labelled rows"
-    more = "Exit status: 0 kept, 1 broken for sure, 3 undecided."
-    parser = commands.add_parser("check", help=about, description=f"Say {about}. {more}")
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="CSV or parquet of any size, with true labels"
-    )
+    more = " Exit status: 0 kept, 1 broken for sure, 3 undecided."
+    what = "CSV or parquet of any size, with true labels"
+    parser = _add_of_files(commands, "check", about, what, more)
     _add_rule_columns(parser)
     parser.add_argument("--label", metavar="COL", help="true labels (default: guessed)")
     parser.add_argument("--max-cost", type=_number, metavar="C", help="what a case may cost on average")

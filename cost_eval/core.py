@@ -1260,7 +1260,7 @@ def blocks(n: int, bytes_per_row: int):
 
 
 def every_digit(pd) -> dict:
-    "With which pandas reads numbers of a CSV file to the last digit; folds follow it. From 3.1 on nothing."
+    "With which pandas reads numbers of a CSV file to the last digit. From 3.1 on nothing."
     old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
     return {"float_precision": "round_trip"} if old else {}
 
@@ -1271,6 +1271,11 @@ def cheapest_first(cost: np.ndarray) -> np.ndarray:
     level = np.empty(len(cost), np.intp)
     level[order] = np.r_[0, np.cumsum(np.diff(cost[order]) > 1e-12 * np.abs(cost).max())]
     return np.argsort(level, kind="stable")
+
+
+def sum_rounding(sums: np.ndarray, n: int) -> float:
+    "By how much sums of up to n terms may differ and still be the same but for rounding."
+    return float(4 * np.finfo(float).eps * np.sqrt(n) * np.abs(sums).max())
 
 
 def even(p: np.ndarray, difference: np.ndarray, eps: float = float(np.finfo(float).eps)) -> np.ndarray:

@@ -66,6 +66,7 @@ from cost_eval.core import (
     same_rows,
     sample_by_class,
     seen_labels,
+    sum_rounding,
     unknown_name,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
@@ -810,8 +811,7 @@ def best_threshold(
     if not isinstance(costs, ExampleCosts):
         return best_threshold_counted(curve, costs, priors=priors, require=require, kind=kind)
     values = _own_costs(curve, c, class_weight, positive, scores, sample_weight)
-    rounding = 4 * np.finfo(float).eps * np.sqrt(len(positive)) * np.abs(values).max()
-    k = np.argmax(values <= values.min() + rounding)
+    k = np.argmax(values <= values.min() + sum_rounding(values, len(positive)))
     if require is not None:
         asked = read_requirements(require, costs)
         k = _under(asked, curve, class_weight, k, values)
@@ -953,8 +953,7 @@ def _under(asked: tuple, curve, class_weight, free, values: np.ndarray) -> np.nd
     "The thresholds `free`, of the least costs (..., T), or the cheapest ones that meet what is asked."
     met = _meeting(curve, class_weight, asked)
     limited = np.where(met, values, np.inf)
-    rounding = 4 * np.finfo(float).eps * np.sqrt(values.shape[-1]) * np.abs(values).max()
-    least = limited.min(-1, keepdims=True) + rounding
+    least = limited.min(-1, keepdims=True) + sum_rounding(values, values.shape[-1])
     return np.where(met[free], free, np.argmax(limited <= least, axis=-1))
 
 # %% ../nbs/04_decisions.ipynb #2423cd6b

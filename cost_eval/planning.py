@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import chdtrc, gammaln, logsumexp, softmax, xlogy
-from scipy.stats import binom, hypergeom, norm
+from scipy.special import gammaln, logsumexp, softmax, xlogy
+from scipy.stats import binom, chi2_contingency, chisquare, hypergeom, norm
 
 from cost_eval.bootstrap import (
     METHODS,
@@ -67,6 +67,7 @@ from cost_eval.core import (
 )
 from .mean_law import LOG_SHARES, STAKES, AllLooks, share_above
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
+from .decisions import read_requirements
 from .policies import DecisionRule
 
 # %% ../nbs/22_how_many.ipynb #49a9ef3f
@@ -1759,12 +1760,10 @@ _LOOKS = (
     "A single look: repeated on new rows each week, it will err some week; history= makes them one sequence.",
     "One sequence of checks: the confidence holds for all of them together.",
 )
-_RATES = {  # cells that count and those of them that are hits, of ((tn, fp), (fn, tp))
-    "recall": ([[0, 0], [1, 1]], [[0, 0], [0, 1]]),
-    "specificity": ([[1, 1], [0, 0]], [[1, 0], [0, 0]]),
-    "precision": ([[0, 1], [0, 1]], [[0, 0], [0, 1]]),
-    "npv": ([[1, 0], [1, 0]], [[1, 0], [0, 0]]),
-    "accuracy": ([[1, 1], [1, 1]], [[1, 0], [0, 1]]),
+_ASKED = dict.fromkeys(("recall", "specificity", "precision", "npv"), 1)
+_RATES = {  # cells that count and those of them that are hits
+    **{one.name: (one.among, one.cells) for one in read_requirements(_ASKED, CostMatrix.zero_one(2))},
+    "accuracy": (np.ones((2, 2)), np.eye(2)),
 }
 
 
@@ -1890,8 +1889,7 @@ def _drift(counts: RuleCounts) -> list[str]:
         ("Classes", rule.classes, table.sum(1)),
         ("Decisions", rule.decisions, table.sum(0)),
     ):
-        p = _alike(rule.seen[what.lower()], now)
-        if p < 0.01:
+        if _alike(rule.seen[what.lower()], now) < 0.01:
             before = np.array(rule.seen[what.lower()]) / sum(rule.seen[what.lower()])
             moves = zip(labels, before, now / now.sum())
             told = ", ".join(f"{label} {100 * a:.3g} % to {100 * b:.3g} %" for label, a, b in moves)
@@ -1902,8 +1900,8 @@ def _drift(counts: RuleCounts) -> list[str]:
         told = ", ".join(f"{label} {100 * b:.3g} % for {100 * a:.3g} %" for label, a, b in moves)
         found.append(f"These rows have other shares of the classes than the rule is for: {told}.")
     if "in_tenths" in rule.seen:
-        p = _alike(rule.seen["in_tenths"], counts.seen["in_tenths"])
-        found += ["The values have another distribution."] * (p < 0.01)
+        if _alike(rule.seen["in_tenths"], counts.seen["in_tenths"]) < 0.01:
+            found.append("The values have another distribution.")
     if outside := counts.seen["outside"]:
         found.append(f"{outside} of {table.sum()} values lie outside those that the rule was fitted on.")
     if rule.expected and not len(counts.losses):
@@ -1918,12 +1916,8 @@ def _drift(counts: RuleCounts) -> list[str]:
 
 def _alike(before, now) -> float:
     "Pearson's chi-squared test that two rows of counts have the same shares."
-    table = np.array([before, now], float)
-    table = table[:, table.sum(0) > 0]
-    expected = table.sum(1, keepdims=True) * table.sum(0) / table.sum()
-    if table.shape[1] < 2 or not table.sum(1).all():
-        return 1.0
-    return float(chdtrc(table.shape[1] - 1, ((table - expected) ** 2 / expected).sum()))
+    table = np.array([before, now])
+    return chi2_contingency(table[:, table.any(0)], correction=False).pvalue if table.any(1).all() else 1.0
 
 
 def _unlike(now, shares) -> float:
@@ -1932,7 +1926,7 @@ def _unlike(now, shares) -> float:
     if (now[expected == 0] > 0).any():
         return 0.0
     now, expected = now[expected > 0], expected[expected > 0]
-    return float(chdtrc(len(now) - 1, ((now - expected) ** 2 / expected).sum())) if len(now) > 1 else 1.0
+    return chisquare(now, expected).pvalue if len(now) > 1 else 1.0
 
 # %% ../nbs/22_how_many.ipynb #b0dcf6d4
 #| code-fold: true

@@ -51,6 +51,7 @@ from cost_eval.core import (
     pandas,
     result,
     short,
+    sum_rounding,
     written,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
@@ -702,7 +703,7 @@ class _Task:
             )
         if self.kind == "decisions":
             self.notes.append(f"{self.name}: its decisions were taken as they are, whatever was required.")
-        elif rule not in ("calibrated", "tuned"):
+        elif rule not in FITTED:
             raise ValueError(f"require: moves a cut, which rule={rule!r} does not have; use rule='tuned'")
         elif self.rows.costs.shape != (2, 2):
             raise ValueError(
@@ -835,8 +836,7 @@ class _Task:
         if self.shift:
             shares = self.fits._shares_outside()
             odds = odds + np.log(self.target[1] / self.target[0]) - (shares[:, 1] - shares[:, 0])
-        each = self.rows.costs.array[:, 0] - self.rows.costs.array[:, 1]
-        cut = np.log(-each[0] / each[1])
+        cut = bayes_threshold(self.rows.costs, log_odds=True)
         return (odds >= cut - 1e-12 * (1 + abs(cut))).astype(np.intp)
 
     def _tuned(self) -> tuple:
@@ -846,7 +846,7 @@ class _Task:
         if not len(fold):
             return self.instead()
         if self.asked is not None:
-            return out_of_fold(fold, self.under), self.calibrated() if self.capacity is not None else None
+            return out_of_fold(fold, self.under), None
         order, decisions = self.fits._sorted(self.name), np.empty(len(self.rows), np.intp)
         fold, rank, y, gain = fold[order], rank[order], self.rows.y[order], self.gain()[order]
         sizes, lacking = self.fits._outside(self.rows.sample_weight), self.fits._lacking()
@@ -964,8 +964,7 @@ def _cheapest_cut(rank: np.ndarray, gain: np.ndarray) -> float:
     given_up = np.concatenate([[0.0], np.cumsum(gain)])
     ends = np.flatnonzero(np.concatenate([[True], rank[1:] != rank[:-1], [True]]))
     values = given_up[ends]
-    rounding = 4 * np.finfo(float).eps * np.sqrt(len(rank)) * np.abs(values).max()
-    k = ends[np.flatnonzero(values <= values.min() + rounding)[-1]]
+    k = ends[np.flatnonzero(values <= values.min() + sum_rounding(values, len(rank)))[-1]]
     if k == len(rank):
         return np.inf
     return rank[k] if k == 0 else (rank[k - 1] + rank[k]) / 2
@@ -1049,12 +1048,17 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     queue = places.astype(np.intp)
     if (queue != places).any() or len(np.unique(queue)) < len(queue):
         raise ValueError(f"queue: must hold places of samples, whole numbers, each once; got {places}"[:200])
+    mass = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
+    hint = f"a count of the {len(rows)} samples, or a share below 1"
+    return queue[: _room(capacity, mass[queue], mass.sum(), high=len(rows), hint=hint)]
+
+
+def _room(capacity: float, mass: np.ndarray, total: float, **limits: Any) -> int:
+    "How many at the head of a queue, of such masses, a capacity has room for."
     value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint="a count, or a share below 1")
     if value >= 1 or isinstance(capacity, (int, np.integer)):
-        hint = f"a count of the {len(rows)} samples, or a share below 1"
-        return queue[: check_integer(capacity, "capacity", 0, len(rows), hint=hint)]
-    mass = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
-    return queue[np.cumsum(mass[queue]) <= value * mass.sum() * (1 + 1e-12)]
+        return check_integer(capacity, "capacity", **limits)
+    return int(np.count_nonzero(np.cumsum(mass) <= value * total * (1 + 1e-12)))
 
 # %% ../nbs/07_policies.ipynb #pol032
 #| code-fold: true
@@ -1666,9 +1670,6 @@ class DecisionRule(Result):
             raise ValueError(
                 f"capacity: limits the second of two decisions; the rule has {list(self.decisions)}"
             )
-        value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint="a count, or a share below 1")
-        count = value >= 1 or isinstance(capacity, (int, np.integer))
-        room = check_integer(capacity, "capacity") if count else int(value * len(chosen) * (1 + 1e-12))
         wanted, keys = np.flatnonzero(chosen == 1), [np.zeros(len(chosen))]
         if self.kind != "decisions":
             keys = [-self._seen_as(x)] if len(self.classes) == 2 else []
@@ -1679,6 +1680,7 @@ class DecisionRule(Result):
             elif not keys:
                 keys = [-x[np.arange(len(x)), np.nan_to_num(x).argmax(1)]]
         order = wanted[np.lexsort([key[wanted] for key in keys])]
+        room = _room(capacity, np.ones(len(order)), len(chosen))
         listed = np.zeros_like(chosen)
         listed[order[:room]] = 1
         tied = 0 < room < len(order) and all(key[order[room - 1]] == key[order[room]] for key in keys)

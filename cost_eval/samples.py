@@ -243,14 +243,15 @@ class Samples(Result):
     @property
     def order(self) -> np.ndarray | None:
         """(N,) positions of the rows by ascending id: folds and ties are drawn in that order, so it does not
-        matter where a row stands. None without ids: as they stand.
+        matter where a row stands. None without ids, and where they ascend already: as they stand.
         """
         if self.ids is None:
             return None
         try:
-            return np.argsort(self.ids, kind="stable")
+            found = np.argsort(self.ids, kind="stable")
         except TypeError:  # numbers and words
-            return np.argsort([f"{type(v).__name__} {v}" for v in self.ids], kind="stable")
+            found = np.argsort([f"{type(v).__name__} {v}" for v in self.ids], kind="stable")
+        return None if (found[1:] > found[:-1]).all() else found
 
     def target_priors(self, priors: float | Priors | None = None) -> np.ndarray:
         """Priors of the deployment, or the shares of the samples.
