@@ -59,7 +59,6 @@ from cost_eval.comparisons import (
 from .confusion import BinaryCounts
 from cost_eval.core import (
     Result,
-    _only_numbered,
     aligned,
     cheapest_first,
     check_1d,
@@ -76,7 +75,6 @@ from cost_eval.core import (
     pandas,
     ratio,
     result,
-    row_labels,
 )
 from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
@@ -271,15 +269,15 @@ def _mixtures(drawn: list, M: int) -> tuple[list, np.ndarray | None]:
     return [next(parts) if k in several else decided for k, decided in enumerate(drawn)], shares[~alone]
 
 
-def _by_ids(costs, order, table: CostMatrix):
-    "Costs of single rows in the order of the ids."
-    if order is None or not isinstance(own := as_costs(costs, classes=table), ExampleCosts):
+def _by_ids(costs, order, samples: Samples):
+    "Costs of single rows, which meet the ids in the order in which these were given, in that of the samples."
+    own = None if order is None else as_costs(costs, classes=samples.costs)
+    if not isinstance(own, ExampleCosts) or len(own) != len(samples):
         return costs
-    if len(own) != len(order):
-        return own
-    if _only_numbered(row_labels(own)):  # by position
-        own = ExampleCosts.from_array(own.array, classes=own.classes, decisions=own.decisions)
-    return own[order]
+    given = np.empty_like(samples.ids)
+    given[order] = samples.ids
+    replace(samples, ids=given).meet("costs", own)
+    return ExampleCosts.from_array(own.array[order], classes=own.classes, decisions=own.decisions)
 
 
 def _constant_entries(case: _Case) -> list[_Entry]:
@@ -639,7 +637,7 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
     "The samples at the costs of a scenario, and every model's decisions by its rule there."
     name, costs, whole = scenario
     try:
-        at = fits.at_costs(_by_ids(costs, order, fits.samples.costs))
+        at = fits.at_costs(_by_ids(costs, order, fits.samples))
         largest = None if at.samples.own is None else case.largest
         how = {"heaviest": case.heaviest, "largest": largest, "method": case.method, "all_costs": whole}
         how["require"] = case.require
@@ -869,7 +867,7 @@ class Report(Result):
             raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
         fits, declared, notes, seed, draws, order = self._inputs
         costs = costs if self._annotated is None else self._annotated.meet("costs", costs)
-        fits, old = fits.at_costs(_by_ids(costs, order, self.costs)), self._case
+        fits, old = fits.at_costs(_by_ids(costs, order, fits.samples)), self._case
         largest = None if fits.samples.own is None else old.largest
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
         units |= {"scenarios": old.scenarios, "require": old.require}
