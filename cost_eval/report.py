@@ -583,12 +583,6 @@ _CONSTRAINT = (
 )
 
 
-def _cut_by(rule):
-    "The declared rule where something is required: of those that move with the costs, the one with a cut."
-    if isinstance(rule, Mapping):
-        return {name: _cut_by(one) for name, one in rule.items()}
-    return "tuned" if rule == "calibrated" else rule
-
 
 def _constraint(case: _Case, fits: CrossFit, mains: list, priors):
     "What is reached of what is required, and what it costs more than the same rule without it."
@@ -1269,7 +1263,6 @@ def evaluate(
         return _of_annotators(**locals())
     asked = {name: value for name, value in locals().items() if name not in ("y_true", "models", "costs")}
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
-    rule = rule if require is None else _cut_by(rule)
     said: list = []
     units: dict = {"heaviest": heaviest, "largest": largest, "method": method}
     units["scenarios"] = _read_scenarios(scenarios, y_true, propensity)
