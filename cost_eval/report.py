@@ -189,12 +189,14 @@ def _all_entries(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
         raise error.loosened(attempt) from None
 
 
-def _entries(fits: CrossFit, declared: dict, limits: dict) -> tuple[list, list]:
-    "The decisions of each model under the declared rule and all others it can follow; what is to be said."
+def _entries(fits: CrossFit, declared: dict, limits: dict, alone: bool = False) -> tuple[list, list]:
+    """The decisions of each model under the declared rule and, unless that is wanted `alone`, all others it
+    can follow; what is to be said.
+    """
     found: list = []
     notes: list = []
     for name, rule in declared.items():
-        free = limits["require"] is None  # only a cut keeps to a requirement
+        free = limits["require"] is None and not alone  # only a cut keeps to a requirement
         others = [other for other in fits.rules(name) if other != rule and free]
         for k, each in enumerate([rule, *others]):
             policy = fits.decide(name, each, posteriors=False, **limits)
@@ -215,21 +217,28 @@ def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, draws) -> tuple:
     the shares of these, and the Monte Carlo error of each model's cost; with `draws=None` of enough draws.
     """
     fits.draw(_FIRST if draws is None else draws)
+    short = _draw_enough(case, fits, declared, priors) if draws is None and fits.draws > 1 else []
+    entries, said = _all_entries(case, fits, declared, priors)
+    codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1])
+    errors = {e.model: _draw_error(case, e) for e in entries if e.main}
+    drawn = [replace(e, decisions=code) for e, code in zip(entries, codes)]
+    return drawn, said + short, replace(case, mixed=mixed), errors
+
+
+def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> list:
+    "Draw folds until the Monte Carlo error of each cost is a tenth of half its interval; a note if it is not."
     while True:
-        entries, said = _all_entries(case, fits, declared, priors)
-        codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1])
-        mains = [(e, code) for e, code in zip(entries, codes) if e.main]
-        errors, here = {e.model: _draw_error(case, e) for e, _ in mains}, replace(case, mixed=mixed)
-        share = _share_of_interval(here, mains, errors) if draws is None and fits.draws > 1 else 0.0
-        if share <= 1 or fits.draws >= _MOST:
-            break
+        mains, _ = _entries(fits, declared, _limits(case, priors), alone=True)
+        codes, mixed = _mixtures([e.decisions for e in mains], case.costs.shape[1])
+        ends = replace(case, mixed=mixed).intervals(codes, case.confidence)
+        errors = np.array([_draw_error(case, e) for e in mains])
+        share = float(np.max(ratio(20 * errors, ends.high - ends.low, undefined=0.0)))
+        if share <= 1:
+            return []
+        if fits.draws >= _MOST:
+            error = f"the Monte Carlo error of a cost is still {share / 10:.2g} of half its interval"
+            return [f"Over {fits.draws} draws of the folds {error}; draws= takes more."]
         fits.draw(min(_MOST, max(fits.draws + 1, int(np.ceil(1.1 * share**2 * fits.draws)))))
-    if share > 1:
-        said.append(
-            f"Over {fits.draws} draws of the folds the Monte Carlo error of a cost is still {share / 10:.2g} "
-            "of half its interval; draws= takes more."
-        )
-    return [replace(e, decisions=code) for e, code in zip(entries, codes)], said, here, errors
 
 
 def _draw_error(case: _Case, entry: _Entry) -> float:
@@ -239,13 +248,6 @@ def _draw_error(case: _Case, entry: _Entry) -> float:
     costs = [case.cost(decided) for decided in entry.decisions]
     return float(np.std(costs, ddof=1) / len(costs) ** 0.5)
 
-
-def _share_of_interval(case: _Case, mains: list, errors: dict) -> float:
-    "The largest Monte Carlo error of a cost, in tenths of half its interval."
-    ends = case.intervals([code for _, code in mains], case.confidence)
-    half = (ends.high - ends.low) / 2
-    error = np.array([errors[e.model] for e, _ in mains])
-    return float(np.max(ratio(10 * error, half, undefined=0.0)))
 
 
 def _mixtures(drawn: list, M: int) -> tuple[list, np.ndarray | None]:
