@@ -409,6 +409,7 @@ def keywords(pages):
         if page.name == "glossary":
             for term, meaning, stem in re.findall(r"^\| ([^|]+?) \| ([^|]+?) \| \[[^\]]*\]\(([^)#]+)\.ipynb[^)]*\) \|$", text, re.M):
                 if stem in by_stem:
+                    term = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", term).replace("`", "")  # as people type it
                     found += [(word, f"{by_stem[stem].name}.html", meaning) for word in re.split(r"\s*[(),]\s*", term) if word]
         found += [(phrase, f"{page.name}.html", "") for phrase in SOUGHT.get(page.stem, "").split(", ") if phrase]
         names = [cell["metadata"]["entry"]["name"] for cell in page.nb["cells"] if "entry" in cell["metadata"]]
