@@ -108,7 +108,7 @@ def claim(
         _keep(Record(name, of, first, values))
     record = stored().get(name)
     if record is None or (record.of, record.first) != (of, first):
-        raise ValueError(f"name: no record of {name!r} is stored for these draws; run SLOW=1, which stores it")
+        raise ValueError(f"name: no record of {name!r} for these draws; COST_EVAL_CLAIMS=store stores one")
     surest = int(np.argmax(np.abs(record.values)))
     again = range(SEEDS) if asked == "all" else [surest] if run and not asked else []
     for k in again:
