@@ -347,31 +347,6 @@ def test_the_loan_figure_shows_the_costs_it_speaks_of():
 # plots and widgets
 
 
-def test_plots_draw_on_the_axes_given():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    _, ax = plt.subplots()
-    y, scores = np.array([0, 1, 0, 1]), np.array([0.1, 0.4, 0.5, 0.8])
-    assert ec.plot_decisions(ec.loan_costs(), ax=ax) is ax
-    assert ec.plot_cost_lines(ec.loan_costs(), {"m": [[5, 1, 1], [1, 1, 1]]}, ax=ax) is ax
-    assert ec.plot_simplex_decisions(CostMatrix.zero_one(3, abstain=0.4), ax=ax) is ax
-    assert sc.plot_cost_curve(y, scores, ax=ax) is ax
-    assert len(rivals.plot_expected_cost()) == 2 and len(ec.plot_loan()) == 2
-    plt.close("all")
-
-
-@pytest.mark.parametrize("make", [rivals.explore_expected_cost, ec.explore_loan, sc.explore_two_scores])
-def test_a_slider_changes_the_picture(make):
-    pytest.importorskip("ipywidgets")
-    widget = make()
-    image, slider = widget.children[1], widget.children[0].children[-1]
-    before = image.value
-    slider.value = slider.min + 0.37 * (slider.max - slider.min)
-    assert image.value != before
-
-
 def test_of_equal_decisions_the_last_has_the_region():
     assert ec.decision_intervals([[0, 1, 1], [3, 0, 0]]) == [(0, 0.0, 0.25), (2, 0.25, 1.0)]
     assert ec.decision_intervals([[0, 0, 1], [3, 3, 0]]) == [(1, 0.0, 0.25), (2, 0.25, 1.0)]

@@ -233,11 +233,8 @@ def test_widget_starts_where_its_still_stands():
     pytest.importorskip("ipywidgets")
     plt = pytest.importorskip("matplotlib.pyplot")
     widget = pl.explore_power()
-    sliders, image = widget.children[0].children, widget.children[1]
+    sliders = widget.children[0].children
     assert [s.value for s in sliders] == pytest.approx([20, 20, .5, 20])
-    before = image.value
-    sliders[1].value = 200
-    assert image.value != before
     fig, axes = plt.subplots(1, 2)
     lines = pl._draw_power(axes)
     pl._move_power(axes, lines, 20, 20, .5, 20)

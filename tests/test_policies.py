@@ -273,19 +273,6 @@ def test_samples_without_weight_take_no_part():
             np.testing.assert_array_equal(decide(p, y, COSTS, rule=rule, sample_weight=nothing, **clusters).decisions[:N], decide(P, Y, COSTS, rule=rule, **alone).decisions)
 
 
-def test_the_order_and_names_of_models_clusters_and_classes_change_nothing():
-    named = CostMatrix(COSTS.array, classes=["well", "ill"])
-    words, models = np.array(["well", "ill"])[Y], {"a": P, "b": Scores(S + rng.normal(size=N)), "c": S > 1}
-    groups = np.array(["x", "y"])[(S > 0).astype(int)]
-    one = cross_fit(read_samples(Y, models, COSTS, clusters=WHO, groups=groups), rng=5)
-    renamed = {"z": models["c"], "y": models["b"], "x": models["a"]}
-    other = cross_fit(read_samples(words, renamed, named, clusters=[f"customer {99 - w}" for w in WHO], groups=np.where(groups == "x", 7, 3)), rng=5)
-    np.testing.assert_array_equal(one.folds, other.folds)
-    for here, there in zip("abc", "xyz"):
-        for rule in FITTED:
-            np.testing.assert_array_equal(one.decide(here, rule).decisions, other.decide(there, rule).decisions)
-
-
 def test_the_seed_matters_and_models_share_its_folds():
     folds = [CrossFit(read_samples(Y, P, COSTS), rng=seed).folds for seed in (0, 1, 0)]
     np.testing.assert_array_equal(folds[0], folds[2])
