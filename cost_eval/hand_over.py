@@ -340,7 +340,7 @@ def certified_threshold(
     --------
     >>> y = [0, 1] * 150
     >>> certified_threshold(y, [.1, .9] * 150)
-    <answer from 0.9 on: 100.0%, at most 2% of them wrong (95% sure); it holds for rows that took no part in fitting or choosing>
+    <answer from 0.9 on: 100.0%, at most 2% of them wrong (95% sure); for rows that took no part>
     >>> certified_threshold(y[:148], [.1, .9] * 74).threshold
     nan
     """
@@ -369,7 +369,7 @@ def certified_threshold(
     return CertifiedThreshold(*columns, *found, risk, 1 - alpha, needed, guarantee, notes)
 
 
-_CONDITION = "it holds for rows that took no part in fitting or choosing"
+_CONDITION = "for rows that took no part"
 _EXACT = "proved: exact binomial tests in a fixed order (Learn then Test)"
 _FOLLOWS = (
     ", if rows of a higher score are not more often wrong: the thresholds follow the scores of these rows"
@@ -377,7 +377,7 @@ _FOLLOWS = (
 
 
 def _by_share(score: np.ndarray, needed: int) -> np.ndarray:
-    "Scores from which on 5 %, 10 %, ... of the rows are answered, and no fewer than needed (all, if too few)."
+    "Scores from which on 5 %, 10 %, ... of the rows are answered, no fewer than needed (or all)."
     ordered = np.sort(score)[::-1]
     ranks = np.ceil(len(score) * np.arange(1, 21) / 20 - 1e-9).astype(int)
     at = np.unique(ordered[ranks - 1])[::-1]
