@@ -154,7 +154,7 @@ CONTRACT = {
         performance_curve curve_auc normalized_auc sample_directed_binary_tree outperformance_curve_auc outperformance_curve_point
     """,
     "report": """
-        evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, require=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', draws=1, confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
+        evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, require=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', draws=None, confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
         Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown to_latex metrics to_dict to_frame provenance recipe compare
         ReportChange | table rates sentence notes to_frame
     """,
