@@ -34,7 +34,7 @@ def config(project, pages, mathjax):
             logo=dict(text=cfg["title"], image_light=str(project.nbs / "logo.svg"), image_dark=str(project.nbs / "logo.svg")),
         ),
         nb_execution_mode="off", nb_merge_streams=True, nb_render_markdown_format="myst",
-        nb_code_prompt_show="Show code", nb_code_prompt_hide="Hide code", nb_render_image_options={"align": "center"},
+        nb_code_prompt_show="Code", nb_code_prompt_hide="Code", nb_render_image_options={"align": "center"},
         myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline", "strikethrough", "tasklist"],
         myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,
         mathjax_path="mathjax/startup.js", mathjax3_config=mathjax,
