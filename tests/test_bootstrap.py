@@ -212,8 +212,6 @@ def test_metric_interval_takes_what_metrics_take():
 # ---- results
 
 def test_results_print_plot_and_compare(joint):
-    import matplotlib
-    matplotlib.use("Agg")
     for found in (bs.bcost(COUNTS, COSTS, rng=0), bs.interval(COUNTS, COSTS, method="normal"), bs.bdelta_cost(joint, COSTS, rng=0)):
         assert f"{found.low:.4g}" in repr(found) and len(found.to_frame()) == 1 and "<table" in found._repr_html_()
         ax = found.plot()

@@ -536,7 +536,6 @@ def test_uncertain_ends_and_p_value_come_from_one_count(n_resamples):
 # house
 
 def test_results_have_values_frames_and_pictures():
-    pytest.importorskip("matplotlib").use("Agg")
     y, votes = a_set()
     for found in (cp.simultaneous_differences(y, votes, BILL, rng=0), cp.probability_best(y, votes, BILL, rng=0), cp.best_of(y, votes, BILL, rng=0)):
         assert found == found and len(found.to_frame()) == 3 and found.plot().get_xlabel() and "<table" in found._repr_html_()

@@ -507,12 +507,10 @@ def test_a_threshold_for_each_of_several_matrices():
 
 
 def test_threshold_costs_draw_themselves():
-    plt = pytest.importorskip("matplotlib.pyplot")
     curve = d.threshold_costs([0, 1, 0, 1], [.1, .4, .5, .8], zero_one)
     ax = curve.plot()
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), [.1, .4, .5, .8])
     np.testing.assert_allclose(ax.lines[0].get_ydata(), curve.costs[:0:-1])
-    plt.close(ax.figure)
 
 
 # --- a calibrator that scikit-learn can clone

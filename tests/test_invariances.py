@@ -6,15 +6,10 @@ a function stands here with its reason, and a reason that is not needed fails.
 import numpy as np
 import pytest
 
-pytest.importorskip("pandas")
-pytest.importorskip("matplotlib.pyplot").switch_backend("Agg")
-pytest.importorskip("sklearn")
-pytest.importorskip("dask")
+import invariances as iv
+import planted
 
-import invariances as iv  # noqa: E402
-import planted  # noqa: E402
-
-import cost_eval.api as ce  # noqa: E402
+import cost_eval.api as ce
 
 RECORD = "a record that functions hand over, or that a user fills by hand: nothing is computed"
 FILES = "files, papers' data and pages: test_datasets.py, test_reproduce.py, test_app.py, test_command_line.py drive it"

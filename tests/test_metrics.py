@@ -12,8 +12,8 @@ from cost_eval import metrics as module
 from cost_eval.confusion import BinaryCounts
 from cost_eval.core import LabelledTable
 from cost_eval.costs import CostMatrix
-from cost_eval.metrics import METRICS, Metric, evaluate_metrics, expected_cost, f_beta_of_macro_averages
-from cost_eval.metrics import macro_f_beta, micro_f_beta, naive_cost, normalized_expected_cost, one_vs_rest
+from cost_eval.metrics import METRICS, Metric, evaluate_metrics, f_beta_of_macro_averages
+from cost_eval.metrics import macro_f_beta, micro_f_beta, one_vs_rest
 
 COSTS = CostMatrix.binary(fp=2, fn=7)
 # every pattern of empty cells, then small counts with many ties, then large ones
@@ -395,27 +395,6 @@ def test_adding_a_constant_to_a_row_or_changing_the_currency_does_nothing(name):
         same(METRICS[name](INTERIOR, costs), METRICS[name](INTERIOR, GENERAL))
 
 
-def test_expected_cost_at_another_prevalence_is_that_of_reweighted_samples():
-    c, target = INTERIOR[2], 0.37
-    weights = np.array([[1 - target], [target]]) / c.sum(axis=1, keepdims=True)
-    priors = [1 - target, target]
-    same(expected_cost(c, GENERAL, priors=priors), (c * weights * GENERAL).sum())
-    same(
-        METRICS["normalized_expected_cost"](c, GENERAL, priors=priors),
-        normalized_expected_cost(c * weights, GENERAL),
-    )
-    assert expected_cost(INTERIOR[:4, None], GENERAL, priors=[[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]]).shape == (
-        4,
-        3,
-    )
-
-
-def test_normalized_expected_cost_of_the_better_constant_is_one_and_nothing_constant_is_cheaper():
-    nobody, everybody = np.array([[11, 0], [4, 0]]), np.array([[0, 11], [0, 4]])
-    for costs in (COSTS, GENERAL, [[0, 5], [1, 0]]):
-        same(min(METRICS["normalized_expected_cost"](c, costs) for c in (nobody, everybody)), 1)
-
-
 def test_mean_subjective_utility_has_the_stated_smallest_value():
     all_wrong = np.array([[0, 12], [5, 0]])
     smallest, largest = 1 * 12 + 3 * 5, 4 * 12 + 9 * 5
@@ -556,29 +535,6 @@ def test_the_order_of_labels_cannot_change_a_number(metric):
 
 
 # --- any number of classes and decisions ---------------------------------------------------------------------------------------------
-
-def test_expected_cost_is_a_mean_over_samples_for_any_shape():
-    rng = np.random.default_rng(0)
-    for K, M in [(2, 2), (2, 3), (3, 4), (5, 2)]:
-        counts, costs = rng.integers(1, 9, (6, K, M)), rng.normal(size=(K, M))
-        costs[np.arange(K), np.arange(K) % M] -= 9  # every decision is wrong for some class
-        slow = [sum(c[i, j] * costs[i, j] for i in range(K) for j in range(M)) / c.sum() for c in counts]
-        same(expected_cost(counts, costs), slow)
-        shares = counts.sum(2) / counts.sum((1, 2))[:, None]
-        standard = costs - costs.min(1, keepdims=True)
-        naive = [min(sum(p[i] * standard[i, j] for i in range(K)) for j in range(M)) for p in shares]
-        same(naive_cost(standard, shares), naive)
-        same(normalized_expected_cost(counts, costs), expected_cost(counts, standard) / np.array(naive))
-
-
-def test_a_useless_naive_cost_leaves_nothing_to_be_relative_to():
-    assert np.isnan(normalized_expected_cost([[5, 1], [0, 0]], COSTS))
-    assert normalized_expected_cost([[5, 1], [0, 0]], COSTS, undefined=9) == 9
-    assert (
-        np.isnan(expected_cost([[0, 0], [0, 0]], COSTS))
-        and expected_cost([[0, 0], [0, 0]], COSTS, undefined=0) == 0
-    )
-
 
 # --- metrics as functions of the error rates -----------------------------------------------------------------------------------------
 

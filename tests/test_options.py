@@ -14,8 +14,6 @@ from cost_eval.costs import CostMatrix, ExampleCosts
 
 pd = pytest.importorskip("pandas")
 plt = pytest.importorskip("matplotlib.pyplot")
-plt.switch_backend("Agg")
-pytest.importorskip("sklearn")
 from sklearn.naive_bayes import GaussianNB  # noqa: E402
 from sklearn.svm import LinearSVC  # noqa: E402
 from sklearn.tree import DecisionTreeClassifier  # noqa: E402
@@ -618,7 +616,6 @@ def effect(function, name, module, case, option, alternative):
             if alternative.expected != "refused":
                 raise
             return "refused"
-    plt.close("all")
     return "same" if before == after else "changed"
 
 
@@ -644,7 +641,6 @@ def drawn_where_it_is_told(module, name, function):
     ax, parameters = plt.figure().subplots(), inspect.signature(function).parameters
     case = CASES.get(module, {}).get(name) or Case(*(KNOWN[p.name] for p in parameters.values() if p.default is p.empty))
     assert call(module, name, function, case, {"ax": ax} | ({"rng": 0} if "rng" in parameters else {})) is ax
-    plt.close("all")
 
 
 ARGUMENTS = {"costs": COSTS, "weight": .3, "cost_ratio": 2., "threshold": .2, "counts": NOTHING, "metric": "precision"}

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 widgets = pytest.importorskip("ipywidgets")
 matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
 html, etree = pytest.importorskip("lxml.html"), pytest.importorskip("lxml.etree")
 import matplotlib.pyplot as plt
 
@@ -26,7 +25,6 @@ from cost_eval.plotting import COLORS, DASHES, LINES, contrast, display_name, en
 def as_it_was():
     with matplotlib.rc_context():
         yield
-    plt.close("all")
 
 
 # Style
@@ -391,9 +389,10 @@ def test_every_control_moves_the_picture(name):
     box = getattr(importlib.import_module(f"cost_eval.{module}"), maker)()
     image, = parts(box, widgets.Image)
     for control in parts(box, (widgets.FloatSlider, widgets.FloatLogSlider, widgets.IntSlider, widgets.Dropdown, widgets.SelectionSlider)):
-        before = bytes(image.value)
+        before, start = bytes(image.value), control.value
         if hasattr(control, "options"):
             control.index = 0 if control.index else len(control.options) - 1
         else:
             control.value = control.base**control.min if isinstance(control, widgets.FloatLogSlider) else control.min
         assert bytes(image.value) != before, control.description
+        control.value = start

@@ -78,16 +78,6 @@ def test_tuned_thresholds_are_those_of_the_other_folds():
         assert (policy.threshold, policy.same_from, policy.same_to) == (whole.threshold, whole.low, whole.high)
 
 
-@pytest.mark.parametrize("option", [{"priors": .05}, {"sample_weight": np.where(Y, .1, 1)}])
-@pytest.mark.parametrize("rule", FITTED)
-def test_priors_and_weights_count_in_both_rules(rule, option):
-    "A twentieth of positives in place of a third: fewer positive decisions, at a lower cost there."
-    here, there = decide(Scores(S), Y, COSTS, rule=rule, rng=0), decide(Scores(S), Y, COSTS, rule=rule, rng=0, **option)
-    assert there.decisions.sum() < .5 * here.decisions.sum()
-    weight = np.where(Y, .05 / Y.mean(), .95 / (1 - Y.mean())) if "priors" in option else option["sample_weight"]
-    assert np.average(losses(Y, there.decisions, COSTS), weights=weight) < np.average(losses(Y, here.decisions, COSTS), weights=weight)
-
-
 def test_three_classes_and_a_fourth_decision():
     for rule in RULES[:3]:
         policy = decide(P3, Y3, CostMatrix(THREE.array, classes=[0, 1, 2], decisions=[0, 1, 2, "ask"]), rule=rule, rng=0)

@@ -293,7 +293,7 @@ def weighed(rng, n, clusters):
 @settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate])
 def test_the_sums_of_a_cluster_are_all_that_its_rows_tell(seed, weighted, shifted):
     rng = np.random.default_rng(seed)
-    frame = weighed(rng, 150, 9)
+    frame = weighed(rng, 90, 9)
     named = ["y", "a", "b", "g", "who"]
     rows = frame.groupby(named).agg(w=("w", "sum"), repeats=("w", "size")).reset_index().sample(frac=1, random_state=seed)
 
@@ -305,7 +305,7 @@ def test_the_sums_of_a_cluster_are_all_that_its_rows_tell(seed, weighted, shifte
     whole = ce.evaluate(frame["y"], models, COSTS, **given(frame))
     found = ce.evaluate_counted(rows["y"], {k: rows[k] for k in "ab"}, COSTS, rows["repeats"], **given(rows))
     same_tables(found, whole)
-    assert (found.n, found.notes) == (150, whole.notes) and found.sample_priors == pytest.approx(whole.sample_priors, rel=1e-12)
+    assert (found.n, found.notes) == (90, whole.notes) and found.sample_priors == pytest.approx(whole.sample_priors, rel=1e-12)
     if not weighted:
         assert found.panels == whole.panels and found.robustness() == whole.robustness()
         return

@@ -298,7 +298,6 @@ def test_one_repeat_shows_no_training_noise_and_says_so():
 
 
 def test_it_prints_and_draws():
-    plt = pytest.importorskip("matplotlib.pyplot")
     found = training_variation(TWO, X, Y, COSTS, cv=3, repeats=2, rule="bayes", rng=0)
     assert "2 x 3 models each" in repr(found) and "bayes 0." in repr(found) and "<table" in found._repr_html_()
     ax = found.plot()
@@ -306,7 +305,6 @@ def test_it_prints_and_draws():
     assert [bar.get_width() for bar in ax.patches[:3]] == pytest.approx(noises)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["bayes", "tree", "bayes − tree"]
     assert training_variation(GaussianNB(), X, Y, COSTS, cv=3, repeats=2, rule="bayes", rng=0).differences.empty
-    plt.close("all")
 
 
 @pytest.mark.slow
