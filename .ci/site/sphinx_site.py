@@ -107,6 +107,7 @@ def lighten(docs):
         text = re.sub(r"<link[^>]*/webfonts/[^>]*>", "", text)  # fetched early on every page, needed on few
         text = text.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # a fold is named by its words
         text = text.replace('getItem("theme") || "auto"', 'getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")')  # colours from the first paint on
+        text = re.sub(r'(search-button-field [^>]*?) title="Search" aria-label="Search"', r"\1", text)
         text = SCRIPT.sub('<link rel="stylesheet" href="_static/icons.css">', text)
         text = text.replace('<summary><span class="toctree-toggle"', '<summary aria-label="further pages"><span class="toctree-toggle"')
         path.write_text(text, encoding="utf-8")
