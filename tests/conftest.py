@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib
 import pytest
 from hypothesis import settings
 
@@ -17,7 +18,7 @@ import check  # noqa: E402
 import forked  # noqa: E402
 
 CHROMIUM, FLAGS = check.chromium(), check.FLAGS
-os.environ["MPLBACKEND"] = "Agg"
+matplotlib.use("Agg")  # here; kernels that tests start show figures in their own way
 FULL = os.environ.get("FULL", "0") not in ("", "0")
 
 # The same examples in every run and no clock (a loaded machine is not a failure); new examples every night.
