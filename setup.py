@@ -50,7 +50,7 @@ setup(
     ],
     python_requires=">=" + cfg["min_python"],
     packages=find_packages(include=["cost_eval", "cost_eval.*"]),
-    package_data={"cost_eval": ["py.typed", "report.html", "published/*.csv", "published/*.npy"]},
+    package_data={"cost_eval": ["py.typed", "report.html", "published/*.csv", "published/*.npy", "reproductions/*.csv"]},
     install_requires=cfg["requirements"].split(),
     extras_require=extras,
     entry_points={"console_scripts": cfg["console_scripts"].split(), "nbdev": ["cost_eval=cost_eval._modidx:d"]},

@@ -32,7 +32,7 @@ def text_of(output):
 def render_cell(cell):
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
-        return re.sub(r"\]\((\w+\.ipynb)", r"](nbs/\1", source)
+        return re.sub(r"\n\n- keywords: .*", "", re.sub(r"\]\((\w+\.ipynb)", r"](nbs/\1", source))
     flags = directives(source)
     if cell["cell_type"] != "code" or "hide" in flags or flags.get("include") == "false":
         return ""

@@ -1936,23 +1936,23 @@ _LONGEST, _STREAMS = 10_000, 60  # patients in a stream, streams
 
 
 @lru_cache(maxsize=4)
-def _uniform():
+def _uniform(streams):
     "The same patients at every position of the sliders."
-    return np.random.default_rng(3).random((_STREAMS, _LONGEST)).astype(np.float32)
+    return np.random.default_rng(3).random((streams, _LONGEST)).astype(np.float32)
 
 
 @lru_cache(maxsize=64)
-def _streams(saving, every):
+def _streams(saving, every, streams=_STREAMS):
     "Numbers of each difference (S, L, 5) in some streams, at each look, and the shares they come from."
     values, shares = _TRIAL
     if saving:
         tilt = brentq(lambda t: softmax(np.log(shares) + t * values) @ values - saving, 0, 1)
         shares = softmax(np.log(shares) + tilt * values)
-    kind = np.searchsorted(np.cumsum(shares)[:-1].astype(np.float32), _uniform())
+    kind = np.searchsorted(np.cumsum(shares)[:-1].astype(np.float32), _uniform(streams))
     looks = _LONGEST // every
-    place = np.arange(looks * every) // every + looks * np.arange(_STREAMS)[:, None]
-    seen = np.bincount((5 * place + kind[:, : looks * every]).ravel(), minlength=5 * looks * _STREAMS)
-    return seen.reshape(_STREAMS, looks, 5).cumsum(1), shares
+    place = np.arange(looks * every) // every + looks * np.arange(streams)[:, None]
+    seen = np.bincount((5 * place + kind[:, : looks * every]).ravel(), minlength=5 * looks * streams)
+    return seen.reshape(streams, looks, 5).cumsum(1), shares
 
 
 def _first(stops):
@@ -1960,11 +1960,11 @@ def _first(stops):
     return np.where(stops.any(1), stops.argmax(1), stops.shape[1])
 
 
-def _stopping(saving, every):
+def _stopping(saving, every, streams=_STREAMS):
     """Counts at each look; the numbers of patients at which the sequence, and the z test at every look, stop
     (inf: never); the size of a fixed trial by (22.2).
     """
-    counts, shares = _streams(saving, every)
+    counts, shares = _streams(saving, every, streams)
     values, n = _TRIAL[0], every * np.arange(1, counts.shape[1] + 1)
     y, rich = (values + 20) / 40, np.zeros(counts.shape[:2], bool)
     for side in (y, 1 - y):

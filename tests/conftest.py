@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib
 import pytest
 from hypothesis import settings
 
@@ -17,6 +18,7 @@ import check  # noqa: E402
 import forked  # noqa: E402
 
 CHROMIUM, FLAGS = check.chromium(), check.FLAGS
+matplotlib.use("Agg")  # here; kernels that tests start show figures in their own way
 FULL = os.environ.get("FULL", "0") not in ("", "0")
 
 # The same examples in every run and no clock (a loaded machine is not a failure); new examples every night.
@@ -127,6 +129,13 @@ def item_result(item):
     from cost_eval.reproduce import run_item
     kept = Path(os.environ.get("COST_EVAL_NUMBERS", os.devnull)) / item.name.replace("/", "-")
     return pickle.loads(kept.read_bytes()) if kept.is_file() else run_item(item)
+
+
+@pytest.fixture(autouse=True)
+def no_figure_is_left():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture

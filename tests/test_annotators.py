@@ -13,7 +13,7 @@ from cost_eval.policies import decide
 from cost_eval.report import evaluate
 from cost_eval.samples import Annotators, Decisions
 
-N = 240
+N = 120
 RNG = np.random.default_rng(0)
 TRUE = RNG.random(N) < .3
 LABELS = pd.DataFrame({name: np.where(RNG.random(N) < wrong, ~TRUE, TRUE).astype(object) for name, wrong in (("ann", .1), ("ben", .2), ("cleo", .3))})
@@ -49,7 +49,7 @@ def test_costs_are_those_of_a_loop_over_items(own, weighted):
         got = report.annotators.query("model == @name")
         assert got["truth"].tolist() == ["random annotator", "majority", "least", "largest"] and got["cost"].to_numpy() == pytest.approx(wanted)
         assert got["cost"].iloc[0] == pytest.approx(report.best.set_index("model").loc[name, "cost"])
-    assert report.n == N and "240 samples have " in report.summary() and f"would cost {report.annotators.query('model == @report.best.model[0]')['cost'].iloc[1]:.4g}" in report.summary()
+    assert report.n == N and "120 samples have " in report.summary() and f"would cost {report.annotators.query('model == @report.best.model[0]')['cost'].iloc[1]:.4g}" in report.summary()
 
 
 def test_the_interval_counts_items_and_not_labels():
@@ -80,7 +80,7 @@ def test_all_that_has_a_row_an_item_comes_along():
     frame, models = LABELS.set_axis(index), {"rule": Decisions(pd.Series(D, index)), "model": pd.Series(P, index)}
     report = evaluate(Annotators(frame), models, {"fp": 1, "fn": 5}, clusters=patients, groups=np.where(patients % 2, "a", "b"), ids=index, rng=0, folds=patients % 5,
                       scenarios={"own": ExampleCosts(fp=1, fn=FN), "dear": {"fp": 1, "fn": 9}})
-    assert any("120 clusters are the units" in note for note in report.notes) and report.groups["n"].sum() == 2 * len(report._annotated.rows) and set(report.scenarios["scenario"]) >= {"own", "dear"}
+    assert any("60 clusters are the units" in note for note in report.notes) and report.groups["n"].sum() == 2 * len(report._annotated.rows) and set(report.scenarios["scenario"]) >= {"own", "dear"}
     own = report.with_costs(ExampleCosts(fp=1, fn=pd.Series(FN, index)))
     assert own.annotators.query("model == 'rule'")["cost"].to_numpy() == pytest.approx(by_item(D, FN).mean(0)) and own.n == N
     shifted = report.with_costs({"fp": 1, "fn": 5}, priors=.1).annotators
@@ -95,7 +95,7 @@ def test_all_that_has_a_row_an_item_comes_along():
 def test_who_was_never_labelled_needs_a_propensity():
     part = LABELS.copy()
     part.iloc[7] = None
-    with pytest.raises(ValueError, match="no annotator labelled 1 of 240 samples, the first at position 7; dropping them is verification bias"):
+    with pytest.raises(ValueError, match="no annotator labelled 1 of 120 samples, the first at position 7; dropping them is verification bias"):
         evaluate(Annotators(part), {"rule": Decisions(D)}, {"fp": 1, "fn": 5})
     report = evaluate(Annotators(part), {"rule": Decisions(D)}, {"fp": 1, "fn": 5}, propensity=np.where(np.arange(N) < 9, .5, 1), rng=0)
     weight = np.where(np.arange(N) < 9, 2., 1)
@@ -111,7 +111,7 @@ def test_who_was_never_labelled_needs_a_propensity():
     (lambda: losses(Annotators(LABELS), D, {"fp": 1, "fn": 5}), "Annotators stands elsewhere; give the labels or numbers themselves"),
     (lambda: evaluate(Annotators(LABELS), {"rule": Decisions(D)}, {"fp": 1, "fn": 5}, sample_weight=pd.Series(W, range(N))[::-1]), "sample_weight: its index has the rows of y_true in another order"),
     (lambda: decide(P, Annotators(LABELS), {"fp": 1, "fn": 5}), "several labels a sample are for evaluate"),
-    (lambda: evaluate(Annotators(LABELS[:9]), {"rule": D}, {"fp": 1, "fn": 5}), "240 values, but y_true has 9"),
+    (lambda: evaluate(Annotators(LABELS[:9]), {"rule": D}, {"fp": 1, "fn": 5}), "120 values, but y_true has 9"),
 ])
 def test_what_is_refused(call, says):
     with pytest.raises(ValueError, match=says):

@@ -131,66 +131,6 @@ def test_a_part_of_the_cost_is_what_that_part_can_cost():
     assert [share.low, share.high] == pytest.approx([.0361, .0930], abs=1e-4)
 
 
-def problem(seed):
-    "A few rows of random costs, a class or a cell of which is often not seen."
-    rng = np.random.default_rng(seed)
-    K, M, n = rng.integers(2, 4), rng.integers(2, 4), 40
-    costs = np.round(10 * rng.random((K, M)), 1) * rng.choice([1, 10], (K, M))
-    costs -= rng.choice([0, 5]) * np.eye(K, M)
-    y = rng.choice(K, n, p=rng.dirichlet(np.full(K, .5)))
-    y[np.isin(y, np.flatnonzero(np.bincount(y) < 4))] = np.bincount(y).argmax()  # of weighted strata two units are needed, in either group
-    good = costs.argmin(1)[y]
-    models = {name: np.where(rng.random(n) < share, good, rng.integers(M, size=n)) for name, share in (("a", .9), ("b", .6))}
-    priors = None
-    if seed % 2:  # of the classes that were seen
-        priors = np.bincount(y, minlength=K) > 0
-        priors = rng.dirichlet(np.ones(K)) * priors
-        priors = priors / priors.sum()
-    groups = np.empty(n, int)
-    groups[np.argsort(y, kind="stable")] = np.arange(n) % 2
-    return y, models, costs, priors, groups
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_what_says_nothing_changes_nothing(seed):
-    """Weights of 1, clusters of one, the matrix for each row: every end of every table. Not clusters at given priors (of all, of groups): a
-    cluster may hold several classes, so that weights restore the priors, where else classes are strata.
-    """
-    y, models, costs, priors, groups = problem(seed)
-    found = {}
-    for name, given in doors(y, costs, clusters=priors is None):
-        report = ce.evaluate(y, {k: ce.Decisions(d) for k, d in models.items()}, **given, priors=priors, groups=groups, rng=0)
-        tables = {t: getattr(report, t) for t in ("differences", "against_constant")}
-        tables |= {"ladder": report.ladder[["cost", "low", "high", "nec"]], "best": report.best[["cost", "low", "high"]], "breakdown": report.breakdown()}
-        at_priors = [column for column in report.groups if column.endswith("_at")]
-        common = report.group_differences["shares"] == "the deployment's"
-        tables |= {"groups": report.groups.drop(columns=at_priors), "group differences": report.group_differences[~common]}
-        if "clusters" not in given:
-            tables |= {"groups at priors": report.groups[at_priors], "group differences at priors": report.group_differences[common]}
-        values = {t: frame.select_dtypes("number").to_numpy(float) for t, frame in tables.items()}
-        values["winner"] = np.array([report.winner.low, report.winner.high, *report.winner.alone_high])
-        pairs = ce.simultaneous_differences(y, models, **given, priors=priors, method="max-t", rng=0)
-        values["max-t"] = np.array([pairs.low, pairs.high])
-        found[name] = values
-    for name, values in found.items():
-        for table, value in values.items():
-            options = {"rtol": 1e-7, "atol": 1e-9 * np.abs(costs).max(), "equal_nan": True}
-            np.testing.assert_allclose(value, found["plain"][table], **options, err_msg=f"{name}: {table}")
-
-
-def test_a_door_of_losses_is_that_of_counts():
-    "`loss_interval` and `loss_difference` with what is attainable, against `interval` and `difference`."
-    for seed in range(0, 8, 2):
-        y, models, costs, _, _ = problem(seed)
-        a, b = models["a"], models["b"]
-        K, M = costs.shape
-        one, many = ce.confusion_counts(y, a, classes=range(K), decision_labels=range(M)), ce.joint_counts(y, a, b, classes=range(K), decision_labels=range(M))
-        pairs = [(ce.interval(one, costs), ce.loss_interval(costs[y, a], bounds=ce.attainable(costs))),
-                 (ce.difference(many, costs), ce.loss_difference(costs[y, a], costs[y, b], bounds=ce.attainable(costs, second=range(M))))]
-        for counted, single in pairs:
-            assert [single.low, single.high] == pytest.approx([counted.low, counted.high], rel=1e-9, abs=1e-9)
-
-
 def test_a_constant_that_was_observed_may_still_do_otherwise():
     y, d = np.repeat([0, 1], [990, 10]), np.zeros(1000, int)
     report = ce.evaluate(y, {"a": ce.Decisions(d)}, C, rng=0)

@@ -164,7 +164,6 @@ def test_fields_and_frames():
     assert list(curve.table["calls"]) == [0, 30, 60, 90] and len(curve.to_frame()) == 4
     assert curve.at(10).to_frame().shape == (1, 11) and "calls save" in repr(curve.at(10)) and "best" in repr(curve)
     assert curve == capacity_curve(Y, P, OWN, rng=0, points=3) != capacity_curve(Y, P, OWN, rng=0, points=2)
-    pytest.importorskip("matplotlib").use("Agg")
     ax = curve.plot()
     assert {text.get_text() for text in ax.texts} == {"the model's list", "classes known", "drawn by lot", "best number of calls"}
 

@@ -1,11 +1,14 @@
 """What the chapters say, where no cell of theirs can look: across notebooks, and words that were refuted."""
 
+import ast
 import itertools
 import json
 import re
 from pathlib import Path
 
 import pytest
+
+from cost_eval.reproductions import claims
 
 NBS = sorted((Path(__file__).parents[1] / "nbs").glob("[0-9]*.ipynb"))
 
@@ -56,3 +59,55 @@ def test_a_percentile_on_the_home_page_has_no_model_beside_it():
     for cell in shown:
         said = "".join(line for output in cell["outputs"] for line in output.get("data", {}).get("text/plain", ""))
         assert len(re.findall(r"0\.\d+", said)) == 2  # the model's, and that of the better constant decision
+
+
+def claimed():
+    "(notebook, name of a claim, all that the notebook shows)."
+    for path in [*NBS, NBS[0].with_name("index.ipynb")]:
+        code = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+        made = [cell for cell in code if "claim(" in "".join(cell["source"]) and path.name != "09_claims.ipynb"]
+        data = [output.get("data", {}) | {"text": output.get("text", "")} for cell in code for output in cell["outputs"]]
+        shown = "\n".join("".join(part) for parts in data for kind, part in parts.items() if "text" in kind)
+        for cell in made:
+            for node in ast.walk(ast.parse("".join(cell["source"]))):
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "claim":
+                    yield path.stem, ast.literal_eval(node.args[0]), shown
+
+
+def test_every_claim_of_the_book_shows_its_stored_record():
+    "Of each there is one record, the page prints it as it is stored, and the board lists it; no record is typed into a text or caption."
+    made, records = list(claimed()), claims.stored()
+    assert sorted(name for _, name, _ in made) == sorted(records)
+    assert not [name for stem, name, _ in made if not (stem[:2] if stem[0].isdigit() else "index") == name.partition(":")[0]]
+    assert not [name for _, name, shown in made if str(records[name]) not in shown]
+    board = NBS[0].with_name("09_claims.ipynb").read_text(encoding="utf-8")
+    assert not [name for name in records if name not in board]
+    typed = re.compile(r"\bin (?:all|\d+ of) 20 ")
+    for path in NBS:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        words = ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"]
+        words += [line for c in cells for line in c["source"] if line.startswith("#| fig-")]
+        assert not [line for line in words if typed.search(line)], path.stem
+
+
+def test_a_claim_that_comes_out_otherwise_is_refused(tmp_path, monkeypatch):
+    "A draw that turned, one that is not as large as it was, other draws than those that are stored; without its data a claim is shown, not run."
+    monkeypatch.setattr(claims, "STORE", tmp_path / "claims.csv")
+    claims.STORE.write_text("name,of,first,stack,values\n", encoding="utf-8")
+    margin = lambda seed: float(seed - 103)
+    monkeypatch.setenv("COST_EVAL_CLAIMS", "store")
+    assert str(claims.claim("9: a", margin, of="draws")) == "in 16 of 20 draws"
+    for asked in ("", "all"):
+        monkeypatch.setenv("COST_EVAL_CLAIMS", asked)
+        assert claims.claim("9: a", margin, of="draws").held == 16
+        for other in (-16.0, 15.0, 0.0, float("nan")):
+            with pytest.raises(ValueError, match="stored is 16"):
+                claims.claim("9: a", lambda seed: other if seed == 119 else margin(seed), of="draws")  # noqa: B023
+        assert claims.claim("9: a", lambda seed: 1 / 0, of="draws", run=False).held == 16
+    monkeypatch.setattr(claims, "this_stack", lambda: "another")
+    assert claims.claim("9: a", lambda seed: margin(seed) - 10, of="draws").held == 16
+    with pytest.raises(ValueError, match="stored is"):
+        claims.claim("9: a", lambda seed: -margin(seed), of="draws")
+    for changed in ({"of": "splits"}, {"of": "draws", "first": 0}):
+        with pytest.raises(ValueError, match="no record of '9: a'"):
+            claims.claim("9: a", margin, **changed)

@@ -111,13 +111,6 @@ def test_what_is_near_enough_is_taken():
     assert core.numbers([Decimal("1.5"), 2], "x").tolist() == [1.5, 2]
 
 
-def test_priors_by_name_come_in_the_order_of_the_classes():
-    for named in ({"b": 0.7, "a": 0.3}, pd.Series({"b": 0.7, "a": 0.3})):
-        assert core.check_priors(named, 2, classes=["a", "b"]).tolist() == [0.3, 0.7]
-    assert core.check_priors({1: 0.7, 0: 0.3}).tolist() == [0.3, 0.7]
-    assert core.check_priors({1: 0.7, 0: 0.3}, 2).tolist() == [0.3, 0.7]
-
-
 # ---- labels
 
 @given(integers, st.sampled_from([np.int64, np.uint64, np.int8, np.uint8, bool, float]))
@@ -169,14 +162,6 @@ def test_labels_as_given():
     for labels in ([], ["a", "a"]):
         with pytest.raises(ValueError, match="at least one label and each only once"):
             core.label_list(labels, "x")
-
-
-@pytest.mark.parametrize("rng", ["x", -1, object(), 1.5])
-def test_what_is_no_seed_is_refused(rng):
-    with pytest.raises(ValueError, match="^rng: a seed"):
-        core.generator(rng)
-    given = np.random.default_rng(3)
-    assert core.generator(given) is given and core.generator(3).random() == given.random()
 
 
 @given(st.integers(0, 10**6))
@@ -365,13 +350,6 @@ def test_extras_are_named():
     assert core.optional_import("math", extra="book").pi == np.pi
     with pytest.raises(ImportError, match=r'^nowhere is needed for this: pip install "cost_eval\[scale\]"$'):
         core.optional_import("nowhere.at.all", extra="scale")
-
-
-def test_confidence_is_a_share():
-    assert core.check_confidence(.9) == .9
-    for level in (0, 1, 95, [.9], np.nan):
-        with pytest.raises(ValueError, match="confidence: .*(95 % is .95|one number)"):
-            core.check_confidence(level)
 
 
 @pytest.mark.parametrize("labels", [

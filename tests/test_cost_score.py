@@ -1,10 +1,8 @@
 """The cost score: against counts, scikit-learn, brute force and closed forms, its options, its pictures, bad input."""
 
-import copy
-import inspect
-import pickle
 import re
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,13 +15,10 @@ from scipy.special import ndtr
 from cost_eval import cost_score as chapter
 from cost_eval import metrics
 from cost_eval.bootstrap import difference
-from cost_eval.confusion import BinaryCounts, ConfusionCounts, confusion_counts
+from cost_eval.confusion import BinaryCounts, confusion_counts
 from cost_eval.cost_score import (
-    Saving,
-    ThresholdTuning,
     cost_score_from_precision,
     cost_score_from_rates,
-    explore_isocost,
     f1_cost,
     held_out_saving,
     isocost_precision,
@@ -139,31 +134,6 @@ def fields(record):
     ]
 
 
-def test_weights_are_repetitions(sample):
-    y, s = sample
-    w = np.random.default_rng(1).integers(0, 3, len(y))
-    weighted = tune_threshold(y, s, [0.5, 5.0], sample_weight=w)
-    repeated = tune_threshold(np.repeat(y, w), np.repeat(s, w), [0.5, 5.0])
-    for a, b in zip(fields(weighted), fields(repeated)):
-        assert_allclose(a, b)
-
-
-@given(st.permutations(range(30)), st.floats(0.1, 10))
-def test_order_and_monotone_transformations_do_not_matter(order, r):
-    rng = np.random.default_rng(5)
-    y, s = rng.random(30) < 0.4, rng.normal(size=30)
-    a = tune_threshold(y, s, r)
-    assert a == tune_threshold(y[list(order)], s[list(order)], r)
-    c = tune_threshold(y, np.exp(s), r)
-    assert_allclose([a.cost_score, a.recall], [c.cost_score, c.recall])
-
-
-def test_costlier_misses_never_raise_the_threshold(sample):
-    tuned = tune_threshold(*sample, np.geomspace(0.01, 100, 60))
-    assert (np.diff(tuned.threshold[np.isfinite(tuned.threshold)]) <= 0).all()
-    assert (np.diff(tuned.recall) >= 0).all()
-
-
 def test_target_prevalence_is_a_weight(sample):
     y, s = sample
     w = np.where(y, 0.4 / y.mean(), 0.6 / (1 - y.mean()))
@@ -184,7 +154,7 @@ def test_calibrated_scores_need_no_tuning():
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 8)), min_size=3, max_size=40))
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_threshold_of_the_largest_f1_is_the_cheapest_at_its_own_ratio(cases):
     "Equation (30.10), for any scores: 2/F - 1."
     y, s = (np.array(v) for v in zip(*cases))
@@ -198,21 +168,6 @@ def test_the_threshold_of_the_largest_f1_is_the_cheapest_at_its_own_ratio(cases)
     for t in at:
         score = metrics.cost_score(BinaryCounts.from_labels(y, s >= t), r)
         assert_allclose(score, tune_threshold(y, s, r).cost_score)
-
-
-def test_results_are_records(sample):
-    tuned = tune_threshold(*sample, [1.0, 5.0])
-    assert tuned == tune_threshold(*sample, [1.0, 5.0]) and tuned != tune_threshold(*sample, [1.0, 6.0])
-    assert (
-        isinstance(tuned, ThresholdTuning)
-        and pickle.loads(pickle.dumps(tuned)) == copy.deepcopy(tuned) == tuned
-    )
-    assert tuned.to_frame()["cost_ratio"].tolist() == [1, 5] and len(repr(tuned)) < 300
-    one = tune_threshold(*sample, 5.0)
-    assert all(isinstance(v, float) for v in fields(one))
-    saving = held_out_saving(*sample, 1.5, 0.5, 8.0)
-    assert isinstance(saving, Saving) and isinstance(saving.saving, float) and len(repr(saving)) < 300
-    assert saving.to_frame().shape[0] == 1
 
 
 # ---- savings
@@ -273,7 +228,7 @@ def test_the_costliest_disagreements_are_named_that_were_not_seen(ratio, words):
 @pytest.mark.parametrize("prevalence", [None, 0.03])
 def test_a_saving_leaves_out_0_exactly_where_equal_costs_are_rejected(prevalence):
     rng, seen = np.random.default_rng(0), []
-    for _ in range(60 if prevalence is None else 4):
+    for _ in range(30 if prevalence is None else 4):
         size, ratio_here = rng.choice([12, 60, 400]), rng.choice([0.1, 1.0, 7.0, 300.0])
         n = rng.multinomial(size, rng.dirichlet([2, 0.2, 0.6, 0.2, 0.1, 0.6, 0.1, 0.5])) + [1, 0, 0, 0, 0, 0, 0, 1]
         costs = [[0, 1], [ratio_here, 0]]
@@ -427,17 +382,6 @@ def test_labels_travel():
     assert (
         multiclass_cost_score(counts, by_label) == right == multiclass_cost_score(counts, pd.Series(by_label))
     )
-    other = confusion_counts(y, d, classes=["ward", "icu", "home"])
-    assert multiclass_cost_score(other, by_label) == pytest.approx(right)
-    assert multiclass_cost_score(other, by_label, weights=by_label) == pytest.approx(
-        multiclass_cost_score(counts.array, in_order, weights=in_order)
-    )
-    shuffled = ConfusionCounts(
-        counts.array[:, [2, 0, 1]], classes=counts.classes, decisions=[counts.classes[i] for i in (2, 0, 1)]
-    )
-    assert multiclass_cost_score(shuffled, by_label) == right
-    frame = pd.crosstab(pd.Series(y, name="true"), pd.Series(d, name="decision"))
-    assert multiclass_cost_score(frame[["ward", "home", "icu"]], by_label) == right
     with pytest.raises(ValueError, match="icu.*ward"):
         multiclass_cost_score(counts, {"icu": 1.0, "home": 1.0, "bed": 1.0})
 
@@ -453,24 +397,13 @@ def test_a_perfect_class_makes_the_harmonic_mean_zero():
 # ---- pictures
 
 
-@pytest.fixture
-def plt():
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    yield plt
-    plt.close("all")
-
-
 def dot(ax):
     "Where the plotted optimum is."
     line = next(line for line in ax.lines if line.get_marker() == "o")
     return line.get_xdata()[0], line.get_ydata()[0]
 
 
-def test_plots_show_the_optimum(sample, plt):
+def test_plots_show_the_optimum(sample):
     y, s = sample
     best = tune_threshold(y, s, 5.0, prevalence=0.05)
     ax = plot_isocost(5.0, y_true=y, scores=s, prevalence=0.05)
@@ -491,26 +424,7 @@ def test_plots_show_the_optimum(sample, plt):
         assert np.nanmax(line.get_ydata()) <= 1.05 * score
 
 
-def test_options_of_the_plots_matter(sample, plt):
-    y, s = sample
-    plain = plot_isocost(5.0, y_true=y, scores=s)
-    assert len(plot_isocost(5.0, levels=[1, 2, 3]).lines) == 3
-    w = np.where(y, 3.0, 1.0)
-    assert dot(plot_isocost(5.0, y_true=y, scores=s, sample_weight=w)) != dot(plain)
-    ax = plt.figure().add_subplot()
-    assert plot_isocost(5.0, ax=ax) is ax and plot_threshold_cost(y, s, ax=ax) is ax
-    base = dot(plot_threshold_cost(y, s, 5.0))
-    assert dot(plot_threshold_cost(y, s, 5.0, prevalence=0.02)) != base
-    assert dot(plot_threshold_cost(y, s, 5.0, sample_weight=w)) != base
-
-    def thick(**options):
-        lines = plot_threshold_cost(y, s, 5.0, **options).lines
-        return np.isfinite(next(line for line in lines if line.get_linewidth() == 6).get_ydata()).sum()
-
-    assert thick(near=0) < thick() < thick(near=0.5)
-
-
-def test_a_saving_draws_itself(sample, plt):
+def test_a_saving_draws_itself(sample):
     y, s = sample
     found = held_out_saving(y, s, 1.5, 0.5, [8.0, 0.5, 2.0])
     x, line = found.plot().lines[0].get_data()
@@ -518,17 +432,6 @@ def test_a_saving_draws_itself(sample, plt):
     assert_allclose(line, 100 * found.saving[[1, 2, 0]])
     ax = plt.figure().add_subplot()
     assert held_out_saving(y, s, 1.5, 0.5, 8.0).plot(ax) is ax
-
-
-def test_widget_follows_its_sliders():
-    widget = explore_isocost()
-    sliders, image, table = widget.children
-    before = image.value, table.value
-    sliders.children[1].value = 0.4
-    assert image.value != before[0] and table.value != before[1]
-    pi, r = 0.4, 10**1.6
-    at = 1 + np.log((1 - pi) / (pi * r)) / 2
-    assert f"{1000 * ((1 - pi) * ndtr(-at) + r * pi * ndtr(at - 2)):.1f}" in table.value
 
 
 def test_the_widgets_table_by_a_fine_search():
@@ -548,7 +451,7 @@ def test_the_widgets_table_by_a_fine_search():
 @pytest.mark.parametrize(
     "log_ratio, prevalence, separation", [(1.6, 0.1, 2.0), (-0.3, 0.4, 2.0), (0, 0.5, 3.0)]
 )
-def test_the_widget_draws_a_tangent(plt, log_ratio, prevalence, separation):
+def test_the_widget_draws_a_tangent(log_ratio, prevalence, separation):
     "On both planes the red contour passes through the dot, and the curve does not cross it."
     fig, axes = plt.subplots(1, 2)
     artists = chapter._draw_isocost(axes)
@@ -567,103 +470,26 @@ def test_the_widget_draws_a_tangent(plt, log_ratio, prevalence, separation):
     assert step == pytest.approx(isocost_slope(point.get_xdata()[0], score, 10**log_ratio))
 
 
-# ---- every option matters
-
-OPTIONS = {
-    "prevalence": 0.5,
-    "confidence": 0.5,
-    "sample_weight": np.r_[np.full(1500, 2.0), np.full(1500, 1.0)],
-    "cost_ratio": 2.0,
-}
-BASE = {"cost_ratio": 8.0}
-
-
-@pytest.mark.parametrize("option", OPTIONS)
-@pytest.mark.parametrize("function", [tune_threshold, paired_saving, held_out_saving])
-def test_every_option_changes_the_result(sample, function, option):
-    known = inspect.signature(function).parameters
-    if option not in known:
-        return
-    y, s = sample
-    given = {
-        tune_threshold: (y, s),
-        paired_saving: (y, s >= 1.5, s >= 0.5),
-        held_out_saving: (y, s, 1.5, 0.5),
-    }[function]
-    base = {name: value for name, value in BASE.items() if name in known}
-    a, b = function(*given, **base), function(*given, **(base | {option: OPTIONS[option]}))
-    assert a != b
-    untested = (
-        set(known)
-        - set(OPTIONS)
-        - {"y_true", "scores", "decisions_a", "decisions_b", "threshold_a", "threshold_b"}
-    )
-    assert not untested
-
-
-def test_public_names_are_documented_with_examples():
-    missing = [
-        name
-        for name in chapter.__all__
-        if not (inspect.getdoc(getattr(chapter, name)) or "").strip()
-        or (
-            inspect.isfunction(getattr(chapter, name))
-            and name != "explore_isocost"
-            and ">>>" not in getattr(chapter, name).__doc__
-        )
-    ]
-    assert not missing
-
-
 # ---- bad input
 
-NUMBERS = [
+BAD = [
     (lambda: cost_score_from_precision(0.5, 0.5, 0), "cost_ratio"),
-    (lambda: cost_score_from_precision(0.5, 0.5, np.nan), "cost_ratio"),
-    (lambda: cost_score_from_precision(0.5, 0.5, np.inf), "cost_ratio"),
-    (lambda: cost_score_from_precision(0.5, 0.5, "10"), "cost_ratio"),
-    (lambda: cost_score_from_precision(1.2, 0.5, 1), "precision"),
     (lambda: cost_score_from_precision(50, 0.5, 1), "percentages"),
-    (lambda: cost_score_from_precision(0.5, 1.2, 1), "recall"),
-    (lambda: cost_score_from_precision(0.5, np.nan, 1), "recall"),
     (lambda: cost_score_from_precision(0, 0.5, 1), "impossible"),
     (lambda: cost_score_from_precision(np.nan, 0.5, 1), "without alarms"),
-    (lambda: cost_score_from_rates(1.1, 0.5, 0.2, 1), "tpr"),
-    (lambda: cost_score_from_rates(0.5, -1, 0.2, 1), "fpr"),
-    (lambda: cost_score_from_rates(0.5, 0.5, 1, 1), "prevalence"),
-    (lambda: isocost_precision(0.5, -1, 1), "cost_score"),
-    (lambda: isocost_precision(2, 1, 1), "recall"),
     (lambda: f1_cost(-1), "f1"),
-]
-THRESHOLDS = [
     (lambda: tune_threshold([0, 0], [1, 2], 1), "no case of class 1"),
     (lambda: tune_threshold([1, 1], [1, 2], 1), "no case of class 0"),
-    (lambda: tune_threshold([], [], 1), "y_true"),
     (lambda: tune_threshold([0, 1, 2], [1, 2, 3], 1), "y_true"),
-    (lambda: tune_threshold([0, 1], [1, np.nan], 1), "scores"),
-    (lambda: tune_threshold([0, 1], [1, 2, 3], 1), "scores"),
-    (lambda: tune_threshold([0, 1], [1, 2], -1), "cost_ratio"),
-    (lambda: tune_threshold([0, 1], [1, 2], 1, prevalence=1.5), "prevalence"),
-    (lambda: tune_threshold([0, 1], [1, 2], 1, sample_weight=[1, -1]), "sample_weight"),
     (lambda: tune_threshold([0, 1], [1, 2], 1, sample_weight=[1, 0]), "class 1 have weight 0"),
     (lambda: tune_threshold([0, 1], [1, 2], 1, sample_weight=[0, 1]), "class 0 have weight 0"),
-]
-SAVINGS = [
     (lambda: paired_saving([0, 1], [0, 1], [0], 1), "decisions_b"),
     (lambda: paired_saving([0, 0], [0, 1], [0, 1], 1), "no positive"),
     (lambda: paired_saving([0, 1], [0, 1], [0, 1], 1, sample_weight=[1, 0]), "no positive"),
     (lambda: paired_saving([1, 1], [0, 1], [0, 1], 1, prevalence=0.5), "class 0"),
-    (lambda: paired_saving([1, 0], [0, 1], [0, 1], 1, prevalence=1.5), "prevalence"),
-    (lambda: held_out_saving([0, 1], [0, 1], 0.5, 0.5, 1, confidence=95), "confidence"),
     (lambda: held_out_saving([0, 1], [0, 1], np.nan, 0.5, 1), "threshold_a"),
     (lambda: held_out_saving([0, 1], [0, 1], 0.5, [0.1, 0.2], 1), "threshold_b"),
-    (lambda: held_out_saving([0, 1], [0, 1, 2], 0.5, 0.5, 1), "scores"),
-]
-CLASSES = [
-    (lambda: multiclass_cost_score([[1, 2, 3], [1, 2, 3]], 1), "counts"),
-    (lambda: multiclass_cost_score([[1, -2], [1, 2]], 1), "counts"),
     (lambda: multiclass_cost_score([[1, 2], [1, 2]], [1, 2, 3]), "cost_ratios"),
-    (lambda: multiclass_cost_score([[1, 2], [1, 2]], 1, average="macros"), "did you mean 'macro'"),
     (lambda: multiclass_cost_score([[1, 2], [1, 2]], 1, weights=[1, 2, 3]), "weights"),
     (lambda: multiclass_cost_score([[1, 2], [1, 2]], 1, weights=[0, 0]), "weights"),
     (lambda: multiclass_cost_score([[1, 2], [1, 2]], 1, weights=[1, 2], average="micro"), "weights"),
@@ -676,7 +502,7 @@ CLASSES = [
 ]
 
 
-@pytest.mark.parametrize("call, message", [*NUMBERS, *THRESHOLDS, *SAVINGS, *CLASSES])
+@pytest.mark.parametrize("call, message", BAD)
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()

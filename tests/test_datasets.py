@@ -23,7 +23,6 @@ from cost_eval import datasets
 from cost_eval.datasets import DATASETS, DataNotAvailable, DataSet, File, Form, SystemScores, content_digest, fetch, find, has_content, load
 
 pd = pytest.importorskip("pandas")
-pytest.importorskip("pooch")
 
 AT_HAND = {name: found for name in DATASETS if (found := find(name))}  # before any test hides them
 
@@ -132,18 +131,11 @@ def test_a_failed_download_leaves_nothing_behind(server, toy, no_data, path, sha
     assert nothing_left(no_data)
 
 
-def test_content_that_is_not_the_published_one_is_refused(server, toy, no_data):
-    server.files["/toy.csv"] = TOY
-    toy("/toy.csv", check=has_content("0" * 64))
-    with pytest.raises(DataNotAvailable, match="content is not the published one"):
-        fetch("toy")
-    assert nothing_left(no_data)
-
-
-def test_a_page_in_place_of_a_table_is_refused(server, toy, no_data):
-    server.files["/toy.csv"] = b"<html><body>Please log in</body></html>"
-    toy("/toy.csv", check=has_content("0" * 64), read=datasets._read_hannousse)
-    with pytest.raises(DataNotAvailable):
+@pytest.mark.parametrize("body, read, says", [(TOY, datasets._read_csv, "content is not the published one"), (b"<html><body>Please log in</body></html>", datasets._read_hannousse, "")])
+def test_content_that_is_not_the_published_one_is_refused(server, toy, no_data, body, read, says):
+    server.files["/toy.csv"] = body
+    toy("/toy.csv", check=has_content("0" * 64), read=read)
+    with pytest.raises(DataNotAvailable, match=says):
         fetch("toy")
     assert nothing_left(no_data)
 

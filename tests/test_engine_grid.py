@@ -298,23 +298,6 @@ def test_what_is_kept_is_what_the_evaluator_finds(part):
 
 # ---- cases with a name
 
-@pytest.mark.parametrize("call, arguments, end, right", [
-    (interval, ([[45, 1950, 0]], [[0, 1, 10]]), "high", .99525),
-    (interval, ([[0, 960, 40]], [[-5, 0, 1]]), "low", .01805),
-    (difference, ([[[1379, 0], [45, 72]], [[94, 5], [0, 405]]], [[0, 1], [10, 0]]), "low", .0204),
-    (difference, ([[[1365, 0], [51, 57]], [[97, 9], [0, 421]]], [[0, 1], [10, 0]]), "low", .0374),
-])
-def test_the_ordinary_hard_case(call, arguments, end, right):
-    assert getattr(call(*arguments), end) == pytest.approx(right, abs=6e-5)
-
-
-def test_costs_that_are_beyond_all_others():
-    counts, costs = [[90, 5], [2, 3]], [[0, 1], [1e300, 0]]
-    found = interval(counts, costs)
-    _, high, _ = second.solution([(np.ravel(counts), np.ravel(costs), 1)], (1 - .95) / 2)
-    assert 0 <= found.low <= found.high == pytest.approx(high, rel=1e-9)
-
-
 CORNERS = {  # counts, costs, priors
     "one example": ([[1, 0]], [[0, 1]], None),
     "one example, and it was wrong": ([[0, 1]], [[0, 1]], None),
@@ -369,18 +352,6 @@ def test_laws_of_unequal_width(kind, i):
     "Counts of 1e8 and more beside few; a corner that is smoothed by another sample, or by near costs."
     made = problem(kind, i)
     assert not list(faults(made, made.solve()))
-
-
-def test_mirrored_classes():
-    "Costs of the other sign give the mirror image."
-    for kind in ("classes", "two test sets"):
-        for i in range(3, 200, 80):
-            made = problem(kind, i)
-            table, costs = made.arguments[:-1], made.arguments[-1]
-            there = made.call(*table, costs, **made.options)
-            back = made.call(*table, -costs, **made.options)
-            share, digits = second.measure(made.strata, there.low, there.high)
-            assert np.allclose([-back.high, -back.low], [there.low, there.high], rtol=0, atol=1e-10 * share + digits), (kind, i)
 
 
 # ---- what must not matter

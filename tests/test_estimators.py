@@ -86,22 +86,6 @@ def test_predict_is_the_bayes_decision_of_calibrated_posteriors(iris):
     assert model.score(X, y) == pytest.approx(-losses(y, decided, costs_3).mean())
 
 
-def test_the_order_of_labels_in_the_costs_changes_nothing(iris):
-    X, y = iris
-    order, columns = [2, 0, 1], [3, 1, 0, 2]
-    turned = CostMatrix(
-        costs_3.array[order][:, columns], classes=[costs_3.classes[i] for i in order],
-        decisions=[costs_3.decisions[j] for j in columns])
-    models = [CostSensitiveClassifier(GaussianNB(), c).fit(X, y) for c in (costs_3, turned)]
-    np.testing.assert_array_equal(*(model.predict(X) for model in models))
-    assert models[0].costs_.classes == models[1].costs_.classes == ("setosa", "versicolor", "virginica")
-    own = np.random.default_rng(0).random((len(X), 3, 4))
-    np.testing.assert_array_equal(
-        models[0].predict(X, ExampleCosts.from_array(own, classes=costs_3.classes, decisions=costs_3.decisions)),
-        models[1].predict(X, ExampleCosts.from_array(
-            own[:, order][..., columns], classes=turned.classes, decisions=turned.decisions)))
-
-
 def test_other_priors(iris):
     X, y = iris
     priors = {"setosa": .1, "versicolor": .7, "virginica": .2}

@@ -68,25 +68,6 @@ def test_broadcasts_like_a_loop(seed):
     assert ec.naive_cost(many_costs, many_priors).shape == (5, 2)
 
 
-@given(seeds)
-def test_agrees_with_the_binary_forms_of_the_registry(seed):
-    _, counts, costs, priors = random_problem(seed, 2, 2)
-    costs[[0, 1], [1, 0]] += costs.max() + 1  # mistakes are dearer
-    for name in ("expected_cost", "normalized_expected_cost"):
-        function = METRICS[name].function
-        assert getattr(ec, name) is function
-        np.testing.assert_allclose(
-            METRICS[name](BinaryCounts.from_matrix(counts), costs), function(counts, costs)
-        )
-
-
-def test_accepts_binary_counts_and_cost_matrices():
-    counts = BinaryCounts(tp=30, fp=20, fn=10, tn=140)
-    costs = CostMatrix.binary(fp=1, fn=9)
-    assert ec.expected_cost(counts, costs) == pytest.approx((20 + 90) / 200)
-    assert ec.normalized_expected_cost(counts, costs) == pytest.approx(0.55 / 0.8)
-
-
 # special cases
 
 
@@ -141,15 +122,6 @@ def test_the_best_constant_decision_has_nec_1_and_no_constant_one_less(seed):
         assert (costs == costs.min(1, keepdims=True)).all(0).any()  # a decision is right for every class
     else:
         assert nec.min() == pytest.approx(1)
-
-
-@given(seeds)
-def test_linear_in_the_costs(seed):
-    rng, counts, costs, priors = random_problem(seed)
-    draws = costs + rng.normal(size=(50, *costs.shape))
-    assert ec.expected_cost(counts, draws, priors=priors).mean() == pytest.approx(
-        ec.expected_cost(counts, draws.mean(0), priors=priors)
-    )
 
 
 @given(seeds)
@@ -334,7 +306,6 @@ def test_intervals_of_the_loan():
 
 
 def test_the_loan_figure_shows_the_costs_it_speaks_of():
-    pytest.importorskip("matplotlib").use("Agg")
     bars = ec.plot_loan(defaulters=0.3)[1].patches
     costs = ec.loan_costs().array * 100
     expected = [
@@ -345,31 +316,6 @@ def test_the_loan_figure_shows_the_costs_it_speaks_of():
 
 
 # plots and widgets
-
-
-def test_plots_draw_on_the_axes_given():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    _, ax = plt.subplots()
-    y, scores = np.array([0, 1, 0, 1]), np.array([0.1, 0.4, 0.5, 0.8])
-    assert ec.plot_decisions(ec.loan_costs(), ax=ax) is ax
-    assert ec.plot_cost_lines(ec.loan_costs(), {"m": [[5, 1, 1], [1, 1, 1]]}, ax=ax) is ax
-    assert ec.plot_simplex_decisions(CostMatrix.zero_one(3, abstain=0.4), ax=ax) is ax
-    assert sc.plot_cost_curve(y, scores, ax=ax) is ax
-    assert len(rivals.plot_expected_cost()) == 2 and len(ec.plot_loan()) == 2
-    plt.close("all")
-
-
-@pytest.mark.parametrize("make", [rivals.explore_expected_cost, ec.explore_loan, sc.explore_two_scores])
-def test_a_slider_changes_the_picture(make):
-    pytest.importorskip("ipywidgets")
-    widget = make()
-    image, slider = widget.children[1], widget.children[0].children[-1]
-    before = image.value
-    slider.value = slider.min + 0.37 * (slider.max - slider.min)
-    assert image.value != before
 
 
 def test_of_equal_decisions_the_last_has_the_region():

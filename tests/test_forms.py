@@ -4,9 +4,6 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
-pytest.importorskip("matplotlib.pyplot").switch_backend("Agg")
-pytest.importorskip("sklearn")
-pytest.importorskip("dask")
 
 import invariances as iv  # noqa: E402
 

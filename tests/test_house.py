@@ -280,15 +280,6 @@ def may_import(number, other):
     return other // 10 == chapter or (other == BOOTSTRAP and room != 9)
 
 
-@pytest.mark.parametrize("number, other, allowed", [
-    (1, 0, True), (0, 1, False), (3, 4, False), (5, 6, False), (6, 4, True), (6, 7, False), (7, 6, True), (7, 10, False), (10, 7, True), (91, 7, True), (10, 3, True), (10, 90, False), (19, 90, True), (10, 11, False), (20, 10, False), (30, 20, True),
-    (51, 50, True), (51, 20, True), (50, 21, False), (51, 41, False), (10, 20, False), (19, 10, True), (19, 91, True), (59, 51, True), (59, 30, False), (39, 20, False),
-    (55, 21, True), (58, 41, True), (55, 60, False), (60, 58, True), (58, 59, False), (60, 50, True), (60, 51, True), (60, 59, False), (60, 90, False), (61, 60, True), (70, 62, True), (70, 39, False), (90, 3, True), (90, 10, False), (91, 90, True),
-    (90, 91, False), (4, 90, False), (95, 91, True), (95, 60, True), (99, 95, True), (99, 70, True)])
-def test_the_rule_itself(number, other, allowed):
-    assert may_import(number, other) is allowed
-
-
 @pytest.mark.parametrize("file", MODULES, ids=module_name)
 def test_arrows_point_downwards(file):
     number = homes()
@@ -542,11 +533,6 @@ def test_no_leftovers():
                 if len(line) < 5000 and (match := leftovers().search(line)):
                     found.append(f"{name}:{number}: {match[0]}")
     assert not found
-
-
-def test_readme_is_in_sync():
-    made = script("readme").render(json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8")))
-    assert made == (ROOT / "README.md").read_text(encoding="utf-8"), "python .ci/readme.py writes it"
 
 
 # ---- the scripts of .ci

@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose
 
 from cost_eval import bootstrap as bs
 from cost_eval import mean_law
-from cost_eval.confusion import BinaryCounts, ConfusionCounts, JointCounts, confusion_counts, joint_counts
+from cost_eval.confusion import BinaryCounts, confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, losses
 from cost_eval.metrics import expected_cost, naive_cost, normalized_expected_cost
 
@@ -103,35 +103,6 @@ def test_every_option_matters(f, name, counts):
             assert (moved.low, moved.high) != (plain.low, plain.high), option
 
 
-def sometimes(f):
-    "The optional arguments of a function."
-    return [n for n, p in inspect.signature(f).parameters.items() if p.kind is p.KEYWORD_ONLY]
-
-
-@pytest.mark.parametrize("f, arguments, changes", [
-    (bs.bcost, (COUNTS, COSTS), dict(confidence=.8, laplace=1, n_resamples=200, stratified=True, priors=PRIORS, rng=1)),
-    (bs.bdelta_cost, (JOINTS[0], COSTS), dict(confidence=.8, laplace=1, n_resamples=200, priors=PRIORS, rng=1)),
-    (bs.independent_difference, (COUNTS, STACK[0], COSTS), dict(method="normal", confidence=.8, priors=PRIORS, normalized=True, n_resamples=200, rng=1)),
-    (bs.loss_interval, (RNG.exponential(size=90),), dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(0, 20), heaviest=9, method="normal",
-                                                        strata=np.arange(90) % 2, shares={0: .9, 1: .1}, confidence=.8, n_resamples=200, rng=1)),
-    (bs.loss_difference, (RNG.exponential(size=90), RNG.exponential(size=90)),
-     dict(sample_weight=RNG.random(90), clusters=np.arange(90) // 3, bounds=(-20, 20), heaviest=9, method="normal", strata=np.arange(90) % 2, shares={0: .9, 1: .1},
-          confidence=.8, n_resamples=200, rng=1)),
-    (bs.metric_interval, ([[90, 9], [5, 20]], "f_beta"), dict(method="clopper_pearson", confidence=.8, laplace=2, stratified=True, priors=[.5, .5], n_resamples=200, rng=1)),
-], ids=lambda v: getattr(v, "__name__", None))
-def test_every_argument_matters(f, arguments, changes):
-    drawn = {"n_resamples", "rng", "laplace"} & set(changes) if f not in (bs.bcost, bs.bdelta_cost) else set()
-    if f is bs.metric_interval: drawn.add("method")
-    assert set(sometimes(f)) - {"costs"} == set(changes), "a new argument needs a line here"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for option, value in changes.items():
-            base = {"method": "percentile"} if option in drawn else {}
-            base |= {"strata": np.arange(90) % 2} if option == "shares" else {}
-            plain, moved = f(*arguments, **{"rng": 0, **base}), f(*arguments, **({"rng": 0} | base | {option: value}))
-            assert (moved.low, moved.high) != (plain.low, plain.high), option
-
-
 @pytest.mark.parametrize("name", SINGLE)
 def test_normalized_is_a_division(name):
     plain = bs.interval(COUNTS, COSTS, method=name, priors=PRIORS, rng=0)
@@ -195,24 +166,6 @@ def test_ends_stay_where_costs_are_possible(name):
 
 
 # ---- labels and kinds of input
-
-def test_the_order_of_labels_changes_nothing():
-    names = ["home", "ward", "icu"]
-    y, d = RNG.choice(names, 300), RNG.choice(names, 300)
-    other = np.where(RNG.random(300) < .6, y, RNG.choice(names, 300))
-    costs = CostMatrix(COSTS, classes=names)
-    table = np.array([[((y == c) & (d == e)).sum() for e in names] for c in names])
-    by_hand = bs.interval(table, COSTS, priors=PRIORS)
-    for counts in (confusion_counts(y, d), confusion_counts(y, d, classes=costs), pd.crosstab(y, d)):
-        for priors in (PRIORS, dict(zip(names[::-1], PRIORS[::-1]))):
-            assert_allclose(ends(bs.interval(counts, costs, priors=priors)), ends(by_hand))
-    sorted_joint = joint_counts(y, d, other)
-    assert_allclose(ends(bs.difference(sorted_joint, costs)), ends(bs.difference(joint_counts(y, d, other, classes=names).array, COSTS)))
-    assert_allclose(bs.independent_difference(confusion_counts(y, d), pd.crosstab(y, other), costs, method="normal").mean,
-                    bs.difference(sorted_joint, costs, method="normal").mean)
-    with pytest.raises(ValueError, match="classes"): bs.interval(ConfusionCounts(COUNTS, classes=["a", "b", "c"]), costs)
-    with pytest.raises(ValueError, match="classes"): bs.difference(JointCounts(JOINTS[0], classes=["a", "b", "c"]), costs)
-
 
 def test_binary_counts():
     counts, costs = [[90, 8], [1, 5]], [[0, 1], [20, 0]]
@@ -283,13 +236,6 @@ def test_clusters_against_a_bootstrap_of_clusters(name):
     assert_allclose(ends(found), wanted, atol=.05 * error)  # four Monte Carlo errors and more
 
 
-def test_clusters_of_one_are_examples():
-    alone = bs.loss_interval(X, clusters=np.arange(120), method="bootstrap_t", rng=0, n_resamples=20_000)
-    plain = bs.loss_interval(X, method="bootstrap_t", rng=0, n_resamples=20_000)
-    assert_allclose(ends(alone), ends(plain))
-    assert alone.notes[-1].startswith("120 clusters are the units")
-
-
 def test_loss_difference_with_clusters():
     other = X + RNG.normal(.3, .2, 120)
     found = bs.loss_difference(X, other, clusters=G, method="normal")
@@ -349,17 +295,6 @@ def test_notes_name_the_assumption_under_which_bdelta_cost_rejects():
 
 # ---- the widget
 
-def test_widget_and_still_start_alike_and_every_control_moves_it():
-    pytest.importorskip("ipywidgets")
-    controls, image = bs.explore_interval().children
-    assert [control.value for control in controls.children] == [*bs._COVERAGE_START.values()]
-    seen = [image.value]
-    for control, value in zip(controls.children, (30, 100, 2000, "clopper_pearson")):
-        control.value = value
-        assert image.value not in seen
-        seen.append(image.value)
-
-
 def test_still_counts_what_it_shows():
     from matplotlib.figure import Figure
     ax = Figure().subplots()
@@ -390,22 +325,6 @@ def test_widget_asks_once_for_equal_test_sets(monkeypatch, method, distinct):
 
 
 # ---- the registry
-
-def test_a_method_is_added_in_one_place():
-    @bs.add_method("three_sigma", guarantee="none", source="engineers")
-    def three_sigma(m, c, *, sigmas=3.):
-        "Three standard errors, whatever the level."
-        mean, error = (m * c).sum((-2, -1)) / m.sum((-2, -1)), np.ptp(c, axis=(-2, -1)) * m.sum((-2, -1))**-.5
-        return bs.Fit(mean, error, lambda tail: (mean - sigmas * error, mean + sigmas * error))
-
-    try:
-        found = bs.interval(STACK, COSTS, method="three_sigma", sigmas=2.)
-        assert_allclose(found.high - found.low, 4 * np.ptp(COSTS) * 200**-.5)
-        assert bs.difference(JOINTS, COSTS, method="three_sigma").rejects.shape == (4,)
-        assert bs.METHODS["three_sigma"].options == ("sigmas",) and not bs.METHODS["three_sigma"].needs_rng
-    finally:
-        del bs.METHODS["three_sigma"]
-
 
 def test_records_say_what_they_are():
     words = {kind: [r.guarantee_for(kind).partition(":")[0] for r in bs.METHODS.values()] for kind in bs.KINDS}
@@ -484,17 +403,12 @@ def test_all_methods_refuse_halves_and_misspelt_options(f, name, counts):
     (lambda: bs.difference(JOINTS[0], COSTS, method="bcost"), "not for differences.*bdelta_cost"),
     (lambda: bs.interval(COUNTS, COSTS, laplace=.1), "'clopper_pearson' has no such option; .*bcost, exact_bootstrap"),
     (lambda: bs.interval(COUNTS, COSTS, method="bcost", prior=1), "there it is in dirichlet|dirichlet"),
-    (lambda: bs.interval(COUNTS, COSTS, method="exact_bootstrap", laplace=-1), "laplace"),
-    (lambda: bs.interval(COUNTS, COSTS, method="dirichlet", prior=0), "prior"),
-    (lambda: bs.interval(COUNTS, COSTS, method="bca", n_resamples=1), "n_resamples"),
     (lambda: bs.interval([[1, 0], [0, 0]], [[0, 1], [1, 0]], method="normal"), "2 examples.*clopper_pearson"),
     (lambda: bs.interval(COUNTS, [[0, 1, 1], [0, 2, 3], [0, 1, 1]], normalized=True), "best fixed decision costs nothing"),
     (lambda: bs.interval([[5, 1], [0, 0]], [[0, 1], [1, 0]], priors=[.5, .5]), "class 1 has no example"),
     (lambda: bs.loss_interval([1, 2], clusters=[1, 1]), "2 examples"),
-    (lambda: bs.loss_interval([1, 2], clusters=[1, 1], method="betting"), "2 examples"),
     (lambda: bs.loss_interval([1, 2, 3], clusters=[1, 1, 2], method="betting"), "betting.*clopper_pearson"),
     (lambda: bs.loss_interval([1, 2, 3], sample_weight=[0, 2, 2], clusters=[0, 1, 1]), "got 1"),
-    (lambda: bs.loss_interval([1, 2], clusters=[1, 2], laplace=1), "laplace"),
     (lambda: bs.loss_interval([1, 2], strata=[1, 2], shares={1: 1}), "shares: no weight for 2"),
     (lambda: bs.loss_interval([1, 2], strata=[1, 2], shares={1: 1, 2: 1, 3: 1}), "shares: no example of 3"),
     (lambda: bs.loss_interval([1, 2], bounds=(0, 1)), "bounds"),
@@ -511,12 +425,6 @@ def test_the_unit_of_clustered_losses_does_not_matter(method):
     assert [small.low, small.mean, small.high] == pytest.approx([1e-4 * one.low, 1e-4 * one.mean, 1e-4 * one.high], rel=1e-9)
     light = bs.loss_interval(values, sample_weight=np.full(200, 1e-6), clusters=clusters, method=method, rng=0)
     assert [light.low, light.mean, light.high] == pytest.approx([one.low, one.mean, one.high], rel=1e-9), "nor that of the weights"
-
-
-def test_priors_by_name_in_a_metric_interval():
-    counts = confusion_counts(["ill", "well", "well", "ill", "ill"] * 8, ["ill", "ill", "well", "well", "ill"] * 8, classes=["well", "ill"])
-    named, listed = (bs.metric_interval(counts, "precision", priors=priors, rng=0) for priors in ({"ill": .2, "well": .8}, [.8, .2]))
-    assert named == listed != bs.metric_interval(counts, "precision", priors=[.2, .8], rng=0)
 
 
 TOLL = np.array([[40.], [-7]])  # what every example of a class costs, whatever is decided

@@ -14,8 +14,6 @@ from cost_eval.costs import CostMatrix, ExampleCosts
 
 pd = pytest.importorskip("pandas")
 plt = pytest.importorskip("matplotlib.pyplot")
-plt.switch_backend("Agg")
-pytest.importorskip("sklearn")
 from sklearn.naive_bayes import GaussianNB  # noqa: E402
 from sklearn.svm import LinearSVC  # noqa: E402
 from sklearn.tree import DecisionTreeClassifier  # noqa: E402
@@ -304,6 +302,7 @@ CASES = {
         "hand_h_measure": Case(Y, SCORES, a=3., b=3.),
         "check_coherence": Case(load("costs").ExampleCosts(fp=1, fn=[2., .5, 3.], tp=1), via=said, of="mean"),
         "churn_costs": Case([40., 90.], 5., p_eff=.5),
+        "plot_weight_range": Case(load("weighted_accuracy").weight_range_from_ranking("M+ < M-", .2)),
         "weight_range_from_ranking": Case("M+ < M-; Mbad < M-", .2, alpha=.3, models={"M+": (1, .1), "M-": (.1, 1), "Mbad": (.5, .6)}),
     },
     "metric_study": {
@@ -314,6 +313,9 @@ CASES = {
         "correlation_samples": Case(REVENUES, .4, .7, metrics="mcc", n_samples=3, weighted="worst", skill=2., population=9 * REVENUES),
         "cost_correlation": Case(REVENUES, .4, .7, metrics="mcc", n_samples=3, weighted="worst", skill=2., population=9 * REVENUES),
         "study_ranks": Case(REVENUES, .4, .7, "mcc", skill=2., population=9 * REVENUES),
+        "plot_correlation_map": Case(lambda: load("metric_study").cost_correlation(REVENUES, [.2, .5], .5, metrics="mcc", n_samples=2), "mcc",
+                                     via=lambda plot, table, *args, **options: plot(table(), *args, **options)),
+        "plot_mean_correlations": Case(pd.DataFrame({"flips": [.1, .9], "skill": [.8, .2]}, index=["a", "b"])),
         "plot_metric_study": Case(metric="recall", weighted="best", skill=1., prevalence=.8, weight=.9, revenues=np.linspace(20., 110., 55)),
     },
     "rivals": {
@@ -331,6 +333,7 @@ CASES = {
         "loan_costs": Case(standard=.2, high=.3, acceptance=.6, recovered=.5),
         "plot_cost_lines": Case(COSTS, systems={"a": COUNTS}, up_to=.5),
         "plot_decisions": Case(COSTS3[:2], utility=True),
+        "plot_simplex_decisions": Case(COSTS3),
         "plot_loan": Case(acceptance=.6, recovered=.5, defaulters=.3),
     },
     "bootstrap": {
@@ -419,6 +422,7 @@ CASES = {
                          heaviest=given(50., clusters=GROUPS), largest=refused(9.), ids=refused(GROUPS[1:]), method="betting", rng=unchanged(1)),
     },
     "outperformance": {
+        "plot_unit_square": Case("f_beta", .6, .1),
         "outperformance": Case("mcc", .4, .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
         "outperformance_value": Case("mcc", .4, .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
         "naive_outperformance": Case("f_beta", .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
@@ -440,6 +444,12 @@ CASES = {
     "capacity": {
         "capacity_curve": Case(P2[:, 1], COSTS, via=called, rule="bayes", points=3),
     },
+    "hand_over": {
+        "risk_coverage": Case(Y, P2, scores=SCORES, thresholds=[.6, .8]),
+        "certified_threshold": Case(Y, P2, risk=given(.4, first=.5), confidence=given(.8, risk=.5), scores=given(SCORES, risk=.5), thresholds=given([.6, .8], risk=.5),
+                                    priors=given(PRIORS, risk=.5)),
+        "cascade": Case(Y, {"a": P2[:, 1]}, COSTS, via=lambda f, *args, **options: f(*args, **{"prices": {"person": .4}} | options), prices={"person": .3}),
+    },
     "missing_labels": {
         "bounds_without_labels": Case(GAPS, D, COSTS),
         "weighted_by_propensity": Case(GAPS, D, COSTS, .5),
@@ -458,7 +468,8 @@ CASES = {
     },
     "page": {name: Case(lambda: reported(), **options, via=lambda page, *args, **options: str(page(*(a() if callable(a) else a for a in args), **options)))
              for name, options in {**dict.fromkeys(("sections", "markdown_page", "latex_page"), {"about": {"use": "triage"}}), "flat_metrics": {"all": True},
-                                   "web_page": {"about": {"use": "triage"}, "title": "Triage", "currency": "euros", "per_year": 1e4}}.items()},
+                                   "web_page": {"about": {"use": "triage"}, "title": "Triage", "currency": "euros", "per_year": 1e4}}.items()}
+    | {"draw_panel": Case(lambda: reported(), "roc", via=lambda draw, report, *args, **options: draw(report(), *args, **options))},
     "robustness": {
         "robustness_map": Case(lambda: reported(), via=mapped, tested=given(False, first=True)),
     },
@@ -512,7 +523,7 @@ EXEMPT = {
     "bootstrap.sample_interval": "interval and loss_interval, tried here, are made of it",
     "bootstrap.sample_difference": "difference and loss_difference, tried here, are made of it",
 }
-FREE = {"ax", "axes", "style", "progress"}  # where to draw and whether to report
+FREE = {"axes", "style", "progress"}  # whether to report, and where several axes are
 
 
 def modules():
@@ -611,7 +622,6 @@ def effect(function, name, module, case, option, alternative):
             if alternative.expected != "refused":
                 raise
             return "refused"
-    plt.close("all")
     return "same" if before == after else "changed"
 
 
@@ -620,6 +630,8 @@ def test_the_option_matters(module, name, option):
     function = dict(public_functions(module))[name]
     if option == "undefined":
         return undefined_matters(function)
+    if option == "ax":
+        return drawn_where_it_is_told(module, name, function)
     parameters = inspect.signature(function).parameters
     case = CASES.get(module, {}).get(name) or Case(*(KNOWN[p.name] for p in parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD))
     alternative = case.alternatives.get(option, ALTERNATIVES.get(option))
@@ -629,6 +641,12 @@ def test_the_option_matters(module, name, option):
     if not isinstance(alternative, Alternative):
         alternative = given(alternative)
     assert effect(function, name, module, case, option, alternative) == alternative.expected
+
+
+def drawn_where_it_is_told(module, name, function):
+    ax, parameters = plt.figure().subplots(), inspect.signature(function).parameters
+    case = CASES.get(module, {}).get(name) or Case(*(KNOWN[p.name] for p in parameters.values() if p.default is p.empty))
+    assert call(module, name, function, case, {"ax": ax} | ({"rng": 0} if "rng" in parameters else {})) is ax
 
 
 ARGUMENTS = {"costs": COSTS, "weight": .3, "cost_ratio": 2., "threshold": .2, "counts": NOTHING, "metric": "precision"}

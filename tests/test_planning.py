@@ -40,13 +40,6 @@ def test_sample_size_reaches_the_precision(miss, ratio, precision, method):
     assert np.mean(found.high - found.low) / 2 / (p * c).sum() == pytest.approx(precision, rel=.15)
 
 
-def test_options_of_the_sample_size_matter():
-    p, c = [[.45, .05], [.01, .49]], [[0, 1], [20, 0]]
-    base = pl.required_sample_size(p, c, .5, n_sets=100)
-    assert base != pl.required_sample_size(p, c, .5, n_sets=100, rng=7) and base == pl.required_sample_size(p, c, .5, n_sets=100)
-    assert pl.required_sample_size(p, c, .5, n_sets=100, method="bcost", n_resamples=200, laplace=2.) != pl.required_sample_size(p, c, .5, n_sets=100, method="bcost", n_resamples=200)
-
-
 # power
 
 def trade(costly, ratio, saved, added):
@@ -230,21 +223,16 @@ def test_probabilities_of_two_kinds_are_multinomial(n, shares):
 
 
 def test_widget_starts_where_its_still_stands():
-    pytest.importorskip("ipywidgets")
     plt = pytest.importorskip("matplotlib.pyplot")
     widget = pl.explore_power()
-    sliders, image = widget.children[0].children, widget.children[1]
+    sliders = widget.children[0].children
     assert [s.value for s in sliders] == pytest.approx([20, 20, .5, 20])
-    before = image.value
-    sliders[1].value = 200
-    assert image.value != before
     fig, axes = plt.subplots(1, 2)
     lines = pl._draw_power(axes)
     pl._move_power(axes, lines, 20, 20, .5, 20)
     x, power = lines[0].get_data()
     assert power == pytest.approx(pl.paired_power(*trade(.02, 20, .5, .02), x.astype(int)))
     assert lines[2].get_ydata()[0] == pytest.approx(pl.paired_power(*trade(.02, 20, .5, .02), 1000))
-    plt.close(fig)
 
 
 # what each side can do

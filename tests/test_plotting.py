@@ -1,5 +1,7 @@
 """Figures and widgets: the ink is the data, labels do not collide, and a page without Python shows what a kernel draws."""
+import importlib
 import json
+import pkgutil
 import re
 import sys
 from types import SimpleNamespace
@@ -11,10 +13,10 @@ from hypothesis import strategies as st
 
 widgets = pytest.importorskip("ipywidgets")
 matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
 html, etree = pytest.importorskip("lxml.html"), pytest.importorskip("lxml.etree")
 import matplotlib.pyplot as plt
 
+import cost_eval
 from cost_eval import plotting
 from cost_eval.plotting import COLORS, DASHES, LINES, contrast, display_name, ensure_axes, explorer, for_page, ink, label_lines, live_figure, name_colors, name_rows, note, readable, save_figure, slider, use_style
 
@@ -23,7 +25,6 @@ from cost_eval.plotting import COLORS, DASHES, LINES, contrast, display_name, en
 def as_it_was():
     with matplotlib.rc_context():
         yield
-    plt.close("all")
 
 
 # Style
@@ -369,3 +370,29 @@ def test_what_cannot_move_is_no_control_on_the_page():
     assert "secret" not in shown["text/html"] and "secret" not in shown["text/plain"] and page.find(".//script") is None
     assert page.find(".//b").text == "words" and page.find(".//img").get("src") == "data:image/png;base64,iVBORw==" and page.find(".//img").get("alt") == "A dot."
     assert shown["text/html"].index('<p class') > shown["text/html"].index("<img")
+
+
+# The chapters' widgets
+
+MADE = [f"{module.name}.{name}" for module in pkgutil.iter_modules(cost_eval.__path__) if module.name not in ("api", "app", "__main__", "_modidx")
+        for name in getattr(importlib.import_module(f"cost_eval.{module.name}"), "__all__", ()) if name.startswith("explore_")]
+
+
+def parts(box, kind):
+    found = [part for child in getattr(box, "children", ()) for part in parts(child, kind)]
+    return [box, *found] if isinstance(box, kind) else found
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_every_control_moves_the_picture(name):
+    module, _, maker = name.rpartition(".")
+    box = getattr(importlib.import_module(f"cost_eval.{module}"), maker)()
+    image, = parts(box, widgets.Image)
+    for control in parts(box, (widgets.FloatSlider, widgets.FloatLogSlider, widgets.IntSlider, widgets.Dropdown, widgets.SelectionSlider)):
+        before, start = bytes(image.value), control.value
+        if hasattr(control, "options"):
+            control.index = 0 if control.index else len(control.options) - 1
+        else:
+            control.value = control.base**control.min if isinstance(control, widgets.FloatLogSlider) else control.min
+        assert bytes(image.value) != before, control.description
+        control.value = start

@@ -4,10 +4,8 @@ from html import unescape
 from itertools import permutations
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from cost_eval.comparisons import best_of
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores
@@ -314,55 +312,14 @@ def test_a_rescaled_score_changes_no_word(ill, rule):
     assert bare.best["model"][0] == "anomaly" and bare.best["cost"][0] < plain.best["cost"][0] + .1, "and costs little"
 
 
-def told(r):
-    "Words without what is drawn at random."
-    return r.summary()
-
-
-def numbers_alike(a, b):
-    for name, key in (("ladder", ["model", "rule"]), ("best", ["model"]), ("against_constant", ["model"]), ("areas", ["model"])):
-        one, other = (getattr(r, name).set_index(key).drop(columns="probability_best", errors="ignore") for r in (a, b))
-        pd.testing.assert_frame_equal(one, other.loc[one.index], rtol=1e-9, atol=1e-12)
-    one, other = (r.best.set_index("model")["probability_best"] for r in (a, b))
-    assert (abs(one - other[one.index]) < .08).all() and abs(a.winner.luck - b.winner.luck) < .02
-    assert told(a) == told(b) and a.robustness().words() == b.robustness().words()
-
-
-@pytest.mark.parametrize("options", [{}, {"priors": .1}, {"clusters": True, "sample_weight": True}, {"rule": "tuned"}], ids=str)
-def test_the_order_of_rows_and_models_changes_nothing(ill, options):
-    y, models = ill
-    rng = np.random.default_rng(0)
-    order, given = rng.permutation(len(y)), {k: v if v is not True else rng.integers(1, 90, len(y)) for k, v in options.items()}
-    plain = evaluate(y, models, COSTS, rng=3, **given)
-    turned = {name: type(model)(model.values[order]) for name, model in models.items()}
-    moved = {k: v[order] if isinstance(v, np.ndarray) else v for k, v in given.items()}
-    numbers_alike(plain, evaluate(y[order], dict(reversed(turned.items())), COSTS, rng=3, ids=order, **moved))
-
-
-def test_names_of_labels_and_models_change_names_alone(ill):
+def test_names_of_models_change_names_alone(ill):
     y, models = ill
     plain = evaluate(y, models, COSTS, rng=3)
-    named = CostMatrix(COSTS.array, classes=["zdravy", "nemocny"])
-    posterior = pd.DataFrame({"nemocny": models["model"].values, "zdravy": 1 - models["model"].values})
-    label = np.array(["zdravy", "nemocny"])[y]
-    other = evaluate(label, {"anomaly": models["anomaly"], "column": models["column"], "model": posterior}, named, rng=3)
-    columns = ["cost", "low", "high", "nec", "accuracy"]
-    np.testing.assert_allclose(plain.ladder[columns], other.ladder[columns], rtol=1e-9, atol=1e-12)
     renamed = evaluate(y, {"q" + name: model for name, model in models.items()}, COSTS, rng=3)
     text = renamed.summary()
     for name in models:
         text = text.replace(f"q{name}", name)
     assert text == plain.summary()
-
-
-def test_equal_weights_equal_costs_and_groups_change_no_decision(ill):
-    y, models = ill
-    plain = evaluate(y, models, COSTS, rng=3)
-    own = ExampleCosts.from_array(np.broadcast_to(COSTS.array, (len(y), 2, 2)))
-    for costs, options in ((own, {}), (COSTS, {"sample_weight": np.full(len(y), 2.5)}), (COSTS, {"groups": np.arange(len(y)) % 2})):
-        np.testing.assert_allclose(evaluate(y, models, costs, rng=3, **options).best["cost"], plain.best["cost"], rtol=1e-12)
-    for other in (COSTS, CostMatrix.binary(fp=1, fn=2)):
-        assert plain.with_costs(other, priors=.2) == evaluate(y, models, other, priors=.2, rng=3)
 
 
 def test_models_that_cost_the_same_are_said_to():
@@ -386,7 +343,7 @@ def test_models_that_cost_the_same_are_said_to():
 def test_another_prior_is_decided_anew(ill):
     "B5: what would be cheapest at the sample's own priors is what `evaluate` finds there."
     y, models = ill
-    shifted, plain = (evaluate(y, models, COSTS, priors=priors, rng=2) for priors in (.02, None))
+    shifted, plain = (evaluate(y, models, COSTS, priors=priors, draws=1, rng=2) for priors in (.02, None))
     one, other = shifted.best.set_index("model")["cost_in_sample"], plain.best.set_index("model")["cost"]
     assert one.to_dict() == pytest.approx(other.to_dict())
 
@@ -396,88 +353,6 @@ def test_pooled_predictions_and_missing_labels_are_named(ill):
     y, models = ill
     assert "pooled from cross-validation" in evaluate(y, models, COSTS, folds=np.arange(len(y)) % 5, rng=0).summary()
     assert "pooled" not in " ".join(evaluate(y, models, COSTS, rng=0).notes)
-
-
-def test_shuffled_rows_are_refused(ill):
-    "B7."
-    y, models = ill
-    truth, p = pd.Series(y), pd.Series(models["model"].values)
-    with pytest.raises(ValueError, match="in another order"):
-        evaluate(truth, {"m": p.sample(frac=1, random_state=0)}, COSTS)
-    assert evaluate(truth, {"m": p}, COSTS, rng=0).best["cost"][0] == evaluate(y, {"m": models["model"]}, COSTS, rng=0).best["cost"][0]
-
-
-class Forest:
-    def predict_proba(self, X):
-        return X
-
-
-@pytest.mark.parametrize("give, match", [
-    (lambda y, p: evaluate(y, {1: p, "1": p}, COSTS), "two models are called '1'"),
-    (lambda y, p: evaluate(y, {"rf": Forest()}, COSTS), r"forest.predict_proba\(X\)"),
-    (lambda y, p: evaluate(y, {"m": p}, dict(fp=1, fn=-10)), "would be paid for"),
-])
-def test_what_was_taken_without_a_word(ill, give, match):
-    "B8."
-    y, models = ill
-    with pytest.raises(ValueError, match=match):
-        give(y, models["model"].values)
-
-
-def test_a_series_is_a_model_and_costs_a_mapping(ill):
-    "B8: what was refused, or misread, and is meant plainly."
-    y, models = ill
-    p = models["model"].values
-    wanted = evaluate(y, {"model": models["model"]}, COSTS, rng=0).best["cost"][0]
-    for truth, given, costs in ((y, pd.Series(p), COSTS), (y.astype(str), p, COSTS), (y == 1, p, dict(fp=1, fn=6))):
-        assert evaluate(truth, given, costs, rng=0).best["cost"][0] == pytest.approx(wanted)
-
-
-def simulated_winner(S, runs, n=1000):
-    "Shares of runs in which the interval as the chosen one, and the winner's own, hold the true cost of equal models."
-    rng, held = np.random.default_rng(S), []
-    for _ in range(runs):
-        y = (rng.random(n) < .3) * 1
-        found = best_of(y, y ^ (rng.random((S, n)) < .1), COSTS, n_resamples=1, rng=0)
-        true = .1 * (.7 + 6 * .3)
-        held.append((found.low <= true <= found.high, found.alone_low[0] <= true <= found.alone_high[0]))
-    return np.mean(held, axis=0)
-
-
-def test_the_winners_interval_holds_though_it_was_chosen():
-    "B3, ten equal models."
-    chosen, alone = simulated_winner(10, 20)
-    assert chosen >= .9 and alone < chosen
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("S", [10, 50])
-def test_the_winners_interval_holds_though_it_was_chosen_at_length(S):
-    chosen, alone = simulated_winner(S, 300)
-    assert chosen >= .95 and alone < .9
-
-
-def customers(rng, n=40, each=15):
-    "Customers of one label each, whose score says who they are and nothing of the label."
-    who = np.repeat(np.arange(n), each)
-    return (rng.random(n) < .35)[who] * 1, rng.normal(size=n)[who] + 1e-3 * rng.normal(size=n * each), who
-
-
-def without_signal(rule, runs):
-    "Reported cost of a score without signal less the best decision for everybody, without and with clusters."
-    rng, found = np.random.default_rng(0), []
-    for _ in range(runs):
-        y, score, who = customers(rng)
-        r = [evaluate(y, Scores(score), CostMatrix.binary(fp=1, fn=2), rule=rule, rng=0, **o) for o in ({}, {"clusters": who})]
-        found.append([*(one.against_constant["saving"][0] for one in r), r[1].against_constant["told_apart"][0]])
-    return np.mean(found, axis=0)
-
-
-@pytest.mark.parametrize("rule", ["calibrated", "tuned"])
-def test_no_customer_is_in_two_folds(rule):
-    "B4: a score without signal saves nothing once the folds keep customers whole."
-    leaking, whole, told_apart = without_signal(rule, 3)
-    assert leaking > whole and whole < .05 and told_apart == 0
 
 
 def test_a_constant_is_not_certain_of_costs_that_two_samples_show():

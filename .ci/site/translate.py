@@ -41,6 +41,7 @@ class Page:
     name: str                                    # expected_cost, the page is expected_cost.html
     title: str = ""
     description: str = ""
+    keywords: str = ""                           # what people type who look for this page
     nb: dict = field(default_factory=dict)
     ids: set = field(default_factory=set)        # what a link may point at, as Quarto names it
     numbers: dict = field(default_factory=dict)  # fig-line -> Figure 1
@@ -129,7 +130,7 @@ def collect(page):
         text, page.cell = source(cell), f", cell {cell['id']}" if "id" in cell else ""
         if cell["cell_type"] == "raw" and text.startswith("---"):
             front = yaml.safe_load(text.strip().strip("-")) or {}
-            page.title, page.description = str(front.get("title", page.stem)), str(front.get("description") or "")
+            page.title, page.description, page.keywords = (str(front.get(key) or other) for key, other in (("title", page.stem), ("description", ""), ("keywords", "")))
         elif cell["cell_type"] == "markdown":
             collect_markdown(page, text)
         elif cell["cell_type"] == "code":
@@ -227,7 +228,8 @@ class Translator:
     def heading(self, m):
         new = self.page.unique(attributes(m.group(3))[0] or slug(m.group(2)), self.used)
         anchor = [] if re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", new) else [f'<span id="{new}"></span>', ""]  # the id that Quarto gives, for links from outside
-        return ["", f"({self.page.label(new)})=", f"{m.group(1)} {self.inline(m.group(2))}", "", *anchor]
+        recipe = index_entries([word for word in re.split(r"\s*[:,?()]+\s*| with | and ", m.group(2).replace("`", "")) if word]) if self.page.name == "cookbook" else ""  # as people type it
+        return ["", f"({self.page.label(new)})=", f"{m.group(1)} {self.inline(m.group(2))}", recipe, *anchor]
 
     def equation(self, lines, i):
         "The lines up to the closing dollars."
@@ -393,27 +395,19 @@ def index_entries(words):
     return f"\n```{{index}} {', '.join(f'! {word}' for word in words)}\n```\n" if words else ""
 
 
-SOUGHT = {  # phrases that readers type and no heading holds
-    "index": "install, pip, getting started", "96_judge": "evaluate my model, csv, command line", "10_expected_cost": "normalized expected cost",
-    "20_bootstrap": "confidence interval, error bars", "21_comparisons": "compare two models, mcnemar, significance",
-    "22_how_many": "sample size, power", "61_estimators": "class weights, scikit-learn", "60_report": "fairness, groups", "04_decisions": "threshold tuning",
-    "70_scale": "dask, large data", "02_costs": "fraud, costs of single cases", "92_which_metric": "how to choose a metric",
-}
-
-
 def keywords(pages):
-    "[(word, address, explanation)] for the search: the glossary's terms lead to their pages, names of the code to their entries."
+    "[(word, address)] for the search: the glossary's terms and the keywords of the front matter lead to their pages, names of the code to their entries."
     found, by_stem = [], {page.stem: page for page in pages}
     for page in pages:
         text = "\n".join(source(cell) for cell in page.nb["cells"] if cell["cell_type"] == "markdown")
         if page.name == "glossary":
-            for term, meaning, stem in re.findall(r"^\| ([^|]+?) \| ([^|]+?) \| \[[^\]]*\]\(([^)#]+)\.ipynb[^)]*\) \|$", text, re.M):
+            for term, stem in re.findall(r"^\| ([^|]+?) \| [^|]+? \| \[[^\]]*\]\(([^)#]+)\.ipynb[^)]*\) \|$", text, re.M):
                 if stem in by_stem:
                     term = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", term).replace("`", "")  # as people type it
-                    found += [(word, f"{by_stem[stem].name}.html", meaning) for word in re.split(r"\s*[(),]\s*", term) if word]
-        found += [(phrase, f"{page.name}.html", "") for phrase in SOUGHT.get(page.stem, "").split(", ") if phrase]
+                    found += [(word, f"{by_stem[stem].name}.html") for word in re.split(r"\s*[(),]\s*", term) if word]
+        found += [(phrase, f"{page.name}.html") for phrase in page.keywords.split(", ") if phrase]
         names = [cell["metadata"]["entry"]["name"] for cell in page.nb["cells"] if "entry" in cell["metadata"]]
-        found += [(name, f"{page.name}.html#{slug(name)}", "") for name in names]
+        found += [(name, f"{page.name}.html#{slug(name)}") for name in names]
     return found
 
 
@@ -438,8 +432,8 @@ def translate(pages, *, blob_url, is_file):
         collect(page)
     out = {}
     found = keywords(pages)
-    terms = [(word, href) for word, href, _ in found if "#" not in href]
-    owners = {word: href.partition(".html")[0] for word, href, _ in reversed(found) if "#" in href}
+    terms = [(word, href) for word, href in found if "#" not in href]
+    owners = {word: href.partition(".html")[0] for word, href in reversed(found) if "#" in href}
     for page in pages:
         words = [word for word, href in terms if href == f"{page.name}.html"]
         cells = Translator(page, pages, blob_url, is_file, words, owners).cells()
