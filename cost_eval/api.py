@@ -37,7 +37,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         accuracy_cost_distance as accuracy_cost_distance,
         b_roc as b_roc,
         balanced_accuracy as balanced_accuracy,
-        balanced_error_rate as balanced_error_rate,
         class_balance_accuracy as class_balance_accuracy,
         cohen_kappa as cohen_kappa,
         cost_score as cost_score,
@@ -47,7 +46,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         expected_cost as expected_cost,
         expected_weighted_accuracy as expected_weighted_accuracy,
         f_beta as f_beta,
-        f_beta_of_macro_averages as f_beta_of_macro_averages,
         g_mean as g_mean,
         h_measure as h_measure,
         imbalance_accuracy as imbalance_accuracy,
@@ -66,7 +64,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         net_benefit as net_benefit,
         normalized_expected_cost as normalized_expected_cost,
         npv as npv,
-        one_vs_rest as one_vs_rest,
         p4 as p4,
         precision as precision,
         recall as recall,
@@ -95,6 +92,7 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         Scores as Scores,
         labelled_rows as labelled_rows,
         read_samples as read_samples,
+        read_table as read_table,
     )
     from cost_eval.policies import (
         RULES as RULES,
@@ -167,7 +165,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         outperformance_value as outperformance_value,
     )
     from cost_eval.planning import (
-        ConfidenceSequence as ConfidenceSequence,
         confidence_sequence as confidence_sequence,
         cost_alarm as cost_alarm,
         cost_change as cost_change,
@@ -176,10 +173,7 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         required_pairs as required_pairs,
         required_sample_size as required_sample_size,
     )
-    from cost_eval.training import (
-        TrainingVariation as TrainingVariation,
-        training_variation as training_variation,
-    )
+    from cost_eval.training import training_variation as training_variation
     from cost_eval.curves import (
         curve_auc as curve_auc,
         normalized_auc as normalized_auc,
@@ -193,6 +187,11 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         evaluate as evaluate,
         evaluate_counted as evaluate_counted,
         translation_table as translation_table,
+    )
+    from cost_eval.hand_over import (
+        cascade as cascade,
+        certified_threshold as certified_threshold,
+        risk_coverage as risk_coverage,
     )
     from cost_eval.capacity import capacity_curve as capacity_curve
     from cost_eval.missing_labels import (
@@ -233,6 +232,11 @@ _MOVED = {  # names that stood here in version 0.2: where they are; one release 
     "single_point_auc": "metrics",
     "ThresholdTuning": "cost_score",
     "hull_vertices": "decisions",
+    "balanced_error_rate": "metrics",
+    "f_beta_of_macro_averages": "metrics",
+    "one_vs_rest": "metrics",
+    "ConfidenceSequence": "planning",
+    "TrainingVariation": "training",
 }
 __all__ = [name for name in _WHERE if name not in _MODULES]
 

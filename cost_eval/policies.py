@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .core import DataFrame, Frame, Labels, Model, Priors, Rng, Rule, Vector
 
@@ -2096,6 +2096,18 @@ class _Fitted(CrossFit):
     def __init__(self, samples: Samples):
         self._rows, self._order = samples, None
         self._fold, self._of_models = np.zeros(len(samples), np.intp), {}
+
+# %% ../nbs/07_policies.ipynb #pol0old
+#| code-fold: true
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        "The old name of `DecisionRule`, for one release."
+        if name == "FittedRule":
+            said = "cost_eval.policies.FittedRule is now cost_eval.policies.DecisionRule"
+            warnings.warn(said, DeprecationWarning, stacklevel=2)
+            return DecisionRule
+        raise AttributeError(f"module 'cost_eval.policies' has no attribute {name!r}")
 
 # %% ../nbs/07_policies.ipynb #pol038
 #| code-fold: true

@@ -118,6 +118,7 @@ class _Entry:
     main: bool = False
     cut: tuple = (np.nan, np.nan, np.nan)  # threshold, and the range of thresholds that decide alike
     can: Any = None  # column of the costs, of a constant that is declared; None: any decision can be taken
+    first: Any = None  # (N,) the decisions in the first of several draws of the folds
 
 
 def _case_of(
@@ -221,12 +222,13 @@ def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, draws) -> tuple:
     entries, said = _all_entries(case, fits, declared, priors)
     codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1])
     errors = {e.model: _draw_error(case, e) for e in entries if e.main}
-    drawn = [replace(e, decisions=code) for e, code in zip(entries, codes)]
+    first = [e.decisions[0] if e.decisions.ndim > 1 else None for e in entries]
+    drawn = [replace(e, decisions=code, first=one) for e, code, one in zip(entries, codes, first)]
     return drawn, said + short, replace(case, mixed=mixed), errors
 
 
 def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> list:
-    "Draw folds until the Monte Carlo error of each cost is a tenth of half its interval; a note if it is not."
+    "Draw folds until each cost's Monte Carlo error is a tenth of half its interval; a note if it is not."
     while True:
         mains, _ = _entries(fits, declared, _limits(case, priors), alone=True)
         codes, mixed = _mixtures([e.decisions for e in mains], case.costs.shape[1])
@@ -1167,7 +1169,7 @@ def evaluate(
     scenarios: Mapping[str, Costs] | None = None,
     folds: int | Labels = 5,
     method: IntervalMethod = "auto",
-    draws: int | None = 1,
+    draws: int | None = None,
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Report:
@@ -1231,9 +1233,10 @@ def evaluate(
         fitted, where the outputs are pooled from cross-validation; the report then says what that means
     method : str, default "auto"
         of all intervals and differences, a key of `METHODS` that serves both
-    draws : int or None, default 1
+    draws : int, optional
         how often the folds are drawn; a row's loss is its mean over draws. None: as many as bring the Monte
-        Carlo error of each cost below a tenth of half its interval, 40 at the most; `.draws` says how many
+        Carlo error of each cost below a tenth of half its interval, 5 at least and 40 at the most; `.draws`
+        says how many. With `require` once
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -1288,13 +1291,14 @@ def evaluate(
         by_row = dense(folds, "folds")
         folds = check_1d(by_row, "folds", len(samples))[order] if by_row.ndim else folds
         samples = samples.take(order)
-    fits = cross_fit(samples, folds=folds, draws=_FIRST if draws is None else draws, rng=rng)
+    fits = cross_fit(samples, folds=folds, rng=rng)
     if require is not None:
         units["require"] = read_requirements(require, samples.costs)
-        if draws != 1:
+        if draws not in (None, 1):
             raise ValueError(
                 f"draws: {draws}, but what is required is judged in one draw; leave one of them out"
             )
+        draws = 1
     notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
     found = _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order, draws)
@@ -1652,6 +1656,8 @@ def _last_time(case: _Case, report: Report) -> dict:
         own = {} if plain else _own_losses(case, e.decisions, counts)
         of = {"rule": e.rule, "cost": cost, "wide": [float(end) for end in ends], "counts": counts.tolist()}
         of["cells"] = whole and bool((e.decisions < len(report.decisions)).all())  # no mean over draws
+        if whole and not of["cells"]:
+            of["first"] = case.count(e.first).tolist()
         found["models"][e.model] = of | own
     return found
 
@@ -1732,8 +1738,9 @@ class ReportChange(Result):
         amounts; NaN where a part's interval cannot be told
     rates : DataFrame
         a row per model and class: share of wrong decisions then and now, and the p-value that it is no
-        higher, one-sided (Fisher's exact test), for all classes of a model together (NaN with weights,
-        clusters, several draws); `alarm` where it is at most 1 - confidence: one look, costly errors first
+        higher, one-sided (Fisher's exact test, of the first draw of the folds), for all classes of a model
+        together (NaN with weights, clusters); `alarm` where it is at most 1 - confidence: one look, costly
+        errors first
     sentence : str
         the first model in words
     notes : tuple of str
@@ -1803,9 +1810,10 @@ class _Side:
             np.array(last[k])[self.classes] for k in ("priors", "least", "most")
         )
 
-    def counts(self, model) -> np.ndarray:
-        "(K, M)"
-        return np.array(self.models[model]["counts"], float)[self.cells]
+    def counts(self, model, of: str = "counts") -> np.ndarray:
+        "(K, M), means over draws of the folds, or those of the first draw."
+        kept = self.models[model]
+        return np.array(kept.get(of, kept["counts"]), float)[self.cells]
 
     def amounts(self, model) -> np.ndarray:
         "(K, M) mean costs of the cells."
@@ -1848,8 +1856,9 @@ def _change_of(name, then: _Side, now: _Side, report: Report) -> tuple[list, lis
     row += [parts.prevalence, *mix, parts.rates, *rates, parts.amounts]
     wrong = now.costs > now.costs.min(1, keepdims=True)
     of_class = [ratio((table * wrong).sum(1), table.sum(1)) for table in (old, new)]
-    p = cost_change(old, new, now.costs).rising
-    p = p if counted_cells else np.full(len(p), np.nan)
+    whole = then.whole and now.whole
+    first = [side.counts(name, "first") for side in (then, now)]
+    p = cost_change(*first, now.costs).rising if whole else np.full(len(old), np.nan)
     return row, list(zip(report.classes, *of_class, p, p <= 1 - report.confidence))
 
 
@@ -1890,7 +1899,7 @@ def _change_words(table, rates) -> str:
     )
     rates = rates[rates["model"] == one["model"]]
     if rates["p_value"].isna().all():
-        return f"{said} No alarm: with weights, clusters or several draws of the folds nothing is counted."
+        return f"{said} No alarm: with weights or clusters nothing is counted."
     risen = rates[rates["alarm"]]
     which = "; ".join(
         f"errors in class {r['class']} rose from {r['then']:.2%} to {r['now']:.2%} (p = {r['p_value']:.2g})"

@@ -12,7 +12,7 @@ from typing import Literal
 from .core import DataFrame, Numbers, Row
 
 # %% auto #0
-__all__ = ['OUTCOMES', 'STATES', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'HOW', 'published', 'expected', 'Margin',
+__all__ = ['OUTCOMES', 'STATES', 'HOW', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'published', 'expected', 'Margin',
            'compare', 'outcome_of', 'verdict', 'unlisted', 'Reproduction', 'Item', 'reproduces', 'drawn_as_computed',
            'ItemResult', 'run_item', 'discover', 'by_author', 'select', 'run', 'writable', 'board', 'stored_board',
            'rows', 'stored_rows', 'places', 'by_paper', 'overview', 'moved', 'survivors', 'bar', 'scoreboard', 'write',
@@ -29,6 +29,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from html import escape
@@ -64,6 +65,13 @@ STATES = {
     "not run": "it takes long: --budget full runs it",
     "failed": "an exception",
 }
+HOW = {
+    "as the text says": "computed as the paper describes it",
+    "named change": "the text's computation is off; one stated change of it makes every row that it touches come out",
+    "fitted": "a constant of ours was chosen so that it matches: no evidence",
+    "sample": "on a part of the paper's own data",
+    "stand-in": "on other data",
+}
 MARKS = dict(zip([*OUTCOMES, *STATES], "=~^o?%#!.. -x"))
 BUDGETS = ("quick", "full")
 
@@ -88,7 +96,7 @@ def published(paper: str, item: str | None = None) -> DataFrame:
     DataFrame
         columns item, cell, kind (number, statement, definition), published (NaN: not legible),
         decimals, unit, source, low and high (the range that ours must lie in, where the paper is refuted or a
-        stand-in is used; NaN elsewhere)
+        stand-in is used; NaN elsewhere), finding (the name of its entry in the errata)
 
     Raises
     ------
@@ -122,25 +130,27 @@ def _read_published(paper) -> DataFrame:
     keys = [(f"{paper}/{item}", cell) for item, cell in zip(table["item"], table["cell"])]
     for name, end in (("low", 0), ("high", 1)):
         table[name] = [ranges.get((*key, ""), (np.nan, np.nan))[end] for key in keys]
-    return table
+    findings = {key: finding for key, *_, finding in _read_expected()}
+    return table.assign(finding=[findings.get((*key, ""), "") for key in keys])
 
 
 @lru_cache(maxsize=1)
 def _read_expected() -> list:
-    "(paper/item, cell, budget), low and high as text; the budget is empty where any gives it."
+    "(paper/item, cell, budget), low, high, finding as text; the budget is empty where any gives it."
     with (files("cost_eval") / "published" / _EXPECTED).open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    return [((row["item"], row["cell"], row["budget"]), row["low"], row["high"]) for row in rows]
+    words = ("low", "high", "finding")
+    return [((row["item"], row["cell"], row["budget"]), *(row[name] for name in words)) for row in rows]
 
 
 def _expected_ranges() -> dict:
     "(paper/item, cell, budget) -> (low, high)."
-    return {key: (float(low), float(high)) for key, low, high in _read_expected() if low}
+    return {key: (float(low), float(high)) for key, low, high, _ in _read_expected() if low}
 
 
 def _may_be_undecided() -> list:
     "(paper/item, cell, budget) of the rows that a budget is too small to decide: they have no range."
-    return [key for key, low, _ in _read_expected() if not low]
+    return [key for key, low, *_ in _read_expected() if not low]
 
 
 def expected(name: str, budget: str = "") -> dict:
@@ -162,8 +172,9 @@ def expected(name: str, budget: str = "") -> dict:
     return {cell: ends for (item, cell, own), ends in known if (item, own) == (name, budget)}
 
 # %% ../nbs/91_reproduce.ipynb #a79885fb
-SHOWN = ["cell", "kind", "published", "ours", "tolerance", "resolution", "outcome", "with_cause", "note"]
-COLUMNS = [*SHOWN, "basis", "low", "high", "margin", "repetitions", "survivors", "tried"]
+SHOWN = ["cell", "kind", "how", "published", "ours", "tolerance", "resolution", "outcome", "with_cause", "note"]
+COLUMNS = [*SHOWN, "finding", "basis", "low", "high", "margin", "repetitions", "survivors", "tried"]
+_SAID = ("how", "outcome", "note", "finding")  # columns of words
 
 
 class Margin(NamedTuple):
@@ -195,6 +206,7 @@ def compare(
     with_cause: Mapping | None = None,
     notes: Mapping | None = None,
     reasons: Mapping | None = None,
+    how: Mapping[Any, str] | None = None,
 ) -> DataFrame:
     """Published against recomputed rows, each with its outcome.
 
@@ -203,7 +215,7 @@ def compare(
     Parameters
     ----------
     published : DataFrame
-        columns cell, published, decimals, and where they are kind ("number" if absent), low and high
+        columns cell, published, decimals, and where they are kind ("number" if absent), low, high and finding
     ours : mapping
         cell -> number, array of repetitions, bool or `Margin`; a cell that could not be computed is left out
     error : float or mapping, default 0
@@ -229,12 +241,16 @@ def compare(
         remarks
     reasons : mapping, optional
         why a row may stay open; an open row without one fails the run
+    how : mapping, optional
+        how ours was obtained, a key of `HOW`; default "stand-in" for other data, "named change" for a row that
+        is caused, else "as the text says"
 
     Returns
     -------
     DataFrame
-        columns cell, kind, published, ours, tolerance, resolution, outcome, with_cause, note, and what the
-        outcome was decided by (see `outcome_of`): basis, low, high, margin, repetitions, survivors, tried
+        columns cell, kind, how, published, ours, tolerance, resolution, outcome, with_cause, note, finding (the
+        name in the errata), and what the outcome was decided by (see `outcome_of`): basis, low, high, margin,
+        repetitions, survivors, tried
 
     Raises
     ------
@@ -259,6 +275,10 @@ def compare(
     remarks, allowed = (
         _texts(name, given or {}, cells) for name, given in (("notes", notes), ("reasons", reasons))
     )
+    findings = dict(zip(cells, published["finding"])) if "finding" in published else {}
+    ways = _by_cell("how", how or {}, cells)
+    for way in ways.values():
+        check_choice(way, list(HOW), "how")
     kinds = published["kind"] if "kind" in published else ["number"] * len(cells)
     rows = []
     for cell, kind, value, decimals in zip(cells, kinds, published["published"], published["decimals"]):
@@ -275,6 +295,9 @@ def compare(
     competed = _compete(rows, causes or {}, cells)
     for row in rows:
         row["outcome"] = outcome_of(row)
+        otherwise = {"caused": "named change", "other data": "stand-in"}.get(row["outcome"], "as the text says")
+        row["how"] = ways.get(row["cell"], otherwise) if row["outcome"] else ""
+        row["finding"] = findings.get(row["cell"], "") if row["outcome"] == "contradicted" else ""
         said = [remarks[row["cell"]], competed.get(row["cell"], "")]
         if row["outcome"] == "open" and allowed[row["cell"]] and "open: " not in said[1]:
             said.append(f"open: {allowed[row['cell']]}")
@@ -522,7 +545,7 @@ class Item:
     shares : str
         a computation that it has in common with other items of its paper
     how : str
-        a key of `HOW`
+        "data", "simulation", "arithmetic" or "description"
     """
 
     paper: str
@@ -552,12 +575,7 @@ class Item:
 
 
 ITEMS: dict[str, Item] = {}
-HOW = {
-    "data": "recomputed from data",
-    "simulation": "recomputed on data made as the paper says, or reconstructed",
-    "arithmetic": "by arithmetic from formulas or other printed numbers",
-    "description": "descriptions of the data",
-}
+_WAYS = ("data", "simulation", "arithmetic", "description")
 
 
 def reproduces(
@@ -589,7 +607,9 @@ def reproduces(
         name of a computation that items of this paper have in common: one worker runs them all, so that
         it is done once
     how : str, optional
-        a key of `HOW`; default "data" for an item that needs data, else "arithmetic"
+        "data", "simulation" (on data made as the paper says, or reconstructed), "arithmetic" (from formulas or
+        other printed numbers) or "description" (of the data); default "data" for an item that needs data, else
+        "arithmetic"
 
     Returns
     -------
@@ -608,7 +628,7 @@ def reproduces(
         datasets.data_set(name)
     check_choice(budget, BUDGETS, "budget")
     how = how or ("data" if needs else "arithmetic")
-    check_choice(how, list(HOW), "how")
+    check_choice(how, _WAYS, "how")
 
     def register(function):
         new = Item(paper, item, function, needs, budget, tuple(mutants), heat_map, shares, how)
@@ -724,6 +744,7 @@ def _compared(table) -> str:
     truth = said & (table["tolerance"] == 0.5) & table["published"].isin([0, 1])
     word = lambda value: "" if np.isnan(value) else "true" if value else "false"
     shown = table[SHOWN].drop(columns="kind").astype(object)
+    shown["how"] = shown["how"].replace("as the text says", "")
     shown["published"] = [word(v) if t else _number(v) for v, t in zip(table["published"], truth)]
     for name in ("ours", "with_cause"):
         both = zip(table[name], table["tolerance"], truth)
@@ -837,7 +858,7 @@ _AUTHORS = {
 
 
 def by_author(name: str) -> str:
-    """A paper, or a paper/item, whose first author may stand for the paper.
+    """A paper, or a paper/item, whose first author may stand for the paper, misspelt or not.
 
     Parameters
     ----------
@@ -851,11 +872,13 @@ def by_author(name: str) -> str:
 
     Examples
     --------
-    >>> by_author("ferrer/table2"), by_author("zhao")
+    >>> by_author("ferrer/table2"), by_author("zaho")
     ('expected_cost/table2', 'outperformance')
     """
     first, slash, rest = name.partition("/")
-    return _AUTHORS.get(first.lower(), first) + slash + rest
+    known = {*_AUTHORS.values(), *(item.paper for item in ITEMS.values())}
+    near = [] if first in known else get_close_matches(first.lower(), list(_AUTHORS), 1, 0.7)
+    return _AUTHORS.get(near[0] if near else "", first) + slash + rest
 
 
 def select(patterns: str | Row[str] | None = None, broken: Sequence[ItemResult] = ()) -> list[Item]:
@@ -1079,8 +1102,8 @@ def stored_rows() -> DataFrame:
         as from `rows`
     """
     with (files("cost_eval") / "published" / _ROWS).open(encoding="utf-8") as file:
-        table = pandas().read_csv(file, dtype={"note": str, "outcome": str}, **every_digit(pandas()))
-    return table.fillna({"note": "", "outcome": ""})
+        table = pandas().read_csv(file, dtype=dict.fromkeys(_SAID, str), **every_digit(pandas()))
+    return table.fillna(dict.fromkeys(_SAID, ""))
 
 
 def places(table: DataFrame | None = None, compared: DataFrame | None = None) -> DataFrame:
@@ -1102,17 +1125,17 @@ def places(table: DataFrame | None = None, compared: DataFrame | None = None) ->
         columns paper, place, kind (table, figure, heat map, sentence), printed, settings (of them, what a
         recomputation starts from), repeats (of them, what another place prints too), compared, statements
         (sentences turned into rows), items (that compare it), again (that compare the same cells another
-        way), why (what is left is not compared)
+        way), why (what is left is not compared), names (of the items, paper/item)
     """
     table, compared = _board_and_rows(table, compared)
     with (files("cost_eval") / "published" / _PLACES).open(encoding="utf-8") as file:
         listed = pandas().read_csv(file, keep_default_na=False, **every_digit(pandas()))
     counted = compared[compared["outcome"].isin(list(OUTCOMES))]
     maps = table[table["heat_map"].astype(bool)].set_index("item")[list(OUTCOMES)].sum(axis=1)
-    names = [_members(paper, items) for paper, items in zip(listed["paper"], listed["items"])]
-    mine = [counted[counted["item"].isin(each)] for each in names]
+    listed["names"] = [_members(paper, items) for paper, items in zip(listed["paper"], listed["items"])]
+    mine = [counted[counted["item"].isin(each)] for each in listed["names"]]
     numbers = [own[own["kind"] == "number"]["cell"].nunique() for own in mine]
-    in_maps = [int(maps[maps.index.isin(each)].sum()) for each in names]
+    in_maps = [int(maps[maps.index.isin(each)].sum()) for each in listed["names"]]
     listed.insert(6, "compared", np.add(numbers, in_maps))
     listed.insert(7, "statements", [int((own["kind"] == "statement").sum()) for own in mine])
     return listed
@@ -1265,6 +1288,7 @@ def _off(both, budgets) -> dict:
     far |= now["ours"].isna() != before["ours"].isna()
     return {
         "outcome": (now["outcome"] != before["outcome"]) & ~(undecided & free),
+        "how": met & (now["how"] != before["how"]),
         "published": met & (now["published"].fillna(np.inf) != before["published"].fillna(np.inf)),
         "ours": met & far & ~(unsure | own | now["published"].isna()),
     }
@@ -1657,48 +1681,47 @@ def sheet(paper: str, table: DataFrame | None = None, compared: DataFrame | None
     table, compared = _board_and_rows(table, compared)
     listed = places(table, compared)
     listed = listed[listed["paper"] == paper]
-    mine = compared[compared["item"].str.startswith(f"{paper}/") & compared["outcome"].isin(list(OUTCOMES))]
-    lines = [_TITLES[paper], *_sheet_numbers(listed, mine)]
+    compared = compared[compared["outcome"].isin(list(OUTCOMES))]
+    mine = compared[compared["item"].str.startswith(f"{paper}/")]
+    plain = listed[listed["kind"] != "heat map"]
+    once = _each_once(plain, mine)
+    left = _left(plain)
+    lines = [f"Of {len(once) + left.sum():,} results in {_TITLES[paper]}:"]
+    for way in HOW:
+        own = once[once["how"] == way]
+        lines += [f"  {len(own):>5,} {way}: {_counted(own)}"] if len(own) else []
+    lines += [f"  {left.sum():>5,} not compared"] if left.any() else []
     said = mine[mine["kind"] == "statement"]
-    if len(said):
-        lines.append(f"{len(said):,} sentences, each a test: {_counted(said)}")
-    told = [
-        f"{word}: {_SHORT[word]}"
-        for word in ("agrees", "consistent", "other data")
-        if word in set(mine["outcome"])
-    ]
-    lines += wrap(f"({'; '.join(told)})", 110)
+    drawn = said["item"].isin([name for row in plain.itertuples() if row.kind == "figure" for name in row.names])
+    for what, own in (("sentences", said[~drawn]), ("sentences on curves", said[drawn])):
+        lines += [f"{len(own):,} {what}, each a test: {_counted(own)}"] if len(own) else []
     maps = _heat_maps(table[table["item"].str.startswith(f"{paper}/")])
-    if maps:
-        lines.append(f"cells of heat maps, apart: {maps}")
+    lines += wrap(f"cells of heat maps, apart: {maps}", 110) if maps else []
     for outcome in ("contradicted", "unsupported", "caused", "undecided", "open"):
-        lines += _sheet_rows(outcome, mine[mine["outcome"] == outcome], _in_code(paper))
+        lines += _sheet_rows(outcome, mine[mine["outcome"] == outcome])
+    if left.any():
+        named = "; ".join(f"{n} of {place}" for n, place in zip(left, plain["place"]) if n)
+        lines += wrap(f"not compared: {named} (why: cost_eval.reproduce.places)", 110, max_lines=3)
     example = mine["item"].iloc[0] if len(mine) else f"{paper}/ITEM"
-    return "\n".join(
-        [*lines, *_sheet_left(listed), f"row by row: cost-eval reproduce {example}; cost-eval list"]
-    )
+    return "\n".join([*lines, f"row by row: cost-eval reproduce {example}; names in [ ]: the errata"])
 
 
 def _counted(found) -> str:
     return _words(found["outcome"].value_counts().to_dict())
 
 
-def _sheet_numbers(listed, mine) -> list:
-    "How many numbers there are, and how each was come by: one that is compared twice counts the first time."
-    plain = listed[listed["kind"] != "heat map"]
-    printed, start = plain["printed"].sum(), (plain["settings"] + plain["repeats"]).sum()
-    numbers = mine[mine["kind"] == "number"]
-    lines = [
-        f"{printed:,} numbers printed, {start:,} of which set the scene or repeat others; "
-        f"{len(numbers):,} rows compare them{', some twice' if len(numbers) > printed - start else ''}:"
-    ]
-    ways = numbers["item"].map(lambda item: ITEMS[item].how if item in ITEMS else "arithmetic")
-    ways = ways.mask(numbers["outcome"] == "other data", "stand-in")
-    for way, words in {**HOW, "stand-in": "on a stand-in for data that cannot be had"}.items():
-        own = numbers[ways == way]
-        if len(own):
-            lines.append(f"  {len(own):>5,} {words}: {_counted(own)}")
-    return lines
+def _each_once(plain, mine) -> DataFrame:
+    "The numbers of a paper, each printed one once: where several rows compare it, by the sharpest."
+    place = {name: row.place for row in plain.itertuples() for name in row.names}
+    numbers = mine[mine["kind"] == "number"].sort_values("tolerance", kind="stable")
+    numbers = numbers.assign(place=numbers["item"].map(place)).dropna(subset="place")
+    return numbers.drop_duplicates(["place", "cell"])
+
+
+def _left(plain) -> np.ndarray:
+    "How many numbers of each place are not compared."
+    left = plain["printed"] - plain["settings"] - plain["repeats"] - plain["compared"]
+    return np.maximum(left.to_numpy(), 0)
 
 
 _SHORT = {
@@ -1713,41 +1736,22 @@ _SHORT = {
 }
 
 
-def _in_code(paper) -> set:
-    "(item, cell) of numbers that the authors' code has and no page prints."
-    listed = published(paper)
-    code = listed[listed["source"].str.contains("repository")]
-    return {(f"{paper}/{item}", cell) for item, cell in zip(code["item"], code["cell"])}
-
-
-def _sheet_rows(outcome, found, in_code, most=16) -> list:
-    "A line each; where there are many, one for each item."
+def _sheet_rows(outcome, found) -> list:
+    "A line for each finding; of what is not refuted, how many rows of each item."
     if not len(found):
         return []
-    lines = [f"{outcome} ({len(found)}), {_SHORT[outcome]}:"]
-    if len(found) > most or outcome != "contradicted":
-        for item, own in found.groupby("item", sort=False):
-            rest = f" and {len(own) - 1} more" if len(own) > 1 else ""
-            lines.append(_cut(f"  {MARKS[outcome]} {item.partition('/')[2]}: {own['cell'].iloc[0]}{rest}"))
-        return lines
-    for row in found.to_dict("records"):
-        where = "in the authors' code" if (row["item"], row["cell"]) in in_code else "printed"
-        values = (
-            ""
-            if row["kind"] == "statement"
-            else f": {where} {row['published']:,g}, follows {_rounded(row['ours'], row['tolerance'])}"
-        )
-        lines.append(_cut(f"  {MARKS[outcome]} {row['item'].partition('/')[2]}: {row['cell']}{values}"))
-    return lines
-
-
-def _sheet_left(listed) -> list:
-    "What is not compared, and why."
-    plain = listed[listed["kind"] != "heat map"]
-    left = plain["printed"] - plain["settings"] - plain["repeats"] - plain["compared"]
-    lines = [f"not compared ({left[left > 0].sum():,} numbers):"] if (left > 0).any() else []
-    for row, count in zip(plain[left > 0].itertuples(), left[left > 0]):
-        lines.append(_cut(f"  {count} of {row.place}: {row.why}"))
+    head = f"{outcome} ({len(found)}), {_SHORT[outcome]}:"
+    if outcome != "contradicted":
+        counts = found["item"].str.partition("/")[2].value_counts(sort=False)
+        return wrap(f"{head} {', '.join(f'{n} of {item}' for item, n in counts.items())}", 110)
+    lines = [head]
+    for name, own in found.groupby("finding", sort=False):
+        row = own.iloc[0]
+        rest = f" and {len(own) - 1} more" if len(own) > 1 else ""
+        values = f": {row['published']:,g}, follows {_rounded(row['ours'], row['tolerance'])}"
+        values = values if row["kind"] == "number" else ""
+        head = f"  {MARKS[outcome]} {row['item'].partition('/')[2]} [{name}]: "
+        lines.append(head + _cut(row["cell"], 110 - len(head + values + rest)) + values + rest)
     return lines
 
 

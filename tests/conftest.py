@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib
 import pytest
 from hypothesis import settings
 
@@ -17,7 +18,7 @@ import check  # noqa: E402
 import forked  # noqa: E402
 
 CHROMIUM, FLAGS = check.chromium(), check.FLAGS
-os.environ["MPLBACKEND"] = "Agg"
+matplotlib.use("Agg")  # here; kernels that tests start show figures in their own way
 FULL = os.environ.get("FULL", "0") not in ("", "0")
 
 # The same examples in every run and no clock (a loaded machine is not a failure); new examples every night.
@@ -33,7 +34,7 @@ def pytest_configure(config):
 
 # --of 02_costs: the tests in the file of the module's name (or of one of these names), and of the common files the cases that begin with the module, the notebook,
 # or a public name of the module. No test that needs a browser.
-OTHER_NAMES = {"intervals": "bootstrap", "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law", "sequences": "planning",
+OTHER_NAMES = {"chapters": "claims", "intervals": "bootstrap", "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law", "sequences": "planning",
                "labels": "confusion costs", "report": "robustness words panels page", "verdicts": "report robustness words panels page", "jobs": "api", "contract": "api",
                "command_line": "__main__", "reproductions": " ".join(f"reproductions.{p}" for p in ("bootstrap", "cost_score", "expected_cost", "outperformance", "weighted_accuracy")), "expected_cost": "rivals scores"}
 COMMON = ("house", "contract", "options", "refusals", "invariances", "widgets")

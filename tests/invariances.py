@@ -177,6 +177,12 @@ def model(case):
     return case.p[:, case.order("classes")] if case.bare else ce.Posteriors(case.p[:, case.order("classes")], classes=case.words()["classes"])
 
 
+def spread(case):
+    "Posteriors of all classes, named."
+    p = case.p[:, case.order("classes")]
+    return p if case.bare else ce.Posteriors(p, classes=case.words()["classes"])
+
+
 def models(case):
     if case.fixed:
         return judged(case)
@@ -250,6 +256,8 @@ OWN = {  # function.parameter: where a name means something else
     **{f"{name}.costs": lambda case: case.unit * case.turn([BILL[case.K, case.M], np.multiply(BILL[case.K, case.M], 1.5)])
        for name in ("uncertain_cost_interval", "uncertain_cost_difference")},
     "evaluate_counted.repeats": lambda case: case.w.astype(int), "weighted_by_propensity.propensity": lambda case: case.w / 4,
+    "risk_coverage.model": MAKERS["decisions"], "risk_coverage.scores": scores, "certified_threshold.model": spread, "certified_threshold.risk": always(.375),
+    "cascade.models": lambda case: {"a": spread(case), "b": ce.Decisions(case.called(case.d[0]))}, "cascade.prices": lambda case: {"b": .125 * case.unit, "person": .5 * case.unit},
     "read_samples.models": models, "evaluate.scenarios": lambda case: {"now": costs(case)}, "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}), "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
     "paired_power.probabilities": lambda case: tables(case, True) / tables(case, True).sum((-3, -2, -1), keepdims=True), "paired_power.n": always(40),
     "required_sample_size.probabilities": counts, "required_sample_size.relative_precision": always(.5),

@@ -93,17 +93,21 @@ def test_every_claim_of_the_book_shows_its_stored_record():
 def test_a_claim_that_comes_out_otherwise_is_refused(tmp_path, monkeypatch):
     "A draw that turned, one that is not as large as it was, other draws than those that are stored; without its data a claim is shown, not run."
     monkeypatch.setattr(claims, "STORE", tmp_path / "claims.csv")
-    claims.STORE.write_text("name,of,first,values\n", encoding="utf-8")
+    claims.STORE.write_text("name,of,first,stack,values\n", encoding="utf-8")
     margin = lambda seed: float(seed - 103)
     monkeypatch.setenv("COST_EVAL_CLAIMS", "store")
     assert str(claims.claim("9: a", margin, of="draws")) == "in 16 of 20 draws"
     for asked in ("", "all"):
         monkeypatch.setenv("COST_EVAL_CLAIMS", asked)
         assert claims.claim("9: a", margin, of="draws").held == 16
-        for other in (lambda seed: -margin(seed), lambda seed: 0.0, lambda seed: float("nan")):
+        for other in (-16.0, 15.0, 0.0, float("nan")):
             with pytest.raises(ValueError, match="stored is 16"):
-                claims.claim("9: a", other, of="draws") if not asked else claims.claim("9: a", lambda s: other(s) if s == 119 else margin(s), of="draws")
+                claims.claim("9: a", lambda seed: other if seed == 119 else margin(seed), of="draws")  # noqa: B023
         assert claims.claim("9: a", lambda seed: 1 / 0, of="draws", run=False).held == 16
+    monkeypatch.setattr(claims, "this_stack", lambda: "another")
+    assert claims.claim("9: a", lambda seed: margin(seed) - 10, of="draws").held == 16
+    with pytest.raises(ValueError, match="stored is"):
+        claims.claim("9: a", lambda seed: -margin(seed), of="draws")
     for changed in ({"of": "splits"}, {"of": "draws", "first": 0}):
         with pytest.raises(ValueError, match="no record of '9: a'"):
             claims.claim("9: a", margin, **changed)

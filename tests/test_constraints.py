@@ -25,9 +25,9 @@ def by(table, scenario):
 @pytest.mark.parametrize("given", [{}, {"priors": .1}, {"capacity": .5}, {"clusters": np.arange(N) // 2}, {"rule": "tuned"}])
 def test_a_scenario_is_the_report_at_its_costs(given):
     "Costs of each model and of the best constant decision; the regret is what a model costs more than the cheapest."
-    found = ce.evaluate(Y, MODELS, COSTS, scenarios=OTHERS, rng=0, **given).scenarios
+    found = ce.evaluate(Y, MODELS, COSTS, scenarios=OTHERS, draws=1, rng=0, **given).scenarios
     for name, costs in OTHERS.items():
-        report, own = ce.evaluate(Y, MODELS, costs, rng=0, **given), by(found, name)
+        report, own = ce.evaluate(Y, MODELS, costs, draws=1, rng=0, **given), by(found, name)
         assert own.index.tolist() == report.best["model"].tolist()
         best = report.best.set_index("model")["cost"]
         assert own["cost"].to_numpy() == pytest.approx(best.to_numpy()) and own["regret"].to_numpy() == pytest.approx((best - best.min()).to_numpy())
@@ -39,8 +39,8 @@ def test_a_scenario_is_the_report_at_its_costs(given):
 
 def test_a_regret_is_bounded_by_the_differences_from_all():
     "One scenario: the ends are the largest of the simultaneous differences' from every other model."
-    found = by(ce.evaluate(Y, MODELS, COSTS, scenarios={"now": OTHERS["sales"]}, rng=0).scenarios, "now")
-    report = ce.evaluate(Y, MODELS, OTHERS["sales"], rng=0)
+    found = by(ce.evaluate(Y, MODELS, COSTS, scenarios={"now": OTHERS["sales"]}, draws=1, rng=0).scenarios, "now")
+    report = ce.evaluate(Y, MODELS, OTHERS["sales"], draws=1, rng=0)
     for name, row in found.iterrows():
         d = report.differences
         low = [r["low"] if r["first"] == name else -r["high"] for _, r in d.iterrows() if name in (r["first"], r["second"])]
@@ -84,14 +84,14 @@ def test_equal_costs_leave_no_regret_and_forms_agree():
 
 
 def test_scenarios_of_a_report_at_other_costs_and_of_labelled_rows():
-    report = ce.evaluate(Y, MODELS, COSTS, scenarios=OTHERS, rng=0)
+    report = ce.evaluate(Y, MODELS, COSTS, scenarios=OTHERS, draws=1, rng=0)
     moved = report.with_costs(OTHERS["sales"])
     assert moved.scenarios.equals(report.scenarios) and moved.best.loc[0, "cost"] == pytest.approx(by(report.scenarios, "sales")["cost"].min())
     gaps, own = np.where(np.arange(N) % 3 == 0, np.nan, Y), {"fp": 1, "fn": np.linspace(1, 9, N)}
-    lacking = ce.evaluate(gaps, MODELS, COSTS, propensity=.7, scenarios={"own": own}, rng=0).scenarios
-    alone = ce.evaluate(gaps, MODELS, own, propensity=.7, rng=0)
+    lacking = ce.evaluate(gaps, MODELS, COSTS, propensity=.7, scenarios={"own": own}, draws=1, rng=0).scenarios
+    alone = ce.evaluate(gaps, MODELS, own, propensity=.7, draws=1, rng=0)
     assert lacking["cost"].to_numpy() == pytest.approx(alone.best["cost"].to_numpy())
-    assert lacking["high"].max() == pytest.approx(ce.evaluate(gaps, MODELS, own, propensity=.7, scenarios={"own": own}, rng=0).scenarios["high"].max())
+    assert lacking["high"].max() == pytest.approx(ce.evaluate(gaps, MODELS, own, propensity=.7, scenarios={"own": own}, draws=1, rng=0).scenarios["high"].max())
 
 
 @pytest.mark.parametrize("scenarios, words", [
@@ -250,7 +250,7 @@ def test_constants_costs_and_map_under_a_requirement():
     assert not len(report.alternatives) and set(report.ladder["rule"]) == {"constant", "tuned", "as given", "knows the class"}
     for moved in (report.with_costs(OTHERS["sales"]), ce.evaluate(Y, MODELS, OTHERS["sales"], require={"recall": .9}, rng=0)):
         assert moved.best["cost"].to_numpy() == pytest.approx(by(report.scenarios, "sales")["cost"].to_numpy()) and len(moved.constraint) == 4
-    free = ce.evaluate(Y, MODELS, COSTS, rule="tuned", rng=0)
+    free = ce.evaluate(Y, MODELS, COSTS, rule="tuned", draws=1, rng=0)
     held = ce.evaluate(Y, MODELS, COSTS, rule="tuned", require={"recall": .01}, rng=0)
     assert held.best.equals(free.best) and (held.constraint["price"] == 0).all() and not held.constraint["told_apart"].any() and not len(free.constraint)
     assert free.ladder.loc[free.ladder["rule"] == "constant", "model"].tolist() == ["always 0", "always 1"]

@@ -154,7 +154,7 @@ CONTRACT = {
         performance_curve curve_auc normalized_auc sample_directed_binary_tree outperformance_curve_auc outperformance_curve_point
     """,
     "report": """
-        evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, require=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', draws=1, confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
+        evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, require=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', draws=None, confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
         Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown to_latex metrics to_dict to_frame provenance recipe compare
         ReportChange | table rates sentence notes to_frame
     """,
@@ -162,6 +162,14 @@ CONTRACT = {
         capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve
         CapacityCurve | table best value_of_one_more calls saving expected cuts at step difference called plot to_frame
         CapacityPoint | calls share saving expected one_more perfect naive cost normalized_cost
+    """,
+    "hand_over": """
+        risk_coverage(y_true, model, scores=None, *, thresholds=None, positive=None, confidence=0.95) -> RiskCoverage
+        RiskCoverage | table thresholds coverage risk low high answered wrong confidence plot to_frame
+        certified_threshold(y_true, model, scores=None, *, risk=0.02, confidence=0.95, thresholds=None, priors=None, positive=None) -> CertifiedThreshold
+        CertifiedThreshold | table threshold coverage risk thresholds coverages risks answered wrong p_values certified needed guarantee notes plot to_frame
+        cascade(y_true, models, costs, *, prices, positive=None, folds=5, confidence=0.95, rng=None) -> Cascade
+        Cascade | table readers price asked answers cost losses last send to_frame
     """,
     "missing_labels": """
         bounds_without_labels(y_true, decisions, costs, *, versus=None, positive=None, sample_weight=None, clusters=None, confidence=0.95) -> LabelBounds
@@ -276,7 +284,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
-MODULE_ONLY = {"Samples", "look_at", "read_table", "Policy", "CrossFit", "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator", "BestOf", "Certificate",
+MODULE_ONLY = {"Samples", "look_at", "RiskCoverage", "CertifiedThreshold", "Cascade", "Policy", "CrossFit", "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator", "BestOf", "Certificate",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
                "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval", "required_reference", "ReportChange"}
 

@@ -81,6 +81,13 @@ def test_a_rule_and_its_file_decide_as_the_policy_does(case, priors):
         np.testing.assert_array_equal(bayes_decisions(given, samples.costs, labels=True), decided)
 
 
+def test_the_old_name_works_for_a_release_and_says_the_new_one():
+    with pytest.warns(DeprecationWarning, match="FittedRule is now cost_eval.policies.DecisionRule"):
+        assert policies.FittedRule is DecisionRule
+    with pytest.raises(AttributeError, match="Nosuch"):
+        policies.Nosuch
+
+
 def test_the_threshold_is_the_least_value_that_is_decided_positive():
     for case in CASES:
         _, rule = fitted(case, folds=np.arange(N) % 5)

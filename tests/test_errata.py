@@ -7,20 +7,22 @@ from pathlib import Path
 import pytest
 from conftest import paper_text
 
+from cost_eval.reproduce import stored_rows
+
 ROOT = Path(__file__).resolve().parent.parent
 FILES = {"expected_cost": "expected_cost", "bootstrap": "bootstrap", "cost_score": "cscore", "weighted_accuracy": "weighted", "outperformance": "outperf"}
 
 
 def entries():
-    """(paper, title, quote) of each call of `erratum` on the page."""
+    """(paper, title, name, quote) of each call of `erratum` on the page."""
     cells = json.loads((ROOT / "nbs" / "93_errata.ipynb").read_text(encoding="utf-8"))["cells"]
     for source in ("".join(c["source"]) for c in cells if c["cell_type"] == "code"):
         if "\nerratum(" not in source:
             continue
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "erratum":
-                paper, title, _, quote = (ast.literal_eval(argument) for argument in node.args[:4])
-                yield paper, title, quote
+                paper, title, name, _, quote = (ast.literal_eval(argument) for argument in node.args[:5])
+                yield paper, title, name, quote
 
 
 ENTRIES = list(entries())
@@ -32,11 +34,19 @@ def plain(text):
 
 
 def test_there_are_entries_for_all_five_papers():
-    assert {paper for paper, _, _ in ENTRIES} == set(FILES) and len(ENTRIES) > 25
+    assert {paper for paper, *_ in ENTRIES} == set(FILES) and len(ENTRIES) > 25
 
 
-@pytest.mark.parametrize("paper, title, quote", [e for e in ENTRIES if e[2]], ids=lambda v: v[:40])
-def test_a_quotation_is_in_the_paper(paper, title, quote):
+def test_each_refutation_of_the_board_is_told_once_under_its_name():
+    "But the two numbers that only the authors' repository has."
+    rows = stored_rows().query("outcome == 'contradicted' and finding != 'code-moments'")
+    refuted = set(zip(rows["item"].str.partition("/")[0], rows["finding"]))
+    named = [(paper, name) for paper, _, name, _ in ENTRIES]
+    assert len(set(named)) == len(named) and refuted <= set(named) and set(named) - refuted == {("expected_cost", "samples")}
+
+
+@pytest.mark.parametrize("paper, title, name, quote", [e for e in ENTRIES if e[3]], ids=lambda v: v[:40])
+def test_a_quotation_is_in_the_paper(paper, title, name, quote):
     assert plain(quote) in plain(paper_text(FILES[paper])), quote
 
 

@@ -14,8 +14,7 @@ import cost_eval.api as ce
 RECORD = "a record that functions hand over, or that a user fills by hand: nothing is computed"
 FILES = "files, papers' data and pages: test_datasets.py, test_reproduce.py, test_app.py, test_command_line.py drive it"
 NO_ARGUMENTS = {  # functions without arguments to change
-    **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Difference", "Interval", "ConfidenceSequence",
-                     "TrainingVariation", "Report", "scale.SketchError"], RECORD),
+    **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Difference", "Interval", "Report", "scale.SketchError"], RECORD),
     **dict.fromkeys(["load", "available", "describe", "DataNotAvailable", "reproduces", "run", "scoreboard", "App", "DecisionRule"], FILES),
     "as_priors": "reads one argument: test_costs.py, test_forms.py",
     "metric": "a decorator; what it registers is tried",
@@ -34,6 +33,7 @@ NOT = {
     "decide": {"rows": ANOTHER},
     "cross_fit": {"rows": ANOTHER},
     "capacity_curve": {"rows": ANOTHER, "weights": FOLDS},
+    "cascade": {"rows": ANOTHER},
     "evaluate": {"rows": ANOTHER, "models": PAIRS},
     "evaluate_counted": {"models": PAIRS, "weights": "asks for clusters beside weights", "clusters": "a row stands for several samples: with a label of its own they are one cluster"},
     "read_samples": dict.fromkeys(["rows by index", "classes", "decisions", "weights", "clusters", "own costs", "scores"], HANDS_OVER),

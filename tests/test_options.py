@@ -444,6 +444,12 @@ CASES = {
     "capacity": {
         "capacity_curve": Case(P2[:, 1], COSTS, via=called, rule="bayes", points=3),
     },
+    "hand_over": {
+        "risk_coverage": Case(Y, P2, scores=SCORES, thresholds=[.6, .8]),
+        "certified_threshold": Case(Y, P2, risk=given(.4, first=.5), confidence=given(.8, risk=.5), scores=given(SCORES, risk=.5), thresholds=given([.6, .8], risk=.5),
+                                    priors=given(PRIORS, risk=.5)),
+        "cascade": Case(Y, {"a": P2[:, 1]}, COSTS, via=lambda f, *args, **options: f(*args, **{"prices": {"person": .4}} | options), prices={"person": .3}),
+    },
     "missing_labels": {
         "bounds_without_labels": Case(GAPS, D, COSTS),
         "weighted_by_propensity": Case(GAPS, D, COSTS, .5),

@@ -53,7 +53,7 @@ def by_rule(y, models, rule="calibrated", **options):
 @pytest.mark.parametrize("priors", [None, {"ill": .05, "well": .95}])
 def test_the_ladder_is_the_expected_cost(case, priors):
     y, models = case
-    report = evaluate(y, models, COSTS, priors=priors, rng=0)
+    report = evaluate(y, models, COSTS, priors=priors, draws=1, rng=0)
     options = {} if priors is None else {"priors": priors, "train_priors": dict(pd.Series(y).value_counts(normalize=True))}
     for name in ("good", "bad"):
         counts = confusion_counts(y, bayes(models[name], **options), classes=COSTS)
@@ -84,7 +84,7 @@ def test_all_that_is_uncertain_of_a_constant_is_the_frequency(case):
 @pytest.mark.parametrize("order", [("good", "bad", "rule"), ("rule", "bad", "good"), ("bad", "good", "rule"), ("rule", "good", "bad")])
 def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
     y, models = case
-    report = evaluate(y, {name: models[name] for name in order}, COSTS, rng=0)
+    report = evaluate(y, {name: models[name] for name in order}, COSTS, draws=1, rng=0)
     (first, second), cost = report.best["model"][:2], report.best["cost"].to_numpy()
     assert (np.diff(cost) >= 0).all() and (first, second) == ("bad", "good")
     (told,) = (line for line in report.summary().splitlines() if line.startswith("How sure: "))
@@ -135,13 +135,13 @@ def test_metrics_are_scikit_learns(case):
 
 def test_differences_are_the_paired_method(case):
     y, models = case
-    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
+    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, draws=1, rng=0)
     assert bayes(models["good"]).tolist() != by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"].tolist()
     found, joint = report.differences.iloc[0], joint_counts(y, by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"], models["rule"], classes=COSTS)
     method = difference(joint, COSTS)
     assert [found["low"], found["high"], found["p_value"]] == pytest.approx([method.low, method.high, method.p_value])
     assert found["difference"] == pytest.approx(expected_cost(joint.first, COSTS) - expected_cost(joint.second, COSTS))
-    several, decided = evaluate(y, models, COSTS, rng=0), by_rule(y, models)
+    several, decided = evaluate(y, models, COSTS, draws=1, rng=0), by_rule(y, models)
     together, chosen = simultaneous_differences(y, decided, COSTS), best_of(y, decided, COSTS, rng=0)
     for column in ("first", "second", "difference", "low", "high", "p_value"):
         assert several.differences[column].tolist() == pytest.approx(getattr(together, column).tolist()) if column > "e" and column not in ("first", "second") else several.differences[column].tolist() == getattr(together, column).tolist()
@@ -153,7 +153,7 @@ def test_differences_are_the_paired_method(case):
 
 def test_the_winner_is_asked_at_the_confidence_of_the_report(case):
     y, models = case
-    found, chosen = evaluate(y, models, COSTS, confidence=.6, rng=0).winner, best_of(y, by_rule(y, models), COSTS, confidence=.6, rng=0)
+    found, chosen = evaluate(y, models, COSTS, confidence=.6, draws=1, rng=0).winner, best_of(y, by_rule(y, models), COSTS, confidence=.6, rng=0)
     assert (found.low, found.high) == (pytest.approx(chosen.low), pytest.approx(chosen.high))
 
 
