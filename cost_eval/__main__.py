@@ -1096,7 +1096,7 @@ def _add_app(commands):
     "cost-eval app [FILE]"
     parser = commands.add_parser("app", help="the report as a page in the browser")
     parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="CSV or parquet to begin with (default: an example)"
+        "file", nargs="?", metavar="FILE", help="a table of any size to begin with (default: an example)"
     )
     parser.add_argument(
         "--port", type=int, default=8866, metavar="N", help="where it is served (default: 8866)"
@@ -1114,22 +1114,19 @@ _TEMPLATE = """{% extends "lab/index.html.j2" %}
 def _app(arguments):
     "Write a one-cell notebook and let Voila serve it until it is interrupted."
     _need("voila", "ipywidgets", "matplotlib", "pandas")
-    source = "from cost_eval.app import App, read_upload\n"
+    given = ""
     if arguments.file:
         path = Path(arguments.file).resolve()
         if not path.is_file():
             raise ValueError(f"{arguments.file}: no such file")
-        source += f"from pathlib import Path\npath = Path({str(path)!r})\n"
-        source += "app = App(read_upload(path.name, path.read_bytes()))\n"
-    else:
-        source += "app = App()\n"
+        given = repr(str(path))
     cell = {
         "cell_type": "code",
         "id": "app",
         "metadata": {},
         "outputs": [],
         "execution_count": None,
-        "source": source + "app",
+        "source": f"from cost_eval.app import App\napp = App({given})\napp",
     }
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     with tempfile.TemporaryDirectory() as folder:

@@ -22,8 +22,10 @@ for _library in ("ipywidgets", "matplotlib", "pandas"):
 
 # %% ../nbs/62_app.ipynb #870b636d
 import base64
+import importlib.util
 import io
 from html import escape
+from pathlib import Path
 
 import ipywidgets as widgets
 import numpy as np
@@ -39,18 +41,19 @@ from .report import evaluate
 from .samples import example_frame, read_file, read_table
 
 # %% ../nbs/62_app.ipynb #2030581e
-_MAX_ROWS, _MAX_BYTES = 2_000_000, 500_000_000  # the command lets a message of 2**29 bytes pass
+_MAX_BYTES = 500_000_000  # that a browser sends at once; `cost-eval app` lets a message of 2**29 pass
+_PER_VALUE = 200  # bytes of memory that the report takes for each row of each column at its peak, measured
 
 
-def read_upload(name: str, content: bytes) -> pd.DataFrame:
-    """A table from an uploaded file.
+def read_upload(name: str, content: bytes | str | Path) -> pd.DataFrame:
+    """A table from a file that was uploaded, or that lies on this computer.
 
     Parameters
     ----------
     name : str
         its name, by whose end it is read, see `cost_eval.samples.read_file`
-    content : bytes
-        what it holds
+    content : bytes or path
+        what it holds, or where it is
 
     Returns
     -------
@@ -60,35 +63,33 @@ def read_upload(name: str, content: bytes) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        For a file that is not such a table, in one sentence.
+        For a file that is not such a table, or that the memory does not hold, in one sentence.
 
     Examples
     --------
     >>> read_upload("x.csv", b"label,m\\n1,.5\\n0,.1").shape
     (2, 2)
     """
+    size = len(content) if isinstance(content, bytes) else Path(content).stat().st_size
+    _check_room(name, 4 * size)
     frame = read_file(content, name)
     if frame.shape[1] < 2 or not len(frame):
         raise ValueError(
             f"{name} has {len(frame)} rows and {frame.shape[1]} columns; a label and a model are needed"
         )
-    if len(frame) > _MAX_ROWS:
-        raise ValueError(
-            f"{name} has {len(frame):,} rows; the page takes {_MAX_ROWS:,}, "
-            "the command cost-eval evaluate any number"
-        )
     return frame
 
 
-def _sent(file) -> pd.DataFrame:
-    "The table of what a browser sent, or why it did not."
-    size = file["type"].partition("too-large/")[2]
-    if size:
+def _check_room(name: str, needed: int):
+    "`ValueError` where the free memory is known and too small: the system would end the program."
+    if importlib.util.find_spec("psutil") is None:  # comes with Voila
+        return
+    free = optional_import("psutil", extra="app").virtual_memory().available
+    if needed > free:
         raise ValueError(
-            f"{file['name']} has {int(size) / 1e6:,.0f} MB; the page takes {_MAX_BYTES / 1e6:,.0f}, "
-            "the command cost-eval evaluate any number"
+            f"{name} needs about {needed / 1e9:.2g} GB of memory, and {free / 1e9:.2g} GB are free; close "
+            "other programs, or take a random part of the rows"
         )
-    return read_upload(file["name"], bytes(file["content"]))
 
 # %% ../nbs/62_app.ipynb #ba8ad2c1
 _TITLE = "Which model is the cheapest?"
@@ -96,38 +97,85 @@ _PURPOSE = (
     "Load a table with the true class of each case and what each model said, say what errors cost, and read "
     "what each model's decisions cost, which is the cheapest, and how sure that is."
 )
-_TABLE_STYLE = (
-    "<style>.rungs {overflow-x: auto} .rungs td, .rungs th {text-align: right; padding: 0 .7em}</style>"
+_PRIVATE = (
+    "The file goes from this browser to a program on this computer and nowhere else. It is kept in memory, "
+    "never written to a disk, and forgotten when you close the page."
 )
-# a file is heard of when all of it has come: until then the browser hides what was said of another one
-_READING = """
-<style>.ce-reading .ce-old {visibility: hidden}</style>
+_LOOKS = """<style>
+.ce-app {display: grid !important; gap: 0 2em; grid-template-columns: minmax(0, 1fr); color: inherit}
+.ce-app .rungs {overflow-x: auto} .ce-app .rungs :is(td, th) {text-align: right; padding: 0 .7em}
+.ce-app p {line-height: 1.4; margin: .5em 0; max-width: 46em; white-space: normal}
+.ce-app .widget-image {max-width: 46em; height: auto; object-fit: contain}
+.ce-app .widget-toggle-buttons button {width: auto; min-width: 6em}
+.ce-reading .ce-old {visibility: hidden} .ce-busy :is(.ce-says, .ce-old) {opacity: .4; transition: .5s}
+.ce-progress {position: sticky; top: 0; z-index: 9; background: #fff2c4; color: #222; font: 1em sans-serif}
+.ce-progress:not(:empty) {padding: .4em .8em}
+@media (min-width: 62em) {
+  .ce-app {grid-template-columns: 24em minmax(0, 1fr)} .ce-app > .ce-head {grid-column: 1 / 3}
+  .ce-app > .ce-controls {grid-column: 1; grid-row: 2 / 6} .ce-app > .ce-main {grid-column: 2}
+}
+</style>"""
+# what the kernel cannot say: that a file is on its way, how long it computes, that it is not heard any more
+_WATCH = """<div class="ce-progress" role="status"></div>
 <script>(() => {
-  if (window.ceReading) return;
-  window.ceReading = true;
-  const click = HTMLInputElement.prototype.click;
+  if (window.ceWatch) return;
+  window.ceWatch = true;
+  const {click} = HTMLInputElement.prototype, {send} = WebSocket.prototype;
+  const LOST = "The connection to the program is lost, so nothing is computed any more. "
+    + "Start cost-eval app again, and reload the page.";
+  const ENDED = "The program has ended, most likely for want of memory. Reload the page, and load less.";
+  const mb = bytes => (bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0), find = name => document.querySelector(name);
+  let socket, file, since, lost = "", ended = false;
+  HTMLInputElement.prototype.click = function () {
+    if (this.type === "file") this.addEventListener("change", began, {capture: true});
+    return click.call(this);
+  };
+  WebSocket.prototype.send = function (data) {
+    if (this !== socket && this.url.includes("/api/kernels/")) heard(this);
+    return send.call(this, data);
+  };
+  function heard(next) {
+    socket = next;
+    if (!file && !ended) lost = "";
+    next.addEventListener("close", () => {
+      if (next !== socket || ended) return;
+      lost = file ? `The connection was lost before ${file.name} had been read: load it again.` : LOST;
+    });
+    next.addEventListener("message", ({data}) => {
+      if ((data.byteLength ?? data.length) > 5000) return;
+      const text = typeof data === "string" ? data : new TextDecoder().decode(data);
+      if (!/"execution_state": ?"(auto)?(restarting|dead)"/.test(text)) return;
+      [ended, lost] = [true, ENDED];
+    });
+  }
   function began({target}) {
-    const file = target.files[0], app = document.querySelector(".ce-app");
-    if (!file || !app) return;
+    if (!target.files.length || !find(".ce-app")) return;
+    file = target.files[0];
     if (file.size > LARGEST) {
       const named = new DataTransfer();
       named.items.add(new File([], file.name, {type: `too-large/${file.size}`}));
       target.files = named.files;
     }
-    const [says, controls] = [".ce-says .widget-html-content", ".ce-controls"].map(e => app.querySelector(e));
+    const says = find(".ce-says .widget-html-content");
     says.textContent = `Reading ${file.name} ...`;
-    app.classList.add("ce-reading");
-    controls.inert = true;
+    find(".ce-app").classList.add("ce-reading");
+    [lost, since] = [socket?.readyState > 1 ? lost : "", Date.now()];
     new MutationObserver((_, observer) => {
-      app.classList.remove("ce-reading");
-      controls.inert = false;
+      find(".ce-app").classList.remove("ce-reading");
       observer.disconnect();
+      [file, lost] = [null, ended ? lost : ""];
     }).observe(says, {childList: true, subtree: true});
   }
-  HTMLInputElement.prototype.click = function () {
-    if (this.type === "file") this.addEventListener("change", began, {capture: true});
-    return click.call(this);
-  };
+  setInterval(() => {
+    if (!find(".ce-app") || !find(".ce-progress")) return;
+    const busy = file || find(".ce-app").classList.contains("ce-busy"), left = file && socket?.bufferedAmount;
+    since = busy ? since ?? Date.now() : null;
+    const seconds = busy ? Math.round((Date.now() - since) / 1000) : 0;
+    const sent = file && `${mb(file.size - Math.min(left, file.size))} of ${mb(file.size)} MB`;
+    const now = left ? `Sending ${file.name}, ${sent}` : file ? `Reading ${file.name}` : "Computing";
+    find(".ce-progress").textContent = lost || (file || seconds > 1 ? `${now} (${seconds} s)` : "");
+    find(".ce-controls").inert = Boolean(file || lost || seconds > 1);
+  }, 300);
 })();</script>
 """.replace("LARGEST", str(_MAX_BYTES))
 _WIDE = widgets.Layout(width="22em", max_width="100%")
@@ -140,13 +188,26 @@ def _titled(title: str, *controls):
     return widgets.VBox([head, *controls], layout=widgets.Layout(margin="0 1.5em 0 0", max_width="100%"))
 
 
+def _paragraph(text: str, name: str = "") -> str:
+    "A sentence under its name."
+    return f"<p>{f'<b>{name}:</b> ' if name else ''}{escape(text, quote=False)}</p>"
+
+
+def _link(name: str, text: str, what: str) -> str:
+    "A text to save as a file."
+    kind = "text/html" if name.endswith("html") else "application/json"
+    data = base64.b64encode(text.encode()).decode()
+    return f'<p><a download="{name}" href="data:{kind};base64,{data}">Save {what}</a></p>'
+
+
 class App:
     """The page: widgets in `.box`, the current `Report` in `.report` (None while something is missing).
 
     Parameters
     ----------
-    frame : DataFrame, optional
-        what to begin with; default `example_frame`, with "ill" as the positive class
+    frame : DataFrame or path, optional
+        what to begin with; of a file the page asks what its errors cost, as of one that is uploaded;
+        default `example_frame`, with "ill" as the positive class
 
     Attributes
     ----------
@@ -156,6 +217,8 @@ class App:
         what it shows: that of `evaluate` with seed 0
     upload, label, models, positive, fp, fn, prevalence, rule, capacity, panel : Widget
         its controls
+    choice, answer : Widget
+        what answers the question that is asked while something is missing
     image : Image
         the picture that is chosen in `panel`
 
@@ -165,46 +228,58 @@ class App:
     2000
     """
 
-    def __init__(self, frame: DataFrame | None = None) -> None:
+    def __init__(self, frame: DataFrame | str | Path | None = None) -> None:
         self.report: Any = None
+        self.frame: Any = None
         self._found: Any = None
-        self.frame, self._quiet = None, True
+        self._problem, self._asked, self._quiet = "", None, True
         self._make_controls()
         self.says, self.caption, self.more, self.ladder, self.link = (widgets.HTML() for _ in range(5))
-        self.image = widgets.Image(format="png", layout=widgets.Layout(width="100%"))
-        head = widgets.HTML(f"<h1 style='font-size:1.5em;margin:0'>{_TITLE}</h1><p>{_PURPOSE}</p>")
-        grid = {"grid_template_columns": "repeat(auto-fit, minmax(min(28em, 100%), 1fr))", "width": "100%"}
+        self.image = widgets.Image(format="svg+xml", layout=widgets.Layout(width="100%"))
+        told = f"<h1 style='font-size:1.5em;margin:0'>{_TITLE}</h1><p>{_PURPOSE} {_PRIVATE}</p>"
+        head = widgets.VBox([widgets.HTML(_LOOKS + told), self.upload])
+        asks = widgets.VBox([self.says, self.choice, self.answer])
         picture = widgets.VBox([self.panel, self.image, self.caption])
-        verdict = widgets.GridBox([self.says, picture], layout=widgets.Layout(**grid, grid_gap="0 1.5em"))
-        parts = [head, verdict, self._controls, self.more, self.ladder, self.prepare, self.link]
+        rest = widgets.VBox([self.more, self.ladder, self.prepare, self.link])
+        classes = {"ce-head": head, "ce-main": asks, "ce-main ce-old": picture, "ce-controls": self._controls}
         self.says.add_class("ce-says")
-        self._controls.add_class("ce-controls")
-        for part in (picture, self.more, self.ladder, self.prepare, self.link):
-            part.add_class("ce-old")
-        self.box = for_page(widgets.VBox(parts), alt="A figure of the report.")
+        for names, part in [*classes.items(), ("ce-main ce-old", rest)]:
+            for name in names.split():
+                part.add_class(name)
+        self.box = for_page(
+            widgets.VBox([head, asks, picture, self._controls, rest]), alt="A figure of the report."
+        )
         self.box.add_class("ce-app")
-        self.load(example_frame() if frame is None else frame)
+        if isinstance(frame, (str, Path)):
+            self._read(Path(frame).name, frame)
+        else:
+            self.load(example_frame() if frame is None else frame)
         if frame is None:
             self.positive.value = "ill"
 
     def _ipython_display_(self):
-        "The page, and what hides an old verdict while a file comes."
+        "The page, and what watches over it in the browser."
         shown = optional_import("IPython.display", extra="app")
-        shown.display(shown.HTML(_READING), self.box)
+        shown.display(shown.HTML(_WATCH), self.box)
 
     def _make_controls(self):
         "The widgets that are typed into, and what they call."
         options = {"layout": _WIDE, "style": _STYLE}
         accept = ".csv,.tsv,.txt,.gz,.xlsx,.json,.jsonl,.parquet,.pq,.feather"
         self.upload = widgets.FileUpload(
-            accept=accept, multiple=False, description="CSV, parquet or Excel", layout=_WIDE
+            accept=accept, multiple=False, description="Load CSV, parquet or Excel", layout=_WIDE
         )
+        self.choice = widgets.ToggleButtons(options=[], layout=widgets.Layout(width="auto"))
+        typed = {"continuous_update": False, **options}
+        alone = widgets.Layout(width="22em", max_width="100%")  # a layout is shown or hidden as one
+        asked = {**typed, "layout": alone}
+        self.answer = widgets.Text(placeholder="a number, then Enter", description="cost", **asked)
         self.label = widgets.Dropdown(description="true label", **options)
         self.models = widgets.VBox(layout=widgets.Layout(max_height="12em", overflow="auto"))
         self.positive = widgets.Dropdown(description="positive is", **options)
         self.fp = widgets.FloatText(value=1.0, description="false alarm costs", **options)
         self.fn = widgets.FloatText(value=10.0, description="a miss costs", **options)
-        self.prevalence = widgets.Text(placeholder="as in the file", description="prevalence", **options)
+        self.prevalence = widgets.Text(placeholder="as in the file", description="prevalence", **typed)
         drag = {"base": 10, "readout": False, "continuous_update": False, **options}
         self.drag_fn = widgets.FloatLogSlider(
             value=10, min=-1, max=4, step=0.02, description="cost of a miss", **drag
@@ -213,22 +288,20 @@ class App:
             value=0.1, min=-4, max=np.log10(0.9), step=0.02, description="share of positives", **drag
         )
         self.rule = widgets.Dropdown(options=RULES, value="calibrated", description="rule", **options)
-        self.capacity = widgets.Text(
-            placeholder="no limit: or 200, or 10 %", description="capacity", **options
-        )
+        self.capacity = widgets.Text(placeholder="no limit: or 200, or 10 %", description="capacity", **typed)
         self.panel = widgets.Dropdown(options=["ladder"], value="ladder", description="picture")
-        self.prepare = widgets.Button(description="Prepare the report", tooltip="as one HTML page")
+        small = widgets.Layout(width="16em", align_self="flex-start")
+        self.prepare = widgets.Button(description="Prepare report and rule", layout=small)
         models = widgets.HTML("<span class='ce-live'>models</span>")
-        self._controls = widgets.Box(
+        self._controls = widgets.VBox(
             [
-                _titled("The table", self.upload, self.label, models, self.models),
                 _titled("What errors cost", self.positive, self.fp, self.fn, self.drag_fn),
                 _titled(
                     "Where and how it decides",
                     *(self.prevalence, self.drag_prevalence, self.rule, self.capacity),
                 ),
-            ],
-            layout=widgets.Layout(display="flex", flex_flow="row wrap", border_top="1px solid #8886"),
+                _titled("The table", self.label, models, self.models),
+            ]
         )
         self._watch()
 
@@ -238,6 +311,8 @@ class App:
         self.label.observe(lambda change: self._quiet or self.load(self.frame, label=change["new"]), "value")
         for control in (self.positive, self.fp, self.fn, self.prevalence, self.rule, self.capacity):
             control.observe(lambda change: self._compute(), "value")
+        for control in (self.choice, self.answer):
+            control.observe(self._answered, "value")
         self.panel.observe(lambda change: self._quiet or self._draw(), "value")
         self.drag_fn.observe(lambda change: self._dragged(self.fn, float(f"{change['new']:.3g}")), "value")
         self.drag_prevalence.observe(
@@ -255,15 +330,14 @@ class App:
         label : str, optional
             the column of true labels; default: guessed (`read_table`), or asked for
         """
-        self.frame, self._found = frame.rename(columns=str), None
-        problem = ""
+        self.frame, self._found, self._problem = frame.rename(columns=str), None, ""
         try:
             self._found = read_table(self.frame, label=label)
             label = self._found.label
         except ValueError as error:
-            problem = str(error)
+            self._problem = str(error)
         self._offer(label)
-        self._compute(problem)
+        self._compute()
 
     def _offer(self, label: str | None = None):
         "What can be chosen of the table; without one nothing."
@@ -337,45 +411,104 @@ class App:
         return [] if self.report is None else sentences(self.report)
 
     def _uploaded(self, change):
-        "A file has come."
+        "A file has come, or only its size."
         if not change["new"]:
             return
         file = change["new"][0]
-        self._say(f"Reading {file['name']} ...")
+        self._read(file["name"], file["content"], file["type"].partition("too-large/")[2])
+        self.upload.value = ()  # what it held is in the table
+
+    def _read(self, name, content, too_large=""):
+        "Another file: what was typed is not about it, and an old table is not shown for it."
+        self._quiet = True
+        self.fp.value = self.fn.value = 0.0  # asked
+        self.prevalence.value = self.capacity.value = ""
+        self._quiet, self.frame, self._found = False, None, None
+        self._say(f"Reading {name} ...")
         try:
-            self.load(_sent(file))
-        except Exception as error:  # nobody would see it, and the table before is not this file
-            self.frame = self._found = None
+            if too_large:
+                raise ValueError(
+                    f"{name} has {int(too_large) / 1e6:,.0f} MB, and a browser hands over at most "
+                    f"{_MAX_BYTES / 1e6:,.0f}; start the page with the file: cost-eval app {name}"
+                )
+            self.load(read_upload(name, content if isinstance(content, (str, Path)) else bytes(content)))
+        except Exception as error:  # nobody would see it
+            self.frame, self._found, self._problem = None, None, f"{error}; load another file"
             self._offer()
-            self._compute(str(error))
+            self._compute()
 
     def _dragged(self, number, value):
         "A slider has moved its number."
         if not self._quiet:
             number.value = value
 
-    def _compute(self, problem: str = ""):
-        "The report for what the controls say, or a sentence why there is none."
+    def _compute(self):
+        "The report for what the controls say, or what is missing for it."
         if self._quiet:
             return
+        self.box.add_class("ce-busy")
         try:
-            if problem:
-                raise ValueError(problem)
-            self.report = self._evaluated()
+            if not self._ask():
+                self.report = self._evaluated()
+                self._follow()
+                self._show()
         except ValueError as error:
-            asked = "; say positive=" in str(error)
-            self._say(f"{error}" + (' (here: choose it in "positive is")' if asked else ""))
+            self._say(str(error))
+        finally:
+            self.box.remove_class("ce-busy")
+
+    def _question(self) -> tuple:
+        "What is missing of label, positive class and costs: the question, what takes its answer, a choice."
+        if self._found is None:
+            two = self._two_valued() if self._problem.startswith("label: ") else []
+            return ("Which column says what turned out to be true?", self.label, two) if two else ()
+        classes, positive = [c for _, c in self.positive.options], self.positive.value
+        if positive is None and len(classes) == 2:
+            return "Which is the positive class, whose oversight is a miss?", self.positive, classes
+        other = next((c for c in classes if c != positive), None)
+        alarm = f"What does a false alarm cost: to decide {positive!r} where {other!r} is true?"
+        miss = f"And a miss, in the same unit: to decide {other!r} where {positive!r} is true?"
+        asked = ((alarm, self.fp, ()), (miss, self.fn, ()))
+        return next((each for each in asked if each[1].value == 0), ()) if other is not None else ()
+
+    def _two_valued(self) -> list:
+        "The columns that may be the label of a table in which it is not found."
+        columns = [c for c in self.frame.columns if self.frame[c].head(1000).nunique() <= 2]
+        return [c for c in columns if self.frame[c].nunique() == 2]
+
+    def _ask(self) -> bool:
+        "One question in the place of the verdict, if any is left; what it is not about is not shown."
+        asked = self._question()
+        if not asked:
+            return False
+        question, self._asked, options = asked
+        self._say(question)
+        self.more.value = "".join(map(_paragraph, self._found.notes)) if self._found else ""
+        self._controls.layout.display = "none"
+        self._quiet = True
+        self.choice.options, self.choice.value, self.answer.value = [(str(c), c) for c in options], None, ""
+        self._quiet = False
+        (self.choice if options else self.answer).layout.display = None
+        return True
+
+    def _answered(self, change):
+        "What was asked is set, and what is asked next follows."
+        value = change["new"]
+        if self._quiet or self._asked is None or value in (None, ""):
             return
-        self._follow()
-        self._show()
+        if change["owner"] is self.answer:
+            try:
+                value = check_range(self._number(self.answer), "cost", 0, shape=())
+            except ValueError as error:
+                self.says.value += f"<p role='alert'>{escape(str(error), quote=False)}</p>"
+                return
+        self._asked.value = value
 
     def _evaluated(self):
         "The library's report, and nothing else."
-        if self.frame is None:
-            raise ValueError("the table: the last file could not be read; load another one")
-        names, y = self.chosen(), self.frame[self._found.label] if self._found else None
-        if y is None:
-            raise ValueError("true label: choose the column that holds the true classes")
+        if self._problem:
+            raise ValueError(self._problem)
+        names, y = self.chosen(), self.frame[self._found.label]
         if y.nunique() > 2:
             many = y.nunique()
             raise ValueError(
@@ -384,6 +517,7 @@ class App:
             )
         if not names:
             raise ValueError("models: tick at least one")
+        _check_room(f"the report on {len(y):,} rows", _PER_VALUE * len(y) * (len(names) + 1))
         models = {name: model for name, model in self._found.values().items() if name in names}
         costs = {"fp": self._cost(self.fp), "fn": self._cost(self.fn)}
         options = {"rule": self.rule.value, "positive": self.positive.value, "rng": 0}
@@ -424,20 +558,27 @@ class App:
         self.report = None
         for part in (self.caption, self.more, self.ladder, self.link):
             part.value = ""
-        self.image.layout.display = self.panel.layout.display = "none"
+        for part in (self.image, self.panel, self.prepare, self.choice, self.answer):
+            part.layout.display = "none"
+        self._controls.layout.display = None
         self.says.value = f"<p role='alert'><b>{escape(text, quote=False)}</b></p>"
 
     def _show(self):
-        "The verdict first, then the other sentences, the picture, the table."
-        said = {question: escape(text, quote=False) for question, text in answers(self.report).items()}
-        lines = [f"<p role='status' style='font-size:1.2em'><b>{said.pop('Verdict')}</b></p>"]
-        lines += [f"<p><b>{question}:</b> {text}</p>" for question, text in [*said.items()][1:]]
-        notes = (escape(note, quote=False) for note in grave_first(self.report.notes)[2:])
-        self.says.value = "".join([*lines, *(f"<p>{note}</p>" for note in notes), f"<p>{said['Read']}</p>"])
-        self.more.value = "".join(f"<p>{escape(note, quote=False)}</p>" for note in self._found.notes)
+        "The first three answers of every door; then the picture; then the other answers and the table."
+        said = answers(self.report)
+        first = ["Read", "Verdict", "How sure"]
+        lines = [_paragraph(said.pop(name), name) for name in first]
+        lines[1] = f"<div role='status' style='font-size:1.2em;font-weight:bold'>{lines[1]}</div>"
+        notes = [*grave_first(self.report.notes)[2:], *self._found.notes]
+        self.says.value = "".join(lines)
+        rest = [_paragraph(text, name) for name, text in said.items()]
+        self.more.value = "".join([*rest, *map(_paragraph, notes)])
         columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
         table = frame_html(short_ladder(self.report)[columns].rename(columns=display_name))
-        self.ladder.value, self.link.value = f"{_TABLE_STYLE}<div class='rungs'>{table}</div>", ""
+        self.ladder.value, self.link.value = f"<div class='rungs'>{table}</div>", ""
+        for part in (self._controls, self.prepare):
+            part.layout.display = None
+        self.choice.layout.display = self.answer.layout.display = "none"
         self._draw()
 
     def _draw(self):
@@ -446,27 +587,33 @@ class App:
             return
         self.image.value = self._picture(self.panel.value)
         words = self.report.robustness().words() if self.panel.value == "map" else ""
-        self.caption.value = f"<p>{escape(words, quote=False)}</p>" if words else ""
+        self.caption.value = _paragraph(words) if words else ""
         self.image.layout.display = self.panel.layout.display = None
 
     def _picture(self, panel: str) -> bytes:
-        "A panel as PNG."
+        "A panel as SVG."
         with rc_context(STYLE):
             figure = Figure(figsize=(4.8, 3.6), layout="none")  # type: ignore[arg-type]  # a word of its own
             axes = figure.add_axes((0.16, 0.15, 0.8, 0.7))
             self.report.plot(axes, panel=panel)
-        if panel in ("ladder", "differences"):
-            names = "\n".join(label.get_text() for label in axes.get_yticklabels()).split("\n")
-            left = min(0.6, 0.05 + 0.0165 * max(map(len, names)))
-            axes.set_position((left, 0.15, 0.96 - left, 0.7))
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=130)
+            if panel in ("ladder", "differences"):
+                names = "\n".join(label.get_text() for label in axes.get_yticklabels()).split("\n")
+                left = min(0.6, 0.05 + 0.0165 * max(map(len, names)))
+                axes.set_position((left, 0.15, 0.96 - left, 0.7))
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format="svg", metadata={"Date": None})
         return buffer.getvalue()
 
     def _prepare(self, _):
-        "The whole page as a link."
+        "Report and rule as links."
         if self.report is None:
             return
-        data = base64.b64encode(self.report.to_html().encode()).decode()
-        place = f'download="report.html" href="data:text/html;base64,{data}"'
-        self.link.value = f"<a {place}>Save the report (one HTML page)</a>"
+        self.box.add_class("ce-busy")
+        try:
+            self.link.value = _link("report.html", self.report.to_html(), "the report (one HTML page)")
+            rule = self.report.decision_rule().to_json()
+            self.link.value += _link("rule.json", rule, "the rule (cost-eval decide applies it)")
+        except ValueError as error:  # of a rule that cannot be installed: the report stands
+            self.link.value += _paragraph(str(error))
+        finally:
+            self.box.remove_class("ce-busy")

@@ -620,6 +620,7 @@ def _sample_law(n, a, b, deep):
     low, high = _ratios(n, a, b)
     edges = np.clip(edges, low[:, None], high[:, None])
     above, density = _above_and_density(n, a, b, shape, _nodes(edges))
+    density[np.isinf(density)] = 0  # in pieces without width only: nodes lie inside the others
     return _Law(edges, density @ _TO_SERIES, above @ _TO_SERIES, knots, smooth, blur, curve)
 
 

@@ -40,7 +40,7 @@ def by_item(decided, fn):
 def test_costs_are_those_of_a_loop_over_items(own, weighted):
     fn = FN if own else np.full(N, 5.)
     weight = W if weighted else None
-    report = evaluate(Annotators(LABELS), {"rule": Decisions(D), "model": P}, {"fp": 1, "fn": FN if own else 5}, sample_weight=weight, rng=0)
+    report = evaluate(Annotators(LABELS), {"rule": Decisions(D), "model": P}, {"fp": 1, "fn": FN if own else 5}, sample_weight=weight, draws=1, rng=0)
     entries = {e.model: e.decisions for e in report._entries if e.main}
     assert all(np.ptp(entries["model"][report._annotated.rows == i]) == 0 for i in range(N)), "an item is decided once"
     first = np.unique(report._annotated.rows, return_index=True)[1]

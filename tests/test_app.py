@@ -8,7 +8,9 @@ import socket
 import subprocess
 import sys
 import time
+import types
 import urllib.request
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ from conftest import CHROMIUM, FLAGS
 from cost_eval.app import App, read_upload
 from cost_eval.costs import CostMatrix
 from cost_eval.page import answers
+from cost_eval.policies import DecisionRule
 from cost_eval.report import evaluate
 from cost_eval.samples import example_frame
 
@@ -42,15 +45,17 @@ def test_the_page_shows_the_librarys_numbers():
     app.prevalence.value = "2 %"
     direct = library(example_frame(), 25, [.98, .02])
     assert app.report.ladder.equals(direct.ladder)
-    for line in answers(direct).values():
-        assert line.replace("<", "&lt;") in app.says.value
-    verdict = answers(direct)["Verdict"]
-    assert app.says.value.index(verdict) < 60  # first
-    app._prepare(None)
-    ladder = app.image.value
-    assert "base64," in app.link.value and ladder[1:4] == b"PNG" and app.panel.options == direct.panels and not app.caption.value
+    for name, line in answers(direct).items():
+        assert f"<b>{name}:</b> {line.replace('<', '&lt;')}" in app.says.value + app.more.value
+    # the same first three lines through every door
+    first = [re.sub("<.*?>", "", line) for line in re.findall("<p>(.*?)</p>", app.says.value)]
+    assert first == direct.summary().splitlines()[:3]
+    page = unescape(re.sub("<.*?>", "", direct.to_html()))
+    assert all(answers(direct)[name] in page for name in ("Read", "Verdict", "How sure"))
+    ladder = bytes(app.image.value)
+    assert b"<svg" in ladder and b"<image" not in ladder and app.panel.options == direct.panels and not app.caption.value
     app.panel.value = "map"
-    assert app.image.value[1:4] == b"PNG" and app.image.value != ladder and direct.robustness().words().split("<")[0] in app.caption.value
+    assert b"<svg" in bytes(app.image.value) and bytes(app.image.value) != ladder and direct.robustness().words().split("<")[0] in app.caption.value
     assert app.lines() == [*direct.summary().splitlines(), direct.robustness().words()]
 
 
@@ -87,13 +92,17 @@ def test_the_positive_class_is_asked_for_where_a_guess_would_be_one():
     app = App(example_frame())
     with pytest.raises(ValueError) as asked:
         evaluate(example_frame()["label"], example_frame()[["model_a", "model_b"]], dict(fp=1, fn=10))
-    assert app.report is None and app.positive.value is None and str(asked.value) in app.says.value and "positive is" in app.says.value
+    assert "say positive='well' or positive='ill'" in str(asked.value)
+    assert app.report is None and app.positive.value is None and "Which is the positive class" in app.says.value
+    assert dict(app.choice.options) == {"ill": "ill", "well": "well"} and app.choice.layout.display is None and app._controls.layout.display == "none"
     assert picked(app, "ill").report.ladder.equals(library(example_frame(), 10).ladder)
     for values in ([0, 1], [False, True], [0., 1.]):
         app.load(pd.DataFrame({"y": values * 20, "m": [.1, .8] * 20}))
         assert app.positive.value == 1 and app.report.n == 40
     app.load(pd.DataFrame({"y": [-1, 1] * 20, "m": [.1, .8] * 20}))
-    assert app.report is None and "say positive=1 or positive=-1" in app.says.value
+    assert app.report is None and "Which is the positive class" in app.says.value
+    app.choice.value = -1
+    assert app.report.n == 40 and app.choice.layout.display == "none" and app._controls.layout.display is None
 
 
 def test_what_cannot_be_gets_a_sentence():
@@ -151,10 +160,12 @@ def sent(name, content):
 def test_an_upload_is_shown_or_refused(unpainted):
     frame = example_frame().iloc[:300].rename(columns={"label": "state"}).drop(columns="site")
     app = App()
+    app.prevalence.value = "3 %"  # of another problem
     app.upload.value = sent("half.csv", frame.to_csv(index=False).encode())
     assert app.label.value == "state" and app.chosen() == ("model_a", "model_b") and app.positive.value is None and app.image.layout.display == "none"
-    app.positive.value = "ill"
-    assert "models 'model_a', 'model_b'; left out 'id' (its name)." in app.more.value and "say positive" not in app.says.value
+    assert app.upload.value == () and app.prevalence.value == ""
+    answered(app, "ill")
+    assert "models 'model_a', 'model_b'; left out 'id' (its name)." in app.more.value and "positive class" not in app.says.value
     assert app.report.ladder.equals(library(frame.rename(columns={"state": "label"}), 10).ladder)
     assert app.image.layout.display is None
     for panel in app.panel.options:
@@ -166,17 +177,19 @@ def test_an_upload_is_shown_or_refused(unpainted):
     app.upload.value = ()
     assert app.report.n == 300
     app.upload.value = sent("coded.csv", frame.assign(state=(frame["state"] == "ill") * 1).to_csv(index=False).encode())
+    assert "What does a false alarm cost: to decide 1 where 0 is true?" in app.says.value
+    answered(app)
     assert [box.description for box in app.models.children] == ["model_a", "model_b"] and app.positive.value == 1 and app.report.n == 300
     said = []
     app.says.observe(lambda change: said.append(change["new"]), "value")
     app.upload.value = sent("no.csv", b"a,b")
-    assert "Reading no.csv" in said[0] and "no.csv has 0 rows" in app.says.value and not app.ladder.value
+    assert "Reading no.csv" in said[0] and app.choice.layout.display == app.answer.layout.display == "none" and "no.csv has 0 rows" in app.says.value and not app.ladder.value
     assert app.image.layout.display == app.panel.layout.display == "none"
 
 
 @pytest.mark.parametrize("name, content, kind, says", [
     ("no.csv", b"a,b", "text/csv", "no.csv has 0 rows"), ("x.parquet", b"PAR1", "", "cannot be read"),
-    ("big.csv", b"", "too-large/600000000", "big.csv has 600 MB; the page takes 500, the command cost-eval evaluate any number"),
+    ("big.csv", b"", "too-large/600000000", "big.csv has 600 MB, and a browser hands over at most 500; start the page with the file: cost-eval app big.csv"),
     ("odd.csv", b"label,m\n1,.5\n0,.2\n", "text/csv", "")], ids=["no rows", "no parquet", "too large", "anything"])
 def test_the_verdict_on_the_table_before_does_not_come_back(unpainted, monkeypatch, name, content, kind, says):
     app = picked(App(example_frame().iloc[:200]), "ill")
@@ -186,10 +199,10 @@ def test_the_verdict_on_the_table_before_does_not_come_back(unpainted, monkeypat
     app.upload.value = ({**file, "type": kind},)
     assert app.report is None and (says or "division by zero") in app.says.value
     app.fn.value, app.prevalence.value = 30., "3 %"
-    assert app.report is None and "load another one" in app.says.value and app.chosen() == () and not app.label.options
+    assert app.report is None and "; load another file" in app.says.value and app.chosen() == () and not app.label.options
     monkeypatch.undo()
     app.upload.value = sent("y.csv", b"y,m\n" + b"1,.5\n0,.2\n" * 20)
-    assert app.report.n == 40
+    assert answered(app).report.n == 40
 
 
 def test_the_link_holds_the_report(unpainted):
@@ -213,11 +226,53 @@ def test_sliders_stand_where_the_numbers_are(unpainted):
     assert app.fn.value == 1e6  # the slider ends before
 
 
-def test_too_many_rows_and_no_labels(unpainted, monkeypatch):
-    monkeypatch.setattr("cost_eval.app._MAX_ROWS", 3)
-    with pytest.raises(ValueError, match=r"x.csv has 4 rows; the page takes 3, the command"):
-        read_upload("x.csv", b"y,m\n" + 4 * b"1,.5\n")
-    assert len(read_upload("x.csv", b"y,m\n" + 3 * b"1,.5\n")) == 3
+def answered(app, *answers):
+    "The page after its questions, costs of 1 and 10."
+    for answer in answers:
+        assert app.report is None and app.choice.layout.display is None
+        app.choice.value = answer
+    for cost in ("1", "10"):
+        assert app.report is None and app.answer.layout.display is None
+        app.answer.value = cost
+    assert app.answer.layout.display == "none"
+    return app
+
+
+def test_a_yes_no_file_is_asked_about_one_thing_at_a_time(unpainted, tmp_path):
+    frame = example_frame().iloc[:300].replace({"label": {"ill": "Yes", "well": "No"}}).rename(columns={"label": "left in May"})
+    frame.assign(region=np.where(frame.index % 2, "north", "south")).drop(columns="site").to_csv(tmp_path / "churn.csv", index=False)
+    app = App(tmp_path / "churn.csv")  # as `cost-eval app churn.csv` does
+    asked = []
+    for answer in ("left in May", "Yes"):
+        asked.append(app.says.value)
+        assert app.report is None and app._controls.layout.display == "none"
+        app.choice.value = answer
+    for answer, says in (("lots", "is not a number"), ("-1", "must lie in (0, inf)"), ("0", "must lie in (0, inf)"), ("2", "And a miss")):
+        asked.append(app.says.value)
+        app.answer.value = answer
+        assert says in app.says.value and app.report is None
+    app.answer.value = "30"
+    for text, says in zip(asked, ("Which column says what turned out to be true?", "Which is the positive class", "What does a false alarm cost: to decide 'Yes' where 'No' is true?")):
+        assert says in text
+    here = evaluate(frame["left in May"], frame[["model_a", "model_b"]], dict(fp=2, fn=30), positive="Yes", rng=0)
+    assert app.report.ladder.equals(here.ladder) and app._controls.layout.display is None
+    app.prepare.click()
+    rule = base64.b64decode(re.search(r'download="rule.json" href="data:application/json;base64,([^"]+)"', app.link.value)[1]).decode()
+    (tmp_path / "rule.json").write_text(rule)
+    assert (DecisionRule.from_json(tmp_path / "rule.json").decide(frame["model_a"]) == here.decision_rule().decide(frame["model_a"])).all()
+    app.fn.value = 0.  # not said any more
+    assert app.report is None and "And a miss" in app.says.value
+
+
+def test_what_the_memory_does_not_hold_is_refused_and_no_labels(unpainted, monkeypatch):
+    frame = example_frame()
+    monkeypatch.setattr("psutil.virtual_memory", lambda: types.SimpleNamespace(available=1e5))
+    with pytest.raises(ValueError, match="x.csv needs about 0.0.* GB of memory, and 0.0001 GB are free; close other programs"):
+        read_upload("x.csv", frame.to_csv(index=False).encode())
+    assert len(read_upload("x.csv", frame.sample(300, random_state=0).to_csv(index=False).encode())) == 300  # the remedy
+    app = App(frame.iloc[:300])
+    assert picked(app, "ill").report is None and "the report on 300 rows needs about" in app.says.value
+    monkeypatch.undo()
     app = App(pd.DataFrame({"label": [None] * 4, "m": [.1, .2, .3, .4]}))
     assert app.report is None and "4 of 4 values are missing" in app.says.value
 
@@ -248,6 +303,23 @@ def served(tmp_path):
                 time.sleep(.5)
 
 
+def load(page, path):
+    "Choose a file, as a person does."
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="CSV").click()
+    chooser.value.set_files(path)
+
+
+def answer(page, positive, *costs, patience=60_000):
+    "What the page asks, one after the other."
+    if positive is not None:
+        page.get_by_role("button", name=positive, exact=True).click(timeout=patience)
+    for cost, asked in zip(costs, ("What does a false alarm cost", "And a miss")):
+        page.get_by_text(asked).wait_for(timeout=patience)
+        page.get_by_label("cost", exact=True).fill(cost)
+        page.get_by_label("cost", exact=True).press("Enter")
+
+
 @pytest.mark.xdist_group("browser")
 @pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
 def test_upload_and_change_costs_in_a_browser(tmp_path):
@@ -274,11 +346,8 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
         page.on("request", lambda request: asked.append(request.url))
         page.goto(url, timeout=180_000)
         page.get_by_text("the cheapest of 2 models").first.wait_for(timeout=180_000)
-        with page.expect_file_chooser() as chooser:
-            page.get_by_role("button", name="CSV").click()
-        chooser.value.set_files(tmp_path / "half.csv")
-        page.get_by_text("say positive=").wait_for(timeout=60_000)
-        page.get_by_label("positive is").select_option("ill")
+        load(page, tmp_path / "half.csv")
+        answer(page, "ill", "1", "10")
         page.get_by_text("1000 samples").wait_for(timeout=60_000)
         assert number_of(page.inner_text("body")) == expected(10.)
         box = page.get_by_label("a miss costs")
@@ -286,27 +355,24 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
         box.press("Enter")
         page.wait_for_function("wanted => document.body.innerText.includes(wanted)", arg=f"{expected(40.):.4g} per case", timeout=60_000)
         assert number_of(page.inner_text("body")) == expected(40.)
-        for name, says in (("few", "100 samples"), ("other", "say positive="), ("few", "100 samples")):  # fewer columns, more, fewer again
-            with page.expect_file_chooser() as chooser:
-                page.get_by_role("button", name="CSV").click()
-            chooser.value.set_files(tmp_path / f"{name}.csv")
-            page.get_by_text(says).first.wait_for(timeout=60_000)
-        # longer than the message that Tornado lets pass unless told; and one that nobody waits for
-        pd.DataFrame({"y": np.arange(60_000) % 2, "m": np.arange(60_000) / 6e4, "note": "x" * 200}).to_csv(tmp_path / "long.csv", index=False)
+        (tmp_path / "broken.csv").write_text("y,m\n1,.5\n0,.2,7,8\n0,.1\n")
         (tmp_path / "endless.csv").touch()
         os.truncate(tmp_path / "endless.csv", 600_000_000)
-        for name, says in (("long", "60000 samples"), ("endless", "endless.csv has 600 MB; the page takes 500"), ("few", "100 samples")):
-            with page.expect_file_chooser() as chooser:
-                page.get_by_role("button", name="CSV").click()
+        pd.DataFrame({"y": np.arange(150_000) % 2, "m": np.arange(150_000) / 15e4, "note": "x" * 250}).to_csv(tmp_path / "long.csv", index=False)  # 40 MB: Tornado lets 10 pass unless told
+        cost = "What does a false alarm cost"
+        for name, says in (("few", cost), ("other", "Which is the positive class"), ("broken", "line 3 has 4 columns, the header 2"), ("long", cost), ("endless", "endless.csv has 600 MB"), ("few", cost)):
             page.evaluate("""() => {
-                const says = document.querySelector(".ce-says"), verdict = says.innerText.match(/the cheapest of.*/)?.[0];
+                const verdict = "the cheapest of", says = document.querySelector(".ce-says");
                 window.stale = [];
-                new MutationObserver(() => { if (verdict && says.innerText.includes("Reading")) window.stale.push(document.body.innerText.includes(verdict)); })
+                new MutationObserver(() => window.stale.push([...document.querySelectorAll(".ce-main")]
+                    .some(part => getComputedStyle(part).visibility !== "hidden" && part.innerText.includes(verdict))))
                     .observe(says, {childList: true, subtree: true});
             }""")
-            chooser.value.set_files(tmp_path / f"{name}.csv")
-            page.get_by_text(says).first.wait_for(timeout=60_000)
-            assert not any(page.evaluate("window.stale"))
+            load(page, tmp_path / f"{name}.csv")
+            page.locator(".ce-says").get_by_text(says).wait_for(timeout=60_000)
+            assert not any(page.evaluate("window.stale")) and "C error" not in page.inner_text("body")
+        answer(page, None, "1", "5")
+        page.get_by_text("100 samples").first.wait_for(timeout=60_000)
         assert [address for address in asked if not address.startswith((url, "data:", "blob:"))] == []
         page.get_by_label("picture").select_option("map")
         page.screenshot(path=tmp_path / "app.png", full_page=True)

@@ -345,8 +345,6 @@ def test_first_minus_second_is_minus_the_reverse(name, tables, costs):
     assert_allclose([found.low, found.high, found.p_value], [-turned.high, -turned.low, turned.p_value], rtol=1e-9)
 
 
-# ---- several samples: one more example in each
-
 # ---- p-values are inversions
 
 JOINT = np.array([[[85, 4], [32, 8]], [[2, 6], [19, 37]]])  # the second misses more and raises fewer false alarms

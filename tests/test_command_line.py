@@ -190,7 +190,7 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
     with pytest.raises(ValueError) as asked:
         evaluate(frame["label"], models, dict(fp=1, fn=20), priors=.05, rng=0)
     app = App(read_upload("scores.csv", (tmp_path / "scores.csv").read_bytes()))
-    assert app.report is None and str(asked.value) in app.says.value and f"cost-eval: {asked.value} (here: --positive" in call(capsys, tmp_path / "scores.csv", *options)[2]
+    assert app.report is None and "Which is the positive class" in app.says.value and f"cost-eval: {asked.value} (here: --positive" in call(capsys, tmp_path / "scores.csv", *options)[2]
     app.positive.value, app.fn.value, app.prevalence.value = "ill", 20., ".05"
     for rule, capacity in (("calibrated", None), ("tuned", None), ("bayes", 150), ("as given", .1)):
         here = evaluate(frame["label"], models, dict(fp=1, fn=20), positive="ill", priors=.05, rule=rule, capacity=capacity, rng=0)
@@ -198,7 +198,7 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
         limit = [] if capacity is None else ["--capacity", capacity]
         out = call(capsys, tmp_path / "scores.csv", *options, "--positive", "ill", "--rule", rule, *limit)[1]
         assert here.summary() in out and app.report.summary() == here.summary() and "the cheapest of 2 models" in out
-        assert all(escape(line, quote=False) in app.says.value for line in answers(here).values())
+        assert all(escape(line, quote=False) in app.says.value + app.more.value for line in answers(here).values())
 
 
 def test_a_foreign_file_is_one_model_through_every_door(tmp_path, capsys, monkeypatch):
@@ -475,9 +475,9 @@ def test_app_serves_a_notebook_of_one_cell(monkeypatch, scores, with_file, capsy
     names = {}
     exec(source, names)
     app = names["app"]
-    if with_file:  # which asks for the positive class
-        assert app.report is None and "say positive=" in app.says.value
-        app.positive.value = "ill"
+    if with_file:  # which asks for the positive class and the costs
+        assert app.report is None and "Which is the positive class" in app.says.value
+        app.positive.value, app.fp.value, app.fn.value = "ill", 1., 10.
     assert app.report.n == (300 if with_file else 2000) and source.endswith("app")
     assert main(["app", str(path) + "x"]) == 2 and "s.csvx: no such file" in capsys.readouterr().err
 

@@ -534,8 +534,6 @@ def test_the_order_of_labels_cannot_change_a_number(metric):
         metric(LabelledTable(GOOD, classes=["no", "maybe"]), costs)
 
 
-# --- any number of classes and decisions ---------------------------------------------------------------------------------------------
-
 # --- metrics as functions of the error rates -----------------------------------------------------------------------------------------
 
 FRACTIONAL = [m for m in METRICS.values() if m.linear_fractional is not None]
