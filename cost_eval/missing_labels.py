@@ -224,7 +224,7 @@ def bounds_without_labels(
 # %% ../nbs/65_missing_labels.ipynb #tip002
 @result
 class TippingPoint(Result):
-    """How many of the samples without a label must be positive before the verdict turns; from `tipping_point`.
+    """How many samples without a label must be positive before the verdict turns; from `tipping_point`.
 
     A row for each pair of decisions that differ: where both models decide alike, no label can matter.
 
@@ -318,7 +318,7 @@ def tipping_point(
     ('first', [nan, 4.0])
     """
     if versus is None:
-        raise ValueError("versus: decisions to compare with are needed, got None; those of doing without, say")
+        raise ValueError("versus: decisions to compare with are needed, got None; doing without, say")
     case = _read(y_true, decisions, costs, versus, positive, None, None)
     if case.table.shape[1] != 2:
         raise ValueError(
