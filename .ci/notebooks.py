@@ -86,7 +86,8 @@ def kernel_environment(scratch):
     "The same for everybody: no user's settings, hashes and SVG ids that do not vary."
     rc = Path(scratch) / "matplotlibrc"
     rc.write_text("svg.hashsalt: cost_eval\n")
-    fixed = {"PYTHONHASHSEED": "0", "MATPLOTLIBRC": str(rc), "IPYTHONDIR": scratch, "JUPYTER_PREFER_ENV_PATH": "1"}
+    fixed = {"PYTHONHASHSEED": "0", "MATPLOTLIBRC": str(rc), "IPYTHONDIR": scratch, "JUPYTER_PREFER_ENV_PATH": "1",
+             "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
     return {**os.environ, **fixed}
 
 

@@ -1465,7 +1465,7 @@ def _unseen(sample, record, fields, signs):
 
 # %% ../nbs/20_bootstrap.ipynb #differencecell
 #| code-fold: true
-#| code-summary: "difference and independent_difference"
+#| code-summary: "Code"
 def difference(
     joint: JointCounts | Matrix,
     costs: Costs,
@@ -1664,7 +1664,7 @@ def _side_by_side(first: Sample, second: Sample) -> Sample:
 
 # %% ../nbs/20_bootstrap.ipynb #bcostcell
 #| code-fold: true
-#| code-summary: "bcost and bdelta_cost"
+#| code-summary: "Code"
 def bcost(
     counts: ConfusionCounts | BinaryCounts | Matrix,
     costs: Costs,
@@ -1758,7 +1758,7 @@ def bdelta_cost(
 
 # %% ../nbs/20_bootstrap.ipynb #27fe1bc6
 #| code-fold: true
-#| code-summary: "bootstrap_coverage"
+#| code-summary: "Code"
 class Coverage(NamedTuple):
     """How often an interval holds the truth.
 
@@ -2068,7 +2068,7 @@ def _padded(parts):
 
 # %% ../nbs/20_bootstrap.ipynb #losscell2
 #| code-fold: true
-#| code-summary: "loss_interval and loss_difference"
+#| code-summary: "Code"
 def loss_interval(
     losses: Vector,
     *,
@@ -2186,7 +2186,7 @@ def loss_difference(
 
 # %% ../nbs/20_bootstrap.ipynb #metriccell
 #| code-fold: true
-#| code-summary: "metric_interval"
+#| code-summary: "Code"
 def metric_interval(
     counts: ConfusionCounts | BinaryCounts | Matrix,
     metric: str | Metric | Callable[..., Any],

@@ -34,7 +34,7 @@ def pytest_configure(config):
 
 # --of 02_costs: the tests in the file of the module's name (or of one of these names), and of the common files the cases that begin with the module, the notebook,
 # or a public name of the module. No test that needs a browser.
-OTHER_NAMES = {"chapters": "claims", "intervals": "bootstrap", "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law", "sequences": "planning",
+OTHER_NAMES = {"chapters": "reproductions.claims", "intervals": "bootstrap", "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law", "sequences": "planning",
                "labels": "confusion costs", "report": "robustness words panels page", "verdicts": "report robustness words panels page", "jobs": "api", "contract": "api",
                "command_line": "__main__", "reproductions": " ".join(f"reproductions.{p}" for p in ("bootstrap", "cost_score", "expected_cost", "outperformance", "weighted_accuracy")), "expected_cost": "rivals scores"}
 COMMON = ("house", "contract", "options", "refusals", "invariances", "widgets")

@@ -86,7 +86,7 @@ def test_the_theme_can_be_switched(browser, site):
             assert page.evaluate("document.documentElement.dataset.theme") == mode.lower()
 
 
-def test_one_switch_opens_all_code_and_each_fold_has_its_name(browser, site):
+def test_one_switch_opens_all_code(browser, site):
     with opened(browser, f"{site}/expected_cost.html") as page:
         closed = "details:is(.hide, .code):not([open])"
         assert page.locator(closed).count() > 10
@@ -94,8 +94,6 @@ def test_one_switch_opens_all_code_and_each_fold_has_its_name(browser, site):
         assert page.locator(closed).count() == 0
         page.get_by_role("button", name="Hide all code").click()
         assert page.locator(closed).count() > 10
-        named = page.evaluate("[...document.querySelectorAll('details.hide > summary')].map(e => e.ariaLabel ?? e.textContent.trim())")
-        assert len(set(named)) > 10 and "Toggle hidden content" not in named
 
 
 def test_on_a_phone_panels_stand_alone_and_move(browser, site):

@@ -39,7 +39,7 @@ def fold_private(cell):
         for flag in ("export", "exporti"):
             cell.directives_.pop(flag, None)
         cell.metadata["private"] = True  # for reading.gathered
-        cell.source = f'#| code-fold: true\n#| code-summary: "Code: {", ".join(names(nodes)) or "helpers"}"\n{cell.source}'
+        cell.source = f'#| code-fold: true\n#| code-summary: "Code"\n{cell.source}'
 
 
 def names(nodes):

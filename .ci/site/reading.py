@@ -1,6 +1,6 @@
 """The reading view: what a reader sees of the notebooks that nbdev has processed.
 
-Imports, tests and helpers fold to a line; API entries come together after the story, under "Reference"; where they stood, a line says
+Imports, tests and helpers fold to a mark; API entries come together after the story, under "Reference"; where they stood, a line says
 what the code defines. The pages that no notebook makes are written here, too: the scoreboard, the reference by module, 404.
 
 | what | the reader's need |
@@ -24,16 +24,14 @@ from translate import markdown_cell, slug, source, split_options
 
 STATIC = Path(__file__).resolve().parent / "static"
 TEST = re.compile(r"(?:np|numpy)\.testing\.|testing\.|test_|assert_|check_that")
-SHADES = re.compile(r"\b(?:dark|light|bright|pale|white|black|yellow)(?:er|est)?\b", re.I)  # a figure that must not be turned over in the dark
+CHECKS = re.compile(r"\d+ checks?")
 NUMBER = re.compile(r"(?i)\bnan\b|\binf\b|\de[-+]?\d")  # letters in numbers
 WORD = re.compile(r"[^\W\d_]")
 BADGE = re.compile(r"\[!\[[^\]]*\]\(https?://[^)\s]*\)\]\([^)\s]*\)[ \t]*\n?")  # for the README; a page would fetch it from elsewhere
 SOLUTION = '::: {.callout-tip collapse="true" title="Solution"}'
-AS_DRAWN = "#| classes: as-drawn\n"  # written by the author where numbers stand on colours
 EXPECTS = re.compile(r"ExceptionExpected|pytest\.raises|.*assertRaises")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
-MADE = {re.compile("image/|application/vnd"): "figure", re.compile("text/html"): "table", re.compile("text/markdown"): "text", re.compile("text/"): "output"}
 
 
 def reading_view(nb, module=None, source_url=""):
@@ -41,7 +39,7 @@ def reading_view(nb, module=None, source_url=""):
     for cell in nb["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = BADGE.sub("", unnested(source(cell)))
-    cells = [named(piece) for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
+    cells = [piece for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
     nb["cells"] = solved(one_line(gathered(cells, module, source_url)))
     return nb
 
@@ -57,8 +55,6 @@ def folded(cell, later):
     "A code cell in the pieces it is shown in: what tells the story, and its tests, folded to a line."
     if cell["cell_type"] != "code":
         return [cell]
-    if AS_DRAWN not in source(cell) and any(SHADES.search(line) for line in source(cell).splitlines() if line.startswith("#| fig-cap:")):
-        cell = {**cell, "source": AS_DRAWN + source(cell)}
     try:
         options, code = split_options(source(cell))
         parts = statements(code)
@@ -70,12 +66,11 @@ def folded(cell, later):
     nodes = [node for node, _ in parts]
     tests = [node for node in nodes if is_test(node)]
     if all(isinstance(node, IMPORTS) for node in nodes):
-        return [fold(cell, "Imports")]
+        return [fold(cell, "Code")]
     if not tests:
-        names = [node.name for node in nodes if isinstance(node, DEFINITIONS)]
-        helpers = names and len(names) + sum(isinstance(node, IMPORTS) for node in nodes) == len(nodes)
-        return [fold(cell, f"Code: {', '.join(names)}")] if helpers and not outputs else [cell]
-    summary = "checked: " + plural(sum(map(count_tests, tests)), "assertion")
+        helpers = all(isinstance(node, (*IMPORTS, *DEFINITIONS)) for node in nodes)
+        return [fold(cell, "Code")] if helpers and not outputs else [cell]
+    summary = plural(sum(map(count_tests, tests)), "check")
     rest = [node for node in nodes if node not in tests]
     if not outputs and (not rest or not any(bound(rest) & loaded(c) for c in later)):
         return [fold(cell, summary)]
@@ -94,24 +89,6 @@ def fold(cell, summary):
     return {**cell, "source": "\n".join(["#| code-fold: true", f'#| code-summary: "{summary}"', *lines])}
 
 
-def named(cell):
-    "A fold without words gets those for what its code makes: no two folds of a page should be called alike."
-    if cell["cell_type"] != "code":
-        return cell
-    try:
-        options, code = split_options(source(cell))
-        if not options.get("code-fold") or "code-summary" in options or options.get("echo") is False:
-            return cell
-        names = sorted((name for name in bound([node for node, _ in statements(code)]) if len(name) > 2 and name[0] != "_"), key=code.find)
-    except (SyntaxError, translate.Problem):
-        return cell
-    made = {kind for output in cell.get("outputs") or [] for kind in output.get("data", {"text/plain": ""})}
-    what = next((word for kind, word in MADE.items() if any(map(kind.match, made))), "")
-    label = str(options.get("label", "")).partition("-")[2].replace("-", " ")
-    said = label or ", ".join(names[:3])
-    return fold(cell, f"Code of the {what}: {said}".rstrip(": ") if what else f"Code: {said}" if said else "Code")
-
-
 def one_line(cells):
     "Folds that follow each other become one: a single line to pass over on the way to what they lead to."
     out, before = [], None
@@ -128,12 +105,10 @@ def one_line(cells):
 
 
 def one_summary(words):
-    "The lines of several folds as one: each kind once, with all its names."
-    checks = sum(int(word.split()[1]) for word in words if word.startswith("checked: "))
-    names = [name for word in words if word.startswith("Code: ") for name in word.removeprefix("Code: ").split(", ")]
-    rest = [word for word in dict.fromkeys(words) if not word.startswith(("Code: ", "checked: ")) and word != "Code"]
-    rest += [f"Code: {', '.join(dict.fromkeys(names))}"] * bool(names)
-    return "; ".join([*rest, *[f"checked: {plural(checks, 'assertion')}"] * bool(checks)]) or "Code"
+    "The lines of several folds as one: each kind once."
+    checks = sum(int(word.split()[0]) for word in words if CHECKS.fullmatch(word))
+    rest = [word for word in dict.fromkeys(words) if not CHECKS.fullmatch(word) and word != "Code"]
+    return "; ".join([*rest, *[plural(checks, "check")] * bool(checks)]) or "Code"
 
 
 def solved(cells):
@@ -158,7 +133,7 @@ def bare_fold(cell):
         options = split_options(source(cell))[0]
     except translate.Problem:
         return None
-    return options.get("code-summary") if options.get("code-fold") and not {"label", "echo", "include"} & set(options) else None
+    return options.get("code-summary", "Code") if options.get("code-fold") and not {"label", "echo", "include"} & set(options) else None
 
 
 def statements(code):
@@ -314,8 +289,6 @@ def refine(nb, to_entries):
             cell["source"] = to_entries(source(cell))
         for data in (output["data"] for output in cell.get("outputs", []) if "data" in output):
             data.update({kind: better[kind](translate.joined(data[kind])) for kind in better if kind in data})
-            if "text/html" in data and AS_DRAWN in source(cell):
-                data["text/html"] = data["text/html"].replace('class="ce-shown" alt', 'class="ce-shown as-drawn" alt')
 
 
 NOT_FOUND = "The page may have moved: try the search, or begin at the [first page](index.ipynb)."

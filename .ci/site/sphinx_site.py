@@ -34,7 +34,7 @@ def config(project, pages, mathjax):
             logo=dict(text=cfg["title"], image_light=str(project.nbs / "logo.svg"), image_dark=str(project.nbs / "logo.svg")),
         ),
         nb_execution_mode="off", nb_merge_streams=True, nb_render_markdown_format="myst",
-        nb_code_prompt_show="Show code", nb_code_prompt_hide="Hide code", nb_render_image_options={"align": "center"},
+        nb_code_prompt_show="Code", nb_code_prompt_hide="Code", nb_render_image_options={"align": "center"},
         myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline", "strikethrough", "tasklist"],
         myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,
         mathjax_path="mathjax/startup.js", mathjax3_config=mathjax,
@@ -107,6 +107,7 @@ def lighten(docs):
         text = re.sub(r"<link[^>]*/webfonts/[^>]*>", "", text)  # fetched early on every page, needed on few
         text = text.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # a fold is named by its words
         text = text.replace('getItem("theme") || "auto"', 'getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")')  # colours from the first paint on
+        text = re.sub(r'(search-button-field [^>]*?) title="Search" aria-label="Search"', r"\1", text)
         text = SCRIPT.sub('<link rel="stylesheet" href="_static/icons.css">', text)
         text = text.replace('<summary><span class="toctree-toggle"', '<summary aria-label="further pages"><span class="toctree-toggle"')
         path.write_text(text, encoding="utf-8")

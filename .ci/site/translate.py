@@ -354,7 +354,7 @@ class Translator:
         "Captions and alternative text of a labelled cell: (cells before, cells after)."
         label, caption = str(options.get("label", "")), options.get("fig-cap")
         if alt := options.get("fig-alt"):
-            config["image"] = {"alt": str(alt), **({"classes": options["classes"]} if "classes" in options else {})}
+            config["image"] = {"alt": str(alt)}
         elif options.get("output") is not False and any(k.startswith("image/") for o in outputs for k in o.get("data", {})):
             self.page.complaint(f"a figure without #| fig-alt, in {first_line(code)!r}")
         number = self.page.numbers.get(label)

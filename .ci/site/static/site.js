@@ -16,7 +16,7 @@
     e.style.fontSize = size;
     const box = e.hasAttribute("display") && [e, e.parentElement].find((b) => b.scrollWidth > b.clientWidth + 1);
     const part = box ? box.clientWidth / box.scrollWidth : e.closest("p, li, td, th, div").clientWidth / e.offsetWidth;
-    if (part < 1) e.style.fontSize = parseFloat(size) * Math.max(.75, .98 * part) + "%";
+    if (part < 1) e.style.fontSize = parseFloat(size) * Math.max(innerWidth < 600 ? .62 : .75, .98 * part) + "%";
   });
   const join = () => document.querySelectorAll("span.math").forEach((e) => {
     const [stop] = e.nextSibling?.data?.match(/^[.,;:)?!]+/) ?? [];
