@@ -198,6 +198,7 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         bounds_without_labels as bounds_without_labels,
         labels_to_buy as labels_to_buy,
         prediction_powered as prediction_powered,
+        tipping_point as tipping_point,
         weighted_by_propensity as weighted_by_propensity,
     )
     from cost_eval import scale as scale

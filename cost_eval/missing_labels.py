@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 
-from .core import IntervalMethod, Labels, Matrix, Rng, VBox, Vector
+from .core import DataFrame, IntervalMethod, Labels, Matrix, Rng, VBox, Vector
 from .costs import CostMatrix, Costs, as_costs, attainable
 
 # %% auto #0
-__all__ = ['LabelBounds', 'bounds_without_labels', 'weighted_by_propensity', 'prediction_powered', 'LabelPlan', 'labels_to_buy',
-           'explore_missing']
+__all__ = ['LabelBounds', 'bounds_without_labels', 'TippingPoint', 'tipping_point', 'weighted_by_propensity',
+           'prediction_powered', 'LabelPlan', 'labels_to_buy', 'explore_missing']
 
 # %% ../nbs/65_missing_labels.ipynb #mis003
 from dataclasses import replace
@@ -28,6 +28,8 @@ from cost_eval.core import (
     check_integer,
     check_range,
     generator,
+    objects,
+    ratio,
     result,
     same_rows,
     short,
@@ -218,6 +220,132 @@ def bounds_without_labels(
     decides = "" if versus is None else "first" if high.high < 0 else "second" if low.low > 0 else ""
     share = len(case.part.rows) / case.part.n
     return LabelBounds(low.mean, high.mean, low.low, high.high, share, decides, low.confidence)
+
+# %% ../nbs/65_missing_labels.ipynb #tip002
+@result
+class TippingPoint(Result):
+    """How many of the samples without a label must be positive before the verdict turns; from `tipping_point`.
+
+    A row for each pair of decisions that differ: where both models decide alike, no label can matter.
+
+    Attributes
+    ----------
+    first, second : ndarray
+        (C,) the decision of either model
+    labelled, unlabelled : ndarray
+        (C,) samples with and without a label
+    positive : ndarray
+        (C,) share of positives among the labelled ones; NaN where none has a label
+    turns_at : ndarray
+        (C,) share of positives among the unlabelled ones at which both models cost the same, in the other
+        cells the unlabelled being as the labelled; NaN where no share does that, or a share is not known
+    turns_with : ndarray
+        (C,) the number of positives that is the first to reach it, coming from `positive`; NaN as above
+    difference : float
+        cost per sample, first minus second, if in each cell the unlabelled are as the labelled (Begg and
+        Greenes 1983); NaN where a cell has no label
+    verdict : str
+        which is the cheaper one then, "first" or "second"; "" where they cost the same or it is not known
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    labelled: np.ndarray
+    unlabelled: np.ndarray
+    positive: np.ndarray
+    turns_at: np.ndarray
+    turns_with: np.ndarray
+    difference: float
+    verdict: str
+
+    def frame_columns(self) -> dict:
+        "A row for each cell."
+        names = ("first", "second", "labelled", "unlabelled", "positive", "turns_at", "turns_with")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def table(self) -> DataFrame:
+        "A row for each pair of decisions that differ, as a pandas DataFrame."
+        return self.to_frame()
+
+    def __repr__(self):
+        cheaper = f"the {self.verdict} is cheaper" if self.verdict else "no verdict"
+        return (
+            f"<first minus second {short(self.difference)} a sample if unlabelled are as labelled: {cheaper}>"
+        )
+
+
+def tipping_point(
+    y_true: Labels, decisions: Labels, costs: Costs, *, versus: Labels, positive: Any = None
+) -> TippingPoint:
+    """How many of the samples without a label must be positive before the other model is the cheaper one.
+
+    Parameters
+    ----------
+    y_true : array_like
+        (N,) true labels of two classes; None, NaN or pandas' NA where there is none
+    decisions : array_like
+        (N,) decisions about all samples
+    costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
+        (2, M) or (N, 2, M), lower is better
+    versus : array_like
+        (N,) decisions of the other model; for "is it worth having?" those of doing without
+    positive : label, optional
+        the positive one of two classes, see `read_samples`
+
+    Returns
+    -------
+    TippingPoint
+        .table .difference .verdict
+
+    Raises
+    ------
+    ValueError
+        For more than two classes, and where no sample has a label.
+
+    Notes
+    -----
+    The difference is linear in the share of positives of a cell, so the turn has a closed form. With costs of
+    single samples the positives are taken to be average ones of their cell.
+
+    Examples
+    --------
+    >>> y = [0] * 80 + [1] * 10 + [None] * 60
+    >>> new, old = [0] * 90 + [1] * 60, [1] * 90 + [0] * 60
+    >>> y[90:96] = [0, 0, 0, 0, 0, 1]
+    >>> found = tipping_point(y, new, [[0, 1], [5, 0]], versus=old)
+    >>> found.verdict, found.turns_with.tolist()
+    ('first', [nan, 4.0])
+    """
+    if versus is None:
+        raise ValueError("versus: decisions to compare with are needed, got None; those of doing without, say")
+    case = _read(y_true, decisions, costs, versus, positive, None, None)
+    if case.table.shape[1] != 2:
+        raise ValueError(
+            f"costs: two classes are needed, got {case.table.shape[1]}; see bounds_without_labels"
+        )
+    codes = np.stack([model.values for model in case.samples.models.values()])
+    pairs, cell = np.unique(codes, axis=1, return_inverse=True)
+    has, apart = case.labelled, pairs[0] != pairs[1]
+
+    def sums(part, weight=None):
+        return np.bincount(np.ravel(cell)[part], weight, pairs.shape[1])
+
+    labelled, unlabelled = sums(has), sums(~has)
+    share = ratio(sums(case.part.rows, case.y), labelled)
+    none, every = (sums(~has, case.table[~has, k]) for k in (0, 1))  # all negative, all positive
+    guess = np.where(apart & (unlabelled > 0), none + share * (every - none), 0.0)
+    lost = np.isnan(guess)
+    rest = sums(has, case.seen).sum() + np.nan_to_num(guess).sum() - np.nan_to_num(guess)
+    rest = np.where(lost.sum() > lost, np.nan, rest)
+    turn = ratio(-(rest + none), every - none)
+    turn = np.where((turn >= 0) & (turn <= 1), turn, np.nan)
+    up, down = (f(turn * unlabelled + slack) for f, slack in ((np.ceil, -1e-9), (np.floor, 1e-9)))
+    count = np.where(turn > share, up, np.where(turn <= share, down, np.nan))
+    total = np.nan if lost.any() else float((rest + guess)[0]) / case.part.n
+    verdict = "first" if total < 0 else "second" if total > 0 else ""
+    columns = (*objects(case.samples.costs.decisions)[pairs], labelled, unlabelled, share, turn, count)
+    return TippingPoint(*(column[apart] for column in columns), total, verdict)
 
 # %% ../nbs/65_missing_labels.ipynb #mis048
 def weighted_by_propensity(

@@ -176,6 +176,8 @@ CONTRACT = {
         LabelBounds | low high interval_low interval_high labelled decides confidence
         weighted_by_propensity(y_true, decisions, costs, propensity, *, versus=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, method='auto') -> Interval
         prediction_powered(y_true, decisions, costs, posteriors, *, propensity=None, versus=None, strength=None, positive=None, confidence=0.95, method='auto') -> Interval
+        tipping_point(y_true, decisions, costs, *, versus, positive=None) -> TippingPoint
+        TippingPoint | table first second labelled unlabelled positive turns_at turns_with difference verdict to_frame
         labels_to_buy(decisions, costs, posteriors, n_labels, *, versus=None, floor=0.25) -> LabelPlan
         LabelPlan | propensity spread standard_error uniform_error draw
     """,
@@ -286,7 +288,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 # What functions hand over, and what reading and deciding are made of: reached by module.
 MODULE_ONLY = {"Samples", "look_at", "RiskCoverage", "CertifiedThreshold", "Cascade", "Policy", "CrossFit", "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator", "BestOf", "Certificate",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
-               "Labelled", "LabelBounds", "LabelPlan", "TrainingVariation", "resampled_coverage", "corrected_interval", "required_reference", "ReportChange"}
+               "Labelled", "LabelBounds", "LabelPlan", "TippingPoint", "TrainingVariation", "resampled_coverage", "corrected_interval", "required_reference", "ReportChange"}
 
 
 @pytest.mark.parametrize("module", sorted(CONTRACT.keys() - {"scale", "__main__"}))

@@ -17,7 +17,7 @@ NO_MATRIX = {  # functions whose costs are no matrix, with the reason
 }
 BY_POSITION = {"losses", "best_threshold", "simultaneous_differences", "best_of", "probability_best", "evaluate_counted", "naive_cost", "naive_decision", "outperformance_of_cost",
                "scale.losses", "scale.interval", "scale.difference", "scale.best_threshold", "evaluate", "read_samples", "decide", "capacity_curve", "training_variation", "scale.evaluate",
-               "bounds_without_labels", "weighted_by_propensity", "prediction_powered", "labels_to_buy", "cost_scorer", "CostSensitiveClassifier"}  # an array without names cannot tell which word is which class
+               "bounds_without_labels", "tipping_point", "cascade", "weighted_by_propensity", "prediction_powered", "labels_to_buy", "cost_scorer", "CostSensitiveClassifier"}  # an array without names cannot tell which word is which class
 FUNCTIONS = {name: set(iv.parameters(f)) & {"costs", "priors", "now_costs"} for name, f in iv.subjects().items() if "[" not in name}
 COSTS = [name for name, found in FUNCTIONS.items() if found & {"costs", "now_costs"} and name not in NO_MATRIX]
 PRIORS = [name for name, found in FUNCTIONS.items() if "priors" in found and name not in ("Report", "as_priors", "scale.sketch_error")]

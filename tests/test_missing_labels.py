@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from cost_eval.bootstrap import loss_interval
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
-from cost_eval.missing_labels import bounds_without_labels, labels_to_buy, prediction_powered, weighted_by_propensity
+from cost_eval.missing_labels import bounds_without_labels, labels_to_buy, prediction_powered, tipping_point, weighted_by_propensity
 from cost_eval.samples import Posteriors, labelled_rows
 
 pd = pytest.importorskip("pandas")
@@ -239,3 +239,30 @@ def test_rows_of_the_propensity_in_another_order_are_refused():
     for decisions, versus in ((pd.Series(A, index=names), None), (A, pd.Series(B, index=names))):
         with pytest.raises(ValueError, match="in another order"):
             weighted_by_propensity(PART, decisions, COSTS, pd.Series(CHANCE, index=names)[::-1], versus=versus)
+
+
+# ---- the tipping point
+
+@pytest.mark.parametrize("costs", [COSTS, CostMatrix([[0, 1], [3, .5]])])
+def test_the_verdict_turns_with_so_many_positives_and_with_none_less(costs):
+    "By trying every number of positives among the unlabelled of a cell, the other cells as their labels."
+    found = tipping_point(PART, A, costs, versus=B)
+    gap = costs.array[:, A] - costs.array[:, B]
+    share = {cell: Y[HAS & (A == cell[0]) & (B == cell[1])].mean() for cell in {*zip(A.tolist(), B.tolist())}}
+    p = np.array([share[cell] for cell in zip(A.tolist(), B.tolist())])
+    total = lambda p: np.where(HAS, gap[Y, np.arange(N)], (1 - p) * gap[0] + p * gap[1]).sum()
+    assert found.difference == pytest.approx(total(p) / N) and found.verdict == ("first" if total(p) < 0 else "second")
+    assert len(found.table) == sum(a != b for a, b in share)
+    for a, b, n, turn in zip(found.first, found.second, found.unlabelled, found.turns_with):
+        cell = (A == a) & (B == b)
+        assert n == (cell & ~HAS).sum()
+        turned = [k for k in range(n + 1) if total(np.where(cell, k / n, p)) * total(p) <= 1e-9]
+        assert np.isnan(turn) if not turned else turn == min(turned, key=lambda k: abs(k - n * share[a, b]))
+
+
+def test_a_cell_without_a_label_leaves_its_own_turn_only():
+    y, a, b = [0, 1, 0, None, None], [0, 1, 0, 1, 1], [1, 1, 1, 0, 0]
+    found = tipping_point(y, a, [[0, 1], [5, 0]], versus=b)
+    assert np.isnan(found.difference) and found.verdict == "" and found.turns_at.tolist()[1] == 0.0 and np.isnan(found.turns_with).all()
+    with pytest.raises(ValueError, match="costs: two classes are needed, got 3; see bounds_without_labels"):
+        tipping_point([0, 1, 2, None], [0, 1, 2, 0], 1 - np.eye(3), versus=[0, 1, 1, 1])

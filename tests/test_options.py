@@ -455,6 +455,7 @@ CASES = {
         "weighted_by_propensity": Case(GAPS, D, COSTS, .5),
         "prediction_powered": Case(GAPS, D, COSTS, P2[:, 1], propensity=.7, strength=.1),
         "labels_to_buy": Case(D, COSTS, P2[:, 1], 20, floor=.5),
+        "tipping_point": Case(GAPS, D, COSTS, via=lambda f, *args, **options: f(*args, versus=E, **options)),
         "LabelPlan.draw": Case(lambda: load("missing_labels").labels_to_buy(D, COSTS, P2[:, 1], 20)),
     },
     "estimators": {

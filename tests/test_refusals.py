@@ -190,7 +190,7 @@ DRAWS_NOTHING = ("difference", "independent_difference", "interval", "loss_diffe
 TAKEN = {  # function.argument, and what is wrong elsewhere: why it is taken, or refused for another reason
     **{f"{name}.{parameter}": "read by methods that draw, below" for name in DRAWS_NOTHING for parameter in ("rng", "n_resamples", "n_samples")},
     **dict.fromkeys([f"{name}.decisions" for name in (*iv.TABLES, "ExampleCosts")], "labels of a table"), "Posteriors.priors": "kept as they are said until the classes are known",
-    **{f"{name}.y_true: a missing one": "what it is for" for name in ("labelled_rows", "bounds_without_labels", "prediction_powered", "weighted_by_propensity")},
+    **{f"{name}.y_true: a missing one": "what it is for" for name in ("labelled_rows", "bounds_without_labels", "prediction_powered", "weighted_by_propensity", "tipping_point")},
     **{f"{name}.sample_weight: all 0": "counts of nothing" for name in ("confusion_counts", "joint_counts", "threshold_counts", "labelled_rows")},
     **{f"{name}.posteriors: summing to 1.01": "those of one class" for name in ("reliability", "f_beta_threshold", "soft_expected_cost")},
     **{f"{name}.costs: None": "without costs, or not yet" for name in ("evaluate_metrics", "metric_interval", "CostSensitiveClassifier")},
