@@ -1857,8 +1857,8 @@ def _change_of(name, then: _Side, now: _Side, report: Report) -> tuple[list, lis
     wrong = now.costs > now.costs.min(1, keepdims=True)
     of_class = [ratio((table * wrong).sum(1), table.sum(1)) for table in (old, new)]
     whole = then.whole and now.whole
-    first = [side.counts(name, "first") for side in (then, now)]
-    p = cost_change(*first, now.costs).rising if whole else np.full(len(old), np.nan)
+    first, later = (side.counts(name, "first") for side in (then, now))
+    p = cost_change(first, later, now.costs).rising if whole else np.full(len(old), np.nan)
     return row, list(zip(report.classes, *of_class, p, p <= 1 - report.confidence))
 
 
