@@ -67,7 +67,9 @@ STATES = {
 }
 HOW = {
     "as the text says": "computed as the paper describes it",
-    "named change": "the text's computation is off; one stated change of it makes every row that it touches come out",
+    "named change": (
+        "the text's computation is off; one stated change of it makes every row that it touches come out"
+    ),
     "fitted": "a constant of ours was chosen so that it matches: no evidence",
     "sample": "on a part of the paper's own data",
     "stand-in": "on other data",
@@ -172,7 +174,8 @@ def expected(name: str, budget: str = "") -> dict:
     return {cell: ends for (item, cell, own), ends in known if (item, own) == (name, budget)}
 
 # %% ../nbs/91_reproduce.ipynb #a79885fb
-SHOWN = ["cell", "kind", "how", "published", "ours", "tolerance", "resolution", "outcome", "with_cause", "note"]
+SHOWN = ["cell", "kind", "how", "published", "ours"]
+SHOWN += ["tolerance", "resolution", "outcome", "with_cause", "note"]
 COLUMNS = [*SHOWN, "finding", "basis", "low", "high", "margin", "repetitions", "survivors", "tried"]
 _SAID = ("how", "outcome", "note", "finding")  # columns of words
 
@@ -242,14 +245,14 @@ def compare(
     reasons : mapping, optional
         why a row may stay open; an open row without one fails the run
     how : mapping, optional
-        how ours was obtained, a key of `HOW`; default "stand-in" for other data, "named change" for a row that
-        is caused, else "as the text says"
+        how ours was obtained, a key of `HOW`; default "stand-in" for other data, "named change" for a row
+        that is caused, else "as the text says"
 
     Returns
     -------
     DataFrame
-        columns cell, kind, how, published, ours, tolerance, resolution, outcome, with_cause, note, finding (the
-        name in the errata), and what the outcome was decided by (see `outcome_of`): basis, low, high, margin,
+        columns cell, kind, how, published, ours, tolerance, resolution, outcome, with_cause, note, finding
+        (the name in the errata), and what the outcome was decided by (see `outcome_of`): basis, low, high, margin,
         repetitions, survivors, tried
 
     Raises
@@ -295,7 +298,8 @@ def compare(
     competed = _compete(rows, causes or {}, cells)
     for row in rows:
         row["outcome"] = outcome_of(row)
-        otherwise = {"caused": "named change", "other data": "stand-in"}.get(row["outcome"], "as the text says")
+        usual = {"caused": "named change", "other data": "stand-in"}
+        otherwise = usual.get(row["outcome"], "as the text says")
         row["how"] = ways.get(row["cell"], otherwise) if row["outcome"] else ""
         row["finding"] = findings.get(row["cell"], "") if row["outcome"] == "contradicted" else ""
         said = [remarks[row["cell"]], competed.get(row["cell"], "")]
@@ -607,8 +611,8 @@ def reproduces(
         name of a computation that items of this paper have in common: one worker runs them all, so that
         it is done once
     how : str, optional
-        "data", "simulation" (on data made as the paper says, or reconstructed), "arithmetic" (from formulas or
-        other printed numbers) or "description" (of the data); default "data" for an item that needs data, else
+        "data", "simulation" (on data made as the paper says, or reconstructed), "arithmetic" (from formulas
+        or other printed numbers) or "description" (of the data); default "data" for an item that needs data, else
         "arithmetic"
 
     Returns
@@ -1692,7 +1696,8 @@ def sheet(paper: str, table: DataFrame | None = None, compared: DataFrame | None
         lines += [f"  {len(own):>5,} {way}: {_counted(own)}"] if len(own) else []
     lines += [f"  {left.sum():>5,} not compared"] if left.any() else []
     said = mine[mine["kind"] == "statement"]
-    drawn = said["item"].isin([name for row in plain.itertuples() if row.kind == "figure" for name in row.names])
+    figures = [name for row in plain.itertuples() if row.kind == "figure" for name in row.names]
+    drawn = said["item"].isin(figures)
     for what, own in (("sentences", said[~drawn]), ("sentences on curves", said[drawn])):
         lines += [f"{len(own):,} {what}, each a test: {_counted(own)}"] if len(own) else []
     maps = _heat_maps(table[table["item"].str.startswith(f"{paper}/")])

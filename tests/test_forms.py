@@ -12,6 +12,7 @@ from cost_eval.costs import ExampleCosts  # noqa: E402
 CASES = {"numbers": iv.Case(), "words": iv.Case(names=("well", "ill"))}
 NO_MATRIX = {  # functions whose costs are no matrix, with the reason
     "uncertain_cost_interval": "many matrices, or what draws them", "uncertain_cost_difference": "many matrices, or what draws them",
+    "read_table": "asks for the names of the classes only",
     "scale.sketch_error": "asks for a curve, and hands costs on to bayes_threshold",
     "CostMatrix": "the class itself: what it takes is said in test_costs.py", "as_costs": "test_costs.py", "as_priors": "test_costs.py",
 }

@@ -393,6 +393,7 @@ def test_every_control_moves_the_picture(name):
         if hasattr(control, "options"):
             control.index = 0 if control.index else len(control.options) - 1
         else:
-            control.value = control.base**control.min if isinstance(control, widgets.FloatLogSlider) else control.min
+            low, high = (control.base**end if isinstance(control, widgets.FloatLogSlider) else end for end in (control.min, control.max))
+            control.value = high if start == low else low
         assert bytes(image.value) != before, control.description
         control.value = start

@@ -481,7 +481,7 @@ def test_the_widget_stops_where_the_sequence_does():
     sliders, image = widget.children[0].children, widget.children[1]
     values, shares = pl._TRIAL
     counts, at, naive, fixed = pl._stopping(.1, 100)
-    kind = np.searchsorted(np.cumsum(pl._streams(.1, 100)[1])[:-1].astype(np.float32), pl._uniform()[4])
+    kind = np.searchsorted(np.cumsum(pl._streams(.1, 100)[1])[:-1].astype(np.float32), pl._uniform(60)[4])
     found = pl.difference_sequence(values[kind], 0 * values[kind], bounds=(-20, 20))
     looks = np.arange(100, 10_001, 100)
     outside = ((found.low > 0) | (found.high < 0))[looks - 1]

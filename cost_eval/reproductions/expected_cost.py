@@ -758,7 +758,7 @@ def calibrated(log_posteriors, y, seed=0):
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #8a7c24c8
 def _table_2_row(log_posteriors, y, mutant="") -> dict:
-    "The nine columns of Table 2 (six if K > 2), and MC1 and MC2 for argmax decisions and those for CinvP too."
+    "The nine columns of Table 2 (six if K > 2); MC1 and MC2 for argmax decisions and those for CinvP too."
     costs, K = _paper_costs(np.bincount(y) / len(y), mutant), log_posteriors.shape[1]
     counts = {
         name: _counts(y, bayes_decisions(log_posteriors, costs[name], log=True), costs[name])
@@ -873,8 +873,8 @@ def _f1_cells(cells) -> dict:
 def _table_2_causes(by, printed, budget, data_dir) -> dict:
     """What may be behind cells that are off: cause -> cell -> number, of every cell that it touches.
 
-    The first calibration is recomputed for every system (quick: for those that have a cell off without it; the
-    others keep what the optimum gives), a rival until it fails.
+    The first calibration is recomputed for every system (quick: for those that have a cell off without it;
+    the others keep what the optimum gives), a rival until it fails.
     """
     off = {c.rpartition("/cal/")[0] for c, v in by[""].items() if "/cal/" in c and abs(printed[c] - v) > 5e-4}
     at_hand = [s for s in SYSTEMS if f"{s.name}/raw/C01" in by[""]]
@@ -925,7 +925,9 @@ def table_2_compared(data_dir=None, budget="quick", mutant=""):
     else:
         causes = _table_2_causes(by, printed, budget, data_dir)
     table = compare(paper, ours, causes=causes, trivial=_trivial_2(paper), notes=notes)
-    remark = "with the text's argmax decisions MC1 and MC2 are off; with the Bayes decisions for Cimb they are not"
+    remark = (
+        "with the text's argmax decisions MC1 and MC2 are off; with the Bayes decisions for Cimb they are not"
+    )
     return Reproduction(table, note=remark)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #8491b9d2

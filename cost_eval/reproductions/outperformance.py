@@ -471,7 +471,7 @@ STEPS = {"rule": "step", "depth": 9}  # what the published scores of areas fit; 
 
 @lru_cache(8)
 def areas_compared(mutant=""):
-    """The twelve scores of areas as the text says, by areas of linearly connected points, and with other rules.
+    """The twelve scores of areas as the text says, of linearly connected points, and with other rules.
 
     Parameters
     ----------
@@ -484,7 +484,8 @@ def areas_compared(mutant=""):
         from `compare`; cells begin with the name of the table
     """
     wrong = 0.008 if mutant == "areas off by .008" else 0.0
-    rows = [published("outperformance", item).assign(item=item) for item in ("table6", "table7", "table8", "table9")]
+    items = ("table6", "table7", "table8", "table9")
+    rows = [published("outperformance", item).assign(item=item) for item in items]
     paper = pandas().concat(rows, ignore_index=True)
     paper = paper[paper["cell"].str.endswith("/OPS(AUC)")].reset_index(drop=True)
     paper["cell"] = paper["item"] + "/" + paper["cell"]
@@ -493,9 +494,9 @@ def areas_compared(mutant=""):
         score, error = outperformance_curve_auc(curve, area, pi, return_error=True)
         _, off = _rounded(lambda v: outperformance_curve_auc(curve, v, pi), area)
         ours[cell], errors[cell] = score + wrong, off / 3 + error
-    depth = 7 if mutant == "trees of depth 7" else STEPS["depth"]
+    depth, used = 7 if mutant == "trees of depth 7" else STEPS["depth"], tuple(STEPS.values())
     scores = {
-        f"{rule} areas, depth {d}": rule_scores(rule, depth if (rule, d) == tuple(STEPS.values()) else d)[0] + wrong
+        f"{rule} areas, depth {d}": rule_scores(rule, depth if (rule, d) == used else d)[0] + wrong
         for rule in ("step", "trapezoid")
         for d in (7, 8, 9)
     }
