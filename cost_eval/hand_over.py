@@ -392,7 +392,8 @@ def _by_engine(counts, sizes, risk, priors) -> tuple[np.ndarray, str]:
     handed = np.broadcast_to(sizes, counts.shape[:2]) - counts.sum(2)
     table = np.concatenate([counts, handed[..., None]], 2).astype(int)
     found = interval(table, [[-risk, 1 - risk, 0]] * counts.shape[1], priors=priors)
-    fit = METHODS[found.method].function(found.sample.m, found.sample.a)
+    sample: Any = found.sample
+    fit = METHODS[found.method].function(sample.m, sample.a)
     both, mean = fit.p_value(0.0), np.asarray(found.mean)
     return np.where(mean < 0, both / 2, 1 - both / 2), found.guarantee
 

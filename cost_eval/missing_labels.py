@@ -344,8 +344,9 @@ def tipping_point(
     count = np.where(turn > share, up, np.where(turn <= share, down, np.nan))
     total = np.nan if lost.any() else float((rest + guess)[0]) / case.part.n
     verdict = "first" if total < 0 else "second" if total > 0 else ""
-    columns = (*objects(case.samples.costs.decisions)[pairs], labelled, unlabelled, share, turn, count)
-    return TippingPoint(*(column[apart] for column in columns), total, verdict)
+    first, second = objects(case.samples.costs.decisions)[pairs[:, apart]]
+    labelled, unlabelled, share, turn, count = (v[apart] for v in (labelled, unlabelled, share, turn, count))
+    return TippingPoint(first, second, labelled, unlabelled, share, turn, count, total, verdict)
 
 # %% ../nbs/65_missing_labels.ipynb #mis048
 def weighted_by_propensity(
