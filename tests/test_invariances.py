@@ -15,7 +15,7 @@ RECORD = "a record that functions hand over, or that a user fills by hand: nothi
 FILES = "files, papers' data and pages: test_datasets.py, test_reproduce.py, test_app.py, test_command_line.py drive it"
 NO_ARGUMENTS = {  # functions without arguments to change
     **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Difference", "Interval", "Report", "scale.SketchError"], RECORD),
-    **dict.fromkeys(["load", "available", "describe", "DataNotAvailable", "reproduces", "run", "scoreboard", "App", "DecisionRule"], FILES),
+    **dict.fromkeys(["load", "available", "describe", "DataNotAvailable", "reproduces", "run", "scoreboard", "App", "DecisionRule", "read_table"], FILES),
     "as_priors": "reads one argument: test_costs.py, test_forms.py",
     "metric": "a decorator; what it registers is tried",
     "scale.cluster": "hands out workers",
