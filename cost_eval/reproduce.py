@@ -252,8 +252,8 @@ def compare(
     -------
     DataFrame
         columns cell, kind, how, published, ours, tolerance, resolution, outcome, with_cause, note, finding
-        (the name in the errata), and what the outcome was decided by (see `outcome_of`): basis, low, high, margin,
-        repetitions, survivors, tried
+        (the name in the errata), and what the outcome was decided by (see `outcome_of`): basis, low, high,
+        margin, repetitions, survivors, tried
 
     Raises
     ------
