@@ -612,8 +612,8 @@ def reproduces(
         it is done once
     how : str, optional
         "data", "simulation" (on data made as the paper says, or reconstructed), "arithmetic" (from formulas
-        or other printed numbers) or "description" (of the data); default "data" for an item that needs data, else
-        "arithmetic"
+        or other printed numbers) or "description" (of the data); default "data" for an item that needs data,
+        else "arithmetic"
 
     Returns
     -------
