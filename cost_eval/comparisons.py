@@ -79,6 +79,7 @@ from cost_eval.core import (
     is_stack,
     kinds,
     labelled,
+    needed_without_failure,
     numbered,
     numbers,
     pandas,
@@ -1946,8 +1947,7 @@ def certify(
     limit = np.array([one.limit for one in asked])
     failures, rate = np.where(least, n - part, part), np.where(least, 1 - limit, limit)
     upper = np.where(failures < n, beta.isf(alpha, failures + 1, np.maximum(n - failures, 1)), 1.0)
-    with np.errstate(divide="ignore"):
-        needed = np.ceil(np.log(alpha) / np.log1p(-rate) * (1 - 1e-12))
+    needed = needed_without_failure(rate, alpha)
     p = np.where(rate < 1, binom.cdf(failures, n, rate), 0.0)
     never = tuple(
         f"{one}: that it never fails cannot be certified; even none of {k:g} allows a rate of "

@@ -1278,6 +1278,12 @@ def sum_rounding(sums: np.ndarray, n: int) -> float:
     return float(4 * np.finfo(float).eps * np.sqrt(n) * np.abs(sums).max())
 
 
+def needed_without_failure(rate: np.ndarray, alpha: float) -> np.ndarray:
+    "How many trials, none of which fails, tell at the level alpha that failures are rarer than the rate."
+    with np.errstate(divide="ignore"):
+        return np.ceil(np.log(alpha) / np.log1p(-rate) * (1 - 1e-12))
+
+
 def even(p: np.ndarray, difference: np.ndarray, eps: float = float(np.finfo(float).eps)) -> np.ndarray:
     """Are the costs of two decisions the same, the sum of posteriors times differences over the last axis
     being 0 or of the size of the rounding of the posteriors (2 `eps` of 1, or of a thousand times a small

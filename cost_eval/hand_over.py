@@ -26,6 +26,7 @@ from cost_eval.core import (
     check_1d,
     check_range,
     check_scores,
+    needed_without_failure,
     percent,
     ratio,
     result,
@@ -347,7 +348,7 @@ def certified_threshold(
     score, wrong, samples = _answers(y_true, model, scores, positive)
     risk = check_range(risk, "risk", 0, 1, shape=(), hint="2 % is .02")
     alpha = 1 - check_range(confidence, "confidence", 0.5, 1, shape=(), hint="95 % is .95")
-    needed = int(np.ceil(np.log(alpha) / np.log1p(-risk) * (1 - 1e-12)))
+    needed = int(needed_without_failure(risk, alpha))
     at = _by_share(score, needed) if thresholds is None else _descending(thresholds, score)
     kinds = [part & (samples.y == k) for k in range(len(samples.costs.classes)) for part in (~wrong, wrong)]
     counts = np.stack([_at_least(score, kind, at) for kind in kinds], 1).reshape(len(at), -1, 2)
@@ -580,7 +581,7 @@ def _readings(samples: Samples, prices: Mapping) -> tuple:
     the least and the largest loss.
     """
     costs = samples.costs if samples.own is None else samples.own
-    table = costs.array if samples.own is not None else np.stack([costs.array] * len(samples))
+    table = np.broadcast_to(costs.array, (len(samples), *samples.costs.shape))
     rows = np.arange(len(samples))
     bill = table[rows, samples.y]
     people = [name for name in prices if name not in samples.models]

@@ -251,7 +251,6 @@ def _draw_error(case: _Case, entry: _Entry) -> float:
     return float(np.std(costs, ddof=1) / len(costs) ** 0.5)
 
 
-
 def _mixtures(drawn: list, M: int) -> tuple[list, np.ndarray | None]:
     """Decisions, (N,) or (D, N) in draws, as (N,) numbers of columns of the costs, or from M on of mixtures,
     and the shares (C, M) of the decisions in these.
@@ -585,7 +584,6 @@ _CONSTRAINT = (
     *("model", "requirement", "asked", "reached", "low", "high", "cost", "without"),
     *("price", "price_low", "price_high", "p_value", "told_apart"),
 )
-
 
 
 def _constraint(case: _Case, fits: CrossFit, mains: list, priors):

@@ -104,7 +104,7 @@ def test_a_claim_that_comes_out_otherwise_is_refused(tmp_path, monkeypatch):
             with pytest.raises(ValueError, match="stored is 16"):
                 claims.claim("9: a", lambda seed: other if seed == 119 else margin(seed), of="draws")  # noqa: B023
         assert claims.claim("9: a", lambda seed: 1 / 0, of="draws", run=False).held == 16
-    monkeypatch.setattr(claims, "this_stack", lambda: "another")
+    monkeypatch.setattr(claims, "_this_stack", lambda: "another")
     assert claims.claim("9: a", lambda seed: margin(seed) - 10, of="draws").held == 16
     with pytest.raises(ValueError, match="stored is"):
         claims.claim("9: a", lambda seed: -margin(seed), of="draws")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['STORE', 'SEEDS', 'Record', 'stored', 'this_stack', 'claim']
+__all__ = ['STORE', 'SEEDS', 'Record', 'stored', 'claim']
 
 # %% ../../nbs/09_claims.ipynb #claims09
 STORE = Path(str(files("cost_eval"))) / "reproductions" / "claims.csv"
@@ -66,7 +66,7 @@ def stored() -> dict[str, Record]:
     }
 
 
-def this_stack() -> str:
+def _this_stack() -> str:
     "The versions that a draw may hang on."
     return " ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
 
@@ -114,13 +114,13 @@ def claim(
         values = tuple(float(margin(seed)) for seed in range(first, first + SEEDS))
         if not np.isfinite(values).all():
             raise ValueError(f"margin: {name!r} is not a number in every draw: {values}")
-        _keep(Record(name, of, first, this_stack(), values))
+        _keep(Record(name, of, first, _this_stack(), values))
     record = stored().get(name)
     if record is None or (record.of, record.first) != (of, first):
         raise ValueError(f"name: no record of {name!r} for these draws; COST_EVAL_CLAIMS=store stores one")
     surest = int(np.argmax(np.abs(record.values)))
     again = range(SEEDS) if asked == "all" else [surest] if run and not asked else []
-    allowed = np.std(record.values) * (0.05 if record.stack == this_stack() else 3)
+    allowed = np.std(record.values) * (0.05 if record.stack == _this_stack() else 3)
     for k in again:
         old, new = record.values[k], float(margin(first + k))
         if not abs(new - old) <= allowed + 1e-5 * abs(old):
