@@ -34,7 +34,6 @@ from cost_eval.core import (
     check_choice,
     check_flag,
     check_integer,
-    check_numbered,
     check_posteriors,
     check_priors,
     check_range,
@@ -919,10 +918,6 @@ class _Task:
 
     def content(self, threshold: float | None = None) -> dict:
         "How the rule decides that is fitted on all rows, as its file has it; of a cut that was found elsewhere."
-        if threshold is not None and self.rule != "tuned":
-            raise ValueError(
-                f"threshold: rule {self.rule!r} has its own; a cut that is given is installed by rule='tuned'"
-            )
         known, costs = None, self.rows.costs
         if self.rule == "calibrated":
             known = self.fits._remembered((self.name, "knots"), self.knots)
@@ -931,10 +926,8 @@ class _Task:
             "model": self.name,
             "rule": self.rule,
             "values": self.kind,
-            "classes": [label.item() if isinstance(label, np.generic) else label for label in costs.classes],
-            "decisions": [
-                label.item() if isinstance(label, np.generic) else label for label in costs.decisions
-            ],
+            "classes": [_plain(label) for label in costs.classes],
+            "decisions": [_plain(label) for label in costs.decisions],
             "by": "label" if self.kind == "decisions" else _BY.get(self.rule, _BY_COST),
             **dict.fromkeys(_ENDS),
             "calibration": known,
@@ -943,12 +936,10 @@ class _Task:
             "costs": costs.array.tolist(),
             "own_costs": self.rows.own is not None,
         }
-        if content["by"] == "label" or costs.shape != (2, 2):
+        alone = content["own_costs"] and content["by"] == _BY_COST
+        if alone or content["by"] == "label" or costs.shape != (2, 2):
             return content
-        if content["own_costs"] and content["by"] == _BY_COST:
-            return content
-        at = self.stated_cut() if threshold is None else check_range(threshold, "threshold", shape=(), ends="[]")
-        return content | self.ends(content, at)
+        return content | self.ends(content, self.stated_cut() if threshold is None else threshold)
 
     def knots(self) -> dict:
         "The calibration as numbers, fitted on all rows."
@@ -962,7 +953,8 @@ class _Task:
         if self.rule == "tuned":
             found = self.best(self.rows, _cut(self.model))
             if found is None:
-                raise ValueError("samples: a class has no sample, so no threshold can be tuned; give threshold=")
+                why = "samples: a class has no sample, so no threshold can be tuned; give threshold="
+                raise ValueError(why)
             return found.threshold
         at = self.stated.get("train_priors", self.target)
         gain = self.rows.costs.array * (self.target / np.where(at > 0, at, 1))[:, None]
@@ -1980,7 +1972,18 @@ def fit_rule(
 
 def _fitted(samples: Samples, name: str, rule: str, priors, threshold=None, require=None) -> dict:
     "How a rule decides that is fitted on all samples."
-    return _Task(_Fitted(samples), name, rule, None, priors, None, require).content(threshold)
+    task = _Task(_Fitted(samples), name, rule, None, priors, None, require)
+    if threshold is not None:
+        check_range(threshold, "threshold", shape=(), ends="[]")
+        if task.rule != "tuned":
+            raise ValueError(
+                f"threshold: rule {task.rule!r} has its own; a cut that is given is installed by rule='tuned'"
+            )
+    return task.content(threshold)
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _knots(calibrator, n: int) -> dict:
