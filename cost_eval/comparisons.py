@@ -363,6 +363,9 @@ class Judged:
 
     def cost(self, decisions: np.ndarray, *, at_priors: bool = True) -> float:
         "Expected cost per sample, at the deployment's priors or as the samples are."
+        if self.counted:
+            counts = self.columns(decisions) * (self.class_weights[:, None] if at_priors else 1.0)
+            return float((counts * self.table).sum() / counts.sum())
         weight = self.weight_at_priors if at_priors else self.weight
         return float(np.average(self.losses(decisions), weights=weight))
 

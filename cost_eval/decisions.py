@@ -1503,8 +1503,9 @@ def out_of_fold(folds: Labels, judge: Callable[..., Any]) -> np.ndarray:
     if len(known) < 2:
         raise ValueError(f"folds: at least 2 different ones are needed, got {known} for all samples")
     for k in range(len(known)):
-        outside = np.flatnonzero(fold == k)
-        said = np.asarray(judge(np.flatnonzero(fold != k), outside))
+        own = fold == k
+        outside = np.flatnonzero(own)
+        said = np.asarray(judge(np.flatnonzero(~own), outside))
         out = np.empty((len(fold), *said.shape[1:]), said.dtype) if out is None else out
         out[outside] = said
     return cast(np.ndarray, out)
