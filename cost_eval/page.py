@@ -171,12 +171,7 @@ def _cut(report) -> float:
     if v.state not in ("use", "unsure") or len(report.decisions) != 2:
         return np.nan
     rows = report._rungs[report._rungs["main"] & (report._rungs["model"] == v.model)]
-    if not hasattr(report, "decision_rule"):
-        return float(rows["threshold"].iloc[0])
-    try:
-        return float(report._once("cut", lambda: report.decision_rule(v.model)).threshold)
-    except ValueError:  # made from counts, or a rule that cannot be fitted
-        return np.nan
+    return float(rows["threshold"].iloc[0])
 
 # %% ../nbs/58_page.ipynb #58co0002
 def _wrong_classes(report, column: int) -> list[str]:
