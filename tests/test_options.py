@@ -1,5 +1,6 @@
 """Every option of every public function matters: changing it changes the result. A loop over the signatures; an option without a case fails."""
 import dataclasses
+import functools
 import importlib
 import inspect
 import os
@@ -146,8 +147,8 @@ def scored(cost_scorer, costs, **options):
     return cost_scorer(costs, **options)(LogisticRegression().fit(X, Y), X, Y)
 
 
-def tabled(evaluate, *args, **options):
-    report = evaluate(*args, **options)
+def tabled(evaluate, *args, draws=1, **options):
+    report = evaluate(*args, draws=draws, **options)
     return [frame.to_dict() for frame in (report.table, report.differences, report.ladder, report.groups, report.scenarios)]
 
 
@@ -201,8 +202,16 @@ def fitted_on_dask(function, *args, **options):
 FRAME = pd.DataFrame({"a": Y, "b": E, "c": D})
 
 
+@functools.cache
 def reported():
-    return load("report").evaluate(Y, {"a": P2[:, 1], "b": E}, COSTS, rng=0)
+    return load("report").evaluate(Y, {"a": P2[:, 1], "b": E}, COSTS, draws=1, rng=0)
+
+
+def undrawn(page, report, **options):
+    "A page's text; no option is about its pictures."
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(load("page"), "_picture", lambda report, panel: {})
+        return str(page(report(), **options))
 
 
 def load(module):
@@ -467,7 +476,7 @@ CASES = {
         "CostSensitiveClassifier.predict": Case(lambda: unfitted().fit(X, Y), X, costs=ExampleCosts(**EXAMPLES)),
         "CostSensitiveClassifier.score": Case(lambda: unfitted().fit(X, Y), X, Y, costs=ExampleCosts(**EXAMPLES)),
     },
-    "page": {name: Case(lambda: reported(), **options, via=lambda page, *args, **options: str(page(*(a() if callable(a) else a for a in args), **options)))
+    "page": {name: Case(lambda: reported(), **options, via=undrawn)
              for name, options in {**dict.fromkeys(("sections", "markdown_page", "latex_page"), {"about": {"use": "triage"}}), "flat_metrics": {"all": True},
                                    "web_page": {"about": {"use": "triage"}, "title": "Triage", "currency": "euros", "per_year": 1e4}}.items()}
     | {"draw_panel": Case(lambda: reported(), "roc", via=lambda draw, report, *args, **options: draw(report(), *args, **options))},
