@@ -427,7 +427,7 @@ CASES = {
                               data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.), sample_weight="w")),
         "loss_difference": Case(WEIGHT * Y, WEIGHT * D, via=losses_on_dask, strata=GROUPS % 2, gather=0, rng=unchanged(1, clusters=GROUPS),
                                 data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.), sample_weight="w")),
-        "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, rule=refused("tune"), positive=refused(2), capacity=3, folds=refused(1), gather=unchanged(10, clusters=GROUPS),
+        "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, rule=refused("tune"), positive=refused(2), groups=GROUPS % 2, capacity=3, folds=refused(1), gather=unchanged(10, clusters=GROUPS),
                          heaviest=given(50., clusters=GROUPS), largest=refused(9.), ids=refused(GROUPS[1:]), method="betting", rng=unchanged(1)),
     },
     "outperformance": {
@@ -484,7 +484,7 @@ CASES = {
         "robustness_map": Case(lambda: reported(), via=mapped, tested=given(False, first=True)),
     },
     "report": {
-        "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, rng=1, propensity=WEIGHT / 4, folds=3, ids=refused(GROUPS[1:]),
+        "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, rng=1, propensity=WEIGHT / 4, groups=GROUPS % 2, folds=3, ids=refused(GROUPS[1:]),
                          heaviest=given(50., clusters=GROUPS), largest=refused(9.), method="betting", scenarios={"risk": {"fp": 1, "fn": 40}}),
         "evaluate_counted": Case([0, 0, 1, 1, 1], {"a": [0, 1, 0, 1, 1], "b": [0, 0, 1, 1, 0]}, COSTS, [60, 9, 3, 20, 4], via=tabled_best, groups=[1, 2, 1, 2, 2],
                                  clusters=[1, 2, 1, 2, 3], sample_weight=given([60., 9, 5, 20, 2], clusters=[1, 2, 1, 2, 3]),

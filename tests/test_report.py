@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import expit, logit
 from sklearn.metrics import precision_score, recall_score, roc_auc_score
 
-from cost_eval import report, robustness
+from cost_eval import robustness
 from cost_eval.bootstrap import difference, independent_difference, interval, loss_difference, loss_interval
 from cost_eval.comparisons import best_of, simultaneous_differences
 from cost_eval.confusion import confusion_counts, joint_counts
@@ -20,10 +20,10 @@ from cost_eval.decisions import bayes_decisions, best_threshold
 from cost_eval.metrics import METRICS, expected_cost, normalized_expected_cost
 from cost_eval.page import answers
 from cost_eval.policies import RULES, cross_fit
-from cost_eval.report import translation_table
+from cost_eval.report import evaluate, translation_table
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
-evaluate = partial(report.evaluate, draws=1)  # whose subject are not the draws of the folds (test_policies)
+evaluate = partial(evaluate, draws=1)  # whose subject are not the draws of the folds (test_policies)
 COSTS = CostMatrix.binary(fp=1, fn=8, classes=["well", "ill"], decisions=["home", "treat"])
 
 

@@ -25,18 +25,8 @@ def modules():
 
 
 # The program is strict; a function that an example defines needs no annotations, and a library without types is no error.
-STRICT = """
-[mypy-program]
-check_untyped_defs = true
-disallow_any_generics = true
-disallow_incomplete_defs = true
-disallow_subclassing_any = true
-disallow_untyped_decorators = true
-disable_error_code = import-untyped
-extra_checks = true
-strict_equality = true
-warn_return_any = true
-"""
+STRICT = ["check_untyped_defs", "disallow_any_generics", "disallow_incomplete_defs", "disallow_subclassing_any", "disallow_untyped_decorators", "extra_checks",
+          "strict_equality", "warn_return_any"]
 
 
 def checked(folder, text):
@@ -45,17 +35,14 @@ def checked(folder, text):
     """
     pytest.importorskip("mypy", reason='needs pip install "cost_eval[dev]"')
     (folder / "program.py").write_text(text, encoding="utf-8")
-    (folder / "mypy.ini").write_text((ROOT / ".ci/mypy.ini").read_text(encoding="utf-8") + STRICT, encoding="utf-8")
+    settings = (ROOT / ".ci/mypy.ini").read_text(encoding="utf-8")
+    (folder / "mypy.ini").write_text("\n".join([settings, "[mypy-program]", "disable_error_code = import-untyped", *(f"{flag} = true" for flag in STRICT)]), encoding="utf-8")
     how = ["--config-file", str(folder / "mypy.ini"), "--cache-dir", str(ROOT / "build" / "mypy"), "--no-error-summary"]
     done = subprocess.run([sys.executable, "-m", "mypy", *how, "cost_eval", str(folder / "program.py")], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode < 2, done.stdout + done.stderr
     found, package = {}, []
-    for line in done.stdout.splitlines():
-        of_program = re.search(r"\bprogram\.py:(\d+): (.*)$", line)
-        if not of_program:
-            package.append(line)
-        elif of_program[2].startswith("error: "):
-            found.setdefault(int(of_program[1]), []).append(of_program[2].removeprefix("error: "))
+    for file, line, told in re.findall(r"^(.*?):(\d+): error: (.*)$", done.stdout, re.M):
+        found.setdefault(int(line), []).append(told) if file.endswith("program.py") else package.append(f"{file}:{line}: {told}")
     return package, found
 
 

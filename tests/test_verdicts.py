@@ -7,8 +7,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from cost_eval import report
 from cost_eval.costs import CostMatrix, ExampleCosts
+from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores
 
 N = r"(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)"
@@ -31,7 +31,7 @@ def read(pattern, text, *values):
 
 
 COSTS = CostMatrix.binary(fp=1, fn=6)
-evaluate = partial(report.evaluate, draws=2)
+evaluate = partial(evaluate, draws=2)  # the pages of the first seeds take as many as there are by themselves
 
 
 # ---- pages of all kinds
