@@ -171,7 +171,7 @@ def test_the_headline_stands_still(move):
 
 def test_a_shuffled_file_with_ids_is_the_same_report():
     "Every number of it, and that at other costs of single rows; folds given go along."
-    draw, fold = np.random.default_rng(3), np.arange(N) % 4
+    draw, fold = np.random.default_rng(3), np.unique(WHO, return_inverse=True)[1] % 4
     models, amount = {"a": P, "b": Scores(S + draw.normal(size=N))}, pd.Series(draw.gamma(2, 3, N))
     given = {"clusters": WHO, "groups": np.arange(N) % 2, "sample_weight": W, "folds": fold}
     plain, turned = (evaluate(Y[i], {k: type(m)(m.values[i]) if isinstance(m, Scores) else m[i] for k, m in models.items()}, COSTS, ids=i, **{k: v[i] for k, v in given.items()},
@@ -338,8 +338,10 @@ def test_folds_by_cluster_of_one_are_those_of_samples_and_a_rare_class_is_spread
         stratified_folds([0, 1, 0, 1, 0], 2, clusters=[1, 1, 2, 2, None])
     with pytest.raises(ValueError, match="clusters: 2 values"):
         stratified_folds([0, 1, 0, 1, 0], 2, clusters=[1, 1])
-    with pytest.raises(ValueError, match="folds: they part the cluster of sample 1"):
-        cross_calibrate(P3, Y3, folds=np.arange(N) % 2, clusters=np.arange(N) // 2)
+    parted = {"folds": np.arange(N) % 2, "clusters": np.arange(N) // 2}
+    for refuses in (lambda: cross_calibrate(P3, Y3, **parted), lambda: decide(P, Y, COSTS, **parted), lambda: evaluate(Y[TURN], {"a": P[TURN]}, COSTS, ids=TURN, **parted)):
+        with pytest.raises(ValueError, match="folds: they part the cluster of sample"):
+            refuses()
 
 
 def customers(draw, many):

@@ -379,10 +379,11 @@ def test_cells_are_shown_as_story_and_checks():
         assert reading.folded(same, []) == [same]
 
 
-def test_a_solution_holds_the_code_that_checks_it():
+@pytest.mark.parametrize("title", ["Solution", "Answer"])
+def test_a_solution_holds_the_code_that_checks_it(title):
     text = lambda words: dict(cell_type="markdown", metadata={}, source=words)
     code = dict(cell_type="code", id="c", metadata={}, source="answer", outputs=[dict(output_type="stream", text="42")])
-    solution = f"What is it?\n\n{reading.SOLUTION}\nWords.\n:::"
+    solution = f'What is it?\n\n::: {{.callout-tip collapse="true" title="{title}"}}\nWords.\n:::'
     said = lambda *cells: [cell["source"] for cell in reading.solved(list(cells))]
     assert said(text(solution), code, code, text("Next")) == [solution.removesuffix(":::"), "answer", "answer", ":::", "Next"]
     assert said(text(solution), code) == [solution.removesuffix(":::"), "answer", ":::"]
