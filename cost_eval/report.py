@@ -39,6 +39,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -179,11 +180,11 @@ def _limits(case: _Case, priors, require=None) -> dict:
     return {"priors": priors, "capacity": case.capacity, "require": require or case.require}
 
 
-def _all_entries(case: _Case, fits: CrossFit, declared: dict, priors, others: tuple) -> tuple[list, list]:
+def _all_entries(case: _Case, fits: CrossFit, declared: dict, priors, *given) -> tuple[list, list]:
     "`_entries`; where one model cannot keep to what is required, the error says what all of them can."
 
     def attempt(asked):
-        return _entries(fits, declared, _limits(case, priors, asked), others)
+        return _entries(fits, declared, _limits(case, priors, asked), *given)
 
     try:
         return attempt(None)
@@ -191,15 +192,20 @@ def _all_entries(case: _Case, fits: CrossFit, declared: dict, priors, others: tu
         raise error.loosened(attempt) from None
 
 
-def _entries(fits: CrossFit, declared: dict, limits: dict, others: tuple = ()) -> tuple[list, list]:
-    "The decisions of each model under the declared rule and those `others` it can follow; what is to be said."
+def _entries(
+    fits: CrossFit, declared: dict, limits: dict, others: tuple = (), known: Mapping = MappingProxyType({})
+) -> tuple[list, list]:
+    """The decisions of each model under the declared rule (of a policy that is `known`) and those `others` it
+    can follow; what is to be said.
+    """
     found: list = []
     notes: list = []
     for name, rule in declared.items():
         free = limits["require"] is None  # only a cut keeps to a requirement
         possible = [other for other in fits.rules(name) if other != rule and other in others and free]
         for k, each in enumerate([rule, *possible]):
-            policy = fits.decide(name, each, posteriors=False, **limits)
+            policy = known.get(name) if k == 0 else None
+            policy = fits.decide(name, each, posteriors=False, **limits) if policy is None else policy
             if any(e.model == name and e.rule == policy.rule for e in found):
                 continue
             cut = policy.threshold, policy.same_from, policy.same_to
@@ -215,11 +221,11 @@ _FIRST, _MOST = 5, 40  # draws of the folds to begin with, and at the most
 _AT_WORD = ("bayes", "calibrated")  # what is compared to say whether posteriors look miscalibrated
 
 
-def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, others: tuple = RULES) -> tuple:
+def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, others: tuple = RULES, *known) -> tuple:
     """The entries, their decisions in draws of the folds as mixtures, what is to be said, the samples with
     the shares of these, and the Monte Carlo error of each model's cost.
     """
-    entries, said = _all_entries(case, fits, declared, priors, others)
+    entries, said = _all_entries(case, fits, declared, priors, others, *known)
     codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1])
     errors = {e.model: _draw_error(case, e) for e in entries if e.main}
     first = [e.decisions[0] if e.decisions.ndim > 1 else None for e in entries]
@@ -227,19 +233,23 @@ def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, others: tuple = 
     return drawn, said, replace(case, mixed=mixed), errors
 
 
-def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> list:
-    "Draw folds until each cost's Monte Carlo error is a tenth of half its interval; a note if it is not."
+def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[list, dict]:
+    """Draw folds until each cost's Monte Carlo error is a tenth of half its interval; a note if it is not,
+    and the policies.
+    """
+    limits = _limits(case, priors)
     while True:
-        mains, _ = _entries(fits, declared, _limits(case, priors))
+        known = {name: fits.decide(name, rule, posteriors=False, **limits) for name, rule in declared.items()}
+        mains, _ = _entries(fits, declared, limits, known=known)
         codes, mixed = _mixtures([e.decisions for e in mains], case.costs.shape[1])
         ends = replace(case, mixed=mixed).intervals(codes, case.confidence)
         errors = np.array([_draw_error(case, e) for e in mains])
         share = float(np.max(ratio(20 * errors, ends.high - ends.low, undefined=0.0)))
         if share <= 1:
-            return []
+            return [], known
         if fits.draws >= _MOST:
             error = f"the Monte Carlo error of a cost is still {share / 10:.2g} of half its interval"
-            return [f"Over {fits.draws} draws of the folds {error}; draws= takes more."]
+            return [f"Over {fits.draws} draws of the folds {error}; draws= takes more."], known
         fits.draw(min(_MOST, max(fits.draws + 1, int(np.ceil(1.1 * share**2 * fits.draws)))))
 
 
@@ -1429,8 +1439,9 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     "The report of models that are read and calibrated."
     samples, fits.deployment = fits.samples, priors
     fits.draw(_FIRST if draws is None else draws)
-    short = _draw_enough(case, fits, declared, priors) if draws is None and fits.draws > 1 else []
-    entries, said, case, errors = _drawn(case, fits, declared, priors, _AT_WORD)
+    enough = draws is None and fits.draws > 1
+    short, known = _draw_enough(case, fits, declared, priors) if enough else ([], {})
+    entries, said, case, errors = _drawn(case, fits, declared, priors, _AT_WORD, known)
     mains = {e.model: e for e in entries if e.main}
     lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
     oracle = _oracle(case, samples)
