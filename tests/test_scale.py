@@ -250,7 +250,7 @@ def test_clusters_are_never_in_two_halves(monkeypatch):
 
 @given(st.integers(0, 10**6), st.sampled_from(["calibrated", "tuned", "bayes", "as given"]), st.booleans(), st.booleans(), st.sampled_from([[1, 0], [0, 1], ["b", "a"]]))
 @example(0, "calibrated", False, False, [1, 0])
-@settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate])
 def test_the_report_over_random_partitions(seed, rule, shifted, points, classes):
     "Whatever the blocks, the classes' order, and what models hand over: the in-memory report; of more rows what needs no fitting."
     rng = np.random.default_rng(seed)
@@ -324,7 +324,7 @@ def test_the_sums_of_a_cluster_are_all_that_its_rows_tell(seed, weighted, shifte
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans(), st.sampled_from(["int", "text", "mixed"]))
-@settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate])
 def test_weights_and_clusters_over_random_partitions(seed, weighted, few, unknown, kind):
     rng = np.random.default_rng(seed)
     frame = weighed(rng, 200, 25)
