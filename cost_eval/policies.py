@@ -920,7 +920,7 @@ class _Task:
         return tuple(_read_number(content[end]) for end in _ENDS)
 
     def content(self, threshold: float | None = None) -> dict:
-        "How the rule decides that is fitted on all rows, as its file has it; of a cut that was found elsewhere."
+        "How the rule fitted on all rows decides, as its file has it; of a cut that was found elsewhere."
         known, costs = None, self.rows.costs
         if self.rule == "calibrated":
             known = self.fits._remembered((self.name, "knots"), self.knots)
