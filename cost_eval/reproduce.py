@@ -203,6 +203,7 @@ def compare(
     trivial: float | Mapping[Any, float] | None = None,
     own_inputs: str | Row[str] | Literal[True] = (),
     other_data: str | Row[str] | Literal[True] = (),
+    sample: str | Row[str] | Literal[True] = (),
     test_set: str | Row[str] | Literal[True] = (),
     expected: Mapping[Any, Any] | None = None,
     causes: Mapping[str, Mapping[Any, Any]] | None = None,
@@ -231,6 +232,8 @@ def compare(
         paper contradicts itself
     other_data : str, sequence of str or True
         cells computed from other data than the paper's
+    sample : str, sequence of str or True
+        cells computed from a part of the paper's own data, too small a part to be judged: as `other_data`
     test_set : str, sequence of str or True
         statements whose margin has the standard error of the paper's own test set
     expected : mapping, optional
@@ -245,8 +248,8 @@ def compare(
     reasons : mapping, optional
         why a row may stay open; an open row without one fails the run
     how : mapping, optional
-        how ours was obtained, a key of `HOW`; default "stand-in" for other data, "named change" for a row
-        that is caused, else "as the text says"
+        how ours was obtained, a key of `HOW`; default "sample" or "stand-in" for other data, "named change"
+        for a row that is caused, else "as the text says"
 
     Returns
     -------
@@ -273,13 +276,14 @@ def compare(
         ("test set", "test_set", test_set),
         ("own inputs", "own_inputs", own_inputs),
         ("other data", "other_data", other_data),
+        ("other data", "sample", sample),
     ):
         bases |= dict.fromkeys(_matching(name, chosen, cells), basis)
     remarks, allowed = (
         _texts(name, given or {}, cells) for name, given in (("notes", notes), ("reasons", reasons))
     )
     findings = dict(zip(cells, published["finding"])) if "finding" in published else {}
-    ways = _by_cell("how", how or {}, cells)
+    ways = dict.fromkeys(_matching("sample", sample, cells), "sample") | _by_cell("how", how or {}, cells)
     for way in ways.values():
         check_choice(way, list(HOW), "how")
     kinds = published["kind"] if "kind" in published else ["number"] * len(cells)
