@@ -38,14 +38,6 @@ def toy_task(n=600, prevalence=0.2, seed=0, **changes):
 # ---- the published numbers
 
 
-def test_published_table_6_is_complete_and_in_range():
-    rows = paper._printed_table_6()
-    assert rows.shape == (15, 9) and rows.notna().all().all()
-    shares = ["F1 precision", "F1 recall", "precision", "recall", "threshold"]
-    assert rows[shares].stack().between(0, 1).all()
-    assert (rows["C_score"] <= rows["F1 C_score"]).all()
-
-
 def test_no_printed_number_is_counted_twice():
     "A number of Table 6 stands in one item; what the text repeats of it is a definition."
     table = published("cost_score")
@@ -66,41 +58,6 @@ def only_kdd(tmp_path_factory):
     for path in map(Path, datasets.find("kdd")[1]):
         (folder / path.name).symlink_to(path.resolve())
     return folder
-
-
-@pytest.mark.parametrize("item", ["table5", "table6", "sentences"])
-def test_a_published_number_moved_is_noticed(no_data, monkeypatch, item):
-    """Every row that agrees: moved by five units of its last digit (by twice the tolerance where the rounding of
-    the paper's own inputs is coarser than that) it is open.
-    """
-    table = run(item).table
-    rows = table[(table["kind"] == "number") & (table["outcome"] == "agrees")]
-    coarse = 0
-    for row in rows.itertuples():
-        source = published("cost_score", item).set_index("cell")
-        unit = 10.0 ** -source.loc[row.cell, "decimals"]
-        coarse += row.tolerance > 5 * unit
-        move = max(5 * unit, 2.1 * row.tolerance)
-
-        def altered(name, which=None):
-            found = published(name, which)
-            if which == item:
-                found.loc[found["cell"] == row.cell, "published"] += move
-            return found
-
-        with monkeypatch.context() as patch:
-            inputs = paper._printed_table_6()
-            patch.setattr(paper, "_printed_table_6", lambda: inputs)
-            patch.setattr(paper, "published", altered)
-            if item == "table5":  # its sums are of published numbers
-                patch.setattr(
-                    paper,
-                    "_table_5_sums",
-                    lambda _, found=paper._table_5_sums(source["published"].get): found,
-                )
-            moved = run(item).table.set_index("cell")["outcome"]
-        assert moved[row.cell] == "open", row.cell
-    assert coarse <= {"table5": 0, "table6": 20, "sentences": 1}[item]
 
 
 @with_data

@@ -316,14 +316,10 @@ def populations(monkeypatch):
 
 
 def test_sets_are_drawn_as_the_hypergeometric_law_says(populations):
-    "Drawing 9,000 of 40,000 without return; at a scale of 0.4 a population counts 2.5 times."
-    for data, number, p, n in (
-        ("heart", 0, 0.1, 40_000),
-        ("heart", 1, 0.2, 10_000),
-        ("loan", 1, 0.15, 12_500),
-    ):
+    "Drawing 4,000 without return; at a scale of 0.4 a population counts 2.5 times, and its share has the error of the 5,000 that are known."
+    for data, number, p, n, known in (("heart", 0, 0.1, 40_000, np.inf), ("heart", 1, 0.2, 10_000, np.inf), ("loan", 1, 0.15, 12_500, 5000)):
         drawn = paper._drawn_prevalences(populations(data), number, 4000, n=3000)
-        sd = np.sqrt(p * (1 - p) / 4000 * (n - 4000) / (n - 1))
+        sd = np.sqrt(p * (1 - p) * (1 / known + (n - 4000) / (n - 1) / 4000))
         assert drawn.mean() == pytest.approx(p, abs=5 * sd / np.sqrt(3000)), (data, number)
         assert drawn.std() == pytest.approx(sd, rel=0.06)
 

@@ -811,12 +811,12 @@ def table_6(budget="quick", mutant=""):
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #8db440fd
 @lru_cache(maxsize=None)
-def _accepted(model, laplace, seeds, n_points, n_sets=100) -> np.ndarray:
+def _accepted(model, laplace, seeds, n_sets=100) -> np.ndarray:
     "Share of BDELTACOST's tests of a cost model that accept equal costs, in every domain and training set, (R,)."
     k, found = MODELS.index(model), np.empty((len(DOMAINS), seeds))
     how = {"method": "inversion", "n_sets": n_sets} if model in _RARE else {"n_sets": 4 * n_sets}
     for domain, seed in np.ndindex(found.shape):
-        p, c = (cells[10 * k : 10 * k + 10] for cells in _cells(domain, seed, n_points)[1])
+        p, c = (cells[10 * k : 10 * k + 10] for cells in _cells(domain, seed, _FEWEST_POINTS)[1])
         share = bootstrap_coverage(p, c, laplace=laplace, rng=[domain, seed, k], **how).share
         found[domain, seed] = share.mean()
     return found.ravel()
@@ -835,7 +835,7 @@ def laplace_test(budget="quick", mutant=""):
         if model in _RARE:
             never, at = accepted[:, least[1], k], laplaces[least[1]]
             if budget == "full" and not mutant:  # every training set: five domains are too few to tell
-                never = _accepted(model, at, _RATES[budget]["seeds"], _RATES[budget]["n_points"])
+                never = _accepted(model, at, _RATES["full"]["seeds"])
             ours[f"{model}/rejects in less than 0.5 % at every lambda > 0"] = Margin(*spread(never - 0.995))
     reasons = {"*/rejects in less*": "the smallest lambda of the paper's grid is not printed; ours is 0.02"}
     return Reproduction(compare(published("bootstrap", "laplace"), ours, reasons=reasons))
@@ -1176,8 +1176,7 @@ def _type_1(budget) -> dict:
     """By how much models of rare costly errors reject true hypotheses more often than the others, lambda 0:
     five domains, two training sets (full: four), the replicates integrated out.
     """
-    seeds, n_points = _RATES[budget]["seeds"], _RATES["quick"]["n_points"]
-    accepted = {model: _accepted(model, 0.0, seeds, n_points) for model in MODELS}
+    accepted = {model: _accepted(model, 0.0, _RATES[budget]["seeds"]) for model in MODELS}
     others = np.mean([each for model, each in accepted.items() if model not in _RARE], axis=0)
     return {model: others - accepted[model] for model in _RARE}
 
