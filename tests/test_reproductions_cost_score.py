@@ -38,47 +38,7 @@ def toy_task(n=600, prevalence=0.2, seed=0, **changes):
 # ---- the published numbers
 
 
-def test_no_printed_number_is_counted_twice():
-    "A number of Table 6 stands in one item; what the text repeats of it is a definition."
-    table = published("cost_score")
-    numbers = table[table["kind"] == "number"]
-    assert set(numbers["item"]) == {"table5", "table6", "table6-study", "sentences"}
-    assert not set(numbers[numbers["item"] == "table6"]["cell"]) & set(
-        numbers[numbers["item"] == "table6-study"]["cell"]
-    )
-
-
 # ---- verdicts that can fail
-
-
-@pytest.fixture(scope="module")
-def only_kdd(tmp_path_factory):
-    "A directory with nothing but the KDD data: of the paper's data sets the only one that is complete here."
-    folder = tmp_path_factory.mktemp("kdd")
-    for path in map(Path, datasets.find("kdd")[1]):
-        (folder / path.name).symlink_to(path.resolve())
-    return folder
-
-
-@with_data
-def test_a_consistent_number_moved_to_the_trivial_alternative_is_noticed(only_kdd, monkeypatch):
-    monkeypatch.setenv("COST_EVAL_DATA", str(only_kdd))
-    table = run("table6-study").table
-    trivial = paper._trivial_study(paper._printed_table_6(), paper._prevalences())
-    inputs = paper._printed_table_6()
-    cells = table["cell"][table["outcome"] == "consistent"]
-    assert len(cells) >= 2
-
-    def altered(name, which=None):
-        found = published(name, which)
-        for cell in cells if which == "table6-study" else ():
-            found.loc[found["cell"] == cell, "published"] = np.atleast_1d(trivial[cell])[0]
-        return found
-
-    monkeypatch.setattr(paper, "_printed_table_6", lambda: inputs)
-    monkeypatch.setattr(paper, "published", altered)
-    moved = run("table6-study").table.set_index("cell")["outcome"]
-    assert (moved[cells] == "open").all()
 
 
 @with_data
