@@ -2,7 +2,6 @@
 and what happens without data."""
 
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ pytest.importorskip("matplotlib").use("Agg")
 
 from cost_eval import datasets
 from cost_eval.confusion import BinaryCounts, threshold_counts
-from cost_eval.reproduce import ITEMS, published, run_item
+from cost_eval.reproduce import ITEMS, run_item
 from cost_eval.reproductions import cost_score as paper
 
 DATA = all(datasets.available(source) for source in paper._SOURCES.values())

@@ -345,9 +345,6 @@ def tree_decisions(tree, points):
     return by_leaf[tree.tree_.apply(points)]
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #ec4150a1
-_FEWEST_POINTS = 25_000  # whoever needs fewer takes the first of so many: one population serves them all
-
-
 @lru_cache(maxsize=10)
 def population(domain=0, seed=0, n_points=1_000_000, n_matrices=10, n_train=1000) -> Population:
     "Draw points, a training set and cost matrices, and let a tree for each matrix decide on all points."
@@ -556,7 +553,7 @@ class _Study(NamedTuple):
 @lru_cache(maxsize=None)
 def study(domain=0, seed=0, n_sets=1000, n_swept=60, tests=True) -> _Study:
     "Coverage and type I errors in one reconstruction; without `tests` only what normal intervals need."
-    data = population(domain, seed, max(1000 * n_sets, _FEWEST_POINTS))
+    data = population(domain, seed, 1000 * n_sets)
     other = permuted(data, rng=[domain, seed, 1])
     rng, held = np.random.default_rng([domain, seed, 2]), {}
     if tests:
@@ -665,7 +662,7 @@ def main_error_missing(
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #0eb26ab8
 _RATES = {
-    "quick": {"seeds": 2, "n_sets": 400, "rare": (40, 2), "n_points": _FEWEST_POINTS},
+    "quick": {"seeds": 2, "n_sets": 400, "rare": (40, 2), "n_points": 20_000},
     "full": {"seeds": 4, "n_sets": 1000, "rare": (100, 4), "n_points": 100_000},
 }
 _RARE = ("M6", "M7", "M9")  # where a rare error carries much of the cost
@@ -735,7 +732,7 @@ def ends_by_laplace(n_sets, laplaces=(0.1, 1.0, 3.0), n=1000):
     """
     shares = {name: [] for name in ("width", "covered", "above", "below")}
     for domain in range(len(DOMAINS)):
-        data = population(domain, 0, max(n * n_sets, _FEWEST_POINTS))
+        data = population(domain, 0, n * n_sets)
         pseudo, total = data.costs.reshape(-1, 25).T.astype(np.float32), n * data.true_cost
         for laplace in laplaces:
             weights = example_weights(n, 25, laplace, rng=1)
@@ -813,10 +810,10 @@ def table_6(budget="quick", mutant=""):
 @lru_cache(maxsize=None)
 def _accepted(model, laplace, seeds, n_sets=100) -> np.ndarray:
     "Share of BDELTACOST's tests of a cost model that accept equal costs, in every domain and training set, (R,)."
-    k, found = MODELS.index(model), np.empty((len(DOMAINS), seeds))
+    k, found, n_points = MODELS.index(model), np.empty((len(DOMAINS), seeds)), _RATES["quick"]["n_points"]
     how = {"method": "inversion", "n_sets": n_sets} if model in _RARE else {"n_sets": 4 * n_sets}
     for domain, seed in np.ndindex(found.shape):
-        p, c = (cells[10 * k : 10 * k + 10] for cells in _cells(domain, seed, _FEWEST_POINTS)[1])
+        p, c = (cells[10 * k : 10 * k + 10] for cells in _cells(domain, seed, n_points)[1])
         share = bootstrap_coverage(p, c, laplace=laplace, rng=[domain, seed, k], **how).share
         found[domain, seed] = share.mean()
     return found.ravel()
