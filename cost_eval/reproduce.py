@@ -1052,23 +1052,13 @@ def board(results: Sequence[ItemResult]) -> DataFrame:
     DataFrame
         columns item, title, verdict, a column per outcome, heat_map, budget, seconds, note
     """
-    rows = []
+    columns = ["item", "title", "verdict", *OUTCOMES, "heat_map", "budget", "seconds", "note"]
+    lines = []
     for r in results:
-        counts = {outcome: r.counts.get(outcome, 0) for outcome in OUTCOMES}
-        rest = {"heat_map": r.heat_map, "budget": r.budget, "seconds": round(r.seconds, 1)}
-        rows.append(
-            {
-                "item": r.name,
-                "title": r.title,
-                "verdict": r.verdict,
-                **counts,
-                **rest,
-                "note": r.note.partition("\n")[0],
-            }
-        )
-    return pandas().DataFrame(
-        rows, columns=["item", "title", "verdict", *OUTCOMES, "heat_map", "budget", "seconds", "note"]
-    )
+        counts = [r.counts.get(outcome, 0) for outcome in OUTCOMES]
+        note = r.note.partition("\n")[0]
+        lines.append([r.name, r.title, r.verdict, *counts, r.heat_map, r.budget, round(r.seconds, 1), note])
+    return pandas().DataFrame(lines, columns=columns)
 
 
 def stored_board() -> DataFrame:
