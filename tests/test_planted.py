@@ -428,7 +428,7 @@ def test_what_a_small_budget_may_leave_undecided_is_listed():
     assert all(rows.loc[(item, cell), "outcome"] in ("agrees", "consistent", "undecided") for item, cell, _ in listed)
     name, tied, _ = next(key for key in listed if key[0] == "bootstrap/laplace")
     stored = stored_rows().query("item == @name").drop(columns="item").reset_index(drop=True)
-    turned = stored.assign(outcome=stored["outcome"].mask(stored["cell"] == tied, "agrees"))
+    turned = stored.assign(outcome=stored["outcome"].mask(stored["cell"] == tied, "undecided"))
     for budget, moves in (("quick", 0), ("full", 1)):
         assert len(reproduce.moved([reproduce.ItemResult(name, "", "agrees", turned, budget=budget)])) == moves
 
