@@ -20,7 +20,7 @@ __all__ = ['RATES', 'bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_
 
 # %% ../nbs/04_decisions.ipynb #39691bfc
 import warnings
-from functools import partial
+from functools import partial, reduce
 from typing import cast
 
 import numpy as np
@@ -93,9 +93,10 @@ def _cost_table(costs, K: int | None = None) -> tuple:
 # %% ../nbs/04_decisions.ipynb #bb9671f1
 def _shift_rows(costs: np.ndarray) -> np.ndarray:
     "Costs minus each row's least or greatest, whichever is more frequent: the same decisions, more zeros."
-    least, greatest = (f(costs, axis=-1, keepdims=True) for f in (np.min, np.max))
-    more = (costs == greatest).sum(-1, keepdims=True) > (costs == least).sum(-1, keepdims=True)
-    return costs - np.where(more, greatest, least)
+    columns = list(np.moveaxis(costs, -1, 0))  # a reduction along a short last axis is slow
+    least, greatest = reduce(np.minimum, columns), reduce(np.maximum, columns)
+    more = sum(c == greatest for c in columns) > sum(c == least for c in columns)
+    return costs - np.where(more, greatest, least)[..., None]
 
 # %% ../nbs/04_decisions.ipynb #94ae52cc
 def _one_prior(priors, n_classes: int, classes, name: str) -> np.ndarray:
@@ -212,7 +213,7 @@ def _cheapest(p: np.ndarray, costs: np.ndarray, eps: float) -> np.ndarray:
     else:
         cost = np.einsum("ni,ij->nj", p, costs, optimize=len(costs) > 8)
     best, slack = cost.argmin(1), 16 * eps * costs.shape[-2] * np.abs(costs).max(initial=0)
-    close = cost <= (cost.min(1) + slack)[:, None]
+    close = cost <= (reduce(np.minimum, cost.T) + slack)[:, None]
     if np.count_nonzero(close) > len(p):
         rows = np.flatnonzero(np.count_nonzero(close, axis=1) > 1)
         table = costs[rows] if costs.ndim == 3 else np.broadcast_to(costs, (len(rows), *costs.shape))

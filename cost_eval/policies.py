@@ -545,12 +545,12 @@ class CrossFit:
                 at = self.samples.shares if model.priors is None else model.priors
                 at = self.samples.target_priors(self.deployment) if isinstance(at, str) else at
                 logs, shares = np.log(self._rows.models[name].values), np.log(at)
-        elif rule == "calibrated" and len(self._fold) and len(self._calibrated(name)):
-            logs = self._calibrated(name)
+            odds = logs[:, 1] - logs[:, 0]
+        elif rule == "calibrated" and len(self._fold) and len(odds := self._evidence(name)):
             shares = self._shares_outside() if shifted else np.log(self.samples.shares)
         else:
             return None
-        ratio = logs[:, 1] - logs[:, 0] - (shares[..., 1] - shares[..., 0])
+        ratio = odds - (shares[..., 1] - shares[..., 0])
         rounding = 1e-12 * (1 + np.abs(log_odds))
         return self._back(np.searchsorted(log_odds + rounding, -ratio, side="left"))
 
@@ -652,8 +652,11 @@ class CrossFit:
 
     def _lacking(self) -> bool:
         "Is a class missing outside one fold?"
-        weight, present = self._rows.sample_weight, np.bincount(self._fold) > 0
-        return bool((self._outside(None if weight is None else (weight > 0) * 1.0)[present] == 0).any())
+        if () not in self._logs:
+            weight, present = self._rows.sample_weight, np.bincount(self._fold) > 0
+            outside = self._outside(None if weight is None else (weight > 0) * 1.0)
+            self._logs[()] = bool((outside[present] == 0).any())
+        return self._logs[()]
 
     def _rank(self, name: str) -> np.ndarray:
         "(N,) dense ranks of what a threshold cuts, of the ordered rows."
@@ -845,7 +848,7 @@ class _Task:
             shares = self.fits._shares_outside()
             odds = odds + np.log(self.target[1] / self.target[0]) - (shares[:, 1] - shares[:, 0])
         cut = bayes_threshold(self.rows.costs, log_odds=True)
-        return (odds >= cut - 1e-12 * (1 + abs(cut))).astype(np.intp)
+        return (odds >= cut - 1e-12 * (1 + abs(cut))).view(np.int8)
 
     def _tuned(self) -> tuple:
         "The threshold on ranks that was best on the other folds."
@@ -947,7 +950,7 @@ class _Task:
         return tuple(_read_number(content[end]) for end in _ENDS)
 
     def content(self, threshold: float | None = None) -> dict:
-        "How the rule decides that is fitted on all rows, as its file has it; of a cut that was found elsewhere."
+        "How the rule fitted on all rows decides, as its file has it; of a cut that was found elsewhere."
         known, costs = None, self.rows.costs
         if self.rule == "calibrated":
             known = self.fits._remembered((self.name, "knots"), self.knots)
@@ -1233,8 +1236,8 @@ def _by_scale(fits: "CrossFit", name: str) -> tuple[np.ndarray, bool]:
     rows, fold = fits._rows, fits._fold
     x = fits._remembered((name, "logs"), lambda: _log_input(rows.models[name], len(rows)))
     kept, weight = fits._remembered(("thinned",), lambda: _thinned(rows.y, rows.sample_weight))
-    at, y = x[kept], rows.y[kept]
-    step, found = x[:, 1] - x[:, 0], []
+    at, y, found = x[kept], rows.y[kept], []
+    step = fits._remembered((name, "step"), lambda: x[:, 1] - x[:, 0])
 
     def others(inside, outside):
         used = fold[kept] != fold[outside[0]]

@@ -1764,13 +1764,13 @@ class _Halves:
 
     def with_notes(self, found, rows):
         "The report with the thresholds, and with what stands in for folds, and for rows or clusters."
-        ladder, many = found.ladder.copy(), f"{len(self.sample):,}"
-        for row in np.flatnonzero(ladder["rule"].isin(RULES)):
-            fitted = fit_rule(self.sample, *ladder.loc[row, ["model", "rule"]], priors=self.priors)
-            ladder.loc[row, "threshold"] = fitted.threshold
+        rungs, many = found.ladder.copy(), f"{len(self.sample):,}"
+        for row in np.flatnonzero(rungs["rule"].isin(RULES)):
+            fitted = fit_rule(self.sample, *rungs.loc[row, ["model", "rule"]], priors=self.priors)
+            rungs.loc[row, "threshold"] = fitted.threshold
         half = f"Rules were fitted on {many} random rows, those of one half, to judge all rows of the other."
         notes = *self.sample.notes, *self.repeated, *found.notes, half, *self.note_on_units(rows)
-        return replace(found, ladder=ladder, taken=self.sample.taken, notes=tuple(dict.fromkeys(notes)))
+        return replace(found, _rungs=rungs, taken=self.sample.taken, notes=tuple(dict.fromkeys(notes)))
 
     def note_on_units(self, rows) -> list:
         "Which batches stand in for rows or clusters."

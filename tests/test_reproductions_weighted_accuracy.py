@@ -96,33 +96,6 @@ def test_a_published_cell_moved_by_a_tenth_is_found(monkeypatch):
     assert run_item(ALL["figure1"]).verdict == "open"
 
 
-ROWS = published("weighted_accuracy")
-NUMBERS = [(row.item, row.cell, row.decimals) for row in ROWS.itertuples() if row.kind == "number"]
-
-
-@pytest.mark.parametrize("item, cell, decimals", [pytest.param(*row, marks=with_data if row[0] in NEED_DATA else ()) for row in NUMBERS])
-def test_a_number_moved_by_five_units_of_its_last_digit_is_noticed(monkeypatch, results, item, cell, decimals):
-    before = results[item].table.set_index("cell").loc[cell]
-    if before["outcome"] != "agrees" or 5 * 10. ** -decimals < before["tolerance"]:
-        pytest.skip("contradicted, or not known to that digit")
-    def altered(name, which=None):
-        table = published(name, which)
-        table.loc[table["cell"] == cell, "published"] += 5 * 10. ** -decimals
-        return table
-    monkeypatch.setattr(paper, "published", altered)
-    assert run_item(ALL[item]).table.set_index("cell").loc[cell, "outcome"] == "open"
-
-
-@pytest.mark.parametrize("item, cell", [("table3", "Mbad: numerator of WA"), ("table2", "MCC: the printed formula is the metric"), ("eq13", "upper bound from M+ <= Mbad")])
-def test_a_false_statement_or_definition_is_found(monkeypatch, item, cell):
-    def altered(name, which=None):
-        table = published(name, which)
-        table.loc[table["cell"] == cell, "published"] -= 1
-        return table
-    monkeypatch.setattr(paper, "published", altered)
-    assert run_item(ALL[item]).verdict == "open"
-
-
 @pytest.mark.parametrize("name", ["table2", "table3", "eq13", "section3"])
 def test_items_without_data_run_anywhere_and_again(no_data, results, name):
     assert run_item(ALL[name]).table.equals(results[name].table)
@@ -133,11 +106,6 @@ def test_the_replay_waits_for_the_full_budget():
 
 
 # The published numbers
-
-def test_published_rows_are_whole():
-    assert ROWS["published"].notna().all() and (ROWS["unit"].str.len() > 0).all()
-    assert set(ROWS.loc[ROWS["kind"] != "number", "published"]) == {1.}
-
 
 def test_published_numbers_once_more():
     assert published("weighted_accuracy", "eq13")["published"].tolist() == [.919, .927, 1, 1, 1, 1, .97, .91, .98]
@@ -331,8 +299,7 @@ def test_the_published_beta_density():
 
 @with_data
 def test_sentence_on_precision_and_npv_holds_for_the_published_end_only():
-    worst, best = (paper._maps(paper._study(end, end == "worst")) for end in ("worst", "best"))
-    plain = paper._maps(paper._study(None))
+    plain, worst, best = (paper._maps(paper._study(end, end != "best", n_samples=25)) for end in (None, "worst", "best"))
     def sentences(maps):
         return {k: v for k, v in paper._claims_on_weighting(plain, maps).items() if k.startswith(("precision", "NPV"))}
     assert len(sentences(worst)) == 4 and all(sentences(worst).values()) and not any(sentences(best).values())

@@ -26,10 +26,19 @@ from sklearn.naive_bayes import GaussianNB  # noqa: E402
 
 import cost_eval  # noqa: E402
 import cost_eval.api as ce  # noqa: E402
-from cost_eval import metric_study, reproduce, scale  # noqa: E402
+from cost_eval import metric_study, report, reproduce, scale  # noqa: E402
 
 COSTS = ce.CostMatrix.binary(fp=1, fn=7, classes=["no", "yes"])
 HERE = {"scheduler": "synchronous"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    "Two draws of the folds: how many a report takes is no question of where its rows are."
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "_FIRST", 2)
+        patch.setattr(report, "_MOST", 2)
+        yield
 
 
 def cut(rng, n):
@@ -47,7 +56,7 @@ def chunked(values, chunks, unknown=False):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["int8", "uint8", "bool", "str", "object", "float64"]), st.booleans(), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_counts_over_random_partitions(seed, dtype, weighted, unknown):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 60))
@@ -79,7 +88,7 @@ def test_categories_abstention_and_groups():
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from(["float32", "float64"]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_thresholds_over_random_partitions(seed, weighted, dtype):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 80))
@@ -241,7 +250,7 @@ def test_clusters_are_never_in_two_halves(monkeypatch):
 
 @given(st.integers(0, 10**6), st.sampled_from(["calibrated", "tuned", "bayes", "as given"]), st.booleans(), st.booleans(), st.sampled_from([[1, 0], [0, 1], ["b", "a"]]))
 @example(0, "calibrated", False, False, [1, 0])
-@settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate])
 def test_the_report_over_random_partitions(seed, rule, shifted, points, classes):
     "Whatever the blocks, the classes' order, and what models hand over: the in-memory report; of more rows what needs no fitting."
     rng = np.random.default_rng(seed)
@@ -315,7 +324,7 @@ def test_the_sums_of_a_cluster_are_all_that_its_rows_tell(seed, weighted, shifte
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans(), st.sampled_from(["int", "text", "mixed"]))
-@settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate])
 def test_weights_and_clusters_over_random_partitions(seed, weighted, few, unknown, kind):
     rng = np.random.default_rng(seed)
     frame = weighed(rng, 200, 25)
