@@ -203,7 +203,7 @@ def curves(separation):
     return [f"area {area:.3f} beats {score:.1%}"]
 
 
-def capacity(call, kept):
+def capacity(kept, call=40):
     from scipy.optimize import brentq
 
     one_more = lambda t: kept * .25 * norm.pdf(t - 1.2) / (.25 * norm.pdf(t - 1.2) + .75 * norm.pdf(t)) - call
@@ -259,7 +259,7 @@ WIDGETS = {  # by notebook; a second widget of one has a word after it
     "51_curves": Widget("separation", curves, 0, "from cost_eval.curves import explore_tree_curves as explore", .01),
     "63_hand_over": Widget("price of a person"),
     "65_missing_labels": Widget("of those not flagged, verified, %", missing, 0, "from cost_eval.missing_labels import explore_missing as explore", 0, "sensitivity"),
-    "64_capacity": Widget("price of a call", capacity, 0, "from cost_eval.capacity import explore_capacity as explore", .02, "a hit is worth"),
+    "64_capacity": Widget("a hit is worth", capacity, 0, "from cost_eval.capacity import explore_capacity as explore", .02),
 }
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?"
 
