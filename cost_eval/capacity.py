@@ -639,7 +639,7 @@ def explore_capacity() -> VBox:
         "distance": slider("distance of the classes", 1.2, 0, 3, 0.1),
         "prevalence": slider("cases to be found, %", 25, 1, 60, 1),
         "call": slider("price of a call", 40, 1, 100, 1),
-        "kept": slider("a hit is worth", 200, 10, 350, 10),
+        "kept": slider("a hit is worth", 100, 10, 350, 10),
     }
     alt = "What calls save, and what one more saves, against their number; a dot at the best number."
     return explorer(sliders, image, show, moves="kept", alt=alt)

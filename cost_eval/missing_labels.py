@@ -764,7 +764,7 @@ def explore_missing() -> VBox:
     image, show = live_figure(_draw_missing, _move_missing, (4.9, 3.4), columns=1)
     sliders = {
         "verified": slider("of those not flagged, verified, %", 10, 1, 100, 1),
-        "sensitivity": slider("sensitivity", 0.8, 0, 0.95, 0.05),
+        "sensitivity": slider("sensitivity", 0.8, 0, 0.9, 0.05),
         "prevalence": slider("ill, %", 10, 1, 50, 1),
         "ratio": slider("a miss costs ... false alarms", 20, 0, 1.7, 0.05, log=True),
     }
