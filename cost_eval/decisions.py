@@ -15,7 +15,8 @@ from .core import Axes, Labels, Matrix, Priors, Rng, Value, Vector
 __all__ = ['RATES', 'bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold', 'implied_costs', 'ThresholdCosts',
            'threshold_costs', 'hull_vertices', 'ThresholdChoice', 'Requirement', 'read_requirements', 'best_threshold',
            'best_threshold_counted', 'NotMet', 'cross_entropy', 'AffineCalibrator', 'stratified_folds',
-           'cross_calibrate', 'out_of_fold', 'Reliability', 'reliability', 'plot_reliability']
+           'cross_calibrate', 'out_of_fold', 'fold_parts', 'given_folds', 'Reliability', 'reliability',
+           'plot_reliability']
 
 # %% ../nbs/04_decisions.ipynb #39691bfc
 import warnings
@@ -1339,7 +1340,12 @@ def _warn_of_separation():
 
 # %% ../nbs/04_decisions.ipynb #465a8ee7
 def stratified_folds(
-    y_true: Labels, folds: int = 5, *, clusters: Labels | None = None, rng: Rng = None
+    y_true: Labels,
+    folds: int = 5,
+    *,
+    clusters: Labels | None = None,
+    order: Vector | None = None,
+    rng: Rng = None,
 ) -> np.ndarray:
     """Random folds of equal size that hold equal shares of each class.
 
@@ -1355,6 +1361,9 @@ def stratified_folds(
         how many, from 2 to N, or to the number of clusters
     clusters : array_like, optional
         (N,) labels of samples that belong together: those of one cluster are in one fold
+    order : array_like, optional
+        (N,) positions of the samples in the order in which they are dealt with, as `Samples.order`: by their
+        ids, say, so that it does not matter where a row stands; None: as they stand
     rng : optional
         seed or `numpy.random.Generator` for the shuffle
 
@@ -1376,6 +1385,11 @@ def stratified_folds(
     """
     same_rows(y_true=y_true, clusters=clusters)
     y = check_1d(y_true, "y_true")
+    if order is not None:
+        fold, order = np.empty(len(y), np.intp), _permutation(order, len(y))
+        unit = None if clusters is None else check_numbered(clusters, "clusters", len(y))[1][order]
+        fold[order] = stratified_folds(y[order], folds, clusters=unit, rng=rng)
+        return fold
     y = numbered(encode(y, seen_labels(y), "y_true", "the labels", seen=True))[1]
     if clusters is not None:
         _, cluster = check_numbered(clusters, "clusters", len(y))
@@ -1389,6 +1403,14 @@ def stratified_folds(
     by_class = shuffled[np.argsort(code[shuffled], kind="stable")]
     fold[by_class] = np.arange(len(y)) % folds  # deal them out, class by class
     return fold
+
+
+def _permutation(order, n: int) -> np.ndarray:
+    "Each position once."
+    order = check_1d(order, "order", n)
+    if not np.array_equal(np.sort(order), np.arange(n)):
+        raise ValueError(f"order: each position from 0 to {n - 1} once is needed, as of np.argsort(ids)")
+    return order.astype(np.intp)
 
 
 def _cluster_folds(y: np.ndarray, cluster: np.ndarray, folds, rng) -> np.ndarray:
@@ -1461,7 +1483,9 @@ def cross_calibrate(
     with np.errstate(divide="ignore"):
         x = _finite_logs(x if log else np.log(x))
     y = _class_codes(y_true, x.shape, names)
-    fold = _fold_of_each(y, folds, clusters, rng)
+    drawn = np.ndim(folds) == 0
+    fold = stratified_folds(y, folds, clusters=clusters, rng=rng) if drawn else folds
+    fold = given_folds(fold, len(y), clusters=clusters)
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
 
     def others(inside, outside):
@@ -1498,30 +1522,80 @@ def out_of_fold(folds: Labels, judge: Callable[..., Any]) -> np.ndarray:
     >>> out_of_fold([0, 0, 1, 1], lambda inside, outside: np.full(len(outside), y[inside].mean()))
     array([1. , 1. , 0.5, 0.5])
     """
-    known, fold = numbered(check_1d(folds, "folds"), ascending=True)
-    judge, out = check_function(judge, "judge"), None
-    if len(known) < 2:
-        raise ValueError(f"folds: at least 2 different ones are needed, got {known} for all samples")
-    for k in range(len(known)):
-        outside = np.flatnonzero(fold == k)
-        said = np.asarray(judge(np.flatnonzero(fold != k), outside))
+    fold, out = given_folds(folds), None
+    judge = check_function(judge, "judge")
+    for inside, outside in fold_parts(fold):
+        said = np.asarray(judge(inside, outside))
         out = np.empty((len(fold), *said.shape[1:]), said.dtype) if out is None else out
         out[outside] = said
     return cast(np.ndarray, out)
 
 
-def _fold_of_each(y: np.ndarray, folds, clusters, rng) -> np.ndarray:
-    "(N,) folds, drawn or as given; `ValueError` if they part a cluster."
-    if np.ndim(folds) == 0:
-        return stratified_folds(y, folds, clusters=clusters, rng=rng)
-    fold = check_1d(folds, "folds", len(y))
+def fold_parts(folds: Labels) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The samples that a fold leaves and those that it holds, of each fold in turn.
+
+    Parameters
+    ----------
+    folds : array_like
+        (N,) fold of each sample
+
+    Returns
+    -------
+    list
+        (inside, outside) of each fold: positions of the samples of all other folds, and of its own
+
+    Examples
+    --------
+    >>> [(inside.tolist(), outside.tolist()) for inside, outside in fold_parts([0, 1, 0])]
+    [([1], [0, 2]), ([0, 2], [1])]
+    """
+    known, fold = numbered(check_1d(folds, "folds"), ascending=True)
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(len(known))]
+
+
+def given_folds(
+    folds: Labels, n: int | None = None, *, clusters: Labels | None = None, name: str = "folds"
+) -> np.ndarray:
+    """Folds that were not drawn: refused where there is one only, and where they part a cluster.
+
+    Parameters
+    ----------
+    folds : array_like
+        (N,) labels of folds
+    n : int, optional
+        how many there must be
+    clusters : array_like, optional
+        (N,) labels of samples that belong together
+    name : str, default "folds"
+        what the argument is called
+
+    Returns
+    -------
+    ndarray
+        (N,) their numbers 0, 1, ..., ascending as the labels do
+
+    Raises
+    ------
+    ValueError
+        for a single fold, which leaves nothing to fit on, and for folds that part a cluster
+
+    Examples
+    --------
+    >>> given_folds(["b", "a", "b"]).tolist()
+    [1, 0, 1]
+    """
+    known, fold = check_numbered(folds, name, len(check_1d(folds, name)) if n is None else n, ascending=True)
+    if len(known) < 2:
+        raise ValueError(
+            f"{name}: at least 2 different ones are needed, got {known} for all samples; give a number"
+        )
     if clusters is not None:
-        cluster = check_numbered(clusters, "clusters", len(y))[1]
-        first = np.zeros(cluster.max() + 1, fold.dtype)
+        cluster = check_numbered(clusters, "clusters", len(fold))[1]
+        first = np.zeros(cluster.max() + 1, np.intp)
         first[cluster[::-1]] = fold[::-1]
         if (first[cluster] != fold).any():
             row = int((first[cluster] != fold).argmax())
-            raise ValueError(f"folds: they part the cluster of sample {row}; give a number, or no clusters")
+            raise ValueError(f"{name}: they part the cluster of sample {row}; give a number, or no clusters")
     return fold
 
 # %% ../nbs/04_decisions.ipynb #a2bc4eb9

@@ -544,9 +544,7 @@ def cascade(
     samples = read_samples(y_true, _several(models, prices), costs, positive=positive)
     names, score, loss, low, high = _readings(samples, prices)
     price = np.array([prices.get(name, 0.0) for name in names], float)
-    order, fold = samples.order, np.empty(len(samples), np.intp)
-    order = np.arange(len(samples)) if order is None else order
-    fold[order] = stratified_folds(samples.y[order], folds, rng=0 if rng is None else rng)
+    fold = stratified_folds(samples.y, folds, order=samples.order, rng=0 if rng is None else rng)
 
     def judge(inside, outside):
         return _route(_plan(score[:, inside], loss[:, inside], price), score[:, outside])

@@ -34,7 +34,6 @@ from cost_eval.core import (
     check_choice,
     check_flag,
     check_integer,
-    check_numbered,
     check_posteriors,
     check_priors,
     check_range,
@@ -61,6 +60,8 @@ from cost_eval.decisions import (
     bayes_decisions,
     bayes_threshold,
     best_threshold,
+    fold_parts,
+    given_folds,
     naive_decision,
     out_of_fold,
     read_requirements,
@@ -87,10 +88,10 @@ class Policy(Result):
     kind : str
         what the model handed over: "decisions", "posteriors" or "scores"
     threshold : float
-        positive is a value of at least this much: for "tuned" the best threshold on all the samples, for
-        "bayes" that of the costs; NaN where there is none
+        positive is a value of at least this much, by the rule that `fit_rule` installs, fitted on all the
+        samples; NaN where no one value tells
     same_from, same_to : float
-        every tuned threshold in (same_from, same_to] decides alike; NaN for other rules
+        every threshold in (same_from, same_to] decides alike about these samples
     log_posteriors : ndarray
         (N, K) natural logarithms of the posteriors that decided, for the deployment's priors; (0, K) where
         none did
@@ -749,7 +750,8 @@ class _Task:
         folds = [task.fits._fold for task in tasks] if fitted else [np.empty(0, np.intp)]
         decided, behind, drawn = (self.stacked(values) for values in (decisions, logs, folds))
         notes = [note for task in tasks for note in task.notes if task is self or _WITHIN not in note]
-        said, ends = tuple(dict.fromkeys(notes)), self.cut()
+        ends = self.cut()
+        said = tuple(dict.fromkeys(notes))
         return Policy(decided, self.rule, self.kind, *ends, behind, drawn, self.rows.costs.decisions, said)
 
     def stacked(self, values: list) -> np.ndarray:
@@ -904,20 +906,72 @@ class _Task:
         self.notes.append(f"{self.name}: scores need a threshold, so everybody got {_CONSTANT}.")
         return np.full(len(self.rows), self.constant(), np.intp), None
 
-    def cut(self) -> tuple[float, float, float]:
-        "Threshold, and from where to where it decides alike; NaN where there is none."
-        none = (np.nan, np.nan, np.nan)
-        if self.rows.costs.shape != (2, 2):
-            return none
-        if self.rule == "tuned" and len(self.fits._fold):
+    def cut(self) -> tuple[float, ...]:
+        "Threshold of the rule to install, and from where to where it decides alike; NaN where there is none."
+        fitted = self.rule not in FITTED or len(self.fits._fold)
+        if self.rule == "calibrated":
+            fitted = len(self.fits._evidence(self.name))
+        if not fitted or self.kind == "decisions" or self.rows.costs.shape != (2, 2):
+            return (np.nan,) * 3
+        content = self.content()
+        return tuple(_read_number(content[end]) for end in _ENDS)
+
+    def content(self, threshold: float | None = None) -> dict:
+        "How the rule decides that is fitted on all rows, as its file has it; of a cut that was found elsewhere."
+        known, costs = None, self.rows.costs
+        if self.rule == "calibrated":
+            known = self.fits._remembered((self.name, "knots"), self.knots)
+        shift = self.stated if known is None else self.shift
+        content = {
+            "model": self.name,
+            "rule": self.rule,
+            "values": self.kind,
+            "classes": [_plain(label) for label in costs.classes],
+            "decisions": [_plain(label) for label in costs.decisions],
+            "by": "label" if self.kind == "decisions" else _BY.get(self.rule, _BY_COST),
+            **dict.fromkeys(_ENDS),
+            "calibration": known,
+            "right_at": None if not shift else np.asarray(shift["train_priors"], float).tolist(),
+            "priors": self.target.tolist(),
+            "costs": costs.array.tolist(),
+            "own_costs": self.rows.own is not None,
+        }
+        alone = content["own_costs"] and content["by"] == _BY_COST
+        if alone or content["by"] == "label" or costs.shape != (2, 2):
+            return content
+        return content | self.ends(content, self.stated_cut() if threshold is None else threshold)
+
+    def knots(self) -> dict:
+        "The calibration as numbers, fitted on all rows."
+        calibrator, _ = _fit_calibration(self.rows, self.name)
+        if calibrator is None:
+            raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
+        return _knots(calibrator, len(self.rows))
+
+    def stated_cut(self) -> float:
+        "The cut that was tuned on all rows, or that of the costs; NaN where the rule says no number."
+        if self.rule == "tuned":
             found = self.best(self.rows, _cut(self.model))
-            return none if found is None else (found.threshold, found.low, found.high)
-        if self.rule != "bayes" or self.rows.own is not None:
-            return none
+            if found is None:
+                why = "samples: a class has no sample, so no threshold can be tuned; give threshold="
+                raise ValueError(why)
+            return found.threshold
         at = self.stated.get("train_priors", self.target)
-        ratio = self.target / np.where(at > 0, at, 1)
-        gain = self.rows.costs.array * ratio[:, None]
-        return (bayes_threshold(gain), np.nan, np.nan) if (np.ptp(gain, axis=1) > 0).any() else none
+        gain = self.rows.costs.array * (self.target / np.where(at > 0, at, 1))[:, None]
+        return bayes_threshold(gain) if self.rule == "bayes" and (np.ptp(gain, axis=1) > 0).any() else np.nan
+
+    def ends(self, content: dict, at: float) -> dict:
+        "Threshold, and the values seen on both sides of it; nothing where no one value tells."
+        seen, least = _cut(self.model), at
+        if content["by"] != "cut":
+            order = self.fits._sorted(self.name) if self.kind == "scores" else None
+            least = _least_positive(content, None if order is None else seen[order])
+        if least is None:
+            return {}
+        below, above = seen < least, seen >= least
+        same = seen.max(initial=-np.inf, where=below), seen.min(initial=np.inf, where=above)
+        at = min(at, same[1]) if at == at else least  # what is within rounding of a cut is above it
+        return dict(zip(_ENDS, map(_stored, (at, *same))))
 
     def limited(self, decisions: np.ndarray, logs) -> np.ndarray:
         "At most `capacity` positive decisions: those that are expected to save the most; ties at random."
@@ -1589,7 +1643,7 @@ class DecisionRule(Result):
 
     def frame_columns(self) -> dict:
         "What the rule is, a line each."
-        names = "model", "rule", "kind", "threshold", "same_from", "same_to", "classes", "decisions"
+        names = "model", "rule", "kind", *_ENDS, "over_folds", "classes", "decisions"
         told = {name: getattr(self, name) for name in names} | self.expected | self.made
         return {"what": list(told), "value": [v if isinstance(v, str) else short(v) for v in told.values()]}
 
@@ -1711,6 +1765,7 @@ class DecisionRule(Result):
 
 _BY_COST, _BY = "least expected cost", {"tuned": "cut", "as given": "most probable class"}
 _SCHEMA, _VERSION = "cost_eval decision rule", 1  # read: all versions up to this one
+_ENDS = ("threshold", "same_from", "same_to")
 
 
 def _read_number(stored) -> float:
@@ -1884,7 +1939,19 @@ def fit_rule(
     (2.5, [0, 1])
     """
     check_choice(name, tuple(_check_samples(samples).models), "name")
-    content = _fitted(samples, name, check_choice(rule, RULES, "rule"), priors, threshold, require)
+    content = {
+        "schema": _SCHEMA,
+        "version": _VERSION,
+        **_fitted(samples, name, check_choice(rule, RULES, "rule"), priors, threshold, require),
+        "over_folds": [None, None],
+        **dict.fromkeys(("columns", "capacity", "otherwise")),
+        "expected": {},
+        "made": {
+            "package": f"cost_eval {version('cost_eval')}",
+            "rows": len(samples),
+            "data": samples.checksum,
+        },
+    }
     decisions = content["decisions"]
     if otherwise is not None:
         named = [label for label in decisions if written(label) == written(otherwise)]
@@ -1904,53 +1971,19 @@ def fit_rule(
 
 
 def _fitted(samples: Samples, name: str, rule: str, priors, threshold=None, require=None) -> dict:
-    "The content of a rule's file, fitted on all samples."
-    task, costs = _Task(_Fitted(samples), name, rule, None, priors, None, require), samples.costs
-    if threshold is not None and task.rule != "tuned":
-        raise ValueError(
-            f"threshold: rule {task.rule!r} has its own; a cut that is given is installed by rule='tuned'"
-        )
-    calibration = None
-    if task.rule == "calibrated":
-        calibrator, _ = _fit_calibration(_coded_clusters(samples), name)
-        if calibrator is None:
-            raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
-        calibration = _knots(calibrator, len(samples))
-    shift = task.stated if calibration is None else task.shift
+    "How a rule decides that is fitted on all samples."
+    task = _Task(_Fitted(samples), name, rule, None, priors, None, require)
+    if threshold is not None:
+        check_range(threshold, "threshold", shape=(), ends="[]")
+        if task.rule != "tuned":
+            raise ValueError(
+                f"threshold: rule {task.rule!r} has its own; a cut that is given is installed by rule='tuned'"
+            )
+    return task.content(threshold)
 
-    content = {
-        "schema": _SCHEMA,
-        "version": _VERSION,
-        "model": name,
-        "rule": task.rule,
-        "values": task.kind,
-        "classes": [label.item() if isinstance(label, np.generic) else label for label in costs.classes],
-        "decisions": [label.item() if isinstance(label, np.generic) else label for label in costs.decisions],
-        "by": "label" if task.kind == "decisions" else _BY.get(task.rule, _BY_COST),
-        "threshold": None,
-        "same_from": None,
-        "same_to": None,
-        "over_folds": [None, None],
-        "calibration": calibration,
-        "right_at": None if not shift else np.asarray(shift["train_priors"], float).tolist(),
-        "priors": task.target.tolist(),
-        "costs": costs.array.tolist(),
-        "own_costs": samples.own is not None,
-        "columns": None,
-        "capacity": None,
-        "otherwise": None,
-        "expected": {},
-        "seen": {},
-        "made": {
-            "package": f"cost_eval {version('cost_eval')}",
-            "rows": len(samples),
-            "data": samples.checksum,
-        },
-    }
-    at = task.cut()[0] if threshold is None else check_range(threshold, "threshold", shape=(), ends="[]")
-    if content["by"] == "cut" and at != at:
-        raise ValueError("samples: a class has no sample, so no threshold can be tuned; give threshold=")
-    return content | _ends_of_cut(content, samples.models[name], at)
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _knots(calibrator, n: int) -> dict:
@@ -1961,46 +1994,32 @@ def _knots(calibrator, n: int) -> dict:
     return {name: [_stored(v) for v in getattr(calibrator, f"{name}_")] for name in names}
 
 
-def _ends_of_cut(content: dict, model, at: float) -> dict:
-    "Threshold, and the values seen on both sides of it; nothing where no one value tells."
-    if content["by"] == "label" or (len(content["classes"]), len(content["decisions"])) != (2, 2):
-        return {}
-    if content["own_costs"] and content["by"] == _BY_COST:
-        return {}
-    seen = np.unique(_cut(model))
-    if content["by"] == "cut":
-        positive = seen >= at
-    else:
-        ends = [] if model.kind == "scores" else [0.0, 1.0]
-        values = np.concatenate([ends[:1], seen, ends[1:]])
-        positive = _chosen(content, values, None) == 1
-        if (np.diff(positive.astype(int)) < 0).any():
-            return {}
-        if content["rule"] != "bayes" or at != at:
-            at = values[positive.argmax()] if positive.any() else np.inf
-            at = -np.inf if positive.all() else at
-            if model.kind == "posteriors" and 0 < positive.sum() < len(positive):
-                at = _least_positive(content, values[positive.argmax() - 1], at)
-        positive = positive[len(ends[:1]) : len(positive) - len(ends[1:])]
-    below, above = seen[~positive], seen[positive]
-    same = below.max(initial=-np.inf), above.min(initial=np.inf)
-    return dict(zip(("threshold", "same_from", "same_to"), map(_stored, (at, *same))))
+def _least_positive(content: dict, seen: np.ndarray | None) -> float | None:
+    """The least number from 0 to 1 that is decided positive, or the least of the ascending `seen` ones; inf or
+    -inf where none is or all are; None where higher ones are decided negative.
+    """
 
+    def positive(place):
+        x = place.view(float) if seen is None else seen[place]  # numbers from 0 to 1 ascend as their bits do
+        return _chosen(content, x, None) == 1
 
-def _least_positive(content: dict, low: float, high: float) -> float:
-    "The least number between two that is decided positive."
-    while np.nextafter(low, high) < high:
-        grid = np.linspace(low, high, 65)
-        k = int(np.argmax(_chosen(content, grid, None) == 1))
-        low, high = float(grid[k - 1]), float(grid[k])
-    return high
+    low, high = 0, np.float64(1).view(np.int64) if seen is None else len(seen) - 1
+    ends = positive(np.array([low, high])).tolist()
+    if ends[0] or not ends[1]:
+        return {(True, True): -np.inf, (False, False): np.inf}.get(tuple(ends))
+    while high - low > 1:
+        grid = np.append(np.arange(low, high, max((high - low) // 64, 1)), high)
+        k = int(positive(grid).argmax())
+        low, high = grid[k - 1], grid[k]
+    return float(np.int64(high).view(float) if seen is None else seen[high])
 
 
 def _over_folds(samples: Samples, name: str, rule: str, priors, folds, require) -> list:
     "Least and greatest threshold of rules that were fitted without each fold."
-    fold, found = check_numbered(folds, "folds", len(samples))[1], []
-    for k in range(fold.max() + 1):
-        part = samples.take(fold != k)
+    check_1d(folds, "folds", len(samples))
+    found = []
+    for inside, _ in fold_parts(folds):
+        part = samples.take(inside)
         if (part.class_sizes > 0).all():
             found.append(_read_number(_fitted(part, name, rule, priors, None, require)["threshold"]))
     ends = (np.min(found), np.max(found)) if found else (np.nan, np.nan)
@@ -2094,7 +2113,8 @@ class _Fitted(CrossFit):
     "Samples as they stand, where no folds are needed."
 
     def __init__(self, samples: Samples):
-        self._rows, self._order = samples, None
+        order, self._order = samples.order, None
+        self._rows = _coded_clusters(samples if order is None else samples.take(order))
         self._fold, self._of_models = np.zeros(len(samples), np.intp), {}
 
 # %% ../nbs/07_policies.ipynb #pol0old
@@ -2114,11 +2134,8 @@ if not TYPE_CHECKING:
 def _draw_folds(rows: Samples, folds, order: np.ndarray | None, rng) -> tuple[np.ndarray, list]:
     "(N,) fold of each ordered row, clusters whole; (0,) where a class is too small; and notes."
     if dense(folds, "folds").ndim:
-        known, given = check_numbered(folds, "folds", len(rows), ascending=True)
-        if len(known) < 2:
-            raise ValueError(
-                "folds: at least 2 different ones are needed; leave folds= out, or give a number"
-            )
+        clusters = rows.clusters if order is None or rows.clusters is None else rows.clusters[np.argsort(order)]
+        given = given_folds(folds, len(rows), clusters=clusters)
         return given if order is None else given[order], []
     folds = check_integer(folds, "folds", 2)
     used = np.arange(len(rows)) if rows.sample_weight is None else np.flatnonzero(rows.sample_weight)

@@ -69,6 +69,7 @@ from cost_eval.decisions import (
     ThresholdChoice,
     bayes_threshold,
     best_threshold_counted,
+    fold_parts,
 )
 from .decisions import reliability as reliability_in_memory
 from .policies import RULES, DecisionRule, fit_rule
@@ -1603,11 +1604,12 @@ class _Halves:
         "Read, fit, judge, count, report."
         self.compute = compute
         self.read(costs, positive)
-        rules = [self.rules(half) for half in (0, 1)]
+        parts = fold_parts(self.half)
+        rules = {int(self.half[rows[0]]): self.rules(others) for others, rows in parts}
         like = self.sample.take([0])  # a row is enough to read others alike
         few = None if self.batched else self.clusters
         rows = self.over_blocks(_decided, _merge_rows, like, self.shells, rules, few)
-        found = self.counted(rows, list(rules[0]), heaviest, how)
+        found = self.counted(rows, list(next(iter(rules.values()))), heaviest, how)
         return self.with_notes(found, rows)
 
     def over_blocks(self, function, merge, *args):
@@ -1646,9 +1648,9 @@ class _Halves:
         "Are units put into batches? Clusters are not, where they are few."
         return self.clusters is None or len(self.clusters) > _UNITS
 
-    def rules(self, half: int) -> dict:
+    def rules(self, others: np.ndarray) -> dict:
         "(model, rule) -> what was fitted on the other half of the rows; a model's declared rule first."
-        others, found = self.sample.take(self.half != half), dict[tuple, Any]()
+        others, found = self.sample.take(others), dict[tuple, Any]()
         for name in self.sample.models:
             declared = self.rule.get(name, "calibrated") if isinstance(self.rule, Mapping) else self.rule
             for rule in dict.fromkeys([check_choice(declared, RULES, "rule"), *RULES]):
@@ -1685,8 +1687,8 @@ class _Halves:
     def with_notes(self, found, rows):
         "The report with the thresholds, and with what stands in for folds, and for rows or clusters."
         ladder, many = found.ladder.copy(), f"{len(self.sample):,}"
-        for row in np.flatnonzero(ladder["rule"] == "tuned"):
-            fitted = fit_rule(self.sample, ladder.loc[row, "model"], "tuned", priors=self.priors)
+        for row in np.flatnonzero(ladder["rule"].isin(RULES)):
+            fitted = fit_rule(self.sample, *ladder.loc[row, ["model", "rule"]], priors=self.priors)
             ladder.loc[row, "threshold"] = fitted.threshold
         half = f"Rules were fitted on {many} random rows, those of one half, to judge all rows of the other."
         notes = *self.sample.notes, *self.repeated, *found.notes, half, *self.note_on_units(rows)
@@ -1762,18 +1764,17 @@ def _read(block: dict, like, shells: dict):
 _OF_ROWS = ("groups", "clusters", "sample_weight")
 
 
-def _decided(block: dict, seed: int, like, shells: dict, rules: list, few) -> pd.DataFrame:
+def _decided(block: dict, seed: int, like, shells: dict, rules: dict, few) -> pd.DataFrame:
     "How often each combination of class, decisions, group and batch occurs in a block, and with what weight."
     samples, half = _read(block, like, shells), block["half"]
-    codes = {"y_true": samples.y}
-    for i, (name, rule) in enumerate(rules[0]):
-        values = samples.models[name].values
-        if rules[0][name, rule].kind == "decisions":  # read already: what no rule changes
-            codes[f"decision {i}"] = values
-            continue
-        code = np.empty(len(samples), np.intp)
-        for h in (0, 1):
-            code[half == h] = rules[h][name, rule].columns(values[half == h])
+    codes, parts = {"y_true": samples.y}, fold_parts(half)
+    for i, ((name, rule), one) in enumerate(next(iter(rules.values())).items()):
+        code = samples.models[name].values.copy()
+        if one.kind != "decisions":  # those were read already: what no rule changes
+            code = np.empty(len(samples), np.intp)
+            for _, rows in parts:
+                fitted = rules[int(half[rows[0]])][name, rule]
+                code[rows] = fitted.columns(samples.models[name].values[rows])
         codes[f"decision {i}"] = code
     if "groups" in block:
         codes["groups"] = block["groups"]

@@ -44,7 +44,7 @@ from cost_eval.core import (
     short,
 )
 from .costs import CostMatrix, Costs, as_costs
-from .decisions import stratified_folds
+from .decisions import fold_parts, given_folds, out_of_fold, stratified_folds
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
 from .policies import RULES, fit_rule
 from .samples import Posteriors, Samples, Scores, read_samples
@@ -514,14 +514,14 @@ def _all_folds(case: _Case, cv, repeats: int, seed: int) -> tuple[np.ndarray, in
             )
         clusters = case.samples.clusters
         drawn = (
-            stratified_folds(case.samples.y, cv, clusters=clusters, rng=rng)
+            stratified_folds(case.samples.y, cv, clusters=clusters, order=case.samples.order, rng=rng)
             for rng in _rngs(seed, repeats, 0)
         )
         folds = np.stack(list(drawn))
     elif splitter:
         folds = np.stack([_split(case, cv, rng) for rng in _rngs(seed, repeats, 0)])
     else:
-        folds = np.tile(np.unique(check_1d(cv, "cv", n), return_inverse=True)[1], (repeats, 1))
+        folds = np.tile(given_folds(cv, n, clusters=case.samples.clusters, name="cv"), (repeats, 1))
     for fold in folds:
         _check_folds(case.samples, fold)
     return folds, int(cv) if number else 5
@@ -557,24 +557,12 @@ def _split(case: _Case, cv, rng) -> np.ndarray:
             f"cv: {type(cv).__name__} tests sample {row} {seen[row]} times; "
             "every sample must be tested once a repeat (StratifiedKFold, GroupKFold; repeats= repeats them)"
         )
-    return fold
+    return given_folds(fold, clusters=case.samples.clusters, name="cv")
 
 
 def _check_folds(samples: Samples, fold: np.ndarray):
-    "`ValueError` for one fold, for folds that part a group, and for training sets that lack a class."
+    "`ValueError` for training sets that lack a class."
     many, K = fold.max() + 1, len(samples.costs.classes)
-    if many < 2:
-        raise ValueError("cv: one fold for all samples; with one fold nothing is left to train on")
-    if samples.clusters is not None:
-        group = np.unique(samples.clusters.astype(str), return_inverse=True)[1]
-        first = np.zeros(group.max() + 1, int)
-        first[group] = fold
-        if (first[group] != fold).any():
-            row = int((first[group] != fold).argmax())
-            raise ValueError(
-                f"cv: its folds part the group {samples.clusters[row]!r}; give a number of folds, or "
-                "GroupKFold"
-            )
     table = np.bincount(fold * K + samples.y, minlength=many * K).reshape(many, K)
     lacking = (table.sum(0) - table == 0) & (table.sum(0) > 0)
     if lacking.any():
@@ -587,16 +575,15 @@ def _all_models(case: _Case, folds, seed: int, n_jobs, progress: bool) -> list:
     "Decisions of all estimators about each test fold, repeats outermost."
     joblib = optional_import("joblib", extra="book")
     optional_import("sklearn", extra="book")
-    tasks = [(r, k) for r, fold in enumerate(folds) for k in range(fold.max() + 1)]
+    tasks = [(r, k, *part) for r, fold in enumerate(folds) for k, part in enumerate(fold_parts(fold))]
     if progress:
         tasks = optional_import("tqdm", extra="book").tqdm(tasks, "training", leave=False, disable=None)
-    work = (joblib.delayed(_one_fold)(case, folds[r] == k, [seed, 1, r, k]) for r, k in tasks)
+    work = (joblib.delayed(_one_fold)(case, *part, [seed, 1, r, k]) for r, k, *part in tasks)
     return joblib.Parallel(n_jobs=n_jobs)(work)
 
 
-def _one_fold(case: _Case, test: np.ndarray, seed: list) -> np.ndarray:
+def _one_fold(case: _Case, inside: np.ndarray, outside: np.ndarray, seed: list) -> np.ndarray:
     "(S, n_test) decisions of models and rules that saw the other folds only."
-    inside, outside = np.flatnonzero(~test), np.flatnonzero(test)
     return np.stack([_decided(case, name, inside, outside, seed) for name in case.estimators])
 
 
@@ -624,14 +611,13 @@ def _cross_fitted(case: _Case, name: str, rows: Samples, inside, seed: list) -> 
             f"cv: a class has {fewest} {what} in a training set, too few to fit rule={case.rules[name]!r} by "
             "cross-validation; use fewer folds, or rule='bayes'"
         )
-    rng = np.random.default_rng([*seed, 1])
-    fold = stratified_folds(rows.y, min(case.inner, fewest), clusters=rows.clusters, rng=rng)
-    out: Any = None
-    for k in range(fold.max() + 1):
-        said = _said(case, name, inside[fold != k], inside[fold == k], [*seed, 2, k])
-        out = np.empty((len(rows), *said.shape[1:])) if out is None else out
-        out[fold == k] = said
-    return out
+    options: dict = {"clusters": rows.clusters, "order": rows.order, "rng": np.random.default_rng([*seed, 1])}
+    fold = stratified_folds(rows.y, min(case.inner, fewest), **options)
+
+    def judge(train, test):
+        return _said(case, name, inside[train], inside[test], [*seed, 2, int(fold[test[0]])])
+
+    return out_of_fold(fold, judge)
 
 
 def _said(case: _Case, name: str, train, test, seed: list) -> np.ndarray:

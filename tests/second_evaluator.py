@@ -383,10 +383,6 @@ def upper_law(strata):
     return functools.reduce(sum_law, laws)
 
 
-def lower_law(strata):
-    return upper_law([(counts, -costs) for counts, costs in strata]).mirrored()
-
-
 def upper_end(strata, tail):
     "The x that the law with one more of the costliest in each stratum exceeds with probability `tail`."
     strata, power = scaled(strata)

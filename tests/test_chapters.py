@@ -37,6 +37,14 @@ def test_no_exercise_is_set_twice():
     assert not alike
 
 
+def test_guess_first_hides_its_answer():
+    "Behind a question to guess is a fold with the answer, or a widget that has to be moved; a picture on the same screen needs no guess."
+    for path in NBS:
+        said = "".join("\n" + "".join(cell["source"]) + "\0" for cell in json.loads(path.read_text(encoding="utf-8"))["cells"])
+        for behind in re.split(r"[Gg]uess first", said)[1:]:
+            assert re.search(r'title="Answer"|\nexplore_', "".join(behind.split("\0")[:4])), (path.stem, behind[:80])
+
+
 REFUTED = {
     r"[Bb]etter is up and to the right": "false on most of the plane at small cost ratios (30)",
     r"\bkeeps? counting\b": "looking again needs an interval that may be looked at again (22)",

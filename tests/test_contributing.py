@@ -97,9 +97,10 @@ def changed_copy(folder):
     for part in ("cost_eval", ".ci", "settings.ini"):
         skip = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / part, folder / part, ignore=skip) if (ROOT / part).is_dir() else shutil.copy(ROOT / part, folder / part)
-    for name in ("nbs/_quarto.yml", "nbs/02_costs.ipynb", "tests/conftest.py", "tests/forked.py", "tests/test_costs.py"):
+    for name in ("nbs/_quarto.yml", "nbs/02_costs.ipynb", "tests/conftest.py", "tests/forked.py"):
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
+    (folder / "tests/test_costs.py").write_text("from cost_eval.costs import CostMatrix\n\n\ndef test_bold():\n    assert '<td><b>' in CostMatrix.zero_one(2)._repr_html_()\n")
     (folder / "tests/test_house.py").write_text("import pytest\n\n\n@pytest.mark.parametrize('notebook', ['02_costs'])\ndef test_form(notebook): pass\n")
     notebook = folder / "nbs/02_costs.ipynb"
     text = notebook.read_text(encoding="utf-8")
@@ -113,12 +114,12 @@ def changed_copy(folder):
 def test_make_change_exports_runs_stores_and_tests(tmp_path):
     notebook = changed_copy(tmp_path)
     there = f"make.BIN, make.PYTHON, make.VENV = Path({str(BIN)!r}), Path({sys.executable!r}), Path({str(tmp_path)!r})"
-    code = f"import sys; sys.path.insert(0, '.ci'); from pathlib import Path; import make; {there}; make.environment = lambda extras: 'at hand'"
+    code = f"import sys; sys.path.insert(0, '.ci'); from pathlib import Path; import make; {there}; make.PYTEST[3] = '0'; make.environment = lambda extras: 'at hand'"
     done = run(sys.executable, "-c", f"{code}; sys.exit(make.main('change', '02_costs.ipynb'))", cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert "{c:g} ✓</b>" not in (tmp_path / "cost_eval/costs.py").read_text(encoding="utf-8"), "exported"
     stored = json.loads(notebook.read_text(encoding="utf-8"))["cells"][-1]
     assert stored["outputs"][0]["text"] == ["42\n"] and stored["execution_count"] is None, "run, stored, clean"
-    assert done.returncode == 1 and "failed: tests" in done.stdout and "test_labels_repr_and_identity" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 1 and "failed: tests" in done.stdout and "test_bold" in done.stdout, done.stdout + done.stderr
 
 
 def test_make_change_asks_for_a_notebook():

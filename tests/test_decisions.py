@@ -327,6 +327,10 @@ def test_folds_are_stratified_and_repeatable(y, folds, seed):
     np.testing.assert_array_equal(fold, d.stratified_folds(y, folds, rng=seed))
     assert np.ptp(np.bincount(fold, minlength=folds)) <= 1
     for c in np.unique(y): assert np.ptp(np.bincount(fold[y == c], minlength=folds)) <= 1
+    order = np.random.default_rng(seed).permutation(len(y))  # by ids it does not matter where a row stands
+    np.testing.assert_array_equal(d.stratified_folds(y[np.argsort(order)], folds, order=order, rng=seed), fold[np.argsort(order)])
+    for refused in (order[1:], order + 1, np.zeros(len(y), int)):
+        with pytest.raises(ValueError, match="order: "): d.stratified_folds(y, folds, order=refused)
 
 
 def test_cross_calibration_never_sees_the_sample(overconfident):

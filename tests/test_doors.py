@@ -28,7 +28,7 @@ def problem(seed):
     if rng.random() < .5:
         priors = rng.dirichlet(np.ones(K)) * (np.bincount(y, minlength=K) > 0) + 1e-9 * np.eye(K)[y[0]]
         priors = priors / priors.sum()
-    given = {"rule": rng.choice(["calibrated", "bayes"]) if fitted else "as given", "priors": priors}
+    given = {"rule": rng.choice(["calibrated", "bayes"]) if fitted else "as given", "priors": priors, "draws": 2}
     if n > 2 and rng.random() < .5:
         given["groups"] = np.arange(n) < rng.choice([1, n // 2])
     return y, models, ce.CostMatrix(costs, classes=labels[:K], decisions=labels), given

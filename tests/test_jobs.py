@@ -21,7 +21,7 @@ from cost_eval.__main__ import main
 @pytest.fixture(scope="module")
 def churn():
     "Labels and two models' probabilities of leaving."
-    X, y = make_classification(2000, 12, n_informative=5, weights=[.75], random_state=0)
+    X, y = make_classification(700, 12, n_informative=5, weights=[.75], random_state=0)
     p = [cross_val_predict(LogisticRegression(C=c), X[:, :k], y, cv=4, method="predict_proba")[:, 1] for c, k in ((1, 6), (1, 12))]
     return y, *p
 

@@ -1,5 +1,6 @@
 """Every option of every public function matters: changing it changes the result. A loop over the signatures; an option without a case fails."""
 import dataclasses
+import functools
 import importlib
 import inspect
 import os
@@ -146,8 +147,8 @@ def scored(cost_scorer, costs, **options):
     return cost_scorer(costs, **options)(LogisticRegression().fit(X, Y), X, Y)
 
 
-def tabled(evaluate, *args, **options):
-    report = evaluate(*args, **options)
+def tabled(evaluate, *args, draws=1, **options):
+    report = evaluate(*args, draws=draws, **options)
     return [frame.to_dict() for frame in (report.table, report.differences, report.ladder, report.groups, report.scenarios)]
 
 
@@ -201,8 +202,16 @@ def fitted_on_dask(function, *args, **options):
 FRAME = pd.DataFrame({"a": Y, "b": E, "c": D})
 
 
+@functools.cache
 def reported():
-    return load("report").evaluate(Y, {"a": P2[:, 1], "b": E}, COSTS, rng=0)
+    return load("report").evaluate(Y, {"a": P2[:, 1], "b": E}, COSTS, draws=1, rng=0)
+
+
+def undrawn(page, report, **options):
+    "A page's text; no option is about its pictures."
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(load("page"), "_picture", lambda report, panel: {})
+        return str(page(report(), **options))
 
 
 def load(module):
@@ -242,7 +251,8 @@ CASES = {
         "best_threshold_counted": Case(lambda: load("confusion").threshold_counts(Y, SCORES), COSTS, via=lambda f, curve, costs, **options: f(curve(), costs, **options),
                                        kind="float16"),
         "cross_entropy": Case(P3, Y3, classes=[2, 1, 0]),
-        "stratified_folds": Case(Y3, folds=3),
+        "stratified_folds": Case(Y3, folds=3, order=np.arange(len(Y3))[::-1]),
+        "given_folds": Case([0, 1], via=said, n=3, clusters=[7, 7], name=given("cv", n=3)),
         "cross_calibrate": Case(P3, Y3, folds=3, classes=[2, 1, 0]),
         "AffineCalibrator": Case(via=calibrated, classes=given([1, 0, 2], first=[0, 1, 2])),
         "AffineCalibrator.fit": Case(lambda: load("decisions").AffineCalibrator(), np.log(P3), Y3,
@@ -418,7 +428,7 @@ CASES = {
                               data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.), sample_weight="w")),
         "loss_difference": Case(WEIGHT * Y, WEIGHT * D, via=losses_on_dask, strata=GROUPS % 2, gather=0, rng=unchanged(1, clusters=GROUPS),
                                 data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.), sample_weight="w")),
-        "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, rule=refused("tune"), positive=refused(2), capacity=3, folds=refused(1), gather=unchanged(10, clusters=GROUPS),
+        "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, rule=refused("tune"), positive=refused(2), groups=GROUPS % 2, capacity=3, folds=refused(1), gather=unchanged(10, clusters=GROUPS),
                          heaviest=given(50., clusters=GROUPS), largest=refused(9.), ids=refused(GROUPS[1:]), method="betting", rng=unchanged(1)),
     },
     "outperformance": {
@@ -467,7 +477,7 @@ CASES = {
         "CostSensitiveClassifier.predict": Case(lambda: unfitted().fit(X, Y), X, costs=ExampleCosts(**EXAMPLES)),
         "CostSensitiveClassifier.score": Case(lambda: unfitted().fit(X, Y), X, Y, costs=ExampleCosts(**EXAMPLES)),
     },
-    "page": {name: Case(lambda: reported(), **options, via=lambda page, *args, **options: str(page(*(a() if callable(a) else a for a in args), **options)))
+    "page": {name: Case(lambda: reported(), **options, via=undrawn)
              for name, options in {**dict.fromkeys(("sections", "markdown_page", "latex_page"), {"about": {"use": "triage"}}), "flat_metrics": {"all": True},
                                    "web_page": {"about": {"use": "triage"}, "title": "Triage", "currency": "euros", "per_year": 1e4}}.items()}
     | {"draw_panel": Case(lambda: reported(), "roc", via=lambda draw, report, *args, **options: draw(report(), *args, **options))},
@@ -475,7 +485,7 @@ CASES = {
         "robustness_map": Case(lambda: reported(), via=mapped, tested=given(False, first=True)),
     },
     "report": {
-        "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, rng=1, propensity=WEIGHT / 4, folds=3, ids=refused(GROUPS[1:]),
+        "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, rng=1, propensity=WEIGHT / 4, groups=GROUPS % 2, folds=3, ids=refused(GROUPS[1:]),
                          heaviest=given(50., clusters=GROUPS), largest=refused(9.), method="betting", scenarios={"risk": {"fp": 1, "fn": 40}}),
         "evaluate_counted": Case([0, 0, 1, 1, 1], {"a": [0, 1, 0, 1, 1], "b": [0, 0, 1, 1, 0]}, COSTS, [60, 9, 3, 20, 4], via=tabled_best, groups=[1, 2, 1, 2, 2],
                                  clusters=[1, 2, 1, 2, 3], sample_weight=given([60., 9, 5, 20, 2], clusters=[1, 2, 1, 2, 3]),

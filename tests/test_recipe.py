@@ -25,7 +25,6 @@ def month(n=300, seed=0, worse=0., names=("a", "b")):
 
 Y, MODELS = month()
 W = np.random.default_rng(1).random(300) + .5
-LABELLED = [None if k % 3 == 0 else y for k, y in enumerate(Y)]
 FN = np.arange(300) % 7 + 3.
 
 

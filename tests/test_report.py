@@ -2,6 +2,7 @@
 import re
 import json
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from cost_eval.policies import RULES, cross_fit
 from cost_eval.report import evaluate, translation_table
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
+evaluate = partial(evaluate, draws=1)  # whose subject are not the draws of the folds (test_policies)
 COSTS = CostMatrix.binary(fp=1, fn=8, classes=["well", "ill"], decisions=["home", "treat"])
 
 
@@ -53,7 +55,7 @@ def by_rule(y, models, rule="calibrated", **options):
 @pytest.mark.parametrize("priors", [None, {"ill": .05, "well": .95}])
 def test_the_ladder_is_the_expected_cost(case, priors):
     y, models = case
-    report = evaluate(y, models, COSTS, priors=priors, draws=1, rng=0)
+    report = evaluate(y, models, COSTS, priors=priors, rng=0)
     options = {} if priors is None else {"priors": priors, "train_priors": dict(pd.Series(y).value_counts(normalize=True))}
     for name in ("good", "bad"):
         counts = confusion_counts(y, bayes(models[name], **options), classes=COSTS)
@@ -84,7 +86,7 @@ def test_all_that_is_uncertain_of_a_constant_is_the_frequency(case):
 @pytest.mark.parametrize("order", [("good", "bad", "rule"), ("rule", "bad", "good"), ("bad", "good", "rule"), ("rule", "good", "bad")])
 def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
     y, models = case
-    report = evaluate(y, {name: models[name] for name in order}, COSTS, draws=1, rng=0)
+    report = evaluate(y, {name: models[name] for name in order}, COSTS, rng=0)
     (first, second), cost = report.best["model"][:2], report.best["cost"].to_numpy()
     assert (np.diff(cost) >= 0).all() and (first, second) == ("bad", "good")
     (told,) = (line for line in report.summary().splitlines() if line.startswith("How sure: "))
@@ -135,13 +137,13 @@ def test_metrics_are_scikit_learns(case):
 
 def test_differences_are_the_paired_method(case):
     y, models = case
-    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, draws=1, rng=0)
+    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
     assert bayes(models["good"]).tolist() != by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"].tolist()
     found, joint = report.differences.iloc[0], joint_counts(y, by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"], models["rule"], classes=COSTS)
     method = difference(joint, COSTS)
     assert [found["low"], found["high"], found["p_value"]] == pytest.approx([method.low, method.high, method.p_value])
     assert found["difference"] == pytest.approx(expected_cost(joint.first, COSTS) - expected_cost(joint.second, COSTS))
-    several, decided = evaluate(y, models, COSTS, draws=1, rng=0), by_rule(y, models)
+    several, decided = evaluate(y, models, COSTS, rng=0), by_rule(y, models)
     together, chosen = simultaneous_differences(y, decided, COSTS), best_of(y, decided, COSTS, rng=0)
     for column in ("first", "second", "difference", "low", "high", "p_value"):
         assert several.differences[column].tolist() == pytest.approx(getattr(together, column).tolist()) if column > "e" and column not in ("first", "second") else several.differences[column].tolist() == getattr(together, column).tolist()
@@ -153,7 +155,7 @@ def test_differences_are_the_paired_method(case):
 
 def test_the_winner_is_asked_at_the_confidence_of_the_report(case):
     y, models = case
-    found, chosen = evaluate(y, models, COSTS, confidence=.6, draws=1, rng=0).winner, best_of(y, by_rule(y, models), COSTS, confidence=.6, rng=0)
+    found, chosen = evaluate(y, models, COSTS, confidence=.6, rng=0).winner, best_of(y, by_rule(y, models), COSTS, confidence=.6, rng=0)
     assert (found.low, found.high) == (pytest.approx(chosen.low), pytest.approx(chosen.high))
 
 
@@ -367,22 +369,23 @@ def test_rows_and_columns_of_the_map(case):
 
 
 def test_other_costs_without_reading_again(case):
-    y, models = case[0][:160], {name: Scores(m.values[:160]) if name == "score" else m[:160] for name, m in case[1].items()}
-    group = np.random.default_rng(3).choice(["a", "b"], 160)
+    y, models = case[0][:80], {"good": case[1]["good"][:80], "score": Scores(case[1]["score"].values[:80]), "rule": case[1]["rule"][:80]}
+    group = np.random.default_rng(3).choice(["a", "b"], 80)
     first = evaluate(y, models, COSTS, groups=group, rng=0)
     other = CostMatrix.binary(fp=2, fn=5, classes=COSTS.classes, decisions=COSTS.decisions)
-    own = ExampleCosts(fp=1, fn=np.linspace(1, 20, 160), classes=COSTS.classes, decisions=COSTS.decisions)
+    own = ExampleCosts(fp=1, fn=np.linspace(1, 20, 80), classes=COSTS.classes, decisions=COSTS.decisions)
     for costs, priors in ((other, [.9, .1]), (own, None), ([[0, 3], [4, 0]], {"ill": .2, "well": .8})):
         wanted = costs if not isinstance(costs, list) else CostMatrix(costs, classes=COSTS.classes, decisions=COSTS.decisions)
         assert first.with_costs(costs, priors=priors) == evaluate(y, models, wanted, priors=priors, groups=group, rng=0)
-    turned = CostMatrix([[0, 5], [2, 0]], classes=["ill", "well"], decisions=["treat", "home"])
+    first = evaluate(y, {"rule": models["rule"]}, COSTS, rng=0)
+    second, turned = first.with_costs(other), CostMatrix([[0, 5], [2, 0]], classes=["ill", "well"], decisions=["treat", "home"])
     for costs in (turned, turned.to_frame(), turned.to_frame().T, {"fp": 2, "fn": 5}, {"ill": {"home": 5, "treat": 0}, "well": {"home": 0, "treat": 2}}):
-        assert first.with_costs(costs) == first.with_costs(other)  # labels travel; what has no names goes by position
-    columns = {"fp": 1, "fn": np.linspace(1, 20, 160)}
+        assert first.with_costs(costs) == second  # labels travel; what has no names goes by position
+    columns = {"fp": 1, "fn": np.linspace(1, 20, 80)}
     some = {name: model for name, model in models.items() if name != "rule"}  # whose decisions have names of their own
     assert evaluate(y, some, columns, positive="ill", rng=0).with_costs({"fp": 2, "fn": 5}) == evaluate(y, some, {"fp": 2, "fn": 5}, positive="ill", rng=0)
     assert first.with_costs(columns) == first.with_costs(own)
-    for costs, says in ((CostMatrix([[0, 1], [2, 0]], classes=["ill", "sick"]), "costs: classes"), (np.ones((160, 4)) * [1, 2, 0, 0], "ExampleCosts"),
+    for costs, says in ((CostMatrix([[0, 1], [2, 0]], classes=["ill", "sick"]), "costs: classes"), (np.ones((80, 4)) * [1, 2, 0, 0], "ExampleCosts"),
                         (CostMatrix([[0, 1, 1], [2, 0, 1]], classes=["well", "ill"], decisions=["home", "treat", "ask"]), "costs: decisions"),
                         (ExampleCosts(fp=1, fn=[1., 2.], classes=COSTS.classes, decisions=COSTS.decisions), "of 2 samples")):
         with pytest.raises(ValueError, match=says):

@@ -97,20 +97,6 @@ def test_a_published_cell_moved_by_a_tenth_is_found(monkeypatch):
 
 
 ROWS = published("weighted_accuracy")
-NUMBERS = [(row.item, row.cell, row.decimals) for row in ROWS.itertuples() if row.kind == "number"]
-
-
-@pytest.mark.parametrize("item, cell, decimals", [pytest.param(*row, marks=with_data if row[0] in NEED_DATA else ()) for row in NUMBERS])
-def test_a_number_moved_by_five_units_of_its_last_digit_is_noticed(monkeypatch, results, item, cell, decimals):
-    before = results[item].table.set_index("cell").loc[cell]
-    if before["outcome"] != "agrees" or 5 * 10. ** -decimals < before["tolerance"]:
-        pytest.skip("contradicted, or not known to that digit")
-    def altered(name, which=None):
-        table = published(name, which)
-        table.loc[table["cell"] == cell, "published"] += 5 * 10. ** -decimals
-        return table
-    monkeypatch.setattr(paper, "published", altered)
-    assert run_item(ALL[item]).table.set_index("cell").loc[cell, "outcome"] == "open"
 
 
 @pytest.mark.parametrize("item, cell", [("table3", "Mbad: numerator of WA"), ("table2", "MCC: the printed formula is the metric"), ("eq13", "upper bound from M+ <= Mbad")])
@@ -331,8 +317,7 @@ def test_the_published_beta_density():
 
 @with_data
 def test_sentence_on_precision_and_npv_holds_for_the_published_end_only():
-    worst, best = (paper._maps(paper._study(end, end == "worst")) for end in ("worst", "best"))
-    plain = paper._maps(paper._study(None))
+    plain, worst, best = (paper._maps(paper._study(end, end != "best", n_samples=25)) for end in (None, "worst", "best"))
     def sentences(maps):
         return {k: v for k, v in paper._claims_on_weighting(plain, maps).items() if k.startswith(("precision", "NPV"))}
     assert len(sentences(worst)) == 4 and all(sentences(worst).values()) and not any(sentences(best).values())

@@ -26,10 +26,19 @@ from sklearn.naive_bayes import GaussianNB  # noqa: E402
 
 import cost_eval  # noqa: E402
 import cost_eval.api as ce  # noqa: E402
-from cost_eval import metric_study, reproduce, scale  # noqa: E402
+from cost_eval import metric_study, report, reproduce, scale  # noqa: E402
 
 COSTS = ce.CostMatrix.binary(fp=1, fn=7, classes=["no", "yes"])
 HERE = {"scheduler": "synchronous"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws():
+    "Two draws of the folds: how many a report takes is no question of where its rows are."
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "_FIRST", 2)
+        patch.setattr(report, "_MOST", 2)
+        yield
 
 
 def cut(rng, n):
@@ -47,7 +56,7 @@ def chunked(values, chunks, unknown=False):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["int8", "uint8", "bool", "str", "object", "float64"]), st.booleans(), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_counts_over_random_partitions(seed, dtype, weighted, unknown):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 60))
@@ -79,7 +88,7 @@ def test_categories_abstention_and_groups():
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from(["float32", "float64"]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_thresholds_over_random_partitions(seed, weighted, dtype):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 80))

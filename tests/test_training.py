@@ -263,8 +263,8 @@ class Halves:
 
 @pytest.mark.parametrize("change, said", [
     ({"cv": np.zeros(120, int)}, "one fold"), ({"cv": 60}, "smallest class has"), ({"cv": ShuffleSplit(3)}, "tested once a repeat"),
-    ({"groups": np.arange(120) // 2, "cv": np.arange(120) % 3}, "part the group"),
-    ({"groups": np.arange(120) // 2, "cv": Halves()}, "part the group"), ({"groups": np.arange(120) // 60, "cv": 3}, "smallest class has 2 groups"),
+    ({"groups": np.arange(120) // 2, "cv": np.arange(120) % 3}, "part the cluster"),
+    ({"groups": np.arange(120) // 2, "cv": Halves()}, "part the cluster"), ({"groups": np.arange(120) // 60, "cv": 3}, "smallest class has 2 groups"),
     ({"cv": Y}, "in one fold only"), ({"estimators": {"p": Perceptron()}, "rule": "bayes"}, "posteriors"),
     ({"estimators": {"s": Silent()}}, "as given"), ({"estimators": {"s": Silent()}, "rule": "tuned"}, "no predict_proba"),
     ({"rule": {"bayes": "tuned"}}, "rule"), ({"estimators": {}}, "estimators"), ({"estimators": {"nb": GaussianNB}}, "is a class"),

@@ -4,7 +4,6 @@ import ast
 import doctest
 import importlib
 import inspect
-import os
 import pkgutil
 import re
 import subprocess
@@ -25,27 +24,26 @@ def modules():
     return [m.name for m in pkgutil.iter_modules(cost_eval.__path__) if m.name not in NOT_OF_USERS]
 
 
-# Libraries that a program with few lines need not wait for; those without types say nothing anyway.
-SKIPPED = "matplotlib dask distributed IPython sklearn pandas scipy ipywidgets joblib".split()
+# The program is strict; a function that an example defines needs no annotations, and a library without types is no error.
+STRICT = ["check_untyped_defs", "disallow_any_generics", "disallow_incomplete_defs", "disallow_subclassing_any", "disallow_untyped_decorators", "extra_checks",
+          "strict_equality", "warn_return_any"]
 
 
 def checked(folder, text):
-    """Lines of a program in which strict mypy finds an error -> what it says.
-
-    Functions that an example defines need no annotations, and a library without types is no error.
+    """What mypy says of the package, by its own settings, and of a program: line -> errors. One run for both, of which build/ keeps what the next one need not look
+    at again.
     """
     pytest.importorskip("mypy", reason='needs pip install "cost_eval[dev]"')
-    skipped = ",".join(f"mypy-{name}.*" for name in SKIPPED).replace(",mypy-", ",")
     (folder / "program.py").write_text(text, encoding="utf-8")
-    (folder / "mypy.ini").write_text(f"[mypy]\n[{skipped}]\nfollow_imports = skip\n", encoding="utf-8")
-    strict = ["--strict", "--allow-untyped-defs", "--allow-untyped-calls", "--disable-error-code=import-untyped"]
-    more = ["--follow-imports=silent", "--no-error-summary", "--cache-dir", str(folder / "cache")]
-    done = subprocess.run([sys.executable, "-m", "mypy", *strict, *more, "program.py"], cwd=folder, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True)
+    settings = (ROOT / ".ci/mypy.ini").read_text(encoding="utf-8")
+    (folder / "mypy.ini").write_text("\n".join([settings, "[mypy-program]", "disable_error_code = import-untyped", *(f"{flag} = true" for flag in STRICT)]), encoding="utf-8")
+    how = ["--config-file", str(folder / "mypy.ini"), "--cache-dir", str(ROOT / "build" / "mypy"), "--no-error-summary"]
+    done = subprocess.run([sys.executable, "-m", "mypy", *how, "cost_eval", str(folder / "program.py")], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode < 2, done.stdout + done.stderr
-    found = {}
-    for line, said in re.findall(r"^program\.py:(\d+): error: (.*)$", done.stdout, re.M):
-        found.setdefault(int(line), []).append(said)
-    return found
+    found, package = {}, []
+    for file, line, told in re.findall(r"^(.*?):(\d+): error: (.*)$", done.stdout, re.M):
+        found.setdefault(int(line), []).append(told) if file.endswith("program.py") else package.append(f"{file}:{line}: {told}")
+    return package, found
 
 
 # ---- the examples
@@ -158,12 +156,17 @@ ce.no_such_name
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    "(part, its line) -> what mypy says: one run for all the parts, each error with the line of its part."
+def said(tmp_path_factory):
+    "What mypy says of the package, and of the program: (part, its line) -> errors."
     parts = {"readme": readme(), "examples": "\n".join(text for m in modules() for text in examples(m)), "given": GIVEN, "right": RIGHT, "wrong": WRONG}
     lines = [(part, line) for part, text in parts.items() for line in text.splitlines()]
-    errors = checked(tmp_path_factory.mktemp("mypy"), "\n".join(line for _, line in lines) + "\n")
-    return {part: {line.strip(): errors.get(n, []) for n, (p, line) in enumerate(lines, 1) if p == part} for part in parts}
+    package, errors = checked(tmp_path_factory.mktemp("mypy"), "\n".join(line for _, line in lines) + "\n")
+    return package, {part: {line.strip(): errors.get(n, []) for n, (p, line) in enumerate(lines, 1) if p == part} for part in parts}
+
+
+@pytest.fixture
+def found(said):
+    return said[1]
 
 
 @pytest.mark.parametrize("part", ["readme", "examples", "given", "right"])
@@ -231,12 +234,8 @@ def test_types_can_be_asked_for(module):
             get_type_hints(thing)
 
 
-def test_a_checker_finds_nothing_in_the_package():
-    "One run, of which build/ keeps what the next one need not look at again."
-    pytest.importorskip("mypy", reason='needs pip install "cost_eval[dev]"')
-    how = ["--config-file", ".ci/mypy.ini", "--cache-dir", str(ROOT / "build" / "mypy")]
-    done = subprocess.run([sys.executable, "-m", "mypy", *how], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_a_checker_finds_nothing_in_the_package(said):
+    assert said[0] == []
 
 
 def test_what_a_checker_shall_not_say_has_a_code_and_a_reason():

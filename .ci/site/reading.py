@@ -28,7 +28,7 @@ CHECKS = re.compile(r"\d+ checks?")
 NUMBER = re.compile(r"(?i)\bnan\b|\binf\b|\de[-+]?\d")  # letters in numbers
 WORD = re.compile(r"[^\W\d_]")
 BADGE = re.compile(r"\[!\[[^\]]*\]\(https?://[^)\s]*\)\]\([^)\s]*\)[ \t]*\n?")  # for the README; a page would fetch it from elsewhere
-SOLUTION = '::: {.callout-tip collapse="true" title="Solution"}'
+HIDDEN = re.compile(r'::: \{\.callout-tip collapse="true" title="(?:Solution|Answer)"\}')  # of an exercise; of "Guess first"
 EXPECTS = re.compile(r"ExceptionExpected|pytest\.raises|.*assertRaises")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
@@ -112,14 +112,14 @@ def one_summary(words):
 
 
 def solved(cells):
-    "A closed solution holds the code that checks it, up to the next text: what is printed there gives the answer away."
+    "A closed solution or answer holds the code after it, up to the next text: what is printed there gives it away."
     out, inside = [], False
     for cell, later in zip(cells, [*cells[1:], markdown_cell("")]):
         text = source(cell).rstrip()
         if inside and cell["cell_type"] != "code":
             out.append(markdown_cell(":::"))
             inside = False
-        if cell["cell_type"] == "markdown" and SOLUTION in text and text.endswith("\n:::") and later["cell_type"] == "code":
+        if cell["cell_type"] == "markdown" and HIDDEN.search(text) and text.endswith("\n:::") and later["cell_type"] == "code":
             cell, inside = {**cell, "source": text.removesuffix(":::")}, True
         out.append(cell)
     return [*out, markdown_cell(":::")] if inside else out
