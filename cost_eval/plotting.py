@@ -452,10 +452,14 @@ def save_figure(fig: Any, path: str | Path) -> list[Path]:
     """
     metadata = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
     files = [Path(f"{path}{suffix}") for suffix in metadata]
-    fig.draw_without_rendering()  # the layout settles at the first drawing
-    with pyplot().rc_context({"svg.hashsalt": "cost_eval"}):
+    fig.draw_without_rendering()  # the layout settles here, once for both files
+    plt, engine = pyplot(), fig.get_layout_engine()
+    box = fig.get_tightbbox().padded(plt.rcParams["savefig.pad_inches"])
+    fig.set_layout_engine("none")
+    with plt.rc_context({"svg.hashsalt": "cost_eval"}):
         for file in files:
-            fig.savefig(file, metadata=metadata[file.suffix], bbox_inches="tight")
+            fig.savefig(file, metadata=metadata[file.suffix], bbox_inches=box)
+    fig.set_layout_engine(engine or "none")
     return files
 
 # %% ../nbs/05_plotting.ipynb #2656a43f

@@ -30,6 +30,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import field, replace
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -218,7 +219,7 @@ class Samples(Result):
     def __len__(self) -> int:
         return len(self.y)
 
-    @property
+    @cached_property
     def class_sizes(self) -> np.ndarray:
         "(K,) samples of each class, or their weight."
         return np.bincount(self.y, self.sample_weight, len(self.costs.classes))
