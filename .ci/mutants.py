@@ -45,7 +45,7 @@ TESTS = {
     "metric_study": ["test_metric_study", "test_weighted_accuracy", "test_options"],
     "outperformance": ["test_outperformance", "test_options", "test_curves"],
     "curves": ["test_curves", "test_outperformance", "test_options"],
-    "report": ["test_report", "test_verdicts", "test_options"],
+    "report": ["test_report", "test_verdicts", "test_policies", "test_recipe", "test_options"],
     "estimators": ["test_estimators", "test_options"],
     "scale": ["test_scale", "test_options"],
     "capacity": ["test_capacity", "test_options"],

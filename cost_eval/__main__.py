@@ -931,6 +931,10 @@ def _add_check(commands):
     parser.add_argument("--max-cost", type=_number, metavar="C", help="what a case may cost on average")
     for rate in _CHECKED:
         parser.add_argument(f"--min-{rate}", type=_number, metavar="R", help=f"least {rate}: .95 or 95%%")
+    parser.add_argument("--weight", metavar="COL", help="weights of the rows")
+    parser.add_argument("--cluster", metavar="COL", help="rows that belong together")
+    parser.add_argument("--heaviest", type=_number, metavar="W", help="what a row or cluster can weigh at most")
+    parser.add_argument("--largest", type=_number, metavar="C", help="the largest amount that a row can cost")
     what = "a file of the checks so far, which this one is added to: they are then looks at one sequence"
     parser.add_argument("--history", metavar="FILE", help=what)
     what = "that a verdict is true (default: .95)"
@@ -1061,12 +1065,18 @@ def _check(arguments):
         values = _rule_values(rule, frame, arguments)
         where = _rule_where(rule, frame, arguments)
         models = {rule.model: where if isinstance(where, str) else dict(where)}
-        label = arguments.label or read_table(frame, models=models).label
-        if label not in frame.columns:
-            raise ValueError(unknown_name(label, frame.columns, "--label"))
-        found = count_rule(rule, frame[label], values, costs=_rule_costs(frame, arguments))
+        given = {"--weight": arguments.weight, "--cluster": arguments.cluster}
+        taken = [column for column in given.values() if column]
+        label = arguments.label or read_table(frame, models=models, taken=taken).label
+        for option, column in {"--label": label, **given}.items():
+            if column and column not in frame.columns:
+                raise ValueError(unknown_name(column, frame.columns, option))
+        own = dict(zip(("sample_weight", "clusters"), (frame[c] if c else None for c in given.values())))
+        own |= {"costs": _rule_costs(frame, arguments), "largest": arguments.largest}
+        found = count_rule(rule, frame[label], values, **own)
         counts = found if counts is None else counts + found
-    told = check_rule(counts, **asked, history=history, confidence=arguments.confidence)
+    asked |= {"history": history, "heaviest": arguments.heaviest, "confidence": arguments.confidence}
+    told = check_rule(counts, **asked)
     print(rule)
     _print_table(told.table)
     for line in (*told.drift, *told.notes, f"{told.n:,} rows: {told.verdict}."):

@@ -363,6 +363,9 @@ class Judged:
 
     def cost(self, decisions: np.ndarray, *, at_priors: bool = True) -> float:
         "Expected cost per sample, at the deployment's priors or as the samples are."
+        if self.counted:
+            counts = self.columns(decisions) * (self.class_weights[:, None] if at_priors else 1.0)
+            return float((counts * self.table).sum() / counts.sum())
         weight = self.weight_at_priors if at_priors else self.weight
         return float(np.average(self.losses(decisions), weights=weight))
 
@@ -771,21 +774,29 @@ def _units(case: Judged, columns, rng) -> _Units:
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
     cluster = case.clusters
     if cluster is None:
-        repeats = case.repeats[kept] if case.repeats is not None and case.repeated else None
-        each = np.ones(len(weight)) if case.repeated else weight
-        unit, first = kinds([column[kept] for column in (*columns, each, stratum)])
-        if len(first) <= 2 * _BATCHES:
-            first = kept[first]
-            size = each[first, None] * (stratum[first, None] == np.arange(len(shares)))
-            total = size[:, :, None] * columns[:, first].T[:, None]
-            count = np.bincount(unit, repeats).astype(np.int64)
-            return _Units(count, stratum[first], total, size, shares)
+        found = None
+        if all(len(np.unique(column[kept[: 4 * _BATCHES]])) <= 2 * _BATCHES for column in columns):
+            found = _distinct(case, columns, kept, weight, stratum, shares)
+        if found is not None and len(found.count) <= 2 * _BATCHES:
+            return found
         cluster = rng.permutation(len(weight))
     many = len(np.unique(cluster[kept]))
     if many > 2 * _BATCHES:
         cluster = rng.permutation(int(cluster.max()) + 1)[cluster] % _BATCHES
     found = _clustered(cluster[kept], columns[:, kept], weight[kept], stratum[kept], shares)
     return found._replace(single=min(1.0, len(found.part) / many))
+
+
+def _distinct(case: Judged, columns, kept, weight, stratum, shares) -> _Units:
+    "Rows as units, equal ones counted."
+    repeats = case.repeats[kept] if case.repeats is not None and case.repeated else None
+    each = np.ones(len(weight)) if case.repeated else weight
+    unit, first = kinds([column[kept] for column in (*columns, each, stratum)])
+    first = kept[first]
+    size = each[first, None] * (stratum[first, None] == np.arange(len(shares)))
+    total = size[:, :, None] * columns[:, first].T[:, None]
+    count = np.bincount(unit, repeats).astype(np.int64)
+    return _Units(count, stratum[first], total, size, shares)
 
 
 def _clustered(code, columns, weight, stratum, shares) -> _Units:

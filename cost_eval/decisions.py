@@ -20,7 +20,7 @@ __all__ = ['RATES', 'bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_
 
 # %% ../nbs/04_decisions.ipynb #39691bfc
 import warnings
-from functools import partial
+from functools import partial, reduce
 from typing import cast
 
 import numpy as np
@@ -93,9 +93,10 @@ def _cost_table(costs, K: int | None = None) -> tuple:
 # %% ../nbs/04_decisions.ipynb #bb9671f1
 def _shift_rows(costs: np.ndarray) -> np.ndarray:
     "Costs minus each row's least or greatest, whichever is more frequent: the same decisions, more zeros."
-    least, greatest = (f(costs, axis=-1, keepdims=True) for f in (np.min, np.max))
-    more = (costs == greatest).sum(-1, keepdims=True) > (costs == least).sum(-1, keepdims=True)
-    return costs - np.where(more, greatest, least)
+    columns = list(np.moveaxis(costs, -1, 0))  # a reduction along a short last axis is slow
+    least, greatest = reduce(np.minimum, columns), reduce(np.maximum, columns)
+    more = sum(c == greatest for c in columns) > sum(c == least for c in columns)
+    return costs - np.where(more, greatest, least)[..., None]
 
 # %% ../nbs/04_decisions.ipynb #94ae52cc
 def _one_prior(priors, n_classes: int, classes, name: str) -> np.ndarray:
@@ -212,7 +213,7 @@ def _cheapest(p: np.ndarray, costs: np.ndarray, eps: float) -> np.ndarray:
     else:
         cost = np.einsum("ni,ij->nj", p, costs, optimize=len(costs) > 8)
     best, slack = cost.argmin(1), 16 * eps * costs.shape[-2] * np.abs(costs).max(initial=0)
-    close = cost <= (cost.min(1) + slack)[:, None]
+    close = cost <= (reduce(np.minimum, cost.T) + slack)[:, None]
     if np.count_nonzero(close) > len(p):
         rows = np.flatnonzero(np.count_nonzero(close, axis=1) > 1)
         table = costs[rows] if costs.ndim == 3 else np.broadcast_to(costs, (len(rows), *costs.shape))
@@ -674,7 +675,7 @@ RATES = {  # of two classes and two decisions: must it be at least?, the cells c
 }
 
 
-_CELLS = (("tn", "fp"), ("fn", "tp"))
+_CELLS = ("tn", "fp", "fn", "tp")
 
 
 def read_requirements(
@@ -684,13 +685,15 @@ def read_requirements(
 
     At least: recall (or tpr), specificity, precision, npv. At most: fpr, fnr, workload (the share decided
     positive), error (the share of wrong ones among the samples that got a class for a decision), and for any
-    (class, decision) the share of that class which gets that decision; 0 says that it must not occur.
+    (class, decision) the share of that class which gets that decision; 0 says that it must not occur. Of
+    more classes or decisions a rate is one class's against all others: {("recall", "ill"): 0.95}; and
+    {("workload", "review"): 0.1} is the share that is decided so.
 
     Parameters
     ----------
     require : mapping
-        name of a rate of two classes and two decisions, "error" or (class, decision) -> limit in [0, 1]; or
-        what this function gave
+        name of a rate of two classes and two decisions, (name, class or decision) of more, "error" or
+        (class, decision) -> limit in [0, 1]; or what this function gave
     costs : CostMatrix or ConfusionCounts
         whose classes and decisions these are; of two the second is positive
 
@@ -701,7 +704,8 @@ def read_requirements(
     Raises
     ------
     ValueError
-        For unknown names, limits outside [0, 1], and rates that need two classes and two decisions.
+        For unknown names and limits outside [0, 1]; for rates of more than two classes or decisions without
+        one of these, or of a class that no decision is called after.
 
     Examples
     --------
@@ -745,18 +749,30 @@ def _requirement(key, limit, classes: list, decisions: list) -> Requirement:
         among = np.broadcast_to(answered, shape)
         return Requirement("error among the answered", False, limit, among & ~right, among, key)
     known = [*RATES, "error", *((label, decided) for label in classes for decided in decisions)]
-    if not isinstance(key, str) or key not in RATES:
+    several = isinstance(key, tuple) and len(key) == 2
+    rate = key[0] if several else key
+    if not isinstance(rate, str) or rate not in RATES:
         why = "error: needs a decision of the name of each class; " if key == "error" else ""
         raise ValueError(f"require: {why}{unknown_name(key, [k for k in known if k != key], 'a rate')}")
-    if shape != (2, 2):
+    if not several and shape != (2, 2):
         raise ValueError(
             f"require: {key} is a rate of two classes and two decisions, and there are {shape[0]} and "
-            f"{shape[1]}; limit a cell, as {{({classes[-1]!r}, {decisions[0]!r}): 0.05}}"
+            f"{shape[1]}; say of which one: {{({key!r}, {decisions[-1]!r}): {limit:g}}}"
         )
-    least, counted, whole = RATES[key]
-    cells, among = ([[cell in text for cell in row] for row in _CELLS] for text in (counted, whole))
-    cells, among = np.array(cells), np.array(among)
-    return Requirement(key, least, limit, cells, among, key)
+    least, counted, whole = RATES[rate]
+    row, column = _one_of(key, classes, decisions) if several else (1, 1)
+    place = np.add.outer(2 * (np.arange(shape[0]) == row), np.arange(shape[1]) == column)
+    cells, among = (np.isin(place, [_CELLS.index(cell) for cell in text.split()]) for text in (counted, whole))
+    return Requirement(f"{rate} of {key[1]}" if several else rate, least, limit, cells, among, key)
+
+
+def _one_of(key: tuple, classes: list, decisions: list) -> tuple:
+    "Row and column of the class that a rate is of; the row -1 for a workload of a decision that is no class."
+    row, column = (positions(objects([key[1]]), labels) for labels in (classes, decisions))
+    if column is None or (row is None and key[0] != "workload"):
+        known = decisions if key[0] == "workload" else [label for label in classes if label in decisions]
+        raise ValueError(f"require: {unknown_name(key[1], known, f'{key[0]} of')}")
+    return -1 if row is None else int(row[0]), int(column[0])
 
 # %% ../nbs/04_decisions.ipynb #8d1de4f9
 def best_threshold(
@@ -898,12 +914,12 @@ def _best_corner(curve: ThresholdCounts, costs: np.ndarray, class_weight: np.nda
 
 # %% ../nbs/04_decisions.ipynb #req00002
 class NotMet(ValueError):
-    "No threshold keeps to what is asked (requirements); `nearest` are those nearest to it that one keeps to."
+    "No cut, and no prices, keep to what is asked (requirements); `nearest` are those nearest to it that one keeps to."
 
     def __init__(self, asked: tuple, nearest: tuple) -> None:
         limits = {one.key: one.limit for one in nearest}
         super().__init__(
-            f"require: no threshold has {' and '.join(map(str, asked))} on the samples that choose it; the "
+            f"require: nothing that can be chosen has {' and '.join(map(str, asked))} on the samples that choose it; the "
             f"nearest that one meets is require={limits}"
         )
         self.asked, self.nearest = asked, nearest

@@ -101,7 +101,7 @@ class _Verdict(NamedTuple):
 
 def _verdict(report) -> _Verdict:
     "The cheapest model, the best decision for everybody, and whether the one is to be used."
-    ladder, top = report.ladder, report.best.iloc[0]
+    ladder, top = report._rungs, report.best.iloc[0]
     model = top["model"]
     constant = ladder[ladder["rule"] == "constant"].reset_index(drop=True)
     column = int(constant["cost"].idxmin())
@@ -170,13 +170,8 @@ def _cut(report) -> float:
     v = _verdict(report)
     if v.state not in ("use", "unsure") or len(report.decisions) != 2:
         return np.nan
-    rows = report.ladder[report.ladder["main"] & (report.ladder["model"] == v.model)]
-    if not hasattr(report, "decision_rule"):
-        return float(rows["threshold"].iloc[0])
-    try:
-        return float(report._once("cut", lambda: report.decision_rule(v.model)).threshold)
-    except ValueError:  # made from counts, or a rule that cannot be fitted
-        return np.nan
+    rows = report._rungs[report._rungs["main"] & (report._rungs["model"] == v.model)]
+    return float(rows["threshold"].iloc[0])
 
 # %% ../nbs/58_page.ipynb #58co0002
 def _wrong_classes(report, column: int) -> list[str]:
@@ -786,7 +781,7 @@ def _prevalence(report) -> str:
 
 def _calibration(report) -> str:
     "What raw posteriors cost more than calibrated ones."
-    rows = report.ladder[np.isfinite(report.ladder["calibration_loss"])]
+    rows = report._rungs[np.isfinite(report._rungs["calibration_loss"])]
     each = [f"{m} {four_digits(c)}" for m, c in zip(rows["model"], rows["calibration_loss"])]
     if not each:
         return "no posteriors"

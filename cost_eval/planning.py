@@ -50,12 +50,14 @@ from cost_eval.core import (
     check_losses,
     check_priors,
     check_range,
+    check_weights,
     cost_table,
     encode,
     generator,
     is_missing,
     label_array,
     labelled,
+    numbered,
     pandas,
     percent,
     paired_losses,
@@ -618,7 +620,7 @@ def _trade(costly, ratio, saved, added):
     return joint, np.array([[0, 1], [ratio, 0]])
 
 # %% ../nbs/22_how_many.ipynb #83259c54
-_SIZES = np.array([100, 316, 1000, 3162, 10_000])
+_SIZES = np.array([100, 200, 400, 1000, 2000, 4000, 10_000])
 
 
 def _draw_power(axes):
@@ -628,15 +630,16 @@ def _draw_power(axes):
     lines.append(axes[0].plot([], [], "o", color=lines[2].get_color())[0])
     lines.append(axes[0].plot([], [], "--", color=COLORS[8], lw=1)[0])
     log = {"xscale": "log", "ylim": (0, 1.02)}
-    axes[0].set(xlim=_SIZES[[0, -1]], xlabel="test samples (dashed: the z test)", ylabel="power", **log)
+    axes[0].set(xlim=_SIZES[[0, -1]], xlabel="test samples", ylabel="power", **log)
     axes[1].set(xlim=(1, 400), xlabel="cost ratio", ylabel="power at 1,000 samples", **log)
+    name_colors(axes[0], {"— the default": lines[0].get_color(), "-- the z test": COLORS[8]}, "upper left")
     return lines
 
 
 @lru_cache(maxsize=64)
 def _power_by_ratio(costly, saved, added):
     "Cost ratios, and the power at 1,000 samples for each; it does not move with the ratio."
-    ratios = np.logspace(0, 2.6, 11)
+    ratios = np.logspace(0, 2.6, 14)
     tests = [_default_test(*_trade(costly, r, saved, added)) for r in ratios]
     if not tests[0].values.any():
         return ratios, np.zeros(len(ratios))
@@ -1556,13 +1559,19 @@ class RuleCounts(Result):
     seen : dict
         range of the values, how many lie in each tenth of the fitted ones, and how many outside their range
     losses : ndarray
-        (N,) cost of each row where each has its own costs; (0,) else
+        (N,) cost of each row where rows have costs, weights or clusters; (0,) where the counts say all
     bounds : tuple
         least and largest loss that can occur
     rows : tuple of str
         a checksum of each block of rows
     rule : DecisionRule
         that decided
+    cells : ndarray
+        (N,) cell of the counts of each row, as `losses`
+    sample_weight, clusters : ndarray
+        (N,) as given; (0,) where they were not
+    largest : float or None
+        the stated largest amount; NaN where rows have costs of their own and none was stated
     """
 
     counts: np.ndarray
@@ -1571,6 +1580,10 @@ class RuleCounts(Result):
     bounds: tuple
     rows: tuple
     rule: DecisionRule
+    cells: np.ndarray
+    sample_weight: np.ndarray
+    clusters: np.ndarray
+    largest: float | None
 
     def __add__(self, other: RuleCounts) -> RuleCounts:
         "Those of both parts."
@@ -1582,15 +1595,35 @@ class RuleCounts(Result):
         ends = min(self.seen["low"], other.seen["low"]), max(self.seen["high"], other.seen["high"])
         outside = self.seen["outside"] + other.seen["outside"]
         seen = {"low": ends[0], "high": ends[1], "in_tenths": tenths, "outside": outside}
+        if self._kind != other._kind:
+            raise ValueError("counts: rows of one part have costs, weights or clusters that others lack")
         bounds = min(self.bounds[0], other.bounds[0]), max(self.bounds[1], other.bounds[1])
-        losses = np.concatenate([self.losses, other.losses])
-        return RuleCounts(self.counts + other.counts, seen, losses, bounds, self.rows + other.rows, self.rule)
+        losses, *more = (np.concatenate([getattr(self, name), getattr(other, name)]) for name in _OF_ROWS)
+        whole = self.counts + other.counts, seen, losses, bounds, self.rows + other.rows, self.rule
+        return RuleCounts(*whole, *more, self.largest)
+
+    @property
+    def _kind(self) -> tuple:
+        "Which rows it is of: with costs, weights, clusters of their own?"
+        return *(len(getattr(self, name)) > 0 for name in _OF_ROWS), str(self.largest)
 
     def __repr__(self):
         return f"<RuleCounts of {int(self.counts.sum())} rows by {self.rule!r}>"
 
 
-def count_rule(rule: DecisionRule, y_true: Labels, values: Any, *, costs: Costs | None = None) -> RuleCounts:
+_OF_ROWS = ("losses", "cells", "sample_weight", "clusters")
+
+
+def count_rule(
+    rule: DecisionRule,
+    y_true: Labels,
+    values: Any,
+    *,
+    costs: Costs | None = None,
+    sample_weight: Vector | None = None,
+    clusters: Labels | None = None,
+    largest: float | None = None,
+) -> RuleCounts:
     """Let an installed rule decide about new labelled rows, and count what came of it.
 
     Parameters
@@ -1603,6 +1636,12 @@ def count_rule(rule: DecisionRule, y_true: Labels, values: Any, *, costs: Costs 
         of the model, as `DecisionRule.decide` takes them
     costs : ExampleCosts or mapping, optional
         of these rows, each its own; needed where the rule was judged at such costs
+    sample_weight : array_like, optional
+        (N,) finite, non-negative weights
+    clusters : array_like, optional
+        (N,) labels of rows that belong together (one patient, one customer): these are the units
+    largest : float, optional
+        the largest amount that a row's costs can have, known beforehand
 
     Returns
     -------
@@ -1633,12 +1672,19 @@ def count_rule(rule: DecisionRule, y_true: Labels, values: Any, *, costs: Costs 
         raise ValueError(f"values: {len(decided)} rows, but y_true has {len(y)}; one each is needed")
     own = None if costs is None else as_costs(costs, classes=rule.costs)
     table = rule.costs if own is None else own
-    paid = table.array[np.arange(len(y)), code, decided] if table.array.ndim == 3 else np.empty(0)
-    look = rule.look(values)
-    data = hashlib.sha256(np.array([code, decided], float).tobytes() + repr(look).encode()).hexdigest()[:12]
-    shape = rule.costs.shape
-    counts = np.bincount(code * shape[1] + decided, minlength=shape[0] * shape[1]).reshape(shape)
-    return RuleCounts(counts, look, paid, attainable(table), (data,), rule)
+    weight = np.empty(0) if sample_weight is None else check_weights(sample_weight, len(y))
+    units = np.empty(0) if clusters is None else check_1d(clusters, "clusters", len(y))
+    look, (K, M) = rule.look(values), rule.costs.shape
+    cells = code * M + decided
+    told = np.array([code, decided], float).tobytes() + repr(look).encode() + weight.tobytes()
+    data = hashlib.sha256(told).hexdigest()[:12]
+    counts = np.bincount(cells, minlength=K * M).reshape(K, M)
+    plain = table.array.ndim == 2 and sample_weight is None and clusters is None
+    paid = table.array[np.arange(len(y)), code, decided] if table.array.ndim == 3 else table.array[code, decided]
+    kept = [paid[:0], cells[:0]] if plain else [paid, cells]
+    ends = attainable(table, largest=largest)
+    largest = np.nan if largest is None and table.array.ndim == 3 else largest
+    return RuleCounts(counts, look, kept[0], ends, (data,), rule, kept[1], weight, units, largest)
 
 # %% ../nbs/22_how_many.ipynb #chkrule2
 @result
@@ -1690,13 +1736,16 @@ def check_rule(
     max_cost: float | None = None,
     min_rates: Mapping[str, float] | None = None,
     history: Mapping[str, Any] | None = None,
+    heaviest: float | None = None,
     confidence: float = 0.95,
 ) -> RuleCheck:
     """Does an installed rule keep its promise on new labelled rows: kept, broken for sure, or undecided?
 
     Kept: an end of the interval at `confidence` says so, for each requirement. Broken: one requirement is
     refuted at `confidence`, all of them taken together. Rates have exact binomial ends: a recall of .95 needs
-    59 positives without a miss. The rows are taken as independent, at their own shares of the classes.
+    59 positives without a miss. With weights or clusters the ends are those of `loss_interval`. What the rule
+    was made to keep to (`rule.require`) is asked, too. The rows, or clusters, are taken as independent, at
+    their own shares of the classes.
 
     Parameters
     ----------
@@ -1709,7 +1758,11 @@ def check_rule(
         "accuracy"
     history : mapping, optional
         `.history` of the check before, or {} for the first: the checks are then looks at one sequence, and
-        the confidence holds for all of them, however many there will be. None: this look is the only one
+        the confidence holds for all of them, however many there will be. None: this look is the only one.
+        With weights or clusters it needs `heaviest`, with costs of the rows `largest` of `count_rule`: the
+        same in each check; a cluster is to be in one check only
+    heaviest : float, optional
+        what a row, or a cluster, can weigh at most, known beforehand; None: the heaviest seen
     confidence : float, default 0.95
         one-sided
 
@@ -1737,20 +1790,20 @@ def check_rule(
         raise ValueError(f"counts: give count_rule(rule, y_true, values), got {counts!r:.60}")
     confidence = check_confidence(confidence)
     asked = _requirements(counts, max_cost, min_rates)
-    looks = _looks(counts, history)
+    heaviest = _heaviest(counts, heaviest)
+    told = _looks(counts, history, heaviest)
     tail = 1 - confidence
-    judge = _one_look if history is None else _all_looks
-    rows = [judge(counts, looks, one, tail, tail / len(asked)) for one in asked]
+    if history is None:
+        rows = [_one_look(counts, one, heaviest, tail, tail / len(asked)) for one in asked]
+    else:
+        rows = [_all_looks(told["checks"], one, tail, tail / len(asked)) for one in asked]
     columns = ("requirement", "limit", "estimate", "low", "high", "verdict")
     table = pandas().DataFrame(rows, columns=columns)
     said = list(table["verdict"])
     verdict = "broken" if "broken" in said else "undecided" if "undecided" in said else "kept"
-    checks = [{"counts": look.tolist(), "rows": data} for look, data in looks]
-    told = {"schema": _CHECKS, "version": 1, "rule": _digest(counts.rule), "checks": checks}
-    n = int(sum(look.sum() for look, _ in looks))
-    return RuleCheck(
-        verdict, table, tuple(_drift(counts)), told, n, confidence, (_LOOKS[history is not None],)
-    )
+    n = int(sum(np.sum(check["counts"]) for check in told["checks"]))
+    notes = (_LOOKS[history is not None], *[_UNEQUAL] * _weighs(counts))
+    return RuleCheck(verdict, table, tuple(_drift(counts, heaviest)), told, n, confidence, notes)
 
 # %% ../nbs/22_how_many.ipynb #chkrule3
 #| code-fold: true
@@ -1760,65 +1813,140 @@ _LOOKS = (
     "A single look: repeated on new rows each week, it will err some week; history= makes them one sequence.",
     "One sequence of checks: the confidence holds for all of them together.",
 )
-_ASKED = dict.fromkeys(("recall", "specificity", "precision", "npv"), 1)
-_RATES = {  # cells that count and those of them that are hits
-    **{one.name: (one.among, one.cells) for one in read_requirements(_ASKED, CostMatrix.zero_one(2))},
-    "accuracy": (np.ones((2, 2)), np.eye(2)),
-}
+_UNEQUAL = "Weights or clusters: shares and values were not compared with those that the rule was fitted on."
+_RATE_NAMES = ("recall", "specificity", "precision", "npv", "accuracy")
 
 
-def _requirements(counts: RuleCounts, max_cost, min_rates) -> list:
-    "(name, limit, cells that count, loss of each cell, range of losses): the mean loss is to be below it."
-    asked, shape = [], counts.counts.shape
-    if max_cost is not None:
-        limit = check_range(max_cost, "max_cost", shape=())
-        asked.append(("cost", limit, np.ones(shape), counts.rule.costs.array, counts.bounds))
+class _Asked(NamedTuple):
+    "A mean that is to be at least, or at most, at a limit: of what each cell pays, among some cells."
+
+    name: str
+    least: bool
+    limit: float
+    paid: np.ndarray
+    among: np.ndarray
+    bounds: tuple
+
+
+def _rates(counts: RuleCounts, limits: Mapping) -> list[_Asked]:
+    "Rates of the counts; accuracy is the share of the right ones."
+    asked, costs = dict(limits), counts.rule.costs
+    right = asked.pop("accuracy", None)
+    read = read_requirements(asked, costs) if asked else ()
+    found = [_Asked(one.name, one.least, one.limit, one.cells * 1.0, one.among, (0.0, 1.0)) for one in read]
+    if right is not None:
+        found.append(_Asked("accuracy", True, right, np.eye(2), np.ones((2, 2), bool), (0.0, 1.0)))
+    return found
+
+
+def _requirements(counts: RuleCounts, max_cost, min_rates) -> list[_Asked]:
+    "What is asked, and what the rule was made to keep to."
+    shape, rates = counts.counts.shape, dict[Any, float]()
     if min_rates is not None and not isinstance(min_rates, Mapping):
         raise ValueError(
             f"min_rates: a mapping from rates to values is needed, {{'recall': .95}}, got {min_rates!r:.60}"
         )
     for name, value in (min_rates or {}).items():
-        check_choice(name, tuple(_RATES), "min_rates")
+        check_choice(name, _RATE_NAMES, "min_rates")
         if shape != (2, 2):
             raise ValueError(
                 f"min_rates: {name} is of two classes and two decisions; the rule has {shape}: use max_cost"
             )
-        cells, hits = (np.array(part, float) for part in _RATES[name])
-        least = check_range(value, "min_rates", 0, 1, ends="(]", shape=(), hint="95 % is .95")
-        asked.append((name, least, cells, cells - hits, (0.0, 1.0)))
+        rates[name] = check_range(value, "min_rates", 0, 1, ends="(]", shape=(), hint="95 % is .95")
+    asked = [] if max_cost is None else [_cost_asked(counts, check_range(max_cost, "max_cost", shape=()))]
+    asked += _rates(counts, {**counts.rule.require, **rates})
     if not asked:
         raise ValueError("max_cost, min_rates: what is to be kept? Give a cost, or {'recall': .95}")
     return asked
 
 
-def _looks(counts: RuleCounts, history) -> list:
-    "Counts and checksums of each check so far, this one the last."
-    if not history:
-        return [(counts.counts, list(counts.rows))]
+def _cost_asked(counts: RuleCounts, limit: float) -> _Asked:
+    "The mean cost, of all rows."
+    table = counts.rule.costs.array
+    return _Asked("cost", False, limit, table, np.ones(table.shape, bool), counts.bounds)
+
+
+def _weighs(counts: RuleCounts) -> bool:
+    "Do rows count unlike?"
+    return len(counts.sample_weight) > 0 or len(counts.clusters) > 0
+
+
+def _units(counts: RuleCounts, asked: _Asked) -> tuple:
+    "(R,) loss and weight of the rows that a requirement is about, and the number of each one's unit."
+    at = np.flatnonzero(asked.among.ravel()[counts.cells])
+    x = counts.losses if asked.name == "cost" else asked.paid.ravel()[counts.cells]
+    weight = counts.sample_weight[at] if len(counts.sample_weight) else np.ones(len(at))
+    unit = numbered(counts.clusters[at])[1] if len(counts.clusters) and len(at) else np.arange(len(at))
+    return x[at], weight, unit
+
+
+def _heaviest(counts: RuleCounts, heaviest) -> float | None:
+    "What a unit can weigh at most, as said."
+    if heaviest is None:
+        return None
+    if not _weighs(counts):
+        raise ValueError("heaviest: without weights and clusters each row weighs 1; leave it out")
+    _, weight, unit = _units(counts, _cost_asked(counts, 0.0))
+    seen, heaviest = np.bincount(unit, weight).max(), check_range(heaviest, "heaviest", 0, shape=())
+    if heaviest < seen * (1 - 1e-12):
+        raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {seen:g}; the cap is at least that")
+    return heaviest
+
+
+def _looks(counts: RuleCounts, history, heaviest) -> dict:
+    "Each check so far, this one the last: counts, checksums and, where rows count unlike, sums of bets."
+    now: dict = {"counts": counts.counts.tolist(), "rows": list(counts.rows)}
+    scale, units = counts.bounds, None
+    if history is not None and len(counts.cells):
+        if _weighs(counts) and heaviest is None:
+            raise ValueError("history: of weights or clusters needs heaviest=, what one can weigh at most")
+        if counts.largest is not None and np.isnan(counts.largest):
+            raise ValueError(
+                "history: each row has its own costs, whose range nobody knows beforehand; say the largest "
+                "amount, count_rule(..., largest=), or check without"
+            )
+        units = {"heaviest": heaviest, "bounds": [float(end) for end in scale]}
+        every = dict.fromkeys(_RATE_NAMES, 1.0) if counts.counts.shape == (2, 2) else {}
+        asked = [_cost_asked(counts, 0.0), *_rates(counts, {**counts.rule.require, **every})]
+        now["bets"] = {one.name: _bets(one, *_unit_means(counts, one, heaviest)) for one in asked}
+    told = {"schema": _CHECKS, "version": 1 if units is None else 2, "rule": _digest(counts.rule), "units": units}
+    before = _read_checks(counts, history, told) if history else []
+    return told | {"checks": [*before, now]}
+
+
+def _read_checks(counts: RuleCounts, history, now: dict) -> list:
+    "The checks of a history, of this rule and of rows of this kind."
     if not isinstance(history, Mapping) or history.get("schema") != _CHECKS:
         raise ValueError(
             f"history: no checks that check_rule wrote, got {history!r:.60}; begin a new one with {{}}"
         )
-    if history.get("version") != 1 or not isinstance(history.get("checks"), list):
+    if history.get("version") not in (1, 2) or not isinstance(history.get("checks"), list):
         raise ValueError(
             f"history: of version {history.get('version')!r}, or damaged; begin a new one with {{}}"
         )
-    if history.get("rule") != _digest(counts.rule):
+    if history.get("rule") != now["rule"]:
         raise ValueError("history: of another rule; each rule has checks of its own, begin with {}")
-    if len(counts.losses):
+    if history.get("units") != now["units"]:
         raise ValueError(
-            "history: each row has its own costs, whose range nobody knows beforehand; check without"
+            f"history: of units {history.get('units')}, but these rows are {now['units']}; weights, clusters, "
+            "costs of rows and the stated caps must be the same in each check; begin a new one with {}"
         )
     try:
-        before = [(np.array(check["counts"], int), list(check["rows"])) for check in history["checks"]]
-        if any(table.shape != counts.counts.shape or (table < 0).any() for table, _ in before):
-            raise ValueError("counts of another shape")
-    except (KeyError, TypeError, ValueError) as error:
+        for check in history["checks"]:
+            table = np.array(check["counts"], int)
+            if table.shape != counts.counts.shape or (table < 0).any():
+                raise ValueError("counts of another shape")
+            if {*counts.rows} & {*check["rows"]}:
+                known = history["checks"].index(check) + 1
+                break
+            for one in check["bets"].values() if now["units"] else []:
+                check_range(np.array([one["won"], one["lost"]], float), "bets", shape=(2, len(STAKES)))
+                check_range(np.array([one["n"], one["sum"]], float), "bets", 0, ends="[)")
+        else:
+            return history["checks"]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"history: damaged ({error!r}); begin a new one with {{}}") from None
-    known = next((k for k, (_, data) in enumerate(before) if set(data) & set(counts.rows)), None)
-    if known is not None:
-        raise ValueError(f"history: these rows are check {known + 1} already; a check needs new rows")
-    return [*before, (counts.counts, list(counts.rows))]
+    raise ValueError(f"history: these rows are check {known} already; a check needs new rows")
 
 
 def _digest(rule: DecisionRule) -> str:
@@ -1826,64 +1954,110 @@ def _digest(rule: DecisionRule) -> str:
     return hashlib.sha256(repr(sorted(rule.content.items())).encode()).hexdigest()[:12]
 
 
-def _judged(name, limit, estimate, low, high, broken) -> tuple:
-    "A row of the table; a cost is to stay below its limit, a rate above."
-    kept = high <= limit if name == "cost" else low >= limit
-    return name, limit, estimate, low, high, "broken" if broken else "kept" if kept else "undecided"
+def _judged(asked: _Asked, estimate: float, low: float, high: float, broken) -> tuple:
+    "A row of the table; a cost is to stay below its limit, a recall above."
+    kept = low >= asked.limit if asked.least else high <= asked.limit
+    return asked.name, asked.limit, estimate, low, high, "broken" if broken else "kept" if kept else "undecided"
 
 
-def _one_look(counts: RuleCounts, looks: list, asked: tuple, tail: float, shared: float) -> tuple:
-    "A requirement by the intervals of one look: one end at the tail, that which breaks at its share of it."
-    name, limit, cells, _, bounds = asked
-    table, both = counts.counts, []
-    if name != "cost" and not (table * cells).sum():
-        return name, limit, np.nan, 0.0, 1.0, "undecided"
-    for end in (tail, shared):
-        how: dict = {"confidence": 1 - 2 * end}
-        if name != "cost":
-            both.append(metric_interval(table, name, **how))
-        elif len(counts.losses):
-            both.append(loss_interval(counts.losses, bounds=bounds, **how))
-        else:
-            both.append(interval(table, counts.rule.costs.array, **how))
-    one, apart = both
-    low, high = (apart.low, one.high) if name == "cost" else (one.low, apart.high)
-    broken = low > limit if name == "cost" else high < limit
-    return _judged(name, limit, float(one.mean), float(low), float(high), broken)
-
-
-def _all_looks(counts: RuleCounts, looks: list, asked: tuple, tail: float, shared: float) -> tuple:
-    "A requirement by bets that may be looked at after each check."
-    name, limit, cells, losses, (low, high) = asked
-    tables = np.array([(table * cells).ravel() for table, _ in looks])
-    width = (high - low) or 1.0
-    y = np.clip((losses.ravel() - low) / width, 0, 1)
-    total, n = tables.sum(0), tables.sum()
+def _interval_of(counts: RuleCounts, asked: _Asked, confidence: float, heaviest=None) -> Any:
+    "Interval of a mean by one look; None where nothing is there to tell it by."
+    table, how = counts.counts, {"confidence": confidence}
+    n, k = (float((table * part * asked.among).sum()) for part in (1, asked.paid))
     if not n:
-        return name, limit, np.nan, 0.0, 1.0, "undecided"
-    ends = []
-    for loss, end in ((y, shared / 2), (1 - y, tail)):
-        won = (total @ np.log1p(STAKES * loss[:, None]))[None]
-        ends.append(AllLooks(won, np.array([n])).least_mean(end)[0])
-    allowed = np.clip(((limit if name == "cost" else 1 - limit) - low) / width, 0, 1)
-    broken = ends[0] > allowed or _late_checks(tables, y, allowed) >= np.log(2 / shared)
-    least, most = low + width * ends[0], high - width * ends[1]
-    mean = float(total @ losses.ravel() / n)
-    mean, least, most = (mean, least, most) if name == "cost" else (1 - mean, 1 - most, 1 - least)
-    return _judged(name, limit, mean, float(least), float(most), broken)
+        return None
+    if not _weighs(counts) and asked.name != "cost":
+        return metric_interval(np.array([[0, 0], [n - k, k]], int), "recall", **how)
+    if not len(counts.cells):
+        return interval(table, counts.rule.costs.array, **how)
+    x, weight, unit = _units(counts, asked)
+    if np.count_nonzero(np.bincount(unit, weight)) < 2:
+        return None
+    if _weighs(counts):
+        how |= {"sample_weight": weight, "clusters": unit, "heaviest": heaviest}
+    return loss_interval(x, bounds=asked.bounds, **how)
 
 
-def _late_checks(tables: np.ndarray, y: np.ndarray, allowed: float) -> float:
+def _one_look(counts: RuleCounts, asked: _Asked, heaviest, tail: float, shared: float) -> tuple:
+    "A requirement by the intervals of one look: one end at the tail, that which breaks at its share of it."
+    one, apart = (_interval_of(counts, asked, 1 - 2 * end, heaviest) for end in (tail, shared))
+    if one is None:
+        return _judged(asked, np.nan, *asked.bounds, False)[:-1] + ("undecided",)
+    low, high = (one.low, apart.high) if asked.least else (apart.low, one.high)
+    broken = high < asked.limit if asked.least else low > asked.limit
+    return _judged(asked, float(one.mean), float(low), float(high), broken)
+
+
+def _unit_means(counts: RuleCounts, asked: _Asked, heaviest) -> tuple:
+    "Weight of each unit as a share of the heaviest, and its mean loss."
+    x, weight, unit = _units(counts, asked)
+    mass = np.bincount(unit, weight)
+    return mass / (heaviest or 1.0), np.bincount(unit, weight * x) / np.where(mass > 0, mass, 1)
+
+
+def _bets(asked: _Asked, mass: np.ndarray, means: np.ndarray) -> dict:
+    "Sums over units: of mass, of mean losses as shares of the range, of the logarithms of what bets on them won."
+    low, high = asked.bounds
+    y = np.clip((means - low) / ((high - low) or 1.0), 0, 1)
+    won, lost = ((mass @ np.log1p(STAKES * side[:, None])).tolist() for side in (y, 1 - y))
+    return {"n": float(mass.sum()), "sum": float(mass @ y), "won": won, "lost": lost}
+
+
+def _all_looks(checks: list, asked: _Asked, tail: float, shared: float) -> tuple:
+    "A requirement by bets that may be looked at after each check."
+    at = asked.among.ravel()
+    bets = [
+        check["bets"][asked.name]
+        if "bets" in check
+        else _bets(asked, at * np.ravel(check["counts"]), asked.paid.ravel())
+        for check in checks
+    ]
+    n, total = (np.array([one[part] for one in bets]) for part in ("n", "sum"))
+    if not n.sum():
+        return _judged(asked, np.nan, *asked.bounds, False)[:-1] + ("undecided",)
+    bad, good = (np.array([one[side] for one in bets]) for side in ("lost", "won")[:: 1 if asked.least else -1])
+    low, high = asked.bounds
+    width = (high - low) or 1.0
+    allowed = np.clip((asked.limit - low) / width, 0, 1)
+    allowed = 1 - allowed if asked.least else allowed
+    worst, best = (
+        AllLooks(side.sum(0)[None], n.sum()[None]).least_mean(end)[0]
+        for side, end in ((bad, shared / 2), (good, tail))
+    )
+    broken = worst > allowed or _late_checks(bad, n, allowed) >= np.log(2 / shared)
+    ends = (best, 1 - worst) if asked.least else (worst, 1 - best)
+    mean, least, most = (low + width * float(v) for v in (total.sum() / n.sum(), *ends))
+    return _judged(asked, mean, least, most, broken)
+
+
+def _late_checks(won: np.ndarray, n: np.ndarray, allowed: float) -> float:
     "Log of the capital of gamblers who begin at one check each and bet that from there on it is too high."
-    gain = np.log1p(STAKES * y[:, None]) - np.log1p(STAKES * allowed)
-    since = np.cumsum((tables @ gain)[::-1], axis=0)[::-1]
-    left = 1 / (1 + np.log(np.arange(1, len(tables) + 2)))
+    gain = won - n[:, None] * np.log1p(STAKES * allowed)
+    since = np.cumsum(gain[::-1], axis=0)[::-1]
+    left = 1 / (1 + np.log(np.arange(1, len(n) + 2)))
     begun = since + LOG_SHARES + np.log(left[:-1] - left[1:])[:, None]
     return float(np.logaddexp(logsumexp(begun), np.log(left[-1])))
 
 
-def _drift(counts: RuleCounts) -> list[str]:
+def _drift(counts: RuleCounts, heaviest) -> list[str]:
     "What differs from the rows that the rule was fitted on."
+    found = [] if _weighs(counts) else _moved(counts)
+    if outside := counts.seen["outside"]:
+        many = counts.counts.sum()
+        found.append(f"{outside} of {many} values lie outside those that the rule was fitted on.")
+    expected = counts.rule.expected
+    now = None
+    if expected:
+        now = _interval_of(counts, _cost_asked(counts, 0.0), expected["confidence"], heaviest)
+    if now is not None and (now.low > expected["high"] or now.high < expected["low"]):
+        was = "{} ({} to {})".format(*(short(expected[part]) for part in ("cost", "low", "high")))
+        ends = f"{short(float(now.low))} to {short(float(now.high))}"
+        found.append(f"A case costs {short(float(now.mean))} ({ends}); expected were {was}.")
+    return found
+
+
+def _moved(counts: RuleCounts) -> list[str]:
+    "Shares of classes, decisions and values that have moved, of rows that are independent."
     rule, table, found = counts.rule, counts.counts, []
     for what, labels, now in (
         ("Classes", rule.classes, table.sum(1)),
@@ -1902,15 +2076,6 @@ def _drift(counts: RuleCounts) -> list[str]:
     if "in_tenths" in rule.seen:
         if _alike(rule.seen["in_tenths"], counts.seen["in_tenths"]) < 0.01:
             found.append("The values have another distribution.")
-    if outside := counts.seen["outside"]:
-        found.append(f"{outside} of {table.sum()} values lie outside those that the rule was fitted on.")
-    if rule.expected and not len(counts.losses):
-        now = interval(table, rule.costs.array, confidence=rule.expected["confidence"])
-        low, high = rule.expected["low"], rule.expected["high"]
-        if now.low > high or now.high < low:
-            was = f"{short(rule.expected['cost'])} ({short(low)} to {short(high)})"
-            ends = f"{short(float(now.low))} to {short(float(now.high))}"
-            found.append(f"A case costs {short(float(now.mean))} ({ends}); expected were {was}.")
     return found
 
 

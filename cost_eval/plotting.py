@@ -452,10 +452,14 @@ def save_figure(fig: Any, path: str | Path) -> list[Path]:
     """
     metadata = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
     files = [Path(f"{path}{suffix}") for suffix in metadata]
-    fig.draw_without_rendering()  # the layout settles at the first drawing
-    with pyplot().rc_context({"svg.hashsalt": "cost_eval"}):
+    fig.draw_without_rendering()  # the layout settles here, once for both files
+    plt, engine = pyplot(), fig.get_layout_engine()
+    box = fig.get_tightbbox().padded(plt.rcParams["savefig.pad_inches"])
+    fig.set_layout_engine("none")
+    with plt.rc_context({"svg.hashsalt": "cost_eval"}):
         for file in files:
-            fig.savefig(file, metadata=metadata[file.suffix], bbox_inches="tight")
+            fig.savefig(file, metadata=metadata[file.suffix], bbox_inches=box)
+    fig.set_layout_engine(engine or "none")
     return files
 
 # %% ../nbs/05_plotting.ipynb #2656a43f
@@ -741,7 +745,7 @@ def _positions(control, count=27) -> list:
 
 def _nearest(values, value) -> int:
     "Which of some values is the nearest."
-    return int(np.abs(np.array(values) - value).argmin())
+    return values.index(value) if value in values else int(np.abs(np.array(values) - value).argmin())
 
 # %% ../nbs/05_plotting.ipynb #5a2e0f13
 def _frames(box, movers, alt) -> tuple[list, list]:

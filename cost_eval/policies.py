@@ -20,6 +20,7 @@ import json
 import warnings
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -210,7 +211,9 @@ def decide(
         with the greatest expected saving, at each sample's own costs, are kept
     require : mapping, optional
         {"recall": 0.95}: one cut, the cheapest that keeps to it on the other folds (rule "tuned", which
-        "calibrated" then becomes); see `cost_eval.decisions.read_requirements`. Decisions are taken as given
+        "calibrated" then becomes); of more classes or decisions ({("recall", "ill"): 0.95}, {"error": 0.02})
+        "calibrated" at costs to which the least price on what is limited is added. See
+        `cost_eval.decisions.read_requirements`. Decisions are taken as given
     folds : int or array_like, default 5
         how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
     draws : int, default 1
@@ -542,12 +545,12 @@ class CrossFit:
                 at = self.samples.shares if model.priors is None else model.priors
                 at = self.samples.target_priors(self.deployment) if isinstance(at, str) else at
                 logs, shares = np.log(self._rows.models[name].values), np.log(at)
-        elif rule == "calibrated" and len(self._fold) and len(self._calibrated(name)):
-            logs = self._calibrated(name)
+            odds = logs[:, 1] - logs[:, 0]
+        elif rule == "calibrated" and len(self._fold) and len(odds := self._evidence(name)):
             shares = self._shares_outside() if shifted else np.log(self.samples.shares)
         else:
             return None
-        ratio = logs[:, 1] - logs[:, 0] - (shares[..., 1] - shares[..., 0])
+        ratio = odds - (shares[..., 1] - shares[..., 0])
         rounding = 1e-12 * (1 + np.abs(log_odds))
         return self._back(np.searchsorted(log_odds + rounding, -ratio, side="left"))
 
@@ -649,8 +652,11 @@ class CrossFit:
 
     def _lacking(self) -> bool:
         "Is a class missing outside one fold?"
-        weight, present = self._rows.sample_weight, np.bincount(self._fold) > 0
-        return bool((self._outside(None if weight is None else (weight > 0) * 1.0)[present] == 0).any())
+        if () not in self._logs:
+            weight, present = self._rows.sample_weight, np.bincount(self._fold) > 0
+            outside = self._outside(None if weight is None else (weight > 0) * 1.0)
+            self._logs[()] = bool((outside[present] == 0).any())
+        return self._logs[()]
 
     def _rank(self, name: str) -> np.ndarray:
         "(N,) dense ranks of what a threshold cuts, of the ordered rows."
@@ -693,10 +699,10 @@ class _Task:
             self.stated = {} if same else {"priors": self.target, "train_priors": at}
         self.costs = rows.costs if rows.own is None else rows.own
         self.asked = None if require is None else read_requirements(require, rows.costs)
-        self.rule = self.possible(rule if require is None else self.cuts(rule))
+        self.rule = self.possible(rule if require is None else self.keeping(rule))
 
-    def cuts(self, rule: str) -> str:
-        "The rule that keeps to what is required: a cut that is tuned."
+    def keeping(self, rule: str) -> str:
+        "The rule that keeps to what is required: a cut that is tuned, or costs to which prices are added."
         if self.capacity is not None:
             raise ValueError(
                 "require: beside capacity= it could be broken by the limit; a share that can be decided "
@@ -704,17 +710,17 @@ class _Task:
             )
         if self.kind == "decisions":
             self.notes.append(f"{self.name}: its decisions were taken as they are, whatever was required.")
-        elif rule not in FITTED:
-            raise ValueError(f"require: moves a cut, which rule={rule!r} does not have; use rule='tuned'")
-        elif self.rows.costs.shape != (2, 2):
-            raise ValueError(
-                "require: moves the one cut between two decisions about two classes; there are "
-                f"{self.rows.costs.shape[1]} decisions and {self.rows.costs.shape[0]} classes"
-            )
-        else:
-            asked = " and ".join(map(str, self.asked or ()))
-            self.notes.append(f"Required: {asked}. The cut is the cheapest that kept to it on other folds.")
-        return "tuned"
+            return rule
+        several = self.rows.costs.shape != (2, 2)
+        if rule not in FITTED:
+            use = "calibrated" if several else "tuned"
+            raise ValueError(f"require: is kept to on other folds; rule={rule!r} fits nothing, use rule={use!r}")
+        asked = " and ".join(map(str, self.asked or ()))
+        how = "The cut is the cheapest that kept to it on other folds."
+        if several:
+            how = "The least prices on what it limits were added to the costs with which other folds kept to it."
+        self.notes.append(f"Required: {asked}. {how}")
+        return rule if several else "tuned"
 
     def possible(self, rule: str) -> str:
         "The rule that is applied; `ValueError` for one that makes no sense for the model."
@@ -819,6 +825,9 @@ class _Task:
     def _calibrated(self) -> tuple:
         "Posteriors after calibration on the other folds."
         self.notes += [*self.fits.notes, *self.fits._said_of(self.name)]
+        if self.asked is not None:
+            kept = len(self.fits._evidence(self.name))
+            return (out_of_fold(self.fits._fold, self.priced), None) if kept else self.instead()
         if self.quick and self.capacity is None and len(found := self.fits._evidence(self.name)):
             return self.cut_odds(found), None
         logs = self.calibrated()
@@ -839,7 +848,7 @@ class _Task:
             shares = self.fits._shares_outside()
             odds = odds + np.log(self.target[1] / self.target[0]) - (shares[:, 1] - shares[:, 0])
         cut = bayes_threshold(self.rows.costs, log_odds=True)
-        return (odds >= cut - 1e-12 * (1 + abs(cut))).astype(np.intp)
+        return (odds >= cut - 1e-12 * (1 + abs(cut))).view(np.int8)
 
     def _tuned(self) -> tuple:
         "The threshold on ranks that was best on the other folds."
@@ -873,6 +882,30 @@ class _Task:
         found = self.best(replace(self.rows, models={}).take(inside), rank[inside])
         return (rank[outside] >= found.threshold).astype(np.intp)
 
+    def priced(self, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
+        "Decisions by calibrated posteriors, at costs with the least prices that keep to what is asked."
+        rows = replace(self.rows, models={self.name: self.model}, ids=None).take(inside)
+        priors = self.target if self.shift else None
+        content = _Task(_Fitted(rows), self.name, self.rule, None, priors, None, self.asked).content()
+        own = None if self.rows.own is None else self.rows.own.array[outside]
+        return _chosen(content, self.model.values[outside], own)
+
+    def prices(self, content: dict) -> list:
+        "(K, M) what is added to the costs so that decisions about all rows keep to what is asked, at the least."
+        own = None if self.rows.own is None else self.rows.own.array
+        weight = self.target / self.rows.shares if self.shift else 1.0
+        unit = np.abs(self.rows.costs.array if own is None else own).max() or 1.0
+        each = [(1 - 2 * one.least) * (one.cells - one.limit * one.among) for one in self.asked or ()]
+        K, M = self.rows.costs.shape
+
+        def counts(price):
+            added = np.tensordot(price, each, 1).tolist()
+            decided = _chosen(content | {"prices": added}, self.model.values, own)
+            return np.bincount(self.rows.y * M + decided, self.rows.sample_weight, K * M).reshape(K, M)
+
+        found = _least_prices(self.asked or (), lambda price: counts(price * unit), weight)
+        return np.tensordot(found * unit, each, 1).tolist()
+
     def gain(self) -> np.ndarray:
         "(N,) what deciding 1 in place of 0 saves, times the weight of the row."
         rows, place = self.rows, np.arange(len(self.rows))
@@ -898,7 +931,7 @@ class _Task:
     def instead(self) -> tuple:
         "Where nothing can be fitted."
         if self.asked is not None:
-            raise ValueError(f"require: {' '.join(self.notes[1:])} No cut can be chosen: leave require out")
+            raise ValueError(f"require: {' '.join(self.notes[1:])} Nothing can be chosen: leave require out")
         if self.kind == "posteriors":
             self.rule = "bayes"
             self.notes.append(f"{self.name}: its posteriors were taken at their word.")
@@ -917,7 +950,7 @@ class _Task:
         return tuple(_read_number(content[end]) for end in _ENDS)
 
     def content(self, threshold: float | None = None) -> dict:
-        "How the rule decides that is fitted on all rows, as its file has it; of a cut that was found elsewhere."
+        "How the rule fitted on all rows decides, as its file has it; of a cut that was found elsewhere."
         known, costs = None, self.rows.costs
         if self.rule == "calibrated":
             known = self.fits._remembered((self.name, "knots"), self.knots)
@@ -936,6 +969,10 @@ class _Task:
             "costs": costs.array.tolist(),
             "own_costs": self.rows.own is not None,
         }
+        if self.asked is not None and self.kind != "decisions":
+            keys = [one.key if isinstance(one.key, str) else [*map(_plain, one.key)] for one in self.asked]
+            content["require"] = [[key, float(one.limit)] for key, one in zip(keys, self.asked)]
+            content["prices"] = None if content["by"] == "cut" else self.prices(content)
         alone = content["own_costs"] and content["by"] == _BY_COST
         if alone or content["by"] == "label" or costs.shape != (2, 2):
             return content
@@ -1199,8 +1236,8 @@ def _by_scale(fits: "CrossFit", name: str) -> tuple[np.ndarray, bool]:
     rows, fold = fits._rows, fits._fold
     x = fits._remembered((name, "logs"), lambda: _log_input(rows.models[name], len(rows)))
     kept, weight = fits._remembered(("thinned",), lambda: _thinned(rows.y, rows.sample_weight))
-    at, y = x[kept], rows.y[kept]
-    step, found = x[:, 1] - x[:, 0], []
+    at, y, found = x[kept], rows.y[kept], []
+    step = fits._remembered((name, "step"), lambda: x[:, 1] - x[:, 0])
 
     def others(inside, outside):
         used = fold[kept] != fold[outside[0]]
@@ -1421,6 +1458,12 @@ class DecisionRule(Result):
         "Least and greatest threshold when each fold is left out in turn; NaN where no folds were given."
         low, high = map(_read_number, self.content["over_folds"])
         return low, high
+
+    @property
+    def require(self) -> dict:
+        "What it was made to keep to, as `require=` of `fit_rule` takes it; empty where nothing was required."
+        asked = self.content.get("require") or []
+        return {tuple(key) if isinstance(key, list) else key: limit for key, limit in asked}
 
     @property
     def otherwise(self) -> Any:
@@ -1645,12 +1688,18 @@ class DecisionRule(Result):
         "What the rule is, a line each."
         names = "model", "rule", "kind", *_ENDS, "over_folds", "classes", "decisions"
         told = {name: getattr(self, name) for name in names} | self.expected | self.made
+        told |= {"keeps to": self._kept()} if self.require else {}
         return {"what": list(told), "value": [v if isinstance(v, str) else short(v) for v in told.values()]}
+
+    def _kept(self) -> str:
+        return " and ".join(map(str, read_requirements(self.require, self.costs)))
 
     def __repr__(self):
         said = [f"DecisionRule {self.model!r}, {self.rule}"]
         if not np.isnan(self.threshold):
             said[0] += f": {self.decisions[1]!r} from {short(self.threshold)} on"
+        if self.require:
+            said.append(f"made to keep to {self._kept()}")
         if self.expected:
             said.append("a case costs {cost:.4g} ({low:.4g} to {high:.4g})".format(**self.expected))
         return f"<{', '.join(said)}>"
@@ -1755,6 +1804,7 @@ class DecisionRule(Result):
             return f"Stated {told}{at}: {said}."
         now = short(believed[0]) if len(self.classes) == 2 else self._most(believed)
         costs = ", ".join(f"{label} {short(cost)}" for label, cost in zip(self.decisions, paid))
+        costs += f"; and {self._kept()} to be kept to" if self.require else ""
         what = "taken as" if self.content["calibration"] is None else "calibrated"
         return f"Stated {told}, {what} {now}; expected costs: {costs}; so {said}."
 
@@ -1764,7 +1814,7 @@ class DecisionRule(Result):
 
 
 _BY_COST, _BY = "least expected cost", {"tuned": "cut", "as given": "most probable class"}
-_SCHEMA, _VERSION = "cost_eval decision rule", 1  # read: all versions up to this one
+_SCHEMA, _VERSION = "cost_eval decision rule", 2  # read: all versions up to this one; 2 has prices
 _ENDS = ("threshold", "same_from", "same_to")
 
 
@@ -1844,6 +1894,7 @@ def _chosen(rule: dict, values, costs) -> np.ndarray:
     else:
         p, eps = _believed(rule, x)
         c = np.asarray(rule["costs"] if costs is None else costs, float)
+        c = c if rule.get("prices") is None else c + np.array(rule["prices"])  # of what it has to keep to
         most = np.abs(c).max((-2, -1), keepdims=True)
         c = c / np.where(most > 0, most, 1)
         c = c - c.min(-1, keepdims=True)
@@ -1942,7 +1993,7 @@ def fit_rule(
     content = {
         "schema": _SCHEMA,
         "version": _VERSION,
-        **_fitted(samples, name, check_choice(rule, RULES, "rule"), priors, threshold, require),
+        **_fitted(samples, name, check_choice(rule, RULES, "rule"), priors, require, threshold, capacity),
         "over_folds": [None, None],
         **dict.fromkeys(("columns", "capacity", "otherwise")),
         "expected": {},
@@ -1970,9 +2021,9 @@ def fit_rule(
     return DecisionRule(content)
 
 
-def _fitted(samples: Samples, name: str, rule: str, priors, threshold=None, require=None) -> dict:
+def _fitted(samples: Samples, name: str, rule: str, priors, require, threshold=None, capacity=None) -> dict:
     "How a rule decides that is fitted on all samples."
-    task = _Task(_Fitted(samples), name, rule, None, priors, None, require)
+    task = _Task(_Fitted(samples), name, rule, None, priors, capacity, require)
     if threshold is not None:
         check_range(threshold, "threshold", shape=(), ends="[]")
         if task.rule != "tuned":
@@ -1992,6 +2043,35 @@ def _knots(calibrator, n: int) -> dict:
         return {"alpha": float(calibrator.alpha_), "beta": calibrator.beta_.tolist(), "floor": 0.5 / n}
     names = ("low", "high", "log_odds")
     return {name: [_stored(v) for v in getattr(calibrator, f"{name}_")] for name in names}
+
+
+def _least_prices(asked: tuple, counts: Any, weight: Any) -> np.ndarray:
+    "The least price for each requirement with which the counts meet all; `NotMet` with what is reached instead."
+    price = np.zeros(len(asked))
+
+    def met(k, value):
+        return bool(asked[k].met(counts(np.where(np.arange(len(asked)) == k, value, price)), weight))
+
+    for _ in range(12):  # raising one price can break what another keeps to
+        for k in range(len(asked)):
+            price[k] = price[k] if met(k, price[k]) else _least_price(partial(met, k))
+        broken = [k for k in range(len(asked)) if not met(k, price[k])]
+        if not broken:
+            return price
+    nearest = list(asked)
+    for k in broken:
+        rate = 1e4 * float(asked[k].rate(counts(price), weight))
+        nearest[k] = asked[k]._replace(limit=float(np.floor(rate) if asked[k].least else np.ceil(rate)) / 1e4)
+    raise NotMet(asked, tuple(nearest))
+
+
+def _least_price(met: Any) -> float:
+    "The least price, to a thousandth, that suffices; the highest where none does."
+    low, high = -20.0, 30.0
+    while met(2.0**high) and high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (low, middle) if met(2.0**middle) else (middle, high)
+    return 2.0**high
 
 
 def _least_positive(content: dict, seen: np.ndarray | None) -> float | None:
@@ -2021,7 +2101,7 @@ def _over_folds(samples: Samples, name: str, rule: str, priors, folds, require) 
     for inside, _ in fold_parts(folds):
         part = samples.take(inside)
         if (part.class_sizes > 0).all():
-            found.append(_read_number(_fitted(part, name, rule, priors, None, require)["threshold"]))
+            found.append(_read_number(_fitted(part, name, rule, priors, require)["threshold"]))
     ends = (np.min(found), np.max(found)) if found else (np.nan, np.nan)
     return [_stored(end) for end in ends]
 
@@ -2079,6 +2159,10 @@ def _try(content: dict):
     check_choice(rule.kind, ("decisions", "posteriors", "scores"), "values")
     check_choice(content["by"], ("label", "cut", "most probable class", _BY_COST), "by")
     check_flag(content["own_costs"], "own_costs")
+    if rule.require:
+        read_requirements(rule.require, rule.costs)
+    if content.get("prices") is not None:
+        check_range(np.array(content["prices"], float), "prices", shape=(K, M))
     if rule.otherwise is not None and rule.otherwise not in rule.decisions:
         raise ValueError(f"otherwise is {rule.otherwise!r}, which is no decision")
     if content["by"] == "cut" and not ((K, M) == (2, 2) and rule.threshold == rule.threshold):
@@ -2115,7 +2199,7 @@ class _Fitted(CrossFit):
     def __init__(self, samples: Samples):
         order, self._order = samples.order, None
         self._rows = _coded_clusters(samples if order is None else samples.take(order))
-        self._fold, self._of_models = np.zeros(len(samples), np.intp), {}
+        self._fold, self._of_models, self.deployment = np.zeros(len(samples), np.intp), {}, None
 
 # %% ../nbs/07_policies.ipynb #pol0old
 #| code-fold: true

@@ -39,6 +39,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -70,6 +71,7 @@ from cost_eval.core import (
     dense,
     generator,
     labelled,
+    kinds,
     numbered,
     numbers,
     pandas,
@@ -178,11 +180,11 @@ def _limits(case: _Case, priors, require=None) -> dict:
     return {"priors": priors, "capacity": case.capacity, "require": require or case.require}
 
 
-def _all_entries(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[list, list]:
+def _all_entries(case: _Case, fits: CrossFit, declared: dict, priors, *given) -> tuple[list, list]:
     "`_entries`; where one model cannot keep to what is required, the error says what all of them can."
 
     def attempt(asked):
-        return _entries(fits, declared, _limits(case, priors, asked))
+        return _entries(fits, declared, _limits(case, priors, asked), *given)
 
     try:
         return attempt(None)
@@ -190,17 +192,20 @@ def _all_entries(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
         raise error.loosened(attempt) from None
 
 
-def _entries(fits: CrossFit, declared: dict, limits: dict, alone: bool = False) -> tuple[list, list]:
-    """The decisions of each model under the declared rule and, unless that is wanted `alone`, all others it
+def _entries(
+    fits: CrossFit, declared: dict, limits: dict, others: tuple = (), known: Mapping = MappingProxyType({})
+) -> tuple[list, list]:
+    """The decisions of each model under the declared rule (of a policy that is `known`) and those `others` it
     can follow; what is to be said.
     """
     found: list = []
     notes: list = []
     for name, rule in declared.items():
-        free = limits["require"] is None and not alone  # only a cut keeps to a requirement
-        others = [other for other in fits.rules(name) if other != rule and free]
-        for k, each in enumerate([rule, *others]):
-            policy = fits.decide(name, each, posteriors=False, **limits)
+        free = limits["require"] is None  # only a cut keeps to a requirement
+        possible = [other for other in fits.rules(name) if other != rule and other in others and free]
+        for k, each in enumerate([rule, *possible]):
+            policy = known.get(name) if k == 0 else None
+            policy = fits.decide(name, each, posteriors=False, **limits) if policy is None else policy
             if any(e.model == name and e.rule == policy.rule for e in found):
                 continue
             cut = policy.threshold, policy.same_from, policy.same_to
@@ -213,33 +218,38 @@ def _entries(fits: CrossFit, declared: dict, limits: dict, alone: bool = False) 
 _FIRST, _MOST = 5, 40  # draws of the folds to begin with, and at the most
 
 
-def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, draws) -> tuple:
+_AT_WORD = ("bayes", "calibrated")  # what is compared to say whether posteriors look miscalibrated
+
+
+def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, others: tuple = RULES, *known) -> tuple:
     """The entries, their decisions in draws of the folds as mixtures, what is to be said, the samples with
-    the shares of these, and the Monte Carlo error of each model's cost; with `draws=None` of enough draws.
+    the shares of these, and the Monte Carlo error of each model's cost.
     """
-    fits.draw(_FIRST if draws is None else draws)
-    short = _draw_enough(case, fits, declared, priors) if draws is None and fits.draws > 1 else []
-    entries, said = _all_entries(case, fits, declared, priors)
+    entries, said = _all_entries(case, fits, declared, priors, others, *known)
     codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1])
     errors = {e.model: _draw_error(case, e) for e in entries if e.main}
     first = [e.decisions[0] if e.decisions.ndim > 1 else None for e in entries]
     drawn = [replace(e, decisions=code, first=one) for e, code, one in zip(entries, codes, first)]
-    return drawn, said + short, replace(case, mixed=mixed), errors
+    return drawn, said, replace(case, mixed=mixed), errors
 
 
-def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> list:
-    "Draw folds until each cost's Monte Carlo error is a tenth of half its interval; a note if it is not."
+def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[list, dict]:
+    """Draw folds until each cost's Monte Carlo error is a tenth of half its interval; a note if it is not,
+    and the policies.
+    """
+    limits = _limits(case, priors)
     while True:
-        mains, _ = _entries(fits, declared, _limits(case, priors), alone=True)
+        known = {name: fits.decide(name, rule, posteriors=False, **limits) for name, rule in declared.items()}
+        mains, _ = _entries(fits, declared, limits, known=known)
         codes, mixed = _mixtures([e.decisions for e in mains], case.costs.shape[1])
         ends = replace(case, mixed=mixed).intervals(codes, case.confidence)
         errors = np.array([_draw_error(case, e) for e in mains])
         share = float(np.max(ratio(20 * errors, ends.high - ends.low, undefined=0.0)))
         if share <= 1:
-            return []
+            return [], known
         if fits.draws >= _MOST:
             error = f"the Monte Carlo error of a cost is still {share / 10:.2g} of half its interval"
-            return [f"Over {fits.draws} draws of the folds {error}; draws= takes more."]
+            return [f"Over {fits.draws} draws of the folds {error}; draws= takes more."], known
         fits.draw(min(_MOST, max(fits.draws + 1, int(np.ceil(1.1 * share**2 * fits.draws)))))
 
 
@@ -256,20 +266,40 @@ def _mixtures(drawn: list, M: int) -> tuple[list, np.ndarray | None]:
     and the shares (C, M) of the decisions in these.
     """
     several = [k for k, decided in enumerate(drawn) if decided.ndim > 1]
+    drawn = [decided.astype(np.intp, copy=False) if decided.ndim == 1 else decided for decided in drawn]
     if not several:
         return drawn, None
     D, N = drawn[several[0]].shape
-    counts = np.stack([np.concatenate([(drawn[k] == j).sum(0) for k in several]) for j in range(M)])
-    code = counts[-1]
-    for more in counts[1:-1]:
-        code = np.unique(code * (D + 1) + more, return_inverse=True)[1]
-    known, place = numbered(code, ascending=True)
-    shares = np.zeros((len(known), M))
-    shares[place] = counts.T / D
+    counts = [np.concatenate([(drawn[k] == j).sum(0, np.int16) for k in several]) for j in range(1, M)]
+    place, first = kinds(counts)
+    taken = np.stack([column[first] for column in counts], 1)
+    shares = np.concatenate([D - taken.sum(1, keepdims=True), taken], 1) / D
     alone = shares.max(1) == 1
     number = np.where(alone, shares.argmax(1), M + np.cumsum(~alone) - 1)
     parts = iter(number[place].reshape(-1, N))
     return [next(parts) if k in several else decided for k, decided in enumerate(drawn)], shares[~alone]
+
+
+def _condensed(case: _Case, entries: list[_Entry], oracle: _Entry) -> tuple[_Case, list[_Entry], _Entry]:
+    "The same with equal rows counted, where nothing but counts matters and they are fewer by half."
+    if not case.counted or case.capacity is not None:
+        return case, entries, oracle
+    group = [] if case.groups is None else [numbered(case.groups)[1]]
+    unit, first = kinds([case.y, *(e.decisions for e in entries), *group])
+    if 2 * len(first) > len(unit):
+        return case, entries, oracle
+    repeats = np.bincount(unit, case.repeats)
+    groups = None if case.groups is None else case.groups[first]
+    few = replace(case, y=case.y[first], weight=repeats, repeats=repeats, groups=groups)
+    *entries, oracle = [replace(e, decisions=e.decisions[first], first=None) for e in (*entries, oracle)]
+    return few, entries, oracle
+
+
+def _all_rules(report: "Report") -> tuple[_Case, list[_Entry], _Entry]:
+    "What each model decides by every rule that it can follow, and the oracle."
+    fits, declared, *_ = report._inputs
+    entries, _, case, _ = _drawn(replace(report._case, mixed=None), fits, declared, fits.deployment)
+    return _condensed(case, entries, _oracle(case, fits.samples))
 
 
 def _by_ids(costs, order, samples: Samples):
@@ -321,9 +351,9 @@ def _intervals(case: _Case, entries: list[_Entry]) -> tuple[np.ndarray, np.ndarr
     return low, high, asked
 
 # %% ../nbs/60_report.ipynb #ccea081e
-def _ladder(case: _Case, entries: list[_Entry]):
-    "The ladder: every constant decision, every model under each rule, the oracle."
-    pd = pandas()
+def _ladder(case: _Case, judged: list[_Entry], oracle: _Entry):
+    "The ladder: every constant decision, what is judged, the oracle."
+    pd, entries = pandas(), [*_constant_entries(case), *judged, oracle]
     cost = np.array([case.cost(e.decisions) for e in entries])
     low, high, asked = _intervals(case, entries)
     constant = [e.rule == "constant" for e in entries]
@@ -430,7 +460,7 @@ def _against_constant(case: _Case, mains: list[_Entry]):
     return _savings(case, [(e, naive) for e in mains])
 
 
-def _calibrated(case: _Case, entries: list[_Entry], models: Mapping[str, Any]):
+def _calibrated(case: _Case, entries: list[_Entry], models: Mapping[str, Any], y: np.ndarray):
     """What calibration saves against posteriors taken at their word; `miscalibrated` where that is told apart
     or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all together.
     """
@@ -439,13 +469,14 @@ def _calibrated(case: _Case, entries: list[_Entry], models: Mapping[str, Any]):
     pairs = [[of.get((name, rule)) for rule in ("calibrated", "bayes")] for name in names]
     found = _savings(case, [(a, b) for a, b in pairs if a is not None and b is not None])
     level, far = (1 - case.confidence) / max(len(found), 1), found["told_apart"] & (found["saving"] > 0)
-    for k, row in found.iterrows():
+    for k, row in found.iterrows():  # of all rows, not of those counted
         model = models.get(row["model"])
-        if model is None or model.priors is not None or case.clusters is not None or case.weight is not None:
+        weighed = case.weight is not None and not case.repeated
+        if model is None or model.priors is not None or case.clusters is not None or weighed:
             continue
         cost = case.cost(of[row["model"], "calibrated"].decisions)
         if not far[k] and row["saving"] > 0.1 * abs(cost):  # where being wrong is cheap is not asked
-            far[k] = _gain(model.values, case.y) > stats.chi2.isf(level, model.values.shape[1])
+            far[k] = _gain(model.values, y) > stats.chi2.isf(level, model.values.shape[1])
     return found.assign(miscalibrated=far.astype(bool))
 
 
@@ -674,10 +705,6 @@ class Report(Result):
     rule : str or dict
         by which all models decide, or the rule of each; everything but the other rows of the ladder and
         `alternatives` speaks of it
-    ladder : DataFrame
-        a row per constant decision, model and rule, and the oracle: cost per case with interval, per
-        1,000 cases, NEC, share of the gap between the best constant decision and the oracle closed,
-        calibration loss, the papers' other numbers, thresholds; `main` marks the declared rule
     best : DataFrame
         a row per model, cheapest first: cost with its own interval, Monte Carlo error of the cost from the
         draws of the folds (0 where nothing is fitted, NaN of one draw), cost decided anew at the sample's own
@@ -689,8 +716,6 @@ class Report(Result):
         pairs, `told_apart` where the p-value is below 1 - confidence
     against_constant : DataFrame
         what each model saves against the best decision for everybody, held together
-    areas : DataFrame
-        area under the ROC curve of each model that hands over scores of two classes, with interval
     groups : DataFrame
         cost of each model in each group, at the group's own shares of the classes and at the deployment's
         priors, and rates of errors; empty without groups
@@ -729,12 +754,10 @@ class Report(Result):
     """
 
     rule: Any
-    ladder: Any
     best: Any
     winner: Any
     differences: Any
     against_constant: Any
-    areas: Any
     groups: Any
     group_differences: Any
     constraint: Any
@@ -753,11 +776,29 @@ class Report(Result):
     provenance: Any = field(compare=False, default=None)
     _case: Any = field(repr=False, compare=False, default=None)
     _entries: tuple = field(repr=False, compare=False, default=())
+    _few: tuple = field(repr=False, compare=False, default=())  # case, entries, oracle, equal rows counted
     _lines: tuple = field(repr=False, compare=False, default=())
     _inputs: Any = field(repr=False, compare=False, default=None)
     _asked: dict | None = field(repr=False, compare=False, default=None)
     _annotated: Any = field(repr=False, compare=False, default=None)
+    _rungs: Any = field(repr=False, default=None)  # of the ladder those that every report computes
     _kept: dict = field(repr=False, compare=False, default_factory=dict)
+
+    @property
+    def ladder(self) -> DataFrame:
+        """A row per constant decision, model and rule, and the oracle: cost per case with interval, per 1,000
+        cases, NEC, share of the gap between the best constant decision and the oracle closed, calibration
+        loss, the papers' other numbers, thresholds; `main` marks the declared rule. Rules that nobody
+        declared are computed when it is first asked for.
+        """
+        if self._inputs is None:
+            return self._rungs
+        return self._once("ladder", lambda: _ladder(*self._every)[0])
+
+    @property
+    def _every(self) -> tuple[_Case, list[_Entry], _Entry]:
+        "What each model decides by every rule that it can follow, and the oracle; equal rows counted."
+        return self._few if self._inputs is None else self._once("every", lambda: _all_rules(self))
 
     @property
     def table(self) -> DataFrame:
@@ -770,11 +811,17 @@ class Report(Result):
         return CostMatrix(self.cost_array, classes=self.classes, decisions=self.decisions)
 
     @property
+    def areas(self) -> DataFrame:
+        "Area under the ROC curve of each model that hands over scores of two classes, with interval."
+        samples = None if self._inputs is None else self._inputs[0].samples
+        return self._once("areas", lambda: _areas(self._case, samples))
+
+    @property
     def alternatives(self) -> DataFrame:
         """What each model's declared rule saves against the other rules it can follow (DataFrame, paired
         intervals that hold together; positive: the declared rule is cheaper).
         """
-        return self._once("alternatives", lambda: _alternatives(self._case, list(self._entries)))
+        return self._once("alternatives", lambda: _alternatives(*self._every[:2]))
 
     @property
     def approximate(self) -> DataFrame:
@@ -782,8 +829,7 @@ class Report(Result):
         ("difference"; the last two held together): ends, p-value, and how many costly cases were seen; below
         2 the ends are NaN. See `cost_eval.bootstrap.Approximate`.
         """
-        mains = [e for e in self._entries if e.main]
-        return self._once("approximate", lambda: _approximate_lines(self._case, mains))
+        return self._once("approximate", lambda: _approximate_lines(*self._mains))
 
     @property
     def annotators(self) -> DataFrame:
@@ -811,8 +857,14 @@ class Report(Result):
         """
         name = self.best.loc[0, "model"] if model is None else model
         check_choice(name, tuple(self.best["model"]), "model")
-        (entry,) = (e for e in self._entries if e.main and e.model == name)
-        return self._once(("breakdown", name), lambda: _breakdown(self._case, entry))
+        case, mains = self._mains
+        (entry,) = (e for e in mains if e.model == name)
+        return self._once(("breakdown", name), lambda: _breakdown(case, entry))
+
+    @property
+    def _mains(self) -> tuple[_Case, list[_Entry]]:
+        "What each model decides by its declared rule; equal rows counted."
+        return self._few[0], [e for e in self._few[1] if e.main]
 
     @property
     def _scored(self) -> tuple:
@@ -949,7 +1001,7 @@ class Report(Result):
         DataFrame
             columns model, probability_best, cost, low, high (of the cost per case over both sources)
         """
-        case, mains = self._case, [e for e in self._entries if e.main]
+        case, mains = self._mains
         if case.own is not None:
             raise ValueError(
                 "uncertain_costs: costs of single samples are not drawn jointly; use one cost matrix"
@@ -1386,17 +1438,20 @@ def _scored_models(fits: CrossFit) -> tuple:
 def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed, order, draws) -> Report:
     "The report of models that are read and calibrated."
     samples, fits.deployment = fits.samples, priors
-    entries, said, case, errors = _drawn(case, fits, declared, priors, draws)
+    fits.draw(_FIRST if draws is None else draws)
+    enough = draws is None and fits.draws > 1
+    short, known = _draw_enough(case, fits, declared, priors) if enough else ([], {})
+    entries, said, case, errors = _drawn(case, fits, declared, priors, _AT_WORD, known)
     mains = {e.model: e for e in entries if e.main}
     lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
     oracle = _oracle(case, samples)
     in_sample = _in_sample(case, fits, declared) if case.shifted and case.require is None else {}
     inputs = fits, declared, notes, seed, draws, order
-    extra = {"taken": samples.taken, "areas": _areas(case, samples), "provenance": _provenance(samples, seed)}
+    extra = {"taken": samples.taken, "provenance": _provenance(samples, seed)}
     extra["scenarios"] = _scenarios(case, fits, declared, priors, order)
     extra["constraint"] = _constraint(case, fits, list(mains.values()), priors)
     hidden: dict = {"_lines": tuple(lines), "_inputs": inputs, "draws": fits.draws}
-    told = [*notes, *said]
+    told = [*notes, *said, *short]
     return _finish(case, entries, oracle, told, in_sample, samples.models, errors, **extra, **hidden)
 
 
@@ -1433,8 +1488,9 @@ def _finish(
     case: _Case, entries, oracle, notes: list, in_sample: dict, models: Any, errors: dict, **extra
 ) -> Report:
     "The report of decisions that are taken."
+    full, (case, entries, oracle) = (case, entries), _condensed(case, entries, oracle)
     mains = [e for e in entries if e.main]
-    ladder, asked = _ladder(case, [*_constant_entries(case), *entries, oracle])
+    rungs, asked = _ladder(case, entries, oracle)
     differences, more = _differences(case, mains)
     winner = None
     if len(mains) > 1:
@@ -1442,8 +1498,8 @@ def _finish(
         winner = judged_best(case, names, decided, confidence=case.confidence, rng=case.rng)
     groups, between = _group_tables(case, mains)
     tied = () if winner is None else winner.notes
-    best, few = _best(case, mains, ladder, in_sample, errors), _few_in_groups(case, groups)
-    caveats = page.caveats(case, mains, best, _calibrated(case, entries, models), between)
+    best, few = _best(case, mains, rungs, in_sample, errors), _few_in_groups(case, groups)
+    caveats = page.caveats(case, mains, best, _calibrated(case, entries, models, full[0].y), between)
     said = [*notes, *asked.notes, *tied, *more, *few, *caveats]
     rules = {e.model: e.rule for e in mains}
     out_of_fold = set(FITTED) & set(rules.values())
@@ -1452,7 +1508,7 @@ def _finish(
     )
     return Report(
         rule=next(iter(rules.values())) if len(set(rules.values())) == 1 else rules,
-        ladder=ladder,
+        _rungs=rungs,
         best=best,
         winner=winner,
         differences=differences,
@@ -1468,8 +1524,9 @@ def _finish(
         cost_array=case.costs.array,
         n=case.n,
         confidence=case.confidence,
-        _case=case,
-        _entries=tuple(entries),
+        _case=full[0],
+        _entries=tuple(full[1]),
+        _few=(case, entries, oracle),
         **extra,
     )
 
@@ -1584,7 +1641,7 @@ def evaluate_counted(
     extra = {"taken": dict.fromkeys((e.model for e in entries), "decisions, counted"), "_lines": lines}
     extra["scenarios"] = pandas().DataFrame(columns=_SCENARIOS)
     extra["constraint"] = pandas().DataFrame(columns=_CONSTRAINT)
-    extra |= {"areas": _areas(case, samples), "provenance": _provenance(samples, None) | {"rows": case.n}}
+    extra["provenance"] = _provenance(samples, None) | {"rows": case.n}
     return _finish(case, entries, _oracle(case), list(samples.notes), {}, {}, {}, **extra)
 
 # %% ../nbs/60_report.ipynb #rec60001

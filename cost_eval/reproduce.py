@@ -203,6 +203,7 @@ def compare(
     trivial: float | Mapping[Any, float] | None = None,
     own_inputs: str | Row[str] | Literal[True] = (),
     other_data: str | Row[str] | Literal[True] = (),
+    sample: str | Row[str] | Literal[True] = (),
     test_set: str | Row[str] | Literal[True] = (),
     expected: Mapping[Any, Any] | None = None,
     causes: Mapping[str, Mapping[Any, Any]] | None = None,
@@ -231,6 +232,8 @@ def compare(
         paper contradicts itself
     other_data : str, sequence of str or True
         cells computed from other data than the paper's
+    sample : str, sequence of str or True
+        cells computed from a part of the paper's own data, too small a part to be judged: as `other_data`
     test_set : str, sequence of str or True
         statements whose margin has the standard error of the paper's own test set
     expected : mapping, optional
@@ -245,8 +248,8 @@ def compare(
     reasons : mapping, optional
         why a row may stay open; an open row without one fails the run
     how : mapping, optional
-        how ours was obtained, a key of `HOW`; default "stand-in" for other data, "named change" for a row
-        that is caused, else "as the text says"
+        how ours was obtained, a key of `HOW`; default "sample" or "stand-in" for other data, "named change"
+        for a row that is caused, else "as the text says"
 
     Returns
     -------
@@ -273,13 +276,14 @@ def compare(
         ("test set", "test_set", test_set),
         ("own inputs", "own_inputs", own_inputs),
         ("other data", "other_data", other_data),
+        ("other data", "sample", sample),
     ):
         bases |= dict.fromkeys(_matching(name, chosen, cells), basis)
     remarks, allowed = (
         _texts(name, given or {}, cells) for name, given in (("notes", notes), ("reasons", reasons))
     )
     findings = dict(zip(cells, published["finding"])) if "finding" in published else {}
-    ways = _by_cell("how", how or {}, cells)
+    ways = dict.fromkeys(_matching("sample", sample, cells), "sample") | _by_cell("how", how or {}, cells)
     for way in ways.values():
         check_choice(way, list(HOW), "how")
     kinds = published["kind"] if "kind" in published else ["number"] * len(cells)
@@ -287,7 +291,8 @@ def compare(
     for cell, kind, value, decimals in zip(cells, kinds, published["published"], published["decimals"]):
         half_unit = 0.5 * 10.0 ** -int(decimals)
         row = _row(kind, value, half_unit, ours.get(cell), errors.get(cell, 0.0), alternatives.get(cell))
-        low, high = ranges.get(cell, (np.nan, np.nan))
+        # a range binds refutations and stand-ins; the paper's own data are judged by what it prints
+        low, high = ranges.get(cell, (np.nan, np.nan)) if cell in bases else (np.nan, np.nan)
         row |= {
             "with_cause": mended.get(cell, np.nan),
             "basis": bases.get(cell, ""),
@@ -1047,23 +1052,13 @@ def board(results: Sequence[ItemResult]) -> DataFrame:
     DataFrame
         columns item, title, verdict, a column per outcome, heat_map, budget, seconds, note
     """
-    rows = []
+    columns = ["item", "title", "verdict", *OUTCOMES, "heat_map", "budget", "seconds", "note"]
+    lines = []
     for r in results:
-        counts = {outcome: r.counts.get(outcome, 0) for outcome in OUTCOMES}
-        rest = {"heat_map": r.heat_map, "budget": r.budget, "seconds": round(r.seconds, 1)}
-        rows.append(
-            {
-                "item": r.name,
-                "title": r.title,
-                "verdict": r.verdict,
-                **counts,
-                **rest,
-                "note": r.note.partition("\n")[0],
-            }
-        )
-    return pandas().DataFrame(
-        rows, columns=["item", "title", "verdict", *OUTCOMES, "heat_map", "budget", "seconds", "note"]
-    )
+        counts = [r.counts.get(outcome, 0) for outcome in OUTCOMES]
+        note = r.note.partition("\n")[0]
+        lines.append([r.name, r.title, r.verdict, *counts, r.heat_map, r.budget, round(r.seconds, 1), note])
+    return pandas().DataFrame(lines, columns=columns)
 
 
 def stored_board() -> DataFrame:

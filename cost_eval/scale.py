@@ -14,7 +14,7 @@ from .report import Report
 # %% auto #0
 __all__ = ['cluster', 'confusion_counts', 'joint_counts', 'interval', 'difference', 'threshold_counts', 'SketchError',
            'sketch_error', 'best_threshold', 'fit_calibrator', 'reliability', 'losses', 'loss_interval',
-           'loss_difference', 'evaluate']
+           'loss_difference', 'count_rule', 'evaluate']
 
 # %% ../nbs/70_scale.ipynb #needs1
 from .core import optional_import
@@ -72,6 +72,8 @@ from cost_eval.decisions import (
     fold_parts,
 )
 from .decisions import reliability as reliability_in_memory
+from .planning import RuleCounts
+from .planning import count_rule as count_rule_in_memory
 from .policies import RULES, DecisionRule, fit_rule
 from .report import evaluate as evaluate_in_memory
 from .report import evaluate_counted
@@ -932,6 +934,7 @@ def best_threshold(
     *,
     priors: Priors | None = None,
     sample_weight: Any = None,
+    require: Mapping[Any, float] | None = None,
     bins: int | Vector = 4096,
     data: Any = None,
     scheduler: Any = None,
@@ -951,6 +954,8 @@ def best_threshold(
         (2,) of the deployment; default: those of the data
     sample_weight : Dask series or array, or str, optional
         (N,) finite, non-negative weights
+    require : mapping, optional
+        as for the in-memory function; the counts at all distinct scores are then brought together in memory
     bins : int or array_like, default 4096
         of the first pass, or their edges
     data : Dask DataFrame or path, optional
@@ -985,6 +990,10 @@ def best_threshold(
     bayes_threshold(costs)  # refuses what no threshold can serve, before any work starts
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
     with _work(blocks, scheduler) as compute:
+        if require is not None:
+            curves = [dask.delayed(_curve)(block, costs.classes) for block in blocks]
+            curve = compute(_add_up(curves, _sum))
+            return best_threshold_counted(curve, costs, priors=priors, require=require)
         edges = _edges(blocks, bins, compute)
         counted = compute(
             _add_up([dask.delayed(_at_edges)(block, edges, costs.classes) for block in blocks], _sum)
@@ -1418,6 +1427,75 @@ def loss_difference(
     given = {"sample_weight": sample_weight, "clusters": clusters, "strata": strata}
     return _of_losses(intervals.loss_difference, columns, given, gather, rng, data, scheduler, options)
 
+# %% ../nbs/70_scale.ipynb #cntrule1
+#| code-fold: true
+#| code-summary: "count_rule"
+def count_rule(
+    rule: DecisionRule,
+    y_true: Any,
+    values: Any,
+    *,
+    costs: Costs | None = None,
+    sample_weight: Any = None,
+    clusters: Any = None,
+    largest: float | None = None,
+    data: Any = None,
+    scheduler: Any = None,
+) -> RuleCounts:
+    """What an installed rule did on new labelled rows, for `check_rule`: `cost_eval.planning.count_rule`.
+
+    Parameters
+    ----------
+    rule : DecisionRule
+        from `fit_rule`, `report.decision_rule()` or a file
+    y_true, values : Dask series or array, or str
+        (N,) true labels, and what the model says, or names of columns of `data`; a list of K columns in the
+        order of the rule's classes
+    costs : mapping, optional
+        of these rows, each its own: see `losses`
+    sample_weight, clusters, largest : optional
+        as for the in-memory function
+    data : Dask DataFrame or path, optional
+        where the columns are
+    scheduler : str or Client, optional
+        see `cluster`
+
+    Returns
+    -------
+    RuleCounts
+        that of the in-memory function; of rows with weights, clusters or costs one number each is kept
+
+    Raises
+    ------
+    ValueError
+        For labels that the rule does not know, and values it cannot decide about.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> rule = fit_rule(read_samples([0, 0, 1, 1] * 9, [1, 2, 3, 4] * 9, [[0, 1], [5, 0]]), rule="tuned")
+    >>> y, s = da.from_array([0, 1, 1, 0], chunks=2), da.from_array([1, 2, 3, 4], chunks=2)
+    >>> count_rule(rule, y, s, scheduler="synchronous").counts.tolist()
+    [[1, 1], [1, 1]]
+    """
+    columns = {"y_true": y_true, "values": values, "sample_weight": sample_weight, "clusters": clusters}
+    blocks = _blocks(data, columns | ({} if costs is None else _cost_columns(costs)))
+    given = None if costs is None else _without_columns(costs)
+    parts = [dask.delayed(_counted_by)(block, rule, given, largest) for block in blocks]
+    with _work(blocks, scheduler) as compute:
+        return compute(_add_up(parts, _sum_counts))
+
+
+def _counted_by(block: dict, rule: DecisionRule, costs, largest) -> RuleCounts:
+    "The counts of a block."
+    given = {name: block[name] for name in ("sample_weight", "clusters") if name in block}
+    own = None if costs is None else _block_costs(block, costs)
+    return count_rule_in_memory(rule, block["y_true"], block["values"], costs=own, largest=largest, **given)
+
+
+def _sum_counts(parts: list) -> RuleCounts:
+    return sum(parts[1:], parts[0])
+
 # %% ../nbs/70_scale.ipynb #f9e505de
 #| code-fold: true
 #| code-summary: "evaluate"
@@ -1686,13 +1764,13 @@ class _Halves:
 
     def with_notes(self, found, rows):
         "The report with the thresholds, and with what stands in for folds, and for rows or clusters."
-        ladder, many = found.ladder.copy(), f"{len(self.sample):,}"
-        for row in np.flatnonzero(ladder["rule"].isin(RULES)):
-            fitted = fit_rule(self.sample, *ladder.loc[row, ["model", "rule"]], priors=self.priors)
-            ladder.loc[row, "threshold"] = fitted.threshold
+        rungs, many = found.ladder.copy(), f"{len(self.sample):,}"
+        for row in np.flatnonzero(rungs["rule"].isin(RULES)):
+            fitted = fit_rule(self.sample, *rungs.loc[row, ["model", "rule"]], priors=self.priors)
+            rungs.loc[row, "threshold"] = fitted.threshold
         half = f"Rules were fitted on {many} random rows, those of one half, to judge all rows of the other."
         notes = *self.sample.notes, *self.repeated, *found.notes, half, *self.note_on_units(rows)
-        return replace(found, ladder=ladder, taken=self.sample.taken, notes=tuple(dict.fromkeys(notes)))
+        return replace(found, _rungs=rungs, taken=self.sample.taken, notes=tuple(dict.fromkeys(notes)))
 
     def note_on_units(self, rows) -> list:
         "Which batches stand in for rows or clusters."

@@ -109,9 +109,9 @@ CONTRACT = {
         cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, looks=None, false_alarms=0.05) -> CostAlarm
         required_reference(rate, times, rows, *, looks=16, power=0.8, false_alarms=0.05, n_sets=1000, rng=0) -> int
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
-        count_rule(rule, y_true, values, *, costs=None) -> RuleCounts
-        RuleCounts | counts seen losses bounds rows rule
-        check_rule(counts, *, max_cost=None, min_rates=None, history=None, confidence=0.95) -> RuleCheck
+        count_rule(rule, y_true, values, *, costs=None, sample_weight=None, clusters=None, largest=None) -> RuleCounts
+        RuleCounts | counts seen losses bounds rows rule cells sample_weight clusters largest
+        check_rule(counts, *, max_cost=None, min_rates=None, history=None, heaviest=None, confidence=0.95) -> RuleCheck
         RuleCheck | verdict table drift history n confidence notes exit_code to_frame
     """,
     "training": """
@@ -186,7 +186,7 @@ CONTRACT = {
         CostSensitiveClassifier(estimator, costs, *, calibration='affine', ...)
     """,
     "scale": """
-        confusion_counts joint_counts best_threshold losses evaluate
+        confusion_counts joint_counts best_threshold losses evaluate count_rule
         interval(y_true, decisions, costs, ...)
         difference(y_true, decisions_a, decisions_b, costs, ...) -> Difference
         fit_calibrator(posteriors, y_true, ...)

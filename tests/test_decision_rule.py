@@ -9,7 +9,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
+import cost_eval.api as ce
 from cost_eval import __main__ as command, policies
 from cost_eval.__main__ import main
 from cost_eval.costs import CostMatrix, ExampleCosts
@@ -384,6 +386,102 @@ def test_the_counts_of_a_check_add_up():
     assert check_rule(parts, max_cost=9).table.equals(check_rule(whole, max_cost=9).table)
     for k, want in ((58, "undecided"), (59, "kept")):  # .95 ** 59 < .05 < .95 ** 58
         assert check_rule(count_rule(rule, ["ill"] * k, [.99] * k), min_rates={"recall": .95}).verdict == want
+
+
+WORTH = pd.DataFrame({"y": L, "p": P, "w": 1. + np.arange(N) % 3, "who": np.arange(N) // 2, "lost": 1. + np.arange(N) % 9})
+
+
+@pytest.mark.parametrize("kind", [{"sample_weight": "w"}, {"clusters": "who"}, {"sample_weight": "w", "clusters": "who"}, {"costs": {"fp": 1, "fn": "lost"}}])
+def test_a_check_of_weights_clusters_and_costs_of_rows_is_the_engines(kind, tmp_path, capsys):
+    "One look by `loss_interval`; the same in parts, on Dask and by the command."
+    import dask.dataframe as dd
+
+    from cost_eval import scale
+    costs = ExampleCosts(fp=1, fn=WORTH["lost"], classes=COSTS.classes, decisions=COSTS.decisions) if "costs" in kind else COSTS
+    rule = fit_rule(read_samples(L, P, costs))
+
+    def found(rows, count=count_rule, **how):
+        given = {k: {"fp": 1, "fn": rows["lost"]} if k == "costs" else rows[v] for k, v in kind.items()} if "data" not in how else kind
+        return count(rule, "y" if "data" in how else rows["y"], "p" if "data" in how else rows["p"], **given, **how)
+
+    paid = ce.losses(L, rule.decide(P, costs if "costs" in kind else None), costs)
+    units = {k: WORTH[v] for k, v in kind.items() if k != "costs"}
+    ends, told = ce.loss_interval(paid, bounds=(0, costs.array.max()), confidence=.9, **units), check_rule(found(WORTH), max_cost=9)
+    assert told.table[["estimate", "low", "high"]].iloc[0].tolist() == pytest.approx([ends.mean, ends.low, ends.high])
+    assert any("Weights or clusters" in note for note in told.notes) == ("costs" not in kind)
+    cut = 250 if kind == {"sample_weight": "w"} else 251
+    assert check_rule(found(WORTH[:cut]) + found(WORTH[cut:]), max_cost=9).table.equals(told.table)
+    lazy = check_rule(found(WORTH, scale.count_rule, data=dd.from_pandas(WORTH, npartitions=3), scheduler="synchronous"), max_cost=9)
+    pd.testing.assert_frame_equal(lazy.table, told.table)
+    rule.to_json(tmp_path / "rule.json"), WORTH.to_csv(tmp_path / "rows.csv", index=False)
+    words = {"sample_weight": ["--weight", "w"], "clusters": ["--cluster", "who"], "costs": ["--fp", 1, "--fn", "lost"]}
+    code, out, err = shell(capsys, "check", tmp_path / "rows.csv", "--rule", tmp_path / "rule.json", "--scores", "p", "--label", "y", "--max-cost", 9, *(w for k in kind for w in words[k]))
+    assert code == 0 and f"{told.table['high'][0]:.4g}" in out, out + err
+
+
+def test_a_history_of_weights_clusters_and_costs_of_rows():
+    "Units that weigh alike are the plain sequence; caps are needed, and stay; any rate can be asked of what was kept."
+    rule = fit_rule(read_samples(L, P, COSTS))
+    own = fit_rule(read_samples(L, P, ExampleCosts(fp=1, fn=np.full(N, 5.), classes=COSTS.classes, decisions=COSTS.decisions)))
+    ones = {"plain": (rule, {}, {}), "weights": (rule, {"sample_weight": np.full(N, 3.)}, {"heaviest": 3}), "clusters": (rule, {"clusters": np.arange(N)}, {"heaviest": 1})}
+    tables = {}
+    for name, (one, given, cap) in ones.items():
+        history = {}
+        for part in (slice(0, 200), slice(200, N)):
+            found = check_rule(count_rule(one, L[part], P[part], **{k: v[part] for k, v in given.items()}), max_cost=.6, min_rates={"recall": .8}, history=history, **cap)
+            history = json.loads(json.dumps(found.history))
+        tables[name] = found.table
+        assert found.n == N and len(history["checks"]) == 2
+        if given:
+            for wrong, words in (({"heaviest": 9}, "of units"), ({}, "needs heaviest=")):
+                with pytest.raises(ValueError, match=words):
+                    check_rule(count_rule(one, L[:9], P[:9], **{k: v[:9] for k, v in given.items()}), max_cost=1, history=history, **wrong)
+            with pytest.raises(ValueError, match="history: damaged"):
+                broken = json.loads(json.dumps(history))
+                broken["checks"][0]["bets"]["cost"]["won"] = [1, 2]
+                check_rule(count_rule(one, L[:9], P[:9], **{k: v[:9] for k, v in given.items()}), max_cost=1, history=broken, **cap)
+    for name in ("weights", "clusters"):
+        pd.testing.assert_frame_equal(tables[name], tables["plain"])
+    given = {"fp": 1, "fn": np.full(N, 5.)}
+    capped = check_rule(count_rule(own, L, P, costs=given, largest=50), max_cost=.6, history={})
+    assert capped.table["high"][0] > check_rule(count_rule(own, L, P, costs=given, largest=5), max_cost=.6, history={}).table["high"][0]
+    with pytest.raises(ValueError, match="say the largest amount"):
+        check_rule(count_rule(own, L, P, costs=given), max_cost=.6, history={})
+    for heaviest, rows, words in ((1, {"sample_weight": WORTH["w"]}, "a unit weighs 3"), (9, {}, "without weights and clusters")):
+        with pytest.raises(ValueError, match=f"heaviest: .*{words}"):
+            check_rule(count_rule(rule, L, P, **rows), max_cost=1, heaviest=heaviest)
+    with pytest.raises(ValueError, match="that others lack"):
+        count_rule(rule, L, P) + count_rule(rule, L, P, sample_weight=WORTH["w"])
+
+
+def test_a_false_verdict_of_weighted_clusters_is_rare_at_any_look():
+    "At the limit itself, clusters of two alike rows with weights, five looks: wrong in 5 % at most each (60 sequences; more than 8 have probability .003)."
+    rule, draw, wrong = fit_rule(read_samples(Y, S > 0, [[0, 1], [5, 0]], positive=1), rule="as given"), np.random.default_rng(6), np.zeros(2)
+    for _ in range(60):
+        history, said = {}, set()
+        for _ in range(5):
+            y = np.repeat((draw.random(100) < .5) * 1, 2)
+            decided = np.where(np.repeat(draw.random(100) < .8, 2), y, 1 - y)
+            counts = count_rule(rule, y, Decisions(decided), clusters=np.arange(200) // 2, sample_weight=np.repeat(draw.integers(1, 4, 100), 2))
+            found = check_rule(counts, max_cost=.5 * .2 * 5 + .5 * .2, history=history, heaviest=6)
+            history, said = found.history, said | {found.verdict}
+        wrong += ["kept" in said, "broken" in said]
+    assert (wrong <= 8).all(), wrong
+
+
+def test_a_check_asks_what_the_rule_was_made_to_keep_to():
+    rule = fit_rule(read_samples(L, P, COSTS), require={"recall": .9}, rule="tuned")
+    assert check_rule(count_rule(rule, L, P)).table["requirement"].tolist() == ["recall"] and rule.require == {"recall": .9}
+    both = check_rule(count_rule(rule, L, P), max_cost=9, min_rates={"recall": .5, "accuracy": .1}).table
+    assert both["requirement"].tolist() == ["cost", "recall", "accuracy"] and both["limit"].tolist() == [9, .5, .1]
+    costs = CostMatrix([[0, 1, 2], [4, 0, .9], [9, 5, 0]], classes=[0, 1, 2])
+    several = fit_rule(read_samples(Y3, P3, costs), require={("recall", 2): .9, "error": .5})
+    for history in (None, {}):
+        table = check_rule(count_rule(several, Y3, P3), history=history).table.set_index("requirement")
+        d = several.decide(P3)
+        assert table["estimate"].to_dict() == pytest.approx({"recall of 2": (d[Y3 == 2] == 2).mean(), "error among the answered": (d != Y3).mean()})
+    k, n = int((d[Y3 == 2] == 2).sum()), int((Y3 == 2).sum())
+    assert check_rule(count_rule(several, Y3, P3)).table["low"][0] == pytest.approx(stats.binomtest(k, n).proportion_ci(.9, "exact").low, abs=1e-9)
 
 
 def test_a_check_says_that_its_rows_have_other_shares_than_the_rule_is_for():

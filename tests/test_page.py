@@ -6,7 +6,6 @@ import re
 import warnings
 from html import unescape
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ import cost_eval.page as page
 import cost_eval.report as report_module
 import cost_eval.robustness as robustness
 from cost_eval.bootstrap import difference, independent_difference
-from cost_eval.core import holm
+from cost_eval.core import four_digits, holm
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, attainable
 from cost_eval.metrics import net_benefit
@@ -257,10 +256,17 @@ def test_the_guards_pass_without_a_slip(kept):
     guards(kept)
 
 
-def test_the_cut_is_that_of_the_rule_to_install(monkeypatch):
-    r = two()
-    monkeypatch.setattr(report_module.Report, "decision_rule", lambda self, name: SimpleNamespace(threshold=.0425 if name == "b" else 9), raising=False)
-    assert " it decides 1 from 0.0425 on, costs " in said(r)["Verdict"] and ("decide 1", "from 0.0425 on", "") in page._card(r, "", None)["facts"]
+@pytest.mark.parametrize("rule", ["bayes", "calibrated", "tuned"])
+@pytest.mark.parametrize("kind", [Posteriors, Scores])
+def test_the_cut_is_that_of_the_rule_to_install(rule, kind):
+    if (rule, kind) == ("bayes", Scores):
+        return
+    rng = np.random.default_rng(3)
+    y = np.arange(300) % 3 == 0
+    p = 1 / (1 + np.exp(-rng.normal(3 * y - 1, 1)))
+    r = evaluate(y * 1, {"m": kind(np.column_stack([1 - p, p]) if kind is Posteriors else p)}, COSTS, rule=rule, rng=0)
+    cut = four_digits(r.decision_rule().threshold)
+    assert f" it decides 1 from {cut} on, costs " in said(r)["Verdict"].replace("m decides", "it decides") and ("decide 1", f"from {cut} on", "") in page._card(r, "", None)["facts"]
 
 
 # ---- groups and net benefit

@@ -250,7 +250,7 @@ def test_clusters_are_never_in_two_halves(monkeypatch):
 
 @given(st.integers(0, 10**6), st.sampled_from(["calibrated", "tuned", "bayes", "as given"]), st.booleans(), st.booleans(), st.sampled_from([[1, 0], [0, 1], ["b", "a"]]))
 @example(0, "calibrated", False, False, [1, 0])
-@settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate])
 def test_the_report_over_random_partitions(seed, rule, shifted, points, classes):
     "Whatever the blocks, the classes' order, and what models hand over: the in-memory report; of more rows what needs no fitting."
     rng = np.random.default_rng(seed)
@@ -324,7 +324,7 @@ def test_the_sums_of_a_cluster_are_all_that_its_rows_tell(seed, weighted, shifte
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans(), st.sampled_from(["int", "text", "mixed"]))
-@settings(max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate])
 def test_weights_and_clusters_over_random_partitions(seed, weighted, few, unknown, kind):
     rng = np.random.default_rng(seed)
     frame = weighed(rng, 200, 25)
@@ -808,7 +808,7 @@ def test_little_work_is_done_in_threads_also_from_a_script_without_a_guard(tmp_p
                       "lazy = dd.from_pandas(pd.DataFrame({'y': y, 'd': y}), npartitions=3)\n"
                       "for found in (scale.confusion_counts(da.from_array(y), da.from_array(y)), scale.confusion_counts('y', 'd', data=lazy)):\n"
                       "    print(found.array.tolist())\n")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600)
     assert done.stdout.splitlines() == ["[[150, 0], [0, 150]]"] * 2, done.stderr
 
 
@@ -835,7 +835,8 @@ def test_rows_of_series_meet_by_index_or_are_refused():
                  lambda: scale.evaluate(lazy(y), {"m": shuffled}, COSTS, **HERE), lambda: scale.evaluate(lazy(y), {"m": lazy(d)}, COSTS, clusters=shuffled, **HERE)):
         with pytest.raises(ValueError, match="its index .*(other rows than that|in another order).*repartition"):
             call()
-    told = [v.to_frame().reset_index().set_index("index").repartition(divisions=[0, 100, 200, 299])[v.name] for v in (lazy(y), shuffled)]
+    with dask.config.set({"dataframe.shuffle.method": "tasks"}):  # whether or not a client of another test is still there
+        told = [v.to_frame().reset_index().set_index("index").repartition(divisions=[0, 100, 200, 299])[v.name] for v in (lazy(y), shuffled)]
     assert scale.confusion_counts(*told, **HERE) == want
 
 

@@ -366,7 +366,7 @@ def _swapped(counts):
 def table_5(data_dir=None, mutant=""):
     "Table 5: the data sets"
     paper = published("cost_score", "table5").set_index("cell")["published"]
-    ours, notes, other = _table_5_sums(paper.get), dict(_TABLE_5_SLIPS), []
+    ours, notes, sample = _table_5_sums(paper.get), dict(_TABLE_5_SLIPS), []
     if mutant == "sums of the wrong set":
         ours["Phishing data/pages"] = ours["Internal data/instances"]
     if mutant == "classes swapped":
@@ -381,7 +381,7 @@ def table_5(data_dir=None, mutant=""):
         found = _swapped(found) if mutant == "classes swapped" else found
         ours |= {f"{name}/{what}": value for what, value in found.items()}
         if source == "unsw" and "large" not in set(table["partition"]):
-            other = [f"{name}/*"]
+            sample = [f"{name}/*"]
             notes[f"{name}/class*"] = "the larger partition's counts are those published with the data"
     missing = [f"{name}/{what}" for name in _NAMES[3:] for what in ("class 0", "class 1", "features")]
     notes |= dict.fromkeys(missing, "not public")
@@ -389,8 +389,7 @@ def table_5(data_dir=None, mutant=""):
         published("cost_score", "table5"),
         ours,
         own_inputs=list(_TABLE_5_SLIPS),
-        other_data=other,
-        how=dict.fromkeys(other, "sample"),
+        sample=sample,
         notes=notes,
     )
     return Reproduction(table)
@@ -1011,8 +1010,8 @@ def _compared(
         paper,
         {cell: value for cell, value in ours.items() if cell in cells and not cell.startswith(lacking)},
         trivial={c: v for c, v in (trivial or {}).items() if c in cells},
-        other_data=[f"{name}/*" for name in other if name in known],
-        how={f"{name}/*": "sample" for name in other if name in known and name not in _STAND_IN},
+        other_data=[f"{name}/*" for name in other if name in known and name in _STAND_IN],
+        sample=[f"{name}/*" for name in other if name in known and name not in _STAND_IN],
         expected=expected(f"cost_score/{item}", budget),
         notes={f"{name}/*": text for name, text in remarks.items() if name in known} | (notes or {}),
         reasons=reasons,
