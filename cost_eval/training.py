@@ -796,7 +796,7 @@ def _draw_repeats(axes):
         ax.set(xlim=(0, 51), xlabel="repeats")
     axes[0].axhline(0.95, color="0.4", lw=1, ls=":")
     axes[0].set(ylim=(0, 1.02), ylabel="coverage")
-    axes[1].set(ylim=(0, 3), ylabel="half width, in SD of a fold")
+    axes[1].set(ylim=(0, 4), ylabel="half width, in SD of a fold")
     for ax, place in zip(axes, ("center right", "upper right")):
         name_colors(ax, {"-- not corrected": COLORS[1], "— corrected": COLORS[0]}, place)
     return artists
@@ -828,8 +828,8 @@ def explore_repeats() -> VBox:
     image, show = live_figure(_draw_repeats, _move_repeats, (9, 3.4))
     sliders = {
         "repeats": slider("repeats", 10, 1, 50, 1),
-        "folds": slider("folds", 5, 2, 20, 1),
+        "folds": slider("folds", 5, 3, 20, 1),
         "correlation": slider("correlation of two folds", 0.2, 0, 0.8, 0.05),
     }
     alt = "Coverage and half width of two intervals against the number of repeats."
-    return explorer(sliders, image, show, moves="repeats", alt=alt)
+    return explorer(sliders, image, show, moves=("repeats", "folds"), alt=alt)

@@ -251,6 +251,6 @@ def for_dark(color, words=False):
 
 def dark_widget(page):
     "A widget's page with one style sheet in all its drawings: the one that is shown, and the beginnings of those to come, which stand in JSON."
-    sheet = style(unquote(page), FILTER)
+    sheet = style(unquote(page), FILTER * pale(unquote(page)))
     page = re.sub(r"(?<=svg\+xml,)%3Csvg.*?%3E", lambda head: head[0] + quote(sheet), page)
     return re.sub(r'(?<=")<svg [^>]*>', lambda head: head[0] + sheet.replace("</", "<\\/"), page)
