@@ -620,7 +620,7 @@ def _trade(costly, ratio, saved, added):
     return joint, np.array([[0, 1], [ratio, 0]])
 
 # %% ../nbs/22_how_many.ipynb #83259c54
-_SIZES = np.array([100, 316, 1000, 3162, 10_000])
+_SIZES = np.array([100, 200, 400, 1000, 2000, 4000, 10_000])
 
 
 def _draw_power(axes):
@@ -630,15 +630,16 @@ def _draw_power(axes):
     lines.append(axes[0].plot([], [], "o", color=lines[2].get_color())[0])
     lines.append(axes[0].plot([], [], "--", color=COLORS[8], lw=1)[0])
     log = {"xscale": "log", "ylim": (0, 1.02)}
-    axes[0].set(xlim=_SIZES[[0, -1]], xlabel="test samples (dashed: the z test)", ylabel="power", **log)
+    axes[0].set(xlim=_SIZES[[0, -1]], xlabel="test samples", ylabel="power", **log)
     axes[1].set(xlim=(1, 400), xlabel="cost ratio", ylabel="power at 1,000 samples", **log)
+    name_colors(axes[0], {"— the default": lines[0].get_color(), "-- the z test": COLORS[8]}, "upper left")
     return lines
 
 
 @lru_cache(maxsize=64)
 def _power_by_ratio(costly, saved, added):
     "Cost ratios, and the power at 1,000 samples for each; it does not move with the ratio."
-    ratios = np.logspace(0, 2.6, 11)
+    ratios = np.logspace(0, 2.6, 14)
     tests = [_default_test(*_trade(costly, r, saved, added)) for r in ratios]
     if not tests[0].values.any():
         return ratios, np.zeros(len(ratios))

@@ -291,7 +291,7 @@ def compare(
     for cell, kind, value, decimals in zip(cells, kinds, published["published"], published["decimals"]):
         half_unit = 0.5 * 10.0 ** -int(decimals)
         row = _row(kind, value, half_unit, ours.get(cell), errors.get(cell, 0.0), alternatives.get(cell))
-        # a range binds a refutation and a stand-in; with the paper's own data the row is judged by what it prints
+        # a range binds refutations and stand-ins; the paper's own data are judged by what it prints
         low, high = ranges.get(cell, (np.nan, np.nan)) if cell in bases else (np.nan, np.nan)
         row |= {
             "with_cause": mended.get(cell, np.nan),

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import expit, logit
 from sklearn.metrics import precision_score, recall_score, roc_auc_score
 
-from cost_eval import robustness
+from cost_eval import report as report_module, robustness
 from cost_eval.bootstrap import difference, independent_difference, interval, loss_difference, loss_interval
 from cost_eval.comparisons import best_of, simultaneous_differences
 from cost_eval.confusion import confusion_counts, joint_counts
@@ -19,7 +19,7 @@ from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import bayes_decisions, best_threshold
 from cost_eval.metrics import METRICS, expected_cost, normalized_expected_cost
 from cost_eval.page import answers
-from cost_eval.policies import RULES, cross_fit
+from cost_eval.policies import RULES, CrossFit, cross_fit
 from cost_eval.report import evaluate, translation_table
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
@@ -774,3 +774,30 @@ def test_a_group_of_one_row_stops_no_report(method, more):
     assert set(report.group_differences["first"]) == {"a", "b"}
     pair = evaluate(y[98:], {"m": Decisions(d[98:])}, [[0, 1], [5, 0]], groups=np.array(["b", "b", "c"]), method=method, rng=0)
     assert len(pair.groups) == 2 and not len(pair.group_differences)
+
+
+def test_what_nobody_declared_is_computed_when_it_is_asked_for(case, monkeypatch):
+    (y, models), asked = case, []
+    decide = CrossFit.decide
+    monkeypatch.setattr(CrossFit, "decide", lambda self, name, rule, **options: asked.append(rule) or decide(self, name, rule, **options))
+    report = evaluate(y, models, COSTS, rng=0)
+    report.summary()
+    assert set(asked) == {"calibrated", "bayes"}  # the second says whether posteriors look miscalibrated
+    assert set(report.ladder["rule"]) >= {*RULES} and set(asked) == {*RULES}
+    seen = len(asked)
+    assert len(report.alternatives) and report.ladder is report.ladder and len(asked) == seen
+
+
+@pytest.mark.parametrize("options", [{}, {"priors": [.9, .1]}, {"draws": 3}, {"groups": True, "draws": 2}])
+def test_rows_that_are_counted_are_the_rows(case, monkeypatch, options):
+    "Equal rows stand for each other wherever nothing but counts matters: the report is that of the single rows."
+    y, models = case
+    options = options | ({"groups": np.arange(400) % 3} if "groups" in options else {})
+    counted = evaluate(y, models, COSTS, rng=0, **options)
+    assert len(counted._few[0].y) < 200 and counted._few[0].n == 400
+    monkeypatch.setattr(report_module, "_condensed", lambda *given: given)
+    single = evaluate(y, models, COSTS, rng=0, **options)
+    assert len(single._few[0].y) == 400 and counted.summary() == single.summary() and counted.notes == single.notes
+    for name in ("best", "ladder", "differences", "against_constant", "groups", "group_differences", "alternatives", "approximate"):
+        pd.testing.assert_frame_equal(getattr(counted, name), getattr(single, name), rtol=1e-10)
+    pd.testing.assert_frame_equal(counted.breakdown(), single.breakdown(), rtol=1e-10)

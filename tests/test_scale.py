@@ -808,7 +808,7 @@ def test_little_work_is_done_in_threads_also_from_a_script_without_a_guard(tmp_p
                       "lazy = dd.from_pandas(pd.DataFrame({'y': y, 'd': y}), npartitions=3)\n"
                       "for found in (scale.confusion_counts(da.from_array(y), da.from_array(y)), scale.confusion_counts('y', 'd', data=lazy)):\n"
                       "    print(found.array.tolist())\n")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600)
     assert done.stdout.splitlines() == ["[[150, 0], [0, 150]]"] * 2, done.stderr
 
 
@@ -835,7 +835,8 @@ def test_rows_of_series_meet_by_index_or_are_refused():
                  lambda: scale.evaluate(lazy(y), {"m": shuffled}, COSTS, **HERE), lambda: scale.evaluate(lazy(y), {"m": lazy(d)}, COSTS, clusters=shuffled, **HERE)):
         with pytest.raises(ValueError, match="its index .*(other rows than that|in another order).*repartition"):
             call()
-    told = [v.to_frame().reset_index().set_index("index").repartition(divisions=[0, 100, 200, 299])[v.name] for v in (lazy(y), shuffled)]
+    with dask.config.set({"dataframe.shuffle.method": "tasks"}):  # whether or not a client of another test is still there
+        told = [v.to_frame().reset_index().set_index("index").repartition(divisions=[0, 100, 200, 299])[v.name] for v in (lazy(y), shuffled)]
     assert scale.confusion_counts(*told, **HERE) == want
 
 

@@ -809,7 +809,7 @@ def table_6(budget="quick", mutant=""):
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #8db440fd
 @lru_cache(maxsize=None)
 def _accepted(model, laplace, seeds, n_sets=100) -> np.ndarray:
-    "Share of BDELTACOST's tests of a cost model that accept equal costs, in every domain and training set, (R,)."
+    "Share of BDELTACOST's tests that accept equal costs, in every domain and training set, (R,)."
     k, found, n_points = MODELS.index(model), np.empty((len(DOMAINS), seeds)), _RATES["quick"]["n_points"]
     how = {"method": "inversion", "n_sets": n_sets} if model in _RARE else {"n_sets": 4 * n_sets}
     for domain, seed in np.ndindex(found.shape):
@@ -1157,8 +1157,8 @@ def normal_theory(budget="quick", mutant=""):
     rows, why = published("bootstrap", "normal"), "none of the readings tried gives it for all cost models"
     causes = {reading: computed(reading) for reading in others}
     table = compare(rows, ours, causes=causes, notes=notes, reasons={"*": why})
-    note = "section 2's formula gives the sentence on intervals in seven models; which gave the rest cannot be told"
-    return Reproduction(table, note=note)
+    note = "section 2's formula gives the sentence on intervals in seven models; "
+    return Reproduction(table, note=note + "which gave the rest cannot be told")
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #39f947dd
 def normal_coverage(p, c, n_sets=400, n=1000, rng=None) -> np.ndarray:
