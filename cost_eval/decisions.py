@@ -915,7 +915,7 @@ def _best_corner(curve: ThresholdCounts, costs: np.ndarray, class_weight: np.nda
 
 # %% ../nbs/04_decisions.ipynb #req00002
 class NotMet(ValueError):
-    "No cut, and no prices, keep to what is asked (requirements); `nearest` are the nearest that they keep to."
+    "No cut, and no prices, keep to what is asked (requirements); `nearest` is what they do keep to."
 
     def __init__(self, asked: tuple, nearest: tuple) -> None:
         limits = {one.key: one.limit for one in nearest}

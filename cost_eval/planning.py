@@ -1930,8 +1930,8 @@ def _read_checks(counts: RuleCounts, history, now: dict) -> list:
         raise ValueError("history: of another rule; each rule has checks of its own, begin with {}")
     if history.get("units") != now["units"]:
         raise ValueError(
-            f"history: of units {history.get('units')}, but these rows are {now['units']}; weights, "
-            "clusters, costs of rows and the stated caps must be the same in each check; begin a new one with {}"
+            f"history: of {history.get('units')}, but these rows are of {now['units']}; weights, "
+            "clusters, costs of rows and stated caps must be the same in each check; begin a new one with {}"
         )
     try:
         for check in history["checks"]:

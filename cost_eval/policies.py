@@ -2076,7 +2076,7 @@ def _least_price(met: Any) -> float:
 
 
 def _least_positive(content: dict, seen: np.ndarray | None) -> float | None:
-    """The least number from 0 to 1 that is decided positive, or the least of the ascending `seen`; inf or -inf
+    """The least number from 0 to 1 that is decided positive, or of the ascending `seen`; inf or -inf
     where none is or all are; None where higher ones are decided negative.
     """
 
