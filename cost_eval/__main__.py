@@ -933,7 +933,8 @@ def _add_check(commands):
         parser.add_argument(f"--min-{rate}", type=_number, metavar="R", help=f"least {rate}: .95 or 95%%")
     parser.add_argument("--weight", metavar="COL", help="weights of the rows")
     parser.add_argument("--cluster", metavar="COL", help="rows that belong together")
-    parser.add_argument("--heaviest", type=_number, metavar="W", help="what a row or cluster can weigh at most")
+    what = "what a row or cluster can weigh at most"
+    parser.add_argument("--heaviest", type=_number, metavar="W", help=what)
     parser.add_argument("--largest", type=_number, metavar="C", help="the largest amount that a row can cost")
     what = "a file of the checks so far, which this one is added to: they are then looks at one sequence"
     parser.add_argument("--history", metavar="FILE", help=what)

@@ -598,39 +598,37 @@ def _population(prevalence, distance, call, kept):
 def _draw_capacity(axes):
     "Empty curves and the point on each."
     lines = [axes[0].plot([], [])[0], axes[0].plot([], [], "--", color=COLORS[8], lw=1)[0]]
-    lines += [axes[0].plot([], [], "o", color=COLORS[2])[0], axes[1].plot([], [])[0]]
-    lines += [axes[1].plot([], [], "o", color=COLORS[2])[0]]
-    axes[0].set(xlim=(0, 1000), xlabel="calls, for 1,000 cases (dashed: drawn by lot)", ylabel="saved")
-    axes[1].set(xlim=(0, 1000), xlabel="calls, for 1,000 cases", ylabel="what one more call saves")
-    for ax in axes:
+    lines += [axes[1].plot([], [])[0], axes[0].text(480, 0, "drawn by lot", color="0.4", fontsize=9, va="top")]
+    lines += [ax.plot([], [], "o", color=COLORS[2])[0] for ax in axes]
+    for ax, name in zip(axes, ("saved by the calls, per case", "what one more call saves")):
+        ax.set(xlim=(0, 1000), xlabel="calls, for 1,000 cases", ylabel=name)
         ax.axhline(0, color="0.6", lw=0.6)
     return lines
 
 
-def _move_capacity(axes, lines, calls, distance, prevalence, call, kept):
-    "Draw both curves for these values."
-    share, price = calls / 1000, prevalence / 100
-    called, saved, one_more = _population(price, distance, call, kept)
-    here, more = 1000 * np.interp(share, called, saved), np.interp(share, called, one_more)
-    lines[0].set_data(1000 * called[::25], 1000 * saved[::25])
-    lines[1].set_data([0, 1000], [0, 1000 * (price * kept - call)])
-    lines[2].set_data([calls], [here])
-    lines[3].set_data(1000 * called[::25], one_more[::25])
-    lines[4].set_data([calls], [more])
-    low = min(0, 1000 * saved.min(), 1000 * (price * kept - call))
-    axes[0].set_ylim(1.08 * low - 1, 1.12 * max(1000 * saved.max(), 1))
+def _move_capacity(axes, lines, distance, prevalence, call, kept):
+    "Draw both curves for these values, and the point from which on one more call saves nothing."
+    called, saved, one_more = (v[::25] for v in _population(prevalence / 100, distance, call, kept))
+    best = np.interp(0, -one_more, called)
+    most, lot = max(np.interp(best, called, saved), 0), prevalence / 100 * kept - call
+    lines[0].set_data(1000 * called, saved)
+    lines[1].set_data([0, 1000], [0, lot])
+    lines[2].set_data(1000 * called, one_more)
+    lines[3].set_y(0.45 * lot)
+    lines[4].set_data([1000 * best], [most])
+    lines[5].set_data([1000 * best], [0])
+    axes[0].set_ylim(1.08 * min(0, saved.min(), lot) - 0.001, 1.12 * max(most, 0.001))
     axes[1].set_ylim(-1.1 * call, 1.05 * max(kept - call, 1))
-    axes[0].set_title(f"{calls:.0f} calls save {here:.0f}")
-    axes[1].set_title(f"one more saves {more:.2f}")
+    axes[0].set_title(f"{1000 * best:.0f} calls save most: {1000 * most:.0f}")
 
 
 def explore_capacity() -> VBox:
-    """Widget: how many calls, how good the model, how rare the cases; what the calls and one more save.
+    """Widget: what a call and a hit are worth, how good the model, how rare the cases; the best number of calls.
 
     Returns
     -------
     ipywidgets.VBox
-        five sliders above two panels
+        four sliders above two panels
 
     Examples
     --------
@@ -638,11 +636,10 @@ def explore_capacity() -> VBox:
     """
     image, show = live_figure(_draw_capacity, _move_capacity, (9, 3.4))
     sliders = {
-        "calls": slider("calls, for 1,000 cases", 200, 10, 1000, 10),
         "distance": slider("distance of the classes", 1.2, 0, 3, 0.1),
         "prevalence": slider("cases to be found, %", 25, 1, 60, 1),
-        "call": slider("price of a call", 10, 1, 100, 1),
-        "kept": slider("a hit is worth", 200, 10, 500, 10),
+        "call": slider("price of a call", 40, 1, 100, 1),
+        "kept": slider("a hit is worth", 100, 10, 350, 10),
     }
-    alt = "Left: what calls save against their number; right: what one more call saves."
-    return explorer(sliders, image, show, moves="calls", alt=alt)
+    alt = "What calls save, and what one more saves, against their number; a dot at the best number."
+    return explorer(sliders, image, show, moves="kept", alt=alt)

@@ -638,7 +638,7 @@ def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndar
         with suppress(TypeError):
             known = sorted(known) if ascending else known
         place = {label: i for i, label in enumerate(known)}
-        return known, np.fromiter((place[label] for label in labels.tolist()), np.intp, len(labels))
+        return known, np.fromiter(map(place.__getitem__, labels.tolist()), np.intp, len(labels))
     if labels.dtype.kind in "iu" and labels.min(initial=0) >= 0 and labels.max(initial=0) < 4 * len(labels):
         code = labels.astype(np.intp)
         first = np.full(code.max(initial=-1) + 1, -1)

@@ -762,7 +762,8 @@ def _requirement(key, limit, classes: list, decisions: list) -> Requirement:
     least, counted, whole = RATES[rate]
     row, column = _one_of(key, classes, decisions) if several else (1, 1)
     place = np.add.outer(2 * (np.arange(shape[0]) == row), np.arange(shape[1]) == column)
-    cells, among = (np.isin(place, [_CELLS.index(cell) for cell in text.split()]) for text in (counted, whole))
+    which = ([_CELLS.index(cell) for cell in text.split()] for text in (counted, whole))
+    cells, among = (np.isin(place, each) for each in which)
     return Requirement(f"{rate} of {key[1]}" if several else rate, least, limit, cells, among, key)
 
 
@@ -914,13 +915,13 @@ def _best_corner(curve: ThresholdCounts, costs: np.ndarray, class_weight: np.nda
 
 # %% ../nbs/04_decisions.ipynb #req00002
 class NotMet(ValueError):
-    "No cut, and no prices, keep to what is asked (requirements); `nearest` are those nearest to it that one keeps to."
+    "No cut, and no prices, keep to what is asked (requirements); `nearest` are the nearest that they keep to."
 
     def __init__(self, asked: tuple, nearest: tuple) -> None:
         limits = {one.key: one.limit for one in nearest}
         super().__init__(
-            f"require: nothing that can be chosen has {' and '.join(map(str, asked))} on the samples that choose it; the "
-            f"nearest that one meets is require={limits}"
+            f"require: nothing that can be chosen has {' and '.join(map(str, asked))} on the samples that "
+            f"choose it; the nearest that one meets is require={limits}"
         )
         self.asked, self.nearest = asked, nearest
 

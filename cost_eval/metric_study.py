@@ -903,7 +903,12 @@ def explore_metric_study(revenues: Vector | None = None) -> VBox:
     ends = {"all ranks alike": None, "weight on the best": "best", "weight on the worst": "worst"}
     wide = {"style": {"description_width": "17em"}, "layout": widgets.Layout(width="44em", max_width="100%")}
     controls = {
-        "metric": widgets.Dropdown(options=STUDY_METRICS, value="mcc", description="metric", **wide),
+        "metric": widgets.SelectionSlider(
+            options=[(display_name(name), name) for name in STUDY_METRICS],
+            value="mcc",
+            description="metric",
+            **wide,
+        ),
         "weighted": widgets.Dropdown(options=list(ends), description="coefficient", **wide),
         "skill": slider("skill", 0.0, 0.0, 3.0, 0.5),
         "prevalence": widgets.SelectionSlider(
@@ -929,4 +934,4 @@ def explore_metric_study(revenues: Vector | None = None) -> VBox:
 
     alt = "Left: a heat map of correlations with one cell framed; right: the ranks of one sample in it."
     image, show = live_figure(draw, move, (8.8, 4))
-    return explorer(controls, image, show, moves="weight", alt=alt)
+    return explorer(controls, image, show, moves="metric", alt=alt)

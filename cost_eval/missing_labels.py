@@ -739,11 +739,13 @@ def _move_missing(axes, lines, verified, sensitivity, prevalence, ratio):
     half = _width(_SHARES, *settings)
     for line, y in zip(lines, (0 * _SHARES + true, dropped, low, high, true - half, true + half)):
         line.set_data(_SHARES, y)
-    for text, k, y in zip(lines[7:], (10, 17, 40), (1.04 * dropped, 0.6 * low, 1.04 * (true + half))):
-        text.set_position((_SHARES[k], y[k]))
+    labels = zip(lines[7:], (10, 17, 40), (1.04 * dropped, 0.6 * low, 1.04 * (true + half)))
     true, dropped, low, high = _told(verified / 100, *settings)
     lines[6].set_data([verified / 100], [dropped])
-    axes.set_ylim(0, max(2.2 * true, 1.15 * dropped, 0.2))
+    top = max(2.2 * true, 1.15 * dropped, 0.2)
+    for text, k, y in labels:
+        text.set_position((_SHARES[k], min(y[k], 0.93 * top)))
+    axes.set_ylim(0, top)
     axes.set_title(f"true {true:.3f}, of those verified {dropped:.3f},\nbounds {low:.3f} to {high:.3f}")
 
 
@@ -762,9 +764,9 @@ def explore_missing() -> VBox:
     image, show = live_figure(_draw_missing, _move_missing, (4.9, 3.4), columns=1)
     sliders = {
         "verified": slider("of those not flagged, verified, %", 10, 1, 100, 1),
-        "sensitivity": slider("sensitivity", 0.8, 0, 1, 0.05),
+        "sensitivity": slider("sensitivity", 0.8, 0, 0.9, 0.05),
         "prevalence": slider("ill, %", 10, 1, 50, 1),
         "ratio": slider("a miss costs ... false alarms", 20, 0, 1.7, 0.05, log=True),
     }
     alt = "Cost per patient against the share verified: truth, dropping, bounds, weighting."
-    return explorer(sliders, image, show, moves="verified", alt=alt)
+    return explorer(sliders, image, show, moves=("verified", "sensitivity"), alt=alt)

@@ -620,7 +620,7 @@ def _trade(costly, ratio, saved, added):
     return joint, np.array([[0, 1], [ratio, 0]])
 
 # %% ../nbs/22_how_many.ipynb #83259c54
-_SIZES = np.array([100, 316, 1000, 3162, 10_000])
+_SIZES = np.array([100, 200, 400, 1000, 2000, 4000, 10_000])
 
 
 def _draw_power(axes):
@@ -630,15 +630,16 @@ def _draw_power(axes):
     lines.append(axes[0].plot([], [], "o", color=lines[2].get_color())[0])
     lines.append(axes[0].plot([], [], "--", color=COLORS[8], lw=1)[0])
     log = {"xscale": "log", "ylim": (0, 1.02)}
-    axes[0].set(xlim=_SIZES[[0, -1]], xlabel="test samples (dashed: the z test)", ylabel="power", **log)
+    axes[0].set(xlim=_SIZES[[0, -1]], xlabel="test samples", ylabel="power", **log)
     axes[1].set(xlim=(1, 400), xlabel="cost ratio", ylabel="power at 1,000 samples", **log)
+    name_colors(axes[0], {"— the default": lines[0].get_color(), "-- the z test": COLORS[8]}, "upper left")
     return lines
 
 
 @lru_cache(maxsize=64)
 def _power_by_ratio(costly, saved, added):
     "Cost ratios, and the power at 1,000 samples for each; it does not move with the ratio."
-    ratios = np.logspace(0, 2.6, 11)
+    ratios = np.logspace(0, 2.6, 14)
     tests = [_default_test(*_trade(costly, r, saved, added)) for r in ratios]
     if not tests[0].values.any():
         return ratios, np.zeros(len(ratios))
@@ -1680,7 +1681,8 @@ def count_rule(
     data = hashlib.sha256(told).hexdigest()[:12]
     counts = np.bincount(cells, minlength=K * M).reshape(K, M)
     plain = table.array.ndim == 2 and sample_weight is None and clusters is None
-    paid = table.array[np.arange(len(y)), code, decided] if table.array.ndim == 3 else table.array[code, decided]
+    whose = (np.arange(len(y)),) if table.array.ndim == 3 else ()
+    paid = table.array[*whose, code, decided]
     kept = [paid[:0], cells[:0]] if plain else [paid, cells]
     ends = attainable(table, largest=largest)
     largest = np.nan if largest is None and table.array.ndim == 3 else largest
@@ -1909,7 +1911,8 @@ def _looks(counts: RuleCounts, history, heaviest) -> dict:
         every = dict.fromkeys(_RATE_NAMES, 1.0) if counts.counts.shape == (2, 2) else {}
         asked = [_cost_asked(counts, 0.0), *_rates(counts, {**counts.rule.require, **every})]
         now["bets"] = {one.name: _bets(one, *_unit_means(counts, one, heaviest)) for one in asked}
-    told = {"schema": _CHECKS, "version": 1 if units is None else 2, "rule": _digest(counts.rule), "units": units}
+    told = {"schema": _CHECKS, "version": 1 if units is None else 2, "units": units}
+    told["rule"] = _digest(counts.rule)
     before = _read_checks(counts, history, told) if history else []
     return told | {"checks": [*before, now]}
 
@@ -1928,8 +1931,8 @@ def _read_checks(counts: RuleCounts, history, now: dict) -> list:
         raise ValueError("history: of another rule; each rule has checks of its own, begin with {}")
     if history.get("units") != now["units"]:
         raise ValueError(
-            f"history: of units {history.get('units')}, but these rows are {now['units']}; weights, clusters, "
-            "costs of rows and the stated caps must be the same in each check; begin a new one with {}"
+            f"history: of units {history.get('units')}, but these rows are {now['units']}; weights, "
+            "clusters, costs of rows and the stated caps must be the same in each check; begin a new one with {}"
         )
     try:
         for check in history["checks"]:
@@ -1957,7 +1960,8 @@ def _digest(rule: DecisionRule) -> str:
 def _judged(asked: _Asked, estimate: float, low: float, high: float, broken) -> tuple:
     "A row of the table; a cost is to stay below its limit, a recall above."
     kept = low >= asked.limit if asked.least else high <= asked.limit
-    return asked.name, asked.limit, estimate, low, high, "broken" if broken else "kept" if kept else "undecided"
+    verdict = "broken" if broken else "kept" if kept else "undecided"
+    return asked.name, asked.limit, estimate, low, high, verdict
 
 
 def _interval_of(counts: RuleCounts, asked: _Asked, confidence: float, heaviest=None) -> Any:
@@ -1997,7 +2001,7 @@ def _unit_means(counts: RuleCounts, asked: _Asked, heaviest) -> tuple:
 
 
 def _bets(asked: _Asked, mass: np.ndarray, means: np.ndarray) -> dict:
-    "Sums over units: of mass, of mean losses as shares of the range, of the logarithms of what bets on them won."
+    "Sums over units: of mass, of mean losses as shares of the range, of the logarithms of what bets won."
     low, high = asked.bounds
     y = np.clip((means - low) / ((high - low) or 1.0), 0, 1)
     won, lost = ((mass @ np.log1p(STAKES * side[:, None])).tolist() for side in (y, 1 - y))
@@ -2016,7 +2020,8 @@ def _all_looks(checks: list, asked: _Asked, tail: float, shared: float) -> tuple
     n, total = (np.array([one[part] for one in bets]) for part in ("n", "sum"))
     if not n.sum():
         return _judged(asked, np.nan, *asked.bounds, False)[:-1] + ("undecided",)
-    bad, good = (np.array([one[side] for one in bets]) for side in ("lost", "won")[:: 1 if asked.least else -1])
+    sides = ("lost", "won") if asked.least else ("won", "lost")
+    bad, good = (np.array([one[side] for one in bets]) for side in sides)
     low, high = asked.bounds
     width = (high - low) or 1.0
     allowed = np.clip((asked.limit - low) / width, 0, 1)

@@ -745,7 +745,7 @@ def _positions(control, count=27) -> list:
 
 def _nearest(values, value) -> int:
     "Which of some values is the nearest."
-    return int(np.abs(np.array(values) - value).argmin())
+    return values.index(value) if value in values else int(np.abs(np.array(values) - value).argmin())
 
 # %% ../nbs/05_plotting.ipynb #5a2e0f13
 def _frames(box, movers, alt) -> tuple[list, list]:

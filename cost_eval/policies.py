@@ -714,11 +714,12 @@ class _Task:
         several = self.rows.costs.shape != (2, 2)
         if rule not in FITTED:
             use = "calibrated" if several else "tuned"
-            raise ValueError(f"require: is kept to on other folds; rule={rule!r} fits nothing, use rule={use!r}")
+            said = f"rule={rule!r} fits nothing, use rule={use!r}"
+            raise ValueError(f"require: is kept to on other folds; {said}")
         asked = " and ".join(map(str, self.asked or ()))
         how = "The cut is the cheapest that kept to it on other folds."
         if several:
-            how = "The least prices on what it limits were added to the costs with which other folds kept to it."
+            how = "The least prices on what it limits were added to the costs so that other folds kept to it."
         self.notes.append(f"Required: {asked}. {how}")
         return rule if several else "tuned"
 
@@ -892,7 +893,7 @@ class _Task:
         return _chosen(content, self.model.values[outside], own)
 
     def prices(self, content: dict) -> list:
-        "(K, M) what is added to the costs so that decisions about all rows keep to what is asked, at the least."
+        "(K, M) what is added to the costs, the least with which all rows keep to what is asked."
         own = None if self.rows.own is None else self.rows.own.array
         weight = self.target / self.rows.shares if self.shift else 1.0
         unit = np.abs(self.rows.costs.array if own is None else own).max() or 1.0
@@ -2047,7 +2048,7 @@ def _knots(calibrator, n: int) -> dict:
 
 
 def _least_prices(asked: tuple, counts: Any, weight: Any) -> np.ndarray:
-    "The least price for each requirement with which the counts meet all; `NotMet` with what is reached instead."
+    "The least price of each requirement with which the counts meet all; else `NotMet`, and what is reached."
     price = np.zeros(len(asked))
 
     def met(k, value):
@@ -2076,8 +2077,8 @@ def _least_price(met: Any) -> float:
 
 
 def _least_positive(content: dict, seen: np.ndarray | None) -> float | None:
-    """The least number from 0 to 1 that is decided positive, or the least of the ascending `seen` ones; inf or
-    -inf where none is or all are; None where higher ones are decided negative.
+    """The least number from 0 to 1 that is decided positive, or the least of the ascending `seen`; inf or -inf
+    where none is or all are; None where higher ones are decided negative.
     """
 
     def positive(place):
@@ -2219,7 +2220,9 @@ if not TYPE_CHECKING:
 def _draw_folds(rows: Samples, folds, order: np.ndarray | None, rng) -> tuple[np.ndarray, list]:
     "(N,) fold of each ordered row, clusters whole; (0,) where a class is too small; and notes."
     if dense(folds, "folds").ndim:
-        clusters = rows.clusters if order is None or rows.clusters is None else rows.clusters[np.argsort(order)]
+        clusters = rows.clusters
+        if clusters is not None and order is not None:
+            clusters = clusters[np.argsort(order)]
         given = given_folds(folds, len(rows), clusters=clusters)
         return given if order is None else given[order], []
     folds = check_integer(folds, "folds", 2)

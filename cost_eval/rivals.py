@@ -191,11 +191,11 @@ def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separatio
     for text in list(axes[1].texts):
         text.remove()
     optimum = _gaussian_bayes(separation, prevalence, fn_cost / fp_cost)
-    for at, pair, name in ((threshold, yours, "your threshold"), (optimum, bayes, "Bayes threshold")):
+    sides = ("left", "right") if threshold >= optimum else ("right", "left")
+    for at, pair, name, side in zip((threshold, optimum), (yours, bayes), ("yours", "Bayes"), sides):
         for line in pair:
             line.set_xdata([at, at])
-        side = "left" if (at >= optimum) == (name == "your threshold") else "right"
-        axes[1].text(at, 0.993 * top, f" {name} ", fontsize=9, ha=side, va="top", clip_on=True)
+        axes[1].text(at, 0.02 * top, f" {name} ", fontsize=9, ha=side, va="bottom", clip_on=True)
     label_lines(axes[1], lines)
     found = [
         normalized_expected_cost(_gaussian_counts(t, separation, prevalence), costs)

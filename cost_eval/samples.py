@@ -1762,14 +1762,16 @@ def _cells(values) -> np.ndarray:
 
 def _few(cells: np.ndarray, most: int) -> bool:
     "Are there so many different values at the most, and none is missing?"
-    few = len(cells) > 0 and len(_distinct(cells[:1000])) <= most and len(_distinct(cells)) <= most
-    return few and not _missing(cells).any()
+    if not len(cells) or len(_distinct(cells[:1000])) > most:
+        return False
+    values = _distinct(cells)
+    return len(values) <= most and not any(is_missing(value) for value in values)
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> bool:
     "Do two columns of codes divide the rows in the same way?"
-    pairs = len(np.unique(np.stack([one, other]), axis=1).T)
-    return pairs == one.max() + 1 == other.max() + 1
+    kinds = one.max() + 1
+    return kinds == other.max() + 1 == np.count_nonzero(np.bincount(kinds * other + one))
 
 # %% ../nbs/06_samples.ipynb #smp046
 #| code-fold: true
@@ -2131,9 +2133,9 @@ def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:
         try:
             yield from _read_csv(pandas(), Path(path), end, None, None, rows)
         except ValueError as error:
-            raise ValueError(
-                f"{path}: cannot be read as CSV: {error}; save it as CSV with a header"
-            ) from None
+            reason = _in_plain_words(str(error))
+            remedy = "" if "; " in reason else "; save it as CSV with a header"
+            raise ValueError(f"{path}: cannot be read as CSV: {reason}{remedy}") from None
     else:
         try:
             file = optional_import("pyarrow.parquet", extra="book").ParquetFile(path)
@@ -2162,7 +2164,7 @@ def _read_csv(pd, source: Any, end: str, columns, index_col, rows: int = 0):
             source.seek(0)
         frame = _in_parts(pd, source, given) if _size(source) > _LARGE else pd.read_csv(source, **given)
     except ValueError as error:
-        raise ValueError(_in_plain_words(str(error), options["sep"])) from None
+        raise ValueError(_in_plain_words(str(error))) from None
     if options["sep"] != "," or options["decimal"] != ".":
         frame.attrs["marks"] = f"columns separated by {options['sep']!r}, decimal mark {options['decimal']!r}"
     return frame
@@ -2208,13 +2210,12 @@ def _marks(lines: list, end: str = "") -> dict:
     return {"sep": mark, "decimal": "," if commas and not points else "."}
 
 
-def _in_plain_words(error: str, mark: str) -> str:
+def _in_plain_words(error: str) -> str:
     "What the reader of CSV files says, without its own terms and with what to do."
     found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error)
     if found:
         names, line, fields = found.groups()
-        hint = f"quote what holds a {mark!r}, or mend the line"
-        return f"line {line} has {fields} columns, the header {names}; {hint}"
+        return f"line {line} has {fields} columns, the header {names}; quote what holds the separator, or mend it"
     found = re.search(r"EOF inside string starting at row (\d+)", error)
     if found:
         return f"a quotation mark opens in line {int(found[1]) + 1} and is not closed; close it"

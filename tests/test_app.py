@@ -14,6 +14,7 @@ from html import unescape
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from conftest import CHROMIUM, FLAGS
 
@@ -279,7 +280,7 @@ def test_what_the_memory_does_not_hold_is_refused_and_no_labels(unpainted, monke
 
 @contextlib.contextmanager
 def served(tmp_path):
-    "The address of `cost-eval app`."
+    "The address of `cost-eval app`, and its process."
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -293,7 +294,7 @@ def served(tmp_path):
             with contextlib.suppress(urllib.error.HTTPError, OSError), socket.create_connection(("127.0.0.1", port), 1):
                 break
             time.sleep(.5)
-        yield f"http://127.0.0.1:{port}/"
+        yield f"http://127.0.0.1:{port}/", psutil.Process(process.pid)
     finally:
         process.terminate()
         process.wait(20)
@@ -336,7 +337,7 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
     def expected(fn):
         return number_of(library(frame, fn).summary())
 
-    with served(tmp_path) as url, playwright.sync_playwright() as p:
+    with served(tmp_path) as (url, process), playwright.sync_playwright() as p:
         browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(viewport={"width": 1300, "height": 1100})
         raised = []
@@ -377,6 +378,14 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
         page.get_by_label("picture").select_option("map")
         page.screenshot(path=tmp_path / "app.png", full_page=True)
         assert page.locator("h1").count() == 1 and not raised, raised
+        next(part for part in process.children(recursive=True) if "ipykernel" in " ".join(part.cmdline())).kill()
+        page.get_by_text("The program has ended").wait_for(timeout=60_000)
+        page.reload(timeout=180_000)
+        page.get_by_text("the cheapest of 2 models").first.wait_for(timeout=180_000)
+        assert "The program has ended" not in page.inner_text("body")
+        process.terminate()
+        page.get_by_text("The connection to the program is lost").wait_for(timeout=60_000)
+        assert page.locator(".ce-controls").evaluate("e => e.inert")
         browser.close()
 
 

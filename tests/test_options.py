@@ -424,7 +424,7 @@ CASES = {
         "best_threshold": Case(Y, SCORES, COSTS, via=on_dask, bins=unchanged(7)),
         "count_rule": Case(Y, P2[:, 1], via=lambda count, y, p, **options: load("planning").check_rule(
             on_dask(lambda *args, **kwargs: count(load("policies").fit_rule(read()), *args, **kwargs | {"scheduler": "synchronous"}), y, p, **options), max_cost=1.).table,
-            costs={"fp": 1, "fn": np.arange(N)}, sample_weight=WEIGHT, clusters=np.arange(N) // 2, largest=refused(99.)),
+            costs=refused({"fp": 1, "fn": np.arange(N)}), sample_weight=WEIGHT, clusters=np.arange(N) // 2, largest=refused(99.)),
         "losses": Case(Y, D, COSTS, via=on_dask),
         "interval": Case(Y, D, COSTS, via=on_dask, groups=GROUPS % 2),
         "difference": Case(Y, D, E, COSTS, via=on_dask, data=FRAME[["a", "b", "c"]].assign(c=Y)),

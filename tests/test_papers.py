@@ -30,8 +30,7 @@ def rows(paper, first, last, names, columns):
     for name in names:
         (line,) = (line for line in lines(paper, first, last) if re.match(rf" *{re.escape(name)}\s", line))
         values = numbers(re.sub(r"\(\$.*?\)", "", line.strip()[len(name):]))
-        assert len(values) == len(columns), (name, values)
-        found |= {f"{name}/{column}" if column else name: value for column, value in zip(columns, values)}
+        found |= {f"{name}/{column}" if column else name: value for column, value in zip(columns, values, strict=True)}
     return found
 
 
@@ -167,8 +166,7 @@ def test_a_printed_table_is_what_was_transcribed(paper, table, items):
     transcribed = {}
     for item in parts.split("+"):
         transcribed |= published(name, item).set_index("cell")["published"].to_dict()
-    in_text = IN_TEXT.get(items, ())
-    transcribed = {cell: value for cell, value in transcribed.items() if not (in_text and cell.startswith(in_text))}
+    transcribed = {cell: value for cell, value in transcribed.items() if not cell.startswith(IN_TEXT.get(items, "no cell"))}
     parsed = TABLES[paper, table, items]()
     assert parsed == {cell: transcribed.get(cell) for cell in parsed}
     assert len(transcribed) - len(parsed) == ILLEGIBLE.get(items, 0)

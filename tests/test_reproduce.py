@@ -58,11 +58,6 @@ def test_every_number_agrees_with_its_own_rounding(units, decimals):
         assert table["tolerance"][0] == pytest.approx(half)
 
 
-@given(st.floats(-100, 100), st.integers(0, 4))
-def test_a_value_agrees_with_what_it_rounds_to(value, decimals):
-    assert compare(numbers(a=f"{value:.{decimals}f}"), {"a": value})["outcome"][0] == "agrees"
-
-
 def test_three_standard_errors_widen_the_tolerance():
     table = compare(numbers(a="0.32", b="0.32"), {"a": .33, "b": .33}, error={"a": .002})
     assert table["outcome"].tolist() == ["agrees", "open"]
@@ -452,11 +447,6 @@ def test_command_list_and_version(tmp_path, capsys):
     assert done.returncode == 0 and [line.split()[0] for line in done.stdout.splitlines()] == list(ITEMS)
     done = command(tmp_path, "--version")
     assert done.returncode == 0 and done.stdout.startswith("cost-eval ")
-
-
-def test_result_counts_rows_once():
-    table = compare(numbers(a="1", b="2", c=""), {"a": 1, "c": 3})
-    assert ItemResult("p/i", "t", "agrees", table).counts == {"agrees": 1}
 
 
 def test_heat_maps_are_counted_apart():

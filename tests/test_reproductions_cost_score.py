@@ -295,29 +295,7 @@ def card_table(n_uniform, n_early):
     return table.assign(Time=1, weight=1.0, Amount=2.5, **{f"V{k}": 0.1 for k in range(1, 29)})
 
 
-def test_complete_credit_card_file_is_used_as_it_is(monkeypatch):
-    monkeypatch.setattr(datasets, "GENUINE", 200)
-    whole, part = (paper._creditcard_task(card_table(*n)) for n in ((200, 0), (50, 30)))
-    assert (
-        set(whole.role) == {-1}
-        and whole.prevalence is None
-        and not whole.remark
-        and whole.x.shape == (210, 29)
-    )
-    assert np.bincount(part.role[part.y == 0]).tolist() == [30, 50]
-    assert part.prevalence == pytest.approx(492 / 284807)
-    counted = paper._count_creditcard(card_table(200, 0))
-    assert (counted["class 0"], counted["class 1"], counted["features"]) == (200, 10, 29)
-    assert "class 0" not in paper._count_creditcard(card_table(50, 30))
-
-
 # ---- items and data
-
-
-def test_table_5_without_data_still_checks_the_paper_against_itself(no_data):
-    found = run("table5")
-    assert (found.verdict, found.counts) == ("contradicted", {"agrees": 3, "contradicted": 3})
-    assert "cost-eval data fetch kdd" in found.table.set_index("cell")["note"]["KDD cup 99/class 0"]
 
 
 @pytest.mark.skipif(not datasets.available("kdd"), reason="no KDD data")

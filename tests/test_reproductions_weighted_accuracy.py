@@ -96,15 +96,6 @@ def test_a_published_cell_moved_by_a_tenth_is_found(monkeypatch):
     assert run_item(ALL["figure1"]).verdict == "open"
 
 
-@pytest.mark.parametrize("name", ["table2", "table3", "eq13", "section3"])
-def test_items_without_data_run_anywhere_and_again(no_data, results, name):
-    assert run_item(ALL[name]).table.equals(results[name].table)
-
-
-def test_the_replay_waits_for_the_full_budget():
-    assert run_item(ALL["replay"]).verdict == "not run"
-
-
 # The published numbers
 
 def test_published_numbers_once_more():

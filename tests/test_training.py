@@ -7,6 +7,8 @@ from scipy import sparse
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
+from cost_eval.bootstrap import interval
+from cost_eval.confusion import confusion_counts
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.training import corrected_interval, resampled_coverage, training_variation
 
@@ -116,6 +118,9 @@ def test_table_differences_and_noises_by_hand():
         assert [row.cost, row.standard_error, row.high - row.cost] == pytest.approx([flat.mean(), error, student.ppf(.95, 19) * error])
         assert row.test_noise == pytest.approx(losses[i].std(-1, ddof=1).mean() / np.sqrt(len(Y)))
         assert row.training_noise == pytest.approx(costs[i].mean(1).std(ddof=1))
+        alone = [interval(confusion_counts(Y, found.decisions[i, r]), COSTS, confidence=.9) for r in range(4)]
+        wider = min(row.low, np.mean([one.low for one in alone])), max(row.high, np.mean([one.high for one in alone]))
+        assert (row.unseen_low, row.unseen_high) == pytest.approx(wider)
     for row, (i, j) in zip(pairs.itertuples(), combinations(range(3), 2)):
         flat, apart = (costs[i] - costs[j]).ravel(), losses[i] - losses[j]
         error = np.sqrt((1 / 20 + found.test_share) * flat.var(ddof=1))
@@ -126,6 +131,15 @@ def test_table_differences_and_noises_by_hand():
         assert row.test_noise == pytest.approx(apart.std(-1, ddof=1).mean() / np.sqrt(len(Y)))
     assert found.test_share == pytest.approx(24 / 96)
     assert found.runs["cost"].to_numpy() == pytest.approx(costs.mean(2).ravel())
+
+
+@pytest.mark.parametrize("options", [{}, {"priors": .5}, {"groups": np.arange(120) // 2}, {"sample_weight": np.ones(120)}])
+def test_costly_errors_that_no_fold_saw_are_admitted(options):
+    "A model that is always right in the data has no t interval, and may still miss somebody: the bound of Clopper and Pearson, if rows are one sample."
+    y = np.arange(120) % 2
+    found = training_variation(TWO, 18.0 * y[:, None], y, COSTS, cv=4 if "groups" not in options else 3, repeats=2, rule="as given", rng=0, **options).table
+    assert np.isnan(found["high"]).all() and (found["unseen_low"] == 0).all() and (found["unseen_high"] >= 6 * (1 - .025 ** (1 / 120)) - 1e-9).all()
+    assert options or found["unseen_high"].to_numpy() == pytest.approx(6 * (1 - .025 ** (1 / 120)))
 
 
 @pytest.mark.parametrize("rule", ["calibrated", "tuned", "bayes"])
@@ -262,7 +276,7 @@ class Halves:
 
 
 @pytest.mark.parametrize("change, said", [
-    ({"cv": np.zeros(120, int)}, "one fold"), ({"cv": 60}, "smallest class has"), ({"cv": ShuffleSplit(3)}, "tested once a repeat"),
+    ({"cv": np.zeros(120, int)}, "2 different ones"), ({"cv": 60}, "smallest class has"), ({"cv": ShuffleSplit(3)}, "tested once a repeat"),
     ({"groups": np.arange(120) // 2, "cv": np.arange(120) % 3}, "part the cluster"),
     ({"groups": np.arange(120) // 2, "cv": Halves()}, "part the cluster"), ({"groups": np.arange(120) // 60, "cv": 3}, "smallest class has 2 groups"),
     ({"cv": Y}, "in one fold only"), ({"estimators": {"p": Perceptron()}, "rule": "bayes"}, "posteriors"),

@@ -151,13 +151,13 @@ def stopping(saving):
     return [f"stream 1 {f'stops after {stops[0]:,}' if len(stops) else 'does not stop'}"]
 
 
-def training(repeats):
+def training(repeats, folds):
     from scipy.stats import t
 
-    J, rho = 5 * repeats, .2
+    J, rho = folds * repeats, .2
     error = np.sqrt(rho + (1 - rho) / J)  # of the mean; S is sqrt(1 - rho) on average
-    covers = [1 - 2 * t.sf(t.ppf(.975, J - 1) * np.sqrt((1 / J + c) * (1 - rho)) / error, J - 1) for c in (1 / 4, 0)]
-    wide = [t.ppf(.975, J - 1) * np.sqrt((1 / J + c) * (1 - rho)) for c in (1 / 4, 0)]
+    covers = [1 - 2 * t.sf(t.ppf(.975, J - 1) * np.sqrt((1 / J + c) * (1 - rho)) / error, J - 1) for c in (1 / (folds - 1), 0)]
+    wide = [t.ppf(.975, J - 1) * np.sqrt((1 / J + c) * (1 - rho)) for c in (1 / (folds - 1), 0)]
     return ["covers {:.3f} corrected, {:.3f} not".format(*covers), "half width {:.2f} corrected, {:.2f} not".format(*wide)]
 
 
@@ -203,17 +203,18 @@ def curves(separation):
     return [f"area {area:.3f} beats {score:.1%}"]
 
 
-def capacity(calls):
+def capacity(kept, call=40):
     from scipy.optimize import brentq
 
-    t = brentq(lambda t: .25 * norm.sf(t - 1.2) + .75 * norm.sf(t) - min(calls, 999.9) / 1000, -6, 7)
-    odds = np.array([.25 * norm.pdf(t - 1.2), .75 * norm.pdf(t)])
-    return [f"{calls:.0f} calls save {1000 * .25 * 200 * norm.sf(t - 1.2) - 10 * calls:.0f}", f"one more saves {200 * odds[0] / odds.sum() - 10:.2f}"]
+    one_more = lambda t: kept * .25 * norm.pdf(t - 1.2) / (.25 * norm.pdf(t - 1.2) + .75 * norm.pdf(t)) - call
+    t = brentq(one_more, -9, 9) if call < kept else 9
+    called = .25 * norm.sf(t - 1.2) + .75 * norm.sf(t)
+    return [f"{1000 * called:.0f} calls save most: {1000 * (.25 * kept * norm.sf(t - 1.2) - call * called):.0f}"]
 
 
-def missing(verified):
-    share, alarms, misses = verified / 100, .9 * .1, .1 * .2
-    seen, flagged = alarms + 20 * share * misses, alarms + .1 * .8
+def missing(verified, sensitivity):
+    share, alarms, misses = verified / 100, .9 * .1, .1 * (1 - sensitivity)
+    seen, flagged = alarms + 20 * share * misses, alarms + .1 * sensitivity
     return [f"true {alarms + 20 * misses:.3f}, of those verified {seen / (flagged + share * (1 - flagged)):.3f}, bounds {seen:.3f} to {seen + 20 * (1 - share) * (1 - flagged):.3f}"]
 
 
@@ -249,16 +250,16 @@ WIDGETS = {  # by notebook; a second widget of one has a word after it
     "21_comparisons": Widget("models tried", comparisons, 0, "from cost_eval.comparisons import explore_luck as explore", 0, "test samples"),
     "22_how_many": Widget("cost ratio", planning, 0, "from cost_eval.planning import explore_power as explore", .01),
     "22_how_many stopping": Widget("true saving", stopping, 1, "from cost_eval.planning import explore_stopping as explore"),
-    "23_training": Widget("repeats", training, 0, "from cost_eval.training import explore_repeats as explore", .002),
+    "23_training": Widget("repeats", training, 0, "from cost_eval.training import explore_repeats as explore", .002, "folds"),
     "30_cost_score": Widget("cost of a miss", cost_score, 0, "from cost_eval.cost_score import explore_isocost as explore", .01, "prevalence"),
     "40_weighted_accuracy": Widget("prevalence", weighted_accuracy, 1, "from cost_eval.weighted_accuracy import explore_ranking as explore", 0, "α"),
     "40_weighted_accuracy unsure": Widget("how unsure", unsure_weight, 0, "from cost_eval.weighted_accuracy import explore_effective_weight as explore", .015, "prevalence"),
-    "41_metric_study": Widget("weight", None, 0, "from cost_eval.metric_study import explore_metric_study as explore"),
+    "41_metric_study": Widget("metric", None, 0, "from cost_eval.metric_study import explore_metric_study as explore"),
     "50_outperformance": Widget("value, in its range", outperformance, 0, "from cost_eval.outperformance import explore_outperformance as explore", 0, "prevalence"),
     "51_curves": Widget("separation", curves, 0, "from cost_eval.curves import explore_tree_curves as explore", .01),
     "63_hand_over": Widget("price of a person"),
-    "65_missing_labels": Widget("of those not flagged, verified, %", missing, 0, "from cost_eval.missing_labels import explore_missing as explore"),
-    "64_capacity": Widget("calls, for 1,000 cases", capacity, 0, "from cost_eval.capacity import explore_capacity as explore", .02),
+    "65_missing_labels": Widget("of those not flagged, verified, %", missing, 0, "from cost_eval.missing_labels import explore_missing as explore", 0, "sensitivity"),
+    "64_capacity": Widget("a hit is worth", capacity, 0, "from cost_eval.capacity import explore_capacity as explore", .02),
 }
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?"
 
@@ -296,7 +297,7 @@ def test_a_slider_moves_the_page(browser, site, stem):  # noqa: F811
         assert len(sliders) == len(WIDGETS[stem].sliders)
         assert widget.evaluate("e => e.outerHTML.length") < 600_000
         frames = np.prod([int(slider.get_attribute("max")) + 1 for slider in sliders])
-        assert frames >= (25, 60)[len(sliders) - 1] or stem == "41_metric_study", "the study has 11 weights"
+        assert frames >= (25, 60)[len(sliders) - 1] or stem == "41_metric_study", "the study has 23 metrics"
         assert widget.locator(":is(input, select, button)").count() == len(sliders)
         below = [part.bounding_box()["y"] for part in (*sliders, widget.locator("img").first, *widget.locator(".ce-more").all())]
         assert below == sorted(below) and below[len(sliders)] - below[len(sliders) - 1] < 60
