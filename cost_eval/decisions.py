@@ -1500,8 +1500,9 @@ def cross_calibrate(
     with np.errstate(divide="ignore"):
         x = _finite_logs(x if log else np.log(x))
     y = _class_codes(y_true, x.shape, names)
-    drawn = np.ndim(folds) == 0
-    fold = stratified_folds(y, folds, clusters=clusters, rng=rng) if drawn else folds
+    fold: Any = folds
+    if np.ndim(fold) == 0:
+        fold = stratified_folds(y, fold, clusters=clusters, rng=rng)
     fold = given_folds(fold, len(y), clusters=clusters)
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
 
