@@ -915,7 +915,7 @@ def _best_corner(curve: ThresholdCounts, costs: np.ndarray, class_weight: np.nda
 
 # %% ../nbs/04_decisions.ipynb #req00002
 class NotMet(ValueError):
-    "No cut, and no prices, keep to what is asked (requirements); `nearest` are the nearest that they keep to."
+    "No cut, and no prices, keep to what is asked (requirements); `nearest` is what they do keep to."
 
     def __init__(self, asked: tuple, nearest: tuple) -> None:
         limits = {one.key: one.limit for one in nearest}
@@ -1500,8 +1500,9 @@ def cross_calibrate(
     with np.errstate(divide="ignore"):
         x = _finite_logs(x if log else np.log(x))
     y = _class_codes(y_true, x.shape, names)
-    drawn = np.ndim(folds) == 0
-    fold = stratified_folds(y, folds, clusters=clusters, rng=rng) if drawn else folds
+    fold: Any = folds
+    if np.ndim(fold) == 0:
+        fold = stratified_folds(y, fold, clusters=clusters, rng=rng)
     fold = given_folds(fold, len(y), clusters=clusters)
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
 

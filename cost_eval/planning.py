@@ -1600,7 +1600,8 @@ class RuleCounts(Result):
         bounds = min(self.bounds[0], other.bounds[0]), max(self.bounds[1], other.bounds[1])
         losses, *more = (np.concatenate([getattr(self, name), getattr(other, name)]) for name in _OF_ROWS)
         whole = self.counts + other.counts, seen, losses, bounds, self.rows + other.rows, self.rule
-        return RuleCounts(*whole, *more, self.largest)
+        parts: Any = *whole, *more, self.largest
+        return RuleCounts(*parts)
 
     @property
     def _kind(self) -> tuple:
@@ -1826,7 +1827,7 @@ class _Asked(NamedTuple):
     limit: float
     paid: np.ndarray
     among: np.ndarray
-    bounds: tuple
+    bounds: tuple[float, float]
 
 
 def _rates(counts: RuleCounts, limits: Mapping) -> list[_Asked]:
@@ -1930,8 +1931,8 @@ def _read_checks(counts: RuleCounts, history, now: dict) -> list:
         raise ValueError("history: of another rule; each rule has checks of its own, begin with {}")
     if history.get("units") != now["units"]:
         raise ValueError(
-            f"history: of units {history.get('units')}, but these rows are {now['units']}; weights, "
-            "clusters, costs of rows and the stated caps must be the same in each check; begin a new one with {}"
+            f"history: of {history.get('units')}, but these rows are of {now['units']}; weights, "
+            "clusters, costs of rows and stated caps must be the same in each check; begin a new one with {}"
         )
     try:
         for check in history["checks"]:
@@ -1965,7 +1966,8 @@ def _judged(asked: _Asked, estimate: float, low: float, high: float, broken) -> 
 
 def _interval_of(counts: RuleCounts, asked: _Asked, confidence: float, heaviest=None) -> Any:
     "Interval of a mean by one look; None where nothing is there to tell it by."
-    table, how = counts.counts, {"confidence": confidence}
+    table = counts.counts
+    how: dict[str, Any] = {"confidence": confidence}
     n, k = (float((table * part * asked.among).sum()) for part in (1, asked.paid))
     if not n:
         return None

@@ -757,9 +757,10 @@ class _Task:
         folds = [task.fits._fold for task in tasks] if fitted else [np.empty(0, np.intp)]
         decided, behind, drawn = (self.stacked(values) for values in (decisions, logs, folds))
         notes = [note for task in tasks for note in task.notes if task is self or _WITHIN not in note]
-        ends = self.cut()
         said = tuple(dict.fromkeys(notes))
-        return Policy(decided, self.rule, self.kind, *ends, behind, drawn, self.rows.costs.decisions, said)
+        decided_by = decided, self.rule, self.kind
+        parts: Any = *decided_by, *self.cut(), behind, drawn, self.rows.costs.decisions, said
+        return Policy(*parts)
 
     def stacked(self, values: list) -> np.ndarray:
         "Of the ordered rows in each draw, put back; of one draw without a leading axis."
@@ -2076,7 +2077,7 @@ def _least_price(met: Any) -> float:
 
 
 def _least_positive(content: dict, seen: np.ndarray | None) -> float | None:
-    """The least number from 0 to 1 that is decided positive, or the least of the ascending `seen`; inf or -inf
+    """The least number from 0 to 1 that is decided positive, or of the ascending `seen`; inf or -inf
     where none is or all are; None where higher ones are decided negative.
     """
 

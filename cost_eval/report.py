@@ -518,12 +518,12 @@ def _approximate_lines(case: _Case, mains: list[_Entry]):
     return pandas().DataFrame(found, columns=_LINES)
 
 
-def _areas(case: _Case, samples: Samples):
+def _areas(case: _Case, samples: Samples | None):
     "Area under the ROC curve of each model's output, two classes, with its interval."
     told = case.costs.shape[0] == 2 and (case.class_sizes > 0).all()
     options: dict = {"sample_weight": case.weight, "clusters": case.clusters, "confidence": case.confidence}
     rows = []
-    for name, model in samples.models.items():
+    for name, model in ({} if samples is None else samples.models).items():
         if told and model.kind != "decisions":
             score = model.values if model.kind == "scores" else model.values[:, 1]
             found = auc_interval(case.y, score, **options)

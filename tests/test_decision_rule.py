@@ -433,7 +433,7 @@ def test_a_history_of_weights_clusters_and_costs_of_rows():
         tables[name] = found.table
         assert found.n == N and len(history["checks"]) == 2
         if given:
-            for wrong, words in (({"heaviest": 9}, "of units"), ({}, "needs heaviest=")):
+            for wrong, words in (({"heaviest": 9}, "history: of "), ({}, "needs heaviest=")):
                 with pytest.raises(ValueError, match=words):
                     check_rule(count_rule(one, L[:9], P[:9], **{k: v[:9] for k, v in given.items()}), max_cost=1, history=history, **wrong)
             with pytest.raises(ValueError, match="history: damaged"):

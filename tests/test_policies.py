@@ -214,11 +214,11 @@ def test_everything_of_a_report_speaks_of_the_mean_over_draws(case):
         models = {"p": P3, "d": Decisions(P3.argmax(1)), "s": .5 * P3 + 1 / 6}
     costs = OWN if case == "own" else costs
     given |= {"weights": {"sample_weight": W}, "priors": {"priors": [.9, .1]}, "capacity": {"capacity": 60}}.get(case, {})
-    report = evaluate(y, models, costs, rule=rule, draws=3, groups=np.arange(N) % 2, **given)
+    report = evaluate(y, models, costs, rule=rule, draws=7, groups=np.arange(N) % 2, **given)
     samples = read_samples(y, models, costs)
     if "sample_weight" in given:
         samples = read_samples(y, models, costs, sample_weight=W)
-    by_hand = mean_losses(samples, costs, rule, 3, **{k: v for k, v in given.items() if k != "sample_weight"})
+    by_hand = mean_losses(samples, costs, rule, 7, **{k: v for k, v in given.items() if k != "sample_weight"})
     weight = W if case == "weights" else np.array([.9, .1])[Y] / np.bincount(Y)[Y] if case == "priors" else np.ones(N)
     best, cost = report.best.set_index("model"), {name: np.average(loss, weights=weight) for name, loss in by_hand.items()}
     for name in models:
@@ -229,13 +229,13 @@ def test_everything_of_a_report_speaks_of_the_mean_over_draws(case):
         assert here.loc[1] == pytest.approx(np.average(by_hand[name][1::2], weights=np.ones(N // 2) if case == "priors" else weight[1::2]))
     for row in report.differences.to_dict("records"):
         assert row["difference"] == pytest.approx(cost[row["first"]] - cost[row["second"]]) and row["low"] <= row["difference"] <= row["high"]
-    assert (best["draw_error"] > 0).tolist() == [name != "d" for name in best.index] and report.draws == 3
+    assert (best["draw_error"] > 0).tolist() == [name != "d" for name in best.index] and report.draws == 7
     if case in ("matrix", "weights", "priors"):
         at = report.robustness([1., 5.], [.01, float(report.priors[1])])
         assert [at.cost[at.names.index(name), 1, 1] for name in models] == pytest.approx([cost[name] for name in models])
         assert report.uncertain_costs([COSTS.array] * 2, n_draws=400, rng=0).set_index("model")["cost"].to_dict() == pytest.approx(cost, rel=.1)
     other = OWN if case == "matrix" else costs
-    assert case in ("weights", "own") or report.with_costs(other, priors=given.get("priors")) == evaluate(y, models, other, rule=rule, draws=3, groups=np.arange(N) % 2, **given)
+    assert case in ("weights", "own") or report.with_costs(other, priors=given.get("priors")) == evaluate(y, models, other, rule=rule, draws=7, groups=np.arange(N) % 2, **given)
 
 
 @pytest.mark.parametrize("model", [P, Scores(S)], ids=["posteriors", "scores"])

@@ -533,7 +533,7 @@ def test_counted_rows_give_the_same_report(case):
     found = evaluate_counted(rows["y"].to_numpy(), {k: rows[k].to_numpy() for k in given}, COSTS, rows["count"].to_numpy(), priors=[.9, .1],
                              groups=rows["g"].to_numpy(), rng=0)
     assert found.n == whole.n == 400 and found.notes == whole.notes
-    for part in ("ladder", "differences", "best", "groups"):
+    for part in ("ladder", "differences", "best", "groups", "areas"):
         pd.testing.assert_frame_equal(getattr(found, part), getattr(whole, part), rtol=1e-12)
     assert found.panels == whole.panels and found.robustness() == whole.robustness()
     by_rule = evaluate_counted(rows["y"].to_numpy(), {("bold", "bayes"): rows["bold"].to_numpy()}, COSTS, rows["count"].to_numpy())
