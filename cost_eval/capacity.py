@@ -598,7 +598,8 @@ def _population(prevalence, distance, call, kept):
 def _draw_capacity(axes):
     "Empty curves and the point on each."
     lines = [axes[0].plot([], [])[0], axes[0].plot([], [], "--", color=COLORS[8], lw=1)[0]]
-    lines += [axes[1].plot([], [])[0], axes[0].text(480, 0, "drawn by lot", color="0.4", fontsize=9, va="top")]
+    lot = axes[0].text(480, 0, "drawn by lot", color="0.4", fontsize=9, va="top")
+    lines += [axes[1].plot([], [])[0], lot]
     lines += [ax.plot([], [], "o", color=COLORS[2])[0] for ax in axes]
     for ax, name in zip(axes, ("saved by the calls, per case", "what one more call saves")):
         ax.set(xlim=(0, 1000), xlabel="calls, for 1,000 cases", ylabel=name)
@@ -623,7 +624,7 @@ def _move_capacity(axes, lines, distance, prevalence, call, kept):
 
 
 def explore_capacity() -> VBox:
-    """Widget: what a call and a hit are worth, how good the model, how rare the cases; the best number of calls.
+    """Widget: what a call and a hit are worth, the model, how rare the cases; how many calls to make.
 
     Returns
     -------

@@ -2215,7 +2215,8 @@ def _in_plain_words(error: str) -> str:
     found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error)
     if found:
         names, line, fields = found.groups()
-        return f"line {line} has {fields} columns, the header {names}; quote what holds the separator, or mend it"
+        cure = "quote what holds the separator, or mend it"
+        return f"line {line} has {fields} columns, the header {names}; {cure}"
     found = re.search(r"EOF inside string starting at row (\d+)", error)
     if found:
         return f"a quotation mark opens in line {int(found[1]) + 1} and is not closed; close it"

@@ -708,15 +708,14 @@ def _gathered(case: _Case, folds, done: list, confidence: float) -> TrainingVari
     sizes = np.stack([np.bincount(fold, minlength=F) for fold in folds])
     share = float((sizes / (N - sizes)).mean())
     pairs = list(combinations(range(S), 2))
-    sides = [[(each,) for each in loss], [(loss[i], loss[j]) for i, j in pairs]]
+    sides: Any = [[(each,) for each in loss], [(loss[i], loss[j]) for i, j in pairs]]
     noise = [np.array([_noise(case, *side) for side in some]) for some in sides]
     levels = confidence, 1 - (1 - confidence) / max(1, len(pairs))
     ends = [[_pooled(case, level, *side) for side in some] for level, some in zip(levels, sides)]
     pooled = [np.reshape(some, (-1, 2)) for some in ends]
-    fields = (tuple(case.estimators), fold_costs, decisions, folds, *noise, *pooled, share)
-    rules = tuple(case.rules.values())
-    notes = _notes(case, fold_costs, pairs)
-    return TrainingVariation(*fields, rules, case.samples.costs.decisions, confidence, notes)
+    fields: list = [tuple(case.estimators), fold_costs, decisions, folds, *noise, *pooled, share]
+    fields += [tuple(case.rules.values()), case.samples.costs.decisions, confidence]
+    return TrainingVariation(*fields, _notes(case, fold_costs, pairs))
 
 
 def _losses(samples: Samples, decisions) -> np.ndarray:

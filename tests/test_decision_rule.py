@@ -218,7 +218,7 @@ def test_files_that_are_none():
     c = rule.content
     knots = c["calibration"]
     bad = {
-        r"version 2, written by cost_eval 9\.9": damaged(c, version=2, made={"package": "cost_eval 9.9"}), "no such file": "no/such.json",
+        r"version 9, written by cost_eval 9\.9": damaged(c, version=9, made={"package": "cost_eval 9.9"}), "no such file": "no/such.json",
         "no whole JSON": rule.to_json()[:200], "no rule that rule.to_json": "{}", "'costs' is missing": json.dumps({k: v for k, v in c.items() if k != "costs"}),
         "damaged rule.*classes": damaged(c, classes=["well"]), "damaged rule.*finite": damaged(c, costs=[[0, 1], [5, float("nan")]]), "damaged rule.*priors": damaged(c, priors=[.7, .7]),
         "do not ascend": damaged(c, calibration=knots | {"low": knots["low"][::-1]}), "damaged rule \\(by": damaged(c, by="magic"), "damaged rule \\(rule": damaged(c, rule="luck"),
@@ -442,7 +442,7 @@ def test_a_history_of_weights_clusters_and_costs_of_rows():
                 check_rule(count_rule(one, L[:9], P[:9], **{k: v[:9] for k, v in given.items()}), max_cost=1, history=broken, **cap)
     for name in ("weights", "clusters"):
         pd.testing.assert_frame_equal(tables[name], tables["plain"])
-    given = {"fp": 1, "fn": np.full(N, 5.)}
+    given = {"fp": 1, "fn": np.resize([5., 4], N)}  # what is alike in all rows is no amount, and has no cap
     capped = check_rule(count_rule(own, L, P, costs=given, largest=50), max_cost=.6, history={})
     assert capped.table["high"][0] > check_rule(count_rule(own, L, P, costs=given, largest=5), max_cost=.6, history={}).table["high"][0]
     with pytest.raises(ValueError, match="say the largest amount"):

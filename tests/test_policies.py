@@ -534,7 +534,9 @@ def test_a_posterior_at_the_threshold_is_positive_by_every_door():
         costs, want = [[0, k], [100 - k, 0]], (percent >= k).tolist()
         for name, values in forms.items():
             policy = decide(values, y, costs, rule="bayes")
-            assert (policy.decisions.tolist(), policy.threshold) == (want, k / 100), (name, k)
+            assert policy.decisions.tolist() == want and policy.threshold == pytest.approx(k / 100, rel=1e-15), (name, k)
+            stated = 1 - (1 - p) if name == "of the other" else values if values.ndim == 1 else values[:, 1]
+            assert (stated >= policy.threshold).tolist() == want, (name, k)
         samples = read_samples(y, p, costs)
         assert fit_rule(samples, rule="bayes").decide(p).tolist() == want
         assert capacity_curve(y, p, costs, rule="bayes").best.calls == sum(want)
