@@ -858,7 +858,7 @@ def explore_repeats() -> VBox:
     sliders = {
         "repeats": slider("repeats", 10, 1, 50, 1),
         "folds": slider("folds", 5, 3, 20, 1),
-        "correlation": slider("correlation of two folds", 0.2, 0, 0.8, 0.05),
+        "correlation": slider("correlation of two", 0.2, 0, 0.8, 0.05),
     }
     alt = "Coverage and half width of two intervals against the number of repeats."
     return explorer(sliders, image, show, moves=("repeats", "folds"), alt=alt)

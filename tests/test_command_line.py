@@ -248,7 +248,7 @@ def test_one_class_is_told(scores, tmp_path, capsys):
 
 def test_decisions_folds_clusters_and_percent(scores, tmp_path, capsys):
     path, frame = scores
-    frame = frame.assign(verdict=np.where(frame["one"] > .4, "ill", "well"), part=frame["id"] % 5, ward=frame["id"] // 3, w=frame["id"] % 3 + 1.)
+    frame = frame.assign(verdict=np.where(frame["one"] > .4, "ill", "well"), part=frame["id"] // 3 % 5, ward=frame["id"] // 3, w=frame["id"] % 3 + 1.)
     frame.to_csv(tmp_path / "t.csv", index=False)
     out = call(capsys, tmp_path / "t.csv", *ILL, "--fold", "part", "--cluster", "ward", "--weight", "w", "--prevalence", "10%", "--rule", "one=bayes,two=tuned")[1]
     models = {name: frame[name] for name in ("one", "two", "verdict")}

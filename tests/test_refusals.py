@@ -508,6 +508,7 @@ TRIED_ELSEWHERE = {  # the beginning of what is advised, and why no one line of 
     "by its name the probability of": "whose it is, by the name of its column: test_samples.py",
     "may be the confidence in the decisions": "a frame with decisions beside it: test_samples.py",
     "give both the same labels (classes=, decisions=)": "labels that nobody knows: test_labels.py",
+    "once is needed, as of np.argsort(ids)": "the order itself: test_decisions.py",
     "y_true: give Annotators(table)": "a table has no line of its own: test_annotators.py",
 }
 

@@ -820,7 +820,7 @@ def _measure(y, scores, threshold, top) -> tuple:
     counts = BinaryCounts.from_labels(y, (scores >= threshold).astype(int))
     pr, lift = performance_curve(y, scores, "pr"), performance_curve(y, scores, "lift")
     pi, share, few = pr.prevalence, top / len(y), 1 << 13
-    f1, correlation = float(f_beta(counts)), float(mcc(counts))
+    f1, correlation = (float(metric(counts, undefined=0)) for metric in (f_beta, mcc))  # as scikit-learn
     area, lift_area = pr.auc(), lift.auc()
     precision, best = pr.at(0.9)[0], lift.at(share)[0]
     return {
