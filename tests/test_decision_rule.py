@@ -231,7 +231,7 @@ def test_files_that_are_none():
             DecisionRule.from_json(text)
     days = pd.to_datetime(["2026-01-01", "2026-01-02"])
     with pytest.raises(ValueError, match="has no form in JSON; use text"):
-        fit_rule(read_samples(pd.Series(days[Y]), P, CostMatrix([[0, 1], [5, 0]], classes=list(days)))).to_json()
+        fit_rule(read_samples(pd.Series(days[Y], dtype=object), P, CostMatrix([[0, 1], [5, 0]], classes=list(days)))).to_json()
 
 
 def test_numpy_alone_runs_a_file(tmp_path):

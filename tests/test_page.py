@@ -288,7 +288,7 @@ def test_gaps_of_error_rates_are_held_together():
         alone = [independent_difference(*of, [[0, 1], [0, 1]], confidence=1 - .05 / 6) for of in tables]
         p = 2 * holm(np.array([one.p_value for one in alone]))
         for name, one, least in zip("nsw", alone, np.minimum(p, 1)):
-            row, ends = gaps.loc[(what, name)], [one.low, one.high]
+            row, ends = gaps.loc[[(what, name)]].iloc[0], [one.low, one.high]
             if least < .05 and one.low < 0 < one.high:  # told apart by Holm's steps alone: the end next to 0 is moved to it
                 ends = [0, one.high] if one.mean > 0 else [one.low, 0]
             assert [row["difference"], row["low"], row["high"], row["p_value"]] == pytest.approx([one.mean, *ends, least], abs=1e-6)
