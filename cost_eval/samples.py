@@ -54,6 +54,7 @@ from cost_eval.core import (
     dense,
     every_digit,
     is_missing,
+    kinds,
     label_array,
     numbered,
     numbers,
@@ -1770,8 +1771,7 @@ def _few(cells: np.ndarray, most: int) -> bool:
 
 def _alike(one: np.ndarray, other: np.ndarray) -> bool:
     "Do two columns of codes divide the rows in the same way?"
-    kinds = one.max() + 1
-    return kinds == other.max() + 1 == np.count_nonzero(np.bincount(kinds * other + one))
+    return one.max() + 1 == other.max() + 1 == len(kinds([one, other])[1])
 
 # %% ../nbs/06_samples.ipynb #smp046
 #| code-fold: true

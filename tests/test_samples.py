@@ -563,3 +563,8 @@ def test_a_lone_column_of_the_negative_class_is_not_the_positive_ones(name):
 def test_names_that_only_look_like_the_negative_class(names):
     models = {name: 1 / (1 + np.exp(-k * MARGIN - MARGIN)) for k, name in enumerate(names)}
     assert list(read_samples(TRUTH, models, PLAIN).models) == list(names)
+
+
+def test_two_columns_called_like_labels_with_very_many_values_are_compared_in_little_memory():
+    value = np.arange(100_000) + .5
+    assert read_table(pd.DataFrame({"label": value, "target": value[::-1], "p": np.linspace(0, 1, 100_000)})).label == "label"
