@@ -774,11 +774,11 @@ def _units(case: Judged, columns, rng) -> _Units:
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
     cluster = case.clusters
     if cluster is None:
-        found = None
-        if all(len(np.unique(column[kept[: 4 * _BATCHES]])) <= 2 * _BATCHES for column in columns):
+        seen = max(len(np.unique(column[kept[: 4 * _BATCHES]])) for column in columns)  # a search, if few
+        if seen <= 2 * _BATCHES:
             found = _distinct(case, columns, kept, weight, stratum, shares)
-        if found is not None and len(found.count) <= 2 * _BATCHES:
-            return found
+            if len(found.count) <= 2 * _BATCHES:
+                return found
         cluster = rng.permutation(len(weight))
     many = len(np.unique(cluster[kept]))
     if many > 2 * _BATCHES:

@@ -20,6 +20,7 @@ __all__ = ['RATES', 'bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_
 
 # %% ../nbs/04_decisions.ipynb #39691bfc
 import warnings
+from collections.abc import Iterator
 from functools import partial, reduce
 from typing import cast
 
@@ -1542,7 +1543,7 @@ def out_of_fold(folds: Labels, judge: Callable[..., Any]) -> np.ndarray:
     """
     fold, out = given_folds(folds), None
     judge = check_function(judge, "judge")
-    for inside, outside in fold_parts(fold):
+    for inside, outside in _parts(fold):
         said = np.asarray(judge(inside, outside))
         out = np.empty((len(fold), *said.shape[1:]), said.dtype) if out is None else out
         out[outside] = said
@@ -1567,8 +1568,14 @@ def fold_parts(folds: Labels) -> list[tuple[np.ndarray, np.ndarray]]:
     >>> [(inside.tolist(), outside.tolist()) for inside, outside in fold_parts([0, 1, 0])]
     [([1], [0, 2]), ([0, 2], [1])]
     """
-    known, fold = numbered(check_1d(folds, "folds"), ascending=True)
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(len(known))]
+    return list(_parts(numbered(check_1d(folds, "folds"), ascending=True)[1]))
+
+
+def _parts(fold: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    "`fold_parts` of numbers 0, 1, ..., one pair in memory at a time."
+    for k in range(fold.max(initial=-1) + 1):
+        own = fold == k
+        yield np.flatnonzero(~own), np.flatnonzero(own)
 
 
 def given_folds(

@@ -20,7 +20,7 @@ __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'explore_po
 # %% ../nbs/22_how_many.ipynb #a51c0d78
 import hashlib
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -1598,10 +1598,9 @@ class RuleCounts(Result):
         if self._kind != other._kind:
             raise ValueError("counts: rows of one part have costs, weights or clusters that others lack")
         bounds = min(self.bounds[0], other.bounds[0]), max(self.bounds[1], other.bounds[1])
-        losses, *more = (np.concatenate([getattr(self, name), getattr(other, name)]) for name in _OF_ROWS)
-        whole = self.counts + other.counts, seen, losses, bounds, self.rows + other.rows, self.rule
-        parts: Any = *whole, *more, self.largest
-        return RuleCounts(*parts)
+        whole: Any = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _OF_ROWS}
+        whole |= {name: getattr(self, name) + getattr(other, name) for name in ("counts", "rows")}
+        return replace(self, **whole, seen=seen, bounds=bounds)
 
     @property
     def _kind(self) -> tuple:

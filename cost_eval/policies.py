@@ -652,7 +652,7 @@ class CrossFit:
 
     def _lacking(self) -> bool:
         "Is a class missing outside one fold?"
-        if () not in self._logs:
+        if () not in self._logs:  # what belongs to the draw and to no model
             weight, present = self._rows.sample_weight, np.bincount(self._fold) > 0
             outside = self._outside(None if weight is None else (weight > 0) * 1.0)
             self._logs[()] = bool((outside[present] == 0).any())
@@ -757,10 +757,8 @@ class _Task:
         folds = [task.fits._fold for task in tasks] if fitted else [np.empty(0, np.intp)]
         decided, behind, drawn = (self.stacked(values) for values in (decisions, logs, folds))
         notes = [note for task in tasks for note in task.notes if task is self or _WITHIN not in note]
-        said = tuple(dict.fromkeys(notes))
-        decided_by = decided, self.rule, self.kind
-        parts: Any = *decided_by, *self.cut(), behind, drawn, self.rows.costs.decisions, said
-        return Policy(*parts)
+        said, ends = tuple(dict.fromkeys(notes)), self.cut()
+        return Policy(decided, self.rule, self.kind, *ends, behind, drawn, self.rows.costs.decisions, said)
 
     def stacked(self, values: list) -> np.ndarray:
         "Of the ordered rows in each draw, put back; of one draw without a leading axis."
@@ -941,15 +939,16 @@ class _Task:
         self.notes.append(f"{self.name}: scores need a threshold, so everybody got {_CONSTANT}.")
         return np.full(len(self.rows), self.constant(), np.intp), None
 
-    def cut(self) -> tuple[float, ...]:
+    def cut(self) -> tuple[float, float, float]:
         "Threshold of the rule to install, and from where to where it decides alike; NaN where there is none."
         fitted = self.rule not in FITTED or len(self.fits._fold)
         if self.rule == "calibrated":
             fitted = len(self.fits._evidence(self.name))
         if not fitted or self.kind == "decisions" or self.rows.costs.shape != (2, 2):
-            return (np.nan,) * 3
+            return np.nan, np.nan, np.nan
         content = self.content()
-        return tuple(_read_number(content[end]) for end in _ENDS)
+        at, low, high = (_read_number(content[end]) for end in _ENDS)
+        return at, low, high
 
     def content(self, threshold: float | None = None) -> dict:
         "How the rule fitted on all rows decides, as its file has it; of a cut that was found elsewhere."

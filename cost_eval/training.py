@@ -715,7 +715,8 @@ def _gathered(case: _Case, folds, done: list, confidence: float) -> TrainingVari
     pooled = [np.reshape(some, (-1, 2)) for some in ends]
     fields: list = [tuple(case.estimators), fold_costs, decisions, folds, *noise, *pooled, share]
     fields += [tuple(case.rules.values()), case.samples.costs.decisions, confidence]
-    return TrainingVariation(*[*fields, _notes(case, fold_costs, pairs)])
+    fields.append(_notes(case, fold_costs, pairs))
+    return TrainingVariation(*fields)
 
 
 def _losses(samples: Samples, decisions) -> np.ndarray:
