@@ -106,9 +106,7 @@ def test_published_numbers_once_more():
 
 
 def test_names_of_the_paper():
-    table = paper._metric_names()
-    assert table["in METRICS"].to_dict() == paper.NAMES and table["what"].str.len().gt(8).all() and table["what"].is_unique and set(paper._SYMMETRIC) < set(paper.NAMES)
-    assert list(paper.NAMES.values()) == list(STUDY_METRICS) and set(paper.LABELS.values()) == set(paper.NAMES)
+    assert set(paper._SYMMETRIC) < set(paper.NAMES) and list(paper.NAMES.values()) == list(STUDY_METRICS) and set(paper.LABELS.values()) == set(paper.NAMES)
 
 
 @with_data

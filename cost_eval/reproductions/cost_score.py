@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.stats import norm, spearmanr
 
 from .. import datasets
@@ -514,79 +513,6 @@ def table_6(mutant=""):
     )
     return Reproduction(table, note="ours: the middle of what rounds to the printed precision and recall")
 
-# %% ../../nbs/39_cost_score_reproduced.ipynb #e9d623ee
-def _fits_together(rows, stretch=1.0) -> bool:
-    """Whether one pair FP/p, FN/p fits the F1 threshold's printed precision, recall and three scores;
-    stretch: of the rounding intervals.
-    """
-    half, (precision, recall) = 0.0005 * stretch, rows[["F1 precision", "F1 recall"]].to_numpy()[0]
-    A, limit = [], []
-    for ratio, score in zip(rows.index.get_level_values(1), rows["F1 C_score"]):
-        A += [[1, ratio], [-1, -ratio]]
-        limit += [score + half, -score + half]
-    for sign, p in ((1, precision - half), (-1, precision + half)):  # FP/p against (1/P - 1)(1 - b)
-        odds = 1 / min(p, 1) - 1
-        A += [[sign, sign * odds]]
-        limit += [sign * odds]
-    bounds = [(0, None), (max(0, 1 - recall - half), min(1, 1 - recall + half))]
-    return linprog([0, 0], A_ub=A, b_ub=limit, bounds=bounds).status == 0
-
-
-def _smallest_stretch(rows, highest=64.0, steps=12) -> float:
-    "The smallest stretch of the rounding intervals at which everything fits, by bisection of its logarithm."
-    low, high = 1 / highest, highest
-    for _ in range(steps):
-        middle = np.sqrt(low * high)
-        low, high = (low, middle) if _fits_together(rows, middle) else (middle, high)
-    return high
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #c7664c6f
-def _whole_counts(precision, recall, positives, half_unit=0.0005):
-    """Whole hits and false alarms (R,), (R,) that round to the printed precision and recall (the fewest hits;
-    false alarms at most as many as hits), or None if no whole numbers fit.
-    """
-    found, eps = [], 1e-9
-    for p, r in zip(precision, recall):
-        first, last = (positives * (r + d) for d in (-half_unit - eps, half_unit + eps))
-        hits = np.arange(np.ceil(first), np.floor(last) + 1)
-        tp, fp = np.meshgrid(hits[hits > 0], np.arange(positives + 1), indexing="ij")
-        ok = np.argwhere(np.abs(tp / (tp + fp) - p) <= half_unit + eps)
-        if not len(ok):
-            return None
-        found.append((int(tp[tuple(ok[0])]), int(fp[tuple(ok[0])])))
-    return tuple(np.array(v) for v in zip(*found))
-
-
-def _possible_positives(precision, recall, highest):
-    "Numbers of positives up to `highest` for which whole counts fit all printed pairs."
-    return [n for n in range(1, highest + 1) if _whole_counts(precision, recall, n)]
-
-
-def _printed_points(rows):
-    "The four printed thresholds of one data set: precision and recall; the F1 threshold first."
-    return [np.r_[rows[f"F1 {c}"].iloc[0], rows[c]] for c in ("precision", "recall")]
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #d923fee2
-def _nested_cases(low, high):
-    "Labels and decisions of the cases behind two thresholds' counts; `high` flags some of what `low` flags."
-    cells = [high.tp, low.tp - high.tp, low.fn, high.fp, low.fp - high.fp, low.tn]
-    times = np.array(cells).astype(int)
-    kinds = np.array([(1, 1, 1), (1, 1, 0), (1, 0, 0), (0, 1, 1), (0, 1, 0), (0, 0, 0)])
-    return np.repeat(kinds, times, axis=0).T  # label, decision at the lower and at the higher threshold
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #00ccca44
-def _best_of_printed(rows):
-    """Whether each chosen threshold may be the best of the four: its lowest possible score is at most
-    every other's highest, and the F1 threshold's highest F1 at least every other's lowest.
-    """
-    precision, recall = _printed_points(rows)
-    low, high = _score_interval(precision, recall, np.array(_RATIOS)[:, None])
-    chosen = low[np.arange(3), np.arange(1, 4)]
-    sign = np.array([1, -1, -1, -1]) * 0.0005
-    p, r = precision + sign, recall + sign
-    f1 = 2 * p * r / (p + r)
-    return bool((chosen <= high.min(axis=1)).all()), bool(f1[0] >= f1[1:].max())
-
 # %% ../../nbs/39_cost_score_reproduced.ipynb #320eee00
 def _limit_at_zero() -> Margin:
     "By how much eq. (13) grows more than a thousandfold on every way to precision and recall 0."
@@ -728,23 +654,6 @@ def section_433(mutant=""):
     "Section 4.3.3: how precision and recall move with the cost ratio, in the printed Table 6"
     paper, ours = published("cost_score", "section433"), _printed_movements(_printed_table_6(), mutant)
     return Reproduction(compare(paper, {cell: ours[cell] for cell in paper["cell"]}))
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #b8758933
-def _against_doing_nothing(rows, prevalence):
-    "Scores of no model (nobody or everybody) and of both thresholds; savings against the best alternative."
-    names, ratio = rows.index.get_level_values(0), rows.index.get_level_values(1).to_numpy()
-    share = np.array([prevalence[n] for n in names])
-    no_model = np.minimum(ratio, (1 - share) / share)
-    alternative = np.minimum(no_model, rows["F1 C_score"])
-    columns = {
-        "no model": no_model,
-        "F1 threshold": rows["F1 C_score"],
-        "C_score threshold": rows["C_score"],
-        "saving, %": rows["saving"],
-        "saving against the better of both, %": 100 * (1 - rows["C_score"] / alternative),
-        "NEC": rows["C_score"] / no_model,
-    }
-    return pandas().DataFrame(columns, index=rows.index)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b61f0fab
 _SOURCES = {
@@ -1030,24 +939,6 @@ def table_6_study(budget="quick", data_dir=None, mutant=""):
         ours |= {} if table is None else _study_cells(name, table)
     trivial = _trivial_study(_printed_table_6(), _prevalences())
     return _compared("table6-study", ours, data_dir=data_dir, budget=budget, trivial=trivial)
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #c5c578e2
-def _savings_table(studies):
-    """Mean saving and the central 95 % of the repetitions, on the validation part (which chose the
-    thresholds) and on the test part.
-    """
-    pd = pandas()
-    rows = {}
-    for name, table in studies.items():
-        for ratio in table.index.levels[2]:
-            row = []
-            for part in ("validation", "test"):
-                s = table["saving"].loc[part].xs(ratio, level="cost ratio")
-                row += [s.mean(), *s.quantile([0.025, 0.975])]
-            rows[name, f"{ratio:g}"] = (*row, (s < 0).mean())
-    columns = [(p, c) for p in ("validation", "test") for c in ("saving, %", "2.5 %", "97.5 %")]
-    columns = pd.MultiIndex.from_tuples([*columns, ("test", "share below 0")])
-    return pd.DataFrame(rows, index=columns).T.rename_axis(["data set", "cost ratio"])
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #49609eaf
 _THRESHOLDS = np.linspace(0, 1, 201)
@@ -1398,13 +1289,3 @@ def figure_7(budget="quick", data_dir=None, mutant=""):
         said = np.mean(runs, axis=0)  # what Table 6 says at ratios 0.1, 1 and 10
         drawn_as_computed(f"{name}: savings", [at[x] for x in (-1.0, 0.0, 1.0)], said, 1e-6)
     return _compared("figure7", ours, data_dir=data_dir, budget=budget, figure=figure)
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #be955245
-def _model_savings(model, ratios):
-    """Largest F1 of a `_NormalModel`, and savings against its threshold in percent, (R,), in the population:
-    thresholds on a fine grid for F1 and in closed form for the cost score.
-    """
-    grid = model.distance / 2 + np.linspace(-6, 6, 120_001)
-    f1 = f_beta(model.counts(grid))
-    at_f1 = cost_score(model.counts(grid[f1.argmax()]), ratios)
-    return float(f1.max()), 100 * (1 - cost_score(model.best(ratios), ratios) / at_f1)
