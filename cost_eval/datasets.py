@@ -11,9 +11,9 @@ from typing import Any
 from .core import DataFrame, Row
 
 # %% auto #0
-__all__ = ['DATASETS', 'GENUINE', 'File', 'Form', 'DataSet', 'register', 'SystemScores', 'content_digest', 'has_content',
-           'cache_dir', 'search_path', 'data_set', 'names', 'find', 'available', 'DataNotAvailable', 'load', 'fetch',
-           'describe', 'state']
+__all__ = ['DATASETS', 'UNSW_LARGE', 'GENUINE', 'File', 'Form', 'DataSet', 'register', 'SystemScores', 'content_digest',
+           'has_content', 'cache_dir', 'search_path', 'data_set', 'names', 'find', 'available', 'DataNotAvailable',
+           'load', 'fetch', 'describe', 'state']
 
 # %% ../nbs/90_datasets.ipynb #ca0f4b11
 import hashlib
@@ -511,7 +511,7 @@ _known(
 )
 
 # %% ../nbs/90_datasets.ipynb #562a8740
-_UNSW_LARGE = {
+UNSW_LARGE = {
     "Normal": 56000,
     "Generic": 40000,
     "Exploits": 33393,
@@ -528,9 +528,9 @@ _UNSW_SIZES = {82332: "small", 175341: "large"}
 
 def _check_large_unsw(table):
     "The larger partition is known by its published count of each category."
-    if (got := table["attack_cat"].value_counts().to_dict()) != _UNSW_LARGE:
+    if (got := table["attack_cat"].value_counts().to_dict()) != UNSW_LARGE:
         raise ValueError(
-            f"UNSW-NB15: the categories of the 175,341-row partition are {got}, not {_UNSW_LARGE}"
+            f"UNSW-NB15: the categories of the 175,341-row partition are {got}, not {UNSW_LARGE}"
         )
 
 # %% ../nbs/90_datasets.ipynb #a5b2a088

@@ -417,7 +417,7 @@ def test_partial_or_foreign_files_are_refused(tmp_path):
 
 
 def test_the_larger_unsw_partition_is_known_by_its_categories():
-    rows = [category for category, count in datasets._UNSW_LARGE.items() for _ in range(count)]
+    rows = [category for category, count in datasets.UNSW_LARGE.items() for _ in range(count)]
     table = pd.DataFrame({"attack_cat": rows})
     datasets._check_large_unsw(table)
     assert len(table) == 175341
@@ -488,7 +488,7 @@ def original_loan(folder, rng):
 def original_unsw(folder, rng):
     "Both partitions: the smaller one, and draws from it with the larger one's shares."
     small = real("unsw").drop(columns="partition")
-    drawn = [rng.choice(np.flatnonzero(small["attack_cat"] == c), size) for c, size in datasets._UNSW_LARGE.items()]
+    drawn = [rng.choice(np.flatnonzero(small["attack_cat"] == c), size) for c, size in datasets.UNSW_LARGE.items()]
     for name, table in (("training", small), ("testing", small.iloc[np.concatenate(drawn)])):
         table.assign(id=np.arange(1, len(table) + 1)).to_csv(folder / f"UNSW_NB15_{name}-set.csv", index=False)
 

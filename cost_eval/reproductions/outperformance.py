@@ -304,6 +304,7 @@ def figure_3(mutant=""):
 SETS = {"Heart": ("General", "Elder", "Hospital"), "Loan": ("General", "Low-income", "Risky")}
 
 
+@lru_cache(maxsize=None)
 def _numbers(item) -> dict:
     "Published numbers of an item: cell -> number."
     table = published("outperformance", item)
