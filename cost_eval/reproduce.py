@@ -1640,8 +1640,7 @@ def write(results: Sequence[ItemResult], out: str | Path) -> None:
 
 # %% ../nbs/91_reproduce.ipynb #9f61f8f4
 def sheet(paper: str) -> str:
-    """A paper on one screen, by the committed board: what it prints, what was recomputed and how, what is refuted,
-    what stayed out.
+    """A paper on one screen, by the committed board: what it prints, how it was recomputed, what is refuted.
 
     Parameters
     ----------
