@@ -145,14 +145,6 @@ def test_downsample_is_the_largest_with_these_priors(sizes, data):
     np.testing.assert_array_equal(keep, paper._downsample(y, priors))
 
 
-def test_systems_are_the_rows_of_tables_2_and_3():
-    rows = {cell.rsplit("/", 2)[0] for cell in published("expected_cost", "table2")["cell"]}
-    assert rows == {s.name for s in paper.SYSTEMS} and len(paper.SYSTEMS) == 20
-    assert {cell.partition("/")[0] for cell in published("expected_cost", "table3")["cell"]} == {
-        s.dataset for s in paper.SYSTEMS
-    }
-
-
 def test_a_class_against_the_others_pools_the_posteriors(monkeypatch):
     logs, y = random_scores(5)
     monkeypatch.setitem(datasets.DATASETS, "ferrer/made_up", None)
@@ -212,15 +204,6 @@ def test_row_of_table_2_agrees_with_scikit_learn(n_classes):
         assert row["1-AUC"] == pytest.approx(1 - sk.roc_auc_score(y, logs[:, 1]))
         fpr, tpr, _ = sk.roc_curve(y, logs[:, 1])
         assert row["EER"] == pytest.approx(fpr[np.abs(1 - tpr - fpr).argmin()])
-
-
-def test_folds_are_scikit_learns():
-    from sklearn.model_selection import StratifiedKFold
-
-    y = random_scores(3)[1]
-    fold = paper._published_folds(y, seed=4)
-    for i, (_, test) in enumerate(StratifiedKFold(5, shuffle=True, random_state=4).split(y[:, None], y)):
-        np.testing.assert_array_equal(np.flatnonzero(fold == i), test)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
