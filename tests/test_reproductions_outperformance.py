@@ -362,7 +362,7 @@ def splits(n=5, seed=0, tilt=0):
     line = lambda: SimpleNamespace(x=np.linspace(0, 1, 401), y=rng.uniform(0.2, 1, 401))
     first = [(line(), line()) for _ in range(3)]
     task = SimpleNamespace(scale=1.0)
-    return paper._Trained(task, [], rng.uniform(0, 1, n).tolist(), values, heights, scores, first)
+    return paper._Trained(task, rng.uniform(0, 1, n).tolist(), values, heights, scores, first)
 
 
 @pytest.mark.parametrize(
