@@ -461,7 +461,7 @@ def test_budgets_are_kept(monkeypatch):
     monkeypatch.setattr(paper, "power", lambda *at, **size: (at, size))
     done = paper.studies("quick")
     assert [at for at, _ in done] == [(d, s) for d in range(5) for s in range(4)]
-    assert all(size == {"n_sets": 20, "n_swept": 20, "tests": True} for _, size in done)
+    assert all(size == {"n_sets": 25, "n_swept": 10, "tests": True} for _, size in done)
     assert [at for at, _ in paper.studies("quick", tests=False)] == [(d, 0) for d in range(5)]
     first, *others = paper.powers("full")
     assert first == ((0, 0), {"n_sets": 500, "repeats": 5, "shares": paper._SHARES}) and [at for at, _ in others] == [(d, 0) for d in range(1, 5)]

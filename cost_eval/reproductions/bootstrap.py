@@ -514,7 +514,7 @@ def bdelta_accepts(
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #bfed3732
 _LAPLACES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0)
 SIZES = {
-    "quick": {"seeds": 4, "n_sets": 20, "n_swept": 20},  # together the points of `_RATES`
+    "quick": {"seeds": 4, "n_sets": 25, "n_swept": 10},
     "full": {"seeds": 4, "n_sets": 1000, "n_swept": 40},
 }
 
