@@ -202,7 +202,7 @@ class Judged:
         "(K,) samples of each class, without weights."
         return np.bincount(self.y, self.repeats, self.costs.shape[0]).astype(np.int64)
 
-    @property
+    @cached_property
     def class_sizes(self) -> np.ndarray:
         "(K,) samples of each class, or their weight."
         return np.bincount(self.y, self.weight, self.costs.shape[0])
