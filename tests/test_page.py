@@ -3,6 +3,8 @@ import re
 from html import unescape
 from pathlib import Path
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
