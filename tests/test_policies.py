@@ -148,6 +148,9 @@ def test_draws_are_rows_and_the_first_is_that_of_one(rule):
         np.testing.assert_array_equal(several.decisions[0], one.decisions)
         np.testing.assert_array_equal(several.decisions[2], cross_fit(samples, folds=several.folds[2]).decide(name, rule).decisions)
         np.testing.assert_array_equal(fits.decide(name, rule, posteriors=False).decisions, several.decisions)
+        for costs in (OWN, ExampleCosts(fp=1, fn=np.where(np.arange(N) % 3, 4., 0))):  # where a row's decisions cost the same there is no cut
+            own = [fits.decide(name, rule, costs=costs, priors=[.9, .1], posteriors=asked).decisions for asked in (False, True)]
+            np.testing.assert_array_equal(*own)
         assert (several.folds[0] != several.folds[1]).mean() > .5 and len(several.to_frame()) == 4 * N and "4 draws" in repr(several)
         odds = np.log([.5, 2, 9])
         np.testing.assert_array_equal(fits.levels(name, rule, odds)[0], cross_fit(samples, rng=2).levels(name, rule, odds))
