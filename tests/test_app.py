@@ -60,18 +60,6 @@ def test_the_page_shows_the_librarys_numbers():
     assert app.lines() == [*direct.summary().splitlines(), direct.robustness().words()]
 
 
-def test_rule_and_capacity():
-    app, frame = App(), example_frame()
-    app.rule.value, app.capacity.value = "tuned", "10 %"
-    models = {name: frame[name] for name in ("model_a", "model_b")}
-    here = evaluate(frame["label"], models, dict(fp=1, fn=10), positive="ill", rule="tuned", capacity=.1, rng=0)
-    assert app.report.summary() == here.summary() and "at most 10 % are decided positive" in app.says.value and "map" not in app.panel.options
-    app.capacity.value = "200"
-    assert "at most 200 are decided positive" in app.says.value
-    app.capacity.value = "2.5"
-    assert app.report is None and "capacity: must be a whole number" in app.says.value
-
-
 def test_the_positive_class_is_asked_for_where_a_guess_would_be_one():
     app = App(example_frame())
     with pytest.raises(ValueError) as asked:

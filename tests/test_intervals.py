@@ -1,23 +1,16 @@
 """The interval engine as its callers use it: stacks, labels, priors, every option of every function, losses and clusters, notes, warnings, errors."""
-import ast
-import functools
-import io
-import json
 import pickle
-import types
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.optimize
 import scipy.stats
-from conftest import ROOT
 from numpy.testing import assert_allclose
 
 from cost_eval import bootstrap as bs
 from cost_eval import mean_law
-from cost_eval.confusion import BinaryCounts, confusion_counts, joint_counts
+from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, losses
 from cost_eval.metrics import expected_cost, naive_cost, normalized_expected_cost
 
@@ -37,30 +30,6 @@ def ends(found): return [found.low, found.high]
 
 
 # ---- stacks
-
-@pytest.mark.parametrize("priors", [None, PRIORS])
-@pytest.mark.parametrize("normalized", [False, True])
-@pytest.mark.parametrize("name", SINGLE)
-def test_a_stack_is_its_members(name, priors, normalized):
-    options, rng = dict(method=name, priors=priors, normalized=normalized), np.random.default_rng(3)
-    found, each = bs.interval(STACK, COSTS, rng=3, **options), [bs.interval(m, COSTS, rng=rng, **options) for m in STACK]
-    for field in ("low", "high", "mean", "standard_error", "distribution"):
-        assert_allclose(getattr(found, field), [getattr(one, field) for one in each], rtol=1e-9, atol=1e-10)
-    assert found.notes == () and isinstance(each[0].low, float)
-
-
-@pytest.mark.parametrize("name", SINGLE)
-def test_counts_and_costs_broadcast(name):
-    costs = np.stack([COSTS, 3 * COSTS + 2])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = bs.interval(STACK[:, None], costs, method=name, rng=0)
-        assert found.low.shape == (5, 2) and found.distribution.shape[:2] == (5, 2)
-        one = bs.interval(COUNTS, costs, method=name, rng=0)
-        assert_allclose(one.low[0], bs.interval(COUNTS, COSTS, method=name, rng=0).low)
-        assert_allclose([one.low[1], one.high[1]], [3 * one.low[0] + 2, 3 * one.high[0] + 2], rtol=2e-4)
-    if not bs.METHODS[name].needs_rng: assert_allclose(found.low[:, 1], 3 * found.low[:, 0] + 2, rtol=2e-4)
-
 
 # ---- what all methods share
 
@@ -127,11 +96,6 @@ def test_ends_stay_where_costs_are_possible(name):
 
 
 # ---- labels and kinds of input
-
-def test_binary_counts():
-    counts, costs = [[90, 8], [1, 5]], [[0, 1], [20, 0]]
-    assert bs.interval(BinaryCounts.from_matrix(counts), costs) == bs.interval(counts, costs)
-
 
 def test_classes_without_prior_are_left_out():
     counts = np.vstack([COUNTS[:2], np.zeros(3, int)])
@@ -206,23 +170,6 @@ def test_loss_difference_with_clusters():
 
 
 # ---- warnings and notes
-
-def test_smoothing_that_swamps_warns():
-    "Fifty classes: 2,500 cells at a tenth each are 250 examples that nobody saw."
-    K = 50
-    costs = np.abs(np.subtract.outer(np.arange(K), np.arange(K))).astype(float)
-    y = RNG.integers(K, size=3000)
-    d = np.where(RNG.random(3000) < .9, y, np.clip(y + RNG.choice([-1, 1], 3000), 0, K - 1))
-    counts = confusion_counts(y, d, classes=range(K))
-    with pytest.warns(UserWarning, match="more than the interval's half width.*smaller laplace") as found: bs.bcost(counts, costs, rng=0)
-    assert found[0].filename == __file__, "the warning points at the caller's line"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fine = [bs.interval(counts, costs, method=name, rng=0) for name in ("auto", "likelihood_ratio", "dirichlet", "percentile")]
-        bs.bcost(COUNTS, COSTS, rng=0)
-    true = expected_cost(counts.array, costs)
-    assert all(found.low < true < found.high for found in fine[:2])
-
 
 def test_confidence_beyond_the_replicates_warns():
     with pytest.warns(UserWarning, match="n_resamples=2000 is the least, 40000 is better"): bs.bcost(COUNTS, COSTS, confidence=.999, rng=0)
@@ -481,14 +428,6 @@ def test_the_approximate_line_costs_nothing_until_it_is_asked():
     assert repr(found) == repr(bs.difference(JOINTS[0], COSTS)) and found == bs.difference(JOINTS[0], COSTS)
 
 
-@pytest.mark.parametrize("priors", [None, PRIORS])
-def test_a_stack_of_approximate_lines_is_its_members(priors):
-    for stack, function in ((100 * STACK, bs.interval), (100 * JOINTS, bs.difference)):
-        found = line(function(stack, COSTS, priors=priors))
-        assert_allclose(found, np.transpose([line(function(one, COSTS, priors=priors)) for one in stack]), rtol=1e-12)
-        assert np.isfinite(found[0]).all()
-
-
 def test_weights_of_1_clusters_of_1_and_bounds_of_each_row_are_the_plain_sample():
     "In all, with the class that was not seen; and moving, scaling, renaming rows changes nothing."
     x, n = np.where(PAID > .2, 2., PAID), len(PAID)
@@ -565,34 +504,3 @@ def test_bounds_of_each_row_leave_the_conservative_line_as_it_is():
 
 
 # what chapter 20 stores of the two lines
-
-@functools.cache
-def chapter():
-    "The functions and constants of the chapter's league, and the tables that its slow cells stored."
-    cells = {cell["id"]: cell for cell in json.loads((ROOT / "nbs" / "20_bootstrap.ipynb").read_text(encoding="utf-8"))["cells"]}
-    names = dict(vars(bs)) | {"pd": pd}
-    for cell in ("lines4", "lines7"):
-        body = ast.parse("".join(cells[cell]["source"])).body
-        constants = [node for node in body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).upper() == ast.unparse(node.targets[0])]
-        kept = [node for node in body if isinstance(node, ast.FunctionDef | ast.ImportFrom) or node in constants]
-        exec(compile(ast.Module(kept, []), cell, "exec"), names)
-    stored = {name: pd.read_html(io.StringIO("".join(cells[cell]["outputs"][0]["data"]["text/html"])), index_col=0)[0] for cell, name in (("lines5b", "widths"), ("lines7b", "power"))}
-    return types.SimpleNamespace(**names), stored
-
-
-TESTS = ["conservative", "approximate", "Student's t", "knows the law"]
-
-
-@pytest.mark.parametrize("constant, errors", [("nobody", 0), ("everybody", 0), ("everybody", 3)])
-def test_the_power_that_is_stored_is_what_a_rerun_finds(constant, errors):
-    "All outcomes of a matrix are summed, so the numbers are the same to the digits that are printed."
-    league, stored = chapter()
-    row = stored["power"].set_index(["costs", "against", "standard errors"]).loc["matrix", constant, errors]
-    assert league.told_apart(.01, np.ones(1), 10_000, constant, errors) == pytest.approx(row[TESTS].to_numpy(float), abs=1.01e-4)
-
-
-def test_the_test_that_knows_the_law_is_the_same_by_listing_and_by_its_wave():
-    league, stored = chapter()
-    p, values = league.worth("nobody", .01, np.ones(1), 10_000, 3)
-    null, true = (league.chance_below(np.repeat(q, 10_000, 1), np.repeat(values, 10_000, 1)) for q in (league.nearest_null(p, values), p))
-    assert true(scipy.optimize.brentq(lambda x: null(x) - .025, -50, 0)) == pytest.approx(stored["power"]["knows the law"][1], abs=.002)
