@@ -2,10 +2,8 @@
 import csv
 import importlib.util
 import json
-import os
 import re
 import shlex
-import sys
 from html import escape
 from pathlib import Path
 
@@ -287,25 +285,6 @@ def test_what_is_no_table_is_refused_with_the_line_and_a_remedy(tmp_path, capsys
         read_upload(name, content)
     with pytest.raises(ValueError, match=re.escape(says)):
         list(read_blocks(tmp_path / name))
-
-
-def test_a_reader_that_leaves_and_one_that_interrupts(monkeypatch, capfd):
-    def stopped(error):
-        def run(arguments): raise error
-        return run
-    monkeypatch.setattr(command, "_list", stopped(KeyboardInterrupt()))
-    assert main(["list"]) == 130 and capfd.readouterr().err == "cost-eval: interrupted\n"
-    kept = os.dup(1)
-    monkeypatch.setattr(command, "_list", stopped(BrokenPipeError()))
-    try:
-        with open(1, "w", closefd=False) as out:
-            monkeypatch.setattr(sys, "stdout", out)
-            assert main(["list"]) == 0
-            os.write(1, b"more")  # goes nowhere
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
-    assert capfd.readouterr() == ("", "")
 
 
 def test_scenarios_are_those_of_python(scores, tmp_path, capsys):

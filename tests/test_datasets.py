@@ -176,20 +176,6 @@ def test_a_zip_archive_is_unpacked(server, toy, no_data):
     assert [p.name for p in no_data.rglob("*.*")] == ["toy.csv"]
 
 
-def test_no_public_address():
-    with pytest.raises(DataNotAvailable, match="no public address"):
-        load("ebbu2017")
-
-
-def test_an_unwritable_cache_is_a_clear_error(server, toy, tmp_path, monkeypatch):
-    server.files["/toy.csv"] = TOY
-    toy("/toy.csv")
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("COST_EVAL_CACHE", str(tmp_path / "file"))
-    with pytest.raises(DataNotAvailable, match="file"):
-        fetch("toy")
-
-
 def test_two_files_of_one_form_come_together_or_not_at_all(server, monkeypatch, no_data):
     def npy(array):
         buffer = io.BytesIO()

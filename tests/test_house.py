@@ -549,27 +549,6 @@ def test_what_stops_an_install_is_told_with_a_remedy(tmp_path, monkeypatch):
         make.told(tmp_path / "absent")
 
 
-def test_the_install_is_not_repeated(tmp_path, monkeypatch):
-    make, calls = script("make"), []
-    monkeypatch.setattr(make, "VENV", tmp_path)
-    monkeypatch.setattr(make, "PYTHON", tmp_path / "python")
-
-    def uv(*words):
-        tmp_path.mkdir(exist_ok=True)
-        (tmp_path / "python").touch()
-        calls.append(words[-1] if words[0] == "pip" else "venv")
-        return " + numpy==2.1\n"
-    monkeypatch.setattr(make, "uv", uv)
-    assert make.environment({"book", "site"}) == "1 packages installed"
-    assert make.environment({"book", "site"}) == "up to date"
-    make.environment({"dev"})
-    assert make.environment({"book", "site"}) == "up to date", "dev holds all the others"
-    monkeypatch.setattr(make, "read", lambda name: "changed")
-    make.environment({"book", "site"})
-    extras = f"{ROOT}[{{}}]".format
-    assert calls == ["venv", extras("book,site"), extras("book,dev,site"), extras("book,site")]
-
-
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_readers_edition_runs_the_same_lines(path):
     "No picture is fetched, no mark of the page is left."

@@ -188,19 +188,6 @@ def test_notes_name_what_was_not_seen():
     assert bs.interval([[450, 50], [1, 499]], costs).notes == () == bs.interval(counts, costs, method="normal").notes
 
 
-def test_notes_name_the_assumption_under_which_bdelta_cost_rejects():
-    joint = np.zeros((2, 2, 2), int)  # 55 cheap errors against 5, equal misses
-    joint[0, 1, 0], joint[0, 0, 1], joint[0, 0, 0], joint[1, 1, 1], joint[1, 0, 0] = 55, 5, 440, 495, 5
-    found, naive = (f(joint, [[0, 1], [1000, 0]], rng=0) for f in (bs.difference, bs.bdelta_cost))
-    assert not found.rejects and naive.rejects
-    assert "on the assumption that disagreements which were not seen do not occur, bdelta_cost rejects" in found.notes[-1]
-    assert bs.difference(joint, [[0, 1], [1, 0]]).notes == ()
-    for few, many in ((30, 28), (28, 30)):  # neither rejects: something was not seen, but that is not why
-        joint[0, 1, 0], joint[0, 0, 1] = few, many
-        found, naive = (f(joint, [[0, 1], [1000, 0]], rng=0) for f in (bs.difference, bs.bdelta_cost))
-        assert not naive.rejects and found.notes and not any("bdelta_cost" in note for note in found.notes)
-
-
 # ---- the widget
 
 # ---- the registry
@@ -305,29 +292,10 @@ def test_what_every_example_of_a_class_costs_is_no_noise(name, normalized):
         assert moved.mean == pytest.approx(plain.mean + toll)
 
 
-@pytest.mark.parametrize("name", ["clopper_pearson", "betting", "likelihood_ratio", "normal"])
-@pytest.mark.parametrize("priors", [None, [.9, .1]])
-def test_what_every_example_costs_does_not_tell_two_test_sets_apart(name, priors):
-    first, second, costs = [[450, 50], [5, 495]], [[860, 140], [6, 994]], np.array([[0, 1.], [20, 0]])
-    found = [bs.independent_difference(first, second, c, method=name, priors=priors) for c in (costs, costs + 30)]
-    assert ends(found[1]) == pytest.approx(ends(found[0]), abs=1e-6)
-    assert found[1].p_value == pytest.approx(found[0].p_value, abs=1e-6)
-
-
 def test_non_inferiority_with_priors_pays_the_toll_too():
     joint, costs, priors = [[[900, 10], [10, 30]], [[5, 8], [8, 929]]], np.array([[0, 1.], [5, 0]]), np.array([.9, .1])
     plain, moved = (bs.difference(joint, c, factor=1.1, priors=priors) for c in (costs, costs + TOLL))
     assert ends(moved) == pytest.approx(np.array(ends(plain)) - .1 * priors @ TOLL[:, 0], rel=1e-6)
-
-
-def test_notes_name_what_an_error_costs_not_its_share_by_the_priors():
-    counts, costs = [[900, 50], [0, 50]], [[0, 1], [1000, 0]]
-    note, = bs.interval(counts, costs, priors=[.99, .01]).notes
-    assert "class 1 decided as 0 (costs 1000) was seen among 1000" in note
-    joint = [[[900, 40], [10, 0]], [[0, 0], [0, 50]]]
-    assert "(costs 1000)" in " ".join(bs.difference(joint, costs, priors=[.99, .01]).notes)
-    said = " ".join(bs.independent_difference(counts, counts, costs, priors=[.99, .01]).notes)
-    assert "class 1 decided as 0 (costs 1000) on the first test set" in said and "(costs 1000) on the second test set" in said
 
 
 @pytest.mark.parametrize("costs", [[[0, 1], [20, 0]], [[0, .35], [12.05, 0]], [[-3, 1, .5], [70, 0, 14]]])
@@ -338,17 +306,6 @@ def test_the_exact_bootstrap_sums_on_the_costs_own_lattice_in_any_currency(costs
     for unit in (2**-10, 1e-9, .01, 1 / 3, 1e5):
         moved = bs.interval(counts, np.multiply(costs, unit), method="exact_bootstrap")
         assert ends(moved) == pytest.approx(np.array(ends(found)) * unit, rel=1e-12)
-
-
-def test_the_unit_of_weights_does_not_matter():
-    "Clusters of two samples against each other: 2.4917 became 2.4846 when all weights were doubled."
-    rng = np.random.default_rng(0)
-    who, side, x = rng.integers(0, 15, 400), rng.random(400) < .33, rng.choice([0, 1, 7.], 400, p=[.75, .15, .1])
-    given = {"strata": side, "shares": {True: 1, False: -1}, "bounds": (0, 7), "clusters": who}
-    want = bs.loss_difference(x, 0 * x, **given)
-    for unit in (2, .5, 3, 1 / 17):
-        found = bs.loss_difference(x, 0 * x, sample_weight=np.full(400, unit), **given)
-        assert (found.low, found.high) == pytest.approx((want.low, want.high), rel=1e-10)
 
 
 def test_the_heaviest_unit_that_can_occur():
@@ -381,17 +338,6 @@ def test_what_all_examples_cost_takes_no_digits_from_several_samples(level):
     width = free.high - free.low
     assert found.low - level == pytest.approx(free.low, abs=max(1e-6 * width, 4e-16 * abs(level)))
     assert found.high - level == pytest.approx(free.high, abs=max(1e-6 * width, 4e-16 * abs(level)))
-
-
-def test_six_samples_of_costs_that_are_nearly_the_same():
-    "Two test sets of three classes; the common .97 took a hundredth of the width of 1e-9."
-    n = np.array([[1., 0, 0], [1, 0, 0], [0, 100000, 0], [2, 0, 0], [1, 0, 0], [1, 0, 0]])[None]
-    prices = np.array([[.02608151423351941, .02608151424356889, .026081514239886517], [.9678238361172286, .9678238359995271, .9678238355139972],
-                       [.0060946507138551105, .006094650707799364, .006094650710882562]])
-    a, tail = np.concatenate([prices, -prices])[None], np.array([.25])
-    least = a.min(-1, keepdims=True)
-    found, right = (mean_law.upper_level(n, costs, np.ones(a.shape), tail)[0] for costs in (a, a - least))
-    assert found == pytest.approx(right + least.sum(), abs=1e-15)  # 4.544e-10; it was 4.486e-10
 
 
 @pytest.mark.parametrize("priors", [None, [.5, .5], [1e-300, 1 - 1e-300]])

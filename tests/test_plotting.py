@@ -13,7 +13,7 @@ html, etree = pytest.importorskip("lxml.html"), pytest.importorskip("lxml.etree"
 
 import cost_eval
 from cost_eval import plotting
-from cost_eval.plotting import COLORS, DASHES, LINES, contrast, ensure_axes, explorer, for_page, live_figure, readable, slider, use_style
+from cost_eval.plotting import COLORS, DASHES, LINES, contrast, ensure_axes, explorer, for_page, live_figure, slider, use_style
 
 
 @pytest.fixture(autouse=True)
@@ -42,19 +42,6 @@ def test_lines_differ_without_colour():
 def test_contrast_on_white_is_the_one_of_the_tables(color, expected):
     "As accessibility checkers give it."
     assert contrast(color) == contrast("white", color) == pytest.approx(expected, abs=.005)
-
-
-def test_words_in_live_figures_can_be_read():
-    "Orange words get darker, white ones (on dark ground) and the orange line stay."
-    def draw(ax):
-        ax.plot([0, 1], [0, 1], color="#ffa90e")
-        ax.text(0, 1, "orange", color="#ffa90e")
-        ax.text(1, 0, "white", color="white")
-    image, show = live_figure(draw, lambda ax, artists: None, (3, 2), columns=1)
-    show()
-    svg = bytes(image.value).decode()
-    words = re.findall(r"<g style='fill: (#\w+)", svg)
-    assert {readable("#ffa90e"), "#ffffff"} <= {*words} and "#ffa90e" not in words and "stroke: #ffa90e" in svg
 
 
 # Labels at the ends of lines
@@ -113,18 +100,6 @@ def test_a_logarithmic_slider_begins_on_one_of_its_steps(value, low, high, step)
     steps = (np.log10(control.value) - control.min) / control.step, (control.max - control.min) / control.step
     assert np.array(steps) == pytest.approx(np.rint(steps), abs=1e-9) and (control.value, control.min) == (value, low)
     assert (control.max, control.step) == pytest.approx((high, step), abs=step / 2)
-
-
-def test_an_explorer_hands_over_all_values_at_every_change():
-    seen = []
-    sliders = {"a": slider("a", 1, 0, 9, 1), "b": slider("b", .5, 0, 1, .1)}
-    box = explorer(sliders, widgets.HTML("x"), lambda **values: seen.append(values), widgets.HTML("below"), moves="b")
-    sliders["b"].value = .7
-    sliders["a"].value = 4
-    assert seen == [{"a": 1, "b": .5}, {"a": 1, "b": .7}, {"a": 4, "b": .7}]
-    assert [*box.children[0].children] == [*sliders.values()] and [child.value for child in box.children[1:]] == ["x", "below"]
-    with pytest.raises(ValueError, match="moves.*'bb'"):
-        explorer(sliders, widgets.HTML(), lambda **values: None, moves="bb")
 
 
 # On a page without Python

@@ -259,35 +259,6 @@ def test_the_map_is_the_expected_cost(case):
     assert here.cost[0, 1, 1] >= 0 and "cheapest" in here.words()
 
 
-@pytest.mark.filterwarnings("error")
-def test_the_map_of_weighted_samples_has_an_error_in_every_cell():
-    "Where all of a class are wrong the weights add up to 1 + 2e-16, whose variance is none."
-    for seed in range(4):
-        rng, y = np.random.default_rng(seed), np.arange(200) % 3 == 0
-        weight = rng.uniform(.2, 2, 200)
-        found = evaluate(y, {"a": rng.random(200) + y, "b": rng.random(200) + .5 * y}, [[0, 1], [5, 0]], sample_weight=weight, rng=0).robustness()
-        assert np.isfinite(found.standard_error).all() and (found.standard_error[-2:] == 0).all()
-
-
-def test_the_map_knows_what_is_noise(case):
-    y, models = case
-    same = evaluate(y, {"a": models["good"], "b": models["good"]}, COSTS, rng=0).robustness()
-    assert not same.sure.any()
-    z = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
-    found = z.robustness(cost_ratios=[7.99, 8.01], prevalences=np.array([.999, 1.001]) * z.priors[1])
-    y1, y0 = y == "ill", y == "well"
-    sample = np.random.default_rng(0)
-    cost = []
-    decided = by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"] == "treat"
-    wrong = {"good": np.where(y1, ~decided, decided), "rule": np.where(y1, models["rule"] == "home", models["rule"] == "treat")}
-    for _ in range(600):
-        draw = np.concatenate([sample.choice(np.flatnonzero(c), c.sum()) for c in (y0, y1)])
-        rates = {k: [w[draw][y0[draw]].mean(), w[draw][y1[draw]].mean()] for k, w in wrong.items()}
-        cost.append([(1 - z.priors[1]) * a + z.priors[1] * 8 * b for a, b in rates.values()])
-    gap = np.diff(cost).ravel()
-    assert found.sure[0, 0] == (abs(gap.mean()) > 1.96 * gap.std()), "stratified bootstrap says the same"
-
-
 def test_rows_and_columns_of_the_map(case):
     "Standard errors are those of two binomials; a column of the map is the net benefit; all of it depends on one product."
     y, models = case

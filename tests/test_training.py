@@ -151,22 +151,6 @@ def test_a_test_fold_plays_no_part_in_its_own_decisions(rule):
         assert (one.decisions[..., fold != k] != two.decisions[..., fold != k]).any()
 
 
-def test_a_calibrated_rule_does_not_depend_on_the_scale_and_a_tuned_one_not_on_the_form():
-    class Squeezed(GaussianNB):
-        def predict_proba(self, X):
-            p = super().predict_proba(X)[:, 1] ** 3
-            return np.column_stack([1 - p, p])
-
-    both = {"as it is": GaussianNB(), "cubed": Squeezed()}
-    tuned = training_variation(both, X, Y, COSTS, repeats=2, rule="tuned", rng=0)
-    assert (tuned.decisions[0] == tuned.decisions[1]).all()
-    raw = training_variation(both, X, Y, COSTS, repeats=2, rule="bayes", rng=0)
-    assert (raw.decisions[0] != raw.decisions[1]).any()
-    mixed = training_variation(both, X, Y, COSTS, repeats=2, rule={"cubed": "tuned", "as it is": "bayes"}, rng=0)
-    assert (mixed.decisions[1] == tuned.decisions[1]).all() and (mixed.decisions[0] == raw.decisions[0]).all()
-    assert mixed.rules == ("bayes", "tuned")
-
-
 def test_workers_names_and_order_change_nothing():
     import joblib
     forest = {"f": RandomForestClassifier(5), "nb": GaussianNB()}

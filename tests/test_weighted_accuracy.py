@@ -254,21 +254,6 @@ def test_a_tie_may_be_stated_twice():
     assert weight_range_from_ranking("M+ = M-; M- = M+; M+ < Mbad-", .05).low == pytest.approx(.95)
 
 
-def test_a_ranking_is_made_by_moving_one_model_up_or_down():
-    widget = wa.explore_ranking()
-    (order, buttons), (_, image) = widget.children[0].children, widget.children[1].children
-    worse, better = buttons.children
-    before, names = image.value, list(order.options)
-    order.value = "M-"
-    better.click()
-    assert list(order.options) == ["M+", "Mbad", "Mbad-", "M-", "Mbad+"] and order.value == "M-" and image.value != before
-    worse.click()
-    assert list(order.options) == names and image.value == before
-    for _ in range(9):  # the end of the list is the end
-        worse.click()
-    assert list(order.options) == ["M-", "M+", "Mbad", "Mbad-", "Mbad+"]
-
-
 # ---- uncertain weights
 
 def bill_of(w, fn, fp):

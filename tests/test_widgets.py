@@ -24,6 +24,7 @@ from scipy.stats import binom, norm
 from conftest import CHROMIUM, ROOT
 from cost_eval import plotting
 from test_browser import browser, opened, site  # noqa: F401 (fixtures)
+from test_house import notebook_of
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
 
@@ -474,14 +475,6 @@ def wait_for(condition, complaint, detail=lambda: "", patience=PATIENCE):
         time.sleep(.5)
 
 
-def notebook(*sources):
-    "A notebook of these code cells."
-    cells = [{"cell_type": "code", "id": f"c{k}", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
-             for k, text in enumerate(sources)]
-    kernel = {"display_name": "python3", "language": "python", "name": "python3"}
-    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-
-
 def stored(tree):
     "Names that some code assigns or takes as arguments."
     return {node.id if isinstance(node, ast.Name) else node.arg for node in ast.walk(tree)
@@ -526,7 +519,7 @@ def test_sliders_move_the_widgets_in_jupyterlab(browser, lab):  # noqa: F811
     "Run the cells, move the slider by keyboard or mouse: picture and words follow, and say what the library says."
     url, folder = lab
     sources = ["from cost_eval import plotting\nplotting.use_style()", *(f"{WIDGETS[stem].made}\nexplore()" for stem in MADE)]
-    (folder / "chapters.ipynb").write_text(json.dumps(notebook(*sources)), encoding="utf-8")
+    (folder / "chapters.ipynb").write_text(json.dumps(notebook_of(*sources)), encoding="utf-8")
     page, complaints = browser.new_page(viewport={"width": 1500, "height": 1000}), []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.set_default_timeout(PATIENCE * 1000)
