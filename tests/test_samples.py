@@ -340,6 +340,7 @@ FOREIGN = {  # columns as the tool's documentation or the tool itself names them
     "WEKA, -classifications CSV -distribution": {"actual": np.where(Y, "2:yes", "1:no"), "inst#": np.arange(N), "predicted": np.where(P > .5, "2:yes", "1:no"), "error": np.where((P > .5) != Y, "+", ""),
                                                  "distribution": [f"{'*' * (p < .5)}{1 - p!r}" for p in P.tolist()], "Unnamed: 5": [f"{'*' * (p > .5)}{p!r}" for p in P.tolist()]},
     "SPSS Modeler": {"truth": YES, "$L-churn": SAID, "$LP-churn": np.maximum(P, 1 - P), "$LP-no": 1 - P, "$LP-yes": P},
+    "a spreadsheet's percentages, as text": {"label": YES, "P(no)": [f"{100 * (1 - p)!r}%" for p in P.tolist()], "P(yes)": [f"{100 * p!r} %".replace(".", ",") for p in P.tolist()]},
     "labels twice": {"class": YES, "class_code": Y, "p": P},
     "in another order, with what is decided": {"y": Y, "malignant": P, "benign": 1 - P, "said": P > .5},
     "of which two rows differ": {"y": Y, "P1": P, "P0": 1 - P, "said": np.where(np.arange(N) < 2, P <= .5, P > .5)},
