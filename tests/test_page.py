@@ -1,9 +1,8 @@
-"""The five sentences and the page: what they say holds at both sides of every limit, and slips planted into them are noticed."""
+"""The five sentences and the page: what they say holds at both sides of every limit."""
 import re
+import warnings
 from html import unescape
 from pathlib import Path
-
-import warnings
 
 import numpy as np
 import pandas as pd

@@ -85,26 +85,6 @@ def test_expected_share_swaps_with_the_classes_and_grows(pi, a, b):
     assert_allclose(wa.expected_positive_share(.5, a, b), a / (a + b), rtol=1e-9)
 
 
-@given(cells, cells, cells, cells, st.floats(1, 40), st.floats(1, 40))
-@few
-def test_expected_weighted_accuracy_three_ways(tp, fp, fn, tn, a, b):
-    c = BinaryCounts(tp, fp, fn, tn)
-    s, u = float(wa.expected_positive_share(c.prevalence, a, b)), stats.beta(a, b).pdf
-    value = wa.expected_weighted_accuracy_over([[tn, fp], [fn, tp]], lambda w: 7 * u(w))  # seven times a density
-    assert_allclose(value, s * c.tpr + (1 - s) * c.tnr, rtol=1e-6)
-    assert_allclose(value, wa.expected_weighted_accuracy(c, a, b), rtol=1e-6)
-
-
-def test_expected_weighted_accuracy_over_a_uniform_weight():
-    c = BinaryCounts(np.array([[30, 5], [20, 17]]), np.array([[40, 0], [1, 9]]), np.array([[7, 50], [3, 2]]), np.array([[100, 6], [4, 80]]))
-    got = wa.expected_weighted_accuracy_over(c, lambda w: 1, (.2, .6))
-    for at in np.ndindex(2, 2):
-        one = BinaryCounts(c.tp[at], c.fp[at], c.fn[at], c.tn[at])
-        direct = integrate.quad(lambda w: (w * one.tp + (1 - w) * one.tn) / (w * (one.tp + one.fn) + (1 - w) * (one.tn + one.fp)), .2, .6)[0] / .4
-        assert got[at] == pytest.approx(direct, rel=1e-9)
-    assert got.shape == (2, 2)
-
-
 # ---- Hand's H
 
 def scored(seed, n=60, levels=12):
@@ -272,21 +252,6 @@ def test_circles_are_refused(ranking):
 
 def test_a_tie_may_be_stated_twice():
     assert weight_range_from_ranking("M+ = M-; M- = M+; M+ < Mbad-", .05).low == pytest.approx(.95)
-
-
-def test_a_ranking_is_made_by_moving_one_model_up_or_down():
-    widget = wa.explore_ranking()
-    (order, buttons), (_, image) = widget.children[0].children, widget.children[1].children
-    worse, better = buttons.children
-    before, names = image.value, list(order.options)
-    order.value = "M-"
-    better.click()
-    assert list(order.options) == ["M+", "Mbad", "Mbad-", "M-", "Mbad+"] and order.value == "M-" and image.value != before
-    worse.click()
-    assert list(order.options) == names and image.value == before
-    for _ in range(9):  # the end of the list is the end
-        worse.click()
-    assert list(order.options) == ["M-", "M+", "Mbad", "Mbad-", "Mbad+"]
 
 
 # ---- uncertain weights
