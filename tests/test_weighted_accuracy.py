@@ -201,7 +201,7 @@ def exact_range(chains, models, pi):
 
 
 @given(seeds, st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_weights_by_brute_force_over_random_models_and_rankings(seed, as_list):
     rng = np.random.default_rng(seed)
     names = ["one", "two", "three", "four", "five"][:rng.integers(2, 6)]
