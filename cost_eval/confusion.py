@@ -244,6 +244,8 @@ def _encode(y_true, decisions: dict, classes, decision_labels) -> tuple[list, tu
     seen, shared = classes is None, decision_labels is None
     if seen:
         classes = seen_labels(y, *(arrays.values() if shared else ()))
+        if not classes:
+            raise ValueError("y_true: no samples, so there are no classes to count")
     else:
         classes = label_list(classes, "classes")
     argument = "decision_labels"
