@@ -357,7 +357,7 @@ def test_check_answers_by_its_exit_status(installed, capsys):
     assert len(kept["checks"]) == 2 and np.sum([check["counts"] for check in kept["checks"]]) == 1900 and len(json.dumps(kept)) < 600
     other = json.loads((place / "rule.json").read_text(encoding="utf-8")) | {"model": "another"}
     (place / "other.json").write_text(json.dumps(other), encoding="utf-8")
-    for arguments, words in ((["--rule", place / "other.json", "--max-cost", .6, "--history", place / "checks.json"], "of another rule"), (["--rule", place / "rule.json"], "what is to be kept"),
+    for arguments, words in ((["--rule", place / "other.json", "--max-cost", .6, "--history", place / "checks.json"], "of another rule"), (["--rule", place / "rule.json"], "what is to be kept? Give a cost, or {'recall': .95} (here: --max-cost C, --min-recall R)"),
                              (["--rule", place / "rule.json", "--max-cost", .6, "--history", place / "old.csv"], "is no whole JSON"), (["--rule", place / "rule.json", "--min-recall", "95"], "min_rates")):
         code, _, err = shell(capsys, "check", place / "few.csv", *arguments)
         assert code == 2 and words in err, err
