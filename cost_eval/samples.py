@@ -1883,6 +1883,8 @@ def read_table(
         raise ValueError(f"source: a table with named columns is needed, got {source!r:.60}")
     if isinstance(taken, str) or not np.iterable(taken) or any(isinstance(c, (list, dict)) for c in taken):
         raise ValueError(f"taken: a list of columns is needed, got {taken!r:.60}")
+    if not len(source):
+        raise ValueError("source: no rows below the header; one row a sample is needed")
     columns = list(source.columns)
     left_out: dict = {}
     given = _given_columns(columns, models)
@@ -2233,10 +2235,19 @@ def _unpacked(frame: Any) -> Any:
     for column in frame.columns:
         vectors = _vectors(frame[column]) if frame[column].dtype.kind == "O" else None
         if vectors is None:
-            parts[column] = frame[column]
+            parts[column] = _shares(frame[column])
         else:
             parts |= {f"{column}({k})": values for k, values in enumerate(vectors.T)}
-    return frame if len(parts) == len(frame.columns) else type(frame)(parts, index=frame.index)
+    same = len(parts) == len(frame.columns) and all(parts[c].dtype == frame[c].dtype for c in parts)
+    return frame if same else type(frame)(parts, index=frame.index)
+
+
+def _shares(cells: Any) -> Any:
+    "Text such as 12.5 % as numbers; anything else as it is."
+    text = cells.dtype.kind == "O" and len(cells) and isinstance(cells.iloc[0], str)
+    if not text or not cells.str.fullmatch(r" *\d+([.,]\d+)? *% *", na=False).all():
+        return cells
+    return cells.str.rstrip("% ").str.replace(",", ".").astype(float) / 100
 
 
 def _vectors(cells: Any) -> np.ndarray | None:

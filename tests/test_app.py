@@ -60,35 +60,6 @@ def test_the_page_shows_the_librarys_numbers():
     assert app.lines() == [*direct.summary().splitlines(), direct.robustness().words()]
 
 
-def test_sliders_are_the_numbers():
-    app = App()
-    app.drag_fn.value, app.drag_prevalence.value = 40., .03
-    assert app.fn.value == 40 and app.prevalence.value == "0.03"
-    assert app.report.ladder.equals(library(example_frame(), 40, [.97, .03]).ladder)
-
-
-def test_new_columns_are_read_anew():
-    app = App()
-    app.choose("model_b")
-    assert app.report.best["model"].tolist() == ["model_b"] and app.chosen() == ("model_b",)
-    app.positive.value = "well"
-    costs = CostMatrix.binary(fp=1, fn=10, classes=["ill", "well"])
-    frame = example_frame()
-    assert app.report.ladder.equals(evaluate(frame["label"].to_numpy(), {"model_b": frame["model_b"].to_numpy()}, costs, rng=0).ladder)
-
-
-def test_rule_and_capacity():
-    app, frame = App(), example_frame()
-    app.rule.value, app.capacity.value = "tuned", "10 %"
-    models = {name: frame[name] for name in ("model_a", "model_b")}
-    here = evaluate(frame["label"], models, dict(fp=1, fn=10), positive="ill", rule="tuned", capacity=.1, rng=0)
-    assert app.report.summary() == here.summary() and "at most 10 % are decided positive" in app.says.value and "map" not in app.panel.options
-    app.capacity.value = "200"
-    assert "at most 200 are decided positive" in app.says.value
-    app.capacity.value = "2.5"
-    assert app.report is None and "capacity: must be a whole number" in app.says.value
-
-
 def test_the_positive_class_is_asked_for_where_a_guess_would_be_one():
     app = App(example_frame())
     with pytest.raises(ValueError) as asked:
@@ -122,29 +93,6 @@ def test_what_cannot_be_gets_a_sentence():
         app.choose("model_c")
     app.label.value = "model_a"
     assert app.report is None and "were y_true and a model exchanged" in app.says.value or "different values" in app.says.value
-
-
-def test_files():
-    frame = example_frame()
-    assert read_upload("x.csv", frame.to_csv(index=False).encode()).shape == frame.shape
-    for name, content, says in (("x.csv", b"", "cannot be read"), ("x.parquet", b"PAR1", "cannot be read"), ("x.csv", b"a\n1\n", "1 columns"),
-                                ("x.csv", b"a,b\n", "0 rows"), ("x.csv", b"label,m\n1,.5\n0,.1,7,8\n", "cannot be read"), ("x.csv", b"label,m,m\n1,.5,.2\n", "stands twice"),
-                                ("x.csv", b"\xff\xfe\x00\x01", "0 rows and 1 columns"), ("x.csv", b"\x00\x01", "cannot be read as CSV: it is no text; save it as CSV, parquet or Excel"), ("x.csv", b"%PDF-1.7 \x80\x81\n1 0 obj", "x.csv")):
-        with pytest.raises(ValueError, match=says):
-            read_upload(name, content)
-    exact = pd.DataFrame({"y": [0, 1] * 500, "m": np.random.default_rng(0).random(1000) ** 9})  # folds follow the last digit, and older pandas does not keep it
-    assert read_upload("x.csv", exact.to_csv(index=False).encode()).equals(exact)
-    app = App()
-    app.load(pd.DataFrame({"y": [0, 1, 0, 1], "m": [.1, np.nan, .2, .9]}))
-    assert "models['m']: 1 of 4 values are missing, the first at position 1" in app.says.value
-    app.load(pd.DataFrame({"<b>": [0, 1, 2, 1], "m": [.1, .2, .2, .9]}))
-    assert "'<b>'" not in app.says.value
-    for frame, says in ((pd.DataFrame({"label": [0, 1] * 5, "m": ["a", "b"] * 5}), "left out: 'm' (no numbers)"),
-                        (pd.DataFrame({"label": [0, 1, None] * 5, "m": .5}), "verification bias"),
-                        (pd.DataFrame({"u": [.1, .2, .3], "m": [.3, .2, .1]}), "label: none of the columns"),
-                        (pd.DataFrame({"label": range(80), "m": np.linspace(0, 1, 80)}), "80 different values, but this page is for two")):
-        app.load(frame)
-        assert app.report is None and says in app.says.value and "Traceback" not in app.says.value, says
 
 
 @pytest.fixture
@@ -204,27 +152,6 @@ def test_the_verdict_on_the_table_before_does_not_come_back(unpainted, monkeypat
     monkeypatch.undo()
     app.upload.value = sent("y.csv", b"y,m\n" + b"1,.5\n0,.2\n" * 20)
     assert answered(app).report.n == 40
-
-
-def test_the_link_holds_the_report(unpainted):
-    app = picked(App(example_frame().iloc[:200]), "ill")
-    app.prepare.click()
-    found = re.search(r'download="report.html" href="data:text/html;base64,([^"]+)"', app.link.value)
-    assert base64.b64decode(found[1]).decode() == app.report.to_html()
-    app.fn.value = 20.  # another report: the old link goes
-    assert app.link.value == "" and f"{app.report.ladder['cost'].max():.4g}" in app.ladder.value
-    app.fn.value = -1.
-    app._prepare(None)  # as the button does, whose errors nobody would see
-    assert app.report is None and app.link.value == ""
-
-
-def test_sliders_stand_where_the_numbers_are(unpainted):
-    app = picked(App(example_frame().iloc[:200]), "ill")
-    share = (example_frame()["label"].iloc[:200] == "ill").mean()
-    assert app.drag_prevalence.value == pytest.approx(share) and app.drag_fn.value == 10
-    app.fn.value, app.prevalence.value = 1e6, "0.5 %"
-    assert app.drag_fn.value == 1e4 and app.drag_prevalence.value == pytest.approx(.005) and app.report.priors[1] == .005
-    assert app.fn.value == 1e6  # the slider ends before
 
 
 def answered(app, *answers):

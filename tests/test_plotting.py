@@ -3,22 +3,17 @@ import importlib
 import json
 import pkgutil
 import re
-import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 widgets = pytest.importorskip("ipywidgets")
 matplotlib = pytest.importorskip("matplotlib")
 html, etree = pytest.importorskip("lxml.html"), pytest.importorskip("lxml.etree")
-import matplotlib.pyplot as plt
 
 import cost_eval
 from cost_eval import plotting
-from cost_eval.plotting import COLORS, DASHES, LINES, contrast, display_name, ensure_axes, explorer, for_page, ink, label_lines, live_figure, name_colors, name_rows, note, readable, save_figure, slider, use_style
+from cost_eval.plotting import COLORS, DASHES, LINES, contrast, ensure_axes, explorer, for_page, live_figure, slider, use_style
 
 
 @pytest.fixture(autouse=True)
@@ -49,137 +44,9 @@ def test_contrast_on_white_is_the_one_of_the_tables(color, expected):
     assert contrast(color) == contrast("white", color) == pytest.approx(expected, abs=.005)
 
 
-colors = st.tuples(*[st.integers(0, 255)] * 3).map("#{0[0]:02x}{0[1]:02x}{0[2]:02x}".format)
-
-
-@given(colors)
-def test_ink_stands_out_and_names_are_no_darker_than_they_must(color):
-    other = {"black": "white", "white": "black"}[ink(color)]
-    assert contrast(ink(color), color) >= max(contrast(other, color), 21**.5 - 1e-9)
-    dark = readable(color)
-    assert contrast(dark) >= 4.5 and (dark == color) == (contrast(color) >= 4.5)
-    if dark != color:
-        before, after = (255 * np.array(matplotlib.colors.to_rgb(c)) for c in (color, dark))
-        share = after.max() / before.max()
-        assert share < 1 and np.abs(after - share * before).max() <= 1  # the same hue, but for rounding
-        assert contrast(np.minimum(share * before / .96, 255) / 255) < 4.5  # four per cent lighter would not do
-
-
-def test_words_in_live_figures_can_be_read():
-    "Orange words get darker, white ones (on dark ground) and the orange line stay."
-    def draw(ax):
-        ax.plot([0, 1], [0, 1], color="#ffa90e")
-        ax.text(0, 1, "orange", color="#ffa90e")
-        ax.text(1, 0, "white", color="white")
-    image, show = live_figure(draw, lambda ax, artists: None, (3, 2), columns=1)
-    show()
-    svg = bytes(image.value).decode()
-    words = re.findall(r"<g style='fill: (#\w+)", svg)
-    assert {readable("#ffa90e"), "#ffffff"} <= {*words} and "#ffa90e" not in words and "stroke: #ffa90e" in svg
-
-
-def test_svg_only_where_a_notebook_shows_it(monkeypatch):
-    asked = []
-    inline = SimpleNamespace(set_matplotlib_formats=lambda *kinds, **how: asked.append((kinds, how)))
-    monkeypatch.setitem(sys.modules, "matplotlib_inline.backend_inline", inline)
-    for shell, kernel in ((None, False), (SimpleNamespace(), False), (SimpleNamespace(kernel=1), True)):
-        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda shell=shell: shell))
-        asked.clear()
-        use_style()
-        assert asked == [(("svg",), {"metadata": {"Date": None, "Creator": None}, "bbox_inches": "tight"})] * kernel
-    monkeypatch.setitem(sys.modules, "IPython", None)  # not installed
-    use_style()
-
-
 # Labels at the ends of lines
 
-@given(st.lists(st.floats(-100, 100), max_size=12), st.floats(.1, 30))
-def test_spread_keeps_order_mean_and_distance(y, gap):
-    out = plotting._spread(y, gap)
-    order = np.argsort(y, kind="stable")
-    assert (np.diff(out[order]) >= gap - 1e-9).all()
-    assert not y or out.mean() == pytest.approx(np.mean(y), abs=1e-9)
-    alone = np.diff(out[order], prepend=-np.inf, append=np.inf) > gap + 1e-6
-    stays = order[alone[:-1] & alone[1:]]  # what touches no other is not moved
-    assert out[stays] == pytest.approx(np.asarray(y, float)[stays], abs=1e-9)
-
-
-def test_labels_stand_at_the_last_finite_point_and_apart():
-    fig, ax = plt.subplots(figsize=(4, 3), dpi=120)
-    ends = {"low": .5, "high": .51, "far": .9}
-    for k, (name, end) in enumerate(ends.items()):
-        ax.plot([0, 1, 2, 3], [0, end / 2, end, np.nan], label=name, color=COLORS[k])
-    ax.plot([0, 1], [0, 1])  # no label: not named
-    assert label_lines(ax, fontsize=8) is ax and [text.get_text() for text in ax.texts] == [*ends]
-    assert [tuple(text.xy) for text in ax.texts] == [(2, end) for end in ends.values()]
-    assert [text.get_color() for text in ax.texts] == [readable(color) for color in COLORS[:3]] and {text.get_fontsize() for text in ax.texts} == {8}
-    heights = np.array([ax.transData.transform(text.xy)[1] * 72 / 120 + text.xyann[1] for text in ax.texts])
-    assert np.diff(heights)[0] == pytest.approx(10) and np.diff(heights)[1] > 10
-    assert sum(text.xyann[1] for text in ax.texts) == pytest.approx(0) and {text.xyann[0] for text in ax.texts} == {4}
-    only = ensure_axes()
-    first, _ = only.plot([0, 1], label="one"), only.plot([1, 0], label="two")
-    assert [text.get_text() for text in label_lines(only, first).texts] == ["one"]
-    only.set_xlim(0, .6)
-    assert label_lines(only, first).texts[-1].xy == (0, 0)  # where it leaves the panel
-    only.plot([np.nan, np.inf], label="nothing")
-    with pytest.raises(ValueError, match="lines: 'nothing' has no finite point"):
-        label_lines(only)
-
-
-def test_a_note_stands_where_it_is_put_and_leads_to_its_point():
-    ax = ensure_axes()
-    ax.set(xscale="log", xlim=(1, 100), ylim=(0, 1))
-    assert note(ax, "here", (.2, .9), to=(10, .5), ha="right") is note(ax, "no line", (.1, .1)) is ax
-    here, plain = ax.texts
-    assert here.xy == (10, .5) and here.xyann == (.2, .9) and here.arrow_patch and here.get_ha() == "right" and plain.arrow_patch is None
-    ax.figure.draw_without_rendering()
-    for text, at in ((here, (.2, .9)), (plain, (.1, .1))):
-        box = text.get_window_extent().transformed(ax.transAxes.inverted())
-        assert text.arrow_patch or box.x0 == pytest.approx(at[0], abs=.02) and (box.y0 + box.y1) / 2 == pytest.approx(at[1], abs=.02)
-
-
-def test_rows_stand_under_their_names_and_colours_are_named():
-    ax = ensure_axes(figsize=(4, 3))
-    ax.plot([[0, 0], [1, 2]], [[0, 1]] * 2, lw=3)
-    assert name_rows(ax, ["forest", 7]) is ax and [text.get_text() for text in ax.texts] == ["forest", "7"]
-    for place in ("above", "upper right"):
-        assert name_colors(ax, {"■ this year": COLORS[0], "-- last year": COLORS[1]}, place) is ax
-        words = [text for text in ax.artists[-1].findobj(matplotlib.text.Text)]
-        assert [text.get_text() for text in words] == ["■", "this year", "--", "last year"]
-        assert [text.get_color() for text in words] == [color for c in COLORS[:2] for color in (c, readable(c))]
-        ax.figure.draw_without_rendering()
-        boxes = [text.get_window_extent().transformed(ax.transAxes.inverted()) for text in (words[0], words[2])]
-        assert boxes[0].y0 > 1 and boxes[1].x0 > boxes[0].x1 if place == "above" else boxes[0].y0 > boxes[1].y1 and boxes[0].y1 < 1
-    rows = ax.transData.transform([(0, 0), (0, 1)])[:, 1]
-    assert rows[0] > rows[1] and all(0 < text.get_window_extent().y0 - row < 15 for text, row in zip(ax.texts, rows))
-
-
-def test_names_are_those_that_people_write():
-    assert [display_name(name) for name in ("mcc", "cost_score", "forest, tuned", 7)] == ["MCC", "cost score", "forest, tuned", "7"]
-
-
 # Files
-
-def test_the_ink_in_a_file_is_the_line_that_was_drawn(tmp_path):
-    "A line from corner to corner of the axes: its colour is on the diagonal and nowhere else; the same bytes each time."
-    def drawn(folder):
-        fig = plt.figure(figsize=(2, 2), dpi=100)
-        ax = fig.add_axes([0, 0, 1, 1])
-        ax.plot([0, 1], [0, 1], color=COLORS[2], lw=2)
-        ax.set(xlim=(0, 1), ylim=(0, 1), xticks=(), yticks=())
-        folder.mkdir()
-        return save_figure(fig, folder / "line")
-    first, second = (drawn(tmp_path / name) for name in "ab")
-    assert [file.name for file in first] == ["line.png", "line.svg"]
-    assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]
-    svg = first[1].read_text()
-    assert "<dc:date>" not in svg and "Matplotlib v" not in svg and b"Software" not in first[0].read_bytes()
-    pixels = plt.imread(first[0])[..., :3]
-    red = np.abs(pixels - matplotlib.colors.to_rgb(COLORS[2])).max(-1) < .05
-    row, column = np.nonzero(red)
-    height, width = red.shape
-    assert len(row) > .8 * height and np.abs(row / height + column / width - 1).max() < .03
-
 
 # Live figures
 
@@ -219,26 +86,11 @@ def test_a_live_figure_says_and_draws_its_values():
         live_figure(print, print, (3, 2), columns=0)
 
 
-def test_words_are_titles_and_texts_with_letters():
-    fig, (a, b) = plt.subplots(1, 2)
-    a.set_title("cost\n of $c_1$", loc="left")
-    a.text(0, 0, "12.5")
-    a.text(0, 0, "break even")
-    b.set_title("NEC")
-    assert plotting._words(fig) == "cost of c_1; break even; NEC"
-
-
 @pytest.mark.parametrize("step, low, high, value, text", [(1, 0, 20, 5, "5"), (.05, 0, 1, .3, "0.30"), (.001, 0, 1, .25, "0.250"), (2.5, 0, 10, 5, "5.0")])
 def test_sliders_show_the_decimals_of_their_steps(step, low, high, value, text):
     control = slider("share", value, low, high, step)
     assert plotting._readout(control) == text and (control.min, control.max, control.step, control.value) == (low, high, step, value)
     assert control.description == "share"
-
-
-def test_a_logarithmic_slider_has_powers_of_ten():
-    control = slider("ratio", 100, 0, 3, .5, log=True)
-    assert control.value == 100 and plotting._readout(control) == "100" and (control.min, control.max) == (0, 3)
-    assert plotting._positions(control) == pytest.approx(10 ** np.arange(0, 3.1, .5))
 
 
 @pytest.mark.parametrize("value, low, high, step", [(5, 0, 1.7, .05), (9, -1, 1.5, .05), (1, 0, 3, .1), (1000, 0, 3, .1)])
@@ -248,18 +100,6 @@ def test_a_logarithmic_slider_begins_on_one_of_its_steps(value, low, high, step)
     steps = (np.log10(control.value) - control.min) / control.step, (control.max - control.min) / control.step
     assert np.array(steps) == pytest.approx(np.rint(steps), abs=1e-9) and (control.value, control.min) == (value, low)
     assert (control.max, control.step) == pytest.approx((high, step), abs=step / 2)
-
-
-def test_an_explorer_hands_over_all_values_at_every_change():
-    seen = []
-    sliders = {"a": slider("a", 1, 0, 9, 1), "b": slider("b", .5, 0, 1, .1)}
-    box = explorer(sliders, widgets.HTML("x"), lambda **values: seen.append(values), widgets.HTML("below"), moves="b")
-    sliders["b"].value = .7
-    sliders["a"].value = 4
-    assert seen == [{"a": 1, "b": .5}, {"a": 1, "b": .7}, {"a": 4, "b": .7}]
-    assert [*box.children[0].children] == [*sliders.values()] and [child.value for child in box.children[1:]] == ["x", "below"]
-    with pytest.raises(ValueError, match="moves.*'bb'"):
-        explorer(sliders, widgets.HTML(), lambda **values: None, moves="bb")
 
 
 # On a page without Python
@@ -272,12 +112,6 @@ def test_positions_are_steps_and_hold_the_own_one(value):
     assert max(np.diff(found)) <= .04 + 1e-9
     assert plotting._positions(widgets.IntSlider(value=2, min=1, max=3)) == [1, 2, 3]
     assert plotting._positions(widgets.SelectionSlider(options=[("low", .1), ("high", .9)])) == [.1, .9]
-
-
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=20))
-def test_ranges_are_read_as_the_page_reads_them(numbers):
-    read = [k for part in plotting._ranges(numbers).split(",") for a, *b in [part.split("-")] for k in range(int(a), int(b[0] if b else a) + 1)]
-    assert read == numbers
 
 
 def bundle(box):
@@ -336,13 +170,6 @@ def test_two_sliders_move_together():
     assert page.find(".//p").text == "In JupyterLab these move, too: c 7."
     with pytest.raises(ValueError, match="moves.*'d'"):
         explorer(sliders, note, lambda **values: None, moves=("a", "d"))
-
-
-def test_a_reader_before_a_kernel_need_not_wait_for_the_page(monkeypatch):
-    monkeypatch.setenv("COST_EVAL_STILL", "1")
-    seen = []
-    page, shown = bundle(explorer({"a": slider("a", 1, 0, 9, 1)}, widgets.HTML("x"), lambda a: seen.append(a), moves="a"))
-    assert page.find(".//input") is None and page.find(".//script") is None and seen == [1]
 
 
 @pytest.mark.parametrize("path", ["M 1.23 4.56 L 2.34 4.46 L 2.36 -9.01 z M 0.04 100 L 0 10 ", "M 0 0 L 0.1 0.1 L -0.2 0 "])

@@ -24,6 +24,7 @@ from scipy.stats import binom, norm
 from conftest import CHROMIUM, ROOT
 from cost_eval import plotting
 from test_browser import browser, opened, site  # noqa: F401 (fixtures)
+from test_house import notebook_of
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
 
@@ -360,12 +361,19 @@ def explored(name):
 
 
 @pytest.mark.parametrize("name", [name for name, widget in WIDGETS.items() if widget.made])
-def test_nothing_is_cut_off_at_either_end(style, monkeypatch, name):
-    "What is drawn, compared with the axes, and the axes with the drawing, in all corners of what moves on the page, and where it stands."
+def test_a_picture_follows_the_hand_and_nothing_is_cut_off_at_either_end(style, monkeypatch, name):
+    """A redraw, by the sliders that move on the page, takes at most 4.5 times what two plain panels take: the 150 ms of a machine that draws these in 33.
+    What is drawn, compared with the axes, and the axes with the drawing, in all corners of what moves on the page, and where it stands.
+    """
+    _, sliders = explored(name)
+    starts = [s.value for s in sliders]
+    plain = np.median([processor_time(two_plain_panels) for _ in range(3)])
+    for slider in sliders:
+        took = [processor_time(lambda value=value: setattr(slider, "value", value)) for value in plotting._positions(slider)[:4]]
+        assert np.median(took[1:]) < 4.5 * plain, slider.description
     figures = []
     monkeypatch.setattr(plotting, "_svg", lambda figure: figures.append(figure) or "<svg></svg>")
-    _, sliders = explored(name)
-    for corner in (*itertools.product(*((plotting._positions(s)[0], plotting._positions(s)[-1]) for s in sliders)), [s.value for s in sliders]):
+    for corner in (*itertools.product(*((plotting._positions(s)[0], plotting._positions(s)[-1]) for s in sliders)), starts):
         for each, value in zip(sliders, corner):
             each.value = value
         assert outside(figures[-1]) == [], corner
@@ -384,60 +392,6 @@ def two_plain_panels():
     for ax in axes:
         ax.plot(range(50))
     axes[0].figure.savefig(io.BytesIO(), format="svg")
-
-
-@pytest.mark.parametrize("name", [name for name, widget in WIDGETS.items() if widget.made])
-def test_a_picture_follows_the_hand(name):
-    "A redraw, by the sliders that move on the page, takes at most 4.5 times what two plain panels take: the 150 ms of a machine that draws these in 33."
-    box, sliders = explored(name)
-    plain = np.median([processor_time(two_plain_panels) for _ in range(3)])
-    for slider in sliders:
-        took = [processor_time(lambda value=value: setattr(slider, "value", value)) for value in plotting._positions(slider)[:4]]
-        assert np.median(took[1:]) < 4.5 * plain, slider.description
-
-
-def test_what_is_cut_off_is_found():
-    from matplotlib.figure import Figure
-
-    ax = Figure().subplots()
-    ax.plot([1, 2, float("nan")], [1, 5, 9], "o")
-    ax.bar([1, 2], [3, 5])
-    ax.plot([0, 9], [0, 9])  # a line may leave the picture
-    ax.set(xlim=(0, 3), ylim=(0, 4))
-    assert [(kind, *np.round(at, 6)) for kind, *at in outside(ax.figure)] == [("mark", 2, 5), ("bar", 2.4, 5)]
-    ax.set(ylim=(0, 6))
-    assert outside(ax.figure) == []
-
-
-def corners_of(page):
-    "The drawings of a stored widget with each of its sliders at an end, a list for each corner."
-    data = json.loads(re.search(r'(?s)<script type="application/json">(.*?)</script>', page)[1])
-    runs = lambda ranges: "".join(data["pieces"][k] for part in ranges.split(",") for a, *b in [part.split("-")] for k in range(int(a), int(b[0] if b else a) + 1))
-    shape = [len(said) for said in data["says"]]
-    at = [np.ravel_multi_index(corner, shape) for corner in itertools.product(*((0, n - 1) for n in shape))]
-    return [[svg for svg in map(runs, data["frames"][k][0]) if svg.startswith("<svg")] for k in at]
-
-
-def cut_bars(svg):
-    "Filled boxes of a drawing that its frames cut off to the right or at the top."
-    frames = {name: [float(v) for v in box] for name, *box in re.findall(r"<clipPath id='(\w+)'> *<rect x='([-\d.]+)' y='([-\d.]+)' width='([-\d.]+)' height='([-\d.]+)'", svg)}
-    found = []
-    for path, frame, style in re.findall(r"<path d='(M [^']* z *)' clip-path='url\(#(\w+)\)' style='([^']*)'", svg):
-        x, y = np.array(re.findall(r"-?\d+\.?\d*", path), float).reshape(-1, 2).T
-        left, top, width, height = frames[frame]
-        if len(set(x)) == len(set(y)) == 2 and "fill: none" not in style and np.ptp(x) > 1 and np.ptp(y) > 1:
-            found += [(x.max(), y.min())] * bool(x.max() > left + width + 1 or y.min() < top - 1)
-    return found
-
-
-@pytest.mark.parametrize("path", sorted(p for p in (ROOT / "nbs").glob("*.ipynb")), ids=lambda path: path.stem)
-def test_no_stored_bar_is_cut_off_at_either_end(path):
-    "Of every widget of the book, as it is stored."
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    pages = ["".join(o.get("data", {}).get("text/html", "")) for c in cells for o in c.get("outputs", [])]
-    for page in (page for page in pages if 'class="ce-widget"' in page and "application/json" in page):
-        drawings = [svg for corner in corners_of(page) for svg in corner]
-        assert [cut_bars(svg) for svg in drawings] == [[] for _ in drawings] and drawings
 
 
 def test_without_scripts_the_page_shows_the_first_state(browser, site):  # noqa: F811
@@ -521,22 +475,6 @@ def wait_for(condition, complaint, detail=lambda: "", patience=PATIENCE):
         time.sleep(.5)
 
 
-def notebook(*sources):
-    "A notebook of these code cells."
-    cells = [{"cell_type": "code", "id": f"c{k}", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
-             for k, text in enumerate(sources)]
-    kernel = {"display_name": "python3", "language": "python", "name": "python3"}
-    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-
-
-def as_far_as_the_widget(stem):
-    "The code cells of a chapter, as far as its first widget."
-    cells = json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"]
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
-    last = next(k for k, cell in enumerate(code) if 'class=\\"ce-widget\\"' in json.dumps(cell["outputs"]))
-    return ["".join(cell["source"]) for cell in code[:last + 1]]
-
-
 def stored(tree):
     "Names that some code assigns or takes as arguments."
     return {node.id if isinstance(node, ast.Name) else node.arg for node in ast.walk(tree)
@@ -575,29 +513,24 @@ def test_a_widget_still_moves_when_all_cells_have_run(stem):
 
 
 MADE = [stem for stem, widget in WIDGETS.items() if widget.made]
-NOTEBOOKS = {"chapters": MADE} | {stem: [stem] for stem, widget in WIDGETS.items() if not widget.made}
-LIVE = "from cost_eval import plotting\nplotting.use_style()"
-SLOW = ("index", "01_confusion", "02_costs", "03_metrics", "04_decisions", "05_plotting", "63_hand_over")  # each needs a kernel and a page of its own
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in NOTEBOOKS])
-def test_sliders_move_the_widgets_in_jupyterlab(browser, lab, name):  # noqa: F811
+def test_sliders_move_the_widgets_in_jupyterlab(browser, lab):  # noqa: F811
     "Run the cells, move the slider by keyboard or mouse: picture and words follow, and say what the library says."
-    (url, folder), stems = lab, NOTEBOOKS[name]
-    made = [f"{WIDGETS[stem].made}\nexplore()" for stem in stems if WIDGETS[stem].made]
-    sources = [LIVE, *made] if made else as_far_as_the_widget(name)
-    (folder / f"{name}.ipynb").write_text(json.dumps(notebook(*sources)), encoding="utf-8")
+    url, folder = lab
+    sources = ["from cost_eval import plotting\nplotting.use_style()", *(f"{WIDGETS[stem].made}\nexplore()" for stem in MADE)]
+    (folder / "chapters.ipynb").write_text(json.dumps(notebook_of(*sources)), encoding="utf-8")
     page, complaints = browser.new_page(viewport={"width": 1500, "height": 1000}), []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.set_default_timeout(PATIENCE * 1000)
-    page.goto(f"{url}/lab/tree/{name}.ipynb?reset")
+    page.goto(f"{url}/lab/tree/chapters.ipynb?reset")
     idle = page.locator("#jp-main-statusbar").get_by_text(re.compile(r"\| Idle"))
     idle.wait_for()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     outputs = page.locator(".jp-OutputArea-output:has(img.widget-image)")
-    wait_for(lambda: outputs.count() == len(stems) and idle.count(), "not all widgets are shown", outputs.count)
-    for k, stem in enumerate(stems):
+    wait_for(lambda: outputs.count() == len(MADE) and idle.count(), "not all widgets are shown", outputs.count)
+    for k, stem in enumerate(MADE):
         move_in_lab(page, outputs.nth(k), WIDGETS[stem], by_mouse=k % 2)
     page.close()
     assert not complaints
