@@ -1537,7 +1537,7 @@ def evaluate(
     models : mapping
         name -> Dask series or (N, K) array of decisions, posteriors or scores; or a column of `data`,
         or a list of K columns, in the order of the costs' classes; or `Decisions`, `Posteriors` or
-        `Scores` of one of these
+        `Scores` of one of these; one model may come without a name
     costs : CostMatrix, array_like or mapping
         (K, M), or where every row has its own: see `losses`
     rule : str or mapping, default "calibrated"
@@ -1620,7 +1620,9 @@ def evaluate(
 
 def _shells(models, costs) -> tuple[dict, dict]:
     "Name -> what a model said its values are, or None; and the columns of values, their widths checked."
-    if not isinstance(models, Mapping) or not models:
+    if not isinstance(models, Mapping) and models is not None:
+        models = {models if isinstance(models, str) else "model": models}
+    if not models:
         raise ValueError("models: at least one is needed, a mapping from names to arrays or columns")
     K, shells, columns = _class_count(costs), {}, {}
     for k, (name, given) in enumerate(models.items()):

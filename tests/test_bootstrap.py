@@ -253,7 +253,8 @@ def covered(name, n, prevalence, fpr, fnr, rarest, beyond=None):
     "Chance that the interval of a metric holds the truth: the tables are enumerated, but for those rarer than `rarest`."
     metric, costs = metrics.METRICS[name], [[0, 1], [5, 0]]
     arguments = metric.parameters(costs if metric.needs_costs else None)
-    positives, fp, fn = (part.ravel() for part in np.meshgrid(np.arange(1, n), np.arange(n), np.arange(n)))
+    seldom = [np.arange(binom.isf(1e-12, n, rate) + 1) for rate in (fpr, fnr)]  # more errors than that have no chance
+    positives, fp, fn = (part.ravel() for part in np.meshgrid(np.arange(1, n), *seldom))
     chance = binom.pmf(positives, n, prevalence) * binom.pmf(fp, n - positives, fpr) * binom.pmf(fn, positives, fnr)
     kept = chance > rarest
     positives, fp, fn, chance = (part[kept] for part in (positives, fp, fn, chance))

@@ -56,7 +56,7 @@ def consistent(found):
 
 
 @given(st.integers(0, 10_000), st.sampled_from([.5, .8, .9, .95, .99]), st.sampled_from(["holm", "bonferroni", "max-t"]), st.integers(1, 400))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_interval_contradicts_its_p_value(seed, confidence, method, n_resamples):
     rng = np.random.default_rng(seed)
     n = int(rng.choice([2, 30, 200]))

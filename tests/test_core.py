@@ -53,14 +53,6 @@ def test_integers(value, wanted):
         core.check_integer(value, "n", 2, 9, hint="h")
 
 
-def test_integers_fit_an_array_of_numpy():
-    assert core.check_integer(2**63 - 1, "n") == 2**63 - 1 and core.check_integer(0, "n") == 0
-    with pytest.raises(ValueError, match="n: must be from 0 to 9.22337e[+]18, got 1000000"):
-        core.check_integer(10**30, "n")
-    with pytest.raises(ValueError, match="n: must be at least 0, got -1$"):
-        core.check_integer(-1, "n")
-
-
 @pytest.mark.parametrize("call, said", [
     (lambda: core.check_choice("percentle", ["percentile", "normal"], "method"), "did you mean 'percentile'"),
     (lambda: core.check_choice("zzz", ["percentile", "normal"], "method"), "there are percentile, normal"),
@@ -151,16 +143,6 @@ def test_codes_of_labels_far_apart():
     assert core.encode(np.array([10**12, 5]), labels, "y", "classes").tolist() == [2, 0]
     assert core.encode(np.array([2**63 + 1, 2**63], np.uint64), [2**63, 2**63 + 1], "y", "classes").tolist() == [1, 0]
     assert core.encode(np.array([], int), [1, 2], "y", "classes").tolist() == []
-
-
-def test_labels_as_given():
-    assert core.label_list("ab", "x") == ["a", "b"] and core.check_labels("ab", 2, "x", "rows") == ("a", "b")
-    assert core.label_array([(1, 2), (3, 4)], "x").shape == (2,)
-    assert core.label_array(["a", 1], "x").tolist() == ["a", 1] and core.label_array([1, 2.5], "x").dtype == float
-    assert core.check_labels(None, 3, "x", "rows") == (0, 1, 2)
-    for labels in ([], ["a", "a"]):
-        with pytest.raises(ValueError, match="at least one label and each only once"):
-            core.label_list(labels, "x")
 
 
 @given(st.integers(0, 10**6))

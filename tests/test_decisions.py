@@ -169,7 +169,7 @@ def test_implied_costs_invert_bayes_threshold(t):
 
 
 @given(scored(), binary_costs, st.sampled_from([None, (.5, .5), (.9, .1), (0, 1), (1, 0)]))
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_best_threshold_equals_enumeration(case, costs, priors):
     y, scores = case
     table = enumerate_thresholds(y, scores, costs, priors)
@@ -371,7 +371,7 @@ def test_bayes_decisions_of_single_costs(case, data):
 # --- thresholds that do what they say
 
 @given(st.data(), st.sampled_from(["float64", "float32", "float16", "int64", "int8", "uint8"]), binary_costs, st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_the_threshold_decides_as_stated_in_the_type_of_the_scores(data, kind, costs, single):
     n = data.draw(st.integers(2, 12))
     y = data.draw(hnp.arrays(int, n, elements=st.integers(0, 1)).filter(lambda v: 0 < v.sum() < n))

@@ -541,6 +541,7 @@ def test_what_stops_an_install_is_told_with_a_remedy(tmp_path, monkeypatch):
     make = script("make")
     monkeypatch.setattr(make, "UV", tmp_path / "no uv")
     monkeypatch.setattr(make.shutil, "which", lambda name: None)
+    monkeypatch.setattr(make, "run_quietly", lambda *command: False)  # no environment can be made
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     with pytest.raises(make.Failed, match="network .* room, leave to write here, and pip .*`make clean` removes"):

@@ -177,7 +177,7 @@ def population(n, rng):
 
 def coverage(n, repeats):
     "Of the weighted and of both prediction-powered intervals, dropping as a contrast."
-    y, _, d = population(2_000_000, np.random.default_rng(99))
+    y, _, d = population(400_000, np.random.default_rng(99))
     truth, hits = losses(y, d, COSTS).mean(), np.zeros(4)
     for seed in range(repeats):
         rng = np.random.default_rng(seed)

@@ -50,13 +50,6 @@ def test_target_weight_moves_weighted_accuracy_to_another_prevalence(w, here, th
     assert wa.target_weight(0., here, there) == 0 and wa.target_weight(1., here, there) == 1
 
 
-@given(share, share, share, share)
-@few
-def test_plain_accuracy_at_the_neutral_prevalence(w, there, tpr, tnr):
-    pi = w * there / (w * there + (1 - w) * (1 - there))
-    assert_allclose(wa.target_weight(w, pi, there), .5, rtol=1e-9)
-
-
 # ---- uncertain weights
 
 def share_by_mpmath(pi, a, b):
@@ -201,7 +194,7 @@ def exact_range(chains, models, pi):
 
 
 @given(seeds, st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_weights_by_brute_force_over_random_models_and_rankings(seed, as_list):
     rng = np.random.default_rng(seed)
     names = ["one", "two", "three", "four", "five"][:rng.integers(2, 6)]
@@ -224,11 +217,6 @@ def test_weights_by_brute_force_over_random_models_and_rankings(seed, as_list):
         assert_allclose(found.cost_ratio, [float(w / (1 - w)) if w < 1 else np.inf for w in expected], rtol=1e-6)
 
 
-def test_emblematic_models_have_the_rates_of_table_3():
-    assert_allclose(list(wa.emblematic_models(.3).values()), [(1, 0), (0, 1), (.7, .7), (1, .7), (.7, 1)])
-    assert list(wa.emblematic_models(.3)) == ["M+", "M-", "Mbad", "Mbad-", "Mbad+"]
-
-
 def test_constraints_and_conflicts_are_named():
     found = weight_range_from_ranking("M+ < M-; M- < Mbad-", .2, .5)
     assert [(c.worse, c.better, c.kind) for c in found.constraints] == [("M+", "M-", "upper"), ("M-", "Mbad-", "lower")] and not found.conflicts
@@ -248,10 +236,6 @@ def test_constraints_and_conflicts_are_named():
 @pytest.mark.parametrize("ranking", ["M+ < M-; M- < M+", "M+ < M-; M- < Mbad; Mbad < M+", "M+ = M-; M+ < M-", "M+ = M-; Mbad = M-; M+ < Mbad"])
 def test_circles_are_refused(ranking):
     with pytest.raises(ValueError, match="ranking: it goes in a circle"): weight_range_from_ranking(ranking, .05)
-
-
-def test_a_tie_may_be_stated_twice():
-    assert weight_range_from_ranking("M+ = M-; M- = M+; M+ < Mbad-", .05).low == pytest.approx(.95)
 
 
 # ---- uncertain weights
