@@ -1188,7 +1188,7 @@ def _figure_statements(data, kind):
 
 
 def _worst(margins) -> dict:
-    "The splits' margins at the position where they are smallest on average, between those that end a cell's name."
+    "The splits' margins where they are smallest on average, between the positions that end a cell's name."
     found = {}
     for cell, each in margins.items():
         low, high = (float(word) for word in cell.split()[-3::2])
