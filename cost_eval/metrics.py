@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, overload
 
 from .confusion import ConfusionCounts
 from .core import Matrix, Numbers, Priors, Row, Value
@@ -477,39 +477,6 @@ def _document(function, public, record) -> str:
     return "\n\n".join([summary, f"{known}\nSource: {record.source}.", *sections, *examples])
 
 
-_Given = TypeVar("_Given", bound=Callable[..., Any])
-
-
-@overload
-def metric(
-    symbol: str,
-    formula: str,
-    *,
-    undefined: str,
-    source: str,
-    bounds: tuple[float, float] = ...,
-    greater_is_better: bool = ...,
-    symmetric: bool = ...,
-    cost_parameter: str | None = ...,
-    linear_fractional: Callable[..., Any] | None = ...,
-    uniform_cdf: Callable[..., Any] | None = ...,
-    of_terms: Literal[True] = ...,
-) -> Callable[[Callable[Concatenate[Any, _Parameters], Any]], _OfCounts[_Parameters]]: ...
-@overload
-def metric(
-    symbol: str,
-    formula: str,
-    *,
-    undefined: str,
-    source: str,
-    bounds: tuple[float, float] = ...,
-    greater_is_better: bool = ...,
-    symmetric: bool = ...,
-    cost_parameter: str | None = ...,
-    linear_fractional: Callable[..., Any] | None = ...,
-    uniform_cdf: Callable[..., Any] | None = ...,
-    of_terms: Literal[False],
-) -> Callable[[_Given], _Given]: ...
 def metric(
     symbol: str,
     formula: str,
@@ -523,7 +490,7 @@ def metric(
     linear_fractional: Callable[..., Any] | None = None,
     uniform_cdf: Callable[..., Any] | None = None,
     of_terms: bool = True,
-) -> Any:
+) -> Callable[[Callable[Concatenate[Any, _Parameters], Any]], _OfCounts[_Parameters]]:
     """Decorator: register a function as a metric, and make it a public function of counts in any form.
 
     Parameters
@@ -590,12 +557,8 @@ def metric(
     return register
 
 # %% ../nbs/03_metrics.ipynb #ac33b2d4
-_FERRER, _LOMBARDO, _MARWAH, _ZHAO = (
-    "Ferrer 2025",
-    "Lombardo et al. 2025",
-    "Marwah et al. 2024",
-    "Zhao et al. 2025",
-)
+_FERRER, _LOMBARDO = "Ferrer 2025", "Lombardo et al. 2025"
+_MARWAH, _ZHAO = "Marwah et al. 2024", "Zhao et al. 2025"
 
 # %% ../nbs/03_metrics.ipynb #3cd13fa8
 @metric(
