@@ -264,7 +264,7 @@ _GROUPS = {
     "columns": (
         ("label", "COL[,COL]", "true labels, of several annotators a column each (default: guessed)"),
         ("scores", "COL[,COL]", "probabilities of the positive class, scores, decisions (default: guessed)"),
-        ("posteriors", "COL=CLASS,...", "probabilities: columns with their classes; or PREFIX of PREFIX_CLASS"),
+        ("posteriors", "COL=CLASS,...", "probabilities: columns with classes; or PREFIX of PREFIX_CLASS"),
         ("ranks", "COL[,COL]", "scores of which only the order counts, whatever they look like"),
         ("group", "COL", "groups to compare"),
         ("cluster", "COL", "samples that belong together: one patient, one customer"),

@@ -6,17 +6,14 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from .confusion import BinaryCounts
 from .core import AreaRule, Axes, CurveKind, Labels, Numbers, Rng, Row, VBox, Value, Vector
 
 # %% auto #0
 __all__ = ['CURVES', 'PerformanceCurve', 'performance_curve', 'curve_auc', 'ideal_auc', 'worst_auc', 'normalized_auc',
            'sample_directed_binary_tree', 'sample_tree_aucs', 'outperformance_curve_auc', 'outperformance_curve_point',
-           'outperformance_curve', 'outperformance_curve_interval', 'plot_tree_curves', 'explore_tree_curves',
-           'plot_monitoring']
+           'outperformance_curve', 'outperformance_curve_interval', 'plot_tree_curves', 'explore_tree_curves']
 
 # %% ../nbs/51_curves.ipynb #d3420523
 from functools import lru_cache
@@ -39,13 +36,11 @@ from cost_eval.core import (
     numbers,
     optional_import,
     plain,
-    pyplot,
     result,
     same_rows,
 )
-from .metrics import METRICS
-from .outperformance import OutperformanceInterval, Reference, add_reference, outperformance_interval
-from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, name_colors, slider
+from .outperformance import OutperformanceInterval, Reference, add_reference
+from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
 
 # %% ../nbs/51_curves.ipynb #6c11c540
 CURVES = ("roc", "pr", "lift", "gain")
@@ -629,10 +624,8 @@ def outperformance_curve_point(curve: CurveKind, x: Numbers, y: Numbers, prevale
 
 def _point_range(curve, x, pi) -> tuple[np.ndarray, np.ndarray]:
     "Smallest and largest y at x."
-    if curve == "roc":
-        return np.zeros_like(x), np.ones_like(x)
-    if curve == "pr":
-        return pi * x / (pi * x + 1 - pi), np.ones_like(x * pi)
+    if curve in ("roc", "pr"):
+        return (pi * x / (pi * x + 1 - pi) if curve == "pr" else np.zeros_like(x)), np.ones_like(x * pi)
     least, most = np.clip((x - 1 + pi) / pi, 0, 1), np.clip(x / pi, 0, 1)  # recall
     if curve == "gain":
         return least, most
@@ -885,51 +878,3 @@ def explore_tree_curves() -> VBox:
     }
     alt = "Left: a thick curve over sixty thin ones; right: the score of each of its points."
     return explorer(controls, image, show, moves="separation", alt=alt)
-
-# %% ../nbs/51_curves.ipynb #7a617c80
-def plot_monitoring(
-    counts: BinaryCounts,
-    metrics: Row[str] = ("f_beta", "informedness"),
-    *,
-    labels: Row[str] | None = None,
-    axes: Sequence[Axes] | None = None,
-) -> Sequence[Axes]:
-    """Prevalence, nominal value and outperformance scores with intervals, period by period.
-
-    Parameters
-    ----------
-    counts : BinaryCounts of shape (T,)
-        a test set per period
-    metrics : sequence of str, default ("f_beta", "informedness")
-        the first is shown nominally, all as scores against the uniform reference
-    labels : sequence of str, optional
-        names of the periods
-    axes : sequence of three Axes, optional
-        to draw on
-
-    Returns
-    -------
-    sequence of Axes
-    """
-    if axes is None:
-        axes = pyplot().subplots(1, 3, figsize=(9.4, 3.2))[1]
-    metrics = [check_choice(name, METRICS, "metrics") for name in metrics]
-    periods = np.arange(len(counts.tp))
-    titles = "prevalence", f"{display_name(metrics[0])}, nominal"
-    for ax, y, title in zip(axes, (counts.prevalence, METRICS[metrics[0]](counts)), titles):
-        ax.plot(periods, y, "o-", color=COLORS[0], markersize=4)
-        ax.set(title=title, ylim=(0, 1 if ax is axes[1] else None))
-    named = {}
-    for k, name in enumerate(metrics):
-        found = outperformance_interval(name, counts)
-        ends = [found.score - found.low, found.high - found.score]
-        look: dict = dict(
-            fmt="osD^v"[k % 5], color=COLORS[2 * k % 10], markersize=4, linewidth=1.2, linestyle="none"
-        )
-        axes[2].errorbar(periods + 0.12 * k, found.score, ends, **look)
-        named[f"{'●■◆▲▼'[k % 5]} {display_name(name)}"] = look["color"]
-    axes[2].set(title="outperformance score, 95 %", ylim=(None, 1))
-    name_colors(axes[2], named, "lower right")
-    for ax in axes:
-        ax.set_xticks(periods, [str(label)[:1] for label in labels] if labels is not None else periods)
-    return axes

@@ -465,7 +465,7 @@ def test_app_serves_a_notebook_of_one_cell(monkeypatch, scores, with_file, capsy
     def serve(call, env):
         cell, = json.loads(Path(call[3]).read_text())["cells"]
         assert "cdn" in (Path(env["JUPYTER_PATH"].split(os.pathsep)[0]) / "voila/templates/cost_eval/index.html.j2").read_text()
-        seen.append((call[:3], call[4:], cell["source"]))
+        seen.append((call[:3], call[4:], "".join(cell["source"])))
         return SimpleNamespace(returncode=7)
     monkeypatch.setattr(command.subprocess, "run", serve)
     monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")

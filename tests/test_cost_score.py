@@ -27,7 +27,6 @@ from cost_eval.cost_score import (
     multilabel_cost_score,
     paired_saving,
     plot_isocost,
-    plot_threshold_cost,
     tune_threshold,
 )
 
@@ -415,13 +414,6 @@ def test_plots_show_the_optimum(sample):
     assert (np.interp(curve[0], *line) >= curve[1] - 1e-9).all()  # no point of the curve beyond the line
     slope = (line[1][1] - line[1][0]) / (line[0][1] - line[0][0])
     assert slope == pytest.approx(0.95 / (0.05 * 5))
-    ax = plot_threshold_cost(y, s, [1.0, 5.0])
-    lowest = tune_threshold(y, s, [1.0, 5.0])
-    dots = [line for line in ax.lines if line.get_marker() == "o"]
-    assert_allclose([d.get_ydata()[0] for d in dots], lowest.cost_score)
-    thick = [line for line in ax.lines if line.get_linewidth() == 6]
-    for line, score in zip(thick, lowest.cost_score):
-        assert np.nanmax(line.get_ydata()) <= 1.05 * score
 
 
 def test_a_saving_draws_itself(sample):
@@ -498,7 +490,6 @@ BAD = [
     (lambda: plot_isocost(1, plane="rate"), "did you mean 'rates'"),
     (lambda: plot_isocost(1, plane="rates"), "prevalence"),
     (lambda: plot_isocost([1, 2]), "cost_ratio"),
-    (lambda: plot_threshold_cost([0, 1], [0, 1], near=-1), "near"),
 ]
 
 

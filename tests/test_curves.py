@@ -8,7 +8,6 @@ from scipy import integrate, stats
 
 from cost_eval import curves as cv
 from cost_eval import outperformance as op
-from cost_eval.confusion import BinaryCounts
 from cost_eval.metrics import METRICS
 
 sk = pytest.importorskip("sklearn.metrics")
@@ -250,7 +249,6 @@ def test_curve_interval_has_its_confidence():
     (lambda: cv.curve_auc("pr", [0, 0.5, 0.2, 1], [0, 0.1, 0.2, 1], 0.5), "fpr: must rise"),
     (lambda: cv.curve_auc("pr", [0, 1], [0, 0.9], 0.5), "recall: must rise from 0 to 1"),
     (lambda: cv.plot_tree_curves("pr", boxes=2), "boxes"),
-    (lambda: cv.plot_monitoring(BinaryCounts(5, 5, 5, 5), ("f1",)), "metrics: 'f1'"),
 ],
 )
 def test_bad_input(call, message):
@@ -266,10 +264,6 @@ def test_pictures():
     assert len(ax.patches) == 3 and len(ax.lines) == 7 + 1 + 3
     y, s = scored()
     assert cv.performance_curve(y, s, "pr").plot().get_ylabel() == "precision"
-    counts = BinaryCounts(tp=[20, 30], fp=[5, 9], fn=[9, 8], tn=[90, 70])
-    axes = cv.plot_monitoring(counts, ("mcc",), labels=["May", "June"])
-    assert [t.get_text() for t in axes[0].get_xticklabels()] == ["M", "J"]
-    assert "MCC" in axes[1].get_title(loc="left") + axes[1].get_title()
 
 
 def test_trees_of_one_level_have_a_triangular_area():

@@ -4,6 +4,7 @@ from math import fsum
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 from matplotlib.text import Text
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -412,7 +413,8 @@ def test_ranks_are_drawn_one_dot_a_prediction(revenues):
 
 
 def test_the_study_as_it_starts():
-    heat, dots = study.plot_metric_study()
+    heat, dots = axes = plt.subplots(1, 2)[1]
+    study._draw_study(axes, tuple(np.linspace(19, 110, 60)))
     assert "".join(heat.get_title(loc) for loc in ("left", "center", "right")).startswith("MCC")
     assert len(dots.collections[0].get_offsets()) == 61
 
@@ -458,7 +460,9 @@ def test_what_the_study_widget_shows_after_many_moves_is_drawn_anew_alike():
         texts = [(t.get_text(), t.get_color(), t.get_position()) for t in heat.texts]
         return (heat.images[0].get_array().tolist(), texts, [ax.get_title(loc) for ax in axes for loc in ("left", "center")], heat.lines[0].get_xydata().tolist(),
                 dots.collections[0].get_offsets().tolist(), [ax.get_xlim() + ax.get_ylim() for ax in axes])
-    assert looks(shown[-1]) == looks(study.plot_metric_study("recall", weighted="best", skill=1, prevalence=.99, weight=.9))
+    axes = plt.subplots(1, 2)[1]
+    study._draw_study(axes, tuple(np.linspace(19, 110, 60)), "recall", weighted="best", skill=1., prevalence=.99, weight=.9)
+    assert looks(shown[-1]) == looks(axes)
 
 
 # ---- bad input
