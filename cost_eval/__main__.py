@@ -355,9 +355,7 @@ def _recalled(parser, arguments, argv):
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"--recipe: {arguments.recipe} cannot be read ({error})") from None
     if "command" not in last:
-        raise ValueError(
-            f"--recipe: {arguments.recipe} names no columns; --save-recipe FILE writes one that does"
-        )
+        raise ValueError(f"--recipe: {arguments.recipe} names no columns; --save-recipe writes one that does")
     kept, costs = last["command"], last["costs"]
     options = {k: v for k, v in kept["options"].items() if not (arguments.costs and k in _OUTCOMES)}
     matrix = CostMatrix(costs["array"], classes=costs["classes"], decisions=costs["decisions"])
@@ -653,9 +651,7 @@ def _costs_of(arguments):
     "The costs of the file, or of --fp, --fn, --tp, --tn as far as they are given."
     given = {name: getattr(arguments, name) for name in _OUTCOMES if getattr(arguments, name) is not None}
     if arguments.costs and given:
-        raise ValueError(
-            f"--costs: {arguments.costs} and --{next(iter(given))} both say what errors cost; give one"
-        )
+        raise ValueError(f"--costs: {arguments.costs} and --{next(iter(given))} both price errors; give one")
     if arguments.costs:
         return _cost_table(arguments.costs)
     return given if given or arguments.kept_costs is None else arguments.kept_costs
@@ -947,9 +943,7 @@ def _decide(arguments):
             notes += [str(warning.message) for warning in caught]
             columns = columns or list(frame.columns)
             if list(frame.columns) != columns:
-                raise ValueError(
-                    f"{arguments.files}: columns {list(frame.columns)}, but the first has {columns}"
-                )
+                raise ValueError(f"{arguments.files}: columns {list(frame.columns)}, but first {columns}")
             frame.assign(**added).to_csv(part, index=False, mode="a" if k else "w", header=not k)
             for label in rule.decisions:
                 taken[label] += int((added["decision"] == label).sum())

@@ -140,9 +140,7 @@ class ConfusionCounts(LabelledTable):
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame, classes in rows and decisions in columns; one table only."
         if self.array.ndim != 2:
-            raise ValueError(
-                f"to_frame: one table at a time, this is a stack of shape {self.shape[:-2]}; index it"
-            )
+            raise ValueError(f"to_frame: one table at a time, not a stack {self.shape[:-2]}; index it")
         pd = pandas()
         index = pd.Index(self.classes, name="class")
         return pd.DataFrame(self.array, index=index, columns=pd.Index(self.decisions, name="decision"))
@@ -336,9 +334,7 @@ class JointCounts(LabelledTable):
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame: a row per class and first decision, a column per second decision."
         if self.array.ndim != 3:
-            raise ValueError(
-                f"to_frame: one table is shown at a time, this is a stack of shape {self.shape[:-3]}"
-            )
+            raise ValueError(f"to_frame: one table at a time, not a stack {self.shape[:-3]}")
         pd = pandas()
         index = pd.MultiIndex.from_product([self.classes, self.decisions], names=["class", "first decision"])
         columns = pd.Index(self.decisions, name="second decision")
@@ -586,9 +582,7 @@ class BinaryCounts:
             Where a class has no sample: its error rate is unknown.
         """
         if np.any(np.equal(self.p, 0) | np.equal(self.n, 0)):
-            raise ValueError(
-                "prevalence: cannot be changed where a class has no sample, since its error rate is unknown"
-            )
+            raise ValueError("prevalence: fixed where a class has no sample, for its error rate is unknown")
         return self.from_rates(self.total, prevalence, self.fpr, self.fnr)
 
     def to_matrix(self) -> np.ndarray:

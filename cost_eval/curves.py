@@ -218,9 +218,7 @@ def curve_auc(
     prevalence = check_range(prevalence, "prevalence", 0, 1, shape=())
     fpr, recall = (check_range(r, n, 0, 1, ends="[]") for r, n in ((fpr, "fpr"), (recall, "recall")))
     if np.shape(fpr) != np.shape(recall) or np.ndim(fpr) < 1 or len(fpr) < 2:
-        raise ValueError(
-            f"fpr, recall: two points or more are needed for both, got {np.shape(fpr)}, {np.shape(recall)}"
-        )
+        raise ValueError(f"fpr, recall: two or more points needed, got {np.shape(fpr)}, {np.shape(recall)}")
     for name, rates in (("fpr", fpr), ("recall", recall)):
         if (rates[0] > 1e-9).any() or (rates[-1] < 1 - 1e-9).any() or (np.diff(rates, axis=0) < -1e-9).any():
             raise ValueError(f"{name}: must rise from 0 to 1 along the first axis")

@@ -284,9 +284,7 @@ def _target_priors(priors, given: CostMatrix, classes):
     p = as_priors(priors, given.classes)
     rows = encode(classes, list(given.classes), "y", "the costs' classes")
     if abs(p[rows].sum() - 1) > 1e-6:
-        raise ValueError(
-            f"priors: {priors} belong to classes {list(given.classes)}, but only {classes.tolist()} are in y"
-        )
+        raise ValueError(f"priors: {priors} for {list(given.classes)}, but only {classes.tolist()} are in y")
     return p[rows]
 
 

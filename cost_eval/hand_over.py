@@ -566,9 +566,7 @@ def _several(models, prices) -> Mapping:
     if not isinstance(prices, Mapping):
         raise ValueError(f"prices: a mapping name -> price is needed, got {prices!r:.60}")
     if not models or len({*models, *prices}) < 2:
-        raise ValueError(
-            "prices: with a single reader nothing is to be planned; add the price of another one"
-        )
+        raise ValueError("prices: with a single reader nothing is to be planned; add another one's price")
     for name, price in prices.items():
         check_range(price, f"prices[{name!r}]", 0, np.inf, ends="[)", shape=(), hint="a gain is a lower cost")
     return models

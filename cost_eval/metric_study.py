@@ -365,9 +365,7 @@ def matched_beta(weight: float, n: int, spread: float) -> tuple[float, float]:
     c, sigma = 1 - weight, max((1 - weight) * spread / np.sqrt(n), 1e-4 * np.sqrt(weight * (1 - weight)))
     a = c * (c * (1 - c) / sigma**2 - 1)
     if not a > 0:
-        raise ValueError(
-            f"spread: {spread:g} is too wide for {n} customers: no Beta density has that mean and variance"
-        )
+        raise ValueError(f"spread: {spread:g} is too wide for {n} customers: no Beta density has it")
     return float(a), float(a / c - a)
 
 # %% ../nbs/41_metric_study.ipynb #38f1a89d
@@ -489,18 +487,14 @@ def _check_study(revenues, prevalences, weights, metrics, n_samples, weighted, s
     "A `_Study` and its prevalences."
     r = numbers(revenues, "revenues")
     if r.ndim != 1 or len(r) < 3 or not np.isfinite(r).all():
-        raise ValueError(
-            f"revenues: a finite number for each of at least three customers is needed, got shape {r.shape}"
-        )
+        raise ValueError(f"revenues: finite numbers of three customers or more are needed, got {r.shape}")
     everyone = r if population is None else numbers(population, "population")
     if not everyone.size or not np.isfinite(everyone).all() or not everyone.mean() > 0:
         raise ValueError("revenues: a mean (of the population, if given) above 0 is needed")
     pi = np.ravel(check_range(prevalences, "prevalences", 0, 1))
     w = np.ravel(check_range(weights, "weights", 0, 1))
     if empty := [v for v in pi if not 0 < round(len(r) * v) < len(r)]:
-        raise ValueError(
-            f"prevalences: {empty[0]:g} of {len(r)} customers leaves a class empty; take more customers"
-        )
+        raise ValueError(f"prevalences: {empty[0]:g} of {len(r)} customers leaves a class empty; take more")
     if weighted is not None:
         check_choice(weighted, ("best", "worst"), "weighted")
     n_samples = check_integer(n_samples, "n_samples", 2, hint="a standard deviation needs two")

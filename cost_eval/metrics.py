@@ -250,9 +250,7 @@ class Metric:
         name = self.cost_parameter
         if name is not None and name not in given:
             if costs is None:
-                raise ValueError(
-                    f"costs: {self.name} needs costs; pass a cost matrix as `costs`, or `{name}`"
-                )
+                raise ValueError(f"costs: {self.name} needs them; pass a cost matrix as `costs`, or `{name}`")
             given[name] = costs if name == "costs" else _FROM_COSTS[name](*_error_costs(costs))
         return {name: _check_parameter(name, value) for name, value in given.items()}
 
@@ -1561,9 +1559,7 @@ def one_vs_rest(counts: ConfusionCounts | Matrix) -> BinaryCounts:
     table, classes, decisions = labelled(counts, "counts")
     array = check_counts(table)
     if array.shape[-1] != array.shape[-2]:
-        raise ValueError(
-            f"counts: as many decisions as classes are needed, an array (..., K, K), got shape {array.shape}"
-        )
+        raise ValueError(f"counts: as many decisions as classes are needed, (..., K, K), got {array.shape}")
     array = array[..., order_of(decisions, classes, "counts", "the classes", "decisions")]
     tp = np.diagonal(array, axis1=-2, axis2=-1)
     fp, fn = array.sum(axis=-2) - tp, array.sum(axis=-1) - tp

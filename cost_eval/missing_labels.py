@@ -321,9 +321,7 @@ def tipping_point(
         raise ValueError("versus: decisions to compare with are needed, got None; doing without, say")
     case = _read(y_true, decisions, costs, versus, positive, None, None)
     if case.table.shape[1] != 2:
-        raise ValueError(
-            f"costs: two classes are needed, got {case.table.shape[1]}; see bounds_without_labels"
-        )
+        raise ValueError(f"costs: two classes are needed, got {case.table.shape[1]}; see bounds_without_labels")
     codes = np.stack([model.values for model in case.samples.models.values()])
     pairs, cell = np.unique(codes, axis=1, return_inverse=True)
     has, apart = case.labelled, pairs[0] != pairs[1]
@@ -534,9 +532,7 @@ def _agreed(found: Interval, alone: Interval, confidence: float) -> Interval:
 def _posteriors(posteriors, case: _Case) -> np.ndarray:
     "(N, K) posteriors in the order of the costs' classes."
     if posteriors is None:
-        raise ValueError(
-            "posteriors: a guess of every class is needed, got None; without it use the labels alone"
-        )
+        raise ValueError("posteriors: a guess of each class is needed, got None; without it use labels alone")
     single = case.samples.costs
     names = np.empty(len(single.classes), object)
     names[:] = list(single.classes)

@@ -497,9 +497,7 @@ def _read_weights(sample_weight, n: int) -> np.ndarray | None:
         return None
     values = _column(sample_weight, "sample_weight")
     if values.dtype.kind not in "biuf":
-        raise ValueError(
-            f"sample_weight: {values[0]!r} is no number; give each sample a weight, 1 for a plain one"
-        )
+        raise ValueError(f"sample_weight: {values[0]!r} is no number; give each sample a weight, 1 for one")
     weight = check_weights(values, n)
     if not weight.any():
         raise ValueError("sample_weight: 0 for every sample; at least one must count")
@@ -1032,9 +1030,7 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
         raise ValueError(f"{argument}: a mapping; give an array, or a frame of posteriors")
     array = _column(values, argument)
     if len(array) != n:
-        raise ValueError(
-            f"{argument}: {len(array)} values, but y_true has {n}; all models must see the same samples"
-        )
+        raise ValueError(f"{argument}: {len(array)} values, but y_true has {n}; models need the same samples")
     kind = kind or look_at(array, costs).kind(argument)
     if kind is Decisions:
         return Decisions(_read_decisions(array, argument, costs))
@@ -1076,9 +1072,7 @@ def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.n
     if found is None:
         seen = seen_labels(array)
         if array.dtype.kind not in "biuf" and _are_numbers(seen):
-            raise ValueError(
-                f"{argument}: numbers written as text, such as {seen[0]!r}; give values.astype(float)"
-            )
+            raise ValueError(f"{argument}: numbers as text, such as {seen[0]!r}; give values.astype(float)")
         unknown = [v for v in seen if positions(objects([v]), costs.decisions) is None]
         strange = next((v for v in unknown if not _are_numbers([v])), unknown[0])
         raise ValueError(
@@ -1103,9 +1097,7 @@ def _read_probability(p: np.ndarray, argument: str, costs: CostMatrix, classes) 
         hint = (
             "percentages are divided by 100" if p.min() >= 0 and p.max() <= 100 else "a score is Scores(...)"
         )
-        raise ValueError(
-            f"{argument}: from {p.min():g} to {p.max():g}, but probabilities lie in [0, 1]; {hint}"
-        )
+        raise ValueError(f"{argument}: {p.min():g} to {p.max():g}, but probabilities lie in [0, 1]; {hint}")
     if classes is not None:
         label = classes if isinstance(classes, str) or np.ndim(classes) == 0 else list(classes)[0]
         place = positions(objects([label]), costs.classes)
@@ -1140,9 +1132,7 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
             rows = f"the rows are the classes of one model, give numpy.transpose(values); if {rows}"
         raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; if {rows}")
     if len(table) != n:
-        raise ValueError(
-            f"{argument}: {len(table)} rows, but y_true has {n}; all models must see the same samples"
-        )
+        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; models need the same samples")
     if table.shape[1] == 1:
         raise ValueError(f"{argument}: shape {table.shape}; for one column give numpy.ravel(values)")
     if classes is not None:
@@ -2041,9 +2031,7 @@ def _read_kind(kind: str, end: str, source: Any, columns, index_col):
     pd = pandas()
     library = _READERS.get(kind)
     if library and importlib.util.find_spec(library) is None:
-        raise ValueError(
-            f"read with {library}, which is not installed; save it as CSV, or pip install {library}"
-        )
+        raise ValueError(f"read with {library}, not installed here; save it as CSV, or pip install {library}")
     if kind == "CSV":
         return _read_csv(pd, source, end, columns, index_col)
     if kind == "Excel":

@@ -129,9 +129,7 @@ def _parts(value, name: str, lazy: list) -> list:
         if value.ndim > 1:
             value = value.rechunk({axis: -1 for axis in range(1, value.ndim)})
         return list(value.to_delayed().ravel())
-    raise ValueError(
-        f"{name}: a {type(value).__name__} beside Dask collections; make it one (dask.array.from_array)"
-    )
+    raise ValueError(f"{name}: a {type(value).__name__} beside Dask collections; make it one (da.from_array)")
 
 
 _CUT_ALIKE = (
@@ -224,9 +222,7 @@ def _parquet_blocks(data, given: dict) -> _Blocks:
             kind = types[column]
             first = kinds.setdefault(column, (kind, file)) if kind else (kind, file)
             if first[0] != kind:
-                raise ValueError(
-                    f"{column}: {first[0]} in {first[1]}, but {kind} in {file}; write them alike"
-                )
+                raise ValueError(f"{column}: {first[0]} in {first[1]}, {kind} in {file}; write them alike")
         for groups in _together(rows):
             blocks.append(dask.delayed(_read_groups)(system, file, groups, given, fixed))
         blocks.rows += sum(rows)
@@ -520,9 +516,7 @@ def _table(function, rows: pd.DataFrame, decided: dict, options: dict):
         labels = seen_labels(column)
         if len({isinstance(label, str) for label in labels}) > 1:
             some = f"{labels[0]!r} and {labels[-1]!r}"
-            raise ValueError(
-                f"y_true or decisions: labels are text and numbers, such as {some}; make them one type"
-            )
+            raise ValueError(f"y_true or decisions: text and numbers, such as {some}; make them one type")
     weighted = "sample_weight" in rows
     found = function(*columns, sample_weight=rows["sample_weight" if weighted else "repeats"], **options)
     if weighted:
@@ -1277,9 +1271,7 @@ def _loss_blocks(columns: dict, given: dict, data) -> _Blocks:
         return _blocks(None, columns | given)
     blocks, named = _blocks(None, columns), _blocks(data, given)
     if len(blocks) != len(named):
-        raise ValueError(
-            f"data: {len(named)} blocks, but the losses have {len(blocks)}; compute these from data"
-        )
+        raise ValueError(f"data: {len(named)} blocks, but the losses have {len(blocks)}; make them from it")
     pairs = enumerate(zip(blocks, named))
     both = _Blocks(dask.delayed(_checked_block)(one | two, k) for k, (one, two) in pairs)
     both.rows = named.rows
@@ -1734,9 +1726,7 @@ class _Halves:
         decisions = {key: labels[rows[f"decision {i}"]] for i, key in enumerate(keys)}
         given = {name: _array(rows[name], name, "the rows") for name in _OF_ROWS if name in rows}
         if heaviest is not None and "clusters" in rows and heaviest < self.heaviest:
-            raise ValueError(
-                f"heaviest: {heaviest:g}, but a unit weighs {self.heaviest:g}; the cap is at least that"
-            )
+            raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {self.heaviest:g}; give it or more")
         if self.batched and "clusters" in rows:
             given["independent"] = self.clusters is None
             heaviest = self.heaviest if heaviest is None else heaviest

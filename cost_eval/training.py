@@ -690,9 +690,7 @@ def _weight_name(fitted, name: str) -> str:
             return f"{last}__sample_weight"
     elif takes(fitted, "sample_weight"):
         return "sample_weight"
-    raise ValueError(
-        f"sample_weight: {name!r} ({type(fitted).__name__}) takes none when it is fitted; leave them out"
-    )
+    raise ValueError(f"sample_weight: {name!r} ({type(fitted).__name__}) takes none in fit; leave them out")
 
 # %% ../nbs/23_training.ipynb #trn075
 #| code-fold: true
