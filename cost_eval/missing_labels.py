@@ -321,7 +321,8 @@ def tipping_point(
         raise ValueError("versus: decisions to compare with are needed, got None; doing without, say")
     case = _read(y_true, decisions, costs, versus, positive, None, None)
     if case.table.shape[1] != 2:
-        raise ValueError(f"costs: two classes needed, got {case.table.shape[1]}; see bounds_without_labels")
+        got = case.table.shape[1]
+        raise ValueError(f"costs: two classes are needed, got {got}; see bounds_without_labels")
     codes = np.stack([model.values for model in case.samples.models.values()])
     pairs, cell = np.unique(codes, axis=1, return_inverse=True)
     has, apart = case.labelled, pairs[0] != pairs[1]

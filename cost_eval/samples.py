@@ -497,7 +497,9 @@ def _read_weights(sample_weight, n: int) -> np.ndarray | None:
         return None
     values = _column(sample_weight, "sample_weight")
     if values.dtype.kind not in "biuf":
-        raise ValueError(f"sample_weight: {values[0]!r} is no number; give each sample a weight, 1 for one")
+        raise ValueError(
+            f"sample_weight: {values[0]!r} is no number; give each sample a weight, 1 for a plain one"
+        )
     weight = check_weights(values, n)
     if not weight.any():
         raise ValueError("sample_weight: 0 for every sample; at least one must count")
