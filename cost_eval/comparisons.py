@@ -202,7 +202,7 @@ class Judged:
         "(K,) samples of each class, without weights."
         return np.bincount(self.y, self.repeats, self.costs.shape[0]).astype(np.int64)
 
-    @property
+    @cached_property
     def class_sizes(self) -> np.ndarray:
         "(K,) samples of each class, or their weight."
         return np.bincount(self.y, self.weight, self.costs.shape[0])
@@ -328,7 +328,8 @@ class Judged:
         if self.own is None:
             return self.table[self.y, decisions]
         if self.mixed is None:
-            return self.own[np.arange(len(self.y)), self.y, decisions]
+            places = np.arange(0, self.costs_of_rows.size, self.costs.shape[1]) + decisions
+            return self.costs_of_rows.take(places)
         return np.einsum("nm,nm->n", self.costs_of_rows, self.mixtures[decisions])
 
     @cached_property
@@ -780,7 +781,7 @@ def _units(case: Judged, columns, rng) -> _Units:
             if len(found.count) <= 2 * _BATCHES:
                 return found
         cluster = rng.permutation(len(weight))
-    many = len(np.unique(cluster[kept]))
+    many = np.count_nonzero(np.bincount(cluster[kept]))
     if many > 2 * _BATCHES:
         cluster = rng.permutation(int(cluster.max()) + 1)[cluster] % _BATCHES
     found = _clustered(cluster[kept], columns[:, kept], weight[kept], stratum[kept], shares)

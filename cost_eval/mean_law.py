@@ -148,7 +148,7 @@ def _two_points(code, n, x):
     count = np.bincount(code, n, size)
     mean = np.bincount(code, n * x, size) / count
     d = x - mean[code]
-    variance, third = (np.bincount(code, n * d**power, size) / count for power in (2, 3))
+    variance, third = (np.bincount(code, n * part, size) / count for part in (d * d, d * d * d))
     sd = np.sqrt(variance)
     half = np.divide(third, 2 * sd**3, out=np.zeros(size), where=sd > 0)
     root = np.sqrt(1 + half**2)
@@ -182,8 +182,8 @@ def _few(values):
     "The distinct values if they are at most 64, and the number of each; None if they are more."
     if len(np.unique(values[:1000])) > 64:
         return None
-    distinct, kind = np.unique(values, return_inverse=True)
-    return (distinct, kind.ravel()) if len(distinct) <= 64 else None
+    distinct = np.unique(values)
+    return (distinct, np.searchsorted(distinct, values)) if len(distinct) <= 64 else None
 
 
 def _checked(axes, n, a, b, **levels):

@@ -551,8 +551,8 @@ def constraint_words(report: Any) -> list[str]:
     more = f"{four_digits(price['price'])} per case ({level} interval {ends})"
     more = more if price["price"] else "nothing"
     return [
-        f"{price['model']} has out of fold {'; '.join(words)}. That costs {more} against its best cut "
-        "without it. Whether the cut that is installed keeps to it only samples can show that took no part: "
+        f"{price['model']} has out of fold {'; '.join(words)}. That costs {more} against the same model "
+        "without it. Only samples that took no part can show whether the installed rule keeps to it: "
         "certify()."
     ]
 
@@ -1289,7 +1289,7 @@ _TABLES = {
     "By group": "Cost at the group's own shares of the classes and at the deployment's, and error rates.",
     "Between groups": "Gaps in cost per case and in both error rates, held together.",
     "What is required, and its price": "What each model reaches out of fold of what is required, and what it "
-    "costs more than its best cut without it.",
+    "costs more than the same model without it.",
     "Under other costs": "Cost of each model under the costs of each scenario, and its regret against the "
     "cheapest there.",
     "For the record": "What a report on paper should say.",

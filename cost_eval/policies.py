@@ -838,17 +838,19 @@ class _Task:
     @property
     def quick(self) -> bool:
         "Are decisions a cut of the odds, and their posteriors not asked for?"
-        each = self.rows.costs.array[:, 0] - self.rows.costs.array[:, -1]
-        plain = self.rows.own is None and self.rows.costs.shape == (2, 2) and each[0] < 0 < each[1]
-        return plain and not self.posteriors and bool((self.target > 0).all())
+        costs = self.rows.costs.array if self.rows.own is None else self.rows.own.array
+        each = costs[..., 0] - costs[..., -1]
+        apart = (each[..., 0] < 0) & (each[..., -1] > 0)  # each class is cheaper with its own decision
+        plain = self.rows.costs.shape == (2, 2) and not self.posteriors
+        return plain and bool(np.all(apart) and (self.target > 0).all())
 
     def cut_odds(self, odds: np.ndarray) -> np.ndarray:
         "(N,) decisions by calibrated log-odds, at the threshold as `bayes_decisions` up to rounding."
         if self.shift:
             shares = self.fits._shares_outside()
             odds = odds + np.log(self.target[1] / self.target[0]) - (shares[:, 1] - shares[:, 0])
-        cut = bayes_threshold(self.rows.costs, log_odds=True)
-        return (odds >= cut - 1e-12 * (1 + abs(cut))).view(np.int8)
+        cut = bayes_threshold(self.costs, log_odds=True)
+        return (odds >= cut - 1e-12 * (1 + np.abs(cut))).view(np.int8)
 
     def _tuned(self) -> tuple:
         "The threshold on ranks that was best on the other folds."

@@ -1895,6 +1895,7 @@ def _change_of(name, then: _Side, now: _Side, report: Report) -> tuple[list, lis
     "The change of one model's cost and its parts, and the rates of its errors, class by class."
     old, new, shifted = then.counts(name), now.counts(name), then.shifted or now.shifted
     c, d = then.amounts(name), now.amounts(name)
+
     counted_cells = all(side.models[name]["cells"] for side in (then, now))
     told = counted_cells and not shifted
     counted = cost_change(old, new, c, now_costs=d)
@@ -1907,8 +1908,10 @@ def _change_of(name, then: _Side, now: _Side, report: Report) -> tuple[list, lis
         found = counted.interval("rates", confidence=report.confidence)
         rates = float(found.low), float(found.high)
     paid = [side.models[name]["cost"] for side in (then, now)]
-    row = [*paid, paid[1] - paid[0], *_change_ends(name, then, now, report)]
-    row += [parts.prevalence, *mix, parts.rates, *rates, parts.amounts]
+    moved = paid[1] - paid[0], parts.prevalence, parts.rates, parts.amounts
+    change, by_mix, by_rates, by_costs = (m if abs(m) > 1e-12 * max(map(abs, paid)) else 0.0 for m in moved)
+    row = [*paid, change, *_change_ends(name, then, now, report)]
+    row += [by_mix, *mix, by_rates, *rates, by_costs]
     wrong = now.costs > now.costs.min(1, keepdims=True)
     of_class = [ratio((table * wrong).sum(1), table.sum(1)) for table in (old, new)]
     whole = then.whole and now.whole

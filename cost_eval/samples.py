@@ -2182,10 +2182,19 @@ def _unpacked(frame: Any) -> Any:
     for column in frame.columns:
         vectors = _vectors(frame[column]) if frame[column].dtype.kind == "O" else None
         if vectors is None:
-            parts[column] = frame[column]
+            parts[column] = _shares(frame[column])
         else:
             parts |= {f"{column}({k})": values for k, values in enumerate(vectors.T)}
-    return frame if len(parts) == len(frame.columns) else type(frame)(parts, index=frame.index)
+    same = len(parts) == len(frame.columns) and all(parts[c].dtype == frame[c].dtype for c in parts)
+    return frame if same else type(frame)(parts, index=frame.index)
+
+
+def _shares(cells: Any) -> Any:
+    "Text such as 12.5 % as numbers; anything else as it is."
+    text = cells.dtype.kind == "O" and len(cells) and isinstance(cells.iloc[0], str)
+    if not text or not cells.str.fullmatch(r" *\d+([.,]\d+)? *% *", na=False).all():
+        return cells
+    return cells.str.rstrip("% ").str.replace(",", ".").astype(float) / 100
 
 
 def _vectors(cells: Any) -> np.ndarray | None:

@@ -22,7 +22,7 @@ matplotlib.use("Agg")  # here; kernels that tests start show figures in their ow
 FULL = os.environ.get("FULL", "0") not in ("", "0")
 
 # The same examples in every run and no clock (a loaded machine is not a failure); new examples every night.
-settings.register_profile("project", deadline=None, derandomize=True)
+settings.register_profile("project", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("nightly", deadline=None, max_examples=300, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("nightly" if FULL else "project"))
 

@@ -258,7 +258,9 @@ OWN = {  # function.parameter: where a name means something else
     "evaluate_counted.repeats": lambda case: case.w.astype(int), "weighted_by_propensity.propensity": lambda case: case.w / 4,
     "risk_coverage.model": MAKERS["decisions"], "risk_coverage.scores": scores, "certified_threshold.model": spread, "certified_threshold.risk": always(.375),
     "cascade.models": lambda case: {"a": spread(case), "b": ce.Decisions(case.called(case.d[0]))}, "cascade.prices": lambda case: {"b": .125 * case.unit, "person": .5 * case.unit},
-    "tipping_point.versus": lambda case: case.called(case.d[1]), "read_samples.models": models, "evaluate.scenarios": lambda case: {"now": costs(case)}, "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}), "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
+    "tipping_point.versus": lambda case: case.called(case.d[1]), "read_samples.models": models,
+    **{f"{name}.method": lambda case: "normal" if case.given else "auto" for name in ("evaluate", "scale.evaluate")},  # with all that can be given by the quick method
+    "evaluate.scenarios": lambda case: {"now": costs(case)}, "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}), "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
     "paired_power.probabilities": lambda case: tables(case, True) / tables(case, True).sum((-3, -2, -1), keepdims=True), "paired_power.n": always(40),
     "required_sample_size.probabilities": counts, "required_sample_size.relative_precision": always(.5),
     "cost_change.reference": counts, "cost_change.now": lambda case: counts(case.but(table=1 if case.table is None else case.table)),

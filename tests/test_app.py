@@ -60,23 +60,6 @@ def test_the_page_shows_the_librarys_numbers():
     assert app.lines() == [*direct.summary().splitlines(), direct.robustness().words()]
 
 
-def test_sliders_are_the_numbers():
-    app = App()
-    app.drag_fn.value, app.drag_prevalence.value = 40., .03
-    assert app.fn.value == 40 and app.prevalence.value == "0.03"
-    assert app.report.ladder.equals(library(example_frame(), 40, [.97, .03]).ladder)
-
-
-def test_new_columns_are_read_anew():
-    app = App()
-    app.choose("model_b")
-    assert app.report.best["model"].tolist() == ["model_b"] and app.chosen() == ("model_b",)
-    app.positive.value = "well"
-    costs = CostMatrix.binary(fp=1, fn=10, classes=["ill", "well"])
-    frame = example_frame()
-    assert app.report.ladder.equals(evaluate(frame["label"].to_numpy(), {"model_b": frame["model_b"].to_numpy()}, costs, rng=0).ladder)
-
-
 def test_rule_and_capacity():
     app, frame = App(), example_frame()
     app.rule.value, app.capacity.value = "tuned", "10 %"
@@ -204,27 +187,6 @@ def test_the_verdict_on_the_table_before_does_not_come_back(unpainted, monkeypat
     monkeypatch.undo()
     app.upload.value = sent("y.csv", b"y,m\n" + b"1,.5\n0,.2\n" * 20)
     assert answered(app).report.n == 40
-
-
-def test_the_link_holds_the_report(unpainted):
-    app = picked(App(example_frame().iloc[:200]), "ill")
-    app.prepare.click()
-    found = re.search(r'download="report.html" href="data:text/html;base64,([^"]+)"', app.link.value)
-    assert base64.b64decode(found[1]).decode() == app.report.to_html()
-    app.fn.value = 20.  # another report: the old link goes
-    assert app.link.value == "" and f"{app.report.ladder['cost'].max():.4g}" in app.ladder.value
-    app.fn.value = -1.
-    app._prepare(None)  # as the button does, whose errors nobody would see
-    assert app.report is None and app.link.value == ""
-
-
-def test_sliders_stand_where_the_numbers_are(unpainted):
-    app = picked(App(example_frame().iloc[:200]), "ill")
-    share = (example_frame()["label"].iloc[:200] == "ill").mean()
-    assert app.drag_prevalence.value == pytest.approx(share) and app.drag_fn.value == 10
-    app.fn.value, app.prevalence.value = 1e6, "0.5 %"
-    assert app.drag_fn.value == 1e4 and app.drag_prevalence.value == pytest.approx(.005) and app.report.priors[1] == .005
-    assert app.fn.value == 1e6  # the slider ends before
 
 
 def answered(app, *answers):

@@ -71,16 +71,6 @@ def test_standard_error_is_that_of_the_multinomial():
     assert_allclose(found.standard_error, np.sqrt(variance))
 
 
-def test_many_matrices_share_one_draw():
-    stack = np.random.default_rng(1).exponential(3, (2, 5, 3, 3))
-    found = bs.bcost(COUNTS, stack, rng=2)
-    assert found.low.shape == (2, 5) and found.distribution.shape == (2, 5, 1000)
-    one = bs.bcost(COUNTS, stack[1, 3], rng=2)
-    for name in ("low", "high", "mean", "standard_error", "distribution"):
-        assert_allclose(getattr(found, name)[1, 3], getattr(one, name))
-    assert len(found.to_frame()) == 10 and "10 intervals" in repr(found)
-
-
 def test_blocks_change_nothing_and_bound_the_memory(monkeypatch):
     counts, costs = np.full((10, 10), 10), np.arange(100.).reshape(10, 10)
     whole = bs.bcost(counts, costs, n_resamples=20_000, rng=0)
@@ -136,13 +126,6 @@ def test_type_one_error_is_near_its_level():
     assert .033 < np.mean(rejected) < .07  # 0.05 with a standard error of 0.006
 
 
-def test_many_matrices_for_differences(joint):
-    found = bs.bdelta_cost(joint, np.stack([COSTS, 2 * COSTS]), rng=0)
-    assert_allclose(found.high[1], 2 * found.high[0])
-    assert_allclose(found.low[0], bs.bdelta_cost(joint, COSTS, rng=0).low)
-    assert found.rejects.shape == found.p_value.shape == (2,) and "rejects" in found.to_frame()
-
-
 # ---- any metric
 
 @pytest.mark.parametrize("laplace, stratified, confidence", [(0, False, .95), (.5, False, .8), (0, True, .95), (.5, True, .9), (200, True, .9)])
@@ -182,12 +165,6 @@ def test_metric_interval_of_costs_is_the_percentile_interval():
     assert_allclose([found.low, found.high, found.mean], [same.low, same.high, same.mean])
 
 
-def test_infinite_values_are_values():
-    found = bs.metric_interval([[50, 0], [5, 20]], "likelihood_ratio_positive", laplace=.5, rng=0)
-    assert np.isfinite(found.low) and found.high == np.inf and found.mean == np.inf and found.low > 5
-    found.plot()
-
-
 def test_undefined_replicates_are_counted():
     found = bs.metric_interval([[50, 1], [3, 0]], "precision", method="percentile", rng=0)
     drawn = np.random.default_rng(0).multinomial(54, np.array([50, 1, 3, 0]) / 54, 1000)
@@ -210,19 +187,6 @@ def test_metric_interval_takes_what_metrics_take():
 
 
 # ---- results
-
-def test_results_print_plot_and_compare(joint):
-    for found in (bs.bcost(COUNTS, COSTS, rng=0), bs.interval(COUNTS, COSTS, method="normal"), bs.bdelta_cost(joint, COSTS, rng=0)):
-        assert f"{found.low:.4g}" in repr(found) and len(found.to_frame()) == 1 and "<table" in found._repr_html_()
-        ax = found.plot()
-        assert any(np.allclose(line.get_xdata(), [found.low, found.high]) for line in ax.lines if len(line.get_xdata()) == 2)
-        assert "cost per example" in ax.get_xlabel()
-    assert bs.bcost(COUNTS, COSTS, rng=0) == bs.bcost(COUNTS, COSTS, rng=0) != bs.bcost(COUNTS, COSTS, rng=1)
-    assert "99.9%" in repr(bs.interval(COUNTS, COSTS, confidence=.999))
-    assert bs.metric_interval(ALARM, "recall", rng=0).plot().get_xlabel() == "recall"
-    with pytest.raises(AttributeError): found.low = 0
-    with pytest.raises(ValueError, match="one interval"): bs.bcost(COUNTS, np.stack([COSTS, COSTS]), rng=0).plot()
-
 
 # ---- bad input
 

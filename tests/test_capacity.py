@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from cost_eval import capacity as cap
 from cost_eval.capacity import capacity_curve
@@ -83,21 +82,6 @@ def test_ties_share_the_calls():
     assert curve.at(20).saving.mean == pytest.approx(called @ gain / N)
 
 
-def test_weights_are_repetitions():
-    grade = np.round(6 * P) / 6
-    many = np.repeat(np.arange(N), W)
-    one = capacity_curve(Y, grade, SAME, rule="bayes", sample_weight=W)
-    other = capacity_curve(Y[many], grade[many], SAME, rule="bayes")
-    np.testing.assert_allclose(one.saving, other.saving)
-    for share in (.1, .33, .8):
-        a, b = one.at(share), other.at(share)
-        assert (a.saving.mean, a.expected, a.perfect, a.naive) == pytest.approx((b.saving.mean, b.expected, b.perfect, b.naive))
-    zero = np.where(np.arange(N) < 5, 0, W)
-    left, right = capacity_curve(Y, P, OWN, rule="bayes", sample_weight=zero), capacity_curve(Y[5:], P[5:], OWN[5:], rule="bayes", sample_weight=W[5:])
-    np.testing.assert_allclose(left.saving, right.saving)
-    assert not left.called(.999)[:5].any()
-
-
 def test_at_other_priors():
     "Negatives ten times as often is the same as priors that say so."
     many = np.concatenate([np.flatnonzero(Y == 1), np.repeat(np.flatnonzero(Y == 0), 10)])
@@ -159,15 +143,6 @@ def test_precision_lift_and_the_tuned_threshold():
     assert curve.best.calls == (P > call / hit).sum()
 
 
-def test_fields_and_frames():
-    curve = capacity_curve(Y, P, OWN, rng=0, points=3)
-    assert list(curve.table["calls"]) == [0, 30, 60, 90] and len(curve.to_frame()) == 4
-    assert curve.at(10).to_frame().shape == (1, 11) and "calls save" in repr(curve.at(10)) and "best" in repr(curve)
-    assert curve == capacity_curve(Y, P, OWN, rng=0, points=3) != capacity_curve(Y, P, OWN, rng=0, points=2)
-    ax = curve.plot()
-    assert {text.get_text() for text in ax.texts} == {"the model's list", "classes known", "drawn by lot", "best number of calls"}
-
-
 @pytest.mark.parametrize("call, words", [
     (lambda: capacity_curve(Y, P > .5, SAME), "model: 'model' hands over decisions, which have no order"),
     (lambda: capacity_curve(Y, Decisions(Y), SAME), "model: 'model' hands over decisions"),
@@ -183,16 +158,6 @@ def test_fields_and_frames():
 def test_what_is_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
-
-
-def test_a_million_rows():
-    rng, n = np.random.default_rng(0), 1_000_000
-    y = (rng.random(n) < .1).astype(int)
-    p = 1 / (1 + np.exp(-(1.5 * rng.normal(1.5 * y) - 3.3)))
-    curve = capacity_curve(y, Posteriors(p), CostMatrix.binary(fp=1, fn=10), rng=0)
-    order = np.argsort(-p)
-    for k in (1000, 123_456):
-        assert curve.at(k).saving.mean == pytest.approx((10 * y[order[:k]].sum() - (y[order[:k]] == 0).sum()) / n)
 
 
 def covered(n, share, repeats, seed=0):
@@ -216,15 +181,6 @@ def test_coverage_small():
 @pytest.mark.parametrize("share", [.05, .2, .5])
 def test_coverage(share):
     assert .925 < covered(600, share, 500) <= 1
-
-
-def test_the_population_of_the_widget():
-    at, saved, more = cap._population(.25, 1.2, 10, 200)
-    t = .7
-    k = np.argmin(abs(at - (.25 * norm.sf(t - 1.2) + .75 * norm.sf(t))))
-    assert saved[k] == pytest.approx(.25 * norm.sf(t - 1.2) * 200 - 10 * at[k], rel=1e-3)
-    slope = np.gradient(saved, at)
-    assert slope[500:3000] == pytest.approx(more[500:3000], abs=.3)
 
 
 @pytest.mark.parametrize("options", [{}, {"priors": .01}, {"sample_weight": W}, {"clusters": np.arange(N) // 2}], ids=str)

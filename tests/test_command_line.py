@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shlex
-import sqlite3
 import sys
 from html import escape
 from pathlib import Path
@@ -15,13 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cost_eval import __main__ as command, datasets, reproduce
+from cost_eval import __main__ as command, reproduce
 from cost_eval.__main__ import main
 from cost_eval.app import App, read_upload
 from cost_eval.costs import CostMatrix
 from cost_eval.page import answers
 from cost_eval.report import evaluate
-from cost_eval.samples import example_frame, read_blocks, read_file, read_table
+from cost_eval.samples import example_frame, read_blocks, read_file
 
 
 @pytest.fixture
@@ -65,40 +64,23 @@ def test_parquet_shards_decisions_and_posteriors(scores, tmp_path, capsys):
     assert code == 0 and "300 samples" in out and "rule" in out and "p " in out, err
 
 
-def test_columns_are_guessed_and_said(scores, capsys):
-    path, _ = scores
-    code, out, _ = call(capsys, path, "--fp", 1, "--fn", 2, "--positive", "ill")
-    assert code == 0 and out.startswith("Read: true labels 'label'; models 'one', 'two'; left out 'id' (its name), 'site' (no numbers). (--label")
-
-
 FP, ILL = ("--fp", 1, "--fn", 2), ("--fp", 1, "--fn", 2, "--positive", "ill")
 BAD = {
     "no costs": (None, ["--fp", 1], "--fn missing: say what errors cost; for example: cost-eval evaluate"),
-    "no costs of three classes": (lambda f: f.assign(label=np.resize(["a", "b", "c"], 300)), [], "write a table with the line 'class,a,b,c' on top, a line a true class, and the cost of each decision"),
     "both costs": (None, ["--fp", 1, "--costs", "c.csv"], "--costs: c.csv and --fp both say"),
     "no positive": (None, FP, "say positive='well' or positive='ill', or name the classes of the costs, negative first"),
     "no positive: the option": (None, FP, "(here: --positive LABEL)"),
     "unknown positive": (None, [*FP, "--positive", "sick"], "positive: 'sick' is unknown; there are ill, well (the labels of y_true) (here: --positive"),
     "unknown label": (None, [*ILL, "--label", "lable"], "did you mean 'label'? (here: --label"),
     "unknown model": (None, [*ILL, "--scores", "tow"], "models['tow']: 'tow' is unknown; did you mean 'two'?"),
-    "unknown model, columns named": (None, [*ILL, "--label", "label", "--scores", "tow"], "did you mean 'two'?"),
-    "unknown ranks": (None, [*ILL, "--ranks", "tow"], "did you mean 'two'?"),
     "unknown posteriors": (None, [*ILL, "--posteriors", "q"], "no column begins with 'q_'; there are ['id'"),
     "unknown class of a column": (None, [*ILL, "--posteriors", "one=sick"], "classes=['sick'] must name the one class"),
     "unknown group": (None, [*ILL, "--group", "sight"], "--group: 'sight' is unknown; did you mean 'site'?"),
-    "unknown cluster": (None, [*ILL, "--cluster", "pat"], "--cluster: 'pat' is unknown"),
     "unknown rule": (None, [*ILL, "--rule", "bays"], "rule: 'bays' is unknown; did you mean 'bayes'? (here: --rule"),
-    "a rule of an unknown model": (None, [*ILL, "--rule", "tow=bayes"], "rule: of 'tow', but the models are ['one', 'two']"),
     "half a rule": (None, [*ILL, "--rule", "one="], "--rule: want MODEL=RULE,..., got 'one='"),
-    "half a call": (None, [*ILL, "--capacity", "2.5"], "capacity: must be a whole number, got 2.5; a count of the 300 samples, or a share below 1 (here: --capacity"),
     "no number for a cost": (None, ["--fp", "1,5", "--fn", 2], "'1,5' is no number; write it as 20, 0.5 or 5%, or name a column: --fp: '1,5' is unknown"),
-    "no prevalence": (None, [*ILL, "--prevalence", 5], "priors: must lie in [0, 1], got 5; 5 % is .05 (here: --prevalence"),
-    "half priors": (None, [*ILL, "--priors", "ill"], "--priors: want CLASS=P,CLASS=P,..., got 'ill'"),
-    "priors in words": (None, [*ILL, "--priors", "ill=few,well=.9"], "--priors: 'few' is no number"),
     "both priors": (None, [*ILL, "--priors", "ill=.1,well=.9", "--prevalence", ".1"], "--prevalence says the same"),
-    "percent of confidence": (None, [*ILL, "--confidence", 95], "95 % is .95 (here: --confidence"),
     "a page nowhere": (None, [*ILL, "--html", "/nowhere/r.html"], "cannot be written"),
-    "Markdown nowhere": (None, [*ILL, "--markdown", "/nowhere/r.md"], "cannot be written"),
     "about nothing": (None, [*ILL, "--about", "population"], "--about: want ITEM=TEXT, got 'population'"),
     "weights that are text": (None, [*ILL, "--weight", "site"], "is no number; give each sample a weight, 1 for a plain one (here: --weight COL)"),
     "no cost file": (None, ["--costs", "none.csv"], "none.csv: no such file"),
@@ -164,14 +146,6 @@ def test_one_example_and_one_set_of_numbers_in_readme_chapters_and_app(tmp_path,
         assert main(["example", file]) == 2 and says in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is no number"), ("--seed", "-1", "'-1' is no whole number"), ("--colour", "red", "unrecognized arguments")])
-def test_options_that_are_none(scores, capsys, option, given, says):
-    with pytest.raises(SystemExit) as stop:
-        call(capsys, scores[0], *ILL, f"{option}={given}" if option == "--seed" else option, *([] if option == "--seed" else [given]))
-    err = capsys.readouterr().err
-    assert stop.value.code == 2 and says in err and len(err.strip().splitlines()) == 1
-
-
 @pytest.mark.parametrize("change, arguments, says", BAD.values(), ids=BAD)
 def test_mistakes(scores, tmp_path, capsys, change, arguments, says):
     path, frame = scores
@@ -201,24 +175,6 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
         assert all(escape(line, quote=False) in app.says.value + app.more.value for line in answers(here).values())
 
 
-def test_a_foreign_file_is_one_model_through_every_door(tmp_path, capsys, monkeypatch):
-    "As KNIME writes it: the command, the app and a frame say of it what they say of its one column."
-    monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
-    rng = np.random.default_rng(3)
-    yes = rng.random(200) < .4
-    p = (1 / (1 + np.exp(.6 - rng.normal(1.5 * yes)))).round(6)
-    frame = pd.DataFrame({"Churn": np.where(yes, "Yes", "No"), "P (Churn=No)": 1 - p, "P (Churn=Yes)": p, "Prediction (Churn)": np.where(p > .5, "Yes", "No"), "fold": np.arange(200) % 5})
-    frame.to_csv(tmp_path / "s.csv", index=False)
-    app = App(read_upload("s.csv", (tmp_path / "s.csv").read_bytes()))
-    app.positive.value, app.fn.value = "Yes", 2.
-    out = call(capsys, tmp_path / "s.csv", "--fp", 1, "--fn", 2, "--positive", "Yes")[1]
-    twin = evaluate(frame["Churn"], {"P (Churn)": p}, dict(fp=1, fn=2), positive="Yes", rng=0).summary()
-    read = "model 'P (Churn)' (probabilities: 'P (Churn=No)' for No, 'P (Churn=Yes)' for Yes); left out 'Prediction (Churn)' (the most probable of 'P (Churn=No)', 'P (Churn=Yes)'), 'fold' (its name)."
-    assert app.report.summary() == twin and twin in out and out.startswith(f"Read: true labels 'Churn'; {read}") and escape(read, quote=False) in app.more.value
-    here = evaluate(frame["Churn"], frame, dict(fp=1, fn=2), positive="Yes", rng=0).summary()
-    assert here.startswith("Read: model 'P (Churn)' (") and here.endswith(twin.removeprefix("Read: "))
-
-
 def test_pages_and_numbers_are_written(scores, tmp_path, capsys):
     out = {name: tmp_path / f"r.{name}" for name in ("html", "markdown", "latex", "json", "metrics")}
     given = [part for name, path in out.items() for part in (f"--{name}", path)]
@@ -226,24 +182,6 @@ def test_pages_and_numbers_are_written(scores, tmp_path, capsys):
     assert code == 0 and all(f"written: {path}" in said for path in out.values()) and "By group, 95 % intervals:" in said and "Between groups" in said
     assert all("two wards" in out[name].read_text() for name in ("html", "markdown", "latex"))
     assert json.loads(out["metrics"].read_text())["one/calibrated/cost"] > 0
-
-
-def test_whose_probability_and_only_the_order(scores, tmp_path, capsys):
-    path, frame = scores
-    plain = call(capsys, path, *ILL, "--scores", "two")[1]
-    frame.assign(two=1 - frame["two"]).to_csv(tmp_path / "t.csv", index=False)
-    noted = call(capsys, tmp_path / "t.csv", *ILL, "--scores", "two")[1]
-    assert "higher values go with 'well'" in noted and "--posteriors COLUMN=CLASS" in noted
-    assert plain.splitlines()[-4:] == call(capsys, tmp_path / "t.csv", *ILL, "--posteriors", "two=well", "--label", "label")[1].splitlines()[-4:]
-    ranks = call(capsys, path, *ILL, "--ranks", "two")[1]
-    assert "bayes" not in ranks.split("samples")[0] and "Use two: it decides ill from" in ranks
-
-
-def test_one_class_is_told(scores, tmp_path, capsys):
-    path, frame = scores
-    frame.assign(label="ill").to_csv(tmp_path / "t.csv", index=False)
-    code, out, _ = call(capsys, tmp_path / "t.csv", *ILL)
-    assert code == 0 and "Every label is 'ill': nothing can be said about errors on other classes." in out
 
 
 def test_decisions_folds_clusters_and_percent(scores, tmp_path, capsys):
@@ -274,22 +212,6 @@ def test_spreadsheets(scores, tmp_path, capsys, monkeypatch):
     assert code == 0 and evaluate(frame["label"], frame[["one", "two"]], table, positive="ill", rng=0).summary() in out
     monkeypatch.setattr(pd, "read_excel", lambda *_, **__: 1 / 0)
     assert "--costs: " in call(capsys, path, "--costs", tmp_path / "c.xlsx")[2]
-
-
-def test_other_files(tmp_path, capsys, scores):
-    path, frame = scores
-    assert call(capsys, tmp_path / "none.csv", "--fp", 1, "--fn", 2)[2].endswith("no such file\n")
-    (tmp_path / "x.parquet").write_bytes(b"PAR1")
-    assert "cannot be read as parquet" in call(capsys, tmp_path / "x.parquet", "--fp", 1, "--fn", 2)[2]
-    frame.rename(columns={"two": "three"}).to_csv(tmp_path / "t.csv", index=False)
-    assert "but" in call(capsys, path, tmp_path / "t.csv", "--fp", 1, "--fn", 2)[2]
-    table = pd.DataFrame([[0, 1, .2], [9, 0, .2]], ["well", "ill"], ["well", "ill", "ask"])
-    table.T.to_csv(tmp_path / "turned.csv")
-    assert "which are classes" in (err := call(capsys, path, "--costs", tmp_path / "turned.csv", "--positive", "ill")[2]) and "(here: --costs FILE with class \\ decision in its corner" in err
-    table.T.to_csv(tmp_path / "turned.csv", index_label="response \\ truth")
-    table.to_csv(tmp_path / "costs.csv", index_label="truth \\ response")
-    one, other = (call(capsys, path, "--costs", tmp_path / name, "--positive", "ill")[1] for name in ("turned.csv", "costs.csv"))
-    assert one == other != ""
 
 
 @pytest.mark.parametrize("text, says", [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"), (",well,ill\nwell,0,\nill,9,0\n", "want a number"), (",well,ill\nwell,0,1\nill,9,0\n", "say positive='well' or positive='ill'"),
@@ -337,15 +259,6 @@ def test_any_header_can_be_named(tmp_path, capsys):
     assert "--fn: 'lossEUR' is unknown; did you mean 'loss=EUR'?" in call(capsys, *yes, "--fn", "lossEUR")[2]
 
 
-def test_ids_that_repeat_are_said_in_the_words_of_the_shell(scores, tmp_path, capsys):
-    path, frame = scores
-    frame.assign(id=np.arange(300) % 250).to_csv(tmp_path / "t.csv", index=False)
-    out = call(capsys, tmp_path / "t.csv", *ILL, "--id", "id")[1]
-    assert "50 of the 300 rows have an id that stood before" in out and "(In the shell, --cluster COLUMN, the column of the ids.)" in out
-    assert "300 rows have 250 different values of 'id'" in call(capsys, tmp_path / "t.csv", *ILL)[1]
-    assert "stood before" not in call(capsys, tmp_path / "t.csv", *ILL, "--id", "id", "--cluster", "id")[1]
-
-
 WAYS = {  # how a table is written -> the end of the file's name
     ".csv": lambda f, to: f.to_csv(to, index=False), ".csv.gz": lambda f, to: f.to_csv(to, index=False), ".csv.xz": lambda f, to: f.to_csv(to, index=False),
     ".bom.csv": lambda f, to: f.to_csv(to, index=False, encoding="utf-8-sig"), ".utf16.txt": lambda f, to: f.to_csv(to, index=False, sep="\t", encoding="utf-16"),
@@ -363,19 +276,6 @@ def test_a_file_of_any_kind_is_its_table(scores, tmp_path, end):
         pd.testing.assert_frame_equal(read, frame, check_dtype=False)
 
 
-def test_tables_of_databases_and_of_other_libraries(scores, tmp_path):
-    duckdb, pl, pa = (pytest.importorskip(name) for name in ("duckdb", "polars", "pyarrow"))
-    path, frame = scores
-    wanted = evaluate(frame["label"], frame[["one", "two"]], dict(fp=1, fn=2), positive="ill", rng=0).best
-    base, lite = duckdb.connect(), sqlite3.connect(":memory:")
-    frame.to_sql("scores", lite, index=False)
-    base.execute("create table scores as select * from frame")
-    for ask in (base.sql, lambda text: base.cursor().execute(text), lite.execute, lambda text: pl.SQLContext(scores=frame).execute(text), lambda text: pa.table(base.sql(text).df())):
-        read = evaluate(ask("select label from scores"), ask("select one, two from scores"), dict(fp=1, fn=2), positive="ill", rng=0)
-        assert read.best.equals(wanted)
-        assert read_table(ask("select * from scores")).label == "label"
-
-
 @pytest.mark.parametrize("name, content, says", [
     ("a.csv", b"label,m\n1,.5\n0,.1,7,8\n", "line 3 has 4 columns, the header 2; quote what holds the separator, or mend it"), ("a.csv", b"label;m,n\n1;2,3\n0;3,4\n", "both ',' and ';' divide every line into columns; save it with tabs"),
     ("a.csv", 'label,m\n"caf\xe9",2\n'.encode("latin-1"), "its letters are not UTF-8; save it as UTF-8"), ("a.csv", b'label,m\n1,"2\n0,3\n', "a quotation mark opens in line 2 and is not closed"),
@@ -390,43 +290,6 @@ def test_what_is_no_table_is_refused_with_the_line_and_a_remedy(tmp_path, capsys
         list(read_blocks(tmp_path / name))
 
 
-def test_nothing_half_written(tmp_path, capsys, scores, monkeypatch):
-    monkeypatch.setattr("cost_eval.report.Report.to_html", lambda self, about: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        call(capsys, scores[0], *ILL, "--html", tmp_path / "r.html")
-    assert [p.name for p in tmp_path.iterdir()] == ["s.csv"]
-
-
-def test_priors_need_their_classes(scores, tmp_path, capsys):
-    path, frame = scores
-    frame.assign(label=np.resize(["a", "b", "c"], 300), q_a=.2, q_b=.3, q_c=.5).to_csv(tmp_path / "three.csv", index=False)
-    pd.DataFrame(1 - np.eye(3), [*"abc"], [*"abc"]).to_csv(tmp_path / "costs.csv")
-    three = tmp_path / "three.csv", "--costs", tmp_path / "costs.csv"
-    said = call(capsys, *three, "--posteriors", "q", "--prevalence", .1)[2]
-    assert "priors: one number is for two classes, there are 3; give one each (here: --prevalence P, or --priors CLASS=P,...)" in said
-    assert "models['one']: one number a sample tells two classes apart" in call(capsys, *three)[2]
-    assert "positive: 'a' is for two classes; the costs have 3, leave it out (here: --positive" in call(capsys, *three, "--positive", "a")[2]
-
-
-def test_missing_libraries_are_named_at_once(monkeypatch, capsys):
-    there, absent = command.importlib.util.find_spec, []
-    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None if name in absent else there(name))
-    for absent, arguments, says in ((["voila", "matplotlib", "pandas"], ["app"], 'voila, matplotlib, pandas needed for this: pip install "cost_eval[app]"'),
-                                    (["voila", "matplotlib", "tqdm"], ["reproduce"], 'tqdm, matplotlib needed for this: pip install "cost_eval[book]"'),
-                                    (["matplotlib"], ["evaluate", "x.csv", "--fp", "1", "--fn", "2", "--html", "y.html"], 'matplotlib needed for this: pip install "cost_eval[book]"'),
-                                    (["pandas"], ["evaluate", "x.csv", "--fp", "1", "--fn", "2"], 'pandas needed for this: pip install "cost_eval[data]"')):
-        assert main(arguments) == 2 and says in capsys.readouterr().err
-
-
-def test_a_table_needs_no_plots(monkeypatch, capsys, tmp_path):
-    there = command.importlib.util.find_spec
-    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None if name == "matplotlib" else there(name))
-    (tmp_path / "s.csv").write_text("label,a,b\n" + "0,.1,.1\n1,.8,.7\n" * 8)
-    assert main(["evaluate", str(tmp_path / "s.csv"), "--fp", "1", "--fn", "5"]) == 0
-    out = capsys.readouterr().out
-    assert "a, b cost the same in the sample" in out and not re.search(r"-0(?![.\d])", out)
-
-
 def test_reproduce_hands_over_and_says_what_failed(monkeypatch, capsys):
     asked = []
     results = [SimpleNamespace(name="p/good", verdict="agrees", note="", fails=False), SimpleNamespace(name="p/bad", verdict="failed", note="1 / 0", fails=True)]
@@ -439,22 +302,6 @@ def test_reproduce_hands_over_and_says_what_failed(monkeypatch, capsys):
     assert "the rows of p/good" in said.out and "p/good.*, p/bad.*" in said.out
     assert asked == [(["p"], {"budget": "full", "data_dir": "d", "jobs": 2, "out": "o", "progress": True})]
     assert main(["reproduce"]) == 0 and asked[1][1] == {"budget": "quick", "data_dir": None, "jobs": 1, "out": "_reproduced", "progress": True}
-
-
-def test_fetch_says_a_line_each(monkeypatch, capsys):
-    def fetch(name, **options):
-        if name == "telco":
-            raise datasets.DataNotAvailable("telco", "nobody answers")
-        return [Path("a") / name]
-    monkeypatch.setattr(datasets, "names", lambda names, small: ["heart", "telco"][:1 if names else 2])
-    monkeypatch.setattr(datasets, "fetch", fetch)
-    assert main(["data", "fetch"]) == 1
-    first, second, last, how = capsys.readouterr().out.splitlines()
-    assert first.split() == ["heart", str(Path("a/heart"))] and second.split("not fetched: ")[1] == f"nobody answers; by hand: {datasets.data_set('telco').page}"
-    assert last.startswith("1 of 2 data sets") and "COST_EVAL_DATA" in how
-    assert main(["data", "fetch", "--small"]) == 0  # the small ones are a service, not a promise
-    capsys.readouterr()
-    assert main(["data", "fetch", "heart"]) == 0 and "data sets" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("with_file", [False, True])
@@ -518,17 +365,6 @@ def mail(tmp_path):
     frame.to_csv(tmp_path / "mail.csv", index=False)
     frame[frame["label"] != "virus"].to_csv(tmp_path / "clean.csv", index=False)
     return tmp_path, frame, costs
-
-
-def test_posteriors_are_guessed_and_a_prefix_may_end_as_the_columns_do(mail, capsys):
-    folder, *_ = mail
-    given = folder / "mail.csv", "--costs", folder / "costs.csv", "--weight", "w"
-    said = [call(capsys, *given, *more) for more in (["--posteriors", "net,tree"], ["--posteriors", "net_,tree_"], [])]
-    assert [code for code, *_ in said] == [0, 0, 0], said
-    ladder = said[0][1].split("model ", 1)[1]
-    assert all(out.split("model ", 1)[1] == ladder for _, out, _ in said)
-    assert "models 'net' (probabilities: 'net_ham' for ham, 'net_spam' for spam, 'net_virus' for virus), 'tree' (" in said[2][1]
-    assert "models 'net' (probabilities: " in call(capsys, folder / "clean.csv", *given[1:])[1]  # of a class without samples, too
 
 
 def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):

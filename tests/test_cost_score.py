@@ -1,21 +1,16 @@
 """The cost score: against counts, scikit-learn, brute force and closed forms, its options, its pictures, bad input."""
 
-import re
 
-import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn.metrics as sk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import ndtr
 
-from cost_eval import cost_score as chapter
 from cost_eval import metrics
 from cost_eval.bootstrap import difference
-from cost_eval.confusion import BinaryCounts, confusion_counts
+from cost_eval.confusion import BinaryCounts
 from cost_eval.cost_score import (
     cost_score_from_precision,
     cost_score_from_rates,
@@ -277,18 +272,6 @@ def test_saving_of_weighted_cases_is_that_of_repeated_ones(sample):
     assert (a.high - a.low > b.high - b.low).all()  # four copies of a case are not four cases
 
 
-def test_many_thresholds_at_once_are_each_by_itself(sample):
-    y, s = sample
-    ratios = np.array([0.5, 2.0, 8.0])
-    tuned = tune_threshold(y[:1500], s[:1500], ratios)
-    together = held_out_saving(y[1500:], s[1500:], 1.5, tuned.threshold, ratios)
-    for k, r in enumerate(ratios):
-        decisions = s[1500:] >= 1.5, s[1500:] >= tuned.threshold[k]
-        alone = paired_saving(y[1500:], *decisions, r)
-        assert_allclose([together.saving[k], *together.cost_scores[:, k]], [alone.saving, *alone.cost_scores])
-        assert_allclose([together.low[k], together.high[k]], [alone.low, alone.high], rtol=1e-9)
-
-
 def test_the_same_threshold_saves_nothing_and_equal_decisions_may(sample):
     y, s = sample
     assert held_out_saving(y, s, 1.0, 0.5, 3.0) == held_out_saving(y, s, 1.0, 0.5, 3.0)
@@ -371,20 +354,6 @@ def test_averages_against_scikit_learn():
     assert_allclose(binary, cost_score_from_precision(7 / 17, 0.7, 4.0))
 
 
-def test_labels_travel():
-    y = ["ward", "icu", "home", "icu", "ward", "home", "home"]
-    d = ["ward", "home", "home", "icu", "icu", "home", "ward"]
-    counts = confusion_counts(y, d)
-    by_label = {"icu": 10.0, "home": 1.0, "ward": 3.0}
-    in_order = [by_label[label] for label in counts.classes]
-    right = multiclass_cost_score(counts.array, in_order)
-    assert (
-        multiclass_cost_score(counts, by_label) == right == multiclass_cost_score(counts, pd.Series(by_label))
-    )
-    with pytest.raises(ValueError, match="icu.*ward"):
-        multiclass_cost_score(counts, {"icu": 1.0, "home": 1.0, "bed": 1.0})
-
-
 def test_an_empty_class_is_nan():
     assert np.isnan(multiclass_cost_score([[3, 1, 0], [0, 2, 0], [0, 0, 0]], 1.0))
 
@@ -394,72 +363,6 @@ def test_a_perfect_class_makes_the_harmonic_mean_zero():
 
 
 # ---- pictures
-
-
-def dot(ax):
-    "Where the plotted optimum is."
-    line = next(line for line in ax.lines if line.get_marker() == "o")
-    return line.get_xdata()[0], line.get_ydata()[0]
-
-
-def test_plots_show_the_optimum(sample):
-    y, s = sample
-    best = tune_threshold(y, s, 5.0, prevalence=0.05)
-    ax = plot_isocost(5.0, y_true=y, scores=s, prevalence=0.05)
-    assert_allclose(dot(ax), [best.recall, best.precision])
-    ax = plot_isocost(5.0, y_true=y, scores=s, prevalence=0.05, plane="rates")
-    fpr = (s[~y] >= best.threshold).mean()
-    assert_allclose(dot(ax), [fpr, best.recall], atol=1e-9)
-    line, curve = ax.lines[-2].get_data(), ax.lines[-3].get_data()
-    assert (np.interp(curve[0], *line) >= curve[1] - 1e-9).all()  # no point of the curve beyond the line
-    slope = (line[1][1] - line[1][0]) / (line[0][1] - line[0][0])
-    assert slope == pytest.approx(0.95 / (0.05 * 5))
-
-
-def test_a_saving_draws_itself(sample):
-    y, s = sample
-    found = held_out_saving(y, s, 1.5, 0.5, [8.0, 0.5, 2.0])
-    x, line = found.plot().lines[0].get_data()
-    assert_allclose(x, [0.5, 2, 8])
-    assert_allclose(line, 100 * found.saving[[1, 2, 0]])
-    ax = plt.figure().add_subplot()
-    assert held_out_saving(y, s, 1.5, 0.5, 8.0).plot(ax) is ax
-
-
-def test_the_widgets_table_by_a_fine_search():
-    "1,000 cases of the normal model: the cheapest threshold, F1's, and constant decisions."
-    html = chapter._isocost_table(1.0, 0.2, 1.5)
-    cells = re.findall(r"<td>([-\d.]+)</td>", html)
-    rows = np.array(cells, float).reshape(4, 5)
-    t = np.linspace(-4, 6, 20_001)
-    tp, fp = 200 * ndtr(1.5 - t), 800 * ndtr(-t)
-    fn, tn = 200 - tp, 800 - fp
-    cost, f1 = fp + 10 * fn, 2 * tp / (2 * tp + fp + fn)
-    for row, k in zip(rows, (cost.argmin(), f1.argmax())):
-        assert_allclose(row, [tp[k], fp[k], fn[k], tn[k], cost[k]], atol=2, rtol=0.01)
-    assert_allclose(rows[2:], [[0, 0, 200, 800, 2000], [200, 800, 0, 0, 800]])
-
-
-@pytest.mark.parametrize(
-    "log_ratio, prevalence, separation", [(1.6, 0.1, 2.0), (-0.3, 0.4, 2.0), (0, 0.5, 3.0)]
-)
-def test_the_widget_draws_a_tangent(log_ratio, prevalence, separation):
-    "On both planes the red contour passes through the dot, and the curve does not cross it."
-    fig, axes = plt.subplots(1, 2)
-    artists = chapter._draw_isocost(axes)
-    chapter._move_isocost(axes, artists, log_ratio, prevalence, separation)
-    for grey, curve, red, tangent, point in artists[0]:
-        assert curve.get_xdata().min() < 0.02 and curve.get_xdata().max() > 0.98
-        x, line = (v[np.isfinite(red.get_ydata())] for v in red.get_data())
-        assert np.interp(point.get_xdata()[0], x, line) == pytest.approx(point.get_ydata()[0], abs=2e-3)
-        cx, cy = curve.get_data()
-        seen = (cx > x[0]) & (cx < x[-1])
-        assert (cy[seen] <= np.interp(cx[seen], x, line) + 2e-3).all()
-    _, _, _, tangent, point = artists[0][0]
-    x, line = tangent.get_data()
-    step = (line[-1] - line[0]) / (x[-1] - x[0])
-    score = cost_score_from_precision(point.get_ydata()[0], point.get_xdata()[0], 10**log_ratio)
-    assert step == pytest.approx(isocost_slope(point.get_xdata()[0], score, 10**log_ratio))
 
 
 # ---- bad input

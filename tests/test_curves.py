@@ -118,15 +118,6 @@ def test_area_scores_against_plain_monte_carlo(curve, auc, prevalence):
     assert score == pytest.approx(np.mean(areas < auc), abs=4 * 0.5 / 200)
 
 
-def test_areas_broadcast_and_share_scores():
-    pi = np.array([0.1, 0.4])
-    got = cv.outperformance_curve_auc("pr", [[0.3], [0.7]], pi)
-    expected = [[cv.outperformance_curve_auc("pr", a, p) for p in pi] for a in (0.3, 0.7)]
-    np.testing.assert_array_equal(got, expected)
-    gain = cv.outperformance_curve_auc("gain", 0.05 + 0.9 * 0.7, 0.1)
-    assert gain == pytest.approx(cv.outperformance_curve_auc("roc", 0.7, 0.5), abs=1e-12)
-
-
 # ---- points
 
 
@@ -257,13 +248,6 @@ def test_bad_input(call, message):
 
 
 # ---- pictures and widget
-
-
-def test_pictures():
-    ax = cv.plot_tree_curves(n_curves=7, depth=3, boxes=2, rng=0)
-    assert len(ax.patches) == 3 and len(ax.lines) == 7 + 1 + 3
-    y, s = scored()
-    assert cv.performance_curve(y, s, "pr").plot().get_ylabel() == "precision"
 
 
 def test_trees_of_one_level_have_a_triangular_area():

@@ -307,16 +307,6 @@ def test_single_costs_and_weights_by_metadata_routing(tumours):
     np.testing.assert_allclose(pipe[-1].predict_proba(scaled), without.predict_proba(scaled))
 
 
-def test_scorers_clone_and_pickle(tumours):
-    X, y = tumours
-    fitted = GaussianNB().fit(X, y)
-    for how in ("bayes", "predict"):
-        scorer = cost_scorer(CostMatrix.from_ratio(3), priors=[.9, .1], decisions=how)
-        assert pickle.loads(pickle.dumps(scorer))(fitted, X, y) == scorer(fitted, X, y) < 0
-        assert clone(GridSearchCV(GaussianNB(), {}, scoring=scorer)).scoring(fitted, X, y) == scorer(fitted, X, y)
-        assert "cost" in repr(scorer).lower()
-
-
 # ---- bad input
 
 X_5, y_5 = make_classification(60, 4, random_state=0)
@@ -398,14 +388,3 @@ def test_weights_reach_the_last_step_of_a_pipeline(calibration):
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=1e-6)
     without = CostSensitiveClassifier(piped, None, calibration=calibration).fit(X, y)
     assert without.predict_proba(X)[:, 1].mean() < other.predict_proba(X)[:, 1].mean() - .1
-
-
-def test_weights_are_not_lost_without_a_word():
-    from sklearn.neighbors import KNeighborsClassifier
-
-    who, X, y = patients()
-    weight = np.where(y, 5., 1.)
-    with pytest.raises(ValueError, match="sample_weight: KNeighborsClassifier takes no weights, so they would be lost"):
-        CostSensitiveClassifier(KNeighborsClassifier(), None, calibration=None).fit(X, y, sample_weight=weight)
-    with pytest.warns(UserWarning, match="for the calibration only"):
-        CostSensitiveClassifier(KNeighborsClassifier(), None).fit(X, y, sample_weight=weight)

@@ -1,7 +1,6 @@
 """The interval engine as its callers use it: stacks, labels, priors, every option of every function, losses and clusters, notes, warnings, errors."""
 import ast
 import functools
-import inspect
 import io
 import json
 import pickle
@@ -50,16 +49,6 @@ def test_a_stack_is_its_members(name, priors, normalized):
     assert found.notes == () and isinstance(each[0].low, float)
 
 
-@pytest.mark.parametrize("priors", [None, PRIORS])
-@pytest.mark.parametrize("name", PAIRED)
-def test_a_stack_of_differences_is_its_members(name, priors):
-    rng = np.random.default_rng(3)
-    found = bs.difference(JOINTS, COSTS, method=name, priors=priors, rng=3)
-    each = [bs.difference(m, COSTS, method=name, priors=priors, rng=rng) for m in JOINTS]
-    for field in ("low", "high", "mean", "p_value", "rejects"):
-        assert_allclose(getattr(found, field), [getattr(one, field) for one in each], rtol=1e-6, atol=1e-10)
-
-
 @pytest.mark.parametrize("name", SINGLE)
 def test_counts_and_costs_broadcast(name):
     costs = np.stack([COSTS, 3 * COSTS + 2])
@@ -73,35 +62,7 @@ def test_counts_and_costs_broadcast(name):
     if not bs.METHODS[name].needs_rng: assert_allclose(found.low[:, 1], 3 * found.low[:, 0] + 2, rtol=2e-4)
 
 
-def test_priors_broadcast_too():
-    found = bs.interval(COUNTS, COSTS, priors=np.stack([PRIORS, PRIORS[::-1]]))
-    assert_allclose(found.low[1], bs.interval(COUNTS, COSTS, priors=PRIORS[::-1]).low)
-
-
 # ---- what all methods share
-
-@pytest.mark.parametrize("f, name, counts", BOTH, ids=IDS)
-def test_more_confidence_is_wider_and_the_seed_decides(f, name, counts):
-    found = [f(counts, COSTS, method=name, confidence=level, rng=0) for level in (.5, .8, .95, .99)]
-    assert all(a.low >= b.low and a.high <= b.high and a.high - a.low < b.high - b.low for a, b in zip(found, found[1:]))
-    assert f(counts, COSTS, method=name, confidence=.8, rng=0) == found[1]
-    changed = f(counts, COSTS, method=name, confidence=.8, rng=1) != found[1]
-    assert changed == bs.METHODS[name].needs_rng == (found[0].distribution.size == 1000 and name != "exact_bootstrap")
-
-
-@pytest.mark.parametrize("f, name, counts", BOTH, ids=IDS)
-def test_every_option_matters(f, name, counts):
-    "A changed option changes the interval, for every option of every method."
-    record = bs.METHODS[name]
-    other = {"laplace": 2., "prior": 3., "n_resamples": 500, "rng": 1, "confidence": .7, "priors": PRIORS, "normalized": True, "factor": 1.5}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        plain = f(counts, COSTS, method=name, rng=0)
-        general = [n for n in inspect.signature(f).parameters if n in other and (n not in ("rng", "n_resamples") or record.needs_rng)]
-        for option in {*general, *record.options}:
-            moved = f(counts, COSTS, method=name, **{"rng": 0, option: other[option]})
-            assert (moved.low, moved.high) != (plain.low, plain.high), option
-
 
 @pytest.mark.parametrize("name", SINGLE)
 def test_normalized_is_a_division(name):
@@ -295,46 +256,7 @@ def test_notes_name_the_assumption_under_which_bdelta_cost_rejects():
 
 # ---- the widget
 
-def test_still_counts_what_it_shows():
-    from matplotlib.figure import Figure
-    ax = Figure().subplots()
-    bs._move_coverage(ax, bs._draw_coverage(ax), **bs._COVERAGE_START)
-    *drawn, crosses, truth = ax.lines
-    (true, _), rows = truth.get_xdata(), np.concatenate([line.get_xydata().reshape(-1, 3, 2) for line in drawn])
-    rows = rows[np.argsort(rows[:, 0, 1])]  # low end, high end, gap
-    assert rows[:, :2, 1].tolist() == [[k, k] for k in range(40)]
-    ends = rows[:, :2, 0].tolist()
-    assert crosses.get_ydata().tolist() == [k for k, (low, high) in enumerate(ends) if not low <= true <= high]
-    assert len(ends) == 40 and true == pytest.approx(.06 + 1000 * 12e-4)
-    assert f"{sum(low <= true <= high for low, high in ends)} of 40 shown cover" in ax.get_title(loc="center") + ax.get_title(loc="left")
-
-
-@pytest.mark.parametrize("method, distinct", [("clopper_pearson", True), ("normal", True), ("bcost", False)])
-def test_widget_asks_once_for_equal_test_sets(monkeypatch, method, distinct):
-    "Where nothing is drawn; the count is that of all sets."
-    from matplotlib.figure import Figure
-    asked, ask = [], bs.interval
-    monkeypatch.setattr(bs, "interval", lambda sets, *rest, **options: asked.append(sets) or ask(sets, *rest, **options))
-    ax = Figure().subplots()
-    bs._move_coverage(ax, bs._draw_coverage(ax), costly=12, ratio=30, n=200, method=method)
-    all_ = np.random.default_rng(0).multinomial(200, [.9388, .06, .0012], 400)[:, None]
-    assert [len(sets) for sets in asked] == [len(np.unique(all_, axis=0)) if distinct else 400]
-    found, true = ask(all_, [[0, 1, 30]], method=method, n_resamples=400, rng=1), .06 + 30 * .0012
-    covers = np.mean((found.low <= true) & (true <= found.high))
-    assert f"{covers:.1%} of 400 drawn" in ax.get_title(loc="center") + ax.get_title(loc="left")
-
-
 # ---- the registry
-
-def test_records_say_what_they_are():
-    words = {kind: [r.guarantee_for(kind).partition(":")[0] for r in bs.METHODS.values()] for kind in bs.KINDS}
-    assert all(set(found) <= {"none", "measured", "conjectured", "proved"} for found in words.values())
-    assert bs.METHODS["betting"].guarantee_for("strata").startswith("proved")
-    own = [bs.METHODS["clopper_pearson"].guarantee_for(kind).partition(":")[0] for kind in bs.KINDS]
-    assert own == ["proved", "conjectured", "measured", "conjectured", "conjectured", "none"]
-    assert {n for n, r in bs.METHODS.items() if r.smoothing and r.single} == {"bcost", "dirichlet", "exact_bootstrap", "percentile"} - {"percentile"}
-    assert all(r.source for r in bs.METHODS.values())
-
 
 def test_fewer_units_have_the_same_moments():
     "Mean, variance and third moment, of costs of a skewed law and of ratios of few values."
@@ -415,16 +337,6 @@ def test_all_methods_refuse_halves_and_misspelt_options(f, name, counts):
 ])
 def test_bad_input(call, word):
     with pytest.raises(ValueError, match=word): call()
-
-
-@pytest.mark.parametrize("method", ["normal", "percentile", "bca", "bootstrap_t"])
-def test_the_unit_of_clustered_losses_does_not_matter(method):
-    rng = np.random.default_rng(3)
-    values, clusters = rng.exponential(size=200), rng.integers(0, 40, 200)
-    one, small = (bs.loss_interval(values * unit, clusters=clusters, method=method, rng=0) for unit in (1, 1e-4))
-    assert [small.low, small.mean, small.high] == pytest.approx([1e-4 * one.low, 1e-4 * one.mean, 1e-4 * one.high], rel=1e-9)
-    light = bs.loss_interval(values, sample_weight=np.full(200, 1e-6), clusters=clusters, method=method, rng=0)
-    assert [light.low, light.mean, light.high] == pytest.approx([one.low, one.mean, one.high], rel=1e-9), "nor that of the weights"
 
 
 TOLL = np.array([[40.], [-7]])  # what every example of a class costs, whatever is decided
@@ -684,19 +596,3 @@ def test_the_test_that_knows_the_law_is_the_same_by_listing_and_by_its_wave():
     p, values = league.worth("nobody", .01, np.ones(1), 10_000, 3)
     null, true = (league.chance_below(np.repeat(q, 10_000, 1), np.repeat(values, 10_000, 1)) for q in (league.nearest_null(p, values), p))
     assert true(scipy.optimize.brentq(lambda x: null(x) - .025, -50, 0)) == pytest.approx(stored["power"]["knows the law"][1], abs=.002)
-
-
-def test_what_is_stored_of_own_amounts_is_what_other_sets_find():
-    league, stored = chapter()
-    row = stored["power"].set_index(["costs", "against", "standard errors"]).loc["own amounts", "everybody", 5]
-    amounts = np.random.default_rng(5).lognormal(0, 1.1, 20_000)
-    found = league.told_apart(.02, amounts / amounts.mean(), 20_000, "everybody", 5, 200, np.random.default_rng(99))
-    assert found[3] == pytest.approx(row["knows the law"], abs=1.01e-4)
-    assert found[:3] == pytest.approx(row[TESTS[:3]].to_numpy(float), abs=4 * np.hypot(row.iloc[-1], np.sqrt(.25 / 200)))
-
-
-def test_the_widths_that_are_stored_are_what_other_sets_find():
-    league, stored = chapter()
-    found = league.widths([150, 2000, 8000], [.07, .013], [8, 60], league.TABLES + league.WEIGHTS, 3, 5)
-    assert found["median"].to_numpy() == pytest.approx(stored["widths"].loc[found.index, "median"].to_numpy(), abs=.03)
-    assert (stored["widths"].loc[["own", "own nobody", "own everybody", "clusters"], "median"] < .7).all() and (found["median"] > .85).all()

@@ -104,18 +104,6 @@ def test_threshold_counts_of_shards_merge_exactly(seed):
     assert merged == threshold_counts(y, scores)
 
 
-def test_losses_are_the_counts_in_another_order():
-    rng = np.random.default_rng(0)
-    y, d = rng.choice(WARDS.classes, 500), rng.choice(WARDS.decisions, 500)
-    assert losses(y, d, WARDS).mean() == pytest.approx(expected_cost(confusion_counts(y, d), WARDS))
-    amounts = ExampleCosts(fp=rng.random(500), fn=rng.random(500) * 9, tp=.1, tn=rng.random(500))
-    truth, taken = rng.integers(0, 2, 500), rng.integers(0, 2, 500)
-    by_hand = [amounts.array[k, truth[k], taken[k]] for k in range(500)]
-    assert losses(truth, taken, amounts).tolist() == by_hand
-    assert losses(truth[:3], taken[:3], amounts[:3]).tolist() == by_hand[:3]
-    assert amounts.mean().array[1, 0] == pytest.approx(amounts.array[:, 1, 0].mean())
-
-
 @pytest.mark.parametrize("call, message", [
     (lambda: losses(["ill"], ["home"], WARDS), "y_true: label 'ill' is not in the costs' classes"),
     (lambda: losses([0], [0], WARDS), "label 0 is not in"),
@@ -144,27 +132,6 @@ def test_binary_view_of_decisions_with_names_of_their_own():
     counts = ConfusionCounts([[5, 1], [2, 3]], classes=["well", "ill"], decisions=["home", "treat"])
     assert counts.binary() == counts.binary("ill") == BinaryCounts(tp=3, fp=1, fn=2, tn=5)
     assert counts.binary("well") == BinaryCounts(tp=5, fp=2, fn=1, tn=3)
-
-
-def test_tables_as_readers_see_them():
-    "One table is shown; a stack says that it is one. Joint counts add by label, and to the 0 that `sum` begins with."
-    table = ConfusionCounts([[5, 1], [2, 4]], classes=["well", "ill"], decisions=["wait", "act"])
-    joint = JointCounts(np.arange(8).reshape(2, 2, 2), classes=["well", "ill"], decisions=["wait", "act"])
-    assert "<td>4" in table._repr_html_().replace("<b>", "") and "second decision" in joint._repr_html_()
-    for several in (ConfusionCounts([table.array] * 2), JointCounts([joint.array] * 2)):
-        assert several._repr_html_() is None
-        with pytest.raises(ValueError, match="to_frame: one table .* a stack of shape"):
-            several.to_frame()
-    turned = JointCounts(joint.array[::-1, ::-1, ::-1], classes=["ill", "well"], decisions=["act", "wait"])
-    assert sum([joint, turned]) == JointCounts(2 * joint.array, classes=joint.classes, decisions=joint.decisions)
-    with pytest.raises(TypeError):
-        joint + 1
-    with pytest.raises(ValueError, match="true class x first x second decision"):
-        JointCounts(table.array)
-    cells = BinaryCounts(tp=[1, 2], fp=0, fn=0, tn=3)
-    assert repr(cells) == "BinaryCounts(<(2,) of int64>)" and cells._repr_html_() is None and BinaryCounts.from_matrix(cells) is cells
-    with pytest.raises(ValueError, match="beyond 2"):
-        BinaryCounts(tp=np.uint64(2**63), fp=0, fn=0, tn=0)
 
 
 def test_a_label_of_another_type_is_the_same_label():

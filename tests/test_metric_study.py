@@ -4,7 +4,6 @@ from math import fsum
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.text import Text
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -35,10 +34,6 @@ def test_mean_ranks_are_scipys(rows):
     assert_array_equal(study._mean_ranks(v), stats.rankdata(-v, axis=-1))
     assert_array_equal(study._mean_ranks(v[0]), stats.rankdata(-v[0]))
     assert_array_equal(study._mean_ranks(v.astype(np.int16)), study._mean_ranks(v))
-
-
-def test_mean_ranks_of_unsigned_integers():
-    assert_array_equal(study._mean_ranks(np.array([1, 2, 0], np.uint8)), [2, 1, 3])
 
 
 def plain_coefficient(x, y, n0):
@@ -74,13 +69,6 @@ def test_without_weights_or_with_equal_ones_it_is_spearman(pairs):
     expected = stats.spearmanr(x, y).statistic
     assert rank_correlation(x, y) == pytest.approx(expected, abs=1e-12)
     assert study.weighted_spearman(x, y, 1e7) == pytest.approx(expected, abs=1e-4)
-
-
-def test_the_top_counts_more():
-    ideal = np.arange(10, 0, -1.)
-    top, bottom = ideal.copy(), ideal.copy()
-    top[:2], bottom[-2:] = top[1::-1], bottom[:-3:-1]
-    assert study.weighted_spearman(ideal, top, 0) < study.weighted_spearman(ideal, top, 2) < stats.spearmanr(ideal, top).statistic < study.weighted_spearman(ideal, bottom)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -255,11 +243,6 @@ def test_skill_is_the_distance_of_two_normal_distributions(skill):
     assert abs(area.mean() - stats.norm.cdf(skill / np.sqrt(2))) < 4 * area.std() / np.sqrt(m)
 
 
-def test_skill_raises_the_hits():
-    hits = [study._draw_predictions(np.ones(15), 6, 1000, skill, np.random.default_rng(0))[0][:, 6].mean() for skill in (0., 1., (1., 3.), 3.)]
-    assert hits[0] + .5 < hits[1] and hits[1] + .3 < hits[2] and hits[2] + .3 < hits[3]
-
-
 @pytest.fixture(scope="module")
 def revenues():
     return np.random.default_rng(7).uniform(18, 118, 30)
@@ -389,80 +372,11 @@ def test_customers_may_cost_more_than_they_bring(revenues):
 
 # ---- pictures
 
-def test_map_shows_ten_times_the_means(revenues):
-    table = cost_correlation(revenues, [.2, .7], [.3, .6, .9], metrics=["mcc", "recall"], n_samples=5, rng=4)
-    ax = study.plot_correlation_map(table, "recall")
-    shown = {tuple(map(int, t.get_position())): t.get_text() for t in ax.texts}
-    mean = column(table)["recall", .7, .3]
-    assert shown[1, 0] == f"{10 * mean:.0f}" and len(shown) == 6
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["0.3", "0.6", "0.9"]
-
-
 def test_means_are_sorted_by_the_last_column():
     import pandas as pd
     table = pd.DataFrame({"flips": [.1, .9, .3], "skill": [.8, .2, .5]}, index=["a", "b", "c"])
     ax = study.plot_mean_correlations(table)
     assert [t.get_text() for t in ax.get_yticklabels()] == ["b", "c", "a"] and {"flips", "skill"} <= {t.get_text() for t in ax.findobj(Text)}
-
-
-def test_ranks_are_drawn_one_dot_a_prediction(revenues):
-    ranks = study_ranks(revenues, .3, .7, "mcc", rng=0)
-    ax = ranks.plot()
-    assert_array_equal(ax.collections[0].get_offsets(), np.column_stack([ranks.by_bill, ranks.by_metric]))
-    assert ranks == study_ranks(revenues, .3, .7, "mcc", rng=0) != study_ranks(revenues, .3, .7, "mcc", rng=1)
-
-
-def test_the_study_as_it_starts():
-    heat, dots = axes = plt.subplots(1, 2)[1]
-    study._draw_study(axes, tuple(np.linspace(19, 110, 60)))
-    assert "".join(heat.get_title(loc) for loc in ("left", "center", "right")).startswith("MCC")
-    assert len(dots.collections[0].get_offsets()) == 61
-
-
-def test_study_widget_computes_what_a_control_changes_and_nothing_else(monkeypatch):
-    "A study for each metric, coefficient and skill, once; the moments once; a cell that moves leaves the map as it is."
-    calls = []
-
-    def counted(name):
-        f = getattr(study, name)
-        monkeypatch.setattr(study, name, lambda *args, **options: calls.append(name) or f(*args, **options))
-    study.spearman_moments.cache_clear()
-    for name in ("cost_correlation", "_drawn_coefficients", "_fill_map", "plot_correlation_map"):
-        counted(name)
-    widget = study.explore_metric_study(np.linspace(19, 111, 60))
-    control = {c.description: c for c in widget.children[0].children}
-    assert calls == ["_drawn_coefficients", "cost_correlation", "plot_correlation_map", "_fill_map", "_fill_map"]
-
-    def during(name, *values):
-        before = len(calls)
-        for value in values:
-            control[name].value = value
-        return calls[before:]
-    assert during("weight", .9, .1, .5) == during("prevalence", .9, .1, .5) == []
-    asked = ["cost_correlation", "_fill_map"]
-    assert during("coefficient", "weight on the best", "weight on the worst") == 2 * asked
-    assert during("metric", "recall", "expected_weighted_accuracy") == during("skill", 1., 2.) == 2 * asked
-    assert during("skill", 1., 2.) == 2 * ["_fill_map"]
-
-
-def test_what_the_study_widget_shows_after_many_moves_is_drawn_anew_alike():
-    "The cells, numbers, inks, frame, dots and titles of a figure drawn at once."
-    shown = []
-    with pytest.MonkeyPatch.context() as patch:
-        live = study.live_figure
-        patch.setattr(study, "live_figure", lambda draw, move, size: live(draw, lambda axes, *a, **k: (shown.append(axes), move(axes, *a, **k)), size))
-        control = {c.description: c for c in study.explore_metric_study().children[0].children}
-    for name, value in (("weight", .9), ("metric", "recall"), ("skill", 1.), ("prevalence", .99), ("coefficient", "weight on the best")):
-        control[name].value = value
-
-    def looks(axes):
-        heat, dots = axes
-        texts = [(t.get_text(), t.get_color(), t.get_position()) for t in heat.texts]
-        return (heat.images[0].get_array().tolist(), texts, [ax.get_title(loc) for ax in axes for loc in ("left", "center")], heat.lines[0].get_xydata().tolist(),
-                dots.collections[0].get_offsets().tolist(), [ax.get_xlim() + ax.get_ylim() for ax in axes])
-    axes = plt.subplots(1, 2)[1]
-    study._draw_study(axes, tuple(np.linspace(19, 110, 60)), "recall", weighted="best", skill=1., prevalence=.99, weight=.9)
-    assert looks(shown[-1]) == looks(axes)
 
 
 # ---- bad input

@@ -120,39 +120,6 @@ def test_symmetric_metrics_do_not_care_which_class_is_positive(prevalence, fpr, 
         assert one == pytest.approx(other, abs=1e-5 if name == "p4" else 1e-9), name
 
 
-def test_arguments_broadcast(monkeypatch):
-    rng = np.random.default_rng(0)
-    values, pis = rng.random((50, 1)), rng.uniform(0.1, 0.9, 40)
-    whole = op.outperformance("p4", values, pis)
-    assert whole.shape == (50, 40)
-    monkeypatch.setattr("cost_eval.core.BLOCK_BYTES", 200_000)
-    np.testing.assert_array_equal(op.outperformance("p4", values, pis), whole)
-    betas = np.array([0.5, 1, 2])
-    got = op.outperformance("f_beta", 0.5, 0.2, beta=betas)
-    np.testing.assert_allclose(got, [op.outperformance("f_beta", 0.5, 0.2, beta=b) for b in betas])
-    weights = np.array([0.5, 0.9])
-    got = op.outperformance("accuracy_cost_distance", 0.3, 0.2, weight=weights)  # by the integral
-    expected = [op.outperformance("accuracy_cost_distance", 0.3, 0.2, weight=w) for w in weights]
-    np.testing.assert_allclose(got, expected)
-    assert isinstance(op.outperformance("f_beta", 0.5, 0.2), float)
-    assert op.outperformance("f_beta", np.empty(0), 0.2).shape == (0,)
-
-
-@pytest.mark.parametrize("reference", ["uniform", (stats.beta(1, 3), stats.beta(2, 5))])
-def test_stacks_of_costs_broadcast(reference):
-    "Three cost matrices at once used to raise."
-    stack = np.array([[[0, 1], [r, 0]] for r in (1, 4, 9)])
-    for name in ("expected_cost", "normalized_expected_cost", "cost_score"):
-        expected = [op.outperformance(name, 0.1, 0.3, costs=c, reference=reference) for c in stack]
-        assert len(set(expected)) == 3
-        got = op.outperformance(name, 0.1, 0.3, costs=stack, reference=reference)
-        np.testing.assert_allclose(got, expected)
-        low, high = op.metric_range(name, 0.3, costs=stack)
-        assert low.shape == high.shape == (3,)
-    back = op.outperformance_value("expected_cost", got, 0.3, costs=stack, reference=reference)
-    assert back.shape == (3,)
-
-
 def test_infinite_ratios():
     assert op.outperformance("likelihood_ratio_positive", np.inf, 0.2) == 1
     assert op.outperformance("diagnostic_odds_ratio", [0, 1, np.inf], 0.2) == pytest.approx([0, 0.5, 1])
@@ -340,15 +307,6 @@ def test_sum_of_two_splines_against_quadrature():
 # ---- intervals, ties, labels
 
 
-def test_interval_shrinks_with_the_test_set():
-    base = np.array([[140, 20], [10, 30]])
-    found = op.outperformance_interval("mcc", base * np.array([1, 4, 16])[:, None, None])
-    assert np.ptp(found.score) < 1e-12
-    length = found.high - found.low
-    assert length[:-1] / length[1:] == pytest.approx(2, abs=0.3)
-    assert ((found.low < found.score) & (found.score < found.high)).all()
-
-
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
 def test_interval_of_one_rate_is_clopper_pearson(confidence):
     "Recall's score is recall itself."
@@ -458,30 +416,6 @@ def test_bad_input(call, message):
 
 
 # ---- pictures and widget
-
-
-def test_unit_square_shades_the_score():
-    ax = op.plot_unit_square("f_beta", 0.6, 0.1)
-    shaded = np.nanmean(np.nan_to_num(ax.images[0].get_array().filled(0)))
-    assert shaded == pytest.approx(op.outperformance("f_beta", 0.6, 0.1), abs=2e-3)
-    assert "beats 96%" in ax.get_title(loc="left") + ax.get_title()
-
-
-def test_the_widget_asks_for_costs_where_they_matter():
-    metric, _, _, ratio = op.explore_outperformance().children[0].children
-    for name, shown in (("mcc", False), ("cost_score", True)):
-        metric.value = name
-        assert (ratio.layout.display != "none") == shown == METRICS[name].needs_costs
-
-
-def test_the_widget_says_what_it_shows():
-    box = op.explore_outperformance()
-    metric, position, prevalence, ratio = (c.value for c in box.children[0].children)
-    assert dict(metric=metric, position=position, prevalence=prevalence, cost_ratio=ratio) == op._START
-    assert (
-        "<title>expected cost = 0.700 at prevalence 0.10: beats 50.0%"
-        in bytes(box.children[1].value).decode()
-    )
 
 
 def test_shares_of_the_square_where_coefficients_vanish():

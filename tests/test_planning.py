@@ -65,11 +65,6 @@ def test_power_over_its_whole_range(ratio):
     assert power == pytest.approx([rejections(*trade(.02, ratio, .5, .02), n) for n in sizes], abs=.015)
 
 
-def test_power_of_the_findings():
-    assert pl.paired_power(*trade(.02, 20, .5, .02), [100, 1000], method="normal") == pytest.approx([.07, .92], abs=.005)
-    assert pl.paired_power(*trade(.02, 1e9, .5, .02), 1000, method="normal") == pytest.approx(.99, abs=.002)
-
-
 @pytest.mark.parametrize("n", [2, 5, 7])
 def test_power_by_listing_every_test_set(n):
     "Four kinds of samples with differences 3, -1, 0 (twice): all n-tuples of kinds."
@@ -220,19 +215,6 @@ def test_probabilities_of_two_kinds_are_multinomial(n, shares):
         chance = multinomial.pmf(np.column_stack([a, b, n - a - b]), n, [*shares, 1 - sum(shares)])
     found = pl._trinomial(n, *shares)
     assert found.ravel() == pytest.approx(np.where(a + b <= n, np.nan_to_num(chance), 0), abs=1e-12) and found.sum() == pytest.approx(1, abs=1e-12)
-
-
-def test_widget_starts_where_its_still_stands():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    widget = pl.explore_power()
-    sliders = widget.children[0].children
-    assert [s.value for s in sliders] == pytest.approx([20, 20, .5, 20])
-    fig, axes = plt.subplots(1, 2)
-    lines = pl._draw_power(axes)
-    pl._move_power(axes, lines, 20, 20, .5, 20)
-    x, power = lines[0].get_data()
-    assert power == pytest.approx(pl.paired_power(*trade(.02, 20, .5, .02), x.astype(int)))
-    assert lines[2].get_ydata()[0] == pytest.approx(pl.paired_power(*trade(.02, 20, .5, .02), 1000))
 
 
 # what each side can do

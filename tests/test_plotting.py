@@ -3,8 +3,6 @@ import importlib
 import json
 import pkgutil
 import re
-import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ import matplotlib.pyplot as plt
 
 import cost_eval
 from cost_eval import plotting
-from cost_eval.plotting import COLORS, DASHES, LINES, contrast, display_name, ensure_axes, explorer, for_page, ink, label_lines, live_figure, name_colors, name_rows, note, readable, save_figure, slider, use_style
+from cost_eval.plotting import COLORS, DASHES, LINES, contrast, ensure_axes, explorer, for_page, ink, label_lines, live_figure, readable, save_figure, slider, use_style
 
 
 @pytest.fixture(autouse=True)
@@ -78,31 +76,7 @@ def test_words_in_live_figures_can_be_read():
     assert {readable("#ffa90e"), "#ffffff"} <= {*words} and "#ffa90e" not in words and "stroke: #ffa90e" in svg
 
 
-def test_svg_only_where_a_notebook_shows_it(monkeypatch):
-    asked = []
-    inline = SimpleNamespace(set_matplotlib_formats=lambda *kinds, **how: asked.append((kinds, how)))
-    monkeypatch.setitem(sys.modules, "matplotlib_inline.backend_inline", inline)
-    for shell, kernel in ((None, False), (SimpleNamespace(), False), (SimpleNamespace(kernel=1), True)):
-        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda shell=shell: shell))
-        asked.clear()
-        use_style()
-        assert asked == [(("svg",), {"metadata": {"Date": None, "Creator": None}, "bbox_inches": "tight"})] * kernel
-    monkeypatch.setitem(sys.modules, "IPython", None)  # not installed
-    use_style()
-
-
 # Labels at the ends of lines
-
-@given(st.lists(st.floats(-100, 100), max_size=12), st.floats(.1, 30))
-def test_spread_keeps_order_mean_and_distance(y, gap):
-    out = plotting._spread(y, gap)
-    order = np.argsort(y, kind="stable")
-    assert (np.diff(out[order]) >= gap - 1e-9).all()
-    assert not y or out.mean() == pytest.approx(np.mean(y), abs=1e-9)
-    alone = np.diff(out[order], prepend=-np.inf, append=np.inf) > gap + 1e-6
-    stays = order[alone[:-1] & alone[1:]]  # what touches no other is not moved
-    assert out[stays] == pytest.approx(np.asarray(y, float)[stays], abs=1e-9)
-
 
 def test_labels_stand_at_the_last_finite_point_and_apart():
     fig, ax = plt.subplots(figsize=(4, 3), dpi=120)
@@ -124,38 +98,6 @@ def test_labels_stand_at_the_last_finite_point_and_apart():
     only.plot([np.nan, np.inf], label="nothing")
     with pytest.raises(ValueError, match="lines: 'nothing' has no finite point"):
         label_lines(only)
-
-
-def test_a_note_stands_where_it_is_put_and_leads_to_its_point():
-    ax = ensure_axes()
-    ax.set(xscale="log", xlim=(1, 100), ylim=(0, 1))
-    assert note(ax, "here", (.2, .9), to=(10, .5), ha="right") is note(ax, "no line", (.1, .1)) is ax
-    here, plain = ax.texts
-    assert here.xy == (10, .5) and here.xyann == (.2, .9) and here.arrow_patch and here.get_ha() == "right" and plain.arrow_patch is None
-    ax.figure.draw_without_rendering()
-    for text, at in ((here, (.2, .9)), (plain, (.1, .1))):
-        box = text.get_window_extent().transformed(ax.transAxes.inverted())
-        assert text.arrow_patch or box.x0 == pytest.approx(at[0], abs=.02) and (box.y0 + box.y1) / 2 == pytest.approx(at[1], abs=.02)
-
-
-def test_rows_stand_under_their_names_and_colours_are_named():
-    ax = ensure_axes(figsize=(4, 3))
-    ax.plot([[0, 0], [1, 2]], [[0, 1]] * 2, lw=3)
-    assert name_rows(ax, ["forest", 7]) is ax and [text.get_text() for text in ax.texts] == ["forest", "7"]
-    for place in ("above", "upper right"):
-        assert name_colors(ax, {"■ this year": COLORS[0], "-- last year": COLORS[1]}, place) is ax
-        words = [text for text in ax.artists[-1].findobj(matplotlib.text.Text)]
-        assert [text.get_text() for text in words] == ["■", "this year", "--", "last year"]
-        assert [text.get_color() for text in words] == [color for c in COLORS[:2] for color in (c, readable(c))]
-        ax.figure.draw_without_rendering()
-        boxes = [text.get_window_extent().transformed(ax.transAxes.inverted()) for text in (words[0], words[2])]
-        assert boxes[0].y0 > 1 and boxes[1].x0 > boxes[0].x1 if place == "above" else boxes[0].y0 > boxes[1].y1 and boxes[0].y1 < 1
-    rows = ax.transData.transform([(0, 0), (0, 1)])[:, 1]
-    assert rows[0] > rows[1] and all(0 < text.get_window_extent().y0 - row < 15 for text, row in zip(ax.texts, rows))
-
-
-def test_names_are_those_that_people_write():
-    assert [display_name(name) for name in ("mcc", "cost_score", "forest, tuned", 7)] == ["MCC", "cost score", "forest, tuned", "7"]
 
 
 # Files
@@ -219,26 +161,11 @@ def test_a_live_figure_says_and_draws_its_values():
         live_figure(print, print, (3, 2), columns=0)
 
 
-def test_words_are_titles_and_texts_with_letters():
-    fig, (a, b) = plt.subplots(1, 2)
-    a.set_title("cost\n of $c_1$", loc="left")
-    a.text(0, 0, "12.5")
-    a.text(0, 0, "break even")
-    b.set_title("NEC")
-    assert plotting._words(fig) == "cost of c_1; break even; NEC"
-
-
 @pytest.mark.parametrize("step, low, high, value, text", [(1, 0, 20, 5, "5"), (.05, 0, 1, .3, "0.30"), (.001, 0, 1, .25, "0.250"), (2.5, 0, 10, 5, "5.0")])
 def test_sliders_show_the_decimals_of_their_steps(step, low, high, value, text):
     control = slider("share", value, low, high, step)
     assert plotting._readout(control) == text and (control.min, control.max, control.step, control.value) == (low, high, step, value)
     assert control.description == "share"
-
-
-def test_a_logarithmic_slider_has_powers_of_ten():
-    control = slider("ratio", 100, 0, 3, .5, log=True)
-    assert control.value == 100 and plotting._readout(control) == "100" and (control.min, control.max) == (0, 3)
-    assert plotting._positions(control) == pytest.approx(10 ** np.arange(0, 3.1, .5))
 
 
 @pytest.mark.parametrize("value, low, high, step", [(5, 0, 1.7, .05), (9, -1, 1.5, .05), (1, 0, 3, .1), (1000, 0, 3, .1)])
@@ -272,12 +199,6 @@ def test_positions_are_steps_and_hold_the_own_one(value):
     assert max(np.diff(found)) <= .04 + 1e-9
     assert plotting._positions(widgets.IntSlider(value=2, min=1, max=3)) == [1, 2, 3]
     assert plotting._positions(widgets.SelectionSlider(options=[("low", .1), ("high", .9)])) == [.1, .9]
-
-
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=20))
-def test_ranges_are_read_as_the_page_reads_them(numbers):
-    read = [k for part in plotting._ranges(numbers).split(",") for a, *b in [part.split("-")] for k in range(int(a), int(b[0] if b else a) + 1)]
-    assert read == numbers
 
 
 def bundle(box):
@@ -336,13 +257,6 @@ def test_two_sliders_move_together():
     assert page.find(".//p").text == "In JupyterLab these move, too: c 7."
     with pytest.raises(ValueError, match="moves.*'d'"):
         explorer(sliders, note, lambda **values: None, moves=("a", "d"))
-
-
-def test_a_reader_before_a_kernel_need_not_wait_for_the_page(monkeypatch):
-    monkeypatch.setenv("COST_EVAL_STILL", "1")
-    seen = []
-    page, shown = bundle(explorer({"a": slider("a", 1, 0, 9, 1)}, widgets.HTML("x"), lambda a: seen.append(a), moves="a"))
-    assert page.find(".//input") is None and page.find(".//script") is None and seen == [1]
 
 
 @pytest.mark.parametrize("path", ["M 1.23 4.56 L 2.34 4.46 L 2.36 -9.01 z M 0.04 100 L 0 10 ", "M 0 0 L 0.1 0.1 L -0.2 0 "])

@@ -106,6 +106,7 @@ def test_the_interval_of_a_change_holds_it_in_every_kind_of_sample(costs, given)
         then, same = (evaluate(*month(300, 100 + 2 * seed + k, names="a"), costs, **given) for k in (0, 1))
         found = same.compare(then).table.iloc[0]
         left += not found["low"] <= 0 <= found["high"]
+        assert costs is not C or found["amounts"] == 0 and "what errors cost" not in same.compare(then).sentence
     assert left <= 1 and evaluate(*month(300, 99, worse=.5, names="a"), costs, **given).compare(then).table["low"][0] > 0
 
 

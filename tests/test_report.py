@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import expit, logit
 from sklearn.metrics import precision_score, recall_score, roc_auc_score
 
-from cost_eval import report as report_module, robustness
+from cost_eval import report as report_module
 from cost_eval.bootstrap import difference, independent_difference, interval, loss_difference, loss_interval
 from cost_eval.comparisons import best_of, simultaneous_differences
 from cost_eval.confusion import confusion_counts, joint_counts
@@ -83,43 +83,6 @@ def test_all_that_is_uncertain_of_a_constant_is_the_frequency(case):
     assert row(evaluate(y, models, COSTS, confidence=.8, rng=0), "always home", "constant")[["low", "high"]].tolist() == pytest.approx([8 * ends.low, 8 * ends.high])
 
 
-@pytest.mark.parametrize("order", [("good", "bad", "rule"), ("rule", "bad", "good"), ("bad", "good", "rule"), ("rule", "good", "bad")])
-def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
-    y, models = case
-    report = evaluate(y, {name: models[name] for name in order}, COSTS, rng=0)
-    (first, second), cost = report.best["model"][:2], report.best["cost"].to_numpy()
-    assert (np.diff(cost) >= 0).all() and (first, second) == ("bad", "good")
-    (told,) = (line for line in report.summary().splitlines() if line.startswith("How sure: "))
-    d = simultaneous_differences(y, by_rule(y, {name: models[name] for name in order}), COSTS)
-    place = [{a, b} == {first, second} for a, b in zip(d.first, d.second)].index(True)
-    ends = sorted(abs(v) * (1 if v * d.difference[place] > 0 else -1) for v in (d.low[place], d.high[place]))
-    assert f"At 95%, {first} is cheaper than always" in told and f"; than {second}, the next model, by {ends[0]:.4g} to {ends[1]:.4g} (conservative)" in told and told.endswith("not told apart.")
-
-
-def test_the_region_in_words_is_read_from_the_map(case):
-    y, models = case
-    found = evaluate(y, {name: models[name] for name in ("good", "bad")}, COSTS, rng=0).robustness()
-    ratio, prevalence = found.at
-    table = found.to_frame()
-    r = min(found.cost_ratios, key=lambda v: abs(np.log(v / ratio)))
-    p = min(found.prevalences, key=lambda v: abs(np.log(v / (1 - v)) - np.log(prevalence / (1 - prevalence))))
-    name = table[(table.cost_ratio == r) & (table.prevalence == p)].winner.item()
-    for column, other, at, own, times, unit in (("cost_ratio", "prevalence", p, r, 1, ""), ("prevalence", "cost_ratio", r, p, 100, " %")):
-        line = table[table[other] == at].sort_values(column)
-        here, wins = line[column].to_numpy(), (line.winner == name).to_numpy()
-        runs = np.split(np.arange(len(here)), np.flatnonzero(np.diff(wins)) + 1)
-        run = here[next(run for run in runs if own in here[run])]
-        for end, beyond in ((run[0], here[0]), (run[-1], here[-1])):
-            assert f"{times * end:.3g}{unit}" in found.words() and (end == beyond or wins.sum() < len(here))
-    assert f"{name} is the cheapest" in found.words()
-
-
-@pytest.mark.parametrize("ends, said", [((1, 8), "everywhere on the map (1 to 8)"), ((1, 4), "up to 4 (the map begins at 1)"), ((2, 2), "about 2 only"),
-                                        ((4, 8), "from 4 on (the map ends at 8)"), ((8, 8), "from 8 on (the map ends at 8)"), ((2, 4), "from 2 to 4")])
-def test_an_end_of_the_map_is_no_end_of_a_range(ends, said):
-    assert robustness._ends(np.array(ends), np.array([1, 2, 4, 8]), "") == said
-
-
 def test_a_costliest_error_never_seen_is_said_of_the_model_that_has_none():
     y = np.repeat(["well", "ill"], 50)
     models = {"never misses": np.full(100, "treat"), "misses one": np.where(np.arange(100) == 99, "home", "treat"), "overlooks": np.full(100, "home")}
@@ -151,12 +114,6 @@ def test_differences_are_the_paired_method(case):
     winner = several.winner
     assert (winner.winner, winner.cost, winner.low, winner.high) == (chosen.winner, pytest.approx(chosen.cost), pytest.approx(chosen.low), pytest.approx(chosen.high))
     assert several.best["model"].tolist() == chosen.name.tolist() and several.best["low"].tolist() == pytest.approx(chosen.alone_low.tolist())
-
-
-def test_the_winner_is_asked_at_the_confidence_of_the_report(case):
-    y, models = case
-    found, chosen = evaluate(y, models, COSTS, confidence=.6, rng=0).winner, best_of(y, by_rule(y, models), COSTS, confidence=.6, rng=0)
-    assert (found.low, found.high) == (pytest.approx(chosen.low), pytest.approx(chosen.high))
 
 
 @pytest.mark.parametrize("capacity", [0, 3, 9, 10, 11, .1, .3])
@@ -392,31 +349,6 @@ def test_other_costs_without_reading_again(case):
             first.with_costs(costs)
 
 
-def test_panels(case):
-    y, models = case
-    every = evaluate(y, models, COSTS, rng=0)
-    assert every.panels == ("ladder", "map", "differences", "cost curve", "decision curve", "roc", "precision-recall", "reliability")
-    titles = [ax.get_title(loc="left") or ax.get_title() for ax in every.plot().axes if ax.axison]
-    assert len(titles) == 8 and all(titles)
-    curve = every.plot(panel="decision curve")
-    assert len(curve.collections) == 4, "a band for each model"
-    assert evaluate(y, {"rule": models["rule"]}, COSTS, rng=0).panels == ("ladder", "map", "cost curve", "decision curve")
-    own = evaluate(y, {"good": models["good"], "rule": models["rule"]}, ExampleCosts(fp=1, fn=np.full(400, 3.), classes=COSTS.classes, decisions=COSTS.decisions), rng=0)
-    assert own.panels == ("ladder", "differences") and own.to_html().count("<img") == 2
-    with pytest.raises(ValueError, match="this report has no 'map'"):
-        own.plot(panel="map")
-    with pytest.raises(ValueError, match="did you mean 'roc'"):
-        every.plot(panel="rok")
-
-
-def test_words_name_the_product(case):
-    y, models = case
-    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, priors=[.8, .2], rng=0)
-    assert "cost ratio times odds, here 2:" in report.robustness().words()
-    dollars = CostMatrix.binary(fp=12_345, fn=98_765, classes=COSTS.classes, decisions=COSTS.decisions)
-    assert "e+0" not in evaluate(y, {"rule": models["rule"]}, dollars, rng=0).summary()
-
-
 def test_probability_best_is_the_comparisons(case):
     "With and without priors the report resamples as `probability_best` does; clusters widen."
     from cost_eval.comparisons import probability_best
@@ -522,40 +454,6 @@ def test_bad_input(name):
         call()
 
 
-def test_counted_rows_give_the_same_report(case):
-    from cost_eval.report import evaluate_counted
-    y, models = case
-    group = np.random.default_rng(3).choice(["a", "b"], 400)
-    given = {"rule": models["rule"], "bold": np.where(models["good"] > .2, "treat", "home")}
-    whole = evaluate(y, given, COSTS, priors=[.9, .1], groups=group, rng=0)
-    table = pd.DataFrame({"y": y, **given, "g": group}).value_counts().reset_index()
-    rows = table.sample(frac=1, random_state=0)
-    found = evaluate_counted(rows["y"].to_numpy(), {k: rows[k].to_numpy() for k in given}, COSTS, rows["count"].to_numpy(), priors=[.9, .1],
-                             groups=rows["g"].to_numpy(), rng=0)
-    assert found.n == whole.n == 400 and found.notes == whole.notes
-    for part in ("ladder", "differences", "best", "groups", "areas"):
-        pd.testing.assert_frame_equal(getattr(found, part), getattr(whole, part), rtol=1e-12)
-    assert found.panels == whole.panels and found.robustness() == whole.robustness()
-    by_rule = evaluate_counted(rows["y"].to_numpy(), {("bold", "bayes"): rows["bold"].to_numpy()}, COSTS, rows["count"].to_numpy())
-    assert by_rule.panels == ("ladder",), "posteriors would decide anew on a map, and they are not here"
-    with pytest.raises(ValueError, match=r"bold would decide anew at other costs \(bayes\)"):
-        by_rule.robustness()
-    with pytest.raises(ValueError, match="no 'map' .bold would decide anew"):
-        by_rule.plot(panel="map")
-    with pytest.raises(ValueError, match="repeats: whole numbers"):
-        evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [1.5, 2])
-    never = evaluate_counted([0, 0, 1], {"a": [0, 1, 1]}, COSTS.array, [5, 0, 2], rng=0)
-    assert never.n == 7 and never.ladder.equals(evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [5, 2], rng=0).ladder)
-
-
-def test_the_map_spans_two_decades_each_way(case):
-    y, models = case
-    found = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0).robustness()
-    ratio, prevalence = found.at
-    for values, own in ((found.cost_ratios, ratio), (found.prevalences / (1 - found.prevalences), prevalence / (1 - prevalence))):
-        np.testing.assert_allclose(values / own, 10 ** np.linspace(-2, 2, 101))
-
-
 def test_small_classes_are_noted_up_to_29():
     for size, noted in ((29, True), (30, False)):
         y = np.array(["ill"] * size + ["well"] * 200)
@@ -607,14 +505,6 @@ def test_without_both_classes_there_is_no_map_and_the_page_does_without(y, prior
         assert "<table" in (tmp_path / "r.html").read_text()
         with pytest.raises(ValueError, match="robustness: the map needs both classes"):
             report.robustness()
-
-
-def test_a_page_of_scores_that_separate_the_classes_warns_of_nothing(tmp_path):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 60)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        evaluate(y, {"s": .5 * y + .5 * rng.random(60)}, [[0, 1], [9, 0]], rng=0).to_html(tmp_path / "r.html")
 
 
 def test_the_breakdown_is_told_cell_by_cell():
@@ -716,19 +606,6 @@ def test_missing_labels_hide_no_other_length(length):
                               ("groups", other > .5, "groups"), ("folds", np.arange(length) % 3, "folds"), ("sample_weight", other, "sample_weight")):
         with pytest.raises(ValueError, match=f"{said}: {length} values, but y_true has 90; one per sample, in the same order"):
             evaluate(y, propensity=.5, rng=0, **given | {name: value})
-
-
-def test_missing_labels_hide_no_other_order():
-    rng = np.random.default_rng(0)
-    rows, customers = rng.permutation(90), [f"c{k}" for k in range(90)]
-    y, p = pd.Series(np.where(np.arange(90) < 60, np.arange(90) % 2, np.nan), index=customers), pd.Series(rng.random(90), index=customers)
-    costs, chance = [[0, 1], [5, 0]], pd.Series(rng.uniform(.3, 1, 90), index=customers)
-    found = evaluate(y, {"p": p}, costs, propensity=chance, rng=0)
-    for labels, models, propensity in ((y, {"p": p.iloc[rows]}, chance), (y.to_numpy(), {"p": p}, chance.iloc[rows]), (y.to_numpy(), {"p": p, "q": p.iloc[rows]}, .5)):
-        with pytest.raises(ValueError, match="its index has the rows of .* in another order"):
-            evaluate(labels, models, costs, propensity=propensity, rng=0)
-    numbered = evaluate(y.reset_index(drop=True), {"p": p}, costs, propensity=chance.to_numpy(), rng=0)
-    assert numbered.best.equals(found.best) and "were taken in the order they stand in" in " ".join(numbered.notes)
 
 
 @pytest.mark.parametrize("own", [False, True])

@@ -1,12 +1,6 @@
 """On Dask: equal to the in-memory package over random partitionings, orders and dtypes; sketches within their bounds; failures whole."""
-import importlib
-import inspect
-import os
-import pkgutil
-import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -20,13 +14,9 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 import dask  # noqa: E402
-import joblib  # noqa: E402
-from sklearn.datasets import load_iris  # noqa: E402
-from sklearn.naive_bayes import GaussianNB  # noqa: E402
 
-import cost_eval  # noqa: E402
 import cost_eval.api as ce  # noqa: E402
-from cost_eval import metric_study, report, reproduce, scale  # noqa: E402
+from cost_eval import report, scale  # noqa: E402
 
 COSTS = ce.CostMatrix.binary(fp=1, fn=7, classes=["no", "yes"])
 HERE = {"scheduler": "synchronous"}
@@ -134,18 +124,6 @@ def test_the_best_threshold_is_the_in_memory_one(seed, classes, shifted, reverse
     assert found.cost == pytest.approx(here.cost, rel=1e-12, abs=1e-15)
 
 
-def test_bounds_shrink_with_bins():
-    rng = np.random.default_rng(0)
-    y = rng.random(20_000) < .2
-    s = rng.normal(size=20_000) + 1.5 * y
-    lazy = da.from_array(y, chunks=3000), da.from_array(s, chunks=3000)
-    best = ce.best_threshold(y, s, COSTS.array).cost
-    errors = [scale.sketch_error(scale.threshold_counts(*lazy, bins=b, **HERE), COSTS) for b in (10, 100, 1000)]
-    assert errors[0].error > errors[1].error > errors[2].error > 0
-    np.testing.assert_allclose(scale.threshold_counts(*lazy, bins=10, **HERE).thresholds[-2:0:-1], np.histogram_bin_edges(s, 10))
-    assert all(e.cost - best <= e.error + 1e-12 for e in errors)
-
-
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory):
     "30,000 rows of parquet in six parts, and the frame."
@@ -159,17 +137,6 @@ def scored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scores")
     dd.from_pandas(frame, npartitions=6).to_parquet(folder)
     return folder, frame
-
-
-def test_a_question_is_asked_in_the_same_words():
-    frame = pd.DataFrame({"y": ["well", "ill", "well"] * 20, "m": np.linspace(.1, .9, 60)})
-    said = []
-    for ask in (lambda: ce.evaluate(frame["y"], {"m": frame["m"]}, {"fp": 1, "fn": 20}, rng=0),
-                lambda: scale.evaluate("y", {"m": "m"}, {"fp": 1, "fn": 20}, data=dd.from_pandas(frame, npartitions=3), rng=0, **HERE)):
-        with pytest.raises(ValueError, match="positive") as asked:
-            ask()
-        said.append(str(asked.value))
-    assert said[0] == said[1]
 
 
 NOT_FITTED = ("as given", "bayes", "constant", "knows the class")
@@ -431,16 +398,6 @@ def test_calibration_over_random_partitions(seed, weighted, shifted, binary):
     assert logs.alpha_ == pytest.approx(here.alpha_, abs=1e-8)
 
 
-def test_calibration_by_label():
-    rng = np.random.default_rng(0)
-    p = rng.random(200)
-    frame = pd.DataFrame({"y": np.where(rng.random(200) < p, "yes", "no"), "no": 1 - p, "yes": p})
-    lazy = dd.from_pandas(frame, npartitions=3)
-    found = scale.fit_calibrator(["no", "yes"], "y", classes=COSTS, data=lazy, **HERE)
-    here = ce.AffineCalibrator(classes=COSTS).fit(np.log(frame[["no", "yes"]].to_numpy()), frame["y"])
-    assert found.classes_ == here.classes_ == ("no", "yes") and found.alpha_ == pytest.approx(here.alpha_)
-
-
 @given(st.integers(0, 10**6), st.integers(1, 12))
 @settings(max_examples=15, deadline=None)
 def test_reliability_over_random_partitions(seed, bins):
@@ -612,14 +569,6 @@ def test_parquet_files_are_looked_at_before_any_work(tmp_path):
         scale.confusion_counts("y", "d", data=tmp_path / "a", **HERE)
 
 
-def test_other_file_systems():
-    fsspec = pytest.importorskip("fsspec")
-    frame = pd.DataFrame({"y": [0, 1, 1], "d": [1, 1, 0]})
-    with fsspec.open("memory://scored/part.parquet", "wb") as file:
-        frame.to_parquet(file)
-    assert scale.confusion_counts("y", "d", data="memory://scored", **HERE) == ce.confusion_counts(frame["y"], frame["d"])
-
-
 def test_unknown_divisions_and_types_that_differ_between_partitions(scored):
     folder, frame = scored
     lazy = dd.from_pandas(frame, npartitions=4).clear_divisions()
@@ -654,83 +603,6 @@ def test_nobody_at_the_address():
     assert time.time() - start < 30
 
 
-def slow_block(values):
-    time.sleep(.1)
-    return values
-
-
-@pytest.fixture(scope="module")
-def client():
-    "Two local processes."
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local, distributed.Client(local) as client:
-        yield client
-
-
-def study(n_jobs):
-    "The correlation study on few predictions."
-    return ce.cost_correlation(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
-
-
-def samples(n_jobs):
-    "Its correlations one by one."
-    found = metric_study.correlation_samples(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
-    return pd.DataFrame({name: np.ravel(values) for name, values in found.items()}) if isinstance(found, dict) else pd.DataFrame(np.ravel(found))
-
-
-def reproductions(n_jobs):
-    "Two items of the scoreboard that need no data."
-    return pd.concat([r.table.assign(name=r.name, verdict=r.verdict) for r in reproduce.run(["bootstrap/table1", "expected_cost/section3.1"], jobs=n_jobs)])
-
-
-def classifier(n_jobs):
-    "Posteriors of a cost-sensitive classifier, calibrated on folds."
-    X, y = load_iris(return_X_y=True)
-    return pd.DataFrame(ce.CostSensitiveClassifier(GaussianNB(), 1 - np.eye(3), n_jobs=n_jobs).fit(X, y).predict_proba(X))
-
-
-def training(jobs):
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-
-    from cost_eval.training import training_variation
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 120)
-    x = rng.normal(size=(120, 2)) + y[:, None]
-    models = {"a": LogisticRegression(), "b": GaussianNB()}
-    return training_variation(models, x, y, [[0, 1], [5, 0]], cv=2, repeats=2, rng=0, n_jobs=jobs).table
-
-
-SIMULATIONS = {"metric_study.cost_correlation": study, "metric_study.correlation_samples": samples, "reproduce.run": reproductions, "estimators.CostSensitiveClassifier": classifier,
-               "training.training_variation": training}
-
-
-def with_workers():
-    "Public names of the package with a parameter for joblib's workers."
-    for info in pkgutil.iter_modules(cost_eval.__path__, "cost_eval."):
-        if info.name.rpartition(".")[2] in ("api", "__main__", "_modidx"):
-            continue
-        module = importlib.import_module(info.name)
-        for name in getattr(module, "__all__", ()):
-            thing = getattr(module, name)
-            if inspect.isfunction(thing) or inspect.isclass(thing) and thing.__init__ is not object.__init__:
-                if {"n_jobs", "jobs"} & set(inspect.signature(thing).parameters):
-                    yield f"{thing.__module__.removeprefix('cost_eval.')}.{name}"
-
-
-def test_every_simulation_with_workers_is_tried():
-    assert set(with_workers()) == SIMULATIONS.keys()
-
-
-@pytest.mark.xdist_group("dask")
-@pytest.mark.parametrize("name", SIMULATIONS)
-def test_simulations_run_on_dask_unchanged(name, client):
-    want = SIMULATIONS[name](1)
-    with joblib.parallel_config("dask"):
-        found = SIMULATIONS[name](2)
-    pd.testing.assert_frame_equal(found, want, check_exact=True)
-
-
 @pytest.mark.xdist_group("dask")
 def test_two_local_processes_by_default(capsys, monkeypatch):
     monkeypatch.setattr(scale, "_active", lambda distributed: None)
@@ -739,19 +611,6 @@ def test_two_local_processes_by_default(capsys, monkeypatch):
     assert scale.confusion_counts(da.from_array(y, chunks=10), da.from_array(y, chunks=10)) == ce.confusion_counts(y, y)
     said = capsys.readouterr().out
     assert said.startswith("two local processes; dashboard: http://127.0.0.1:") and "100% Completed" in said
-
-
-@pytest.mark.xdist_group("dask")
-def test_the_client_in_use_is_used_and_a_killed_worker_loses_nothing(scored, client):
-    folder, frame = scored
-    y, d = (frame[c].to_numpy() for c in ("y", "rule"))
-    assert scale.confusion_counts(*[da.from_array(v, chunks=9000) for v in (y, d)]) == ce.confusion_counts(y, d)
-    lazy = [da.from_array(v, chunks=1000).map_blocks(slow_block, dtype=v.dtype) for v in (y, d)]
-    pids = list(client.run(os.getpid).values())
-    threading.Timer(.8, lambda: os.kill(pids[0], signal.SIGKILL)).start()
-    found = scale.confusion_counts(*lazy, scheduler=client)
-    assert found == ce.confusion_counts(y, d)
-    assert pids[0] not in client.run(os.getpid).values(), "the worker was killed in mid-run"
 
 
 def test_other_engines_hand_over_their_group_by(scored):

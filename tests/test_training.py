@@ -291,36 +291,6 @@ def test_what_cannot_be_is_refused(change, said):
         training_variation(**given)
 
 
-def test_more_refusals():
-    iris = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="tuned"):
-        training_variation(GaussianNB(), *iris, CostMatrix.zero_one(3), rule="tuned")
-    with pytest.raises(ValueError, match="posteriors"):
-        training_variation(RidgeClassifier(), *iris, CostMatrix.zero_one(3))
-    few = np.r_[np.zeros(20, int), 1, 1]
-    with pytest.raises(ValueError, match="too few to fit"):
-        training_variation(GaussianNB(), X[:22], few, COSTS, cv=2, repeats=1, rng=0)
-    with pytest.raises(ValueError, match="test fold has"):
-        training_variation(GaussianNB(), X[:24], np.r_[few, 1, 1], COSTS, cv=np.r_[np.arange(22) % 2, 0, 0] + np.r_[np.zeros(8), np.full(4, 2), np.zeros(12)],
-                           repeats=1, rule="bayes", priors=.1, rng=0)
-
-
-def test_one_repeat_shows_no_training_noise_and_says_so():
-    once = training_variation(TWO, X, Y, COSTS, cv=3, repeats=1, rule="bayes", rng=0)
-    assert once.table["training_noise"].isna().all() and any("One repeat" in note for note in once.notes)
-    assert np.isfinite(once.table["low"]).all()
-
-
-def test_it_prints_and_draws():
-    found = training_variation(TWO, X, Y, COSTS, cv=3, repeats=2, rule="bayes", rng=0)
-    assert "2 x 3 models each" in repr(found) and "bayes 0." in repr(found) and "<table" in found._repr_html_()
-    ax = found.plot()
-    noises = [*found.table["test_noise"], *found.differences["test_noise"]]
-    assert [bar.get_width() for bar in ax.patches[:3]] == pytest.approx(noises)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["bayes", "tree", "bayes − tree"]
-    assert training_variation(GaussianNB(), X, Y, COSTS, cv=3, repeats=2, rule="bayes", rng=0).differences.empty
-
-
 @pytest.mark.slow
 def test_the_interval_covers_the_expected_difference():
     "Two hundred training sets; the learners differ, and the truth is the mean over all sets."
