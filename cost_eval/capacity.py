@@ -21,14 +21,7 @@ import numpy as np
 from scipy.stats import norm
 
 from .bootstrap import Difference, Interval, Sample, loss_difference, loss_interval, sample_interval
-from cost_eval.core import (
-    Result,
-    check_confidence,
-    check_integer,
-    check_range,
-    result,
-    short,
-)
+from .core import Result, check_confidence, check_integer, check_range, result, short
 from .mean_law import compressed
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
 from .policies import cross_fit

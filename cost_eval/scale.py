@@ -77,14 +77,7 @@ from .planning import count_rule as count_rule_in_memory
 from .policies import RULES, DecisionRule, fit_rule
 from .report import evaluate as evaluate_in_memory
 from .report import evaluate_counted
-from cost_eval.samples import (
-    Decisions,
-    Posteriors,
-    Scores,
-    look_at,
-    read_alike,
-    read_samples,
-)
+from .samples import Decisions, Posteriors, Scores, look_at, read_alike, read_samples
 
 # %% ../nbs/70_scale.ipynb #24737c47
 #| code-fold: true

@@ -45,17 +45,8 @@ from cost_eval.core import (
 )
 from .costs import ExampleCosts
 from .decisions import hull_vertices
-from cost_eval.metrics import (
-    accuracy,
-    balanced_accuracy,
-    expected_weighted_accuracy,
-    h_measure,
-    weighted_accuracy,
-)
+from .metrics import expected_weighted_accuracy
 from .plotting import COLORS, ensure_axes, explorer, for_page, live_figure, readable, slider
-
-# %% ../nbs/40_weighted_accuracy.ipynb #0b9212ec
-_all_ = ["weighted_accuracy", "expected_weighted_accuracy", "h_measure"]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #65b7492f
 def cost_weight(fn_cost: Numbers, fp_cost: Numbers) -> Value:
