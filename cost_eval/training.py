@@ -43,7 +43,7 @@ from cost_eval.core import (
     seen_labels,
     short,
 )
-from .costs import Costs, as_costs, attainable
+from .costs import CostMatrix, Costs, as_costs, attainable
 from .decisions import fold_parts, given_folds, out_of_fold, stratified_folds
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
 from .policies import RULES, fit_rule
