@@ -804,9 +804,8 @@ def _draw_boxes(ax, x, y, level):
     color, step = (COLORS[2], "0.4", "0.65")[min(level, 2)], (len(x) - 1) >> level
     for i in range(0, len(x) - 1, step):
         sides = x[i + step] - x[i], y[i + step] - y[i]
-        ax.add_patch(
-            rectangle((x[i], y[i]), *sides, facecolor="none", edgecolor=color, linewidth=2 - 0.4 * level)
-        )
+        look = {"facecolor": "none", "edgecolor": color, "linewidth": 2 - 0.4 * level}
+        ax.add_patch(rectangle((x[i], y[i]), *sides, **look))
         ax.plot(x[i + step // 2], y[i + step // 2], "o", color=color, markersize=8 - 2 * level)
 
 
@@ -865,9 +864,8 @@ def explore_tree_curves() -> VBox:
     """
     widgets = optional_import("ipywidgets", extra="book")
     image, show = live_figure(_draw_tree, _move_tree, (9.6, 4))
-    kind = widgets.Dropdown(
-        options=CURVES, value=_START["curve"], description="curve", style={"description_width": "17em"}
-    )
+    look = {"description": "curve", "style": {"description_width": "17em"}}
+    kind = widgets.Dropdown(options=CURVES, value=_START["curve"], **look)
     controls = {
         "curve": kind,
         "separation": slider("separation", _START["separation"], -1, 4, 0.05),

@@ -533,21 +533,10 @@ def metric(
 
     def register(function):
         public = _public(function) if of_terms else function
-        record = Metric(
-            name=public.__name__,
-            symbol=symbol,
-            formula=re.sub(r"(?<![\\A-Za-z])(?<!mathrm{)([A-Z]{2,})", r"\\mathrm{\1}", formula),
-            function=public,
-            greater_is_better=greater_is_better,
-            lower=bounds[0],
-            upper=bounds[1],
-            symmetric=symmetric,
-            cost_parameter=cost_parameter,
-            undefined=undefined,
-            source=source,
-            linear_fractional=linear_fractional and _form(linear_fractional),
-            uniform_cdf=uniform_cdf,
-        )
+        upright = re.sub(r"(?<![\\A-Za-z])(?<!mathrm{)([A-Z]{2,})", r"\\mathrm{\1}", formula)
+        facts = greater_is_better, *bounds, symmetric, cost_parameter, undefined, source
+        laws = linear_fractional and _form(linear_fractional), uniform_cdf
+        record = Metric(public.__name__, symbol, upright, public, *facts, *laws)
         public.__doc__ = _document(function, public, record)
         METRICS[record.name] = record
         return public

@@ -160,15 +160,8 @@ def _checked(reference: Reference) -> Reference:
 
 # %% ../nbs/50_outperformance.ipynb #b81c1cf1
 _UNIFORM = add_reference(Reference("uniform", lambda s: s, lambda fpr, recall: fpr, _share_below))
-_BETTER = add_reference(
-    Reference(
-        "better than chance",
-        np.sqrt,
-        lambda fpr, recall: np.minimum(fpr / np.maximum(recall, 1e-300), 1),
-        _triangle_share,
-        diagonal=True,
-    )
-)
+_up_to_recall = lambda fpr, recall: np.minimum(fpr / np.maximum(recall, 1e-300), 1)
+add_reference(Reference("better than chance", np.sqrt, _up_to_recall, _triangle_share, diagonal=True))
 
 # %% ../nbs/50_outperformance.ipynb #cec74063
 def _printed(paper) -> dict:
@@ -924,13 +917,8 @@ def plot_unit_square(
 
 
 _GRID = (np.arange(240) + 0.5) / 240
-_SQUARE = dict(
-    xlim=(-0.02, 1.02),
-    ylim=(-0.02, 1.02),
-    aspect="equal",
-    xlabel="false positive rate",
-    ylabel="false negative rate",
-)
+_SQUARE: dict = dict(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+_SQUARE |= dict(xlabel="false positive rate", ylabel="false negative rate")
 
 
 def _worse(metric, value, prevalence, arguments):
@@ -992,12 +980,9 @@ def explore_outperformance() -> VBox:
     """
     widgets = optional_import("ipywidgets", extra="book")
     image, show = live_figure(_draw_square, _move_square, (9.6, 4.2))
-    chosen = widgets.Dropdown(
-        options=[(display_name(name), name) for name in sorted(METRICS)],
-        value=_START["metric"],
-        description="metric",
-        style={"description_width": "17em"},
-    )
+    names = [(display_name(name), name) for name in sorted(METRICS)]
+    look = {"description": "metric", "style": {"description_width": "17em"}}
+    chosen = widgets.Dropdown(options=names, value=_START["metric"], **look)
     controls = {
         "metric": chosen,
         "position": slider("value, in its range", _START["position"], 0, 1, 0.01),
