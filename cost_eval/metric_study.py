@@ -858,7 +858,8 @@ def explore_metric_study(revenues: Vector | None = None) -> VBox:
     for name, value in (("prevalence", 0.3), ("weight", 0.5)):
         controls[name] = widgets.SelectionSlider(options=STUDY_GRID, value=value, description=name, **wide)
 
-    given, shown = tuple(np.linspace(19.0, 110.0, 60) if revenues is None else revenues), list[tuple]()
+    given = tuple(np.linspace(19.0, 110.0, 60) if revenues is None else np.asarray(revenues))
+    shown = list[tuple]()
     spearman_moments(len(given) + 1)  # of the coefficients with weights; cached, it depends on no control
 
     def draw(axes):

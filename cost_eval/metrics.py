@@ -1521,12 +1521,12 @@ def evaluate_metrics(
     return {name: value.reshape(shape) if shape else float(value[0]) for name, value in out.items()}
 
 # %% ../nbs/03_metrics.ipynb #d7b5766e
-def one_vs_rest(counts: ConfusionCounts | Matrix) -> BinaryCounts:
+def one_vs_rest(counts: ConfusionCounts | BinaryCounts | Matrix) -> BinaryCounts:
     """One binary problem per class: that class against all others.
 
     Parameters
     ----------
-    counts : ConfusionCounts, array (..., K, K) or data frame
+    counts : ConfusionCounts, BinaryCounts, array (..., K, K) or data frame
         true class in rows, decisions in columns, in the same order unless labels say otherwise
 
     Returns

@@ -116,8 +116,8 @@ def _verdict(report) -> _Verdict:
         state = "use" if saved["told_apart"] else "unsure"
     second, winner = report.best.loc[1, "model"] if len(report.best) > 1 else "", report.winner
     low, high = (top["low"], top["high"]) if winner is None else (winner.low, winner.high)
-    own, doing_without = map(float, (top["cost"], low, high)), map(float, naive[["cost", "low", "high"]])
-    saving = float(saved["saving"])
+    own, saving = (float(top["cost"]), float(low), float(high)), float(saved["saving"])
+    doing_without = float(naive["cost"]), float(naive["low"]), float(naive["high"])
     return _Verdict(state, model, *own, naive["model"], column, *doing_without, saving, second)
 
 

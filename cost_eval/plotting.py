@@ -309,8 +309,8 @@ def label_lines(ax: Axes, lines: Sequence[Any] | None = None, fontsize: float = 
     to_points = 72 / ax.figure.dpi
     height = np.array([ax.transData.transform(end)[1] for end in ends]) * to_points
     for line, end, shift in zip(lines, ends, _spread(height, 1.25 * fontsize) - height):
-        place = {"xytext": (4, shift), "textcoords": "offset points", "annotation_clip": False}
-        look = {"va": "center", "fontsize": fontsize, "color": readable(line.get_color())}
+        place: dict = {"xytext": (4, shift), "textcoords": "offset points", "annotation_clip": False}
+        look: dict = {"va": "center", "fontsize": fontsize, "color": readable(line.get_color())}
         ax.annotate(line.get_label(), end, **place, **look)
     return ax
 

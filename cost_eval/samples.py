@@ -314,7 +314,7 @@ class Samples(Result):
         """
         models = {name: replace(model, values=model.values[rows]) for name, model in self.models.items()}
         names = ("own", "sample_weight", "clusters", "groups", "ids")
-        part = {name: v if (v := getattr(self, name)) is None else v[rows] for name in names}
+        part: Any = {name: v if (v := getattr(self, name)) is None else v[rows] for name in names}
         return replace(self, y=self.y[rows], models=models, **part)
 
     def frame_columns(self) -> dict:
@@ -413,11 +413,12 @@ def read_samples(
             _positive_needed(given, model, labels, single)
         notes += _doubts(model, argument, y, weight, single, said=isinstance(given, _KINDS))
     others = {"clusters": clusters, "groups": groups}
-    beside = [None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items()]
+    rows = (None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items())
+    clustered, grouped = rows
     own = table if isinstance(table, ExampleCosts) else None
     notes = tuple(notes + keys.notes + said)
     called = keys.names() if called is None else called
-    return Samples(y, read, single, own, weight, *beside, taken, notes, called, read_as)
+    return Samples(y, read, single, own, weight, clustered, grouped, taken, notes, called, read_as)
 
 
 def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
@@ -487,8 +488,8 @@ def read_alike(
         read[name] = _read_model(given, f"models[{name!r}]", costs, len(y))
     weight = check_weights(sample_weight, len(y))
     others = {"clusters": clusters, "groups": groups}
-    beside = [None if v is None else _column(v, k, len(y)) for k, v in others.items()]
-    return Samples(y, read, costs, None, weight, *beside, taken=samples.taken, notes=())
+    clustered, grouped = (None if v is None else _column(v, k, len(y)) for k, v in others.items())
+    return Samples(y, read, costs, None, weight, clustered, grouped, taken=samples.taken, notes=())
 
 
 def _read_weights(sample_weight, n: int) -> np.ndarray | None:
