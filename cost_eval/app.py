@@ -75,7 +75,8 @@ def read_upload(name: str, content: bytes | str | Path) -> pd.DataFrame:
     _check_room(name, 4 * size)
     frame = read_file(content, name)
     if frame.shape[1] < 2 or not len(frame):
-        raise ValueError(f"{name} has {len(frame)} rows, {frame.shape[1]} columns; want a label and a model")
+        size = f"{len(frame)} rows and {frame.shape[1]} columns"
+        raise ValueError(f"{name} has {size}; a label and a model are needed")
     return frame
 
 

@@ -1719,7 +1719,8 @@ class _Halves:
         decisions = {key: labels[rows[f"decision {i}"]] for i, key in enumerate(keys)}
         given = {name: _array(rows[name], name, "the rows") for name in _OF_ROWS if name in rows}
         if heaviest is not None and "clusters" in rows and heaviest < self.heaviest:
-            raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {self.heaviest:g}; give it or more")
+            own = f"a unit weighs {self.heaviest:g}; the cap is at least that"
+            raise ValueError(f"heaviest: {heaviest:g}, but {own}")
         if self.batched and "clusters" in rows:
             given["independent"] = self.clusters is None
             heaviest = self.heaviest if heaviest is None else heaviest
