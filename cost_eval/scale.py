@@ -215,7 +215,8 @@ def _parquet_blocks(data, given: dict) -> _Blocks:
             kind = types[column]
             first = kinds.setdefault(column, (kind, file)) if kind else (kind, file)
             if first[0] != kind:
-                raise ValueError(f"{column}: {first[0]} in {first[1]}, {kind} in {file}; write them alike")
+                there = f"{first[0]} in {first[1]}, but {kind} in {file}"
+                raise ValueError(f"{column}: {there}; write them alike")
         for groups in _together(rows):
             blocks.append(dask.delayed(_read_groups)(system, file, groups, given, fixed))
         blocks.rows += sum(rows)
