@@ -325,11 +325,8 @@ def _evaluate(arguments):
         raise ValueError("--otherwise: of the rule that is saved; give --save-rule FILE, too")
     about, costs = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments)
     arguments.scenarios = _scenarios_of(arguments.scenario)
-    try:
-        report = _report_of(_read_columns(arguments, _needed(arguments)), costs, arguments)
-        rule = _rule_text(report, arguments) if arguments.save_rule else ""
-    except ValueError as error:
-        raise ValueError(_in_the_shell(str(error))) from None
+    report = _report_of(_read_columns(arguments, _needed(arguments)), costs, arguments)
+    rule = _rule_text(report, arguments) if arguments.save_rule else ""
     _print_report(report)
     if arguments.recipe:
         change = report.compare(arguments.recipe)
@@ -454,6 +451,7 @@ _OPTIONS = {
     "method": "--method NAME",
     "ids": "--id COL",
     "confidence": "--confidence Q",
+    "max_cost, min_rates": "--max-cost C, --min-recall R",
 }
 
 
@@ -533,10 +531,7 @@ def _read_columns(arguments, needed):
         if set(frames[-1].columns) != set(frames[0].columns):
             columns, others = list(frames[-1].columns), list(frames[0].columns)
             raise ValueError(f"{name}: columns {columns}, but {first} has {others}; give files of one kind")
-    frame = pandas().concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
-    if not len(frame):
-        raise ValueError(f"{first}: no rows below the header; one row a sample is needed")
-    return frame
+    return pandas().concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
 
 _PER_ROW = ("group", "cluster", "weight", "fold", "id")  # options that name a column
@@ -1125,7 +1120,7 @@ def main(argv: Row[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except (ValueError, ImportError) as error:
-        print("cost-eval:", *str(error).split(), file=sys.stderr)  # in one line
+        print("cost-eval:", *_in_the_shell(str(error)).split(), file=sys.stderr)  # in one line
         return 2
     except BrokenPipeError:  # the reader of our output has gone, as in `cost-eval list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1839,6 +1839,8 @@ def read_table(
         raise ValueError(f"source: a table with named columns is needed, got {source!r:.60}")
     if isinstance(taken, str) or not np.iterable(taken) or any(isinstance(c, (list, dict)) for c in taken):
         raise ValueError(f"taken: a list of columns is needed, got {taken!r:.60}")
+    if not len(source):
+        raise ValueError("source: no rows below the header; one row a sample is needed")
     columns = list(source.columns)
     left_out: dict = {}
     given = _given_columns(columns, models)

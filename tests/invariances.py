@@ -259,7 +259,7 @@ OWN = {  # function.parameter: where a name means something else
     "risk_coverage.model": MAKERS["decisions"], "risk_coverage.scores": scores, "certified_threshold.model": spread, "certified_threshold.risk": always(.375),
     "cascade.models": lambda case: {"a": spread(case), "b": ce.Decisions(case.called(case.d[0]))}, "cascade.prices": lambda case: {"b": .125 * case.unit, "person": .5 * case.unit},
     "tipping_point.versus": lambda case: case.called(case.d[1]), "read_samples.models": models,
-    **{f"{name}.method": lambda case: "normal" if case.given else "auto" for name in ("evaluate", "scale.evaluate")},  # with all that can be given by the quick method
+    **{f"{name}.method": lambda case: "normal" if case.M > case.K else "auto" for name in ("evaluate", "evaluate_counted", "scale.evaluate")},  # the larger problem by the quick method
     "evaluate.scenarios": lambda case: {"now": costs(case)}, "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}), "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
     "paired_power.probabilities": lambda case: tables(case, True) / tables(case, True).sum((-3, -2, -1), keepdims=True), "paired_power.n": always(40),
     "required_sample_size.probabilities": counts, "required_sample_size.relative_precision": always(.5),
@@ -889,18 +889,6 @@ def ends_are_where_the_test_turns(name, property_, tag, case, before):
 PROPERTIES = {**dict.fromkeys(CHANGES, of_the_case), "stack": stacked, "containers": contained, "index": indexed, "costs' index": own_costs_indexed, "Dask": in_memory, "ends": ends_are_where_the_test_turns, "twice": kept}
 
 
-def timed(names):
-    "Processor time of the plain cases of each function."
-    import time
-    for name in names:
-        start = time.process_time()
-        try:
-            tags = list(variants(name))
-        except TypeError as error:
-            tags = str(error)[:150]
-        print(f"{time.process_time() - start:7.2f} {name} {tags}", flush=True)
-
-
 def table(names):
     "Functions x properties, in a letter each: + holds, r refused, blank not meaningful, x does not hold."
     import time
@@ -921,4 +909,4 @@ def table(names):
 
 if __name__ == "__main__":
     words = [word for word in sys.argv[1:] if word[0] != "-"]
-    (timed if "-t" in sys.argv else table)([name for name in subjects() if not words or any(word in name for word in words)])
+    table([name for name in subjects() if not words or any(word in name for word in words)])

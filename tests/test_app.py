@@ -60,18 +60,6 @@ def test_the_page_shows_the_librarys_numbers():
     assert app.lines() == [*direct.summary().splitlines(), direct.robustness().words()]
 
 
-def test_rule_and_capacity():
-    app, frame = App(), example_frame()
-    app.rule.value, app.capacity.value = "tuned", "10 %"
-    models = {name: frame[name] for name in ("model_a", "model_b")}
-    here = evaluate(frame["label"], models, dict(fp=1, fn=10), positive="ill", rule="tuned", capacity=.1, rng=0)
-    assert app.report.summary() == here.summary() and "at most 10 % are decided positive" in app.says.value and "map" not in app.panel.options
-    app.capacity.value = "200"
-    assert "at most 200 are decided positive" in app.says.value
-    app.capacity.value = "2.5"
-    assert app.report is None and "capacity: must be a whole number" in app.says.value
-
-
 def test_the_positive_class_is_asked_for_where_a_guess_would_be_one():
     app = App(example_frame())
     with pytest.raises(ValueError) as asked:
@@ -105,29 +93,6 @@ def test_what_cannot_be_gets_a_sentence():
         app.choose("model_c")
     app.label.value = "model_a"
     assert app.report is None and "were y_true and a model exchanged" in app.says.value or "different values" in app.says.value
-
-
-def test_files():
-    frame = example_frame()
-    assert read_upload("x.csv", frame.to_csv(index=False).encode()).shape == frame.shape
-    for name, content, says in (("x.csv", b"", "cannot be read"), ("x.parquet", b"PAR1", "cannot be read"), ("x.csv", b"a\n1\n", "1 columns"),
-                                ("x.csv", b"a,b\n", "0 rows"), ("x.csv", b"label,m\n1,.5\n0,.1,7,8\n", "cannot be read"), ("x.csv", b"label,m,m\n1,.5,.2\n", "stands twice"),
-                                ("x.csv", b"\xff\xfe\x00\x01", "0 rows and 1 columns"), ("x.csv", b"\x00\x01", "cannot be read as CSV: it is no text; save it as CSV, parquet or Excel"), ("x.csv", b"%PDF-1.7 \x80\x81\n1 0 obj", "x.csv")):
-        with pytest.raises(ValueError, match=says):
-            read_upload(name, content)
-    exact = pd.DataFrame({"y": [0, 1] * 500, "m": np.random.default_rng(0).random(1000) ** 9})  # folds follow the last digit, and older pandas does not keep it
-    assert read_upload("x.csv", exact.to_csv(index=False).encode()).equals(exact)
-    app = App()
-    app.load(pd.DataFrame({"y": [0, 1, 0, 1], "m": [.1, np.nan, .2, .9]}))
-    assert "models['m']: 1 of 4 values are missing, the first at position 1" in app.says.value
-    app.load(pd.DataFrame({"<b>": [0, 1, 2, 1], "m": [.1, .2, .2, .9]}))
-    assert "'<b>'" not in app.says.value
-    for frame, says in ((pd.DataFrame({"label": [0, 1] * 5, "m": ["a", "b"] * 5}), "left out: 'm' (no numbers)"),
-                        (pd.DataFrame({"label": [0, 1, None] * 5, "m": .5}), "verification bias"),
-                        (pd.DataFrame({"u": [.1, .2, .3], "m": [.3, .2, .1]}), "label: none of the columns"),
-                        (pd.DataFrame({"label": range(80), "m": np.linspace(0, 1, 80)}), "80 different values, but this page is for two")):
-        app.load(frame)
-        assert app.report is None and says in app.says.value and "Traceback" not in app.says.value, says
 
 
 @pytest.fixture

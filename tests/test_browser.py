@@ -78,14 +78,6 @@ def test_the_words_people_type_find_the_page_that_answers(led, words):
     assert SEARCHED[words] in led[words][:2], led[words][:5]
 
 
-def test_the_theme_can_be_switched(browser, site):
-    with opened(browser, f"{site}/index.html") as page:
-        for mode in ("Dark", "Light"):
-            page.locator("button.theme-switch-button:visible").first.click()
-            page.get_by_role("button", name=mode, exact=True).click()
-            assert page.evaluate("document.documentElement.dataset.theme") == mode.lower()
-
-
 def test_one_switch_opens_all_code(browser, site):
     with opened(browser, f"{site}/expected_cost.html") as page:
         closed = "details:is(.hide, .code):not([open])"
@@ -110,22 +102,6 @@ def test_on_a_phone_panels_stand_alone_and_move(browser, site):
         assert all(a != b and "#svgView" in b for a, b in zip(before, after))
         page.set_viewport_size({"width": 1200, "height": 900})
         assert whole.is_visible() and not panels.first.is_visible()
-
-
-def test_sentences_in_tables_begin_at_the_left_and_the_switch_stands_alone(browser, site):
-    with opened(browser, f"{site}/report.html", width=390, height=844, math=False) as page:
-        begin = page.evaluate("[...document.querySelectorAll('.cell_output td.words')].map(e => getComputedStyle(e).textAlign)")
-        assert len(begin) > 5 and set(begin) == {"left"}
-        switch, subtitle = page.locator(".all-code").bounding_box(), page.locator(".subtitle p").last.bounding_box()
-        assert switch["y"] >= subtitle["y"] + subtitle["height"]
-
-
-def test_folded_code_opens(browser, site):
-    with opened(browser, f"{site}/confusion.html") as page:
-        fold = page.locator(".api details.code").first
-        assert not fold.locator("pre").is_visible()
-        fold.locator("summary").click()
-        assert fold.locator("pre").is_visible()
 
 
 def test_a_chapter_prints_clean(browser, site):

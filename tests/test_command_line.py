@@ -2,19 +2,16 @@
 import csv
 import importlib.util
 import json
-import os
 import re
 import shlex
-import sys
 from html import escape
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from cost_eval import __main__ as command, reproduce
+from cost_eval import __main__ as command
 from cost_eval.__main__ import main
 from cost_eval.app import App, read_upload
 from cost_eval.costs import CostMatrix
@@ -288,98 +285,6 @@ def test_what_is_no_table_is_refused_with_the_line_and_a_remedy(tmp_path, capsys
         read_upload(name, content)
     with pytest.raises(ValueError, match=re.escape(says)):
         list(read_blocks(tmp_path / name))
-
-
-def test_reproduce_hands_over_and_says_what_failed(monkeypatch, capsys):
-    asked = []
-    results = [SimpleNamespace(name="p/good", verdict="agrees", note="", fails=False), SimpleNamespace(name="p/bad", verdict="failed", note="1 / 0", fails=True)]
-    monkeypatch.setattr(reproduce, "run", lambda items, **options: asked.append((items, options)) or results[:1 + ("p" in items)])
-    monkeypatch.setattr(reproduce, "scoreboard", lambda found, form: f"{form}: {len(found)}")
-    monkeypatch.setattr(reproduce, "listing", lambda result: f"the rows of {result.name}")
-    assert main(["reproduce", "p", "--budget", "full", "--jobs", "2", "--data", "d", "--out", "o"]) == 1
-    said = capsys.readouterr()
-    assert "p/bad failed\n1 / 0" in said.err and "p/good" not in said.err and "text: 2" in said.out and f"written to {Path('o').resolve()}" in said.out
-    assert "the rows of p/good" in said.out and "p/good.*, p/bad.*" in said.out
-    assert asked == [(["p"], {"budget": "full", "data_dir": "d", "jobs": 2, "out": "o", "progress": True})]
-    assert main(["reproduce"]) == 0 and asked[1][1] == {"budget": "quick", "data_dir": None, "jobs": 1, "out": "_reproduced", "progress": True}
-
-
-@pytest.mark.parametrize("with_file", [False, True])
-def test_app_serves_a_notebook_of_one_cell(monkeypatch, scores, with_file, capsys):
-    pytest.importorskip("voila")
-    seen = []
-
-    def serve(call, env):
-        cell, = json.loads(Path(call[3]).read_text())["cells"]
-        assert "cdn" in (Path(env["JUPYTER_PATH"].split(os.pathsep)[0]) / "voila/templates/cost_eval/index.html.j2").read_text()
-        seen.append((call[:3], call[4:], "".join(cell["source"])))
-        return SimpleNamespace(returncode=7)
-    monkeypatch.setattr(command.subprocess, "run", serve)
-    monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
-    path, frame = scores
-    assert main(["app", *([str(path)] if with_file else []), "--port", "99", *["--no-browser"] * with_file]) == 7
-    (program, options, source), = seen
-    assert program == [sys.executable, "-m", "voila"] and options[:2] == ["--port=99", "--Voila.ip=127.0.0.1"] and ("--no-browser" in options) == with_file
-    assert int(re.search(r"websocket_max_message_size': (\d+)", options[3])[1]) > importlib.import_module("cost_eval.app")._MAX_BYTES * 1.05
-    names = {}
-    exec(source, names)
-    app = names["app"]
-    if with_file:  # which asks for the positive class and the costs
-        assert app.report is None and "Which is the positive class" in app.says.value
-        app.positive.value, app.fp.value, app.fn.value = "ill", 1., 10.
-    assert app.report.n == (300 if with_file else 2000) and source.endswith("app")
-    assert main(["app", str(path) + "x"]) == 2 and "s.csvx: no such file" in capsys.readouterr().err
-
-
-def test_a_reader_that_leaves_and_one_that_interrupts(monkeypatch, capfd):
-    def stopped(error):
-        def run(arguments): raise error
-        return run
-    monkeypatch.setattr(command, "_list", stopped(KeyboardInterrupt()))
-    assert main(["list"]) == 130 and capfd.readouterr().err == "cost-eval: interrupted\n"
-    kept = os.dup(1)
-    monkeypatch.setattr(command, "_list", stopped(BrokenPipeError()))
-    try:
-        with open(1, "w", closefd=False) as out:
-            monkeypatch.setattr(sys, "stdout", out)
-            assert main(["list"]) == 0
-            os.write(1, b"more")  # goes nowhere
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.fixture
-def mail(tmp_path):
-    "Three classes, of which the data show two or three, and posteriors of two models."
-    rng = np.random.default_rng(0)
-    y, frame = rng.choice(["ham", "spam", "virus"], 200, p=[.6, .3, .1]), {}
-    for name in ("net", "tree"):
-        p = rng.dirichlet([2, 2, 1], 200).round(9)
-        p[:, 2] = 1 - p[:, 0] - p[:, 1]
-        frame |= {f"{name}_{c}": column for c, column in zip(["ham", "spam", "virus"], p.T)}
-    frame = pd.DataFrame({"label": y, **frame, "w": rng.integers(1, 4, 200)})
-    costs = pd.DataFrame([[0, 3, 1], [2, 0, 1], [90, 9, 1.]], ["ham", "spam", "virus"], ["deliver", "delete", "ask"])
-    costs.to_csv(tmp_path / "costs.csv")
-    frame.to_csv(tmp_path / "mail.csv", index=False)
-    frame[frame["label"] != "virus"].to_csv(tmp_path / "clean.csv", index=False)
-    return tmp_path, frame, costs
-
-
-def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):
-    folder, frame, costs = mail
-    given = folder / "clean.csv", "--costs", folder / "costs.csv", "--posteriors", "net,tree"
-    code, out, err = call(capsys, *given, "--priors", "ham=.7,spam=.3,virus=0")
-    clean = frame[frame["label"] != "virus"]
-    models = {name: clean[[f"{name}_{c}" for c in costs.index]].set_axis(costs.index, axis=1) for name in ("net", "tree")}
-    table = CostMatrix(costs.to_numpy(), classes=list(costs.index), decisions=list(costs.columns))
-    here = evaluate(clean["label"].to_numpy(), models, table, priors={"ham": .7, "spam": .3, "virus": 0}, rng=0)
-    assert code == 0 and here.summary() in out, err
-    assert "no sample of virus although the priors give weight to it" in call(capsys, *given, "--priors", "ham=.7,spam=.2,virus=.1")[2]
-    # the classes across and one more decision below are a table on its side, not a class without samples
-    pd.DataFrame([[0, 2], [3, 0], [1, 1.]], ["ham", "spam", "ask"], ["ham", "spam"]).to_csv(folder / "costs.csv")
-    assert "which are classes" in call(capsys, *given[:3], "--posteriors", "net")[2]
 
 
 def test_scenarios_are_those_of_python(scores, tmp_path, capsys):

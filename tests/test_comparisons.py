@@ -56,7 +56,7 @@ def consistent(found):
 
 
 @given(st.integers(0, 10_000), st.sampled_from([.5, .8, .9, .95, .99]), st.sampled_from(["holm", "bonferroni", "max-t"]), st.integers(1, 400))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_interval_contradicts_its_p_value(seed, confidence, method, n_resamples):
     rng = np.random.default_rng(seed)
     n = int(rng.choice([2, 30, 200]))
@@ -118,16 +118,6 @@ def test_familywise_error_of_unequal_kinds():
             votes = np.where(y == 0, u < fpr[:, None], u >= fnr[:, None]).astype(int)
             false += cp.simultaneous_differences(y, votes, [[0, 1], [miss, 0]]).rejects.any()
         assert false <= binom.ppf(.999, 60, .05)
-
-
-@pytest.mark.parametrize("method", ["max-t", "holm", "bonferroni"])
-def test_familywise_error_of_one_kind(method):
-    rng, false = np.random.default_rng(0), 0
-    for i in range(150):
-        y = rng.integers(0, 2, 200)
-        votes = np.where(rng.random((4, 200)) < .2, 1 - y, y)
-        false += cp.simultaneous_differences(y, votes, BILL, method=method, n_resamples=200, rng=i).rejects.any()
-    assert false <= binom.ppf(.999, 150, .05)
 
 
 @pytest.mark.parametrize("method", ["holm", "max-t"])
@@ -397,16 +387,6 @@ def test_a_common_factor_by_quadrature():
     assert integrate.quad(lambda u: beta.sf(wide.high / u, 11, 90), .5, 1.5)[0] == pytest.approx(.005, abs=.0005)
 
 
-def test_uncertain_costs_of_bcost():
-    found = cp.uncertain_cost_interval(COUNTS, COSTS[None], method="bcost", laplace=.1, n_resamples=100_000, rng=0)
-    exact = interval(COUNTS, COSTS, method="exact_bootstrap", laplace=.1)
-    assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=.03)
-    other = cp.uncertain_cost_interval(COUNTS, COSTS[None], method="bcost", laplace=1., n_resamples=100_000, rng=0)
-    assert other.high > found.high + .3  # laplace matters
-    p = (COUNTS + 1) / (COUNTS + 1).sum()
-    assert other.mean == pytest.approx((p * COSTS).sum()) and other.low < other.mean < other.high
-
-
 def test_uncertain_costs_variance():
     draw = lambda rng, size: rng.normal(COSTS, .5, (size, 3, 3))
     found = cp.uncertain_cost_interval(COUNTS, draw, method="bcost", laplace=0, n_resamples=40_000, rng=0)
@@ -469,12 +449,6 @@ def test_a_difference_that_every_sample_shows_is_not_certain():
     for method in ("holm", "max-t"):
         found = cp.simultaneous_differences(y, [y, 1 - y], BILL, method=method, rng=0)
         assert found.difference[0] == found.low[0] == -BILL[1][0] and found.high[0] > found.low[0] and 0 < found.p_value[0] < .001 and found.rejects[0]
-
-
-def test_the_lowest_of_several_by_simulation():
-    values, chance = cp._lowest_of(10, 500)
-    sets = np.random.default_rng(0).binomial(500, .1, (20_000, 10)).min(axis=1) / 500
-    assert chance.sum() == pytest.approx(1) and values @ chance == pytest.approx(sets.mean(), abs=1e-4 * 5)
 
 
 def test_what_the_winner_owes_to_luck_is_added_and_nobody_is_tied_alone():

@@ -78,7 +78,7 @@ def test_more_samples_than_a_block():
 
 
 @given(scored, st.data())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_thresholds_by_enumeration(data, draw):
     "Without weights they are packed and sorted; with weights, 0 among them, not packed: a row without weight has no threshold."
     y, scores = data

@@ -67,17 +67,6 @@ def test_decisions_by_hand():
     assert "alarms is the cheapest under risk; misses is the cheapest under sales" in said and "alarms is the compromise: it costs at most 0.4 per case more than the cheapest, under sales (" in said
 
 
-def test_scenarios_of_a_report_at_other_costs_and_of_labelled_rows():
-    report = ce.evaluate(Y, MODELS, COSTS, scenarios=OTHERS, draws=1, rng=0)
-    moved = report.with_costs(OTHERS["sales"])
-    assert moved.scenarios.equals(report.scenarios) and moved.best.loc[0, "cost"] == pytest.approx(by(report.scenarios, "sales")["cost"].min())
-    gaps, own = np.where(np.arange(N) % 3 == 0, np.nan, Y), {"fp": 1, "fn": np.linspace(1, 9, N)}
-    lacking = ce.evaluate(gaps, MODELS, COSTS, propensity=.7, scenarios={"own": own}, draws=1, rng=0).scenarios
-    alone = ce.evaluate(gaps, MODELS, own, propensity=.7, draws=1, rng=0)
-    assert lacking["cost"].to_numpy() == pytest.approx(alone.best["cost"].to_numpy())
-    assert lacking["high"].max() == pytest.approx(ce.evaluate(gaps, MODELS, own, propensity=.7, scenarios={"own": own}, draws=1, rng=0).scenarios["high"].max())
-
-
 @pytest.mark.parametrize("scenarios, words", [
     ({"risk": np.zeros((3, 3))}, r"scenarios\['risk'\]"), ({"risk": {"fp": 1, "fn": np.ones(4)}}, r"scenarios\['risk'\].*4"), ({"risk": 20}, r"scenarios\['risk'\]"),
     ({"risk": ce.CostMatrix([[0, 1], [5, 0]], classes=["well", "ill"])}, r"scenarios\['risk'\].*classes"), (OTHERS["risk"], "scenarios: a mapping"), ({}, "scenarios: a mapping"),

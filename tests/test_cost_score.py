@@ -87,12 +87,6 @@ def test_where_nobody_is_predicted_positive():
     assert_array_equal(cost_score_from_precision([1, np.nan], [1, 0], 3), [0, 3])
 
 
-def test_f1_cost():
-    y, d = np.array([1, 1, 1, 0, 0, 1]), np.array([1, 0, 1, 1, 0, 1])
-    assert_allclose(f1_cost(sk.f1_score(y, d)), 2 / (2 * 3))
-    assert f1_cost(0) == np.inf
-
-
 # ---- thresholds
 
 
@@ -304,17 +298,6 @@ def test_classes_are_one_sample_unless_the_prevalence_is_given():
     assert free.saving == pytest.approx(0.4) == fixed.saving
     assert free.low < 0.37 and free.high > 0.43
     assert fixed.low > 0.39 and fixed.high < 0.41
-
-
-def test_many_weights_are_gathered_without_loss(sample):
-    y, s = sample
-    w = np.random.default_rng(0).random(len(y))
-    found = held_out_saving(y, s, 1.5, 0.5, 8.0, sample_weight=w)
-    fine = held_out_saving(y, s, 1.5, 0.5, 8.0, sample_weight=np.round(63 * w) / 63 + 1e-9)
-    assert_allclose([found.low, found.high], [fine.low, fine.high], atol=3e-3)
-    cost = np.stack([w * np.where(y, 8.0 * (s < t), s >= t) for t in (1.5, 0.5)])
-    assert_allclose(found.saving, 1 - cost[1].sum() / cost[0].sum())
-    assert_allclose(found.cost_scores, cost.sum(1) / w[y].sum())
 
 
 def test_infinite_thresholds_are_nobody_and_everybody(sample):

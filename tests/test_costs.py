@@ -60,29 +60,6 @@ def test_abstention_is_a_column():
     assert CostMatrix.binary(1, 5).with_abstain([.1, .4], "review").array[:, 2].tolist() == [.1, .4]
 
 
-def test_labels_repr_and_identity():
-    costs = CostMatrix([[0, 5, 20], [100, 15, 0]], classes=["pays", "<b>"], decisions=["approve", "review", "refuse"])
-    html = costs._repr_html_()
-    assert "&lt;b&gt;" in html and html.count("<td><b>") == 2
-    assert eval(repr(costs)) == costs and len({costs, eval(repr(costs))}) == 1
-    with pytest.raises(ValueError): costs.array[0, 0] = 1
-    with pytest.raises(AttributeError): costs.array = 3
-    assert np.asarray(costs, np.float32).dtype == np.float32
-    original = np.array([[0., 1.], [2., 0.]])
-    CostMatrix(original)
-    original[0, 1] = 9  # neither shared nor frozen by the matrix
-
-
-def test_frames():
-    costs = CostMatrix([[0, 5, 20], [100, 15, 0]], classes=["pays", "defaults"], decisions=["approve", "review", "refuse"])
-    assert CostMatrix.from_frame(costs.to_frame()) == costs
-    square = pd.DataFrame([[0, 1], [9, 0]], ["no", "yes"], ["no", "yes"])
-    assert CostMatrix.from_frame(square).cost_ratio == 9
-    plain = pd.DataFrame([[0, 1], [9, 0]])
-    for named in (plain.rename_axis(index="true class", columns="predicted class"), plain.rename_axis("actual"), plain.rename_axis(columns="decision")):
-        assert CostMatrix.from_frame(named) == CostMatrix.from_frame(plain, classes=[0, 1]) == CostMatrix(plain.to_numpy())
-
-
 def test_a_copy_keeps_its_labels_and_zeros_have_no_sign():
     costs = CostMatrix([[-0., 1], [2, 0]], classes="ab")
     assert CostMatrix(costs) == costs == CostMatrix([[0., 1], [2, 0]], classes="ab")

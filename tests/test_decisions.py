@@ -141,10 +141,6 @@ def test_blocks_and_logs_change_nothing(monkeypatch):
     np.testing.assert_allclose([in_blocks.alpha_, *in_blocks.beta_], [calibrated.alpha_, *calibrated.beta_], rtol=1e-8, atol=1e-9)
 
 
-def test_no_samples_no_decisions():
-    assert d.bayes_decisions(np.empty((0, 3)), CostMatrix.zero_one(3)).shape == (0,)
-
-
 @given(posteriors_and_costs())
 def test_naive_decision_is_the_bayes_decision_of_the_priors(case):
     p, c = case
@@ -173,7 +169,7 @@ def test_implied_costs_invert_bayes_threshold(t):
 
 
 @given(scored(), binary_costs, st.sampled_from([None, (.5, .5), (.9, .1), (0, 1), (1, 0)]))
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_best_threshold_equals_enumeration(case, costs, priors):
     y, scores = case
     table = enumerate_thresholds(y, scores, costs, priors)
@@ -272,21 +268,6 @@ def test_calibration_equals_an_independent_optimiser(overconfident, priors):
     np.testing.assert_allclose(np.exp(fitted.transform(x, log=True)), out)
 
 
-def test_calibrating_twice_changes_nothing_and_logits_will_do(overconfident):
-    x, y = overconfident
-    first = d.AffineCalibrator().fit(x, y)
-    again = d.AffineCalibrator().fit(first.transform(x, log=True), y)
-    np.testing.assert_allclose([again.alpha_, *again.beta_], [1, 0, 0, 0, 0], atol=1e-8)
-    logits = x + np.arange(len(x))[:, None] % 7
-    np.testing.assert_allclose(d.AffineCalibrator().fit(logits, y).transform(logits), first.transform(x), atol=1e-9)
-
-
-def test_uninformative_scores_give_the_priors():
-    y = np.array([0, 0, 0, 1])
-    out = d.AffineCalibrator().fit(np.log(np.full((4, 2), .5)), y).transform(np.log(np.full((1, 2), .5)))
-    np.testing.assert_allclose(out, [[.75, .25]], atol=1e-9)
-
-
 def test_separable_classes_warn_and_stay_finite():
     with pytest.warns(RuntimeWarning, match="separate the classes") as found:
         fitted = d.AffineCalibrator().fit(np.log([[.9, .1], [.6, .4], [.3, .7]]), [0, 0, 1])
@@ -342,18 +323,6 @@ def test_reliability_groups_keep_all_samples_and_ties_together(p, bins):
 
 # --- labels travel
 
-ORDER = ["home", "ward", "icu"]
-triage = CostMatrix([[0, 1, 3], [10, 0, 1], [50, 10, 0]], classes=ORDER)
-
-
-def test_labels_of_decisions():
-    p = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
-    assert d.bayes_decisions(p, triage, labels=True).tolist() == [ORDER[j] for j in d.bayes_decisions(p, triage)]
-    mixed = CostMatrix.zero_one(2).with_abstain(.1)
-    assert d.bayes_decisions([[.5, .5], [.99, .01]], mixed, labels=True).tolist() == ["abstain", 0]
-    assert d.bayes_decisions(p, triage.array, labels=True).tolist() == d.bayes_decisions(p, triage).tolist()
-
-
 # --- costs of single samples
 
 @st.composite
@@ -402,7 +371,7 @@ def test_bayes_decisions_of_single_costs(case, data):
 # --- thresholds that do what they say
 
 @given(st.data(), st.sampled_from(["float64", "float32", "float16", "int64", "int8", "uint8"]), binary_costs, st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_the_threshold_decides_as_stated_in_the_type_of_the_scores(data, kind, costs, single):
     n = data.draw(st.integers(2, 12))
     y = data.draw(hnp.arrays(int, n, elements=st.integers(0, 1)).filter(lambda v: 0 < v.sum() < n))

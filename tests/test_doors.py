@@ -79,13 +79,6 @@ def test_a_table_that_lists_1_first_prices_the_misses_of_1(turned):
     np.testing.assert_array_equal(ce.bayes_decisions(np.c_[1 - p, p], turned), ce.bayes_decisions(np.c_[1 - p, p], read.array))
 
 
-@pytest.mark.parametrize("said", [.25, [.75, .25], {0: .75, 1: .25}, {"1": .25, "0": .75}, pd.Series({1: .25, 0: .75})])
-def test_where_posteriors_are_right_is_said_in_any_form(said):
-    y, p = np.tile([0, 1, 0], 20), np.linspace(.01, .99, 60)
-    cost = [ce.evaluate(y, {"a": ce.Posteriors(p, priors=of)}, [[0, 1], [3, 0]], rule="bayes", priors=.5, rng=0).best["cost"][0] for of in (said, np.array([.75, .25]))]
-    assert cost[0] == cost[1]
-
-
 # ---- rows
 
 # ---- columns that are one model

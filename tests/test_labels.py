@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cost_eval.confusion import BinaryCounts, ConfusionCounts, JointCounts, confusion_counts, joint_counts, threshold_counts
+from cost_eval.confusion import BinaryCounts, ConfusionCounts, confusion_counts, joint_counts, threshold_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import bayes_decisions, best_threshold, threshold_costs
 from cost_eval.metrics import expected_cost
@@ -86,14 +86,6 @@ def test_binary_view():
         ConfusionCounts(np.ones((2, 3))).binary()
 
 
-def test_frames_and_stacks():
-    counts = confusion_counts(Y, D)
-    assert ConfusionCounts(counts.to_frame()) == counts
-    stack = ConfusionCounts(np.stack([counts.array] * 2), classes=counts.classes)
-    assert stack[0] == counts and stack.total.tolist() == [4, 4]
-    assert JointCounts(np.ones((2, 2, 2))).to_frame().shape == (4, 2)
-
-
 @given(st.integers(0, 10**6))
 def test_threshold_counts_of_shards_merge_exactly(seed):
     rng = np.random.default_rng(seed)
@@ -120,12 +112,6 @@ def test_threshold_counts_of_shards_merge_exactly(seed):
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_one_table_is_not_indexed():
-    with pytest.raises(TypeError, match="one table is not indexed"):
-        confusion_counts(Y, D)[0]
-    assert (ConfusionCounts(np.ones((3, 2, 2, 2)))[1].array == np.ones((2, 2, 2))).all()
 
 
 def test_binary_view_of_decisions_with_names_of_their_own():

@@ -58,15 +58,6 @@ def test_record_is_complete(metric):
 
 
 @every_metric
-def test_forms_of_counts_agree(metric):
-    value = metric(COUNTS, COSTS)
-    same(metric(BinaryCounts.from_matrix(COUNTS), COSTS), value)
-    same(metric(COUNTS.astype(float), COSTS), value)
-    same(metric(COUNTS.tolist(), COSTS), value)
-    same(metric(np.asfortranarray(COUNTS), COSTS), value)
-
-
-@every_metric
 def test_only_proportions_matter(metric):
     same(metric(COUNTS * 3, COSTS), metric(COUNTS, COSTS), rtol=1e-11)
 

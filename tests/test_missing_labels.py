@@ -177,7 +177,7 @@ def population(n, rng):
 
 def coverage(n, repeats):
     "Of the weighted and of both prediction-powered intervals, dropping as a contrast."
-    y, _, d = population(2_000_000, np.random.default_rng(99))
+    y, _, d = population(400_000, np.random.default_rng(99))
     truth, hits = losses(y, d, COSTS).mean(), np.zeros(4)
     for seed in range(repeats):
         rng = np.random.default_rng(seed)
@@ -232,13 +232,6 @@ def test_no_allocation_has_a_smaller_error():
         other = plan.propensity * np.exp(.3 * np.random.default_rng(seed).normal(size=N))
         other = np.minimum(other * 30 / other.sum(), 1)
         assert np.sum(plan.spread**2 / other) * (other.sum() / 30) >= best * (1 - 1e-9)
-
-
-def test_rows_of_the_propensity_in_another_order_are_refused():
-    names = [f"c{k}" for k in range(N)]
-    for decisions, versus in ((pd.Series(A, index=names), None), (A, pd.Series(B, index=names))):
-        with pytest.raises(ValueError, match="in another order"):
-            weighted_by_propensity(PART, decisions, COSTS, pd.Series(CHANCE, index=names)[::-1], versus=versus)
 
 
 # ---- the tipping point

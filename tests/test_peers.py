@@ -1,6 +1,5 @@
 """What is said of other packages follows from a run: `make bench` stores it in 80_benchmarks, and no page says more."""
 import json
-import re
 from pathlib import Path
 
 NBS = Path(__file__).resolve().parent.parent / "nbs"
@@ -27,12 +26,3 @@ def test_the_stored_run_is_of_the_jobs_on_the_page():
             exec("from typing import NamedTuple\n" + source, names)
     assert set(names["PEERS"]) == set(STORED)
     assert all(set(peer.jobs) == set(STORED[name]) - {"version"} for name, peer in names["PEERS"].items())
-
-
-def test_the_home_page_names_only_what_ran():
-    table = next(s for s in sources("index.ipynb")[1] if s.startswith("## Beside other libraries"))
-    head = next(line for line in table.splitlines() if line.startswith("|"))
-    peers = [re.sub(r" \(.*| [\d.]+\+.*", "", cell.strip()).replace("_", "-") for cell in head.strip("|").split("|")[2:]]
-    assert peers and set(peers) <= {name.replace("_", "-") for name in STORED}, peers
-    priors = next(line for line in table.splitlines() if "other priors" in line)
-    assert "yes" in priors.split("|")[5] and STORED["expected-cost"]["cost of decisions where 1 % are ill"] == "equal"

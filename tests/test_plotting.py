@@ -6,17 +6,14 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 widgets = pytest.importorskip("ipywidgets")
 matplotlib = pytest.importorskip("matplotlib")
 html, etree = pytest.importorskip("lxml.html"), pytest.importorskip("lxml.etree")
-import matplotlib.pyplot as plt
 
 import cost_eval
 from cost_eval import plotting
-from cost_eval.plotting import COLORS, DASHES, LINES, contrast, ensure_axes, explorer, for_page, ink, label_lines, live_figure, readable, save_figure, slider, use_style
+from cost_eval.plotting import COLORS, DASHES, LINES, contrast, ensure_axes, explorer, for_page, live_figure, slider, use_style
 
 
 @pytest.fixture(autouse=True)
@@ -47,81 +44,9 @@ def test_contrast_on_white_is_the_one_of_the_tables(color, expected):
     assert contrast(color) == contrast("white", color) == pytest.approx(expected, abs=.005)
 
 
-colors = st.tuples(*[st.integers(0, 255)] * 3).map("#{0[0]:02x}{0[1]:02x}{0[2]:02x}".format)
-
-
-@given(colors)
-def test_ink_stands_out_and_names_are_no_darker_than_they_must(color):
-    other = {"black": "white", "white": "black"}[ink(color)]
-    assert contrast(ink(color), color) >= max(contrast(other, color), 21**.5 - 1e-9)
-    dark = readable(color)
-    assert contrast(dark) >= 4.5 and (dark == color) == (contrast(color) >= 4.5)
-    if dark != color:
-        before, after = (255 * np.array(matplotlib.colors.to_rgb(c)) for c in (color, dark))
-        share = after.max() / before.max()
-        assert share < 1 and np.abs(after - share * before).max() <= 1  # the same hue, but for rounding
-        assert contrast(np.minimum(share * before / .96, 255) / 255) < 4.5  # four per cent lighter would not do
-
-
-def test_words_in_live_figures_can_be_read():
-    "Orange words get darker, white ones (on dark ground) and the orange line stay."
-    def draw(ax):
-        ax.plot([0, 1], [0, 1], color="#ffa90e")
-        ax.text(0, 1, "orange", color="#ffa90e")
-        ax.text(1, 0, "white", color="white")
-    image, show = live_figure(draw, lambda ax, artists: None, (3, 2), columns=1)
-    show()
-    svg = bytes(image.value).decode()
-    words = re.findall(r"<g style='fill: (#\w+)", svg)
-    assert {readable("#ffa90e"), "#ffffff"} <= {*words} and "#ffa90e" not in words and "stroke: #ffa90e" in svg
-
-
 # Labels at the ends of lines
 
-def test_labels_stand_at_the_last_finite_point_and_apart():
-    fig, ax = plt.subplots(figsize=(4, 3), dpi=120)
-    ends = {"low": .5, "high": .51, "far": .9}
-    for k, (name, end) in enumerate(ends.items()):
-        ax.plot([0, 1, 2, 3], [0, end / 2, end, np.nan], label=name, color=COLORS[k])
-    ax.plot([0, 1], [0, 1])  # no label: not named
-    assert label_lines(ax, fontsize=8) is ax and [text.get_text() for text in ax.texts] == [*ends]
-    assert [tuple(text.xy) for text in ax.texts] == [(2, end) for end in ends.values()]
-    assert [text.get_color() for text in ax.texts] == [readable(color) for color in COLORS[:3]] and {text.get_fontsize() for text in ax.texts} == {8}
-    heights = np.array([ax.transData.transform(text.xy)[1] * 72 / 120 + text.xyann[1] for text in ax.texts])
-    assert np.diff(heights)[0] == pytest.approx(10) and np.diff(heights)[1] > 10
-    assert sum(text.xyann[1] for text in ax.texts) == pytest.approx(0) and {text.xyann[0] for text in ax.texts} == {4}
-    only = ensure_axes()
-    first, _ = only.plot([0, 1], label="one"), only.plot([1, 0], label="two")
-    assert [text.get_text() for text in label_lines(only, first).texts] == ["one"]
-    only.set_xlim(0, .6)
-    assert label_lines(only, first).texts[-1].xy == (0, 0)  # where it leaves the panel
-    only.plot([np.nan, np.inf], label="nothing")
-    with pytest.raises(ValueError, match="lines: 'nothing' has no finite point"):
-        label_lines(only)
-
-
 # Files
-
-def test_the_ink_in_a_file_is_the_line_that_was_drawn(tmp_path):
-    "A line from corner to corner of the axes: its colour is on the diagonal and nowhere else; the same bytes each time."
-    def drawn(folder):
-        fig = plt.figure(figsize=(2, 2), dpi=100)
-        ax = fig.add_axes([0, 0, 1, 1])
-        ax.plot([0, 1], [0, 1], color=COLORS[2], lw=2)
-        ax.set(xlim=(0, 1), ylim=(0, 1), xticks=(), yticks=())
-        folder.mkdir()
-        return save_figure(fig, folder / "line")
-    first, second = (drawn(tmp_path / name) for name in "ab")
-    assert [file.name for file in first] == ["line.png", "line.svg"]
-    assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]
-    svg = first[1].read_text()
-    assert "<dc:date>" not in svg and "Matplotlib v" not in svg and b"Software" not in first[0].read_bytes()
-    pixels = plt.imread(first[0])[..., :3]
-    red = np.abs(pixels - matplotlib.colors.to_rgb(COLORS[2])).max(-1) < .05
-    row, column = np.nonzero(red)
-    height, width = red.shape
-    assert len(row) > .8 * height and np.abs(row / height + column / width - 1).max() < .03
-
 
 # Live figures
 
@@ -175,18 +100,6 @@ def test_a_logarithmic_slider_begins_on_one_of_its_steps(value, low, high, step)
     steps = (np.log10(control.value) - control.min) / control.step, (control.max - control.min) / control.step
     assert np.array(steps) == pytest.approx(np.rint(steps), abs=1e-9) and (control.value, control.min) == (value, low)
     assert (control.max, control.step) == pytest.approx((high, step), abs=step / 2)
-
-
-def test_an_explorer_hands_over_all_values_at_every_change():
-    seen = []
-    sliders = {"a": slider("a", 1, 0, 9, 1), "b": slider("b", .5, 0, 1, .1)}
-    box = explorer(sliders, widgets.HTML("x"), lambda **values: seen.append(values), widgets.HTML("below"), moves="b")
-    sliders["b"].value = .7
-    sliders["a"].value = 4
-    assert seen == [{"a": 1, "b": .5}, {"a": 1, "b": .7}, {"a": 4, "b": .7}]
-    assert [*box.children[0].children] == [*sliders.values()] and [child.value for child in box.children[1:]] == ["x", "below"]
-    with pytest.raises(ValueError, match="moves.*'bb'"):
-        explorer(sliders, widgets.HTML(), lambda **values: None, moves="bb")
 
 
 # On a page without Python

@@ -78,17 +78,6 @@ def test_tuned_thresholds_are_those_of_the_other_folds():
         assert (policy.threshold, policy.same_from, policy.same_to) == (whole.threshold, whole.low, whole.high)
 
 
-def test_three_classes_and_a_fourth_decision():
-    for rule in RULES[:3]:
-        policy = decide(P3, Y3, CostMatrix(THREE.array, classes=[0, 1, 2], decisions=[0, 1, 2, "ask"]), rule=rule, rng=0)
-        assert policy.decisions.max() == (2 if rule == "as given" else 3) and policy.labels[3] == "ask"
-    own = ExampleCosts.from_array(rng.gamma(1, 1, (N, 3, 4)))
-    policy = decide(P3, Y3, own, rng=0)
-    np.testing.assert_array_equal(policy.decisions, bayes_decisions(policy.posteriors, own))
-    with pytest.raises(ValueError, match="rule: 'tuned' cuts once"):
-        decide(P3, Y3, THREE, rule="tuned")
-
-
 # ---- what may not matter
 
 def cheapest(y, models, costs=COSTS, **options):
@@ -301,13 +290,6 @@ def test_small_classes_are_told():
     given_ = decide(P, Y, COSTS, folds=np.where(Y == 1, 1, 0), rng=0)
     assert "a class is missing outside one fold" in " ".join(given_.notes) and given_.rule == "bayes"
     assert "a class is missing outside one fold" in " ".join(decide(Scores(S), Y, COSTS, rule="tuned", folds=np.where(Y == 1, 1, 0), rng=0).notes)
-
-
-def test_separated_classes_are_told():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        policy = decide(np.where(Y, .9, .1), Y, COSTS, rng=0)
-    assert "separates the classes" in policy.notes[0]
 
 
 # ---- isotonic calibration

@@ -1,6 +1,5 @@
 """The report: its numbers against the chapters' own functions, what it says, what it refuses, and its speed's shape."""
 import re
-import json
 import warnings
 from functools import partial
 
@@ -211,21 +210,6 @@ def test_a_class_without_samples_may_have_the_prior_0(case):
     assert report.best["cost"][0] == pytest.approx(.6 * loss[y == "a"].mean() + .4 * loss[y == "b"].mean())
 
 
-def test_groups(case):
-    y, models = case
-    group = np.random.default_rng(3).choice(["a", "b", "c"], 400)
-    table = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, rng=0).groups.set_index("group")
-    for name in "abc":
-        inside = confusion_counts(y[group == name], models["rule"][group == name], classes=COSTS)
-        assert table.loc[name, "cost"] == pytest.approx(expected_cost(inside, COSTS))
-        method = interval(inside, COSTS)
-        assert [table.loc[name, "low"], table.loc[name, "high"]] == pytest.approx([method.low, method.high])
-    many = evaluate(y, {"rule": models["rule"]}, COSTS, groups=np.arange(400) % 30, rng=0)
-    assert len(many.groups) == 30
-    clustered = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, clusters=np.arange(400) // 4, rng=0).groups.set_index("group")
-    assert clustered["cost"].tolist() == pytest.approx(table["cost"].tolist())
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_groups_of_weighted_and_clustered_samples(case, weighted):
     "Costs and differences are those of a weighted regression on membership; ends are those of the engine, and wider than Wald's."
@@ -273,35 +257,6 @@ def test_the_map_is_the_expected_cost(case):
     calibrated = row(report, "good", "calibrated")["cost"]
     assert here.cost[0, 1, 1] == pytest.approx(calibrated)
     assert here.cost[0, 1, 1] >= 0 and "cheapest" in here.words()
-
-
-@pytest.mark.filterwarnings("error")
-def test_the_map_of_weighted_samples_has_an_error_in_every_cell():
-    "Where all of a class are wrong the weights add up to 1 + 2e-16, whose variance is none."
-    for seed in range(4):
-        rng, y = np.random.default_rng(seed), np.arange(200) % 3 == 0
-        weight = rng.uniform(.2, 2, 200)
-        found = evaluate(y, {"a": rng.random(200) + y, "b": rng.random(200) + .5 * y}, [[0, 1], [5, 0]], sample_weight=weight, rng=0).robustness()
-        assert np.isfinite(found.standard_error).all() and (found.standard_error[-2:] == 0).all()
-
-
-def test_the_map_knows_what_is_noise(case):
-    y, models = case
-    same = evaluate(y, {"a": models["good"], "b": models["good"]}, COSTS, rng=0).robustness()
-    assert not same.sure.any()
-    z = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
-    found = z.robustness(cost_ratios=[7.99, 8.01], prevalences=np.array([.999, 1.001]) * z.priors[1])
-    y1, y0 = y == "ill", y == "well"
-    sample = np.random.default_rng(0)
-    cost = []
-    decided = by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"] == "treat"
-    wrong = {"good": np.where(y1, ~decided, decided), "rule": np.where(y1, models["rule"] == "home", models["rule"] == "treat")}
-    for _ in range(600):
-        draw = np.concatenate([sample.choice(np.flatnonzero(c), c.sum()) for c in (y0, y1)])
-        rates = {k: [w[draw][y0[draw]].mean(), w[draw][y1[draw]].mean()] for k, w in wrong.items()}
-        cost.append([(1 - z.priors[1]) * a + z.priors[1] * 8 * b for a, b in rates.values()])
-    gap = np.diff(cost).ravel()
-    assert found.sure[0, 0] == (abs(gap.mean()) > 1.96 * gap.std()), "stratified bootstrap says the same"
 
 
 def test_rows_and_columns_of_the_map(case):
@@ -379,10 +334,6 @@ def test_a_class_too_small_to_calibrate():
         assert found.best["cost"][0] == pytest.approx(5 / 31) == row(found, "always 0", "constant")["cost"]
 
 
-def test_costs_without_a_choice():
-    assert "nothing can cost less" in evaluate([0, 1] * 20, {"a": [0, 1] * 20}, [[0, 1], [0, 1]], rng=0).summary()
-
-
 def test_uncertain_costs(case):
     y, models = case
     report = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0)
@@ -411,18 +362,6 @@ def test_three_classes_with_abstention():
     with pytest.raises(ValueError, match="two classes"):
         report.robustness()
     assert report.plot() is not None and "<table" in report.to_html()
-
-
-def test_it_leaves_the_machine_whole(case, tmp_path):
-    y, models = case
-    report = evaluate(y, models, COSTS, rng=0)
-    again = json.loads(json.dumps(report.to_dict()))
-    assert again["n"] == 400 and [r["model"] for r in again["best"]] == report.best["model"].tolist() and set(report.best["model"]) == set(models) and "NaN" not in json.dumps(again)
-    page = report.to_html(tmp_path / "r.html")
-    assert (tmp_path / "r.html").read_text() == page and "src=\"http" not in page and "<script" not in page
-    assert set(report.table.columns) == {"model", "rule", "statistic", "value", "low", "high"}
-    assert report == evaluate(y, models, COSTS, rng=0), "the same seed, the same report"
-    assert "per case" in repr(report) and "<table" in report._repr_html_()
 
 
 def test_identities():
@@ -454,21 +393,6 @@ def test_bad_input(name):
         call()
 
 
-def test_small_classes_are_noted_up_to_29():
-    for size, noted in ((29, True), (30, False)):
-        y = np.array(["ill"] * size + ["well"] * 200)
-        report = evaluate(y, {"m": np.where(np.arange(len(y)) % 7, np.where(y == "ill", "treat", "home"), "treat")}, COSTS, rng=0)
-        assert any(note == f"Class ill has only {size} samples." for note in report.notes) is noted
-
-
-@pytest.mark.parametrize("axes, said", [({"prevalences": [-.1, .5]}, "prevalences: must lie in"), ({"prevalences": [.5, 1]}, "prevalences: must lie in"), ({"cost_ratios": [0, 1]}, "cost_ratios: must lie"),
-                                        ({"cost_ratios": [2, 1]}, "cost_ratios: at least two ascending"), ({"prevalences": [.5]}, "prevalences: at least two"), ({"cost_ratios": [1, 1]}, "ascending")])
-def test_bad_axes_of_the_map(case, axes, said):
-    y, models = case
-    with pytest.raises(ValueError, match=said):
-        evaluate(y, {"rule": models["rule"]}, COSTS, rng=0).robustness(**axes)
-
-
 def leaves(value):
     "All that stands in nested lists and dictionaries."
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
@@ -490,10 +414,6 @@ def test_the_dictionary_holds_the_frames_in_plain_values(case):
     assert (found["n"], found["confidence"], found["classes"], found["decisions"]) == (400, .95, ["well", "ill"], ["home", "treat"])
     assert found["costs"] == COSTS.array.tolist() and found["priors"] == [.9, .1] and found["summary"] == report.summary().split("\n")
     assert found["sample_priors"][1] == pytest.approx(np.mean(y == "ill")) and found["notes"] == list(report.notes)
-
-
-def test_groups_may_have_labels_of_any_kind():
-    assert set(evaluate(Y, {"a": P}, COSTS.array, groups=[1, "a", "a", 1], rng=0).groups["group"]) == {1, "a"}
 
 
 @pytest.mark.parametrize("y, priors", [(Y, [1, 0]), ([1, 1, 1, 1], None), ([0, 0, 0, 0], None)])
@@ -530,12 +450,6 @@ def test_areas_and_their_intervals_are_delongs(grouped):
     reach = stats.norm.ppf(.975) * np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / (area * (1 - area))
     found = evaluate(y, {"d": y, "s": Scores(score)}, CostMatrix.binary(fp=1, fn=5), clusters=who if grouped else None, rng=0).areas
     assert found.values.tolist() == [["s", *(pytest.approx(v) for v in (area, *expit(logit(area) + [-reach, reach])))]]
-
-
-def test_one_sample_of_a_class_has_an_area_and_none_has_not():
-    costs, score = CostMatrix.binary(fp=1, fn=5), Scores([2., 1., 4., 3.])
-    assert evaluate([0, 0, 0, 1], {"s": score}, costs, rng=0).areas["auc"].tolist() == [pytest.approx(2 / 3)]
-    assert len(evaluate([1] * 4, {"s": score}, costs, rng=0).areas) == 0
 
 
 def test_a_group_that_lacks_a_class_is_not_judged_at_the_priors():

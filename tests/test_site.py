@@ -3,15 +3,14 @@ import csv
 import hashlib
 import importlib.util
 import inspect
-import io
 import json
 import re
 import shutil
-from urllib.parse import quote, unquote, urlparse
+from urllib.parse import unquote, urlparse
 
 import lxml.html
 import pytest
-from conftest import ROOT, build_site, check
+from conftest import ROOT, build_site
 
 yaml = pytest.importorskip("yaml", reason='needs pip install "cost_eval[dev]"')
 pytest.importorskip("myst_nb", reason='needs pip install "cost_eval[dev]"')
@@ -155,39 +154,6 @@ def test_an_entry_shows_the_code_of_its_own_module(docs, paper):
 
 # What a strict build finds -----------------------------------------------------------------------
 
-def test_faults_of_pages_are_found(tmp_path, monkeypatch):
-    (tmp_path / "good.html").write_text('<h2 id="a">A</h2><a href="#a">a</a><img src="x.png" alt="A line that falls"><code>`x` $y$</code><span class="math">\\(x\\)</span>')
-    (tmp_path / "x.png").write_bytes(bytes(1000))
-    (tmp_path / "big.png").write_bytes(bytes(1000))
-    bad = ('<img src="big.png" alt="A large one"><a href="gone.html">x</a><a href="good.html#b">y</a><img src="x.png"><img src="x.png" alt="_images/x.png">'
-           "<table><tr><th>&nbsp;</th><th>x</th></tr></table><details><summary></summary></details>Costs $c_{ij}$ and `code`. Figure 1: Figure 1: twice. ::: {.callout-note}")
-    (tmp_path / "bad.html").write_text(bad)
-    monkeypatch.setattr(check, "HEAVIEST", 2000)
-    found, weights = check.read(tmp_path, ["good"])
-    assert not found and 1100 < weights["good"] < 1200, "a picture as it is, the page compressed"
-    found, _ = check.read(tmp_path, ["good", "bad"])
-    said = "\n".join(found)
-    for fault in ("gone.html leads nowhere", "good.html#b leads nowhere", "raw markup in", "$c_{ij}$", "`code`", "Figure 1: Figure 1", "':::'", "bad.html weighs", "2 tables' heads or folds without words"):
-        assert fault in said, said
-    assert said.count("without alternative text") == 2 and "good.html:" not in said
-
-
-DRAWING = '<svg viewBox="0 0 450 225" xmlns="http://www.w3.org/2000/svg"><g transform="translate(9 9) scale(0.1 -0.1)"/><g transform="scale({0} -{0})"/></svg>'
-
-
-def test_a_figure_carries_the_width_at_which_its_smallest_words_can_be_read(tmp_path):
-    (tmp_path / "x.svg").write_text(DRAWING.format(.08))
-    inline = "data:image/svg+xml," + quote(DRAWING.replace('"', "'").format(.1), safe=" /:=,;()'")
-    page = f'<img alt="a" src="x.svg"><img src="{inline}" alt="b"><img alt="c" src="x.png"><img alt="d" src="gone.svg"><table><tr><th class="blank">&nbsp;</th><th>a&nbsp;b</th></tr></table>'
-    (tmp_path / "x.html").write_text(page)
-    for _ in range(2):  # once is enough
-        figures.sized(tmp_path)
-        images = parsed(tmp_path / "x.html").images
-        assert (tmp_path / "x.html").read_text().endswith('<tr><td class="blank"></td><th>a&nbsp;b</th></tr></table>'), "a head without words is none"
-        assert [(i.get("width"), i.get("height"), i.get("style")) for i in images] == [
-            ("750", "375", f"--least: {least}px; aspect-ratio: 750/375") for least in (510, 408)] + 2 * [(None, None, None)]  # 9.05 / (8 * 4/3) of 600
-
-
 PHONE = 366  # pixels of a column on a screen of 390
 
 
@@ -205,51 +171,6 @@ def test_figures_fit_a_phone(path):
                 if width * figures.SMALLEST / size.words > PHONE:
                     wide.add(label[1] if label else cell["id"])
     assert not wide
-
-
-def test_panels_stand_alone_on_a_phone(tmp_path):
-    "Two axes side by side with their words are two windows on the drawing; a scale of colours belongs to its neighbour; stacked ones stay whole."
-    plt = pytest.importorskip("matplotlib.pyplot")
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
-    for ax, name in ((left, "a long name at the left"), (right, "and another one")):
-        ax.set(ylabel=name, xlabel=name, title=name)
-    figure.colorbar(right.imshow([[0, 1]]), ax=right)
-    figure.savefig(tmp_path / "x.svg")
-    svg = (tmp_path / "x.svg").read_text()
-    size = figures.measure(svg)
-    (x0, _, w0, _), (x1, _, w1, h1) = size.panels
-    inner = [float(part.split()[1]) for part in re.findall(r'<g id="patch_(?:2|7)">\s*<path d="(M [^"]*)', svg)]
-    assert x0 < inner[0] - 30 and x0 + w0 <= x1 + 5 < 648 and x1 + w1 > 640 and h1 > 150, "with the words beside the frames, without the neighbour's"
-    stacked, axes = plt.subplots(2, 1, figsize=(6, 4))
-    stacked.savefig(tmp_path / "y.svg")
-    assert figures.measure((tmp_path / "y.svg").read_text()).panels == ()
-    plt.close("all")
-    inline = "data:image/svg+xml," + quote(svg[svg.index("<svg"):].replace('"', "'"), safe=" /:=,;()'")
-    (tmp_path / "x.html").write_text(f'<figure><img alt="A line" src="x.svg"></figure><figure><img alt="Moving" data-frame="0" src="{inline}"></figure>')
-    figures.sized(tmp_path)
-    still, widget = lxml.html.parse(tmp_path / "x.html").getroot().iter("figure")
-    whole, first, second = still.iter("img")
-    assert [image.get("alt") for image in (whole, first, second)] == ["A line", "A line", ""] and second.get("role") == "presentation"
-    assert first.get("src").startswith("x.svg#svgView(viewBox(") and [check.described(dict(image.attrib)) for image in (first, second)] == [True, True]
-    assert [image.get("src") is None for image in widget.iter("img")] == [False, True, True] and {image.get("data-frame") for image in widget.iter("img")} == {"0"}
-
-
-@pytest.mark.parametrize("low, high, ink", [(.7, 1, ""), (0, .6, "0")], ids=["a pale picture is turned over", "a strong one stays"])
-def test_words_on_a_picture_can_be_read_in_the_dark(low, high, ink):
-    "Black ones on the brightest cell turn over with it, or stay with it, as those on an orange bar do."
-    plt = pytest.importorskip("matplotlib.pyplot")
-    figure, (left, right) = plt.subplots(1, 2)
-    left.imshow([[high, low]], cmap="gray", vmin=0, vmax=1)
-    left.text(0, 0, "on")
-    left.set_title("beside")
-    right.bar([0], [1], color="#ffa90e")
-    right.text(0, .5, "bar")
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg")
-    plt.close(figure)
-    svg = figures.dark(stream.getvalue())
-    inks = dict(re.findall(r"<!-- (on|beside|bar) -->\s*<g(?: class=\"ink(.)\")?", svg))
-    assert inks == {"on": ink, "beside": "", "bar": "0"} and ("image{filter" in svg) == (low > .5)
 
 
 def test_no_output_stands_outside_of_a_closed_solution(docs):

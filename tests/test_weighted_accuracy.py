@@ -50,13 +50,6 @@ def test_target_weight_moves_weighted_accuracy_to_another_prevalence(w, here, th
     assert wa.target_weight(0., here, there) == 0 and wa.target_weight(1., here, there) == 1
 
 
-@given(share, share, share, share)
-@few
-def test_plain_accuracy_at_the_neutral_prevalence(w, there, tpr, tnr):
-    pi = w * there / (w * there + (1 - w) * (1 - there))
-    assert_allclose(wa.target_weight(w, pi, there), .5, rtol=1e-9)
-
-
 # ---- uncertain weights
 
 def share_by_mpmath(pi, a, b):
@@ -83,26 +76,6 @@ def test_expected_share_swaps_with_the_classes_and_grows(pi, a, b):
     assert_allclose(one, 1 - wa.expected_positive_share(1 - pi, b, a), rtol=1e-9, atol=1e-12)
     assert one.shape == pi.shape and (np.diff(one) > -1e-12).all() and ((one > 0) & (one < 1)).all()
     assert_allclose(wa.expected_positive_share(.5, a, b), a / (a + b), rtol=1e-9)
-
-
-@given(cells, cells, cells, cells, st.floats(1, 40), st.floats(1, 40))
-@few
-def test_expected_weighted_accuracy_three_ways(tp, fp, fn, tn, a, b):
-    c = BinaryCounts(tp, fp, fn, tn)
-    s, u = float(wa.expected_positive_share(c.prevalence, a, b)), stats.beta(a, b).pdf
-    value = wa.expected_weighted_accuracy_over([[tn, fp], [fn, tp]], lambda w: 7 * u(w))  # seven times a density
-    assert_allclose(value, s * c.tpr + (1 - s) * c.tnr, rtol=1e-6)
-    assert_allclose(value, wa.expected_weighted_accuracy(c, a, b), rtol=1e-6)
-
-
-def test_expected_weighted_accuracy_over_a_uniform_weight():
-    c = BinaryCounts(np.array([[30, 5], [20, 17]]), np.array([[40, 0], [1, 9]]), np.array([[7, 50], [3, 2]]), np.array([[100, 6], [4, 80]]))
-    got = wa.expected_weighted_accuracy_over(c, lambda w: 1, (.2, .6))
-    for at in np.ndindex(2, 2):
-        one = BinaryCounts(c.tp[at], c.fp[at], c.fn[at], c.tn[at])
-        direct = integrate.quad(lambda w: (w * one.tp + (1 - w) * one.tn) / (w * (one.tp + one.fn) + (1 - w) * (one.tn + one.fp)), .2, .6)[0] / .4
-        assert got[at] == pytest.approx(direct, rel=1e-9)
-    assert got.shape == (2, 2)
 
 
 # ---- Hand's H
@@ -221,7 +194,7 @@ def exact_range(chains, models, pi):
 
 
 @given(seeds, st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_weights_by_brute_force_over_random_models_and_rankings(seed, as_list):
     rng = np.random.default_rng(seed)
     names = ["one", "two", "three", "four", "five"][:rng.integers(2, 6)]
@@ -244,11 +217,6 @@ def test_weights_by_brute_force_over_random_models_and_rankings(seed, as_list):
         assert_allclose(found.cost_ratio, [float(w / (1 - w)) if w < 1 else np.inf for w in expected], rtol=1e-6)
 
 
-def test_emblematic_models_have_the_rates_of_table_3():
-    assert_allclose(list(wa.emblematic_models(.3).values()), [(1, 0), (0, 1), (.7, .7), (1, .7), (.7, 1)])
-    assert list(wa.emblematic_models(.3)) == ["M+", "M-", "Mbad", "Mbad-", "Mbad+"]
-
-
 def test_constraints_and_conflicts_are_named():
     found = weight_range_from_ranking("M+ < M-; M- < Mbad-", .2, .5)
     assert [(c.worse, c.better, c.kind) for c in found.constraints] == [("M+", "M-", "upper"), ("M-", "Mbad-", "lower")] and not found.conflicts
@@ -268,25 +236,6 @@ def test_constraints_and_conflicts_are_named():
 @pytest.mark.parametrize("ranking", ["M+ < M-; M- < M+", "M+ < M-; M- < Mbad; Mbad < M+", "M+ = M-; M+ < M-", "M+ = M-; Mbad = M-; M+ < Mbad"])
 def test_circles_are_refused(ranking):
     with pytest.raises(ValueError, match="ranking: it goes in a circle"): weight_range_from_ranking(ranking, .05)
-
-
-def test_a_tie_may_be_stated_twice():
-    assert weight_range_from_ranking("M+ = M-; M- = M+; M+ < Mbad-", .05).low == pytest.approx(.95)
-
-
-def test_a_ranking_is_made_by_moving_one_model_up_or_down():
-    widget = wa.explore_ranking()
-    (order, buttons), (_, image) = widget.children[0].children, widget.children[1].children
-    worse, better = buttons.children
-    before, names = image.value, list(order.options)
-    order.value = "M-"
-    better.click()
-    assert list(order.options) == ["M+", "Mbad", "Mbad-", "M-", "Mbad+"] and order.value == "M-" and image.value != before
-    worse.click()
-    assert list(order.options) == names and image.value == before
-    for _ in range(9):  # the end of the list is the end
-        worse.click()
-    assert list(order.options) == ["M-", "M+", "Mbad", "Mbad-", "Mbad+"]
 
 
 # ---- uncertain weights

@@ -24,6 +24,7 @@ from scipy.stats import binom, norm
 from conftest import CHROMIUM, ROOT
 from cost_eval import plotting
 from test_browser import browser, opened, site  # noqa: F401 (fixtures)
+from test_house import notebook_of
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
 
@@ -474,22 +475,6 @@ def wait_for(condition, complaint, detail=lambda: "", patience=PATIENCE):
         time.sleep(.5)
 
 
-def notebook(*sources):
-    "A notebook of these code cells."
-    cells = [{"cell_type": "code", "id": f"c{k}", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
-             for k, text in enumerate(sources)]
-    kernel = {"display_name": "python3", "language": "python", "name": "python3"}
-    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-
-
-def as_far_as_the_widget(stem):
-    "The code cells of a chapter, as far as its first widget."
-    cells = json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"]
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
-    last = next(k for k, cell in enumerate(code) if 'class=\\"ce-widget\\"' in json.dumps(cell["outputs"]))
-    return ["".join(cell["source"]) for cell in code[:last + 1]]
-
-
 def stored(tree):
     "Names that some code assigns or takes as arguments."
     return {node.id if isinstance(node, ast.Name) else node.arg for node in ast.walk(tree)
@@ -528,29 +513,24 @@ def test_a_widget_still_moves_when_all_cells_have_run(stem):
 
 
 MADE = [stem for stem, widget in WIDGETS.items() if widget.made]
-NOTEBOOKS = {"chapters": MADE} | {stem: [stem] for stem, widget in WIDGETS.items() if not widget.made}
-LIVE = "from cost_eval import plotting\nplotting.use_style()"
-SLOW = ("index", "01_confusion", "02_costs", "03_metrics", "04_decisions", "05_plotting", "63_hand_over")  # each needs a kernel and a page of its own
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in NOTEBOOKS])
-def test_sliders_move_the_widgets_in_jupyterlab(browser, lab, name):  # noqa: F811
+def test_sliders_move_the_widgets_in_jupyterlab(browser, lab):  # noqa: F811
     "Run the cells, move the slider by keyboard or mouse: picture and words follow, and say what the library says."
-    (url, folder), stems = lab, NOTEBOOKS[name]
-    made = [f"{WIDGETS[stem].made}\nexplore()" for stem in stems if WIDGETS[stem].made]
-    sources = [LIVE, *made] if made else as_far_as_the_widget(name)
-    (folder / f"{name}.ipynb").write_text(json.dumps(notebook(*sources)), encoding="utf-8")
+    url, folder = lab
+    sources = ["from cost_eval import plotting\nplotting.use_style()", *(f"{WIDGETS[stem].made}\nexplore()" for stem in MADE)]
+    (folder / "chapters.ipynb").write_text(json.dumps(notebook_of(*sources)), encoding="utf-8")
     page, complaints = browser.new_page(viewport={"width": 1500, "height": 1000}), []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.set_default_timeout(PATIENCE * 1000)
-    page.goto(f"{url}/lab/tree/{name}.ipynb?reset")
+    page.goto(f"{url}/lab/tree/chapters.ipynb?reset")
     idle = page.locator("#jp-main-statusbar").get_by_text(re.compile(r"\| Idle"))
     idle.wait_for()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     outputs = page.locator(".jp-OutputArea-output:has(img.widget-image)")
-    wait_for(lambda: outputs.count() == len(stems) and idle.count(), "not all widgets are shown", outputs.count)
-    for k, stem in enumerate(stems):
+    wait_for(lambda: outputs.count() == len(MADE) and idle.count(), "not all widgets are shown", outputs.count)
+    for k, stem in enumerate(MADE):
         move_in_lab(page, outputs.nth(k), WIDGETS[stem], by_mouse=k % 2)
     page.close()
     assert not complaints
