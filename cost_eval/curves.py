@@ -622,8 +622,10 @@ def outperformance_curve_point(curve: CurveKind, x: Numbers, y: Numbers, prevale
 
 def _point_range(curve, x, pi) -> tuple[np.ndarray, np.ndarray]:
     "Smallest and largest y at x."
-    if curve in ("roc", "pr"):
-        return (pi * x / (pi * x + 1 - pi) if curve == "pr" else np.zeros_like(x)), np.ones_like(x * pi)
+    if curve == "roc":
+        return np.zeros_like(x), np.ones_like(x)
+    if curve == "pr":
+        return pi * x / (pi * x + 1 - pi), np.ones_like(x * pi)
     least, most = np.clip((x - 1 + pi) / pi, 0, 1), np.clip(x / pi, 0, 1)  # recall
     if curve == "gain":
         return least, most
