@@ -561,8 +561,8 @@ def which_is_positive(seen: list, option: bool = True) -> str:
     return (
         f"y_true: the labels {seen[:5]} do not say which class is the positive one, whose misses fn prices; "
         f"{f'say {either}, or ' if option else ''}name the classes of the costs, negative first: "
-        f"CostMatrix.binary(fp=..., fn=..., classes=[{one!r}, {other!r}]), of a frame whose rows stand in that "
-        "order CostMatrix.from_frame(costs)"
+        f"CostMatrix.binary(fp=..., fn=..., classes=[{one!r}, {other!r}]), of a frame whose rows stand in "
+        "that order CostMatrix.from_frame(costs)"
     )
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from .core import DataFrame, Row
 
 # %% auto #0
-__all__ = ['DATASETS', 'GENUINE', 'File', 'Form', 'DataSet', 'register', 'SystemScores', 'content_digest', 'has_content',
-           'cache_dir', 'search_path', 'data_set', 'names', 'find', 'available', 'DataNotAvailable', 'load', 'fetch',
-           'describe', 'state']
+__all__ = ['DATASETS', 'UNSW_LARGE', 'GENUINE', 'File', 'Form', 'DataSet', 'register', 'SystemScores', 'content_digest',
+           'has_content', 'cache_dir', 'search_path', 'data_set', 'names', 'find', 'available', 'DataNotAvailable',
+           'load', 'fetch', 'describe', 'state']
 
 # %% ../nbs/90_datasets.ipynb #ca0f4b11
 import hashlib
@@ -179,6 +179,16 @@ def register(dataset: DataSet) -> DataSet:
         raise ValueError(f"a data set named {dataset.name!r} is registered already")
     DATASETS[dataset.name] = dataset
     return dataset
+
+
+def _known(name, title, licence, page, *forms, **more):
+    "Register one of the papers' data sets."
+    register(DataSet(name, title, licence, page, forms, **more))
+
+
+def _form(path, read, *urls, sha256="", check=None, note=""):
+    "A form of one file: a compact copy, known by its bytes, or a public original, known by its content."
+    return Form((File(path, urls, sha256),), read, check, note)
 
 # %% ../nbs/90_datasets.ipynb #6c78152f
 @dataclass(frozen=True, eq=False)
@@ -396,31 +406,26 @@ _compact_targets = File(
 _public_targets = _ferrer_file("sitw_plda", "targets.npy")
 _sitw_scores = _ferrer_file("sitw_plda", "scores.npy", git_sha1="78354fa4bdee7cdaf30feedfe5dad46be59dc01b")
 _read_sitw = partial(_read_scores, "ferrer/sitw_plda")
-register(
-    DataSet(
-        "ferrer/sitw_plda",
-        "Scores of sitw_plda",
-        "MIT",
-        _FERRER_PAGE,
-        (
-            Form((_sitw_scores, _compact_targets), _read_sitw),
-            Form((_sitw_scores, _public_targets), _read_sitw, _check_sitw),
-        ),
-        small=True,
-        size="721,788 x 2",
-    )
+_known(
+    "ferrer/sitw_plda",
+    "Scores of sitw_plda",
+    "MIT",
+    _FERRER_PAGE,
+    Form((_sitw_scores, _compact_targets), _read_sitw),
+    Form((_sitw_scores, _public_targets), _read_sitw, _check_sitw),
+    small=True,
+    size="721,788 x 2",
 )
-register(
-    DataSet(
-        "ferrer/sitw_plda_targets",
-        "Targets of sitw_plda, without scores",
-        "MIT",
-        _FERRER_PAGE,
-        (Form((_compact_targets,), _read_targets), Form((_public_targets,), _read_targets, _check_sitw)),
-        small=True,
-        size="721,788",
-    )
-);
+_known(
+    "ferrer/sitw_plda_targets",
+    "Targets of sitw_plda, without scores",
+    "MIT",
+    _FERRER_PAGE,
+    Form((_compact_targets,), _read_targets),
+    Form((_public_targets,), _read_targets, _check_sitw),
+    small=True,
+    size="721,788",
+)
 
 # %% ../nbs/90_datasets.ipynb #bc153f81
 def _csv(path, **options):
@@ -441,41 +446,27 @@ def _read_telco(paths, **options):
     return table
 
 
-register(
-    DataSet(
-        "telco",
-        "Telco Customer Churn (IBM sample data, with ticket counts)",
-        "none stated (IBM sample data)",
-        "https://www.kaggle.com/datasets/blastchar/telco-customer-churn",
-        (
-            Form(
-                (
-                    File(
-                        "telco_customer_churn.csv.xz",
-                        sha256="5429c2f3adc11e2a7745d9baef25b5fc0711b2c84526d37c4c19b3105f82b5ab",
-                    ),
-                ),
-                _read_telco,
-            ),
-            Form(
-                (
-                    File(
-                        "telco/Customer_Churn_Dataset.csv",
-                        (
-                            "https://raw.githubusercontent.com/plombardML/weighted-accuracy/"
-                            "084b97d88dd4d343c3f592493f2b3680d4e4c97a/customer_values/"
-                            "Customer_Churn_Dataset.csv",
-                        ),
-                    ),
-                ),
-                partial(_read_telco, sep=";", decimal=","),
-                has_content("e72936b699fb2afc289c1627757c27a1ad61f135db1b01098329bcd0c8f7d8b5"),
-            ),
-        ),
-        small=True,
-        size="7,043 x 23",
-    )
-);
+_known(
+    "telco",
+    "Telco Customer Churn (IBM sample data, with ticket counts)",
+    "none stated (IBM sample data)",
+    "https://www.kaggle.com/datasets/blastchar/telco-customer-churn",
+    _form(
+        "telco_customer_churn.csv.xz",
+        _read_telco,
+        sha256="5429c2f3adc11e2a7745d9baef25b5fc0711b2c84526d37c4c19b3105f82b5ab",
+    ),
+    _form(
+        "telco/Customer_Churn_Dataset.csv",
+        partial(_read_telco, sep=";", decimal=","),
+        "https://raw.githubusercontent.com/plombardML/weighted-accuracy/"
+        "084b97d88dd4d343c3f592493f2b3680d4e4c97a/customer_values/"
+        "Customer_Churn_Dataset.csv",
+        check=has_content("e72936b699fb2afc289c1627757c27a1ad61f135db1b01098329bcd0c8f7d8b5"),
+    ),
+    small=True,
+    size="7,043 x 23",
+)
 
 # %% ../nbs/90_datasets.ipynb #bd712bc3
 _KDD_FEATURES = (
@@ -497,44 +488,30 @@ def _read_kdd(paths):
     return table.drop_duplicates([*_KDD_FEATURES, "attack"], ignore_index=True)
 
 
-register(
-    DataSet(
-        "kdd",
-        "KDD Cup 1999, 10 % training subset without duplicates",
-        "CC BY 4.0",
-        "https://archive.ics.uci.edu/dataset/130/kdd+cup+1999+data",
-        (
-            Form(
-                (
-                    File(
-                        "kddcup99_10percent_dedup.csv.xz",
-                        sha256="c1dbe4e777eb66cc9614604db373a8dd25903b98079795ecc4603897555b398b",
-                    ),
-                ),
-                _read_csv,
-            ),
-            Form(
-                (
-                    File(
-                        "kdd/kddcup.data_10_percent.gz",
-                        (
-                            "http://kdd.ics.uci.edu/databases/kddcup99/kddcup.data_10_percent.gz",
-                            "https://raw.githubusercontent.com/Kapetis/ST2/"
-                            "6d94539ad0398088efa114c7749637d61a2b4f10/kddcup.data_10_percent.gz",
-                        ),
-                    ),
-                ),
-                _read_kdd,
-                has_content("2e3c01319aeb57b731bdb5bb7457d18ae7c231555d042a70dea5889290ae7923"),
-            ),
-        ),
-        small=True,
-        size="145,585 x 43",
-    )
-);
+_known(
+    "kdd",
+    "KDD Cup 1999, 10 % training subset without duplicates",
+    "CC BY 4.0",
+    "https://archive.ics.uci.edu/dataset/130/kdd+cup+1999+data",
+    _form(
+        "kddcup99_10percent_dedup.csv.xz",
+        _read_csv,
+        sha256="c1dbe4e777eb66cc9614604db373a8dd25903b98079795ecc4603897555b398b",
+    ),
+    _form(
+        "kdd/kddcup.data_10_percent.gz",
+        _read_kdd,
+        "http://kdd.ics.uci.edu/databases/kddcup99/kddcup.data_10_percent.gz",
+        "https://raw.githubusercontent.com/Kapetis/ST2/"
+        "6d94539ad0398088efa114c7749637d61a2b4f10/kddcup.data_10_percent.gz",
+        check=has_content("2e3c01319aeb57b731bdb5bb7457d18ae7c231555d042a70dea5889290ae7923"),
+    ),
+    small=True,
+    size="145,585 x 43",
+)
 
 # %% ../nbs/90_datasets.ipynb #562a8740
-_UNSW_LARGE = {
+UNSW_LARGE = {
     "Normal": 56000,
     "Generic": 40000,
     "Exploits": 33393,
@@ -551,9 +528,9 @@ _UNSW_SIZES = {82332: "small", 175341: "large"}
 
 def _check_large_unsw(table):
     "The larger partition is known by its published count of each category."
-    if (got := table["attack_cat"].value_counts().to_dict()) != _UNSW_LARGE:
+    if (got := table["attack_cat"].value_counts().to_dict()) != UNSW_LARGE:
         raise ValueError(
-            f"UNSW-NB15: the categories of the 175,341-row partition are {got}, not {_UNSW_LARGE}"
+            f"UNSW-NB15: the categories of the 175,341-row partition are {got}, not {UNSW_LARGE}"
         )
 
 # %% ../nbs/90_datasets.ipynb #a5b2a088
@@ -588,30 +565,22 @@ def _unsw_file(which):
 
 
 _one_partition = "one of the two partitions of UNSW-NB15"
-register(
-    DataSet(
-        "unsw",
-        "UNSW-NB15, partitioned",
-        "free for academic research",
-        "https://research.unsw.edu.au/projects/unsw-nb15-dataset",
-        (
-            Form((_unsw_file("training"), _unsw_file("testing")), _read_unsw),
-            Form(
-                (
-                    File(
-                        "unsw_nb15_partition_82332.csv.xz",
-                        sha256="b6a9185b527e625a2a8840f1310835c49bf240527e2cbdf77cad4bf741994fbf",
-                    ),
-                ),
-                _read_unsw,
-                note=_one_partition + " (82,332 of 257,673 rows)",
-            ),
-            Form((_unsw_file("testing"),), _read_unsw, note=_one_partition),
-            Form((_unsw_file("training"),), _read_unsw, note=_one_partition),
-        ),
-        size="257,673 x 46",
-    )
-);
+_known(
+    "unsw",
+    "UNSW-NB15, partitioned",
+    "free for academic research",
+    "https://research.unsw.edu.au/projects/unsw-nb15-dataset",
+    Form((_unsw_file("training"), _unsw_file("testing")), _read_unsw),
+    _form(
+        "unsw_nb15_partition_82332.csv.xz",
+        _read_unsw,
+        sha256="b6a9185b527e625a2a8840f1310835c49bf240527e2cbdf77cad4bf741994fbf",
+        note=_one_partition + " (82,332 of 257,673 rows)",
+    ),
+    Form((_unsw_file("testing"),), _read_unsw, note=_one_partition),
+    Form((_unsw_file("training"),), _read_unsw, note=_one_partition),
+    size="257,673 x 46",
+)
 
 # %% ../nbs/90_datasets.ipynb #5a0c2108
 GENUINE = 284315  # genuine transactions in the complete file
@@ -637,61 +606,39 @@ def _check_creditcard(table):
     )
 
 # %% ../nbs/90_datasets.ipynb #72c8d0e7
-register(
-    DataSet(
-        "creditcard",
-        "Credit Card Fraud Detection (ULB)",
-        "DbCL 1.0 / ODbL 1.0",
-        "https://www.kaggle.com/datasets/mlg-ulb/creditcardfraud",
-        (
-            Form(
-                (
-                    File(
-                        "creditcard/creditcard.csv",
-                        (
-                            "https://storage.googleapis.com/download.tensorflow.org/data/creditcard.csv",
-                            "https://maxhalford.github.io/files/datasets/creditcardfraud.zip",
-                        ),
-                    ),
-                ),
-                _read_creditcard,
-                _check_creditcard,
-            ),
-            Form(
-                (
-                    File(
-                        "creditcard_ulb_subsample.csv.xz",
-                        sha256="68c1f78866169e89539220ce35365d3ccc6aca0f42b9dd145b89eda6fa83fd7e",
-                    ),
-                ),
-                _read_creditcard,
-                note="a subsample: all 492 frauds, 8,451 of 284,315 genuine transactions (weight them)",
-            ),
-        ),
-        size="284,807 x 33",
-    )
-);
+_known(
+    "creditcard",
+    "Credit Card Fraud Detection (ULB)",
+    "DbCL 1.0 / ODbL 1.0",
+    "https://www.kaggle.com/datasets/mlg-ulb/creditcardfraud",
+    _form(
+        "creditcard/creditcard.csv",
+        _read_creditcard,
+        "https://storage.googleapis.com/download.tensorflow.org/data/creditcard.csv",
+        "https://maxhalford.github.io/files/datasets/creditcardfraud.zip",
+        check=_check_creditcard,
+    ),
+    _form(
+        "creditcard_ulb_subsample.csv.xz",
+        _read_creditcard,
+        sha256="68c1f78866169e89539220ce35365d3ccc6aca0f42b9dd145b89eda6fa83fd7e",
+        note="a subsample: all 492 frauds, 8,451 of 284,315 genuine transactions (weight them)",
+    ),
+    size="284,807 x 33",
+)
 
 # %% ../nbs/90_datasets.ipynb #ba2c7249
-register(
-    DataSet(
-        "ebbu2017",
-        "Ebbu2017 phishing URLs: 44 features of the URL text",
-        "none stated",
-        "https://github.com/ebubekirbbr/pdd",
-        (
-            Form(
-                (
-                    File(
-                        "phishing_ebbu2017_url_features.csv.xz",
-                        sha256="807aaaadbc541e170158d190d0dfe5f09c8198ef2f787c3aade8c89f6093c36d",
-                    ),
-                ),
-                _read_csv,
-            ),
-        ),
-        size="73,575 x 46",
-    )
+_known(
+    "ebbu2017",
+    "Ebbu2017 phishing URLs: 44 features of the URL text",
+    "none stated",
+    "https://github.com/ebubekirbbr/pdd",
+    _form(
+        "phishing_ebbu2017_url_features.csv.xz",
+        _read_csv,
+        sha256="807aaaadbc541e170158d190d0dfe5f09c8198ef2f787c3aade8c89f6093c36d",
+    ),
+    size="73,575 x 46",
 )
 
 
@@ -703,39 +650,25 @@ def _read_hannousse(paths):
     )
 
 
-register(
-    DataSet(
-        "hannousse2021",
-        "Web page phishing detection (Hannousse & Yahiouche)",
-        "CC BY 4.0",
-        "https://data.mendeley.com/datasets/c2gw7fy2j4/3",
-        (
-            Form(
-                (
-                    File(
-                        "phishing_hannousse2021_features.csv.xz",
-                        sha256="bcd403dbddf56f8f57414254b7a7d413c538f47325795deba08b5f26222e4d71",
-                    ),
-                ),
-                _read_csv,
-            ),
-            Form(
-                (
-                    File(
-                        "hannousse2021/dataset_phishing.csv",
-                        (
-                            "https://raw.githubusercontent.com/jaaabir/phishing_detection/"
-                            "48cece4c13cee10c3a3e090509cc890e6ba7c79a/FlaskPhish/dataset_phishing.csv",
-                        ),
-                    ),
-                ),
-                _read_hannousse,
-                has_content("e87ec479996984e092cf56ac2f2c541a3b12d9d1c12c54b72aad7209c55b8ca3"),
-            ),
-        ),
-        size="11,430 x 88",
-    )
-);
+_known(
+    "hannousse2021",
+    "Web page phishing detection (Hannousse & Yahiouche)",
+    "CC BY 4.0",
+    "https://data.mendeley.com/datasets/c2gw7fy2j4/3",
+    _form(
+        "phishing_hannousse2021_features.csv.xz",
+        _read_csv,
+        sha256="bcd403dbddf56f8f57414254b7a7d413c538f47325795deba08b5f26222e4d71",
+    ),
+    _form(
+        "hannousse2021/dataset_phishing.csv",
+        _read_hannousse,
+        "https://raw.githubusercontent.com/jaaabir/phishing_detection/"
+        "48cece4c13cee10c3a3e090509cc890e6ba7c79a/FlaskPhish/dataset_phishing.csv",
+        check=has_content("e87ec479996984e092cf56ac2f2c541a3b12d9d1c12c54b72aad7209c55b8ca3"),
+    ),
+    size="11,430 x 88",
+)
 
 # %% ../nbs/90_datasets.ipynb #a1883914
 def _read_heart(paths):
@@ -743,41 +676,27 @@ def _read_heart(paths):
     return _csv(paths[0]).astype("int64")
 
 
-register(
-    DataSet(
-        "heart",
-        "Heart disease health indicators, BRFSS 2015",
-        "CC0",
-        "https://www.kaggle.com/datasets/alexteboul/heart-disease-health-indicators-dataset",
-        (
-            Form(
-                (
-                    File(
-                        "heart_disease_brfss2015.csv.xz",
-                        sha256="29f8ff6da4e95f3ac1832e22497d3f489a9e8cdd0370cab0c8ae18b0955e3954",
-                    ),
-                ),
-                _read_heart,
-            ),
-            Form(
-                (
-                    File(
-                        "heart/heart_disease_health_indicators_BRFSS2015.csv",
-                        (
-                            "https://github.com/Daniel-Harrod13/Final-Project/raw/"
-                            "5d65f01451dccb4e3e3d0433e6bb1af84c0c2fd0/"
-                            "heart_disease_health_indicators_BRFSS2015.csv.zip",
-                        ),
-                    ),
-                ),
-                _read_heart,
-                has_content("192f6936e9951f813226471694cb3dcdb60e1765a01c84c7d11e7b56d723a362"),
-            ),
-        ),
-        small=True,
-        size="253,680 x 22",
-    )
-);
+_known(
+    "heart",
+    "Heart disease health indicators, BRFSS 2015",
+    "CC0",
+    "https://www.kaggle.com/datasets/alexteboul/heart-disease-health-indicators-dataset",
+    _form(
+        "heart_disease_brfss2015.csv.xz",
+        _read_heart,
+        sha256="29f8ff6da4e95f3ac1832e22497d3f489a9e8cdd0370cab0c8ae18b0955e3954",
+    ),
+    _form(
+        "heart/heart_disease_health_indicators_BRFSS2015.csv",
+        _read_heart,
+        "https://github.com/Daniel-Harrod13/Final-Project/raw/"
+        "5d65f01451dccb4e3e3d0433e6bb1af84c0c2fd0/"
+        "heart_disease_health_indicators_BRFSS2015.csv.zip",
+        check=has_content("192f6936e9951f813226471694cb3dcdb60e1765a01c84c7d11e7b56d723a362"),
+    ),
+    small=True,
+    size="253,680 x 22",
+)
 
 # %% ../nbs/90_datasets.ipynb #4b538c93
 def _read_loan(paths):
@@ -791,62 +710,39 @@ def _check_loan(table):
     has_content("fdfc821575e0f2cbda4cbfaa27515ed0ed2b3e945da40117eabe014b54391baa")(table.head(14898))
 
 
-register(
-    DataSet(
-        "loan",
-        "Loan default (simulated)",
-        "CC0 as stated by its users",
-        "https://www.kaggle.com/datasets/nikhil1e9/loan-default",
-        (
-            Form(
-                (
-                    File(
-                        "loan/Loan_default.csv",
-                        (
-                            "https://github.com/jackonyango2545/Loan-Default-Prediction/"
-                            "raw/main/Loan_default.csv",
-                        ),
-                    ),
-                ),
-                _read_loan,
-                _check_loan,
-            ),
-            Form(
-                (
-                    File(
-                        "loan_default_subsample.csv.xz",
-                        sha256="9960ec57735916d7a77def270efe5bd4b19b3f14a22cfae1384388daf01cd77d",
-                    ),
-                ),
-                _read_loan,
-                note="a subsample: 38,342 of 255,347 loans",
-            ),
-        ),
-        size="255,347 x 17",
-    )
-);
+_known(
+    "loan",
+    "Loan default (simulated)",
+    "CC0 as stated by its users",
+    "https://www.kaggle.com/datasets/nikhil1e9/loan-default",
+    _form(
+        "loan/Loan_default.csv",
+        _read_loan,
+        "https://github.com/jackonyango2545/Loan-Default-Prediction/raw/main/Loan_default.csv",
+        check=_check_loan,
+    ),
+    _form(
+        "loan_default_subsample.csv.xz",
+        _read_loan,
+        sha256="9960ec57735916d7a77def270efe5bd4b19b3f14a22cfae1384388daf01cd77d",
+        note="a subsample: 38,342 of 255,347 loans",
+    ),
+    size="255,347 x 17",
+)
 
 # %% ../nbs/90_datasets.ipynb #57339b78
-register(
-    DataSet(
-        "weighted_accuracy_published",
-        "Numbers behind Figures 1 and 2 of the weighted-accuracy paper",
-        "none stated",
-        "https://github.com/plombardML/weighted-accuracy",
-        (
-            Form(
-                (
-                    File(
-                        "weighted_accuracy_published.csv",
-                        sha256="94e6f53783a2870dbe5d9ec4fa781b36e326371e13e5c6fce30d983f9b49cd85",
-                    ),
-                ),
-                _read_csv,
-            ),
-        ),
-        size="2,928 x 6",
-    )
-);
+_known(
+    "weighted_accuracy_published",
+    "Numbers behind Figures 1 and 2 of the weighted-accuracy paper",
+    "none stated",
+    "https://github.com/plombardML/weighted-accuracy",
+    _form(
+        "weighted_accuracy_published.csv",
+        _read_csv,
+        sha256="94e6f53783a2870dbe5d9ec4fa781b36e326371e13e5c6fce30d983f9b49cd85",
+    ),
+    size="2,928 x 6",
+)
 
 # %% ../nbs/90_datasets.ipynb #f278cac5
 def cache_dir() -> Path:

@@ -1184,15 +1184,13 @@ def by_paper(table: DataFrame, compared: DataFrame | None = None) -> DataFrame:
     return counted.rename_axis("paper")
 
 
-def overview(table: DataFrame | None = None, compared: DataFrame | None = None) -> DataFrame:
-    """A board item by item, with what stands behind it.
+def overview(table: DataFrame | None = None) -> DataFrame:
+    """A stored board item by item, with what stands behind it.
 
     Parameters
     ----------
     table : DataFrame, optional
         a board; default the stored one
-    compared : DataFrame, optional
-        its `rows`; default the stored ones
 
     Returns
     -------
@@ -1201,7 +1199,7 @@ def overview(table: DataFrame | None = None, compared: DataFrame | None = None) 
         are consistent or caused), data (sets needed), function (that computes it), seconds, note
     """
     discover()
-    table, compared = _board_and_rows(table, compared)
+    table, compared = _board_and_rows(table, None)
     found = table[["item", "title", "verdict"]].copy()
     found["rows"] = [_words(row) for row in table.to_dict("records")]
     found["resolution"] = [_coarsest(compared[compared["item"] == item]) for item in table["item"]]
@@ -1557,25 +1555,14 @@ def _item_body(r: ItemResult, table, known) -> list:
 
 
 def _html_table(table, heat_map="") -> str:
-    "The comparison, open rows marked by colour and by the word; of a heat map what does not agree."
+    "The comparison; of a heat map what does not agree."
     if table is None or table.empty:
         return ""
     left_out = ""
     if heat_map:
         every, table = table, table[~table["outcome"].isin(["", "agrees"])]
         left_out = f"<p>{len(every) - len(table)} cells that agree or have no number: see {heat_map}.csv</p>"
-    lines = []
-    for row in table[SHOWN].to_dict("records"):
-        numbers = [row[c] for c in ("published", "ours", "tolerance", "resolution")]
-        cells = "".join(f'<td class="n">{_number(v)}</td>' for v in numbers)
-        rest = f'<td>{row["outcome"]}</td><td class="n">{_number(row["with_cause"])}</td>'
-        rest += f"<td>{escape(row['note'])}</td>"
-        first = f"<td>{escape(str(row['cell']))}</td><td>{row['kind']}</td>"
-        mark = ' class="bad"' if row["outcome"] == "open" else ""
-        lines.append(f"<tr{mark}>{first}{cells}{rest}</tr>")
-    head = "".join(f"<th>{c.replace('_', ' ')}</th>" for c in SHOWN)
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-    return f'{left_out}<div class="table" tabindex="0">{table}</div>'
+    return f'{left_out}<div class="table" tabindex="0">{_compared(table)}</div>'
 
 
 def _number(value) -> str:
@@ -1652,17 +1639,13 @@ def write(results: Sequence[ItemResult], out: str | Path) -> None:
     rows(results).to_csv(out / _ROWS, index=False, lineterminator="\n")
 
 # %% ../nbs/91_reproduce.ipynb #9f61f8f4
-def sheet(paper: str, table: DataFrame | None = None, compared: DataFrame | None = None) -> str:
-    """A paper on one screen: what it prints, what was recomputed and how, what is refuted, what stayed out.
+def sheet(paper: str) -> str:
+    """A paper on one screen, by the committed board: what it prints, how it was recomputed, what is refuted.
 
     Parameters
     ----------
     paper : str
         its name, or its first author
-    table : DataFrame, optional
-        a board; default the stored one
-    compared : DataFrame, optional
-        its `rows`; default the stored ones
 
     Returns
     -------
@@ -1677,8 +1660,7 @@ def sheet(paper: str, table: DataFrame | None = None, compared: DataFrame | None
     discover()
     paper = by_author(paper)
     check_choice(paper, list(_TITLES), "paper")
-    table, compared = _board_and_rows(table, compared)
-    listed = places(table, compared)
+    table, compared, listed = stored_board(), stored_rows(), places()
     listed = listed[listed["paper"] == paper]
     compared = compared[compared["outcome"].isin(list(OUTCOMES))]
     mine = compared[compared["item"].str.startswith(f"{paper}/")]
@@ -1697,7 +1679,7 @@ def sheet(paper: str, table: DataFrame | None = None, compared: DataFrame | None
         lines += [f"{len(own):,} {what}, each a test: {_counted(own)}"] if len(own) else []
     maps = _heat_maps(table[table["item"].str.startswith(f"{paper}/")])
     lines += wrap(f"cells of heat maps, apart: {maps}", 110) if maps else []
-    for outcome in ("contradicted", "unsupported", "caused", "undecided", "open"):
+    for outcome in _SHORT:
         lines += _sheet_rows(outcome, mine[mine["outcome"] == outcome])
     if left.any():
         named = "; ".join(f"{n} of {place}" for n, place in zip(left, plain["place"]) if n)
@@ -1725,13 +1707,10 @@ def _left(plain) -> np.ndarray:
 
 
 _SHORT = {
-    "agrees": "a number within the printed rounding, a sentence that holds",
-    "consistent": "one random run is printed, in the middle 99 % of ours",
-    "caused": "off, and just one of the causes tried explains it",
-    "other data": "a stand-in, shown and no agreement",
-    "undecided": "our error is too large to tell",
-    "unsupported": "true of the table, inside the noise of its test set",
     "contradicted": "refuted by what the paper itself gives",
+    "unsupported": "true of the table, inside the noise of its test set",
+    "caused": "off, and just one of the causes tried explains it",
+    "undecided": "our error is too large to tell",
     "open": "off, cause unknown",
 }
 

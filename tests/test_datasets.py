@@ -309,7 +309,7 @@ def test_partial_or_foreign_files_are_refused(tmp_path):
 
 
 def test_the_larger_unsw_partition_is_known_by_its_categories():
-    rows = [category for category, count in datasets._UNSW_LARGE.items() for _ in range(count)]
+    rows = [category for category, count in datasets.UNSW_LARGE.items() for _ in range(count)]
     table = pd.DataFrame({"attack_cat": rows})
     datasets._check_large_unsw(table)
     assert len(table) == 175341
@@ -380,7 +380,7 @@ def original_loan(folder, rng):
 def original_unsw(folder, rng):
     "Both partitions: the smaller one, and draws from it with the larger one's shares."
     small = real("unsw").drop(columns="partition")
-    drawn = [rng.choice(np.flatnonzero(small["attack_cat"] == c), size) for c, size in datasets._UNSW_LARGE.items()]
+    drawn = [rng.choice(np.flatnonzero(small["attack_cat"] == c), size) for c, size in datasets.UNSW_LARGE.items()]
     for name, table in (("training", small), ("testing", small.iloc[np.concatenate(drawn)])):
         table.assign(id=np.arange(1, len(table) + 1)).to_csv(folder / f"UNSW_NB15_{name}-set.csv", index=False)
 
@@ -427,21 +427,6 @@ def test_the_three_public_files_turn_other_data_into_recomputed_rows(tmp_path):
     cards = found[found["cell"].str.startswith("Credit card fraud/") & (found["item"] == "cost_score/table6-study")]
     assert cards["ours"].notna().all() and not found["note"].str.contains("needs data|partition").any()
     assert time.process_time() - start < 600 and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 24 << 20
-
-
-PUBLISHED_COUNTS = {  # of the papers, or of the data sets' own pages
-    "telco": ("Churn", {"No": 5174, "Yes": 1869}),
-    "kdd": ("attack", {0: 87832, 1: 57753}),
-    "hannousse2021": ("phishing", {0: 5715, 1: 5715}),
-    "ebbu2017": ("phishing", {0: 36400, 1: 37175}),
-    "heart": ("HeartDiseaseorAttack", {0: 229787, 1: 23893}),
-}
-
-
-@pytest.mark.parametrize("name", PUBLISHED_COUNTS)
-def test_published_counts(name):
-    column, counts = PUBLISHED_COUNTS[name]
-    assert real(name)[column].value_counts().to_dict() == counts
 
 
 def test_sitw_needs_its_scores_but_not_for_its_targets(tmp_path):

@@ -1,6 +1,8 @@
-"""Jobs of a practitioner, each in at most five lines (the lines between the marks), and what comes out; and the forty of the cookbook, which its own cells check."""
+"""The forty jobs of the cookbook, which its own cells check: found by what people type, a few lines each, as a formatter leaves them."""
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,12 @@ def test_a_job_is_a_few_lines_that_were_run(text, code, cell):
     lines = [line for line in code.splitlines() if line.strip() and not line.startswith(("#|", "import ", "from "))]
     assert cell["cell_type"] == "code" and 0 < len(lines) <= 9 and len(text.partition("\n\n")[2]) > 20
     assert cell["outputs"], "every job shows what comes out"
+
+
+def test_the_jobs_are_forty_and_stand_as_a_formatter_leaves_them():
+    assert len(JOBS) >= 40 and len({text.partition("\n")[0] for text, *_ in JOBS}) == len(JOBS)
+    ruff = str(Path(sys.executable).with_name("ruff"))
+    assert subprocess.run([ruff, "format", "--check", "--line-length", "110", str(COOKBOOK)], capture_output=True).returncode == 0
 
 
 def test_jobs_that_the_notebook_does_not_run(tmp_path, monkeypatch):

@@ -1,4 +1,5 @@
-"""The five sentences and the page: what they say holds at both sides of every limit."""
+"""The five sentences and the page: what they say holds at both sides of every limit, and slips planted into them are noticed."""
+import inspect
 import re
 import warnings
 from html import unescape
@@ -7,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_verdicts import COSTS, N, says
+from test_verdicts import COSTS, N, made, map_agrees, says, sentences_agree
 
 import cost_eval.page as page
+import cost_eval.report as report_module
 import cost_eval.robustness as robustness
 from cost_eval.bootstrap import difference, independent_difference
 from cost_eval.core import four_digits, holm
@@ -177,6 +179,80 @@ def test_perfect_posteriors_are_seldom_called_miscalibrated_and_wrong_ones_often
 
 
 # ---- slips
+
+SLIPS = {
+    "forest for lasso": (page, "_verdict", 'model = top["model"]', 'model = report.best["model"].iloc[-1]'),
+    "the costliest constant": (page, "_verdict", "idxmin", "idxmax"),
+    "told apart is not asked for": (page, "_verdict", 'saved["told_apart"]', "True"),
+    "its own interval, though it was chosen": (page, "_verdict", "report.winner is None", "True"),
+    "cost for saving": (page, "_decide", "four_digits(v.saving)", "four_digits(v.cost)"),
+    "the wrong rival": (page, "_decide", "against {v.naive}", "against {v.next}"),
+    "cheaper and costlier exchanged": (page, "_sure", '-1 if pair["first"] == v.model else 1', '1 if pair["first"] == v.model else -1'),
+    "names exchanged": (page, "_sure", "{v.model} is cheaper than {v.naive}", "{v.naive} is cheaper than {v.model}"),
+    "not told apart is told apart": (page, "_lines", '"told apart" if row["told_apart"]', '"told apart" if not row["told_apart"]'),
+    "approximate the other way round": (page, "_lines", "turned = -1 if", "turned = 1 if"),
+    "one line for the other": (page, "_lines", "_ends(near, turned)", "_ends(row, sign)"),
+    "above is below": (page, "_change", '"above" if factor > 1 else "below"', '"below" if factor > 1 else "above"'),
+    "prevalence for odds": (page, "_change", "odds / (1 + odds)", "odds"),
+    "here for there": (page, "_change", "names[other]} would", "names[here]} would"),
+    "constants exchanged": (page, "_change", "in report.decisions", "in report.decisions[::-1]"),
+    "one case fewer": (page, "_cases", "np.floor(many[k]) + 1", "np.floor(many[k])"),
+    "the other sign": (page, "_cases", "case.losses(other) - case.losses(decided)", "case.losses(decided) - case.losses(other)"),
+    "the safer rival": (page, "_undone", "min(found)", "max(found)"),
+    "nearest for farthest": (robustness, "nearest_change", ".argmin()]", ".argmax()]"),
+    "a tie to the model": (robustness, "nearest_change", "np.ones_like(product)", "0 * product"),
+    "one-sided": (robustness, "_rejects", "2 * share_above", "share_above"),
+    "told where it is not": (robustness, "_words", "if sure[own]", "if not sure[own]"),
+    "the loser wins": (robustness, "_words", "{name} is the cheapest for products", "{found.names[0]} is the cheapest for products"),
+    "drift doubled": (page, "caveats", "drift = np.abs", "drift = 2 * np.abs"),
+    "another limit of drift": (page, "caveats", "drift > 0.01", "drift > 0.005"),
+    "another limit of classes": (page, "caveats", "size < 30", "size < 29"),
+    "miscalibrated at another limit": (page, "_miscalibrated", "0.1 * abs", "0.05 * abs"),
+    "miscalibrated without a test": (page, "_miscalibrated", 'calibrated[calibrated["miscalibrated"]]', "calibrated"),
+    "seen is unseen": (page, "_never_seen", "== 0)", "== 1)"),
+    "the narrowest gap": (page, "gap_lines", "idxmax", "idxmin"),
+    "light notes first": (page, "grave_first", "return next(", "return -next("),
+    "a gap without a factor": (report_module, "_groups_apart", 'together = 1 if what == "cost" else 2', "together = 1"),
+}
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return [two(), two(priors=.05), *(made(seed) for seed in (3, 4, 7, 10))]
+
+
+def guards(kept):
+    for r in kept:
+        r._kept.pop("change", None)
+        sentences_agree(r)
+        map_agrees(r)
+        change_agrees(r)
+    test_what_is_said_at_both_sides_of_told_apart()
+    for errors, apart in (((30, 48), False), ((30, 50), True)):
+        test_the_map_is_sure_where_the_two_sided_test_is(errors, apart)
+    test_caveats_at_both_sides()
+    for name in ("the other side", "own costs", "own costs, priors"):
+        test_what_would_change_it(name)
+    test_gaps_of_error_rates_are_held_together()
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_in_a_sentence_is_noticed(kept, monkeypatch, name):
+    module, function, right, wrong = SLIPS[name]
+    source = inspect.getsource(getattr(module, function))
+    assert source.count(right) >= 1, "the slip fits the code no longer"
+    planted = {}
+    exec("from __future__ import annotations\n" + source.replace(right, wrong), vars(module), planted)
+    for at in (page, report_module, robustness):
+        if hasattr(at, function):
+            monkeypatch.setattr(at, function, planted[function])
+    with pytest.raises((AssertionError, AttributeError, TypeError, LookupError, ValueError, StopIteration)):
+        guards(kept)
+
+
+def test_the_guards_pass_without_a_slip(kept):
+    guards(kept)
+
 
 @pytest.mark.parametrize("rule", ["bayes", "calibrated", "tuned"])
 @pytest.mark.parametrize("kind", [Posteriors, Scores])

@@ -111,12 +111,6 @@ def test_kinds():
     assert verdict(compare(rows[2:3], {"c": 1})) == "definition"
 
 
-def test_columns_and_order():
-    table = compare(numbers(b="1", a="2", c=""), {"a": 2, "b": 1, "c": 5})
-    assert list(table.columns) == COLUMNS and table["cell"].tolist() == ["b", "a", "c"]
-    assert table["outcome"].tolist() == ["agrees", "agrees", ""]
-
-
 @pytest.mark.parametrize("ours, reasons, expected, listed", [
     ({"a": 1, "b": 2}, {}, "agrees", True),
     ({"a": 1, "b": 3}, {}, "open", False),
@@ -159,19 +153,6 @@ def test_the_stored_rows_are_read_to_the_last_digit():
     for name in ("published", "ours", "tolerance"):
         written = [float(row[name] or "nan") for row in csv.DictReader(lines)]
         np.testing.assert_array_equal(stored_rows()[name], written)
-
-
-def test_every_published_file_is_well_formed():
-    for file in (files("cost_eval") / "published").iterdir():
-        if file.name.endswith(".csv") and not file.name.startswith("scoreboard") and file.name not in ("papers.csv", "expected.csv"):
-            rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
-            assert rows and set(rows[0]) >= {"item", "cell", "published", "unit", "source"}, file.name
-            keys = [(row["item"], row["cell"]) for row in rows]
-            assert len(set(keys)) == len(keys), f"{file.name}: a cell twice"
-            for row in rows:
-                assert row["item"] and row["cell"] and row["unit"] and row["source"], (file.name, row)
-                assert row["published"] == "" or math.isfinite(float(row["published"])), (file.name, row)
-            assert published(file.name.removesuffix(".csv")).shape[0] == len(rows)
 
 
 # -- registry ------------------------------------------------------------------------------------------------------------------------------------
@@ -485,16 +466,6 @@ def test_what_a_paper_prints_and_what_is_compared_fit_together():
     assert listed.groupby("paper", sort=False)[["settings", "repeats"]].sum().to_numpy().tolist() == SETTINGS_AND_REPEATS
     of_items = stored_rows().groupby("item")["kind"].apply(lambda kinds: (kinds == "statement").sum())
     assert listed["statements"].sum() <= of_items.sum()
-
-
-def test_the_papers_tables_by_their_shape():
-    "Cells counted from rows and columns, not from the list."
-    printed = reproduce.places().set_index(["paper", "place"])["printed"]
-    shapes = {("expected_cost", "Table 1"): 3 * (3 * 2 + 2 * 3), ("expected_cost", "Table 2"): 2 * (10 * 9 + 10 * 6),
-              ("expected_cost", "Table 3"): 15 * 2 + 9 * 2 + 4 * 4 + 2, ("bootstrap", "Table 3"): 5, ("bootstrap", "Table 5"): 9,
-              ("bootstrap", "Table 6"): 9, ("cost_score", "Table 6"): 5 * (3 * 6 + 3), ("weighted_accuracy", "Figure 1"): 23 * 11 * 11,
-              ("outperformance", "Table 4"): 12, ("outperformance", "Table 6"): 4 * 3, ("outperformance", "Table 9"): 6 * 3}
-    assert {place: printed[place] for place in shapes} == shapes
 
 
 def test_overview_and_bars():

@@ -1,7 +1,6 @@
 """Every item of every paper: the committed board comes out again, wrong computations do not, a moved digit is noticed, and what is printed is on the board."""
 import functools
 import warnings
-from dataclasses import replace
 
 import pytest
 
@@ -13,7 +12,7 @@ from matplotlib import pyplot
 from conftest import item_result
 
 from cost_eval import datasets
-from cost_eval.reproduce import ITEMS, discover, moved, published, run_item, stored_board, stored_rows, survivors
+from cost_eval.reproduce import ITEMS, discover, moved, published, stored_board, stored_rows, survivors
 
 discover()
 PAPERS = sorted({item.paper for item in ITEMS.values()})
@@ -52,7 +51,7 @@ def test_the_board_comes_out_again(name):
 @pytest.mark.parametrize("name", [case for case in cases() if long(ITEMS[case.values[0]]) or case.values[0].startswith("bootstrap/")])
 def test_wrong_computations_change_the_verdict(name):
     "Of what no notebook tries in every run."
-    assert survivors([run_item(replace(ITEMS[name], budget="quick"))]) == []
+    assert survivors([result(name)]) == []
     pyplot.close("all")
 
 

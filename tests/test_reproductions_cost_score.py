@@ -17,10 +17,6 @@ from cost_eval.confusion import BinaryCounts, threshold_counts
 from cost_eval.reproduce import ITEMS, run_item
 from cost_eval.reproductions import cost_score as paper
 
-DATA = all(datasets.available(source) for source in paper._SOURCES.values())
-with_data = pytest.mark.skipif(not DATA, reason="not all data sets are at hand")
-
-
 def run(item, **options):
     result = run_item(ITEMS[f"cost_score/{item}"], **options)
     assert result.verdict != "failed", result.note
@@ -32,12 +28,6 @@ def toy_task(n=600, prevalence=0.2, seed=0, **changes):
     y = (np.arange(n) < prevalence * n).astype(int)
     x = (rng.normal(size=(n, 4)) + y[:, None]).astype(np.float32)
     return paper._Task(x, y, np.full(n, -1), **changes)
-
-
-# ---- the published numbers
-
-
-# ---- verdicts that can fail
 
 
 # ---- contours and the model of Figure 2
@@ -64,22 +54,6 @@ def test_best_threshold_of_the_normal_model_by_search(distance, prevalence, rati
         return c.fp + ratio * c.fn
 
     assert (cost(best) <= cost(best + np.linspace(-3, 3, 2001)) + 1e-12).all()
-
-
-@given(st.floats(1, 4), st.floats(0.01, 0.6))
-@settings(deadline=None, max_examples=25)
-def test_f1_implies_a_cost_ratio(distance, prevalence):
-    "At the largest F1 the posterior, computed here from the densities, is half of it; there nothing is saved."
-    model = paper._NormalModel(distance, prevalence)
-    best, saved = paper._model_savings(model, np.array([0.1, 10.0]))
-    ratio = 2 / best - 1
-    t = model.best_threshold(ratio)
-    odds = prevalence / (1 - prevalence) * np.exp(distance * t - distance**2 / 2)
-    assert odds / (1 + odds) == pytest.approx(best / 2, abs=1e-9)
-    c = model.counts(t)
-    assert 2 * c.tp / (2 * c.tp + c.fp + c.fn) == pytest.approx(best, abs=1e-6)
-    assert paper._model_savings(model, np.array([ratio]))[1] == pytest.approx(0, abs=1e-3)
-    assert (saved >= 0).all()
 
 
 def test_counterexample_to_the_footnote_is_a_possible_model_with_one_cost():
@@ -109,63 +83,6 @@ def test_score_interval_contains_every_pair_that_rounds_to_the_inputs(p, r, rati
     precision, recall = p / 1000 + 0.0005 * dp, r / 1000 + 0.0005 * dr
     score = (1 / precision - 1) * recall + ratio * (1 - recall)
     assert low - 1e-9 * high <= score <= high * (1 + 1e-9)
-
-
-@given(st.integers(1, 400), st.integers(0, 400), st.integers(0, 400))
-@settings(deadline=None, max_examples=40)
-def test_numbers_of_real_counts_fit_together(tp, fp, fn):
-    precision, recall = tp / (tp + fp), tp / (tp + fn)
-    if precision < 0.001 or recall < 0.001:
-        return  # rounds to 0
-    index = pd.MultiIndex.from_product([["made"], [0.1, 1.0, 10.0]])
-    scores = [round((fp + r * fn) / (tp + fn), 3) for r in (0.1, 1.0, 10.0)]
-    columns = {"F1 precision": round(precision, 3), "F1 recall": round(recall, 3), "F1 C_score": scores}
-    rows = pd.DataFrame(columns, index=index)
-    assert paper._fits_together(rows, 1 + 1e-6)
-    assert not paper._fits_together(rows.assign(**{"F1 C_score": rows["F1 C_score"] + [0, 0.1, 0]}))
-
-
-def test_whole_counts_finds_the_counts_behind_rounded_rates():
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        n = int(rng.integers(5, 120))
-        tp = rng.integers(1, n + 1, 4)
-        fp = np.array([rng.integers(0, t + 1) for t in tp])
-        precision, recall = np.round(tp / (tp + fp), 3), np.round(tp / n, 3)
-        hits, alarms = paper._whole_counts(precision, recall, n)
-        np.testing.assert_allclose(hits, tp)  # n < 500: a recall of three digits has one count
-        np.testing.assert_allclose(hits / (hits + alarms), precision, atol=0.00051)
-
-
-def test_frauds_in_the_published_credit_card_rows_by_brute_force():
-    precision, recall = paper._printed_points(paper._printed_table_6().loc[["Credit card fraud"]])
-
-    def near(a, b):
-        return abs(a - b) <= 0.0005 + 1e-9
-
-    def fits(n):
-        def one(p, r):
-            hits = [tp for tp in range(1, n + 1) if near(tp / n, r)]
-            return any(near(tp / (tp + fp), p) for tp in hits for fp in range(n + 1))
-
-        return all(one(p, r) for p, r in zip(precision, recall))
-
-    assert [n for n in range(1, 130) if fits(n)] == [96] == paper._possible_positives(precision, recall, 130)
-
-
-def test_nested_cases_have_the_counts_they_were_made_from():
-    low, high = BinaryCounts(tp=8, fp=5, fn=2, tn=15), BinaryCounts(tp=5, fp=1, fn=5, tn=19)
-    label, at_low, at_high = paper._nested_cases(low, high)
-    assert BinaryCounts.from_labels(label, at_low) == low and BinaryCounts.from_labels(label, at_high) == high
-    assert (at_high <= at_low).all()
-
-
-def test_against_doing_nothing_uses_the_cheaper_of_nobody_and_everybody():
-    rows = paper._printed_table_6().loc[["Internal data"]]
-    ladder = paper._against_doing_nothing(rows, {"Internal data": 0.2})
-    assert ladder["no model"].tolist() == pytest.approx([0.1, 1, 4])
-    expected = [100 * (1 - 0.084 / 0.1), 100 * (1 - 0.764 / 0.923), 100 * (1 - 3.289 / 4)]
-    assert ladder["saving against the better of both, %"].tolist() == pytest.approx(expected)
 
 
 # ---- the study
@@ -286,13 +203,6 @@ def test_unsw_with_both_partitions_trains_on_the_larger():
     part = paper._split(both, np.random.default_rng(0))
     assert set(part[both.role == 0]) == {0} and np.bincount(part[both.role == 1]).tolist() == [0, 25, 25]
     assert not both.remark and "one of the paper's two partitions" in one.remark and set(one.role) == {-1}
-
-
-def card_table(n_uniform, n_early):
-    size = n_uniform + n_early
-    sample = ["all"] * (10 + n_uniform) + ["early"] * n_early
-    table = pd.DataFrame({"Class": [1] * 10 + [0] * size, "sample": sample})
-    return table.assign(Time=1, weight=1.0, Amount=2.5, **{f"V{k}": 0.1 for k in range(1, 29)})
 
 
 # ---- items and data

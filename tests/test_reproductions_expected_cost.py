@@ -16,7 +16,6 @@ from conftest import item_result
 from cost_eval import datasets
 from cost_eval.datasets import SystemScores
 from cost_eval.expected_cost import expected_cost, normalized_expected_cost
-from cost_eval.metrics import f_beta
 from cost_eval.reproduce import ITEMS, compare, published, run_item
 from cost_eval.reproductions import expected_cost as paper
 
@@ -77,25 +76,6 @@ def test_population_counts_are_the_limit_of_samples():
         np.testing.assert_allclose(getattr(sample, cell) / len(y), getattr(population, cell), atol=0.003)
 
 
-@given(st.floats(0.03, 0.6))
-@settings(deadline=None, max_examples=20)
-def test_best_f1_threshold_is_half_the_best_f1(variance):
-    threshold, best = paper._population_f1_optimum(variance)
-    assert 1 / (1 + np.exp(-threshold)) == pytest.approx(best / 2, abs=1e-4)
-    grid = f_beta(paper.population_counts(np.linspace(-3, 3, 601), variance))
-    assert grid.max() <= best + 1e-12
-
-
-def test_f1_optima_are_distributed_like_those_of_samples():
-    fast = paper._f1_optima(5_000, 0.2, n_replicates=4_000, rng=0)
-    slow = np.array(
-        [paper._best_f1_threshold(*paper._gaussian_log_odds(0.2, 5_000, seed=s)) for s in range(150)]
-    )
-    assert abs(fast.mean() - slow.mean()) < 4 * fast.std() / np.sqrt(150)
-    assert 0.75 < slow.std() / fast.std() < 1.3
-    np.testing.assert_array_equal(fast[:50], paper._f1_optima(5_000, 0.2, n_replicates=4_000, rng=0)[:50])
-
-
 def test_threshold_metrics_agree_with_scikit_learn():
     y, log_odds = paper._gaussian_log_odds(0.2, n_samples=2_000)
     curves = paper.threshold_metrics(paper._counts_above(y, log_odds, [-0.5]), c21s=(4,))
@@ -127,17 +107,6 @@ def test_population_of_table_1():
         assert (
             bayes[matrix] <= expected_cost(p, paper._paper_costs(paper._gaussian_priors(10))[matrix]) + 1e-9
         )
-
-
-def test_sampled_table_1_has_the_mean_and_spread_of_samples():
-    joint = paper.population_table_1(n_cells=20_000)
-    drawn = paper._table_1_cells(paper._sampled_table_1(joint, 2_000, n_replicates=500, rng=0))
-    samples = pd.DataFrame(
-        [paper._table_1_cells(paper._table_1_counts(2_000, seed=s)) for s in range(60)]
-    ).astype(float)
-    for cell in ("C01/Bayes/NEC", "Cimb/Argmax/EC", "Cabs1/Bayes/abs"):
-        assert abs(drawn[cell].mean() - samples[cell].mean()) < 4 * drawn[cell].std() / np.sqrt(60), cell
-        assert 0.6 < samples[cell].std() / drawn[cell].std() < 1.6, cell
 
 
 def test_a_positive_margin_of_each_curve_statement_is_about_the_curve():
@@ -174,14 +143,6 @@ def test_downsample_is_the_largest_with_these_priors(sizes, data):
     assert (np.abs(kept - scale * priors) <= 1 + 1e-6).all()
     assert max(kept / sizes) >= 1 - 1 / min(sizes) - 1e-9
     np.testing.assert_array_equal(keep, paper._downsample(y, priors))
-
-
-def test_systems_are_the_rows_of_tables_2_and_3():
-    rows = {cell.rsplit("/", 2)[0] for cell in published("expected_cost", "table2")["cell"]}
-    assert rows == {s.name for s in paper.SYSTEMS} and len(paper.SYSTEMS) == 20
-    assert {cell.partition("/")[0] for cell in published("expected_cost", "table3")["cell"]} == {
-        s.dataset for s in paper.SYSTEMS
-    }
 
 
 def test_a_class_against_the_others_pools_the_posteriors(monkeypatch):
@@ -245,15 +206,6 @@ def test_row_of_table_2_agrees_with_scikit_learn(n_classes):
         assert row["EER"] == pytest.approx(fpr[np.abs(1 - tpr - fpr).argmin()])
 
 
-def test_folds_are_scikit_learns():
-    from sklearn.model_selection import StratifiedKFold
-
-    y = random_scores(3)[1]
-    fold = paper._published_folds(y, seed=4)
-    for i, (_, test) in enumerate(StratifiedKFold(5, shuffle=True, random_state=4).split(y[:, None], y)):
-        np.testing.assert_array_equal(np.flatnonzero(fold == i), test)
-
-
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_stopping_early_is_nearly_the_optimum(n_classes):
     logs, y = random_scores(n_classes)
@@ -299,20 +251,6 @@ def test_standard_error_is_that_of_multinomial_samples():
 
 
 # Reading, and data that are not there
-
-
-def test_side_by_side_has_the_papers_shape():
-    numbers = pd.DataFrame(
-        {
-            "cell": ["r/s/a", "r/s/b", "q/a"],
-            "published": [0.5, np.nan, 3.0],
-            "decimals": [1, 2, 0],
-            "kind": "number",
-        }
-    )
-    shown = paper._side_by_side(compare(numbers, {"r/s/a": 0.58, "q/a": 3.2}), numbers)
-    assert shown.index.tolist() == ["r/s", "q"] and shown.columns.tolist() == ["a", "b"]
-    assert shown.to_numpy().tolist() == [["0.5 o 0.58", "? …"], ["3 = 3", ""]]
 
 
 def test_without_data_the_tables_say_so(no_data):

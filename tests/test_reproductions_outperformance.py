@@ -362,7 +362,7 @@ def splits(n=5, seed=0, tilt=0):
     line = lambda: SimpleNamespace(x=np.linspace(0, 1, 401), y=rng.uniform(0.2, 1, 401))
     first = [(line(), line()) for _ in range(3)]
     task = SimpleNamespace(scale=1.0)
-    return paper._Trained(task, [], rng.uniform(0, 1, n).tolist(), values, heights, scores, first)
+    return paper._Trained(task, rng.uniform(0, 1, n).tolist(), values, heights, scores, first)
 
 
 @pytest.mark.parametrize(
@@ -480,8 +480,3 @@ def test_elder_group_of_the_real_data():
     task = paper._load_task("heart")
     assert task.scale == 1 and task.columns == 22
     assert task.y.sum() == 23_893 and task.special.sum() == 56_876
-
-
-def test_an_open_row_without_a_reason_fails():
-    rows = published("outperformance", "table5").head(2)
-    assert verdict(compare(rows, {rows["cell"][1]: 0.5})) == "open"

@@ -1,4 +1,4 @@
-"""Lombardo et al.'s tables and heat maps: outcomes, mutants, printed formulas against scikit-learn and definitions, one cell replayed, and what happens without data."""
+"""Lombardo et al.'s tables and heat maps: mutants, printed formulas against scikit-learn and definitions, one cell replayed, and what happens without data."""
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,39 +11,21 @@ sk = pytest.importorskip("sklearn.metrics")
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
-from matplotlib.figure import Figure
-
-from conftest import item_result
-
 from cost_eval import datasets
 from cost_eval.metric_study import STUDY_GRID, STUDY_METRICS, cost_correlation, rank_correlation
 from cost_eval.metrics import METRICS
-from cost_eval.reproduce import ITEMS, published, run_item
+from cost_eval.reproduce import ITEMS, run_item
 from cost_eval.reproductions import weighted_accuracy as paper
 
 ALL = {name.partition("/")[2]: item for name, item in ITEMS.items() if name.startswith("weighted_accuracy/")}
-NEED_DATA = ["figure1", "figure2", "replay", "constants", "claims"]
 AT_HAND = datasets.available("telco") and datasets.available("weighted_accuracy_published")
 with_data = pytest.mark.skipif(not AT_HAND, reason="no Telco data or no numbers of the authors")
 cells = st.integers(1, 400)
 
 
-@pytest.fixture(scope="module")
-def results():
-    "Every item at hand, run once."
-    return {name: item_result(item) for name, item in ALL.items() if name != "replay" and (AT_HAND or name not in NEED_DATA)}
-
-
 def title(ax):
     "Wherever the style puts it."
     return "".join(ax.get_title(loc) for loc in ("left", "center", "right"))
-
-
-# Items
-
-def test_which_items_need_data_the_full_budget_and_a_map():
-    assert {name for name, item in ALL.items() if item.needs} == set(NEED_DATA) and [name for name, item in ALL.items() if item.budget == "full"] == ["replay"]
-    assert {name for name, item in ALL.items() if item.heat_map} == {"figure1", "figure2", "replay"}
 
 
 @with_data
@@ -62,28 +44,6 @@ def test_mutants_of_the_replay(monkeypatch):
         assert run_item(ALL["replay"], budget="full", mutant=mutant).verdict == "open"
 
 
-def test_bounds_of_the_worked_example(results):
-    table = results["eq13"].table.set_index("cell")
-    assert table.loc["lower bound", "ours"] == pytest.approx(.95 * .6 / (.95 * .6 + .05))  # M- <= Mbad-: (1 - w) .95 alpha <= w .05
-    assert table.loc["upper bound", "ours"] == pytest.approx(.95 * .4 / (.95 * .4 + .05 * .6))
-    assert table.loc[["lower bound", "upper bound"], "published"].tolist() == [.919, .927]
-    assert table.loc[["lower bound", "upper bound"], "outcome"].tolist() == ["agrees", "agrees"] and table["resolution"].max() < .03
-
-
-@with_data
-@pytest.mark.parametrize("item", ["figure1", "figure2"])
-def test_figures_have_23_panels_all_cells_and_tight_tolerances(results, item):
-    result = results[item]
-    (figure,) = result.figures.values()
-    assert isinstance(figure, Figure) and {title(ax) for ax in figure.axes if ax.get_visible()} == {*paper.NAMES, ""}
-    table = result.table
-    missing = table[table["outcome"] == ""]
-    assert len(table) == 23 * 121 and len(missing) == 23 * 60 and missing["note"].str.startswith("missing").all() and missing["ours"].notna().all()
-    compared = table[table["outcome"] != ""]
-    assert set(compared["outcome"]) == {"agrees", "undecided"} and (compared["outcome"] == "agrees").mean() > .8
-    assert compared["tolerance"].max() < .21 and compared["tolerance"].median() < .04
-
-
 @with_data
 def test_a_published_cell_moved_by_a_tenth_is_found(monkeypatch):
     real = paper._published_cells
@@ -98,17 +58,13 @@ def test_a_published_cell_moved_by_a_tenth_is_found(monkeypatch):
 
 # The published numbers
 
-def test_published_numbers_once_more():
-    assert published("weighted_accuracy", "eq13")["published"].tolist() == [.919, .927, 1, 1, 1, 1, .97, .91, .98]
-    assert published("weighted_accuracy", "constants")["published"].tolist()[:3] == [200, 400, 63.626]
+def test_the_authors_moments():
     moments = paper._authors_moments()
     assert moments.mean == pytest.approx(-.54595911) and moments.lower + moments.upper == pytest.approx(.01730339) and moments.lower == pytest.approx(.00703672)
 
 
 def test_names_of_the_paper():
-    table = paper._metric_names()
-    assert table["in METRICS"].to_dict() == paper.NAMES and table["what"].str.len().gt(8).all() and table["what"].is_unique and set(paper._SYMMETRIC) < set(paper.NAMES)
-    assert list(paper.NAMES.values()) == list(STUDY_METRICS) and set(paper.LABELS.values()) == set(paper.NAMES)
+    assert set(paper._SYMMETRIC) < set(paper.NAMES) and list(paper.NAMES.values()) == list(STUDY_METRICS) and set(paper.LABELS.values()) == set(paper.NAMES)
 
 
 @with_data

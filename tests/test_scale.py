@@ -149,7 +149,7 @@ def test_the_report_beyond_memory_counts_every_row(scored, monkeypatch):
     assert found.n == 30_000 and found.rule == here.rule and found.taken == here.taken and found.provenance["seed"] == here.provenance["seed"] == 0
     tuned, best = a.loc[("two", "tuned")], ce.best_threshold(frame["y"], frame["two"], COSTS)
     assert best.cost <= tuned["cost"] and tuned["threshold"] == pytest.approx(best.threshold, abs=.05)
-    even = scale.evaluate("y", {"two": "two"}, COSTS, rule="tuned", priors=[.5, .5], **given, **HERE).ladder.set_index("rule").loc["tuned", "threshold"]
+    even = scale.evaluate("y", "two", COSTS, rule="tuned", priors=[.5, .5], **given, **HERE).ladder.set_index("rule").loc["tuned", "threshold"]
     assert even == pytest.approx(ce.best_threshold(frame["y"], frame["two"], COSTS, priors=[.5, .5]).threshold, rel=.3) and even < tuned["threshold"] / 2
     assert any("random rows, those of one half, to judge all rows of the other" in note for note in found.notes)
     assert found.panels == ("ladder", "differences") and "map" in here.panels
@@ -175,9 +175,9 @@ def test_the_report_of_many_classes_and_of_scores_beyond_memory():
     costs = ce.CostMatrix([[0, 1, 2, .5], [3, 0, 1, .5], [9, 4, 0, .5]], decisions=[0, 1, 2, "ask"])
     lazy = da.from_array(y, chunks=700), da.from_array(p, chunks=(700, 2))
     given = {"priors": [.5, .3, .2], "rng": 0}
-    found, here = scale.evaluate(lazy[0], {"m": lazy[1]}, costs, gather=100, **given, **HERE), ce.evaluate(y, {"m": p}, costs, **given)
+    found, here = scale.evaluate(lazy[0], lazy[1], costs, gather=100, **given, **HERE), ce.evaluate(y, p, costs, **given)
     a, b = same_ladders(found, here)
-    assert a.loc[("m", "calibrated"), "cost"] == pytest.approx(b.loc[("m", "calibrated"), "cost"], rel=.05)
+    assert a.loc[("model", "calibrated"), "cost"] == pytest.approx(b.loc[("model", "calibrated"), "cost"], rel=.05)
     points = np.rint(100 * np.log(p[:, 1] / p[:, 0])).astype(int)  # whole numbers are scores, whatever a block holds of them
     lazy = da.from_array(y == 1, chunks=700), da.from_array(points, chunks=700)
     found, here = (f(*args, [[0, 1], [4, 0]], rng=0, **o) for f, args, o in (

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.stats import norm, spearmanr
 
 from .. import datasets
@@ -284,12 +283,7 @@ def equations(mutant=""):
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cfda2e44
 _NAMES = ("UNSW-NB15", "Credit card fraud", "KDD cup 99", "Phishing data", "Internal data")
 _UNSW_ATTACKS = ("Backdoor", "Exploits", "Reconnaissance")  # the paper's class 1
-_UNSW_LARGER = {
-    "Normal": 56000,
-    "Backdoor": 1746,
-    "Exploits": 33393,
-    "Reconnaissance": 10491,
-}  # published with the data: the partition of 175,341 rows
+
 
 
 def _fetch(names):
@@ -299,7 +293,7 @@ def _fetch(names):
 def _count_unsw(table):
     "Counts of UNSW-NB15, the larger partition's from its publication if it is not at hand."
     counts = table["attack_cat"].value_counts()
-    rest = {} if "large" in set(table["partition"]) else _UNSW_LARGER
+    rest = {} if "large" in set(table["partition"]) else datasets.UNSW_LARGE
     total = {c: counts.get(c, 0) + rest.get(c, 0) for c in ("Normal", *_UNSW_ATTACKS)}
     return {
         "class 0": total["Normal"],
@@ -514,79 +508,6 @@ def table_6(mutant=""):
     )
     return Reproduction(table, note="ours: the middle of what rounds to the printed precision and recall")
 
-# %% ../../nbs/39_cost_score_reproduced.ipynb #e9d623ee
-def _fits_together(rows, stretch=1.0) -> bool:
-    """Whether one pair FP/p, FN/p fits the F1 threshold's printed precision, recall and three scores;
-    stretch: of the rounding intervals.
-    """
-    half, (precision, recall) = 0.0005 * stretch, rows[["F1 precision", "F1 recall"]].to_numpy()[0]
-    A, limit = [], []
-    for ratio, score in zip(rows.index.get_level_values(1), rows["F1 C_score"]):
-        A += [[1, ratio], [-1, -ratio]]
-        limit += [score + half, -score + half]
-    for sign, p in ((1, precision - half), (-1, precision + half)):  # FP/p against (1/P - 1)(1 - b)
-        odds = 1 / min(p, 1) - 1
-        A += [[sign, sign * odds]]
-        limit += [sign * odds]
-    bounds = [(0, None), (max(0, 1 - recall - half), min(1, 1 - recall + half))]
-    return linprog([0, 0], A_ub=A, b_ub=limit, bounds=bounds).status == 0
-
-
-def _smallest_stretch(rows, highest=64.0, steps=12) -> float:
-    "The smallest stretch of the rounding intervals at which everything fits, by bisection of its logarithm."
-    low, high = 1 / highest, highest
-    for _ in range(steps):
-        middle = np.sqrt(low * high)
-        low, high = (low, middle) if _fits_together(rows, middle) else (middle, high)
-    return high
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #c7664c6f
-def _whole_counts(precision, recall, positives, half_unit=0.0005):
-    """Whole hits and false alarms (R,), (R,) that round to the printed precision and recall (the fewest hits;
-    false alarms at most as many as hits), or None if no whole numbers fit.
-    """
-    found, eps = [], 1e-9
-    for p, r in zip(precision, recall):
-        first, last = (positives * (r + d) for d in (-half_unit - eps, half_unit + eps))
-        hits = np.arange(np.ceil(first), np.floor(last) + 1)
-        tp, fp = np.meshgrid(hits[hits > 0], np.arange(positives + 1), indexing="ij")
-        ok = np.argwhere(np.abs(tp / (tp + fp) - p) <= half_unit + eps)
-        if not len(ok):
-            return None
-        found.append((int(tp[tuple(ok[0])]), int(fp[tuple(ok[0])])))
-    return tuple(np.array(v) for v in zip(*found))
-
-
-def _possible_positives(precision, recall, highest):
-    "Numbers of positives up to `highest` for which whole counts fit all printed pairs."
-    return [n for n in range(1, highest + 1) if _whole_counts(precision, recall, n)]
-
-
-def _printed_points(rows):
-    "The four printed thresholds of one data set: precision and recall; the F1 threshold first."
-    return [np.r_[rows[f"F1 {c}"].iloc[0], rows[c]] for c in ("precision", "recall")]
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #d923fee2
-def _nested_cases(low, high):
-    "Labels and decisions of the cases behind two thresholds' counts; `high` flags some of what `low` flags."
-    cells = [high.tp, low.tp - high.tp, low.fn, high.fp, low.fp - high.fp, low.tn]
-    times = np.array(cells).astype(int)
-    kinds = np.array([(1, 1, 1), (1, 1, 0), (1, 0, 0), (0, 1, 1), (0, 1, 0), (0, 0, 0)])
-    return np.repeat(kinds, times, axis=0).T  # label, decision at the lower and at the higher threshold
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #00ccca44
-def _best_of_printed(rows):
-    """Whether each chosen threshold may be the best of the four: its lowest possible score is at most
-    every other's highest, and the F1 threshold's highest F1 at least every other's lowest.
-    """
-    precision, recall = _printed_points(rows)
-    low, high = _score_interval(precision, recall, np.array(_RATIOS)[:, None])
-    chosen = low[np.arange(3), np.arange(1, 4)]
-    sign = np.array([1, -1, -1, -1]) * 0.0005
-    p, r = precision + sign, recall + sign
-    f1 = 2 * p * r / (p + r)
-    return bool((chosen <= high.min(axis=1)).all()), bool(f1[0] >= f1[1:].max())
-
 # %% ../../nbs/39_cost_score_reproduced.ipynb #320eee00
 def _limit_at_zero() -> Margin:
     "By how much eq. (13) grows more than a thousandfold on every way to precision and recall 0."
@@ -728,23 +649,6 @@ def section_433(mutant=""):
     "Section 4.3.3: how precision and recall move with the cost ratio, in the printed Table 6"
     paper, ours = published("cost_score", "section433"), _printed_movements(_printed_table_6(), mutant)
     return Reproduction(compare(paper, {cell: ours[cell] for cell in paper["cell"]}))
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #b8758933
-def _against_doing_nothing(rows, prevalence):
-    "Scores of no model (nobody or everybody) and of both thresholds; savings against the best alternative."
-    names, ratio = rows.index.get_level_values(0), rows.index.get_level_values(1).to_numpy()
-    share = np.array([prevalence[n] for n in names])
-    no_model = np.minimum(ratio, (1 - share) / share)
-    alternative = np.minimum(no_model, rows["F1 C_score"])
-    columns = {
-        "no model": no_model,
-        "F1 threshold": rows["F1 C_score"],
-        "C_score threshold": rows["C_score"],
-        "saving, %": rows["saving"],
-        "saving against the better of both, %": 100 * (1 - rows["C_score"] / alternative),
-        "NEC": rows["C_score"] / no_model,
-    }
-    return pandas().DataFrame(columns, index=rows.index)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b61f0fab
 _SOURCES = {
@@ -944,21 +848,21 @@ def _run_rows(run, ratios=_RATIOS, mutant="") -> dict:
     return columns | {"saving": -saving if mutant == "savings negated" else saving}
 
 
-def _study(name, budget="quick", data_dir=None, ratios=_RATIOS, mutant=""):
+def _study(name, budget="quick", data_dir=None, mutant=""):
     "Columns of Table 6 by part, seed and cost ratio: a DataFrame, or None if the data are not at hand."
     pd = pandas()
     done = _runs(_STAND_IN.get(name, name), budget, data_dir) if name != "Internal data" else []
     if not done:
         return None
-    rows = [_run_rows(run, ratios, mutant) for run in done]
-    axes = [("validation", "test"), range(len(done)), ratios]
+    rows = [_run_rows(run, mutant=mutant) for run in done]
+    axes = [("validation", "test"), range(len(done)), _RATIOS]
     index = pd.MultiIndex.from_product(axes, names=["part", "seed", "cost ratio"])
     return pd.DataFrame({c: np.stack([r[c] for r in rows], axis=1).ravel() for c in rows[0]}, index=index)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cb3ee155
-def _study_cells(name, table, part="validation") -> dict:
+def _study_cells(name, table) -> dict:
     "The repetitions by the cell names of Table 6: arrays."
-    by_ratio = {r: group for r, group in table.loc[part].groupby(level="cost ratio")}
+    by_ratio = {r: group for r, group in table.loc["validation"].groupby(level="cost ratio")}
     once = {f"{name}/{c}": by_ratio[1.0][c].to_numpy() for c in _ONCE}
     return once | {f"{name}/{r:g}/{c}": g[c].to_numpy() for r, g in by_ratio.items() for c in _EACH}
 
@@ -983,38 +887,38 @@ def _prevalences() -> dict:
     return {n: cell[f"{n}/class 1"] / (cell[f"{n}/class 0"] + cell[f"{n}/class 1"]) for n in _NAMES}
 
 
-def _remarks(data_dir) -> tuple[list, dict]:
-    """Data sets that are not the paper's, and what to say of their cells and of missing ones. A subsample
-    that must be weighted to a prevalence stands for nothing: its cells need the data.
+def _judged(data_dir) -> dict:
+    """The paper's data sets whose cells are compared, at hand or stood in for: name in the study -> task. A
+    subsample that must be weighted to a prevalence stands for nothing.
     """
-    other, notes = [], {}
+    tasks = {name: _load_task(_STAND_IN.get(name, name), data_dir) for name in _NAMES[:4]}
+    return {name: task for name, task in tasks.items() if task is not None and task.prevalence is None}
+
+
+def _remarks(data_dir) -> tuple[list, dict]:
+    "Data sets that are not the paper's, and what to say of their cells and of missing ones."
+    judged, notes = _judged(data_dir), {"Internal data": "a private data set"}
     for name in _NAMES[:4]:
-        task = _load_task(_STAND_IN.get(name, name), data_dir)
-        if task is None or task.prevalence is not None:
+        if name not in judged:
             notes[name] = _fetch([_SOURCES[_STAND_IN.get(name, name)]])
-        elif task.remark:
-            other.append(name)
-            notes[name] = task.remark
-    return other, notes | {"Internal data": "a private data set"}
+        elif judged[name].remark:
+            notes[name] = judged[name].remark
+    return [name for name in judged if name in notes], notes
 
 
-def _compared(
-    item, ours, *, data_dir, budget, trivial=None, notes=None, figure=None, reasons=None
-) -> Reproduction:
+def _compared(item, ours, *, data_dir, budget, trivial=None, notes=None, figure=None) -> Reproduction:
     "Compare an item of the study, cells of other data with what they are expected to be at this budget."
     paper = published("cost_score", item)
     cells, (other, remarks) = list(paper["cell"]), _remarks(data_dir)
-    lacking = tuple(f"{name}/" for name, text in remarks.items() if text.startswith("needs data"))
     known = [name for name in _NAMES if any(c.startswith(f"{name}/") for c in cells)]
     table = compare(
         paper,
-        {cell: value for cell, value in ours.items() if cell in cells and not cell.startswith(lacking)},
+        {cell: value for cell, value in ours.items() if cell in cells},
         trivial={c: v for c, v in (trivial or {}).items() if c in cells},
         other_data=[f"{name}/*" for name in other if name in known and name in _STAND_IN],
         sample=[f"{name}/*" for name in other if name in known and name not in _STAND_IN],
         expected=expected(f"cost_score/{item}", budget),
         notes={f"{name}/*": text for name, text in remarks.items() if name in known} | (notes or {}),
-        reasons=reasons,
     )
     missing = [source for source in _SOURCES.values() if not datasets.available(source, data_dir=data_dir)]
     note = _fetch(missing) if missing else f"{_SEEDS[budget]} repetitions"
@@ -1025,29 +929,10 @@ def _compared(
 def table_6_study(budget="quick", data_dir=None, mutant=""):
     "Table 6, the study again: random forests, thresholds by F1 and by the cost score"
     ours = {}
-    for name in _NAMES:
-        table = _study(name, budget, data_dir, mutant=mutant)
-        ours |= {} if table is None else _study_cells(name, table)
+    for name in _judged(data_dir):
+        ours |= _study_cells(name, _study(name, budget, data_dir, mutant=mutant))
     trivial = _trivial_study(_printed_table_6(), _prevalences())
     return _compared("table6-study", ours, data_dir=data_dir, budget=budget, trivial=trivial)
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #c5c578e2
-def _savings_table(studies):
-    """Mean saving and the central 95 % of the repetitions, on the validation part (which chose the
-    thresholds) and on the test part.
-    """
-    pd = pandas()
-    rows = {}
-    for name, table in studies.items():
-        for ratio in table.index.levels[2]:
-            row = []
-            for part in ("validation", "test"):
-                s = table["saving"].loc[part].xs(ratio, level="cost ratio")
-                row += [s.mean(), *s.quantile([0.025, 0.975])]
-            rows[name, f"{ratio:g}"] = (*row, (s < 0).mean())
-    columns = [(p, c) for p in ("validation", "test") for c in ("saving, %", "2.5 %", "97.5 %")]
-    columns = pd.MultiIndex.from_tuples([*columns, ("test", "share below 0")])
-    return pd.DataFrame(rows, index=columns).T.rename_axis(["data set", "cost ratio"])
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #49609eaf
 _THRESHOLDS = np.linspace(0, 1, 201)
@@ -1117,6 +1002,15 @@ def _first_runs(budget, data_dir=None) -> dict:
     "Name -> the first run, of the data sets at hand."
     return {name: done[0] for name in _SOURCES if (done := _runs(name, budget, data_dir, most=1))}
 
+
+def _of_each(rows, names, budget, data_dir, mutant) -> dict:
+    "Cell -> margin of the sentences about each set's curves; rows: (its runs, mutant) -> name -> margin."
+    found = {}
+    for name in _judged(data_dir):
+        margins = rows(_runs(_STAND_IN.get(name, name), budget, data_dir), mutant)
+        found |= {f"{name}/{names[key]}": margin for key, margin in margins.items()}
+    return found
+
 # %% ../../nbs/39_cost_score_reproduced.ipynb #ebd3c763
 def _figure_3_rows(done, mutant="") -> dict:
     "Margins of the sentences about the curves of F1, from the repetitions of one data set."
@@ -1144,27 +1038,23 @@ def _figure_3_rows(done, mutant="") -> dict:
 def figure_3(budget="quick", data_dir=None, mutant=""):
     "Figure 3: F1 against the threshold"
     use_style()
-    first, ours, notes = _first_runs(budget, data_dir), {}, {}
-    if first:
-        at_0 = [_counts_at(run.validation.curve, 0.0).tpr for run in first.values()]
-        above_1 = [(run.validation.scores > 1).sum() for run in first.values()]
-        ours = {"recall 1 at threshold 0": min(at_0) == 1, "F1 is 0 at threshold 1": max(above_1) == 0}
-        certain = max((float(_counts_at(run.validation.curve, 1.0).tpr), name) for name, run in first.items())
-        notes["F1 is 0 at threshold 1"] = (
-            f"with positive at or above the threshold, as everywhere here, {certain[0]:.0%} of class 1 of "
-            f"{certain[1]} are still flagged: all trees agree on them"
-        )
+    first = _first_runs(budget, data_dir)
+    at_0 = [_counts_at(run.validation.curve, 0.0).tpr for run in first.values()]
+    above_1 = [(run.validation.scores > 1).sum() for run in first.values()]
+    ours = {"recall 1 at threshold 0": min(at_0) == 1, "F1 is 0 at threshold 1": max(above_1) == 0}
+    certain = max((float(_counts_at(run.validation.curve, 1.0).tpr), name) for name, run in first.items())
+    note = (
+        f"with positive at or above the threshold, as everywhere here, {certain[0]:.0%} of class 1 of "
+        f"{certain[1]} are still flagged: all trees agree on them"
+    )
     names = {
         "flat": "F1 varies by less than 0.02 between thresholds 0.3 and 0.7",
         "ends": "nine scores in ten below 0.1 or above 0.9",
         "dense": "F1 changes where the data are: rank correlation above 0.3",
         "peaks": "scores pile up at both ends: more below 0.2 and above 0.8 than between",
     }
-    for name in _NAMES[:4]:
-        done = _runs(_STAND_IN.get(name, name), budget, data_dir)
-        margins = _figure_3_rows(done, mutant) if done else {}
-        ours |= {f"{name}/{names[key]}": margin for key, margin in margins.items()}
-    figure = _plot_figure_3(first) if first and not mutant else None
+    ours |= _of_each(_figure_3_rows, names, budget, data_dir, mutant)
+    figure, notes = None if mutant else _plot_figure_3(first), {"F1 is 0 at threshold 1": note}
     return _compared("figure3", ours, data_dir=data_dir, budget=budget, notes=notes, figure=figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #72bf7a3c
@@ -1224,22 +1114,18 @@ def _check_figure_4(figure, first):
 def figure_4(budget="quick", data_dir=None, mutant=""):
     "Figure 4: the cost score against the threshold, for three cost ratios"
     use_style()
-    first, ours = _first_runs(budget, data_dir), {}
-    if first:
-        start = [_counts_at(run.validation.curve, 0.0) for run in first.values()]
-        gaps = [np.ptp([*cost_score(c, np.array(_RATIOS)), 1 / c.precision - 1]) for c in start]
-        ours["C_score at threshold 0 is 1/P - 1 for every ratio"] = max(gaps) < 1e-9
+    first = _first_runs(budget, data_dir)
+    start = [_counts_at(run.validation.curve, 0.0) for run in first.values()]
+    gaps = [np.ptp([*cost_score(c, np.array(_RATIOS)), 1 / c.precision - 1]) for c in start]
+    ours = {"C_score at threshold 0 is 1/P - 1 for every ratio": max(gaps) < 1e-9}
     names = {
         "falls": "threshold falls as the ratio grows",
         "flat": "C_score varies by less than 0.05 between thresholds 0.3 and 0.7 at ratios 0.1 and 1",
         "spike": "C_score rises towards threshold 1 the more the larger the ratio",
         "inverse": "C_score at ratio 1 falls where F1 rises: rank correlation below -0.5",
     }
-    for name in _NAMES[:4]:
-        done = _runs(_STAND_IN.get(name, name), budget, data_dir)
-        margins = _figure_4_rows(done, mutant) if done else {}
-        ours |= {f"{name}/{names[key]}": margin for key, margin in margins.items()}
-    figure = _plot_figure_4(first) if first and not mutant else None
+    ours |= _of_each(_figure_4_rows, names, budget, data_dir, mutant)
+    figure = None if mutant else _plot_figure_4(first)
     if figure is not None:
         _check_figure_4(figure, first)
     return _compared("figure4", ours, data_dir=data_dir, budget=budget, figure=figure)
@@ -1272,8 +1158,8 @@ def _plot_figure_5(first):
 def figure_5(budget="quick", data_dir=None, mutant=""):
     "Figure 5: precision-recall curves with the chosen points"
     use_style()
-    studies = {name: _study(name, budget, data_dir, mutant=mutant) for name in _NAMES}
-    cells = {n: _study_cells(n, table) for n, table in studies.items() if table is not None}
+    studies = {name: _study(name, budget, data_dir, mutant=mutant) for name in _judged(data_dir)}
+    cells = {name: _study_cells(name, table) for name, table in studies.items()}
 
     def points(name, column):
         mine = {r: cells[name][f"{name}/{r:g}/{column}"] for r in _RATIOS}
@@ -1288,8 +1174,7 @@ def figure_5(budget="quick", data_dir=None, mutant=""):
     for cell, margin in _movements(points, cells).items():
         end = next((word for word in words if cell.endswith(word)), None)
         ours[cell if end is None else cell.removesuffix(end) + words[end]] = margin
-    first = _first_runs(budget, data_dir)
-    figure = _plot_figure_5(first) if first and not mutant else None
+    figure = None if mutant else _plot_figure_5(_first_runs(budget, data_dir))
     return _compared("figure5", ours, data_dir=data_dir, budget=budget, figure=figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #3f680529
@@ -1340,10 +1225,9 @@ _EXPONENTS = np.arange(-20, 21) / 10
 
 
 def _savings_curves(name, budget, data_dir=None, mutant=""):
-    "Savings in percent, (part, seed, ratio), over ratios 0.01 to 100; None without data."
+    "Savings in percent, (part, seed, ratio), over ratios 0.01 to 100."
     done = _runs(name, budget, data_dir)
-    rows = [_run_rows(run, 10**_EXPONENTS, mutant)["saving"] for run in done]
-    return np.stack(rows, axis=1) if done else None
+    return np.stack([_run_rows(run, 10**_EXPONENTS, mutant)["saving"] for run in done], axis=1)
 
 
 def _plot_figure_7(curves):
@@ -1387,24 +1271,13 @@ def _statements_7(curves) -> dict:
 def figure_7(budget="quick", data_dir=None, mutant=""):
     "Figure 7: savings over log10 of the cost ratio"
     use_style()
-    curves = {n: _savings_curves(n, budget, data_dir, mutant) for n in _SOURCES}
-    curves = {n: c for n, c in curves.items() if c is not None}
-    papers = {next((p for p, s in _STAND_IN.items() if s == n), n): c for n, c in curves.items()}
-    ours = _statements_7({n: c for n, c in papers.items() if n in _NAMES})
-    figure = _plot_figure_7(curves) if curves and not mutant else None
+    sources = {name: _STAND_IN.get(name, name) for name in _judged(data_dir)}
+    curves = {source: _savings_curves(source, budget, data_dir, mutant) for source in sources.values()}
+    ours = _statements_7({name: curves[source] for name, source in sources.items()})
+    figure = None if mutant else _plot_figure_7(curves)
     for ax, name in zip(figure.axes, curves) if figure else ():
         at = {x: y for x, y in np.round(ax.lines[0].get_xydata(), 9)}
         runs = [_run_rows(run)["saving"][0] for run in _runs(name, budget, data_dir)]
         said = np.mean(runs, axis=0)  # what Table 6 says at ratios 0.1, 1 and 10
         drawn_as_computed(f"{name}: savings", [at[x] for x in (-1.0, 0.0, 1.0)], said, 1e-6)
     return _compared("figure7", ours, data_dir=data_dir, budget=budget, figure=figure)
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #be955245
-def _model_savings(model, ratios):
-    """Largest F1 of a `_NormalModel`, and savings against its threshold in percent, (R,), in the population:
-    thresholds on a fine grid for F1 and in closed form for the cost score.
-    """
-    grid = model.distance / 2 + np.linspace(-6, 6, 120_001)
-    f1 = f_beta(model.counts(grid))
-    at_f1 = cost_score(model.counts(grid[f1.argmax()]), ratios)
-    return float(f1.max()), 100 * (1 - cost_score(model.best(ratios), ratios) / at_f1)

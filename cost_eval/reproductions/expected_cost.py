@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import norm
 
@@ -27,26 +27,6 @@ from ..metrics import normalized_expected_cost
 from ..plotting import COLORS, label_lines, readable, use_style
 from ..reproduce import Margin, Reproduction, compare, drawn_as_computed, published, reproduces
 from ..scores import equal_error_rate, roc_auc
-
-# %% ../../nbs/19_expected_cost_reproduced.ipynb #7aea23c0
-_MARKS = {"agrees": "=", "caused": "#", "contradicted": "o", "open": "o", "definition": ".", "undecided": "?"}
-
-
-def _side_by_side(table, paper):
-    """A comparison in the shape of the published table: the last part of each cell's name is the column."""
-
-    def show(row, decimals):
-        old = "?" if np.isnan(row.published) else f"{row.published:.{decimals}f}"
-        new = "…" if np.isnan(row.ours) else f"{row.ours:.{decimals + 1 if decimals else 0}f}"
-        return " ".join(filter(None, [old, _MARKS.get(row.outcome, ""), new]))
-
-    digits = np.where(paper["published"].isna(), paper["decimals"].max(), paper["decimals"])
-    rows, columns = zip(*(cell.rsplit("/", 1) for cell in table["cell"]))
-    texts = [show(*pair) for pair in zip(table.itertuples(), digits)]
-    frame = pandas().DataFrame({"row": rows, "column": columns, "text": texts})
-    wide = frame.pivot(index="row", columns="column", values="text").fillna("")
-    order = {"index": list(dict.fromkeys(rows)), "columns": list(dict.fromkeys(columns))}
-    return wide.reindex(**order).rename_axis(index=None, columns=None)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #3a8bbeb2
 def gaussian_sample(n_classes, n_samples, variance, *, prior=0.8, seed=0):
@@ -338,29 +318,6 @@ def population_counts(thresholds, variance, prior=0.8) -> BinaryCounts:
     fpr, fnr = norm.sf(cut, 0, np.sqrt(variance)), norm.cdf(cut, 1, np.sqrt(variance))
     return BinaryCounts.from_rates(total=1, prevalence=1 - prior, fpr=fpr, fnr=fnr)
 
-
-def _optimum(function, bounds=(-4, 3)) -> float:
-    "Where a smooth function of the threshold is lowest."
-    return float(minimize_scalar(function, bounds=bounds, method="bounded", options={"xatol": 1e-9}).x)
-
-
-def _population_f1_optimum(variance):
-    "Threshold with the largest F1, and that F1, of the population."
-    best = _optimum(lambda t: -f_beta(population_counts(t, variance)))
-    return best, float(f_beta(population_counts(best, variance)))
-
-# %% ../../nbs/19_expected_cost_reproduced.ipynb #08df636b
-def _f1_optima(n_samples, variance, *, prior=0.8, n_replicates=10_000, rng=None):
-    "F1-optimal thresholds of the paper's grid in many samples: a multinomial draw a class, no samples."
-    rng, above = np.random.default_rng(rng), population_counts(_GRID, variance, prior)
-    counted = []
-    for rate, share in ((above.fpr, prior), (above.tpr, 1 - prior)):
-        cells = rng.multinomial(round(n_samples * share), -np.diff(rate, prepend=1, append=0), n_replicates)
-        counted.append(cells[:, ::-1].cumsum(1)[:, -2::-1])  # samples above each threshold
-    fp, tp = counted
-    fn, tn = round(n_samples * (1 - prior)) - tp, round(n_samples * prior) - fp
-    return _GRID[np.nanargmax(f_beta(BinaryCounts(tp=tp, fp=fp, fn=fn, tn=tn)), axis=1)]
-
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #e57232f0
 def _plot_figure_2(variances=(0.2, 0.06), costs=(1, 1.8)):
     "F1 and two NECs for a harder and an easier data set; returns the matplotlib Figure."
@@ -584,16 +541,6 @@ def population_table_1(variance=0.2, n_cells=100_000, mutant="") -> dict:
             rows = [np.bincount(decided, weights=m, minlength=costs.shape[1]) for m in mass]
             joint[matrix, rule] = np.stack(rows)
     return joint
-
-# %% ../../nbs/19_expected_cost_reproduced.ipynb #34e43607
-def _sampled_table_1(joint, n_samples, n_replicates=2_000, rng=None) -> dict:
-    "Confusion counts (n_replicates, 10, M) of many samples of fixed class sizes: multinomial draws."
-    rng, priors = np.random.default_rng(rng), _gaussian_priors(10)
-    sizes = np.rint(n_samples * priors).astype(int)
-    return {
-        key: rng.multinomial(sizes, p / p.sum(1, keepdims=True), (n_replicates, 10))
-        for key, p in joint.items()
-    }
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #6dad5f85
 class System(NamedTuple):

@@ -304,6 +304,7 @@ def figure_3(mutant=""):
 SETS = {"Heart": ("General", "Elder", "Hospital"), "Loan": ("General", "Low-income", "Risky")}
 
 
+@lru_cache(maxsize=None)
 def _numbers(item) -> dict:
     "Published numbers of an item: cell -> number."
     table = published("outperformance", item)
@@ -857,8 +858,6 @@ class _Trained(NamedTuple):
     ----------
     task : Task
         the data
-    sizes : list
-        of the three test sets
     thresholds : list
         one a split
     values : list
@@ -872,7 +871,6 @@ class _Trained(NamedTuple):
     """
 
     task: _Task
-    sizes: list
     thresholds: list
     values: list
     heights: np.ndarray
@@ -922,7 +920,6 @@ def train(data, data_dir=None, budget="quick", part=1.0, settings="small steps")
         without xgboost
     """
     tqdm, task = optional_import("tqdm", extra="book"), _load_task(data, data_dir)
-    sizes = _set_sizes(data, task.scale)
     thresholds, values, curves = [], [], []
     for seed in tqdm.trange(_SPLITS[data][budget], desc=f"training on {data}", leave=False, disable=None):
         threshold, measured = _fit_split(data, data_dir, seed, part, settings)
@@ -931,7 +928,7 @@ def train(data, data_dir=None, budget="quick", part=1.0, settings="small steps")
         curves.append([pair for _, pair in measured])
     heights = np.array([[[c.at(_GRID)[0] for c in pair] for pair in split] for split in curves])
     scores = np.array([[[outperformance_curve(c)[1] for c in pair] for pair in split] for split in curves])
-    return _Trained(task, sizes, thresholds, values, heights, scores, curves[0])
+    return _Trained(task, thresholds, values, heights, scores, curves[0])
 
 
 def _results(trained, i, key) -> np.ndarray:
@@ -1169,11 +1166,6 @@ def _plot_curves(data, kind, trained):
     return fig
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #d4c81fdc
-def _between(low, high) -> np.ndarray:
-    "Positions of the grid."
-    return (_GRID > low - 1e-9) & (_GRID < high + 1e-9)
-
-
 def _figure_statements(data, kind):
     "What the text says about a figure, at the worst position: a function of the trained splits."
 
@@ -1181,38 +1173,28 @@ def _figure_statements(data, kind):
         which = ("pr", "lift").index(kind)
         high, score = trained.heights[:, :, which], trained.scores[:, :, which]
         if data == "loan":
-            cell, part = (
-                ("score: three sets within .05, recall 0.2 to 0.9", _between(0.2, 0.9))
-                if kind == "pr"
-                else ("score: three sets within .05, share 0.05 to 0.5", _between(0.05, 0.5))
-            )
-            return {cell: _worst(0.05 - np.ptp(score, axis=1), part)}
+            where = "recall 0.2 to 0.9" if kind == "pr" else "share 0.05 to 0.5"
+            return _worst({f"score: three sets within .05, {where}": 0.05 - np.ptp(score, axis=1)})
+        elder = np.minimum(score[:, 0], score[:, 2]) - score[:, 1]
         if kind == "pr":
             steps = np.minimum(high[:, 2] - high[:, 1], high[:, 1] - high[:, 0])
             named = "precision: Hospital above Elder above General, recall 0.2 to 0.9"
-            where, elder, lowest = (
-                _between(0.2, 0.9),
-                "score: Elder lowest, recall 0.5 to 0.9",
-                _between(0.5, 0.9),
-            )
-        else:
-            steps = high[:, 0] - np.maximum(high[:, 1], high[:, 2])
-            named = "lift: General above Elder and Hospital, share 0.05 to 0.3"
-            where, elder, lowest = (
-                _between(0.05, 0.3),
-                "score: Elder lowest, share 0.1 to 0.5",
-                _between(0.1, 0.5),
-            )
-        gap = np.minimum(score[:, 0], score[:, 2]) - score[:, 1]
-        return {named: _worst(steps, where), elder: _worst(gap, lowest)}
+            return _worst({named: steps, "score: Elder lowest, recall 0.5 to 0.9": elder})
+        steps = high[:, 0] - np.maximum(high[:, 1], high[:, 2])
+        named = "lift: General above Elder and Hospital, share 0.05 to 0.3"
+        return _worst({named: steps, "score: Elder lowest, share 0.1 to 0.5": elder})
 
     return statements
 
 
-def _worst(margins, part):
-    "The splits' margins at the position where they are smallest on average."
-    margins = margins[:, part]
-    return margins[:, margins.mean(0).argmin()]
+def _worst(margins) -> dict:
+    "The splits' margins at the position where they are smallest on average, between those that end a cell's name."
+    found = {}
+    for cell, each in margins.items():
+        low, high = (float(word) for word in cell.split()[-3::2])
+        part = each[:, (_GRID > low - 1e-9) & (_GRID < high + 1e-9)]
+        found[cell] = part[:, part.mean(0).argmin()]
+    return found
 
 
 def _curve_item(item, data, kind, data_dir, budget, mutant=""):

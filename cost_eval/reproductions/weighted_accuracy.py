@@ -70,19 +70,6 @@ NAMES = {
 LABELS = {name: label for label, name in NAMES.items()}
 
 
-def _metric_names():
-    "What the paper's abbreviations stand for, with their names in the registry: a DataFrame."
-    pd = pandas()
-    what = {
-        name: METRICS[name].function.__doc__.splitlines()[0].rstrip(".") for name in LABELS if name in METRICS
-    }
-    what["h_informed"] = "`h_measure` with a Beta distribution that matches what is known of the costs"
-    return pd.DataFrame(
-        {"in METRICS": LABELS.keys(), "what": [what[name] for name in LABELS]},
-        index=pd.Index(LABELS.values(), name="paper"),
-    )
-
-
 def printed_standard(tp, fp, fn, tn) -> dict:
     "The standard metrics of Table 2, as printed."
     p, n, t = tp + fn, fp + tn, tp + fp + fn + tn
@@ -435,6 +422,8 @@ def _plot_heat_maps(table, title: str = ""):
         ax.tick_params(labelsize=8)
         ax.set(xlabel="", ylabel="")
         ax.set_title(LABELS[name], fontsize=9)
+        for number in ax.texts:  # in its cell: nothing makes room for it
+            number.set_in_layout(False)
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
     for ax in axes.flat[max(0, len(names) - columns) : len(names)]:  # the lowest of each column
