@@ -72,22 +72,17 @@ def _add_reproduce(commands):
     parser = commands.add_parser("reproduce", help=about)
     what = "paper, paper/item (ferrer/table2) or pattern like 'expected_cost/table*' (default: everything)"
     parser.add_argument("items", nargs="*", metavar="ITEM", help=what)
-    parser.add_argument(
-        "--budget",
-        choices=reproduce.BUDGETS,
-        default="quick",
-        help="full: also what takes long (default: quick)",
-    )
+    what = "full: also what takes long (default: quick)"
+    parser.add_argument("--budget", choices=reproduce.BUDGETS, default="quick", help=what)
     what = "print what each paper came to, from the committed board; nothing is computed"
     parser.add_argument("--sheet", action="store_true", help=what)
-    parser.add_argument("--data", metavar="DIR", help="where to look for data first")
-    parser.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="how many items to run at a time (default: 1)"
+    _add_options(
+        parser,
+        ("data", "DIR", "where to look for data first"),
+        ("jobs", "N", "how many items to run at a time (default: 1)"),
+        ("out", "DIR", "where the results go (default: _reproduced)"),
     )
-    parser.add_argument(
-        "--out", default="_reproduced", metavar="DIR", help="where the results go (default: _reproduced)"
-    )
-    parser.set_defaults(run=_reproduce)
+    parser.set_defaults(run=_reproduce, jobs=1, out="_reproduced")
 
 
 def _reproduce(arguments):
@@ -98,27 +93,17 @@ def _reproduce(arguments):
         papers = dict.fromkeys(item.paper for item in reproduce.select(arguments.items))
         print("\n\n".join(reproduce.sheet(paper) for paper in papers))
         return 0
-    options = {
-        "budget": arguments.budget,
-        "data_dir": arguments.data,
-        "jobs": arguments.jobs,
-        "out": arguments.out,
-    }
-    results = reproduce.run(arguments.items, **options, progress=True)
+    options = {"budget": arguments.budget, "data_dir": arguments.data, "jobs": arguments.jobs}
+    results = reproduce.run(arguments.items, out=arguments.out, progress=True, **options)
     for result in results:
         if result.verdict == "failed":
             print(f"{result.name} failed\n{result.note}", file=sys.stderr)
     if 0 < len(arguments.items) and len(results) <= 3:
         print("\n\n".join(reproduce.listing(result) for result in results), end="\n\n")
     print(reproduce.scoreboard(results, "text"))
-    print(
-        f"written to {Path(arguments.out).resolve()}: the scoreboard as HTML, Markdown and CSV; of each item"
-    )
-    print(
-        "CSV, PNG and SVG:",
-        ", ".join(f"{result.name}.*" for result in results[:3]),
-        "..." * (len(results) > 3),
-    )
+    files = ", ".join(f"{result.name}.*" for result in results[:3]) + " ..." * (len(results) > 3)
+    print(f"written to {Path(arguments.out).resolve()}: the scoreboard as HTML, Markdown and CSV;")
+    print("of each item CSV, PNG and SVG:", files)
     return int(any(r.fails for r in results))
 
 # %% ../nbs/95_command_line.ipynb #a1fe6c46
@@ -142,11 +127,11 @@ def _list(arguments):
 # %% ../nbs/95_command_line.ipynb #404a9e24
 def _add_data(commands):
     "cost-eval data fetch|list"
-    group = commands.add_parser("data", help="list and fetch data sets").add_subparsers(
-        required=True, metavar="COMMAND"
-    )
+    parser = commands.add_parser("data", help="list and fetch data sets")
+    group = parser.add_subparsers(required=True, metavar="COMMAND")
+    where = "data", "DIR", "where to look first"
     parser = group.add_parser("list", help="list the data sets and what is at hand")
-    parser.add_argument("--data", metavar="DIR", help="where to look first")
+    _add_options(parser, where)
     parser.set_defaults(run=_data_list)
     parser = group.add_parser("fetch", help="download data sets into the user's cache")
     what = "a data set or a pattern such as 'ferrer/*' (default: all)"
@@ -154,9 +139,8 @@ def _add_data(commands):
     small = "the small public files only; never fails, so that a build goes on without them"
     parser.add_argument("--small", action="store_true", help=small)
     wait = "seconds after which a silent host is given up (default: 30)"
-    parser.add_argument("--timeout", type=float, default=30.0, metavar="S", help=wait)
-    parser.add_argument("--data", metavar="DIR", help="where to look first")
-    parser.set_defaults(run=_data_fetch)
+    _add_options(parser, ("timeout", "S", wait), where)
+    parser.set_defaults(run=_data_fetch, timeout=30.0)
 
 
 def _data_list(arguments):
@@ -185,10 +169,7 @@ def _data_fetch(arguments):
             print(f"{name:28} not fetched: {error.reason}; by hand: {page}", flush=True)
     if missing:
         print(f"{len(names) - len(missing)} of {len(names)} data sets at hand; what needs the others says so")
-        print(
-            "try again with a network (HTTPS_PROXY names a proxy), or let COST_EVAL_DATA name a folder "
-            "of files"
-        )
+        print("try again with a network (HTTPS_PROXY names a proxy), or let COST_EVAL_DATA name a folder")
     return int(bool(missing) and not arguments.small)
 
 # %% ../nbs/95_command_line.ipynb #exa1
@@ -223,14 +204,17 @@ def _add_evaluate(commands):
     about = "what the predictions in a file cost, and which model is cheapest"
     what = "CSV, Excel, JSON, parquet, feather, packed or not; one row a sample; several are read as one"
     parser = _add_of_files(commands, "evaluate", about, what)
-    for title, add in (
-        ("columns", _add_columns),
-        ("costs", _add_costs),
-        ("decisions", _add_decisions),
-        ("output", _add_outputs),
-    ):
-        add(parser.add_argument_group(title))
+    for title, rows in _GROUPS.items():
+        _add_options(parser.add_argument_group(title), *rows)
+    parser.set_defaults(rule="calibrated", method="auto", confidence=0.95, seed=0, scenario=[], about=[])
     parser.set_defaults(run=_evaluate, parser=parser, models=None, kept_costs=None)
+
+
+def _add_options(parser, *rows):
+    "Options with a value: name, what stands for the value, help."
+    for name, metavar, what in rows:
+        action, kind = "append" if name in ("scenario", "about") else "store", _TYPES.get(name, str)
+        parser.add_argument(f"--{name}", metavar=metavar, help=what, type=kind, action=action)
 
 
 def _add_of_files(commands, name: str, about: str, files: str, more: str = ""):
@@ -238,99 +222,6 @@ def _add_of_files(commands, name: str, about: str, files: str, more: str = ""):
     parser = commands.add_parser(name, help=about, description=f"Say {about}.{more}")
     parser.add_argument("files", nargs="+", metavar="FILE", help=files)
     return parser
-
-
-def _add_columns(group):
-    "Which columns are what."
-    for name, metavar, what in (
-        ("label", "COL[,COL]", "true labels, of several annotators a column each (default: guessed)"),
-        (
-            "scores",
-            "COL[,COL]",
-            "probabilities of the positive class, scores or decisions (default: guessed)",
-        ),
-        (
-            "posteriors",
-            "COL=CLASS,...",
-            "columns of probabilities with their classes; or PREFIX of PREFIX_CLASS",
-        ),
-        ("ranks", "COL[,COL]", "scores of which only the order counts, whatever they look like"),
-        ("group", "COL", "groups to compare"),
-        ("cluster", "COL", "samples that belong together: one patient, one customer"),
-        ("weight", "COL", "sample weights"),
-        ("id", "COL", "what the rows are called; those that stand twice are said"),
-        ("fold", "COL", "folds in which the models were fitted, of predictions pooled from them"),
-    ):
-        group.add_argument(f"--{name}", metavar=metavar, help=what)
-
-
-def _add_costs(group):
-    "What errors cost, and which class is the positive one."
-    what = "table of costs: classes in rows, decisions in columns, labels in both"
-    group.add_argument("--costs", metavar="FILE", help=what)
-    for name, meaning in _OUTCOMES.items():
-        what = f"cost of a {meaning}: a number, or a column of the file"
-        group.add_argument(f"--{name}", type=_number_or_column, metavar="C", help=what)
-    what = "costs of somebody else (several): which model would be the cheapest there; columns as for --fp"
-    group.add_argument(
-        "--scenario", action="append", default=[], metavar="NAME=FILE or NAME=FP:FN", help=what
-    )
-    what = "the positive class of two; needed where the labels are not 0 and 1"
-    group.add_argument("--positive", metavar="LABEL", help=what)
-    what = "share of positives in the deployment: .05 or 5%% (default: that of the file)"
-    group.add_argument("--prevalence", type=_number, metavar="P", help=what)
-    group.add_argument("--priors", metavar="CLASS=P,...", help="class priors of the deployment")
-
-
-def _add_decisions(group):
-    "How the models decide, and how they are judged."
-    rules = ", ".join(map(repr, RULES))
-    what = f"how outputs become decisions: {rules} (default: calibrated), or MODEL=RULE,..."
-    group.add_argument("--rule", default="calibrated", metavar="RULE", help=what)
-    what = "at most so many samples are decided positive: 200, or 10%%"
-    group.add_argument("--capacity", type=_number, metavar="N", help=what)
-    what = "what decisions must keep to: recall=.95, workload=10%%, CLASS:DECISION=0"
-    group.add_argument("--require", metavar="RATE=LIMIT,...", help=what)
-    what = "cap on the weight of a sample, or of a cluster, in the population"
-    group.add_argument("--heaviest", type=_number, metavar="W", help=what)
-    what = "cap on the amounts in the population, where rows have their own costs"
-    group.add_argument("--largest", type=_number, metavar="C", help=what)
-    what = "of all intervals: auto, betting, bca, ... (default: auto)"
-    group.add_argument("--method", default="auto", metavar="NAME", help=what)
-    what = "of the intervals (default: .95)"
-    group.add_argument("--confidence", type=_number, default=0.95, metavar="Q", help=what)
-    what = "of the folds, and of what is drawn (default: 0)"
-    group.add_argument("--seed", type=_whole, default=0, metavar="N", help=what)
-    what = "columns, costs and options of an earlier file, as --save-recipe wrote them; others given here win"
-    group.add_argument("--recipe", metavar="FILE", help=f"{what}. Prints this file beside that one")
-
-
-def _add_outputs(group):
-    "Files to write."
-    for name, what in (
-        ("html", "the whole report as one page"),
-        ("markdown", "the same for Word and wikis (pandoc FILE -o report.docx)"),
-        ("latex", "the same for a paper"),
-        ("json", "everything as JSON"),
-        ("metrics", "flat names and numbers for an experiment tracker, as JSON"),
-    ):
-        group.add_argument(f"--{name}", metavar="FILE", help=what)
-    what = "what was asked, and the counts, without a row: for --recipe with the next file"
-    group.add_argument("--save-recipe", metavar="FILE.toml", help=what)
-    what = "the rule of the cheapest model, for cost-eval decide and check"
-    group.add_argument("--save-rule", metavar="FILE", help=what)
-    what = "its decision for rows whose value is missing (default: they are refused)"
-    group.add_argument("--otherwise", metavar="DECISION", help=what)
-    what = "what only people know, for the record on the page: population=..., 'costs named by=...'"
-    group.add_argument("--about", action="append", default=[], metavar="ITEM=TEXT", help=what)
-
-
-_OUTCOMES = {
-    "fp": "false positive",
-    "fn": "false negative",
-    "tp": "true positive",
-    "tn": "true negative",
-}
 
 
 def _number(text: str) -> float:
@@ -355,6 +246,64 @@ def _whole(text: str) -> int:
     if not text.strip().isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 0; write it as 0 or 42")
     return int(text)
+
+
+_OUTCOMES = {
+    "fp": "false positive",
+    "fn": "false negative",
+    "tp": "true positive",
+    "tn": "true negative",
+}
+_CHECKED = ("recall", "specificity", "precision", "npv", "accuracy")
+_NUMBERS = "prevalence", "capacity", "heaviest", "largest", "confidence", "max-cost"
+_NUMBERS += tuple(f"min-{rate}" for rate in _CHECKED)
+_TYPES: dict = dict.fromkeys(_OUTCOMES, _number_or_column) | dict.fromkeys(_NUMBERS, _number)
+_TYPES |= {"seed": _whole, "jobs": int, "port": int, "timeout": float}
+_RULE_NAMES = f"{', '.join(map(repr, RULES))} (default: calibrated)"
+_GROUPS = {
+    "columns": (
+        ("label", "COL[,COL]", "true labels, of several annotators a column each (default: guessed)"),
+        ("scores", "COL[,COL]", "probabilities of the positive class, scores, decisions (default: guessed)"),
+        ("posteriors", "COL=CLASS,...", "probabilities: columns with classes; or PREFIX of PREFIX_CLASS"),
+        ("ranks", "COL[,COL]", "scores of which only the order counts, whatever they look like"),
+        ("group", "COL", "groups to compare"),
+        ("cluster", "COL", "samples that belong together: one patient, one customer"),
+        ("weight", "COL", "sample weights"),
+        ("id", "COL", "what the rows are called; those that stand twice are said"),
+        ("fold", "COL", "folds in which the models were fitted, of predictions pooled from them"),
+    ),
+    "costs": (
+        ("costs", "FILE", "table of costs: classes in rows, decisions in columns, labels in both"),
+        *((name, "C", f"cost of a {of}: a number or a column of the file") for name, of in _OUTCOMES.items()),
+        ("scenario", "NAME=FILE or NAME=FP:FN", "costs of somebody else (several): who is cheapest there"),
+        ("positive", "LABEL", "the positive class of two; needed where the labels are not 0 and 1"),
+        ("prevalence", "P", "share of positives in the deployment: .05 or 5%% (default: that of the file)"),
+        ("priors", "CLASS=P,...", "class priors of the deployment"),
+    ),
+    "decisions": (
+        ("rule", "RULE", f"how outputs become decisions: {_RULE_NAMES}, or MODEL=RULE,..."),
+        ("capacity", "N", "at most so many samples are decided positive: 200, or 10%%"),
+        ("require", "RATE=LIMIT,...", "what decisions keep to: recall=.95, workload=10%%, CLASS:DECISION=0"),
+        ("heaviest", "W", "cap on the weight of a sample, or of a cluster, in the population"),
+        ("largest", "C", "cap on the amounts in the population, where rows have their own costs"),
+        ("method", "NAME", "of all intervals: auto, betting, bca, ... (default: auto)"),
+        ("confidence", "Q", "of the intervals (default: .95)"),
+        ("seed", "N", "of the folds, and of what is drawn (default: 0)"),
+        ("recipe", "FILE", "what --save-recipe wrote: its options, where none is given here; prints both"),
+    ),
+    "output": (
+        ("html", "FILE", "the whole report as one page"),
+        ("markdown", "FILE", "the same for Word and wikis (pandoc FILE -o report.docx)"),
+        ("latex", "FILE", "the same for a paper"),
+        ("json", "FILE", "everything as JSON"),
+        ("metrics", "FILE", "flat names and numbers for an experiment tracker, as JSON"),
+        ("save-recipe", "FILE.toml", "what was asked, and the counts, without a row: for --recipe"),
+        ("save-rule", "FILE", "the rule of the cheapest model, for cost-eval decide and check"),
+        ("otherwise", "DECISION", "its decision for rows whose value is missing (default: they are refused)"),
+        ("about", "ITEM=TEXT", "what only people know, for the page: population=..., 'costs named by=...'"),
+    ),
+}
+
 
 # %% ../nbs/95_command_line.ipynb #ev1
 _WRITERS = {
@@ -403,19 +352,12 @@ def _recalled(parser, arguments, argv):
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"--recipe: {arguments.recipe} cannot be read ({error})") from None
     if "command" not in last:
-        raise ValueError(
-            f"--recipe: {arguments.recipe} names no columns; --save-recipe FILE writes one that does"
-        )
+        raise ValueError(f"--recipe: {arguments.recipe} names no columns; --save-recipe writes one that does")
     kept, costs = last["command"], last["costs"]
     options = {k: v for k, v in kept["options"].items() if not (arguments.costs and k in _OUTCOMES)}
     matrix = CostMatrix(costs["array"], classes=costs["classes"], decisions=costs["decisions"])
-    options |= {
-        "label": kept["label"],
-        "models": kept["models"],
-        "kept_costs": matrix,
-        "line": arguments.line,
-    }
-    arguments.parser.set_defaults(**options)
+    options |= {"label": kept["label"], "models": kept["models"], "kept_costs": matrix}
+    arguments.parser.set_defaults(line=arguments.line, **options)
     return parser.parse_args(argv)
 
 
@@ -433,25 +375,11 @@ def _needs_no_other(frame, arguments):
         )
 
 
-_NOT_KEPT = (
-    "files",
-    "label",
-    "scores",
-    "posteriors",
-    "costs",
-    "recipe",
-    "save_recipe",
-    "save_rule",
-    "otherwise",
-    "about",
-    "line",
-    "models",
-)
-
-
 def _command(found, arguments) -> dict:
-    "What the command was asked, for a recipe."
-    given = {k: v for k, v in vars(arguments).items() if k not in (*_NOT_KEPT, *_WRITERS)}
+    "What the command was asked, for a recipe: not which files, nor what is written; labels and models apart."
+    kept = [name for title in ("columns", "costs", "decisions") for name, *_ in _GROUPS[title]]
+    apart = ("label", "scores", "posteriors", "costs", "recipe")
+    given = {name: getattr(arguments, name) for name in kept if name not in apart}
     options = {k: v for k, v in given.items() if isinstance(v, (str, int, float, list)) and v != []}
     return {"label": arguments.label or found.label, "models": found.models, "options": options}
 
@@ -718,9 +646,7 @@ def _costs_of(arguments):
     "The costs of the file, or of --fp, --fn, --tp, --tn as far as they are given."
     given = {name: getattr(arguments, name) for name in _OUTCOMES if getattr(arguments, name) is not None}
     if arguments.costs and given:
-        raise ValueError(
-            f"--costs: {arguments.costs} and --{next(iter(given))} both say what errors cost; give one"
-        )
+        raise ValueError(f"--costs: {arguments.costs} and --{next(iter(given))} both price errors; give one")
     if arguments.costs:
         return _cost_table(arguments.costs)
     return given if given or arguments.kept_costs is None else arguments.kept_costs
@@ -907,11 +833,10 @@ def _add_decide(commands):
     _add_rule_columns(parser)
     what = "CSV to write: the rows with one more column, the decision"
     parser.add_argument("--out", required=True, metavar="FILE", help=what)
-    parser.add_argument(
-        "--explain", action="store_true", help="and why: probabilities, expected costs, a sentence"
-    )
+    what = "and why: probabilities, expected costs, a sentence"
+    parser.add_argument("--explain", action="store_true", help=what)
     what = "at most so many of the rows get the second decision: 200, or 10%%"
-    parser.add_argument("--capacity", type=_number, metavar="N", help=what)
+    _add_options(parser, ("capacity", "N", what))
     parser.set_defaults(run=_decide)
 
 
@@ -922,35 +847,32 @@ def _add_check(commands):
     what = "CSV or parquet of any size, with true labels"
     parser = _add_of_files(commands, "check", about, what, more)
     _add_rule_columns(parser)
-    parser.add_argument("--label", metavar="COL", help="true labels (default: guessed)")
-    parser.add_argument("--max-cost", type=_number, metavar="C", help="what a case may cost on average")
-    for rate in _CHECKED:
-        parser.add_argument(f"--min-{rate}", type=_number, metavar="R", help=f"least {rate}: .95 or 95%%")
-    parser.add_argument("--weight", metavar="COL", help="weights of the rows")
-    parser.add_argument("--cluster", metavar="COL", help="rows that belong together")
-    what = "what a row or cluster can weigh at most"
-    parser.add_argument("--heaviest", type=_number, metavar="W", help=what)
-    parser.add_argument("--largest", type=_number, metavar="C", help="the largest amount that a row can cost")
-    what = "a file of the checks so far, which this one is added to: they are then looks at one sequence"
-    parser.add_argument("--history", metavar="FILE", help=what)
-    what = "that a verdict is true (default: .95)"
-    parser.add_argument("--confidence", type=_number, default=0.95, metavar="Q", help=what)
-    parser.set_defaults(run=_check)
+    looks = "a file of the checks so far, which this one is added to: they are then looks at one sequence"
+    _add_options(
+        parser,
+        ("label", "COL", "true labels (default: guessed)"),
+        ("max-cost", "C", "what a case may cost on average"),
+        *((f"min-{rate}", "R", f"least {rate}: .95 or 95%%") for rate in _CHECKED),
+        ("weight", "COL", "weights of the rows"),
+        ("cluster", "COL", "rows that belong together"),
+        ("heaviest", "W", "what a row or cluster can weigh at most"),
+        ("largest", "C", "the largest amount that a row can cost"),
+        ("history", "FILE", looks),
+        ("confidence", "Q", "that a verdict is true (default: .95)"),
+    )
+    parser.set_defaults(run=_check, confidence=0.95)
 
 
 def _add_rule_columns(parser):
     "The rule, and where its values stand."
     what = "the rule: a file of cost-eval evaluate --save-rule, or rule.to_json"
     parser.add_argument("--rule", required=True, metavar="FILE", help=what)
-    what = "the column of the values (default: as when the rule was made)"
-    parser.add_argument("--scores", metavar="COL", help=what)
-    parser.add_argument(
-        "--posteriors", metavar="COL=CLASS,...", help="columns of probabilities with their classes"
+    _add_options(
+        parser,
+        ("scores", "COL", "the column of the values (default: as when the rule was made)"),
+        ("posteriors", "COL=CLASS,...", "columns of probabilities with their classes"),
+        *((name, "C", f"cost of a {of}, as for evaluate") for name, of in _OUTCOMES.items()),
     )
-    for name, meaning in _OUTCOMES.items():
-        parser.add_argument(
-            f"--{name}", type=_number_or_column, metavar="C", help=f"cost of a {meaning}, as for evaluate"
-        )
 
 
 def _rule_of_file(arguments):
@@ -966,7 +888,7 @@ def _rule_costs(frame, arguments) -> dict | None:
     for column in (cost for cost in own.values() if isinstance(cost, str)):
         if column not in frame.columns:
             raise ValueError(unknown_name(column, frame.columns, "costs"))
-    return {name: frame[cost] if isinstance(cost, str) else cost for name, cost in own.items()} or None
+    return _with_columns(own, frame) or None
 
 
 def _rule_where(rule, frame, arguments):
@@ -1016,9 +938,7 @@ def _decide(arguments):
             notes += [str(warning.message) for warning in caught]
             columns = columns or list(frame.columns)
             if list(frame.columns) != columns:
-                raise ValueError(
-                    f"{arguments.files}: columns {list(frame.columns)}, but the first has {columns}"
-                )
+                raise ValueError(f"{arguments.files}: columns {list(frame.columns)}, but first {columns}")
             frame.assign(**added).to_csv(part, index=False, mode="a" if k else "w", header=not k)
             for label in rule.decisions:
                 taken[label] += int((added["decision"] == label).sum())
@@ -1051,11 +971,7 @@ def _check(arguments):
         _writable_file(arguments.history)
         history = _history_of(Path(arguments.history))
     rule, frames = _rule_of_file(arguments)
-    rates = {name: getattr(arguments, f"min_{name}") for name in _CHECKED}
-    asked = {
-        "max_cost": arguments.max_cost,
-        "min_rates": {name: v for name, v in rates.items() if v is not None},
-    }
+    rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
     counts = None
     for frame in frames:
         values = _rule_values(rule, frame, arguments)
@@ -1071,8 +987,8 @@ def _check(arguments):
         own |= {"costs": _rule_costs(frame, arguments), "largest": arguments.largest}
         found = count_rule(rule, frame[label], values, **own)
         counts = found if counts is None else counts + found
-    asked |= {"history": history, "heaviest": arguments.heaviest, "confidence": arguments.confidence}
-    told = check_rule(counts, **asked)
+    options = {"history": history, "heaviest": arguments.heaviest, "confidence": arguments.confidence}
+    told = check_rule(counts, max_cost=arguments.max_cost, min_rates=rates, **options)
     print(rule)
     _print_table(told.table)
     for line in (*told.drift, *told.notes, f"{told.n:,} rows: {told.verdict}."):
@@ -1080,9 +996,6 @@ def _check(arguments):
     if arguments.history:
         _write(arguments.history, json.dumps(told.history))
     return told.exit_code
-
-
-_CHECKED = ("recall", "specificity", "precision", "npv", "accuracy")
 
 
 def _history_of(path: Path) -> dict:
@@ -1101,14 +1014,11 @@ def _history_of(path: Path) -> dict:
 def _add_app(commands):
     "cost-eval app [FILE]"
     parser = commands.add_parser("app", help="the report as a page in the browser")
-    parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="a table of any size to begin with (default: an example)"
-    )
-    parser.add_argument(
-        "--port", type=int, default=8866, metavar="N", help="where it is served (default: 8866)"
-    )
+    what = "a table of any size to begin with (default: an example)"
+    parser.add_argument("file", nargs="?", metavar="FILE", help=what)
+    _add_options(parser, ("port", "N", "where it is served (default: 8866)"))
     parser.add_argument("--no-browser", action="store_true", help="only serve it")
-    parser.set_defaults(run=_app)
+    parser.set_defaults(run=_app, port=8866)
 
 
 # Voila's template without the style sheets that it asks of a server elsewhere
@@ -1126,26 +1036,17 @@ def _app(arguments):
         if not path.is_file():
             raise ValueError(f"{arguments.file}: no such file")
         given = repr(str(path))
-    cell = {
-        "cell_type": "code",
-        "id": "app",
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-        "source": f"from cost_eval.app import App\napp = App({given})\napp",
-    }
+    nbformat = optional_import("nbformat.v4", extra="app")
+    cell = nbformat.new_code_cell(f"from cost_eval.app import App\napp = App({given})\napp")
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    written = nbformat.writes(nbformat.new_notebook(cells=[cell], metadata=kernel))
     with tempfile.TemporaryDirectory() as folder:
         notebook = Path(folder) / "cost_eval.ipynb"
         template = Path(folder) / "voila" / "templates" / "cost_eval"
         template.mkdir(parents=True)
-        written = {"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
-        for file, text in (
-            (notebook, json.dumps(written)),
-            (template / "conf.json", '{"base_template": "lab"}'),
-            (template / "index.html.j2", _TEMPLATE),
-        ):
-            file.write_text(text, encoding="utf-8")
+        notebook.write_text(written, encoding="utf-8")
+        (template / "conf.json").write_text('{"base_template": "lab"}', encoding="utf-8")
+        (template / "index.html.j2").write_text(_TEMPLATE, encoding="utf-8")
         call = [
             sys.executable,
             "-m",

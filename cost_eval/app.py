@@ -24,6 +24,7 @@ for _library in ("ipywidgets", "matplotlib", "pandas"):
 import base64
 import importlib.util
 import io
+from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -74,9 +75,8 @@ def read_upload(name: str, content: bytes | str | Path) -> pd.DataFrame:
     _check_room(name, 4 * size)
     frame = read_file(content, name)
     if frame.shape[1] < 2 or not len(frame):
-        raise ValueError(
-            f"{name} has {len(frame)} rows and {frame.shape[1]} columns; a label and a model are needed"
-        )
+        size = f"{len(frame)} rows and {frame.shape[1]} columns"
+        raise ValueError(f"{name} has {size}; a label and a model are needed")
     return frame
 
 
@@ -246,9 +246,8 @@ class App:
         for names, part in [*classes.items(), ("ce-main ce-old", rest)]:
             for name in names.split():
                 part.add_class(name)
-        self.box = for_page(
-            widgets.VBox([head, asks, picture, self._controls, rest]), alt="A figure of the report."
-        )
+        page = widgets.VBox([head, asks, picture, self._controls, rest])
+        self.box = for_page(page, alt="A figure of the report.")
         self.box.add_class("ce-app")
         if isinstance(frame, (str, Path)):
             self._read(Path(frame).name, frame)
@@ -265,10 +264,8 @@ class App:
     def _make_controls(self):
         "The widgets that are typed into, and what they call."
         options = {"layout": _WIDE, "style": _STYLE}
-        accept = ".csv,.tsv,.txt,.gz,.xlsx,.json,.jsonl,.parquet,.pq,.feather"
-        self.upload = widgets.FileUpload(
-            accept=accept, multiple=False, description="Load CSV, parquet or Excel", layout=_WIDE
-        )
+        kinds = {"accept": ".csv,.tsv,.txt,.gz,.xlsx,.json,.jsonl,.parquet,.pq,.feather", "multiple": False}
+        self.upload = widgets.FileUpload(description="Load CSV, parquet or Excel", layout=_WIDE, **kinds)
         self.choice = widgets.ToggleButtons(options=[], layout=widgets.Layout(width="auto"))
         typed = {"continuous_update": False, **options}
         alone = widgets.Layout(width="22em", max_width="100%")  # a layout is shown or hidden as one
@@ -280,29 +277,20 @@ class App:
         self.fp = widgets.FloatText(value=1.0, description="false alarm costs", **options)
         self.fn = widgets.FloatText(value=10.0, description="a miss costs", **options)
         self.prevalence = widgets.Text(placeholder="as in the file", description="prevalence", **typed)
-        drag = {"base": 10, "readout": False, "continuous_update": False, **options}
-        self.drag_fn = widgets.FloatLogSlider(
-            value=10, min=-1, max=4, step=0.02, description="cost of a miss", **drag
-        )
-        self.drag_prevalence = widgets.FloatLogSlider(
-            value=0.1, min=-4, max=np.log10(0.9), step=0.02, description="share of positives", **drag
-        )
+        drag = {"base": 10, "step": 0.02, "readout": False, "continuous_update": False, **options}
+        self.drag_fn = widgets.FloatLogSlider(10, min=-1, max=4, description="cost of a miss", **drag)
+        drag |= {"description": "share of positives", "max": np.log10(0.9)}
+        self.drag_prevalence = widgets.FloatLogSlider(0.1, min=-4, **drag)
         self.rule = widgets.Dropdown(options=RULES, value="calibrated", description="rule", **options)
         self.capacity = widgets.Text(placeholder="no limit: or 200, or 10 %", description="capacity", **typed)
         self.panel = widgets.Dropdown(options=["ladder"], value="ladder", description="picture")
         small = widgets.Layout(width="16em", align_self="flex-start")
         self.prepare = widgets.Button(description="Prepare report and rule", layout=small)
         models = widgets.HTML("<span class='ce-live'>models</span>")
-        self._controls = widgets.VBox(
-            [
-                _titled("What errors cost", self.positive, self.fp, self.fn, self.drag_fn),
-                _titled(
-                    "Where and how it decides",
-                    *(self.prevalence, self.drag_prevalence, self.rule, self.capacity),
-                ),
-                _titled("The table", self.label, models, self.models),
-            ]
-        )
+        where = (self.prevalence, self.drag_prevalence, self.rule, self.capacity)
+        costs = _titled("What errors cost", self.positive, self.fp, self.fn, self.drag_fn)
+        table = _titled("The table", self.label, models, self.models)
+        self._controls = widgets.VBox([costs, _titled("Where and how it decides", *where), table])
         self._watch()
 
     def _watch(self):
@@ -314,10 +302,8 @@ class App:
         for control in (self.choice, self.answer):
             control.observe(self._answered, "value")
         self.panel.observe(lambda change: self._quiet or self._draw(), "value")
-        self.drag_fn.observe(lambda change: self._dragged(self.fn, float(f"{change['new']:.3g}")), "value")
-        self.drag_prevalence.observe(
-            lambda change: self._dragged(self.prevalence, f"{change['new']:.3g}"), "value"
-        )
+        self.drag_fn.observe(partial(self._dragged, self.fn, float), "value")
+        self.drag_prevalence.observe(partial(self._dragged, self.prevalence, str), "value")
         self.prepare.on_click(self._prepare)
 
     def load(self, frame: DataFrame, *, label: str | None = None) -> None:
@@ -351,11 +337,8 @@ class App:
     def _offer_models(self):
         "A box to tick for each column that looks like a model."
         names = [] if self._found is None else list(self._found.models)
-        layout = widgets.Layout(width="auto", min_height="1.8em")
-        boxes = [
-            widgets.Checkbox(value=k < 6, description=name, indent=False, layout=layout)
-            for k, name in enumerate(names)
-        ]
+        look = {"indent": False, "layout": widgets.Layout(width="auto", min_height="1.8em")}
+        boxes = [widgets.Checkbox(k < 6, description=name, **look) for k, name in enumerate(names)]
         for box in boxes:
             box.observe(lambda change: self._compute(), "value")
         self.models.children = boxes
@@ -437,10 +420,10 @@ class App:
             self._offer()
             self._compute()
 
-    def _dragged(self, number, value):
+    def _dragged(self, number, kind, change):
         "A slider has moved its number."
         if not self._quiet:
-            number.value = value
+            number.value = kind(f"{change['new']:.3g}")
 
     def _compute(self):
         "The report for what the controls say, or what is missing for it."

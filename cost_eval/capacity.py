@@ -21,14 +21,7 @@ import numpy as np
 from scipy.stats import norm
 
 from .bootstrap import Difference, Interval, Sample, loss_difference, loss_interval, sample_interval
-from cost_eval.core import (
-    Result,
-    check_confidence,
-    check_integer,
-    check_range,
-    result,
-    short,
-)
+from .core import Result, check_confidence, check_integer, check_range, result, short
 from .mean_law import compressed
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
 from .policies import cross_fit
@@ -230,10 +223,7 @@ class CapacityCurve(Result):
         Interval
             saving with `stop` calls minus that with `start` calls, per sample
         """
-        first, last = (_share(calls, len(self.units.place)) for calls in (start, stop))
-        if not first < last:
-            raise ValueError(f"stop: {stop} calls are not more than start = {start}; exchange them")
-        return _step(self, first, last)
+        return _step(self, start, stop)
 
     def difference(self, other: "CapacityCurve", capacity: float) -> Difference:
         """What another model's calls save less than these, on the same samples, with as many calls.
@@ -351,7 +341,7 @@ def capacity_curve(
     (name,) = samples.models
     queue = cross_fit(samples, folds=folds, rng=rng).queue(name, rule, priors=priors)
     units, saving = _units(samples, queue, priors)
-    wanted = _nearest(units.ends, float(units.mass @ (queue.saving >= 0)))
+    wanted = units.ends[np.abs(units.ends - units.mass @ (queue.saving >= 0)).argmin()]
     *cuts, best = _points(units, [*_grid(units.ends, points), wanted], confidence)
     calls, cuts = np.round(units.ends * len(samples), 9), tuple(cuts)
     notes = samples.notes + queue.notes
@@ -413,10 +403,6 @@ def _grid(ends: np.ndarray, points: int) -> np.ndarray:
     return ends[np.unique(np.searchsorted(ends, wanted - 1e-12).clip(0, len(ends) - 1))]
 
 
-def _nearest(ends: np.ndarray, share: float) -> float:
-    "The end of a place that is next to a share."
-    return float(ends[np.abs(ends - share).argmin()])
-
 
 def _points(units: CallUnits, shares, confidence: float) -> tuple:
     "What these shares of calls are worth, with intervals."
@@ -431,15 +417,12 @@ def _points(units: CallUnits, shares, confidence: float) -> tuple:
 
 def _point(units: CallUnits, share, saving: Interval, perfect, naive, attainable) -> CapacityPoint:
     "One of them; the cost of calling nobody is what could have been saved."
+    share, perfect, naive, attainable = map(float, (share, perfect, naive, attainable))
     expected = float(np.interp(share, units.ends, units.expected))
-    cost = float(attainable - saving.mean)
-    base = float(attainable - naive)
-    normalized = cost / base if base > 0 else np.nan
-    calls = round(float(share) * len(units.place), 9)
-    one_more = units.one_more(share)
-    return CapacityPoint(
-        calls, float(share), saving, expected, one_more, float(perfect), float(naive), cost, normalized
-    )
+    cost, base = float(attainable - saving.mean), attainable - naive
+    worth = perfect, naive, cost, cost / base if base > 0 else np.nan
+    calls = round(share * len(units.place), 9)
+    return CapacityPoint(calls, share, saving, expected, units.one_more(share), *worth)
 
 
 _QUANTITY = "saving per sample"
@@ -457,17 +440,11 @@ def _intervals(units: CallUnits, shares: np.ndarray, confidence: float) -> list[
 
 def _possible(units: CallUnits, found: Interval, share: float) -> Interval:
     "Cut to what so many calls can save at all: from the least gain at each call to the largest."
-    if share == 0:
-        return _certain(found)
+    if share == 0:  # nobody is called, and nothing is saved
+        return replace(found, low=0.0, high=0.0, mean=0.0, standard_error=0.0, notes=())
     least, most = share * units.least.min(), share * units.most.max()
-    return replace(
-        found, low=max(found.low, min(least, found.mean)), high=min(found.high, max(most, found.mean))
-    )
-
-
-def _certain(interval: Interval) -> Interval:
-    "Nobody is called, and nothing is saved."
-    return replace(interval, low=0.0, high=0.0, mean=0.0, standard_error=0.0, notes=())
+    low, high = max(found.low, min(least, found.mean)), min(found.high, max(most, found.mean))
+    return replace(found, low=low, high=high)
 
 
 def _single_interval(units: CallUnits, share: float, confidence: float) -> Interval:
@@ -537,13 +514,9 @@ def _difference(one: CapacityCurve, other: CapacityCurve, capacity) -> Differenc
     "The difference of two savings at one number of calls."
     if not isinstance(other, CapacityCurve):
         raise ValueError(f"other: another capacity_curve(...) is needed, got {other!r:.60}")
-    same_rows = len(one.units.gain) == len(other.units.gain) and np.array_equal(
-        one.units.gain, other.units.gain
-    )
-    if not same_rows or not np.allclose(one.units.mass, other.units.mass):
-        raise ValueError(
-            "other: a curve of other samples, costs, weights or priors; make both from the same ones"
-        )
+    gains = one.units.gain, other.units.gain
+    if not np.array_equal(*gains) or not np.allclose(one.units.mass, other.units.mass):
+        raise ValueError("other: a curve of other samples, costs, weights or priors; make both from the same")
     share = _share(capacity, len(one.units.gain))
     a, b = (curve.units.levelled(share) for curve in (one, other))
     p, q = (curve.units.one_more(share) for curve in (one, other))
@@ -556,9 +529,12 @@ def _difference(one: CapacityCurve, other: CapacityCurve, capacity) -> Differenc
     return replace(loss_difference(a, b, **options), quantity=_QUANTITY + ", first minus second")
 
 
-def _step(curve: CapacityCurve, first: float, last: float) -> Interval:
-    "What the calls between two shares save: a sample is in both lists, in the longer one, or in none."
+def _step(curve: CapacityCurve, start, stop) -> Interval:
+    "What the calls between two numbers save: a sample is in both lists, in the longer one, or in none."
     units = curve.units
+    first, last = (_share(calls, len(units.place)) for calls in (start, stop))
+    if not first < last:
+        raise ValueError(f"stop: {stop} calls are not more than start = {start}; exchange them")
     p, q = units.one_more(last), units.one_more(first)
     worth = units.levelled(last) - units.levelled(first)
     shift = p * last - q * first

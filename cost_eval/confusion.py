@@ -140,9 +140,7 @@ class ConfusionCounts(LabelledTable):
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame, classes in rows and decisions in columns; one table only."
         if self.array.ndim != 2:
-            raise ValueError(
-                f"to_frame: one table at a time, this is a stack of shape {self.shape[:-2]}; index it"
-            )
+            raise ValueError(f"to_frame: one table at a time, not a stack {self.shape[:-2]}; index it")
         pd = pandas()
         index = pd.Index(self.classes, name="class")
         return pd.DataFrame(self.array, index=index, columns=pd.Index(self.decisions, name="decision"))
@@ -151,9 +149,8 @@ class ConfusionCounts(LabelledTable):
         if self.array.ndim != 2:
             return None
         rows = [(label, [f"{n:g}" for n in row]) for label, row in zip(self.classes, self.array.tolist())]
-        return table_html(
-            "class", self.decisions, rows, "samples of a true class (row) given a decision (column)"
-        )
+        words = "samples of a true class (row) given a decision (column)"
+        return table_html("class", self.decisions, rows, words)
 
 
 def _binary_counts(counts: ConfusionCounts, positive) -> "BinaryCounts":
@@ -229,9 +226,8 @@ def confusion_counts(
     binary = all(len(part) == 2 for part in labels) and weight is None
     if binary and y.dtype.itemsize == d.dtype.itemsize == 1:
         return ConfusionCounts(_count_bytes(y, d), classes=labels[0], decisions=labels[1])
-    return ConfusionCounts(
-        count_cells(codes, [len(part) for part in labels], weight), classes=labels[0], decisions=labels[1]
-    )
+    cells = count_cells(codes, [len(part) for part in labels], weight)
+    return ConfusionCounts(cells, classes=labels[0], decisions=labels[1])
 
 
 def _encode(y_true, decisions: dict, classes, decision_labels) -> tuple[list, tuple]:
@@ -308,10 +304,8 @@ class JointCounts(LabelledTable):
         if classes is None and decisions is None:
             classes, decisions = rows, columns
         if np.ndim(values) < 3 or np.shape(values)[-1] != np.shape(values)[-2]:
-            raise ValueError(
-                "array: expected shape (..., K, M, M), true class x first x second decision, "
-                f"got {np.shape(values)}"
-            )
+            form = "(..., K, M, M), true class x first x second decision"
+            raise ValueError(f"array: expected shape {form}, got {np.shape(values)}")
         shape = np.shape(values)[-3:]
         super().__init__(check_counts(values, shape, "array"), classes=classes, decisions=decisions)
 
@@ -338,9 +332,7 @@ class JointCounts(LabelledTable):
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame: a row per class and first decision, a column per second decision."
         if self.array.ndim != 3:
-            raise ValueError(
-                f"to_frame: one table is shown at a time, this is a stack of shape {self.shape[:-3]}"
-            )
+            raise ValueError(f"to_frame: one table at a time, not a stack {self.shape[:-3]}")
         pd = pandas()
         index = pd.MultiIndex.from_product([self.classes, self.decisions], names=["class", "first decision"])
         columns = pd.Index(self.decisions, name="second decision")
@@ -468,19 +460,13 @@ class BinaryCounts:
     predicted_p = property(lambda self: self.tp + self.fp, doc="Samples decided positive.")
     predicted_n = property(lambda self: self.fn + self.tn, doc="Samples decided negative.")
     prevalence = property(lambda self: ratio(self.p, self.total), doc="Share of positives (pi).")
-    predicted_prevalence = property(
-        lambda self: ratio(self.predicted_p, self.total), doc="Share decided positive."
-    )
+    predicted_prevalence = property(lambda self: ratio(self.predicted_p, self.total), doc="Share of alarms.")
     tpr = property(lambda self: ratio(self.tp, self.p), doc="True positive rate, recall, sensitivity.")
     fnr = property(lambda self: ratio(self.fn, self.p), doc="False negative rate: positives missed.")
     fpr = property(lambda self: ratio(self.fp, self.n), doc="False positive rate: negatives called positive.")
     tnr = property(lambda self: ratio(self.tn, self.n), doc="True negative rate, specificity.")
-    precision = property(
-        lambda self: ratio(self.tp, self.predicted_p), doc="Positives among those decided positive."
-    )
-    npv = property(
-        lambda self: ratio(self.tn, self.predicted_n), doc="Negatives among those decided negative."
-    )
+    precision = property(lambda self: ratio(self.tp, self.predicted_p), doc="Share of alarms that are right.")
+    npv = property(lambda self: ratio(self.tn, self.predicted_n), doc="The same of negative decisions.")
     fdr = property(lambda self: ratio(self.fp, self.predicted_p), doc="False discovery rate, 1 - precision.")
     fomr = property(lambda self: ratio(self.fn, self.predicted_n), doc="False omission rate, 1 - npv.")
 
@@ -588,9 +574,7 @@ class BinaryCounts:
             Where a class has no sample: its error rate is unknown.
         """
         if np.any(np.equal(self.p, 0) | np.equal(self.n, 0)):
-            raise ValueError(
-                "prevalence: cannot be changed where a class has no sample, since its error rate is unknown"
-            )
+            raise ValueError("prevalence: fixed where a class has no sample, for its error rate is unknown")
         return self.from_rates(self.total, prevalence, self.fpr, self.fnr)
 
     def to_matrix(self) -> np.ndarray:

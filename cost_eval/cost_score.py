@@ -15,9 +15,11 @@ from .core import Average, Axes, Labels, Matrix, Numbers, VBox, Value, Vector
 # %% auto #0
 __all__ = ['cost_score_from_precision', 'cost_score_from_rates', 'isocost_precision', 'isocost_slope', 'f1_cost',
            'ThresholdTuning', 'tune_threshold', 'Saving', 'paired_saving', 'held_out_saving', 'multiclass_cost_score',
-           'multilabel_cost_score', 'plot_isocost', 'plot_threshold_cost', 'explore_isocost']
+           'multilabel_cost_score', 'plot_isocost', 'explore_isocost']
 
 # %% ../nbs/30_cost_score.ipynb #ec417f3a
+from dataclasses import replace
+
 import numpy as np
 from scipy.optimize import elementwise
 from scipy.special import expit, ndtr
@@ -31,7 +33,6 @@ from cost_eval.core import (
     check_binary,
     check_choice,
     check_confidence,
-    check_counts,
     check_range,
     check_scores,
     check_weights,
@@ -49,6 +50,7 @@ from cost_eval.core import (
 )
 from .decisions import best_threshold
 from .mean_law import share_above, upper_level
+from .metrics import one_vs_rest
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
 
 # %% ../nbs/30_cost_score.ipynb #dd1d4b3a
@@ -499,9 +501,7 @@ def _ends(upper_ratio, chance_above, n, top, bottom, *mass) -> tuple:
 
 def _pooled_ends(n, w, costs, tail) -> tuple:
     "Ends and p-value where all cases are one sample."
-    n, after, before = (
-        part.reshape(len(n), 1, -1) for part in (n, costs[1][..., None] * w, costs[0][..., None] * w)
-    )
+    parts = n, costs[1][..., None] * w, costs[0][..., None] * w
 
     def upper_ratio(n, top, bottom):
         return upper_level(n, top, bottom, np.full(len(n), tail))
@@ -509,7 +509,7 @@ def _pooled_ends(n, w, costs, tail) -> tuple:
     def chance_above(n, z):
         return share_above(n, z, np.ones(z.shape), np.zeros(len(n)))
 
-    return _ends(upper_ratio, chance_above, n, after, before)
+    return _ends(upper_ratio, chance_above, *(part.reshape(len(n), 1, -1) for part in parts))
 
 
 def _by_class_ends(n, w, costs, shares, tail) -> tuple:
@@ -536,9 +536,8 @@ def _upper_ratio(chance_above, tail, n, top, bottom, mass) -> np.ndarray:
     total = (more * mass).sum(-1, keepdims=True)
     above, below = ((more * part / total).sum((-2, -1)) for part in (top, bottom))
     z = top / above[:, None, None] - bottom / np.where(below > 0, below, 1)[:, None, None]
-    spread = np.sqrt(
-        (more * (z - (more * z).sum(-1, keepdims=True) / total * mass) ** 2 / total**2).sum((-2, -1))
-    )
+    away = z - (more * z).sum(-1, keepdims=True) / total * mass
+    spread = np.sqrt((more * away**2 / total**2).sum((-2, -1)))
 
     def excess(x, row):
         row = np.asarray(row, int)
@@ -731,29 +730,17 @@ def held_out_saving(
     same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
     y, weight, r_c, options = _check_saving(y_true, cost_ratio, prevalence, confidence, sample_weight)
     s = check_scores(scores, len(y))
-    chosen = [
-        _check_thresholds(t, name, r_c)
-        for t, name in ((threshold_a, "threshold_a"), (threshold_b, "threshold_b"))
-    ]
-    distinct, rule = np.unique(np.stack(chosen), return_inverse=True)
+    a = _check_thresholds(threshold_a, "threshold_a", r_c)
+    b = _check_thresholds(threshold_b, "threshold_b", r_c)
+    distinct, rule = np.unique(np.stack([a, b]), return_inverse=True)
     reached = np.searchsorted(distinct, s, side="right")  # how many of the thresholds a score reaches
     cases = _seen_cases(2 * reached + y, 2 * (len(distinct) + 1), weight)
     code, rules = np.arange(cases[1]), rule.reshape(2, -1, 1)
     flags_a, flags_b = code // 2 > rules
-    found = _saving(
-        cases, 4 * (code % 2) + 2 * flags_a + flags_b, r_c, weighted=weight is not None, **options
-    )
-    return _same_rule(found, chosen[0] == chosen[1])
-
-
-def _same_rule(found, same) -> Saving:
-    "The saving, which is 0 for certain where both thresholds are the same."
-    if not same.any():
-        return found
-    low, high = (plain(np.where(same, 0.0, end)) for end in (found.low, found.high))
-    notes = () if same.all() else found.notes
-    facts = found.cost_scores, found.p_value, found.confidence, found.guarantee, notes
-    return Saving(found.cost_ratio, found.saving, low, high, *facts)
+    found_kinds, same = 4 * (code % 2) + 2 * flags_a + flags_b, a == b
+    found = _saving(cases, found_kinds, r_c, weighted=weight is not None, **options)
+    low, high = (plain(np.where(same, 0.0, end)) for end in (found.low, found.high))  # 0 for certain
+    return replace(found, low=low, high=high, notes=() if same.all() else found.notes)
 
 
 def _check_thresholds(threshold, name, r_c) -> np.ndarray:
@@ -762,9 +749,7 @@ def _check_thresholds(threshold, name, r_c) -> np.ndarray:
     if np.isnan(t).any():
         raise ValueError(f"{name}: NaN is no threshold")
     if t.shape not in ((), r_c.shape):
-        raise ValueError(
-            f"{name}: one number, or one a cost ratio, {r_c.shape}, is needed, got shape {t.shape}"
-        )
+        raise ValueError(f"{name}: one number, or one a cost ratio, {r_c.shape}, is needed, got {t.shape}")
     return np.broadcast_to(t, r_c.shape)
 
 # %% ../nbs/30_cost_score.ipynb #7316ce95
@@ -799,9 +784,7 @@ def _averaged(c: BinaryCounts, cost_ratios, average, weights, classes) -> np.nda
         return plain(ratio(errors.sum(-1), c.p.sum(-1)))
     w = c.p if average == "weighted" else np.ones(n)
     if weights is not None:
-        w = np.broadcast_to(
-            check_range(_by_class(weights, classes, n, "weights"), "weights", 0, ends="[)"), n
-        )
+        w = check_range(_by_class(weights, classes, n, "weights"), "weights", 0, ends="[)") * np.ones(n)
         if not w.any():
             raise ValueError("weights: all are 0")
     if average != "harmonic":
@@ -850,16 +833,8 @@ def multiclass_cost_score(
     >>> multiclass_cost_score([[8, 2], [1, 4]], [1, 10], average=None)
     array([0.3, 2.4])
     """
-    _, classes, decisions = labelled(counts, "counts")
-    n = check_counts(counts)
-    if n.shape[-1] != n.shape[-2]:
-        shape = f"{n.shape[-2]} classes x {n.shape[-1]} decisions"
-        raise ValueError(f"counts: each class needs its decision, got {shape}")
-    n = n[..., order_of(decisions, classes, "counts", "the classes", "decisions")]
-    tp = np.diagonal(n, axis1=-2, axis2=-1)
-    p, alarms, total = n.sum(-1), n.sum(-2), n.sum((-2, -1))[..., None]
-    c = BinaryCounts(tp, alarms - tp, p - tp, total - p - alarms + tp)
-    return _averaged(c, cost_ratios, average, weights, classes or tuple(range(n.shape[-1])))
+    c, classes = one_vs_rest(counts), labelled(counts, "counts")[1]
+    return _averaged(c, cost_ratios, average, weights, classes or tuple(range(c.shape[-1])))
 
 
 def multilabel_cost_score(
@@ -903,9 +878,7 @@ def multilabel_cost_score(
     """
     c = counts if isinstance(counts, BinaryCounts) else BinaryCounts.from_matrix(counts)
     if not np.shape(c.p):
-        raise ValueError(
-            "counts: one 2 x 2 matrix a label is needed, got a single one; for that there is cost_score"
-        )
+        raise ValueError("counts: one 2 x 2 matrix a label is needed, got a single one; see cost_score")
     return _averaged(c, cost_ratios, average, weights, tuple(range(np.shape(c.p)[-1])))
 
 # %% ../nbs/30_cost_score.ipynb #34bb81e3
@@ -1042,69 +1015,6 @@ def _draw_model(ax, curve, best, r_c, plane):
     note = f"cheapest: {best.cost_score:.3g}"
     ax.text(0.03, 0.03, note, transform=ax.transAxes, color=COLORS[2], bbox=box)
 
-# %% ../nbs/30_cost_score.ipynb #35937a41
-def plot_threshold_cost(
-    y_true: Labels,
-    scores: Vector,
-    cost_ratio: Numbers = 1.0,
-    *,
-    prevalence: float | None = None,
-    near: float = 0.05,
-    sample_weight: Vector | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Cost score against the threshold, a line a ratio; dot: the best threshold, thick: nearly as good.
-
-    Parameters
-    ----------
-    y_true : array_like
-        (N,) binary labels
-    scores : array_like
-        (N,)
-    cost_ratio : array_like, default 1.0
-        one or a few
-    prevalence : float, optional
-        share of positives in the deployment; default: the data's own
-    near : float, default 0.05
-        thresholds count as nearly as good up to this share above the lowest score
-    sample_weight : array_like, optional
-        (N,)
-    ax : Axes, optional
-        default: a new one
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    ValueError
-        as `tune_threshold`, and for a negative `near`
-
-    Examples
-    --------
-    >>> len(plot_threshold_cost([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9], [1, 10]).get_lines())
-    6
-    """
-    ratios, near = np.atleast_1d(_check_ratio(cost_ratio)), check_range(near, "near", 0, ends="[)", shape=())
-    best = tune_threshold(y_true, scores, ratios, prevalence=prevalence, sample_weight=sample_weight)
-    curve, ax = (
-        threshold_counts(y_true, scores, sample_weight=sample_weight),
-        ensure_axes(ax, figsize=(4.9, 3.4)),
-    )
-    c = curve.counts if prevalence is None else curve.counts.with_prevalence(prevalence)
-    at, c = curve.thresholds[:0:-1], c[:0:-1]  # ascending, without +inf
-    lines = []
-    for r, t, lowest in zip(ratios, best.threshold, best.cost_score):
-        cost = (c.fp + r * c.fn) / c.p
-        lines += ax.plot(at, cost, drawstyle="steps-pre", label=f"$r_c$ = {r:g}")
-        color, good = lines[-1].get_color(), np.where(cost <= (1 + near) * lowest, cost, np.nan)
-        ax.plot(at, good, drawstyle="steps-pre", color=color, ls="-", lw=6, alpha=0.35)
-        ax.plot(t, lowest, "o", color=color)
-    ax.set(xlabel="threshold", ylabel="cost score (false alarms per positive)", xlim=(at[0], at[-1]))
-    label_lines(ax, lines)
-    return ax
-
 # %% ../nbs/30_cost_score.ipynb #fd62e666
 _T = np.linspace(-4, 8, 1201)  # thresholds of the normal model
 _START: dict = {"log_ratio": 1.6, "prevalence": 0.1, "separation": 2.0}
@@ -1143,10 +1053,8 @@ def _move_isocost(axes, artists, log_ratio, prevalence, separation):
     "Put them where these values want them."
     (left, right), note, slope = artists
     r_c, unit = 10.0**log_ratio, np.linspace(1e-3, 1, 300)
-    curve, best = (
-        _normal_counts(t, prevalence, separation)
-        for t in (_T, _cheapest(10.0**log_ratio, prevalence, separation))
-    )
+    curve = _normal_counts(_T, prevalence, separation)
+    best = _normal_counts(_cheapest(r_c, prevalence, separation), prevalence, separation)
     lowest = float((best.fp + r_c * best.fn) / best.p)
     for share, on_left, on_right in zip((0.2, 0.4, 0.6, 0.8), left[0], right[0]):
         on_left.set_data(unit, isocost_precision(unit, share * r_c, r_c))
@@ -1174,10 +1082,8 @@ def _isocost_table(log_ratio, prevalence, separation) -> str:
         "no alarms": BinaryCounts(0.0, 0.0, positives, negatives),
         "all alarms": BinaryCounts(positives, negatives, 0.0, 0.0),
     }
-    rows = [
-        (name, [f"{float(v):.1f}" for v in (c.tp, c.fp, c.fn, c.tn, c.fp + r_c * c.fn)])
-        for name, c in chosen.items()
-    ]
+    bills = {name: (c.tp, c.fp, c.fn, c.tn, c.fp + r_c * c.fn) for name, c in chosen.items()}
+    rows = [(name, [f"{float(v):.1f}" for v in bill]) for name, bill in bills.items()]
     note = f"1,000 cases; a miss costs {r_c:.3g} false alarms"
     return table_html("threshold", ("TP", "FP", "FN", "TN", "cost"), rows, note)
 

@@ -6,17 +6,14 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from .confusion import BinaryCounts
 from .core import AreaRule, Axes, CurveKind, Labels, Numbers, Rng, Row, VBox, Value, Vector
 
 # %% auto #0
 __all__ = ['CURVES', 'PerformanceCurve', 'performance_curve', 'curve_auc', 'ideal_auc', 'worst_auc', 'normalized_auc',
            'sample_directed_binary_tree', 'sample_tree_aucs', 'outperformance_curve_auc', 'outperformance_curve_point',
-           'outperformance_curve', 'outperformance_curve_interval', 'plot_tree_curves', 'explore_tree_curves',
-           'plot_monitoring']
+           'outperformance_curve', 'outperformance_curve_interval', 'plot_tree_curves', 'explore_tree_curves']
 
 # %% ../nbs/51_curves.ipynb #d3420523
 from functools import lru_cache
@@ -39,13 +36,11 @@ from cost_eval.core import (
     numbers,
     optional_import,
     plain,
-    pyplot,
     result,
     same_rows,
 )
-from .metrics import METRICS
-from .outperformance import OutperformanceInterval, Reference, add_reference, outperformance_interval
-from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, name_colors, slider
+from .outperformance import OutperformanceInterval, Reference, add_reference
+from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
 
 # %% ../nbs/51_curves.ipynb #6c11c540
 CURVES = ("roc", "pr", "lift", "gain")
@@ -223,9 +218,7 @@ def curve_auc(
     prevalence = check_range(prevalence, "prevalence", 0, 1, shape=())
     fpr, recall = (check_range(r, n, 0, 1, ends="[]") for r, n in ((fpr, "fpr"), (recall, "recall")))
     if np.shape(fpr) != np.shape(recall) or np.ndim(fpr) < 1 or len(fpr) < 2:
-        raise ValueError(
-            f"fpr, recall: two points or more are needed for both, got {np.shape(fpr)}, {np.shape(recall)}"
-        )
+        raise ValueError(f"fpr, recall: two or more points needed, got {np.shape(fpr)}, {np.shape(recall)}")
     for name, rates in (("fpr", fpr), ("recall", recall)):
         if (rates[0] > 1e-9).any() or (rates[-1] < 1 - 1e-9).any() or (np.diff(rates, axis=0) < -1e-9).any():
             raise ValueError(f"{name}: must rise from 0 to 1 along the first axis")
@@ -813,9 +806,8 @@ def _draw_boxes(ax, x, y, level):
     color, step = (COLORS[2], "0.4", "0.65")[min(level, 2)], (len(x) - 1) >> level
     for i in range(0, len(x) - 1, step):
         sides = x[i + step] - x[i], y[i + step] - y[i]
-        ax.add_patch(
-            rectangle((x[i], y[i]), *sides, facecolor="none", edgecolor=color, linewidth=2 - 0.4 * level)
-        )
+        look = {"facecolor": "none", "edgecolor": color, "linewidth": 2 - 0.4 * level}
+        ax.add_patch(rectangle((x[i], y[i]), *sides, **look))
         ax.plot(x[i + step // 2], y[i + step // 2], "o", color=color, markersize=8 - 2 * level)
 
 
@@ -874,9 +866,8 @@ def explore_tree_curves() -> VBox:
     """
     widgets = optional_import("ipywidgets", extra="book")
     image, show = live_figure(_draw_tree, _move_tree, (9.6, 4))
-    kind = widgets.Dropdown(
-        options=CURVES, value=_START["curve"], description="curve", style={"description_width": "17em"}
-    )
+    look = {"description": "curve", "style": {"description_width": "17em"}}
+    kind = widgets.Dropdown(options=CURVES, value=_START["curve"], **look)
     controls = {
         "curve": kind,
         "separation": slider("separation", _START["separation"], -1, 4, 0.05),
@@ -885,51 +876,3 @@ def explore_tree_curves() -> VBox:
     }
     alt = "Left: a thick curve over sixty thin ones; right: the score of each of its points."
     return explorer(controls, image, show, moves="separation", alt=alt)
-
-# %% ../nbs/51_curves.ipynb #7a617c80
-def plot_monitoring(
-    counts: BinaryCounts,
-    metrics: Row[str] = ("f_beta", "informedness"),
-    *,
-    labels: Row[str] | None = None,
-    axes: Sequence[Axes] | None = None,
-) -> Sequence[Axes]:
-    """Prevalence, nominal value and outperformance scores with intervals, period by period.
-
-    Parameters
-    ----------
-    counts : BinaryCounts of shape (T,)
-        a test set per period
-    metrics : sequence of str, default ("f_beta", "informedness")
-        the first is shown nominally, all as scores against the uniform reference
-    labels : sequence of str, optional
-        names of the periods
-    axes : sequence of three Axes, optional
-        to draw on
-
-    Returns
-    -------
-    sequence of Axes
-    """
-    if axes is None:
-        axes = pyplot().subplots(1, 3, figsize=(9.4, 3.2))[1]
-    metrics = [check_choice(name, METRICS, "metrics") for name in metrics]
-    periods = np.arange(len(counts.tp))
-    titles = "prevalence", f"{display_name(metrics[0])}, nominal"
-    for ax, y, title in zip(axes, (counts.prevalence, METRICS[metrics[0]](counts)), titles):
-        ax.plot(periods, y, "o-", color=COLORS[0], markersize=4)
-        ax.set(title=title, ylim=(0, 1 if ax is axes[1] else None))
-    named = {}
-    for k, name in enumerate(metrics):
-        found = outperformance_interval(name, counts)
-        ends = [found.score - found.low, found.high - found.score]
-        look: dict = dict(
-            fmt="osD^v"[k % 5], color=COLORS[2 * k % 10], markersize=4, linewidth=1.2, linestyle="none"
-        )
-        axes[2].errorbar(periods + 0.12 * k, found.score, ends, **look)
-        named[f"{'●■◆▲▼'[k % 5]} {display_name(name)}"] = look["color"]
-    axes[2].set(title="outperformance score, 95 %", ylim=(None, 1))
-    name_colors(axes[2], named, "lower right")
-    for ax in axes:
-        ax.set_xticks(periods, [str(label)[:1] for label in labels] if labels is not None else periods)
-    return axes

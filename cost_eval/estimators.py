@@ -213,9 +213,7 @@ def _posteriors(estimator, X, classes) -> np.ndarray:
 def _training_shares(estimator) -> np.ndarray | None:
     "What a fitted classifier says of the shares of its classes in training; None if nothing."
     while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
-        estimator = (
-            estimator.best_estimator_ if hasattr(estimator, "best_estimator_") else estimator.steps[-1][1]
-        )
+        estimator = getattr(estimator, "best_estimator_", None) or estimator.steps[-1][1]
     for name in ("train_priors_", "class_prior_", "priors_"):
         if hasattr(estimator, name):
             return np.asarray(getattr(estimator, name), float)
@@ -261,9 +259,7 @@ def _cost_table(costs, classes) -> CostMatrix:
         return CostMatrix(1 - np.eye(len(labels)), classes=labels)
     table = as_costs(costs, classes=labels)
     if isinstance(table, ExampleCosts):
-        raise ValueError(
-            "costs: costs of single samples go to predict(X, costs=...); here is one matrix needed"
-        )
+        raise ValueError("costs: those of single samples go to predict(X, costs=...); here give one matrix")
     if cost_table(costs, labels)[1] is not None:
         encode(classes, list(table.classes), "y", "the costs' classes")
         return table
@@ -288,9 +284,7 @@ def _target_priors(priors, given: CostMatrix, classes):
     p = as_priors(priors, given.classes)
     rows = encode(classes, list(given.classes), "y", "the costs' classes")
     if abs(p[rows].sum() - 1) > 1e-6:
-        raise ValueError(
-            f"priors: {priors} belong to classes {list(given.classes)}, but only {classes.tolist()} are in y"
-        )
+        raise ValueError(f"priors: {priors} for {list(given.classes)}, but only {classes.tolist()} are in y")
     return p[rows]
 
 
@@ -347,9 +341,8 @@ def _folds(cv, codes, groups):
 def _calibrated(model, X, y, codes, weight, params, groups) -> tuple:
     "A calibrator fitted on cross-fitted scores, and the least score: half the least posterior above 0."
     cv, method = _folds(model.cv, codes, groups), _response_method(model.estimator)
-    response = cross_val_predict(
-        clone(model.estimator), X, y, cv=cv, method=method, params=params, n_jobs=model.n_jobs
-    )
+    options = {"cv": cv, "method": method, "params": params, "n_jobs": model.n_jobs}
+    response = cross_val_predict(clone(model.estimator), X, y, **options)
     scores = _log_scores(response, method, len(model.classes_))
     used = np.isfinite(scores) & (weight > 0)[:, None]
     floor = scores[used].min() - np.log(2) if method == "predict_proba" else -np.inf

@@ -27,6 +27,7 @@ from cost_eval.core import (
     check_range,
     check_scores,
     needed_without_failure,
+    objects,
     percent,
     ratio,
     result,
@@ -372,9 +373,7 @@ def certified_threshold(
 
 _CONDITION = "for rows that took no part"
 _EXACT = "proved: exact binomial tests in a fixed order (Learn then Test)"
-_FOLLOWS = (
-    ", if rows of a higher score are not more often wrong: the thresholds follow the scores of these rows"
-)
+_FOLLOWS = ", if rows of a higher score are not more often wrong: the thresholds follow these rows' scores"
 
 
 def _by_share(score: np.ndarray, needed: int) -> np.ndarray:
@@ -554,8 +553,7 @@ def cascade(
     losses = loss[last, np.arange(len(last))] + path @ price
     bounds = (low + price[0], high + price.sum())
     cost = loss_interval(losses, bounds=bounds, confidence=confidence)
-    label, answers = np.empty(len(names), object), np.bincount(last, minlength=len(names)) / len(last)
-    label[:] = names
+    label, answers = objects(names), np.bincount(last, minlength=len(names)) / len(last)
     return Cascade(label, price, path.mean(0), answers, losses, last, cost, tuple(_plan(score, loss, price)))
 
 
@@ -566,9 +564,7 @@ def _several(models, prices) -> Mapping:
     if not isinstance(prices, Mapping):
         raise ValueError(f"prices: a mapping name -> price is needed, got {prices!r:.60}")
     if not models or len({*models, *prices}) < 2:
-        raise ValueError(
-            "prices: with a single reader nothing is to be planned; add the price of another one"
-        )
+        raise ValueError("prices: with a single reader nothing is to be planned; add another one's price")
     for name, price in prices.items():
         check_range(price, f"prices[{name!r}]", 0, np.inf, ends="[)", shape=(), hint="a gain is a lower cost")
     return models

@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal
 
 from .core import Axes, DataFrame, Numbers, Rng, VBox, Value, Vector
@@ -14,7 +14,7 @@ from .core import Axes, DataFrame, Numbers, Rng, VBox, Value, Vector
 # %% auto #0
 __all__ = ['STUDY_GRID', 'STUDY_METRICS', 'rank_correlation', 'SpearmanMoments', 'spearman_moments', 'standardize_spearman',
            'weighted_spearman', 'matched_beta', 'correlation_samples', 'cost_correlation', 'PredictionRanks',
-           'study_ranks', 'plot_correlation_map', 'plot_mean_correlations', 'plot_metric_study', 'explore_metric_study']
+           'study_ranks', 'plot_correlation_map', 'plot_mean_correlations', 'explore_metric_study']
 
 # %% ../nbs/41_metric_study.ipynb #dda58185
 from functools import lru_cache
@@ -36,7 +36,6 @@ from cost_eval.core import (
     optional_import,
     pandas,
     plain,
-    pyplot,
     result,
     same_rows,
     unknown_name,
@@ -229,13 +228,9 @@ def _standard_form(moments: SpearmanMoments, slip: bool = False) -> tuple:
         g1 = min(1.0, 2 * (1 + g0) / below, 2 * (1 - g0) / above)
     else:
         constant, slope = (used - left) / scale, (1 - left - used) / scale  # g1 = constant + slope g0
-        limits = (
-            (slope, constant),
-            (2 / below - slope, 2 / below - constant),
-            (-2 / above - slope, 2 / above - constant),
-        )
-        low = max([-1.0] + [-c / k for k, c in limits if k > 0])  # k g0 + c >= 0
-        high = min([1.0] + [-c / k for k, c in limits if k < 0])
+        k = np.array([slope, 2 / below - slope, -2 / above - slope])
+        c = np.array([constant, 2 / below - constant, 2 / above - constant])  # k g0 + c >= 0
+        low, high = (-c[k > 0] / k[k > 0]).max(initial=-1.0), (-c[k < 0] / k[k < 0]).min(initial=1.0)
         g0 = min(max(0.0, low), high)
         g1 = constant + slope * g0
     return g0, g1, g1 / below - (1 + g0) / below**2, (1 - g0) / above**2 - g1 / above
@@ -370,9 +365,7 @@ def matched_beta(weight: float, n: int, spread: float) -> tuple[float, float]:
     c, sigma = 1 - weight, max((1 - weight) * spread / np.sqrt(n), 1e-4 * np.sqrt(weight * (1 - weight)))
     a = c * (c * (1 - c) / sigma**2 - 1)
     if not a > 0:
-        raise ValueError(
-            f"spread: {spread:g} is too wide for {n} customers: no Beta density has that mean and variance"
-        )
+        raise ValueError(f"spread: {spread:g} is too wide for {n} customers: no Beta density has it")
     return float(a), float(a / c - a)
 
 # %% ../nbs/41_metric_study.ipynb #38f1a89d
@@ -494,18 +487,14 @@ def _check_study(revenues, prevalences, weights, metrics, n_samples, weighted, s
     "A `_Study` and its prevalences."
     r = numbers(revenues, "revenues")
     if r.ndim != 1 or len(r) < 3 or not np.isfinite(r).all():
-        raise ValueError(
-            f"revenues: a finite number for each of at least three customers is needed, got shape {r.shape}"
-        )
+        raise ValueError(f"revenues: finite numbers of three customers or more are needed, got {r.shape}")
     everyone = r if population is None else numbers(population, "population")
     if not everyone.size or not np.isfinite(everyone).all() or not everyone.mean() > 0:
         raise ValueError("revenues: a mean (of the population, if given) above 0 is needed")
     pi = np.ravel(check_range(prevalences, "prevalences", 0, 1))
     w = np.ravel(check_range(weights, "weights", 0, 1))
     if empty := [v for v in pi if not 0 < round(len(r) * v) < len(r)]:
-        raise ValueError(
-            f"prevalences: {empty[0]:g} of {len(r)} customers leaves a class empty; take more customers"
-        )
+        raise ValueError(f"prevalences: {empty[0]:g} of {len(r)} customers leaves a class empty; take more")
     if weighted is not None:
         check_choice(weighted, ("best", "worst"), "weighted")
     n_samples = check_integer(n_samples, "n_samples", 2, hint="a standard deviation needs two")
@@ -647,9 +636,8 @@ def cost_correlation(
     """
     pd = pandas()
     given = {"metrics": metrics, "n_samples": n_samples, "weighted": weighted, "skill": skill}
-    corr = correlation_samples(
-        revenues, prevalences, weights, population=population, rng=rng, n_jobs=n_jobs, **given
-    )
+    given |= {"population": population, "rng": rng, "n_jobs": n_jobs}
+    corr = correlation_samples(revenues, prevalences, weights, **given)
     if weighted is not None:
         corr = standardize_spearman(corr, spearman_moments(np.asarray(revenues).size + 1))
     levels = [np.asarray(prevalences).ravel(), np.asarray(weights).ravel(), list(_named(metrics))]
@@ -812,56 +800,15 @@ def plot_mean_correlations(table: DataFrame, *, ax: Axes | None = None) -> Axes:
 
 # %% ../nbs/41_metric_study.ipynb #914d9ed9
 #| code-fold: true
-def plot_metric_study(
-    metric: str = "mcc",
-    *,
-    weighted: Literal["best", "worst"] | None = None,
-    skill: float = 0.0,
-    prevalence: float = 0.3,
-    weight: float = 0.5,
-    revenues: Vector | None = None,
-    axes: Sequence[Axes] | np.ndarray | None = None,
-) -> np.ndarray:
-    """Heat map of a metric's correlation with the bill, and the ranks of one sample in one of its cells.
-
-    Parameters
-    ----------
-    metric : str, default "mcc"
-        one of STUDY_METRICS
-    weighted : {"best", "worst"}, optional
-        as for `cost_correlation`
-    skill : float, default 0
-        standard deviations by which leavers score higher
-    prevalence, weight : float
-        the cell; the nearest of STUDY_GRID is taken
-    revenues : array_like, optional
-        (N_tot,); None: 60 customers, evenly from 19 to 110
-    axes : two matplotlib Axes, optional
-        drawn into; None makes a figure
-
-    Returns
-    -------
-    ndarray
-        the two matplotlib Axes
-    """
-    if axes is None:
-        axes = pyplot().subplots(1, 2, figsize=(8.8, 4))[1]
-    given = _study_revenues(revenues)
+def _draw_study(axes, revenues, metric="mcc", weighted=None, skill=0.0, prevalence=0.3, weight=0.5):
+    "Heat map of a metric's correlation with the bill, and the ranks of one sample in one of its cells."
     heat, dots = axes
-    for ax in axes:
-        ax.clear()
-    plot_correlation_map(_small_study(metric, weighted, float(skill), given), metric, ax=heat)
+    plot_correlation_map(_small_study(metric, weighted, skill, revenues), metric, ax=heat)
     heat.plot([], [], "s", ms=20, mfc="none", mec=COLORS[2], mew=2)
     heat.set(title=_study_title(metric))
-    blank = np.zeros(len(given) + 1)
+    blank = np.zeros(len(revenues) + 1)
     PredictionRanks(blank, blank).plot(dots)
-    _move_cell(axes, given, metric, skill, prevalence, weight)
-    return np.array([heat, dots])
-
-
-def _study_revenues(revenues):
-    "Those given, or 60 customers, evenly from 19 to 110."
-    return tuple(np.linspace(19.0, 110.0, 60) if revenues is None else revenues)
+    _move_cell(axes, revenues, metric, skill, prevalence, weight)
 
 
 @lru_cache(maxsize=256)
@@ -901,27 +848,22 @@ def explore_metric_study(revenues: Vector | None = None) -> VBox:
     """
     widgets = optional_import("ipywidgets", extra="book")
     ends = {"all ranks alike": None, "weight on the best": "best", "weight on the worst": "worst"}
+    named = [(display_name(name), name) for name in STUDY_METRICS]
     wide = {"style": {"description_width": "17em"}, "layout": widgets.Layout(width="44em", max_width="100%")}
     controls = {
-        "metric": widgets.SelectionSlider(
-            options=[(display_name(name), name) for name in STUDY_METRICS],
-            value="mcc",
-            description="metric",
-            **wide,
-        ),
+        "metric": widgets.SelectionSlider(options=named, value="mcc", description="metric", **wide),
         "weighted": widgets.Dropdown(options=list(ends), description="coefficient", **wide),
         "skill": slider("skill", 0.0, 0.0, 3.0, 0.5),
-        "prevalence": widgets.SelectionSlider(
-            options=STUDY_GRID, value=0.3, description="prevalence", **wide
-        ),
-        "weight": widgets.SelectionSlider(options=STUDY_GRID, value=0.5, description="weight", **wide),
     }
+    for name, value in (("prevalence", 0.3), ("weight", 0.5)):
+        controls[name] = widgets.SelectionSlider(options=STUDY_GRID, value=value, description=name, **wide)
 
-    given, shown = _study_revenues(revenues), list[tuple]()
+    given = tuple(np.linspace(19.0, 110.0, 60) if revenues is None else np.asarray(revenues))
+    shown = list[tuple]()
     spearman_moments(len(given) + 1)  # of the coefficients with weights; cached, it depends on no control
 
     def draw(axes):
-        plot_metric_study(revenues=given, axes=axes)
+        _draw_study(axes, given)
 
     def move(axes, artists, metric, weighted, skill, prevalence, weight):
         heat, study = axes[0], [metric, ends[weighted], skill]

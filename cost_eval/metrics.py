@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, overload
 
 from .confusion import ConfusionCounts
 from .core import Matrix, Numbers, Priors, Row, Value
@@ -250,9 +250,7 @@ class Metric:
         name = self.cost_parameter
         if name is not None and name not in given:
             if costs is None:
-                raise ValueError(
-                    f"costs: {self.name} needs costs; pass a cost matrix as `costs`, or `{name}`"
-                )
+                raise ValueError(f"costs: {self.name} needs them; pass a cost matrix as `costs`, or `{name}`")
             given[name] = costs if name == "costs" else _FROM_COSTS[name](*_error_costs(costs))
         return {name: _check_parameter(name, value) for name, value in given.items()}
 
@@ -477,39 +475,6 @@ def _document(function, public, record) -> str:
     return "\n\n".join([summary, f"{known}\nSource: {record.source}.", *sections, *examples])
 
 
-_Given = TypeVar("_Given", bound=Callable[..., Any])
-
-
-@overload
-def metric(
-    symbol: str,
-    formula: str,
-    *,
-    undefined: str,
-    source: str,
-    bounds: tuple[float, float] = ...,
-    greater_is_better: bool = ...,
-    symmetric: bool = ...,
-    cost_parameter: str | None = ...,
-    linear_fractional: Callable[..., Any] | None = ...,
-    uniform_cdf: Callable[..., Any] | None = ...,
-    of_terms: Literal[True] = ...,
-) -> Callable[[Callable[Concatenate[Any, _Parameters], Any]], _OfCounts[_Parameters]]: ...
-@overload
-def metric(
-    symbol: str,
-    formula: str,
-    *,
-    undefined: str,
-    source: str,
-    bounds: tuple[float, float] = ...,
-    greater_is_better: bool = ...,
-    symmetric: bool = ...,
-    cost_parameter: str | None = ...,
-    linear_fractional: Callable[..., Any] | None = ...,
-    uniform_cdf: Callable[..., Any] | None = ...,
-    of_terms: Literal[False],
-) -> Callable[[_Given], _Given]: ...
 def metric(
     symbol: str,
     formula: str,
@@ -523,7 +488,7 @@ def metric(
     linear_fractional: Callable[..., Any] | None = None,
     uniform_cdf: Callable[..., Any] | None = None,
     of_terms: bool = True,
-) -> Any:
+) -> Callable[[Callable[Concatenate[Any, _Parameters], Any]], _OfCounts[_Parameters]]:
     """Decorator: register a function as a metric, and make it a public function of counts in any form.
 
     Parameters
@@ -568,21 +533,10 @@ def metric(
 
     def register(function):
         public = _public(function) if of_terms else function
-        record = Metric(
-            name=public.__name__,
-            symbol=symbol,
-            formula=re.sub(r"(?<![\\A-Za-z])(?<!mathrm{)([A-Z]{2,})", r"\\mathrm{\1}", formula),
-            function=public,
-            greater_is_better=greater_is_better,
-            lower=bounds[0],
-            upper=bounds[1],
-            symmetric=symmetric,
-            cost_parameter=cost_parameter,
-            undefined=undefined,
-            source=source,
-            linear_fractional=linear_fractional and _form(linear_fractional),
-            uniform_cdf=uniform_cdf,
-        )
+        upright = re.sub(r"(?<![\\A-Za-z])(?<!mathrm{)([A-Z]{2,})", r"\\mathrm{\1}", formula)
+        facts = greater_is_better, *bounds, symmetric, cost_parameter, undefined, source
+        laws = linear_fractional and _form(linear_fractional), uniform_cdf
+        record = Metric(public.__name__, symbol, upright, public, *facts, *laws)
         public.__doc__ = _document(function, public, record)
         METRICS[record.name] = record
         return public
@@ -590,12 +544,8 @@ def metric(
     return register
 
 # %% ../nbs/03_metrics.ipynb #ac33b2d4
-_FERRER, _LOMBARDO, _MARWAH, _ZHAO = (
-    "Ferrer 2025",
-    "Lombardo et al. 2025",
-    "Marwah et al. 2024",
-    "Zhao et al. 2025",
-)
+_FERRER, _LOMBARDO = "Ferrer 2025", "Lombardo et al. 2025"
+_MARWAH, _ZHAO = "Marwah et al. 2024", "Zhao et al. 2025"
 
 # %% ../nbs/03_metrics.ipynb #3cd13fa8
 @metric(
@@ -1571,12 +1521,12 @@ def evaluate_metrics(
     return {name: value.reshape(shape) if shape else float(value[0]) for name, value in out.items()}
 
 # %% ../nbs/03_metrics.ipynb #d7b5766e
-def one_vs_rest(counts: ConfusionCounts | Matrix) -> BinaryCounts:
+def one_vs_rest(counts: ConfusionCounts | BinaryCounts | Matrix) -> BinaryCounts:
     """One binary problem per class: that class against all others.
 
     Parameters
     ----------
-    counts : ConfusionCounts, array (..., K, K) or data frame
+    counts : ConfusionCounts, BinaryCounts, array (..., K, K) or data frame
         true class in rows, decisions in columns, in the same order unless labels say otherwise
 
     Returns
@@ -1598,9 +1548,7 @@ def one_vs_rest(counts: ConfusionCounts | Matrix) -> BinaryCounts:
     table, classes, decisions = labelled(counts, "counts")
     array = check_counts(table)
     if array.shape[-1] != array.shape[-2]:
-        raise ValueError(
-            f"counts: as many decisions as classes are needed, an array (..., K, K), got shape {array.shape}"
-        )
+        raise ValueError(f"counts: as many decisions as classes are needed, (..., K, K), got {array.shape}")
     array = array[..., order_of(decisions, classes, "counts", "the classes", "decisions")]
     tp = np.diagonal(array, axis1=-2, axis2=-1)
     fp, fn = array.sum(axis=-2) - tp, array.sum(axis=-1) - tp

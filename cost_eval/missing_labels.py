@@ -270,9 +270,8 @@ class TippingPoint(Result):
 
     def __repr__(self):
         cheaper = f"the {self.verdict} is cheaper" if self.verdict else "no verdict"
-        return (
-            f"<first minus second {short(self.difference)} a sample if unlabelled are as labelled: {cheaper}>"
-        )
+        alike = f"{short(self.difference)} a sample if unlabelled are as labelled"
+        return f"<first minus second {alike}: {cheaper}>"
 
 
 def tipping_point(
@@ -321,9 +320,8 @@ def tipping_point(
         raise ValueError("versus: decisions to compare with are needed, got None; doing without, say")
     case = _read(y_true, decisions, costs, versus, positive, None, None)
     if case.table.shape[1] != 2:
-        raise ValueError(
-            f"costs: two classes are needed, got {case.table.shape[1]}; see bounds_without_labels"
-        )
+        got = case.table.shape[1]
+        raise ValueError(f"costs: two classes are needed, got {got}; see bounds_without_labels")
     codes = np.stack([model.values for model in case.samples.models.values()])
     pairs, cell = np.unique(codes, axis=1, return_inverse=True)
     has, apart = case.labelled, pairs[0] != pairs[1]
@@ -534,12 +532,8 @@ def _agreed(found: Interval, alone: Interval, confidence: float) -> Interval:
 def _posteriors(posteriors, case: _Case) -> np.ndarray:
     "(N, K) posteriors in the order of the costs' classes."
     if posteriors is None:
-        raise ValueError(
-            "posteriors: a guess of every class is needed, got None; without it use the labels alone"
-        )
-    single = case.samples.costs
-    names = np.empty(len(single.classes), object)
-    names[:] = list(single.classes)
+        raise ValueError("posteriors: a guess of each class is needed, got None; without it use labels alone")
+    single, names = case.samples.costs, objects(case.samples.costs.classes)
     given = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
     return read_samples(names[case.samples.y], {"posteriors": given}, single).models["posteriors"].values
 
@@ -620,10 +614,9 @@ class LabelPlan(Result):
         return generator(rng).random(len(self.propensity)) < self.propensity
 
     def __repr__(self):
-        return (
-            f"<about {self.propensity.sum():.0f} of {len(self.propensity)} labels: standard error "
-            f"{short(self.standard_error)}, drawn evenly {short(self.uniform_error)}>"
-        )
+        errors = f"{short(self.standard_error)}, drawn evenly {short(self.uniform_error)}"
+        many = f"{self.propensity.sum():.0f} of {len(self.propensity)} labels"
+        return f"<about {many}: standard error {errors}>"
 
 
 def labels_to_buy(
@@ -677,8 +670,7 @@ def labels_to_buy(
     K = np.shape(given_)[1] if np.ndim(given_) == 2 else 2
     if not isinstance(costs, CostMatrix) and len(table.classes) != K:
         as_costs(costs, y_true=np.arange(K))  # says it if these are costs of single rows
-    labels = np.empty(len(given), object)
-    labels[:] = [table.classes[0]] * len(given)
+    labels = objects([table.classes[0]] * len(given))
     case = _read(labels, decisions, table, versus, None, None, None)
     p = _posteriors(posteriors, case)
     mean = (p * case.table).sum(1)

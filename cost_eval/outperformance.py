@@ -150,29 +150,18 @@ def _checked(reference: Reference) -> Reference:
             "a distribution of error rates needs the support [0, 1]"
         )
     share = np.asarray(reference.fpr_cdf(grid[:, None], recall), float) + 0 * recall
-    if (
-        not ((share >= 0) & (share <= 1)).all()
-        or (np.diff(share, axis=0) < -1e-6).any()
-        or (share[-1] < 1).any()
-    ):
+    rises = (np.diff(share, axis=0) >= -1e-6).all() and (share[-1] >= 1).all()
+    if not rises or not ((share >= 0) & (share <= 1)).all():
         raise ValueError(
             f"reference: fpr_cdf(fpr, recall) of {reference.name!r} must rise from fpr = 0 to 1 and be 1 at "
-            f"the end; "
-            "a distribution of error rates needs the support [0, 1]"
+            "the end; a distribution of error rates needs the support [0, 1]"
         )
     return reference
 
 # %% ../nbs/50_outperformance.ipynb #b81c1cf1
 _UNIFORM = add_reference(Reference("uniform", lambda s: s, lambda fpr, recall: fpr, _share_below))
-_BETTER = add_reference(
-    Reference(
-        "better than chance",
-        np.sqrt,
-        lambda fpr, recall: np.minimum(fpr / np.maximum(recall, 1e-300), 1),
-        _triangle_share,
-        diagonal=True,
-    )
-)
+_up_to_recall = lambda fpr, recall: np.minimum(fpr / np.maximum(recall, 1e-300), 1)
+add_reference(Reference("better than chance", np.sqrt, _up_to_recall, _triangle_share, diagonal=True))
 
 # %% ../nbs/50_outperformance.ipynb #cec74063
 def _printed(paper) -> dict:
@@ -284,9 +273,7 @@ def _product(of_fpr, of_fnr) -> Reference:
     "The reference of independent error rates."
     for name, distribution in (("FPR", of_fpr), ("FNR", of_fnr)):
         if not (hasattr(distribution, "cdf") and hasattr(distribution, "ppf")):
-            raise ValueError(
-                f"reference: the distribution of the {name} has no cdf and ppf: {distribution!r:.80}"
-            )
+            raise ValueError(f"reference: the {name}'s distribution has no cdf and ppf: {distribution!r:.80}")
         below, inside = distribution.cdf(-1e-12), distribution.cdf(1)
         if below > 0 or not inside >= 1:
             raise ValueError(
@@ -371,12 +358,9 @@ def _quadrature(metric: Metric, value, pi, arguments: dict, reference: Reference
     "P(metric worse than value) by (50.6), for arrays that broadcast, in blocks of bounded memory."
     shape = np.broadcast_shapes(np.shape(value), np.shape(pi), *(a.shape for a in _sizes(arguments)))
     value, pi = (np.broadcast_to(a, shape).ravel() for a in (value, pi))
-    flat = {
-        k: np.broadcast_to(v, (*shape, 2, 2)).reshape(-1, 2, 2)
-        if k == "costs"
-        else np.broadcast_to(v, shape).ravel()
-        for k, v in arguments.items()
-    }
+    table = {"costs": (2, 2)}  # whose last two axes are one value
+    wide = {k: np.broadcast_to(v, (*shape, *table.get(k, ()))) for k, v in arguments.items()}
+    flat = {k: v.reshape(-1, *table.get(k, ())) for k, v in wide.items()}
     out = np.empty(value.size)
     for part in blocks(value.size, 32 * _NODES.nbytes):
         some = {k: v[part] for k, v in flat.items()}
@@ -416,9 +400,8 @@ def _diagonal_turns(good, shape, cells=64) -> list:
     found, width = [], e.flat[1] - e.flat[0]
     for k in (change.argmax(0), cells - 1 - change[::-1].argmax(0)):
         low, before = e.ravel()[k], np.take_along_axis(side, np.asarray(k)[None], 0)[0]
-        found.append(
-            low + width * last_true(lambda t: good(low + width * t, low + width * t) == before, shape)
-        )
+        part = last_true(lambda t: good(low + width * t, low + width * t) == before, shape)
+        found.append(low + width * part)
     return found
 
 
@@ -450,9 +433,7 @@ def _share_worse(metric, value, pi, arguments, reference, draw, line):
 def _empirical(metric, value, pi, arguments, draw):
     "Share of a sample of error rates that is worse than each value; one sort for each prevalence."
     if any(a.size > 1 for a in _sizes(arguments)):
-        raise ValueError(
-            "metric arguments: with a sampler as reference they must be single numbers; loop over them"
-        )
+        raise ValueError("metric arguments: with a sampler as reference give single numbers; loop over them")
     value, pi = np.broadcast_arrays(value, pi)
     out, sign, (fpr, fnr) = np.empty(value.shape), 1 if metric.greater_is_better else -1, draw
     for p in np.unique(pi):
@@ -644,9 +625,8 @@ def _scale(low, high, greater_is_better: bool):
     def scale(t):
         t = t if greater_is_better else 1 - t
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(
-                np.isinf(high), low + t / (1 - t), low + (np.where(np.isinf(high), 0, high) - low) * t
-            )
+            finite = low + (np.where(np.isinf(high), 0, high) - low) * t
+            return np.where(np.isinf(high), low + t / (1 - t), finite)
 
     return scale
 
@@ -692,17 +672,13 @@ def outperformance_of_cost(expected_cost: Numbers, costs: Costs, priors: Priors)
     """
     costs, _, priors = costs_and_priors(costs, priors)
     if costs.ndim != 2:
-        raise ValueError(
-            f"costs: one matrix (K, M) is needed, got shape {costs.shape}; loop over the matrices"
-        )
+        raise ValueError(f"costs: one matrix (K, M) is needed, got shape {costs.shape}; loop over them")
     if priors.ndim != 1:
         raise ValueError(f"priors: one row of {len(costs)} is needed, got shape {priors.shape}")
     knots = priors[:, None] * costs
     low, high = knots.min(1).sum(), knots.max(1).sum()
     if not high > low:
-        raise ValueError(
-            "costs: with these priors every classifier costs the same, so there is nothing to outperform"
-        )
+        raise ValueError("costs: with these priors every classifier costs the same: nothing to outperform")
     value = check_within(expected_cost, "expected_cost", low, high, "what classifiers can cost")
     knots = (knots - knots.min(1, keepdims=True)) / (high - low)
     below = _sum_share(knots[knots.max(1) > 1e-18], np.ravel((value - low) / (high - low)))
@@ -941,13 +917,8 @@ def plot_unit_square(
 
 
 _GRID = (np.arange(240) + 0.5) / 240
-_SQUARE = dict(
-    xlim=(-0.02, 1.02),
-    ylim=(-0.02, 1.02),
-    aspect="equal",
-    xlabel="false positive rate",
-    ylabel="false negative rate",
-)
+_SQUARE: dict = dict(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+_SQUARE |= dict(xlabel="false positive rate", ylabel="false negative rate")
 
 
 def _worse(metric, value, prevalence, arguments):
@@ -1009,12 +980,9 @@ def explore_outperformance() -> VBox:
     """
     widgets = optional_import("ipywidgets", extra="book")
     image, show = live_figure(_draw_square, _move_square, (9.6, 4.2))
-    chosen = widgets.Dropdown(
-        options=[(display_name(name), name) for name in sorted(METRICS)],
-        value=_START["metric"],
-        description="metric",
-        style={"description_width": "17em"},
-    )
+    names = [(display_name(name), name) for name in sorted(METRICS)]
+    look = {"description": "metric", "style": {"description_width": "17em"}}
+    chosen = widgets.Dropdown(options=names, value=_START["metric"], **look)
     controls = {
         "metric": chosen,
         "position": slider("value, in its range", _START["position"], 0, 1, 0.01),

@@ -114,21 +114,11 @@ def _verdict(report) -> _Verdict:
         state = "no model"
     else:
         state = "use" if saved["told_apart"] else "unsure"
-    second = report.best.loc[1, "model"] if len(report.best) > 1 else ""
-    return _Verdict(
-        state=state,
-        model=model,
-        cost=float(top["cost"]),
-        low=float(top["low"] if report.winner is None else report.winner.low),
-        high=float(top["high"] if report.winner is None else report.winner.high),
-        naive=naive["model"],
-        column=column,
-        naive_cost=float(naive["cost"]),
-        naive_low=float(naive["low"]),
-        naive_high=float(naive["high"]),
-        saving=float(saved["saving"]),
-        next=second,
-    )
+    second, winner = report.best.loc[1, "model"] if len(report.best) > 1 else "", report.winner
+    low, high = (top["low"], top["high"]) if winner is None else (winner.low, winner.high)
+    own, saving = (float(top["cost"]), float(low), float(high)), float(saved["saving"])
+    doing_without = float(naive["cost"]), float(naive["low"]), float(naive["high"])
+    return _Verdict(state, model, *own, naive["model"], column, *doing_without, saving, second)
 
 
 def _interval(report, low: float, high: float, chosen: bool = False) -> str:
@@ -158,11 +148,8 @@ def _decide(report) -> str:
     if v.state == "no need":
         return f"Use no model: {naive}, and nothing can cost less, for it is right for every class."
     wrong = ", ".join(_wrong_classes(report, v.column))
-    ends = _interval(report, v.naive_low, v.naive_high)
-    return (
-        f"No verdict: {naive}{ends} and nothing costs less on these samples, but it is not right for every "
-        f"class ({wrong})."
-    )
+    least = f"{naive}{_interval(report, v.naive_low, v.naive_high)} and nothing costs less on these samples"
+    return f"No verdict: {least}, but it is not right for every class ({wrong})."
 
 
 def _cut(report) -> float:
@@ -194,9 +181,8 @@ def _sure(report) -> str:
     said = f"At {percent(report.confidence)}, {v.model} is cheaper than {v.naive} by {line}"
     if v.next:
         pair = _row(report.differences, ["first", "second"], {v.model, v.next})
-        line, more = _lines(
-            report, pair, "difference", (v.model, v.next), -1 if pair["first"] == v.model else 1
-        )
+        sign = -1 if pair["first"] == v.model else 1
+        line, more = _lines(report, pair, "difference", (v.model, v.next), sign)
         said, why = f"{said}; than {v.next}, the next model, by {line}", why or more
     return f"{said}.{why}"
 
@@ -213,11 +199,10 @@ def _lines(report, row, question: str, pair: tuple, sign: int = 1) -> tuple[str,
     turned = -1 if question == "difference" and near["model"] == pair[0] else 1
     apart, why = near["p_value"] < 1 - report.confidence, ""
     if method == "auto" and apart and not row["told_apart"]:
-        why = (
-            " The lines differ: one unseen case of the largest possible cost would undo the approximate one."
-        )
+        why = "one unseen case of the largest possible cost would undo the approximate one"
     if method == "auto" and row["told_apart"] and not apart:
-        why = " The lines differ: only the conservative one uses that a loss on this side is small."
+        why = "only the conservative one uses that a loss on this side is small"
+    why = f" The lines differ: {why}." if why else ""
     return f"{_ends(row, sign)} ({this}) or {_ends(near, turned)} (approximate), {told}", why
 
 
@@ -280,10 +265,8 @@ def why_no_map(report: Any) -> str:
     """
     case = report._case
     if case.costs.shape != (2, 2) or case.own is not None or not has_ratio(case.costs):
-        return (
-            "the map needs two classes, two decisions and one cost matrix; for other costs use "
-            "uncertain_costs"
-        )
+        need = "two classes, two decisions and one cost matrix"
+        return f"the map needs {need}; for other costs use uncertain_costs"
     if case.capacity is not None:
         return "a limit on how many can be decided positive is not a point of the map"
     if case.require is not None:
@@ -318,15 +301,12 @@ def _change(report) -> str:
 
     if other < 0:
         wide = f"cost ratio from {_round(at[0] / 100)} to {_round(100 * at[0])} {ratio}"
-        return (
-            f"At every {wide}, and at every prevalence from {share(0.01)} to {share(100)} {prevalence}, "
-            f"{names[here]} stays the cheapest."
-        )
-    side = "above" if factor > 1 else "below"
-    return (
-        f"At a cost ratio {side} about {_round(factor * at[0])} {ratio}, or a prevalence {side} about "
-        f"{share(factor)} {prevalence}, {names[other]} would be the cheapest."
-    )
+        often = f"prevalence from {share(0.01)} to {share(100)} {prevalence}"
+        return f"At every {wide}, and at every {often}, {names[here]} stays the cheapest."
+    about = f"{'above' if factor > 1 else 'below'} about"
+    there = f"cost ratio {about} {_round(factor * at[0])} {ratio}"
+    often = f"prevalence {about} {share(factor)} {prevalence}"
+    return f"At a {there}, or a {often}, {names[other]} would be the cheapest."
 
 
 def _round(value: float) -> str:
@@ -340,9 +320,8 @@ def _undone(report) -> str:
     if v.state == "no need":
         return "Nothing, while the costs stand."
     if v.state == "no verdict":
-        return (
-            f"Samples of class {' and '.join(_wrong_classes(report, v.column))} for which {v.naive} is wrong."
-        )
+        wrong = " and ".join(_wrong_classes(report, v.column))
+        return f"Samples of class {wrong} for which {v.naive} is wrong."
     if v.state == "no model":
         more = v.cost - v.naive_cost
         least = f"{four_digits(more)} per case less, {100 * more / v.cost:.2g} % of its cost"
@@ -420,9 +399,8 @@ def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) ->
         notes.append(f"{anew}: the order depends on the priors.")
     drift = np.abs(case.priors - case.class_sizes / case.class_sizes.sum()).max()
     if case.shifted and drift > 0.01:
-        notes.append(
-            f"Costs are for the deployment's priors, which differ from the sample's by up to {drift:.2g}."
-        )
+        by = f"by up to {drift:.2g}"
+        notes.append(f"Costs are for the deployment's priors, which differ from the sample's {by}.")
     return notes
 
 
@@ -433,10 +411,9 @@ def _never_seen(case, entry) -> list[str]:
     if not unseen.any() or case.samples_of_classes[unseen.any(1)].min() == 0 or costs.max() == costs.min():
         return []
     i, j = np.argwhere(unseen)[0]
-    return [
-        f"The costliest error ({case.costs.classes[i]} decided {case.costs.decisions[j]}) was never seen for "
-        f"{entry.model}; its rate is known only to be small."
-    ]
+    error = f"{case.costs.classes[i]} decided {case.costs.decisions[j]}"
+    never = f"was never seen for {entry.model}; its rate is known only to be small"
+    return [f"The costliest error ({error}) {never}."]
 
 
 def _miscalibrated(best, calibrated) -> list[str]:
@@ -444,11 +421,10 @@ def _miscalibrated(best, calibrated) -> list[str]:
     found, cost = [], best.set_index("model")["cost"]
     for row in calibrated[calibrated["miscalibrated"]].to_dict("records"):
         if row["saving"] > 0.1 * abs(cost[row["model"]]):
-            found.append(
-                f"{row['model']} looks miscalibrated: its posteriors taken at their word cost "
-                f"{four_digits(row['saving'])} more per case than calibrated ones ({_ends(row)}"
-                + (", not told apart from 0)." if row["low"] <= 0 else ").")
-            )
+            told = ", not told apart from 0" if row["low"] <= 0 else ""
+            more = f"{four_digits(row['saving'])} more per case than calibrated ones ({_ends(row)}{told})"
+            looks = f"{row['model']} looks miscalibrated: its posteriors taken at their word"
+            found.append(f"{looks} cost {more}.")
     return found
 
 
@@ -567,10 +543,9 @@ def constraint_words(report: Any) -> list[str]:
     for row, one in zip(own.to_dict("records"), report._case.require):
         side = "least" if one.least else "most"
         short = row["reached"] < one.limit if one.least else row["reached"] > one.limit
-        words.append(
-            f"{one.name} {four_digits(row['reached'])}, with at {side} {four_digits(one.limit)} required "
-            f"({level} interval {_ends(row)}{', so it falls short' if short else ''})"
-        )
+        asked = f"with at {side} {four_digits(one.limit)} required"
+        sure = f"{level} interval {_ends(row)}{', so it falls short' if short else ''}"
+        words.append(f"{one.name} {four_digits(row['reached'])}, {asked} ({sure})")
     price = own.iloc[0]
     ends = f"{four_digits(price['price_low'])} to {four_digits(price['price_high'])}"
     more = f"{four_digits(price['price'])} per case ({level} interval {ends})"
@@ -822,12 +797,10 @@ def _plot_ladder(report, ax):
     rungs = rungs[rungs["cost"] <= max(most, 1e-12)]
     for k, (place, row) in enumerate(rungs.iterrows()):
         _bar(ax, k, row, "cost", COLORS[0] if main[place] else COLORS[3])
-    names = [
-        m if r in ("constant", "as given") else f"{m}: {r}" for m, r in zip(rungs["model"], rungs["rule"])
-    ]
+    pairs = zip(rungs["model"], rungs["rule"])
+    names = [m if r in ("constant", "as given") else f"{m}: {r}" for m, r in pairs]
     ax.set(yticks=range(len(names)), yticklabels=names, xlabel="cost per case")
     ax.set_title(f"the ladder, {percent(report.confidence)} intervals\nblue: the declared rules", fontsize=10)
-    return ax
 
 
 def _plot_differences(report, ax):
@@ -845,7 +818,6 @@ def _plot_differences(report, ax):
     ax.locator_params(axis="x", nbins=5)
     together = f"{percent(report.confidence)} for all together"
     ax.set_title(f"left of 0 the first is cheaper\n{together}", fontsize=10)
-    return ax
 
 
 def _bar(ax, k: int, row, value: str, color: str):
@@ -920,7 +892,6 @@ def _plot_roc(report, ax):
     ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="false positive rate", ylabel="true positive rate")
     _name_lines(ax, curves)
     ax.set_title("ROC; dotted: equal cost", fontsize=10)
-    return ax
 
 
 def _plot_precision_recall(report, ax):
@@ -939,7 +910,6 @@ def _plot_precision_recall(report, ax):
     ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
     _name_lines(ax, curves)
     ax.set_title("precision and recall; dotted: equal cost", fontsize=10)
-    return ax
 
 # %% ../nbs/58_page.ipynb #500701bf
 def _plot_lines(ax, x, found, scale):
@@ -964,7 +934,6 @@ def _plot_cost_curves(report, ax):
     _mark_here(ax, report.priors[1])
     _name_lines(ax, found.names)
     ax.set_title("cost curve; dashed: constant decisions", fontsize=10)
-    return ax
 
 
 def _plot_decision_curves(report, ax):
@@ -979,7 +948,6 @@ def _plot_decision_curves(report, ax):
     ax.locator_params(axis="x", nbins=5)
     _mark_here(ax, own)
     _name_lines(ax, found.names)
-    return ax
 
 
 def _plot_calibration(report, ax):
@@ -995,15 +963,11 @@ def _plot_calibration(report, ax):
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="mean posterior", ylabel="share of positives")
     _name_lines(ax, [scored.name for scored in report._scored])
     ax.set_title("reliability; dotted: calibrated", fontsize=10)
-    return ax
 
 # %% ../nbs/58_page.ipynb #87092b44
 PANELS = {
     "ladder": (_plot_ladder, "cost of every constant decision, model and rule with intervals"),
-    "map": (
-        lambda report, ax: report.robustness().plot(ax),
-        "the cheapest model by prevalence and cost ratio",
-    ),
+    "map": (lambda report, ax: report.robustness().plot(ax), "cheapest model by prevalence and cost ratio"),
     "differences": (_plot_differences, "differences in cost of pairs of models with intervals"),
     "cost curve": (_plot_cost_curves, "cost of each model by prevalence with bands"),
     "decision curve": (_plot_decision_curves, "net benefit of each model by threshold with bands"),
@@ -1078,7 +1042,9 @@ def draw_panel(report: Any, panel: str, ax: Axes | None = None) -> Axes:
     if panel not in panels_of(report):
         why = f" ({why_no_map(report)})" if panel == "map" else ""
         raise ValueError(f"panel: this report has no {panel!r}{why}; it has {', '.join(panels_of(report))}")
-    return PANELS[panel][0](report, ensure_axes(ax, figsize=(4.9, 4)))
+    ax = ensure_axes(ax, figsize=(4.9, 4))
+    PANELS[panel][0](report, ax)
+    return ax
 
 
 def draw_report(report: Any) -> Figure:
@@ -1271,11 +1237,8 @@ def _picture(report, panel: str) -> dict:
         figure.savefig(buffer, format="png", dpi=180, metadata={"Software": None})
     data = base64.b64encode(buffer.getvalue()).decode()
     words = PANELS[panel][1]
-    return {
-        "alt": words,
-        "src": f"data:image/png;base64,{data}",
-        "words": words[0].upper() + words[1:] + ".",
-    }
+    title = words[0].upper() + words[1:] + "."
+    return {"alt": words, "src": f"data:image/png;base64,{data}", "words": title}
 
 
 _TITLE = "What the predictions cost"
@@ -1304,9 +1267,8 @@ def _card(report, currency: str, per_year: float | None) -> dict:
         ends = f"{money(per_year * low)} to {money(per_year * high)} ({level})"
         cases = f"{ends} on {four_digits(per_year)} cases"
         saves = "saved a year" if v.state == "use" else "cheaper a year, if the first is above 0"
-        facts.append(
-            (f"{v.model} against {v.naive}", f"{money(per_year * v.saving)} a year", f"{saves}: {cases}")
-        )
+        yearly = f"{money(per_year * v.saving)} a year"
+        facts.append((f"{v.model} against {v.naive}", yearly, f"{saves}: {cases}"))
     sure = "told apart" if v.state == "use" or low * high > 0 else "not told apart"
     facts.append(("how sure", f"{sure} from {v.naive}", "conservative line"))
     return {"do": do, "facts": facts}
@@ -1399,19 +1361,13 @@ def _table(report, name: str, frame) -> dict:
     "A table for the template."
     words, rows = _TABLES[name], [[_cell(v) for v in row] for row in frame.head(200).itertuples(index=False)]
     if name == "Which is the cheapest" and report.winner is not None:
-        words += (
-            f" Of the winner's lead about {four_digits(report.winner.luck)} is luck in having been chosen."
-        )
+        luck = four_digits(report.winner.luck)
+        words += f" Of the winner's lead about {luck} is luck in having been chosen."
     if name == "Between groups":
         gaps, top = report.group_differences, report.best.loc[0, "model"]
         words = " ".join([words, *gap_lines(gaps[gaps["model"] == top])])
-    return {
-        "title": name,
-        "words": words,
-        "heads": list(frame.columns),
-        "rows": rows,
-        "more": max(len(frame) - 200, 0),
-    }
+    heads, more = list(frame.columns), max(len(frame) - 200, 0)
+    return {"title": name, "words": words, "heads": heads, "rows": rows, "more": more}
 
 # %% ../nbs/58_page.ipynb #8e0a7adb
 def _cell(value) -> str:

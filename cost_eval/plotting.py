@@ -309,16 +309,9 @@ def label_lines(ax: Axes, lines: Sequence[Any] | None = None, fontsize: float = 
     to_points = 72 / ax.figure.dpi
     height = np.array([ax.transData.transform(end)[1] for end in ends]) * to_points
     for line, end, shift in zip(lines, ends, _spread(height, 1.25 * fontsize) - height):
-        ax.annotate(
-            line.get_label(),
-            end,
-            xytext=(4, shift),
-            textcoords="offset points",
-            va="center",
-            fontsize=fontsize,
-            color=readable(line.get_color()),
-            annotation_clip=False,
-        )
+        place: dict = {"xytext": (4, shift), "textcoords": "offset points", "annotation_clip": False}
+        look: dict = {"va": "center", "fontsize": fontsize, "color": readable(line.get_color())}
+        ax.annotate(line.get_label(), end, **place, **look)
     return ax
 
 # %% ../nbs/05_plotting.ipynb #0e6b2fa4
@@ -353,10 +346,9 @@ def note(
     """
     lead = {"arrowstyle": "-", "color": "0.45", "linewidth": 0.8, "shrinkA": 1, "shrinkB": 4}
     style = {"color": "0.15", "fontsize": 9.5, "va": "center", "linespacing": 1.25, **style}
+    style |= {"textcoords": "axes fraction", "arrowprops": to and lead}
     place, kind = (at, "axes fraction") if to is None else (to, "data")
-    ax.annotate(
-        text, place, xytext=at, xycoords=kind, textcoords="axes fraction", arrowprops=to and lead, **style
-    )
+    ax.annotate(text, place, xytext=at, xycoords=kind, **style)
     return ax
 
 # %% ../nbs/05_plotting.ipynb #0bbf5b98
@@ -496,9 +488,8 @@ def live_figure(
     """
     columns = check_integer(columns, "columns", 1)
     widgets = optional_import("ipywidgets", extra="book")
-    figure = optional_import("matplotlib.figure", extra="book").Figure(
-        figsize=size, layout="constrained", dpi=72
-    )
+    kind = optional_import("matplotlib.figure", extra="book").Figure
+    figure = kind(figsize=size, layout="constrained", dpi=72)
     optional_import("matplotlib.backends.backend_svg", extra="book").FigureCanvasSVG(figure)
     axes = figure.subplots(1, columns)
     natural = widgets.Layout(width=f"{96 * size[0]:g}px", max_width="100%", height="auto")
@@ -560,11 +551,8 @@ def _svg(figure) -> str:
     svg = re.sub(r'(?<=<g) id="[^"]*"', "", _legible(_light(buffer.getvalue())))
     svg = re.sub(r'(?<= d=")[MLz\d. -]{150,}(?=")', lambda found: _by_steps(found[0]), svg)
     svg = re.sub(r'((?:#|id=")[mp][0-9a-f]{4})[0-9a-f]{6}\b', r"\1", svg.replace("DejaVuSans", "D"))
-    svg = re.sub(
-        r'(<use href="[^"]*") transform="translate\(([-\d.]+) 0\)"',
-        r'\1 x="\2"',
-        svg.replace("xlink:href", "href"),
-    )
+    moved = r'(<use href="[^"]*") transform="translate\(([-\d.]+) 0\)"'
+    svg = re.sub(moved, r'\1 x="\2"', svg.replace("xlink:href", "href"))
     title = f"><title>{html.escape(_words(figure), quote=False)}</title>"
     return svg.replace('"', "'").replace(">", title, 1)
 
@@ -597,16 +585,10 @@ def slider(label: str, value: float, low: float, high: float, step: float, *, lo
         step = above / max(1, round(above / step))
         high = low + step * round((high - low) / step)
     kind = widgets.FloatLogSlider if log else widgets.FloatSlider
-    return kind(
-        value=value,
-        min=low,
-        max=high,
-        step=step,
-        description=label,
-        readout_format=".3r" if log else f".{len(f'{step:g}'.partition('.')[2])}f",
-        style={"description_width": "17em"},
-        layout=widgets.Layout(width="44em", max_width="100%"),
-    )
+    digits = ".3r" if log else f".{len(f'{step:g}'.partition('.')[2])}f"
+    look = {"description": label, "readout_format": digits, "style": {"description_width": "17em"}}
+    layout = widgets.Layout(width="44em", max_width="100%")
+    return kind(value=value, min=low, max=high, step=step, layout=layout, **look)
 
 
 def explorer(
@@ -702,11 +684,9 @@ def _leaves(widget) -> list:
     "The widgets in a widget that are not boxes and not hidden, in order."
     if widget.layout.display == "none":
         return []
-    return (
-        [leaf for child in widget.children for leaf in _leaves(child)]
-        if hasattr(widget, "children")
-        else [widget]
-    )
+    if not hasattr(widget, "children"):
+        return [widget]
+    return [leaf for child in widget.children for leaf in _leaves(child)]
 
 
 def _shown(widget) -> list:
@@ -802,10 +782,8 @@ _DEFINED = r"<(?:path [^>]*/|style.*?</style|clipPath.*?</clipPath)>"
 
 def _ranges(numbers) -> str:
     "`0-3,7` for 0, 1, 2, 3, 7."
-    breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
-    return ",".join(
-        f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in np.split(numbers, breaks)
-    )
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
 
 # %% ../nbs/05_plotting.ipynb #5a2e0f14
 #| code-fold: true
@@ -863,7 +841,8 @@ def _page(box, movers, alt) -> str:
     for each, at, said in zip(movers, places, says):
         now = html.escape(list(said.values())[at])
         bounds = f'max="{len(said) - 1}" value="{at}" aria-valuetext="{now}" autocomplete="off" disabled'
-        parts.append(_labelled(each, f'<input type="range" {bounds}><output>{now}</output>'))
+        name = f"<span>{html.escape(each.description)}</span>"
+        parts.append(f'<label>{name}<input type="range" {bounds}><output>{now}</output></label>')
     parts += [_still(k, value, words) for k, (value, words) in enumerate(zip(*shown))]
     others = [_standing(each) for each in _controls(box) if each not in movers]
     if others:
@@ -873,10 +852,6 @@ def _page(box, movers, alt) -> str:
         parts += [_data(frames, [list(said.values()) for said in says]), _SCRIPT]
     return f'<div class="ce-widget">{"".join(part + chr(10) for part in parts)}</div>'
 
-
-def _labelled(control, field) -> str:
-    "A field under its name."
-    return f"<label><span>{html.escape(control.description)}</span>{field}</label>"
 
 
 def _standing(control) -> str:
@@ -890,28 +865,23 @@ def _still(k, value, words) -> str:
     "An image or a text of the first state."
     if not value.startswith(("<svg", "data:")):
         return f'<div class="ce-shown" data-frame="{k}">{value}</div>'
-    quoted = (
-        value if value.startswith("data:") else "data:image/svg+xml," + quote(value, safe=" /:=,;()!*+@$?-.'")
-    )
+    if value.startswith("<svg"):
+        value = "data:image/svg+xml," + quote(value, safe=" /:=,;()!*+@$?-.'")
     shown = f'class="ce-shown" data-frame="{k}" alt="{html.escape(words)}"'
-    return f'<figure><img {shown} src="{quoted}"></figure>'
+    return f'<figure><img {shown} src="{value}"></figure>'
 
 
 def _data(frames, says) -> str:
     "All frames and readouts as JSON, in which nothing looks like a table or the end of a script."
     moving = [k for k, value in enumerate(frames[0][0]) if not value.startswith("data:")]
     pieces, rows = _cut([values[k] for values, _ in frames for k in moving])
-    ranges = iter(rows)
-    kept = [
-        ([next(ranges) if k in moving else value for k, value in enumerate(values)], words)
-        for values, words in frames
-    ]
+    ranges, kept = iter(rows), []
+    for values, words in frames:
+        kept.append(([next(ranges) if k in moving else value for k, value in enumerate(values)], words))
     parts = {"pieces": pieces, "says": says, "frames": kept}
-    text = [f'"{name}": [\n{_lines(part)}]' for name, part in parts.items()]
+    text = []
+    for name, part in parts.items():
+        lines = ",\n".join(json.dumps(value, ensure_ascii=False) for value in part)
+        text.append(f'"{name}": [\n{lines}]')
     inside = f"{{{', '.join(text)}}}".replace("</", r"<\/").replace("<t", r"\u003ct")
     return f'<script type="application/json">{inside}</script>'
-
-
-def _lines(values) -> str:
-    "JSON of some values, each on its line."
-    return ",\n".join(json.dumps(value, ensure_ascii=False) for value in values)

@@ -23,7 +23,7 @@ from .confusion import BinaryCounts
 from .core import check_1d, check_choice, check_function, check_range, optional_import, plain, pyplot
 from .core import ratio as quotient
 from .costs import CostMatrix
-from .metrics import METRICS, expected_cost, normalized_expected_cost
+from .metrics import METRICS, normalized_expected_cost
 from .plotting import COLORS, LINES, explorer, label_lines, live_figure, slider
 
 # %% ../nbs/11_rivals.ipynb #8acccef2
@@ -138,19 +138,8 @@ def _draw_operating_point(axes):
     density, metrics = axes
     curves = [density.plot(_X, 0 * _X, color=COLORS[k], linestyle="-")[0] for k in (0, 1)]
     areas = [density.fill_between(_X, 0 * _X, color=COLORS[k], alpha=0.4, linewidth=0) for k in (0, 1)]
-    notes = [
-        density.text(
-            0,
-            1.08 - 0.07 * k,
-            "",
-            transform=density.transAxes,
-            ha="left",
-            va="bottom",
-            color=COLORS[k],
-            fontsize=9,
-        )
-        for k in (0, 1)
-    ]
+    place = {"transform": density.transAxes, "va": "bottom", "fontsize": 9}
+    notes = [density.text(0, 1.08 - 0.07 * k, "", color=COLORS[k], **place) for k in (0, 1)]
     looks = COLORS[2], *LINES[2:4]
     lines = [metrics.plot(_X, 0 * _X, color=c, label=name)[0] for c, name in zip(looks, _SHOWN)]
     dots = [metrics.plot(0, 0, "o", color=c)[0] for c in looks]
@@ -160,9 +149,7 @@ def _draw_operating_point(axes):
         for style, label in (("-", "your threshold"), ("--", "Bayes threshold"))
     )
     density.set(xlim=(-4, 8), xlabel="score", ylabel="density times prior", yticks=[])
-    metrics.set(
-        xlim=(-4, 8), ylim=(0, 1.5), xlabel="threshold on the score", ylabel="metric, lower is better"
-    )
+    metrics.set(xlim=(-4, 8), xlabel="threshold on the score", ylabel="metric, lower is better")
     return curves, areas, notes, lines, dots, best, yours, bayes
 
 # %% ../nbs/11_rivals.ipynb #3e9312ab
@@ -174,10 +161,8 @@ def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separatio
         curve.set_ydata(height)
         area.set_data(_X, np.where(wrong, height, 0), 0 * _X)
     axes[0].set_ylim(0, 1.25 * np.max(heights))
-    counts, costs = (
-        _gaussian_counts(threshold, separation, prevalence),
-        CostMatrix.binary(fp=fp_cost, fn=fn_cost),
-    )
+    costs = CostMatrix.binary(fp=fp_cost, fn=fn_cost)
+    counts = _gaussian_counts(threshold, separation, prevalence)
     notes[0].set_text(f"false alarms {counts.fp:.0f} in 1000, each costs {fp_cost:g}")
     notes[1].set_text(f"misses {counts.fn:.0f} in 1000, each costs {fn_cost:g}")
     everywhere = _gaussian_counts(_X, separation, prevalence)
@@ -197,11 +182,9 @@ def _move_operating_point(axes, artists, fp_cost, fn_cost, prevalence, separatio
             line.set_xdata([at, at])
         axes[1].text(at, 0.02 * top, f" {name} ", fontsize=9, ha=side, va="bottom", clip_on=True)
     label_lines(axes[1], lines)
-    found = [
-        normalized_expected_cost(_gaussian_counts(t, separation, prevalence), costs)
-        for t in (threshold, optimum)
-    ]
-    axes[1].set_title("NEC {:.3f} at your threshold, {:.3f} at Bayes'".format(*found))
+    both = _gaussian_counts(np.array([threshold, optimum]), separation, prevalence)
+    nec = normalized_expected_cost(both, costs)
+    axes[1].set_title("NEC {:.3f} at your threshold, {:.3f} at Bayes'".format(*nec))
 
 # %% ../nbs/11_rivals.ipynb #c1a28a28
 def plot_expected_cost(
@@ -239,6 +222,7 @@ def plot_expected_cost(
     return axes
 
 # %% ../nbs/11_rivals.ipynb #198e00fa
+_TOLD = ("expected_cost", "normalized_expected_cost", "f_beta", "mcc")
 _HEADS = ("", "threshold", "hits", "misses", "false alarms", "right no", "EC", "NEC", "F1", "MCC")
 
 
@@ -257,12 +241,7 @@ def _operating_point_table(fp_cost, fn_cost, prevalence, separation, threshold) 
     rows = ""
     for name, t in at.items():
         c = _gaussian_counts(t, separation, prevalence)
-        values = (
-            expected_cost(c, costs),
-            normalized_expected_cost(c, costs),
-            METRICS["f_beta"](c),
-            METRICS["mcc"](c),
-        )
+        values = [METRICS[name](c, costs) for name in _TOLD]
         cells = [f"{t:.2f}", *(f"{v:.0f}" for v in (c.tp, c.fn, c.fp, c.tn)), *(f"{v:.3f}" for v in values)]
         row = "".join(f"<td style='text-align:right;padding:0 .6em'>{v}</td>" for v in cells)
         rows += f"<tr><th>{name}</th>{row}</tr>"

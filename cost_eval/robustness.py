@@ -80,10 +80,8 @@ class Robustness(Result):
         "As a pandas DataFrame: a row per cost ratio and prevalence."
         r, p = np.meshgrid(self.cost_ratios, self.prevalences, indexing="ij")
         winners = np.asarray(self.names, object)[self.winner]
-        frame = pandas().DataFrame(
-            {"cost_ratio": r.ravel(), "prevalence": p.ravel(), "winner": winners.ravel()}
-        )
-        return frame.assign(sure=self.sure.ravel())
+        columns = {"cost_ratio": r, "prevalence": p, "winner": winners, "sure": self.sure}
+        return pandas().DataFrame({name: values.ravel() for name, values in columns.items()})
 
     def words(self) -> str:
         "Where the winner at the report's cost ratio and prevalence wins, computed from the map."
@@ -162,11 +160,9 @@ def _ends(ends, grid, unit: str) -> str:
         return f"up to {high_word} (the map begins at {low_word})"
     if low == high < grid[-1]:
         return f"about {low_word} only"
-    return (
-        f"from {low_word} on (the map ends at {high_word})"
-        if high >= grid[-1]
-        else f"from {low_word} to {high_word}"
-    )
+    if high >= grid[-1]:
+        return f"from {low_word} on (the map ends at {high_word})"
+    return f"from {low_word} to {high_word}"
 
 # %% ../nbs/55_robustness.ipynb #4468a8e9
 class Line(NamedTuple):
@@ -338,9 +334,8 @@ def nearest_change(case: Judged, lines: list, at: tuple) -> tuple[int, int, floa
     product = factor * at[0] * at[1] / (1 - at[1])
     odds = np.round(np.log(product), 12)
     rates = [_joint_rates(case, [_levels(line, odds)], len(odds))[0, 0] for line in lines]
-    cost = np.stack(
-        [product, np.ones_like(product), *(alarms + product * misses for alarms, misses in rates)]
-    )
+    costs = [alarms + product * misses for alarms, misses in rates]
+    cost = np.stack([product, np.ones_like(product), *costs])
     winner = (cost.argmin(0) - 2) % len(cost)  # a tie goes to the constant decision
     other = np.flatnonzero(winner != winner[200])
     if not len(other):

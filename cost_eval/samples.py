@@ -313,13 +313,9 @@ class Samples(Result):
         Samples
         """
         models = {name: replace(model, values=model.values[rows]) for name, model in self.models.items()}
-        columns = {
-            name: getattr(self, name) for name in ("own", "sample_weight", "clusters", "groups", "ids")
-        }
-        part = {name: None if v is None else v[rows] for name, v in columns.items()}
-        return Samples(
-            self.y[rows], models, self.costs, **part, taken=self.taken, notes=self.notes, read_as=self.read_as
-        )
+        names = ("own", "sample_weight", "clusters", "groups", "ids")
+        part: Any = {name: v if (v := getattr(self, name)) is None else v[rows] for name in names}
+        return replace(self, y=self.y[rows], models=models, **part)
 
     def frame_columns(self) -> dict:
         "The true class and every model of one column."
@@ -417,15 +413,12 @@ def read_samples(
             _positive_needed(given, model, labels, single)
         notes += _doubts(model, argument, y, weight, single, said=isinstance(given, _KINDS))
     others = {"clusters": clusters, "groups": groups}
-    others = {k: None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items()}
+    rows = (None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items())
+    clustered, grouped = rows
     own = table if isinstance(table, ExampleCosts) else None
     notes = tuple(notes + keys.notes + said)
     called = keys.names() if called is None else called
-    return Samples(
-        *(y, read, single, own, weight, others["clusters"], others["groups"], taken, notes),
-        ids=called,
-        read_as=read_as,
-    )
+    return Samples(y, read, single, own, weight, clustered, grouped, taken, notes, called, read_as)
 
 
 def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
@@ -495,9 +488,8 @@ def read_alike(
         read[name] = _read_model(given, f"models[{name!r}]", costs, len(y))
     weight = check_weights(sample_weight, len(y))
     others = {"clusters": clusters, "groups": groups}
-    others = {k: None if v is None else _column(v, k, len(y)) for k, v in others.items()}
-    beside = others["clusters"], others["groups"]
-    return Samples(y, read, costs, None, weight, *beside, taken=samples.taken, notes=())
+    clustered, grouped = (None if v is None else _column(v, k, len(y)) for k, v in others.items())
+    return Samples(y, read, costs, None, weight, clustered, grouped, taken=samples.taken, notes=())
 
 
 def _read_weights(sample_weight, n: int) -> np.ndarray | None:
@@ -829,10 +821,9 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
     bad = (array < 0) & (array < right)
     if bad.any():
         *_, i, j = np.argwhere(bad)[0]
-        error = {(0, 1): "a false positive (fp)", (1, 0): "a false negative (fn)"}.get((i, j), "")
-        what = (
-            error if len(table.classes) == 2 else f"decision {table.decisions[j]!r} for {table.classes[i]!r}"
-        )
+        what = f"decision {table.decisions[j]!r} for {table.classes[i]!r}"
+        if len(table.classes) == 2:
+            what = "a false negative (fn)" if i else "a false positive (fp)"
         raise ValueError(
             f"costs: {what} costs {array[bad][0]:g}, so the error would be paid for; give what errors cost "
             "as positive numbers, and what right decisions gain as negative ones (tp, tn)"
@@ -844,10 +835,8 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
 def _read_labels(labels: np.ndarray, table, origin: str, positive) -> tuple:
     "True classes as codes, the costs with the labels of the samples, and notes."
     if labels.dtype.kind == "f" and (labels != np.rint(labels)).any():
-        raise ValueError(
-            f"y_true: numbers such as {labels[labels != np.rint(labels)][0]:g} are no labels; were y_true "
-            "and a model exchanged?"
-        )
+        one = f"{labels[labels != np.rint(labels)][0]:g}"
+        raise ValueError(f"y_true: numbers such as {one} are no labels; were y_true and a model exchanged?")
     table = _with_positive(labels, table, origin, positive)
     y = positions(labels, table.classes)
     if y is None:
@@ -1044,9 +1033,7 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
         raise ValueError(f"{argument}: a mapping; give an array, or a frame of posteriors")
     array = _column(values, argument)
     if len(array) != n:
-        raise ValueError(
-            f"{argument}: {len(array)} values, but y_true has {n}; all models must see the same samples"
-        )
+        raise ValueError(f"{argument}: {len(array)} values, but y_true has {n}; models need the same samples")
     kind = kind or look_at(array, costs).kind(argument)
     if kind is Decisions:
         return Decisions(_read_decisions(array, argument, costs))
@@ -1067,9 +1054,8 @@ def _right_at(given, argument: str, costs: CostMatrix):
     "Where posteriors are right: None (the sample), 'deployment', or (K,) shares in the order of the costs."
     said, classes = (cast(Any, getattr(given, name, None)) for name in ("priors", "classes"))
     if isinstance(said, str):
-        return (
-            None if check_choice(said, ("sample", "deployment"), f"{argument}.priors") == "sample" else said
-        )
+        check_choice(said, ("sample", "deployment"), f"{argument}.priors")
+        return None if said == "sample" else said
     if said is None:
         return None
     listed = classes if np.ndim(classes) == 1 and len(classes) == len(costs.classes) else costs.classes
@@ -1089,9 +1075,7 @@ def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.n
     if found is None:
         seen = seen_labels(array)
         if array.dtype.kind not in "biuf" and _are_numbers(seen):
-            raise ValueError(
-                f"{argument}: numbers written as text, such as {seen[0]!r}; give values.astype(float)"
-            )
+            raise ValueError(f"{argument}: numbers as text, such as {seen[0]!r}; give values.astype(float)")
         unknown = [v for v in seen if positions(objects([v]), costs.decisions) is None]
         strange = next((v for v in unknown if not _are_numbers([v])), unknown[0])
         raise ValueError(
@@ -1116,9 +1100,7 @@ def _read_probability(p: np.ndarray, argument: str, costs: CostMatrix, classes) 
         hint = (
             "percentages are divided by 100" if p.min() >= 0 and p.max() <= 100 else "a score is Scores(...)"
         )
-        raise ValueError(
-            f"{argument}: from {p.min():g} to {p.max():g}, but probabilities lie in [0, 1]; {hint}"
-        )
+        raise ValueError(f"{argument}: {p.min():g} to {p.max():g}, but probabilities lie in [0, 1]; {hint}")
     if classes is not None:
         label = classes if isinstance(classes, str) or np.ndim(classes) == 0 else list(classes)[0]
         place = positions(objects([label]), costs.classes)
@@ -1141,10 +1123,8 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
         if len(set(values.columns)) < len(values.columns):
             names = list(values.columns)
             raise ValueError(f"{argument}: columns {names}, two of one name; name each as its class")
-        columns, table = (
-            list(values.columns),
-            np.column_stack([_column(values[c], argument) for c in values.columns]),
-        )
+        columns = list(values.columns)
+        table = np.column_stack([_column(values[c], argument) for c in columns])
         if columns != list(range(len(columns))) or set(costs.classes) == set(columns):
             classes = columns
     else:
@@ -1155,9 +1135,7 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
             rows = f"the rows are the classes of one model, give numpy.transpose(values); if {rows}"
         raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; if {rows}")
     if len(table) != n:
-        raise ValueError(
-            f"{argument}: {len(table)} rows, but y_true has {n}; all models must see the same samples"
-        )
+        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; models need the same samples")
     if table.shape[1] == 1:
         raise ValueError(f"{argument}: shape {table.shape}; for one column give numpy.ravel(values)")
     if classes is not None:
@@ -1200,14 +1178,9 @@ class Look(Result):
     classes: int
 
     def __add__(self, other: "Look") -> "Look":
-        low, high = np.fmin(self.low, other.low), np.fmax(self.high, other.high)
-        return Look(
-            self.labels and other.labels,
-            self.numbers and other.numbers,
-            float(low),
-            float(high),
-            self.classes,
-        )
+        both = self.labels and other.labels, self.numbers and other.numbers
+        low, high = float(np.fmin(self.low, other.low)), float(np.fmax(self.high, other.high))
+        return Look(*both, low, high, self.classes)
 
     def kind(self, argument: str = "model") -> type:
         """What such a column is taken for.
@@ -1478,31 +1451,23 @@ def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list
     inside = {c for where in whole.values() for c in where.values()}
     whole |= _by_sum({c: v for c, v in rest.items() if c not in inside}, classes)
     inside = {c: name for name, where in whole.items() for c in where.values()}
-    models = [
-        *dict.fromkeys(inside.get(c, (c,)) for c in rest)
-    ]  # a name of several columns, or one in a tuple
+    models = list(dict.fromkeys(inside.get(c, (c,)) for c in rest))  # a name of several columns, or (column,)
+
+    def where(m):
+        return whole[m] if m in whole else m[0]
+
     for c in (c for c in rest if c not in inside):
-        others = [whole[m] if m in whole else m[0] for m in models if m != (c,)]
-        why = [*filter(None, (_part_of(c, rest[c], where, rest, classes) for where in others))]
-        left[c] = min(
-            why, key=lambda words: "cut at" in words and not words.endswith("cut at 0.5"), default=""
-        )
-        left[c] = left[c] or _confidence_of_the_decided(
-            c, [m for m in models if m != (c,)], table, classes, decisions
-        )
+        others = [m for m in models if m != (c,)]
+        why = [*filter(None, (_part_of(c, rest[c], where(m), rest, classes) for m in others))]
+        why.sort(key=lambda words: "cut at" in words and not words.endswith("cut at 0.5"))
+        left[c] = why[0] if why else _confidence_of_the_decided(c, others, table, classes, decisions)
         if left[c]:
             models.remove((c,))
-    single = {str(m[0]): m[0] for m in models if isinstance(m, tuple)}
+    single = {str(m[0]) for m in models if isinstance(m, tuple)}
     found = {}
     for m in models:
-        name = (
-            str(m[0])
-            if isinstance(m, tuple)
-            else ", ".join(map(str, whole[m].values()))
-            if m in single
-            else m
-        )
-        found[name] = whole[m] if m in whole else m[0]
+        name = ", ".join(map(str, whole[m].values())) if m in single else m
+        found[str(m[0]) if isinstance(m, tuple) else name] = where(m)
     return found, {c: why for c, why in left.items() if why}
 
 
@@ -1564,10 +1529,8 @@ def _by_name(table: Any, classes: Sequence[Any]) -> dict:
             if len(own) == len(classes) and not used & set(own.values()):
                 whole = _whole(table, around, {label: own[label] for label in classes}, used)
                 if len(whole) > 1:
-                    name = re.sub(r"\(\)|\[\]|''|\"\"", "", around[0].rstrip("_ .-=:") + around[1]).strip(
-                        "_ .-"
-                    )
-                    name = name or "model"
+                    name = re.sub(r"\(\)|\[\]|''|\"\"", "", around[0].rstrip("_ .-=:") + around[1])
+                    name = name.strip("_ .-") or "model"
                     found[name if name not in found else ", ".join(map(str, whole.values()))] = whole
     return found
 
@@ -1578,16 +1541,9 @@ def _whole(table: Any, around: tuple, own: dict, used: set) -> dict:
     """
     if not isinstance(table, Mapping):
         return own
-    begin, end = around
-    more = {
-        str(c)[len(begin) : len(str(c)) - len(end)]: c
-        for c in table
-        if c not in own.values()
-        and c not in used
-        and str(c).startswith(begin)
-        and str(c).endswith(end)
-        and any(around)
-    }
+    begin, end = map(re.escape, around)
+    rest = [c for c in table if any(around) and c not in own.values() and c not in used]
+    more = {m[1]: c for c in rest if (m := re.fullmatch(f"{begin}(.*){end}", str(c), re.S))}
     for where in (own | more, own):
         if _add_to_one([table[c] for c in where.values()]):
             return where
@@ -1945,12 +1901,8 @@ def _in_words(models: Mapping, left_out: Mapping) -> str:
 
 def _repeated(frame, left_out: Mapping) -> list:
     "A note on ids that stand in several rows."
-    notes = []
-    for column in (
-        c
-        for c in left_out
-        if re.search(r"(^|[_ .-])(u?ids?|uuid|key|customer|client|patient|account)$", _snake(c))
-    ):
+    notes, keys = [], r"(^|[_ .-])(u?ids?|uuid|key|customer|client|patient|account)$"
+    for column in (c for c in left_out if re.search(keys, _snake(c))):
         distinct = len(_distinct(np.asarray(frame[column], object)))
         if distinct < len(frame):
             notes.append(
@@ -2084,9 +2036,7 @@ def _read_kind(kind: str, end: str, source: Any, columns, index_col):
     pd = pandas()
     library = _READERS.get(kind)
     if library and importlib.util.find_spec(library) is None:
-        raise ValueError(
-            f"read with {library}, which is not installed; save it as CSV, or pip install {library}"
-        )
+        raise ValueError(f"read with {library}, not installed here; save it as CSV, or pip install {library}")
     if kind == "CSV":
         return _read_csv(pd, source, end, columns, index_col)
     if kind == "Excel":

@@ -77,14 +77,7 @@ from .planning import count_rule as count_rule_in_memory
 from .policies import RULES, DecisionRule, fit_rule
 from .report import evaluate as evaluate_in_memory
 from .report import evaluate_counted
-from cost_eval.samples import (
-    Decisions,
-    Posteriors,
-    Scores,
-    look_at,
-    read_alike,
-    read_samples,
-)
+from .samples import Decisions, Posteriors, Scores, look_at, read_alike, read_samples
 
 # %% ../nbs/70_scale.ipynb #24737c47
 #| code-fold: true
@@ -129,9 +122,7 @@ def _parts(value, name: str, lazy: list) -> list:
         if value.ndim > 1:
             value = value.rechunk({axis: -1 for axis in range(1, value.ndim)})
         return list(value.to_delayed().ravel())
-    raise ValueError(
-        f"{name}: a {type(value).__name__} beside Dask collections; make it one (dask.array.from_array)"
-    )
+    raise ValueError(f"{name}: a {type(value).__name__} beside Dask collections; make it one (da.from_array)")
 
 
 _CUT_ALIKE = (
@@ -176,12 +167,9 @@ _BLOCK_ROWS = 2_000_000  # rows of a block of parquet, where the files' row grou
 def _named_blocks(data, given: dict) -> _Blocks:
     "Blocks of the named columns of a data frame or of parquet files."
     for name, value in given.items():
-        if not isinstance(value, str) and not (
-            isinstance(value, list) and all(isinstance(v, str) for v in value)
-        ):
-            raise ValueError(
-                f"{name}: with data=, the name of a column is needed, got {type(value).__name__}"
-            )
+        if not all(isinstance(v, str) for v in (value if isinstance(value, list) else [value])):
+            got = type(value).__name__
+            raise ValueError(f"{name}: with data=, the name of a column is needed, got {got}")
     if not hasattr(data, "dask"):
         return _parquet_blocks(data, given)
     flat = _flat(given)
@@ -192,9 +180,7 @@ def _named_blocks(data, given: dict) -> _Blocks:
 
 def _flat(given: dict) -> list:
     "All columns that are asked for, each once."
-    return list(
-        dict.fromkeys(c for value in given.values() for c in ([value] if isinstance(value, str) else value))
-    )
+    return list(dict.fromkeys(c for v in given.values() for c in ([v] if isinstance(v, str) else v)))
 
 
 def _check_columns(wanted, known, where: str = ""):
@@ -229,9 +215,8 @@ def _parquet_blocks(data, given: dict) -> _Blocks:
             kind = types[column]
             first = kinds.setdefault(column, (kind, file)) if kind else (kind, file)
             if first[0] != kind:
-                raise ValueError(
-                    f"{column}: {first[0]} in {first[1]}, but {kind} in {file}; write them alike"
-                )
+                there = f"{first[0]} in {first[1]}, but {kind} in {file}"
+                raise ValueError(f"{column}: {there}; write them alike")
         for groups in _together(rows):
             blocks.append(dask.delayed(_read_groups)(system, file, groups, given, fixed))
         blocks.rows += sum(rows)
@@ -452,8 +437,13 @@ def _gather(parts) -> dict:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
+def _over(blocks, function, merge, *args):
+    "function(block, ...) of every block, merged in a tree."
+    return _add_up([dask.delayed(function)(block, *args) for block in blocks], merge)
+
+
 def _sum(parts):
-    "Curves or arrays added."
+    "Curves, counts or arrays added."
     return sum(parts[1:], parts[0])
 
 
@@ -505,8 +495,7 @@ def _count(function, y_true, decided: dict, sample_weight, groups, data, schedul
     columns = {"y_true": y_true, **decided} | ({} if groups is None else {"groups": groups})
     blocks = _blocks(data, columns | {"sample_weight": sample_weight})
     with _work(blocks, scheduler) as compute:
-        parts = [dask.delayed(_columns_counted)(block, list(columns)) for block in blocks]
-        rows = _in_order(compute(_add_up(parts, _merge_rows)))
+        rows = _in_order(compute(_over(blocks, _columns_counted, _merge_rows, list(columns))))
     if not len(rows):
         raise ValueError("y_true: no rows")
     if groups is None:
@@ -521,9 +510,7 @@ def _table(function, rows: pd.DataFrame, decided: dict, options: dict):
         labels = seen_labels(column)
         if len({isinstance(label, str) for label in labels}) > 1:
             some = f"{labels[0]!r} and {labels[-1]!r}"
-            raise ValueError(
-                f"y_true or decisions: labels are text and numbers, such as {some}; make them one type"
-            )
+            raise ValueError(f"y_true or decisions: text and numbers, such as {some}; make them one type")
     weighted = "sample_weight" in rows
     found = function(*columns, sample_weight=rows["sample_weight" if weighted else "repeats"], **options)
     if weighted:
@@ -823,10 +810,9 @@ def threshold_counts(
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
     with _work(blocks, scheduler) as compute:
         if bins is None:
-            return compute(_add_up([dask.delayed(_curve)(block, None) for block in blocks], _sum))
+            return compute(_over(blocks, _curve, _sum, None))
         edges = _edges(blocks, bins, compute)
-        parts = [dask.delayed(_at_edges)(block, edges, None) for block in blocks]
-        return _edge_counts(compute(_add_up(parts, _sum)), edges)
+        return _edge_counts(compute(_over(blocks, _at_edges, _sum, edges, None)), edges)
 
 
 def _edges(blocks: list, bins, compute) -> np.ndarray:
@@ -837,14 +823,12 @@ def _edges(blocks: list, bins, compute) -> np.ndarray:
             raise ValueError(f"bins: ascending edges or a number of bins are needed, got {bins!r}")
         return edges
     check_integer(bins, "bins", 1)
-    low, high = compute(_add_up([dask.delayed(_score_range)(block) for block in blocks], _largest))
+    low, high = compute(_over(blocks, _score_range, _largest))
     if not np.isfinite(high):
         return np.array([0.0, 1.0])
-    return (
-        np.linspace(-low, high, int(bins) + 1)
-        if high > -low
-        else np.array([high, np.nextafter(high, np.inf)])
-    )
+    if high <= -low:
+        return np.array([high, np.nextafter(high, np.inf)])
+    return np.linspace(-low, high, int(bins) + 1)
 
 # %% ../nbs/70_scale.ipynb #be59c36a
 #| code-fold: true
@@ -908,9 +892,8 @@ def sketch_error(curve: ThresholdCounts, costs: Costs, *, priors: Priors | None 
     cost, least = _bounds(curve, costs, priors)
     open_bins = np.flatnonzero(least <= cost.min())
     low, high = curve.thresholds[open_bins.max() + 1], curve.thresholds[open_bins.min()]
-    return SketchError(
-        float(cost.min()), float(cost.min() - min(least.min(), cost.min())), float(low), float(high)
-    )
+    found = cost.min(), cost.min() - min(least.min(), cost.min()), low, high
+    return SketchError(*map(float, found))
 
 
 def _inside(block: dict, edges: np.ndarray, chosen: np.ndarray, classes) -> tuple:
@@ -991,16 +974,12 @@ def best_threshold(
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
     with _work(blocks, scheduler) as compute:
         if require is not None:
-            curves = [dask.delayed(_curve)(block, costs.classes) for block in blocks]
-            curve = compute(_add_up(curves, _sum))
+            curve = compute(_over(blocks, _curve, _sum, costs.classes))
             return best_threshold_counted(curve, costs, priors=priors, require=require)
         edges = _edges(blocks, bins, compute)
-        counted = compute(
-            _add_up([dask.delayed(_at_edges)(block, edges, costs.classes) for block in blocks], _sum)
-        )
+        counted = compute(_over(blocks, _at_edges, _sum, edges, costs.classes))
         chosen = _open_bins(_edge_counts(counted, edges), costs, priors)
-        parts = [dask.delayed(_inside)(block, edges, chosen, costs.classes) for block in blocks]
-        inside, kind = compute(_add_up(parts, _merge_inside))
+        inside, kind = compute(_over(blocks, _inside, _merge_inside, edges, chosen, costs.classes))
     counted[:, chosen] = 0
     return best_threshold_counted(inside + _steps(counted, edges), costs, priors=priors, kind=kind)
 
@@ -1094,7 +1073,7 @@ def fit_calibrator(
     with _work(blocks, scheduler) as compute:
 
         def total(function):
-            return compute(_add_up([dask.delayed(_apply_to)(b, function, log) for b in blocks], _sum_terms))
+            return compute(_over(blocks, _apply_to, _sum_terms, function, log))
 
         return AffineCalibrator(classes=classes).fit_sums(total, priors=priors)
 
@@ -1148,7 +1127,7 @@ def reliability(
         if _row_count(blocks, compute) <= gather:
             rows = compute(_add_up(blocks, _gather))
             return reliability_in_memory(rows["y_true"], rows["posteriors"], bins=bins)
-        size, mass, positive = compute(_add_up([dask.delayed(_slivers)(b) for b in blocks], _sum))
+        size, mass, positive = compute(_over(blocks, _slivers, _sum))
     below = np.searchsorted(np.cumsum(size), size.sum() * np.arange(1, bins) / bins)
     group = np.searchsorted(np.unique(below), np.arange(_FINE), side="left")
     size, mass, positive = (np.bincount(group, v) for v in (size, mass, positive))
@@ -1286,16 +1265,11 @@ def _loss_blocks(columns: dict, given: dict, data) -> _Blocks:
         return _blocks(None, columns | given)
     blocks, named = _blocks(None, columns), _blocks(data, given)
     if len(blocks) != len(named):
-        raise ValueError(
-            f"data: {len(named)} blocks, but the losses have {len(blocks)}; compute these from data"
-        )
-    both = _Blocks(dask.delayed(_side_by_side)(*pair, k) for k, pair in enumerate(zip(blocks, named)))
+        raise ValueError(f"data: {len(named)} blocks, but the losses have {len(blocks)}; make them from it")
+    pairs = enumerate(zip(blocks, named))
+    both = _Blocks(dask.delayed(_checked_block)(one | two, k) for k, (one, two) in pairs)
     both.rows = named.rows
     return both
-
-
-def _side_by_side(one: dict, two: dict, k: int) -> dict:
-    return _checked_block(one | two, k)
 
 
 def _of_losses(function, columns: dict, given: dict, gather, rng, data, scheduler, options):
@@ -1481,9 +1455,8 @@ def count_rule(
     columns = {"y_true": y_true, "values": values, "sample_weight": sample_weight, "clusters": clusters}
     blocks = _blocks(data, columns | ({} if costs is None else _cost_columns(costs)))
     given = None if costs is None else _without_columns(costs)
-    parts = [dask.delayed(_counted_by)(block, rule, given, largest) for block in blocks]
     with _work(blocks, scheduler) as compute:
-        return compute(_add_up(parts, _sum_counts))
+        return compute(_over(blocks, _counted_by, _sum, rule, given, largest))
 
 
 def _counted_by(block: dict, rule: DecisionRule, costs, largest) -> RuleCounts:
@@ -1491,10 +1464,6 @@ def _counted_by(block: dict, rule: DecisionRule, costs, largest) -> RuleCounts:
     given = {name: block[name] for name in ("sample_weight", "clusters") if name in block}
     own = None if costs is None else _block_costs(block, costs)
     return count_rule_in_memory(rule, block["y_true"], block["values"], costs=own, largest=largest, **given)
-
-
-def _sum_counts(parts: list) -> RuleCounts:
-    return sum(parts[1:], parts[0])
 
 # %% ../nbs/70_scale.ipynb #f9e505de
 #| code-fold: true
@@ -1720,8 +1689,8 @@ class _Halves:
 
     def count_repeated(self) -> list:
         "A note on ids that stand in several rows."
-        parts = [dask.delayed(_distinct_ids)(block) for block in self.blocks]
-        return repeated_ids(self.n - len(self.compute(_add_up(parts, _merge_ids))), self.n)
+        distinct = self.compute(_over(self.blocks, _distinct_ids, _merge_ids))
+        return repeated_ids(self.n - len(distinct), self.n)
 
     @property
     def batched(self) -> bool:
@@ -1740,9 +1709,8 @@ class _Halves:
                     if rule == declared:
                         raise
                     continue
-                if (
-                    fitted.rule == "bayes" and fitted.content["right_at"]
-                ):  # posteriors at their word hold for all rows
+                # posteriors at their word hold for all rows
+                if fitted.rule == "bayes" and fitted.content["right_at"]:
                     fitted = DecisionRule(fitted.content | {"right_at": self.shares.tolist()})
                 found.setdefault((name, fitted.rule), fitted)
         return found
@@ -1754,9 +1722,8 @@ class _Halves:
         decisions = {key: labels[rows[f"decision {i}"]] for i, key in enumerate(keys)}
         given = {name: _array(rows[name], name, "the rows") for name in _OF_ROWS if name in rows}
         if heaviest is not None and "clusters" in rows and heaviest < self.heaviest:
-            raise ValueError(
-                f"heaviest: {heaviest:g}, but a unit weighs {self.heaviest:g}; the cap is at least that"
-            )
+            own = f"a unit weighs {self.heaviest:g}; the cap is at least that"
+            raise ValueError(f"heaviest: {heaviest:g}, but {own}")
         if self.batched and "clusters" in rows:
             given["independent"] = self.clusters is None
             heaviest = self.heaviest if heaviest is None else heaviest
@@ -1778,11 +1745,9 @@ class _Halves:
         "Which batches stand in for rows or clusters."
         if "clusters" not in rows or not self.batched:
             return []
-        known = self.clusters is not None
-        what = (
-            f"The {len(self.clusters):,} clusters were put whole" if known else "The rows were put at random"
-        )
-        count = rows["clusters"].nunique()
+        what, count = "The rows were put at random", rows["clusters"].nunique()
+        if self.clusters is not None:
+            what = f"The {len(self.clusters):,} clusters were put whole"
         return [f"{what} into {count:,} batches, which the intervals take as independent."]
 
 # %% ../nbs/70_scale.ipynb #judged2

@@ -80,9 +80,8 @@ def _roc(y_true, scores, sample_weight):
     counts = threshold_counts(y_true, scores, sample_weight=sample_weight).counts
     tp, fp = np.asarray(counts.tp, float), np.asarray(counts.fp, float)
     if not (tp[-1] > 0 and fp[-1] > 0):
-        raise ValueError(
-            f"y_true: both classes are needed, got weight {fp[-1]:g} of class 0 and {tp[-1]:g} of class 1"
-        )
+        said = f"got weight {fp[-1]:g} of class 0 and {tp[-1]:g} of class 1"
+        raise ValueError(f"y_true: both classes are needed, {said}")
     return tp, fp
 
 # %% ../nbs/12_scores.ipynb #auc1nterval
@@ -115,9 +114,8 @@ class AucInterval(Result):
     guarantee: str
 
     def __repr__(self):
-        return (
-            f"AucInterval({short(self.auc)}: {short(self.low)} to {short(self.high)}, {self.confidence:.0%})"
-        )
+        ends = f"{short(self.low)} to {short(self.high)}"
+        return f"AucInterval({short(self.auc)}: {ends}, {self.confidence:.0%})"
 
 
 def auc_interval(
@@ -192,9 +190,8 @@ def auc_interval(
     edges = (0.0,) if versus is not None else (0.0, 1.0)
     few = error == 0 or min(np.sum(part[y == k] != edge) for k in (0, 1) for edge in edges) < 6
     confidence, bound = check_confidence(confidence), pairs if few else np.inf
-    low, high, p_value = (_area_ends if versus is None else _difference_ends)(
-        area, error, bound, 1 - confidence
-    )
+    ends = _area_ends if versus is None else _difference_ends
+    low, high, p_value = ends(area, error, bound, 1 - confidence)
     known = versus is None and area in (0, 1) and sample_weight is None and clusters is None
     guarantee = "proved: pairs that share no sample" if known else "measured: chapter 12"
     return AucInterval(area, low, high, p_value, pairs, confidence, guarantee)

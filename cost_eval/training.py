@@ -525,12 +525,9 @@ def _all_folds(case: _Case, cv, repeats: int, seed: int) -> tuple[np.ndarray, in
             raise ValueError(
                 f"cv: {cv} folds, but the smallest class has {fewest} {what}; use cv={fewest} or fewer"
             )
-        clusters = case.samples.clusters
-        drawn = (
-            stratified_folds(case.samples.y, cv, clusters=clusters, order=case.samples.order, rng=rng)
-            for rng in _rngs(seed, repeats, 0)
-        )
-        folds = np.stack(list(drawn))
+        given: dict = {"clusters": case.samples.clusters, "order": case.samples.order}
+        rngs = _rngs(seed, repeats, 0)
+        folds = np.stack([stratified_folds(case.samples.y, cv, rng=rng, **given) for rng in rngs])
     elif splitter:
         folds = np.stack([_split(case, cv, rng) for rng in _rngs(seed, repeats, 0)])
     else:
@@ -661,9 +658,8 @@ def _as_decided(case: _Case, name: str, said) -> np.ndarray:
     decisions, classes = list(case.samples.costs.decisions), case.samples.costs.classes
     known = {classes[c]: label for label, c in zip(case.labels.tolist(), case.samples.y.tolist())}
     if set(decisions) <= set(known):
-        return encode(said, [known[label] for label in decisions], "predict", "the labels in y").astype(
-            np.intp
-        )
+        labels = [known[label] for label in decisions]
+        return encode(said, labels, "predict", "the labels in y").astype(np.intp)
     if not set(said.tolist()) <= set(decisions):
         raise ValueError(
             f"rule: 'as given', but {name!r} predicts {said.tolist()[0]!r} and the decisions are "
@@ -690,9 +686,7 @@ def _weight_name(fitted, name: str) -> str:
             return f"{last}__sample_weight"
     elif takes(fitted, "sample_weight"):
         return "sample_weight"
-    raise ValueError(
-        f"sample_weight: {name!r} ({type(fitted).__name__}) takes none when it is fitted; leave them out"
-    )
+    raise ValueError(f"sample_weight: {name!r} ({type(fitted).__name__}) takes none in fit; leave them out")
 
 # %% ../nbs/23_training.ipynb #trn075
 #| code-fold: true

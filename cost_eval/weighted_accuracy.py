@@ -13,10 +13,10 @@ from .confusion import ConfusionCounts
 from .core import Axes, DataFrame, Labels, Matrix, Numbers, VBox, Value, Vector
 
 # %% auto #0
-__all__ = ['cost_weight', 'target_weight', 'effective_weight', 'plot_effective_weight', 'explore_effective_weight',
-           'expected_positive_share', 'expected_weighted_accuracy_over', 'hand_h_measure', 'CostParts', 'cost_parts',
-           'check_coherence', 'churn_costs', 'emblematic_models', 'WeightConstraint', 'WeightRange',
-           'weight_range_from_ranking', 'plot_weight_range', 'explore_ranking']
+__all__ = ['cost_weight', 'target_weight', 'effective_weight', 'explore_effective_weight', 'expected_positive_share',
+           'expected_weighted_accuracy_over', 'hand_h_measure', 'CostParts', 'cost_parts', 'check_coherence',
+           'churn_costs', 'emblematic_models', 'WeightConstraint', 'WeightRange', 'weight_range_from_ranking',
+           'plot_weight_range', 'explore_ranking']
 
 # %% ../nbs/40_weighted_accuracy.ipynb #f9386991
 from collections.abc import Callable, Mapping
@@ -45,17 +45,8 @@ from cost_eval.core import (
 )
 from .costs import ExampleCosts
 from .decisions import hull_vertices
-from cost_eval.metrics import (
-    accuracy,
-    balanced_accuracy,
-    expected_weighted_accuracy,
-    h_measure,
-    weighted_accuracy,
-)
+from .metrics import expected_weighted_accuracy
 from .plotting import COLORS, ensure_axes, explorer, for_page, live_figure, readable, slider
-
-# %% ../nbs/40_weighted_accuracy.ipynb #0b9212ec
-_all_ = ["weighted_accuracy", "expected_weighted_accuracy", "h_measure"]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #65b7492f
 def cost_weight(fn_cost: Numbers, fp_cost: Numbers) -> Value:
@@ -142,14 +133,13 @@ def target_weight(weight: Numbers, prevalence: Numbers, target_prevalence: Numbe
 def _check_models(models) -> dict:
     "Name -> (recall, specificity) as floats; `ValueError` for anything else."
     if not isinstance(models, Mapping):
-        raise ValueError(
-            f"models: a mapping name -> (recall, specificity) is needed, got {type(models).__name__}"
-        )
-    pairs = {
-        name: check_range(rates, f"models[{name!r}]", 0, 1, ends="[]", shape=(2,))
-        for name, rates in models.items()
-    }
-    return {name: (float(recall), float(specificity)) for name, (recall, specificity) in pairs.items()}
+        got = type(models).__name__
+        raise ValueError(f"models: a mapping name -> (recall, specificity) is needed, got {got}")
+    found = {}
+    for name, rates in models.items():
+        pair = check_range(rates, f"models[{name!r}]", 0, 1, ends="[]", shape=(2,))
+        found[name] = float(pair[0]), float(pair[1])
+    return found
 
 # %% ../nbs/40_weighted_accuracy.ipynb #b42da77e
 def effective_weight(weights: Numbers, prevalence: float, *, unit: str | Numbers = "sum") -> float:
@@ -207,38 +197,10 @@ def effective_weight(weights: Numbers, prevalence: float, *, unit: str | Numbers
 _TWO_MODELS = ((0.8, 0.3), (0.5, 0.05))  # recall and false positive rate of the chapter's A and B
 
 
-def plot_effective_weight(
-    mean: float = 0.75, spread: float = 0.13, prevalence: float = 0.2, *, ax: Axes | None = None
-) -> Axes:
-    """A Beta density of the weight, effective weights of three averages, and whom of two models they choose.
-
-    The models are the chapter's: A has a recall of .8 and a false positive rate of .3, B .5 and .05.
-
-    Parameters
-    ----------
-    mean, spread : float
-        mean in (0, 1) and standard deviation of the weight, for a density that vanishes at 0 and 1
-    prevalence : float
-        of the positives, in (0, 1)
-    ax : matplotlib Axes, optional
-        drawn into; None makes a figure
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    mean = check_range(mean, "mean", 0, 1, shape=())
-    spread, pi = (
-        check_range(spread, "spread", 0, shape=()),
-        check_range(prevalence, "prevalence", 0, 1, shape=()),
-    )
+def _draw_effective_weight(ax, mean: float, spread: float, pi: float):
+    "A Beta density of the weight, effective weights of three averages, and whom of two models they choose."
     size = mean * (1 - mean) / spread**2 - 1
     a, b = mean * size, (1 - mean) * size
-    if not min(a, b) > 1:
-        raise ValueError(
-            f"spread: {spread:g} is too wide for a mean of {mean:g}: the density would not vanish"
-        )
-    ax = ensure_axes(ax, figsize=(4.9, 3.4))
     ax.clear()
     w = np.linspace(0.005, 0.995, 199)
     density = np.exp((a - 1) * np.log(w) + (b - 1) * np.log1p(-w) - betaln(a, b))
@@ -254,22 +216,13 @@ def plot_effective_weight(
     for k, (name, at) in enumerate(found.items()):
         height, color = top * (0.88 - 0.09 * k), ("0.3", COLORS[0], COLORS[2])[k]
         ax.plot([at, at], [0, height], color=color, ls="-", lw=2)
-        right = at > min(found.values())
-        ax.text(
-            at,
-            height,
-            f" {name} {at:.2f} ",
-            color=readable(color),
-            fontsize=9,
-            ha="left" if right else "right",
-            va="top",
-        )
+        side = "left" if at > min(found.values()) else "right"
+        ax.text(at, height, f" {name} {at:.2f} ", color=readable(color), fontsize=9, ha=side, va="top")
     ax.text(crossing, 0.99 * top, "B cheaper ← ", fontsize=9, ha="right", va="top")
     ax.text(crossing, 0.99 * top, " → A", fontsize=9, ha="left", va="top")
     said = [f"{name} {at:.2f}: {'A' if at > crossing else 'B'}" for name, at in found.items()]
     ax.set(xlim=(0, 1), ylim=(0, top), yticks=[], xlabel="weight of a positive sample, $w$")
     ax.set_title(f"A is cheaper from {crossing:.2f} on\n" + ", ".join(said), fontsize=10)
-    return ax
 
 
 def explore_effective_weight() -> VBox:
@@ -285,8 +238,8 @@ def explore_effective_weight() -> VBox:
         "prevalence": slider("prevalence", 0.2, 0.1, 0.5, 0.01),
     }
 
-    def move(axes, artists, **values):
-        plot_effective_weight(**values, ax=axes)
+    def move(axes, artists, spread, mean, prevalence):
+        _draw_effective_weight(axes, mean, spread, prevalence)
 
     alt = "A density of the weight, a dividing line between two models, and three lines: effective weights."
     image, show = live_figure(lambda axes: None, move, (4.9, 3.4), columns=1)
@@ -521,11 +474,8 @@ def cost_parts(y_true: Labels, decisions: Labels, costs: ExampleCosts) -> CostPa
             f"decisions: {len(each)} costs, {len(y)} labels and decisions of shape {given.shape} do not fit; "
             "the last axis holds one decision a sample"
         )
-    d = (
-        encode(given.ravel(), list(costs.decisions), "decisions", "decisions")
-        .reshape(given.shape)
-        .astype(bool)
-    )
+    codes = encode(given.ravel(), list(costs.decisions), "decisions", "decisions")
+    d = codes.reshape(given.shape).astype(bool)
     missed, alarms = y & ~d, ~y & d
     extra_fn, extra_fp = each[:, 1, 0] - each[:, 1, 1], each[:, 0, 1] - each[:, 0, 0]
     c_fn, c_fp = extra_fn.mean(), extra_fp.mean()
@@ -538,10 +488,8 @@ def cost_parts(y_true: Labels, decisions: Labels, costs: ExampleCosts) -> CostPa
 def _two_by_two(costs) -> np.ndarray:
     "The array (N, 2, 2) of costs of single samples."
     if not isinstance(costs, ExampleCosts) or costs.shape[1:] != (2, 2):
-        shape = getattr(costs, "shape", None)
-        raise ValueError(
-            f"costs: ExampleCosts of two classes and two decisions are needed, got {shape or costs!r}"
-        )
+        got = getattr(costs, "shape", None) or costs
+        raise ValueError(f"costs: ExampleCosts of two classes and two decisions are needed, got {got!r}")
     return costs.array
 
 
@@ -578,10 +526,8 @@ def check_coherence(costs: ExampleCosts, *, of: str = "each") -> ExampleCosts:
     for name, extra in (("fn", each[:, 1, 0] - each[:, 1, 1]), ("fp", each[:, 0, 1] - each[:, 0, 0])):
         if not (extra > 0).all():
             where = "on average" if of == "mean" else f"but for sample {np.argmin(extra > 0)}"
-            raise ValueError(
-                f"costs: an error must cost more than the right decision, {where} {name} differs by "
-                f"{extra[np.argmin(extra > 0)]:g}"
-            )
+            words = f"{where} {name} differs by {extra[np.argmin(extra > 0)]:g}"
+            raise ValueError(f"costs: an error must cost more than the right decision, {words}")
     return costs
 
 # %% ../nbs/40_weighted_accuracy.ipynb #beb08ae3
@@ -664,17 +610,12 @@ def _chains(ranking) -> list:
     if not isinstance(ranking, str):
         listed = isinstance(ranking, (list, tuple))
         if not listed or not all(isinstance(group, (str, list, tuple)) for group in ranking):
-            raise ValueError(
-                f"ranking: a text such as 'M+ < M-' or a list of names is needed, got {ranking!r}"
-            )
+            raise ValueError(f"ranking: a text like 'M+ < M-' or a list of names is needed, got {ranking!r}")
         if not all(isinstance(group, str) and set("<=;") & set(group) for group in ranking):
             return [[[group] if isinstance(group, str) else list(group) for group in ranking]]
         ranking = ";".join(ranking)
-    return [
-        [[name.strip() for name in group.split("=")] for group in chain.split("<")]
-        for chain in ranking.split(";")
-        if chain.strip()
-    ]
+    chains = [chain.split("<") for chain in ranking.split(";") if chain.strip()]
+    return [[[name.strip() for name in group.split("=")] for group in chain] for chain in chains]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #c681b139
 #| code-fold: true
@@ -720,10 +661,8 @@ def _refuse_circles(chains) -> None:
     try:
         order.prepare()
     except CycleError as error:
-        raise ValueError(
-            f"ranking: it goes in a circle, {' < '.join(error.args[1])}; "
-            "write = for models that are equally good"
-        ) from None
+        circle = " < ".join(error.args[1])
+        raise ValueError(f"ranking: it goes in a circle, {circle}; write = where they are equal") from None
 
 # %% ../nbs/40_weighted_accuracy.ipynb #a95e258c
 #| code-fold: true
@@ -785,9 +724,8 @@ class WeightRange(Result):
 
     def to_frame(self) -> DataFrame:
         "The constraints as a pandas DataFrame, a row a pair."
-        return pandas().DataFrame(
-            [vars(c) for c in self.constraints], columns=["worse", "better", "kind", "bound"]
-        )
+        columns = ["worse", "better", "kind", "bound"]
+        return pandas().DataFrame([vars(c) for c in self.constraints], columns=columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "As `plot_weight_range`."
@@ -876,13 +814,11 @@ def plot_weight_range(found: WeightRange, ax: Axes | None = None) -> Axes:
     if not found.empty:
         low, high = (float(np.clip(_decimal_odds(w), *window)) for w in (found.low, found.high))
         ax.axvspan(low, max(high, low + 0.005 * (window[1] - window[0])), color="0.75", alpha=0.5, lw=0)
-    pairs = [" and ".join(f"{c.worse}<{c.better}" for c in pair) for pair in found.conflicts[:2]]
     low, high = found.cost_ratio
-    title = (
-        f"no weight agrees: {'; '.join(pairs)}"
-        if found.empty
-        else f"{found.low:.3f} ≤ w ≤ {found.high:.3f},  {low:.3g} ≤ $C_{{FN}}/C_{{FP}}$ ≤ {high:.3g}"
-    )
+    title = f"{found.low:.3f} ≤ w ≤ {found.high:.3f},  {low:.3g} ≤ $C_{{FN}}/C_{{FP}}$ ≤ {high:.3g}"
+    if found.empty:
+        pairs = [" and ".join(f"{c.worse}<{c.better}" for c in pair) for pair in found.conflicts[:2]]
+        title = f"no weight agrees: {'; '.join(pairs)}"
     ax.set(xlim=window, ylim=(-0.6, len(bounded)), yticks=[], xlabel="weight of a positive sample, $w$")
     ax.set_title(title, fontsize=10)
     _mark_weights(ax, window)

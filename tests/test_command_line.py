@@ -199,7 +199,7 @@ def test_spreadsheets(scores, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "openpyxl" else there(name))
     for given in ((tmp_path / "c.xlsx", *ILL), (path, "--costs", tmp_path / "c.xlsx", "--positive", "ill")):
         code, _, err = call(capsys, *given)
-        assert code == 2 and "c.xlsx: cannot be read as Excel: read with openpyxl, which is not installed; save it as CSV, or pip install openpyxl" in err and len(err.splitlines()) == 1
+        assert code == 2 and "c.xlsx: cannot be read as Excel: read with openpyxl, not installed here; save it as CSV, or pip install openpyxl" in err and len(err.splitlines()) == 1
     with pytest.raises(ValueError, match="c.xlsx: cannot be read as Excel"):
         read_upload("c.xlsx", b"PK no sheet")
     table = pd.DataFrame([[0, 1], [9, 0]], ["well", "ill"], ["well", "ill"])

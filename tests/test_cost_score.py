@@ -22,7 +22,6 @@ from cost_eval.cost_score import (
     multilabel_cost_score,
     paired_saving,
     plot_isocost,
-    plot_threshold_cost,
     tune_threshold,
 )
 
@@ -377,7 +376,6 @@ BAD = [
     (lambda: plot_isocost(1, plane="rate"), "did you mean 'rates'"),
     (lambda: plot_isocost(1, plane="rates"), "prevalence"),
     (lambda: plot_isocost([1, 2]), "cost_ratio"),
-    (lambda: plot_threshold_cost([0, 1], [0, 1], near=-1), "near"),
 ]
 
 

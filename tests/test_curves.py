@@ -8,7 +8,6 @@ from scipy import integrate, stats
 
 from cost_eval import curves as cv
 from cost_eval import outperformance as op
-from cost_eval.confusion import BinaryCounts
 from cost_eval.metrics import METRICS
 
 sk = pytest.importorskip("sklearn.metrics")
@@ -241,7 +240,6 @@ def test_curve_interval_has_its_confidence():
     (lambda: cv.curve_auc("pr", [0, 0.5, 0.2, 1], [0, 0.1, 0.2, 1], 0.5), "fpr: must rise"),
     (lambda: cv.curve_auc("pr", [0, 1], [0, 0.9], 0.5), "recall: must rise from 0 to 1"),
     (lambda: cv.plot_tree_curves("pr", boxes=2), "boxes"),
-    (lambda: cv.plot_monitoring(BinaryCounts(5, 5, 5, 5), ("f1",)), "metrics: 'f1'"),
 ],
 )
 def test_bad_input(call, message):

@@ -307,7 +307,6 @@ CASES = {
     },
     "weighted_accuracy": {
         "effective_weight": Case([.5, .9], .3, unit="worst"),
-        "plot_effective_weight": Case(mean=.6, spread=.05, prevalence=.4),
         "expected_weighted_accuracy_over": Case(COUNTS, lambda w: 1., support=(.2, .4)),
         "hand_h_measure": Case(Y, SCORES, a=3., b=3.),
         "check_coherence": Case(load("costs").ExampleCosts(fp=1, fn=[2., .5, 3.], tp=1), via=said, of="mean"),
@@ -326,7 +325,6 @@ CASES = {
         "plot_correlation_map": Case(lambda: load("metric_study").cost_correlation(REVENUES, [.2, .5], .5, metrics="mcc", n_samples=2), "mcc",
                                      via=lambda plot, table, *args, **options: plot(table(), *args, **options)),
         "plot_mean_correlations": Case(pd.DataFrame({"flips": [.1, .9], "skill": [.8, .2]}, index=["a", "b"])),
-        "plot_metric_study": Case(metric="recall", weighted="best", skill=1., prevalence=.8, weight=.9, revenues=np.linspace(20., 110., 55)),
     },
     "rivals": {
         "f_beta_threshold": Case(P2[:, 1]),
@@ -455,7 +453,6 @@ CASES = {
         "outperformance_curve_interval": Case("pr", Y, SCORES, x=given(.3, **TEN), confidence=given(.8, **TEN), n_resamples=11, rng=given(1, first=0, n_resamples=10)),
         "plot_tree_curves": Case(curve=given("pr", **TREE), prevalence=given(.1, curve="pr", **TREE), n_curves=6, depth=given(3, **TREE), boxes=given(3, **TREE),
                                  rng=given(1, first=0, n_curves=5)),
-        "plot_monitoring": Case(load("confusion").BinaryCounts.from_matrix(np.stack([COUNTS, OTHER])), metrics=("mcc", "recall"), labels=["May", "June"]),
     },
     "capacity": {
         "capacity_curve": Case(P2[:, 1], COSTS, via=called, rule="bayes", points=3),
@@ -511,7 +508,6 @@ CASES = {
         "tune_threshold": Case(Y, SCORES, 8., prevalence=.05),
         "paired_saving": Case(Y, D, E, 8., prevalence=.05, confidence=.5),
         "held_out_saving": Case(Y, SCORES, 1., 0., 8., prevalence=.05, confidence=.5),
-        "plot_threshold_cost": Case(Y, SCORES, cost_ratio=5., prevalence=.05, near=.5),
         "multiclass_cost_score": Case(COSTS3 + 1, 4., weights=[1., 2, 3]),
         "multilabel_cost_score": Case(np.stack([COUNTS, COUNTS.T]), 4., weights=[1., 2]),
     },

@@ -205,7 +205,8 @@ def test_another_order_moves_the_headline_within_four_of_its_monte_carlo_errors(
 def test_samples_without_weight_take_no_part():
     "Not in the folds of the others either: two of a class that count are never in one fold because of a third."
     nothing = np.r_[np.ones(N), np.zeros(50)]
-    y, p = np.r_[Y, rng.integers(0, 2, 50)], np.r_[P, rng.random(50)]
+    draw = np.random.default_rng(1)
+    y, p = np.r_[Y, draw.integers(0, 2, 50)], np.r_[P, draw.random(50)]
     for clusters in ({}, {"clusters": np.r_[WHO, np.full(50, 3)]}):
         alone = {k: v[:N] for k, v in clusters.items()}
         for rule in FITTED:

@@ -377,7 +377,7 @@ def test_identities():
 
 Y, P = [0, 1, 0, 1], [.1, .9, .2, .8]
 BAD = {
-    "infinite": (lambda: evaluate(Y, {"a": Posteriors([.1, np.inf, .2, .3])}, COSTS.array), "from 0.1 to inf, but probabilities lie in"),
+    "infinite": (lambda: evaluate(Y, {"a": Posteriors([.1, np.inf, .2, .3])}, COSTS.array), "0.1 to inf, but probabilities lie in"),
     "twice": (lambda: evaluate(Y, {"a": pd.DataFrame(np.ones((4, 2)) / 2, columns=[0, 0])}, COSTS.array), r"\[0, 0\]"),
     "a rule it cannot follow": (lambda: evaluate(Y, {"a": Scores(P)}, COSTS.array, rule="bayes"), "'bayes' takes posteriors at their word, but 'a' hands over scores"),
     "rule of nobody": (lambda: evaluate(Y, {"a": P}, COSTS.array, rule={"b": "tuned"}), "rule: of 'b', but the models are"),

@@ -296,8 +296,6 @@ MODELS = {"a": (.5, .5), "b": (.6, .4)}
     (lambda: wa.target_weight([.1, .2], [.3, .4, .5], .5), "^weight, prevalence"),
     (lambda: weight_range_from_ranking("a < b", .5, models={"a": (1, 0), "b": (.5,)}), "models\\['b'\\]"),
     (lambda: wa.effective_weight([.5, .6], .5, unit=[1, -1]), "^unit"),
-    (lambda: wa.plot_effective_weight(.5, .4), "^spread"),
-    (lambda: wa.plot_effective_weight(1.5, .1), "^mean"),
 ])
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
