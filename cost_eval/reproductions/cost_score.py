@@ -1005,7 +1005,7 @@ def _first_runs(budget, data_dir=None) -> dict:
 
 def _of_each(rows, names, budget, data_dir, mutant) -> dict:
     "Cell -> margin of the sentences about each set's curves; rows: (its runs, mutant) -> name -> margin."
-    found = {}
+    found: dict = {}
     for name in _judged(data_dir):
         margins = rows(_runs(_STAND_IN.get(name, name), budget, data_dir), mutant)
         found |= {f"{name}/{names[key]}": margin for key, margin in margins.items()}
