@@ -64,7 +64,7 @@ def test_parquet_shards_decisions_and_posteriors(scores, tmp_path, capsys):
 FP, ILL = ("--fp", 1, "--fn", 2), ("--fp", 1, "--fn", 2, "--positive", "ill")
 BAD = {
     "no costs": (None, ["--fp", 1], "--fn missing: say what errors cost; for example: cost-eval evaluate"),
-    "both costs": (None, ["--fp", 1, "--costs", "c.csv"], "--costs: c.csv and --fp both say"),
+    "both costs": (None, ["--fp", 1, "--costs", "c.csv"], "--costs: c.csv and --fp both price errors"),
     "no positive": (None, FP, "say positive='well' or positive='ill', or name the classes of the costs, negative first"),
     "no positive: the option": (None, FP, "(here: --positive LABEL)"),
     "unknown positive": (None, [*FP, "--positive", "sick"], "positive: 'sick' is unknown; there are ill, well (the labels of y_true) (here: --positive"),
