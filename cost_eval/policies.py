@@ -662,9 +662,13 @@ class CrossFit:
         "(N,) dense ranks of what a threshold cuts, of the ordered rows."
 
         def make():
-            order, rank = self._sorted(name), np.empty(len(self._rows))
+            order, weight = self._sorted(name), self._rows.sample_weight
             values = _cut(self._rows.models[name])[order]
-            rank[order] = np.cumsum(np.concatenate([[False], values[1:] != values[:-1]]))
+            place = np.cumsum(np.concatenate([[False], values[1:] != values[:-1]]))
+            if weight is not None:  # what only rows without weight have stands with the value below it
+                place = np.cumsum(np.bincount(place, weight[order]) > 0)[place]
+            rank = np.empty(len(order))
+            rank[order] = place
             return rank
 
         return self._remembered((name, "rank"), make)
@@ -867,7 +871,8 @@ class _Task:
         used = np.ones(len(y), bool) if weight is None else weight[order] > 0
 
         def others(inside, outside):
-            if lacking and len(np.unique(y[inside][used[inside]])) < 2:
+            inside = inside[used[inside]]
+            if lacking and len(np.unique(y[inside])) < 2:
                 self.notes.append(f"{self.name}: a class is missing outside one fold; it got {_CONSTANT}.")
                 return np.full(len(outside), self.constant(), np.intp)
             saved = gain[inside]

@@ -204,13 +204,18 @@ def test_another_order_moves_the_headline_within_four_of_its_monte_carlo_errors(
 
 def test_samples_without_weight_take_no_part():
     "Not in the folds of the others either: two of a class that count are never in one fold because of a third."
-    nothing = np.r_[np.ones(N), np.zeros(50)]
-    draw = np.random.default_rng(1)
-    y, p = np.r_[Y, draw.integers(0, 2, 50)], np.r_[P, draw.random(50)]
-    for clusters in ({}, {"clusters": np.r_[WHO, np.full(50, 3)]}):
-        alone = {k: v[:N] for k, v in clusters.items()}
-        for rule in FITTED:
-            np.testing.assert_array_equal(decide(p, y, COSTS, rule=rule, sample_weight=nothing, **clusters).decisions[:N], decide(P, Y, COSTS, rule=rule, **alone).decisions)
+    nothing, odds = np.r_[np.ones(N), np.zeros(50)], np.log([.2, 1, 9])
+    for seed in range(8):
+        draw = np.random.default_rng(seed)
+        y, p = np.r_[Y, draw.integers(0, 2, 50)], np.r_[P, draw.random(50)]
+        for clusters in ({}, {"clusters": np.r_[WHO, np.full(50, 3)]}):
+            alone = read_samples(Y, P, COSTS, **{k: v[:N] for k, v in clusters.items()})
+            fits, beside = cross_fit(alone, rng=0), cross_fit(read_samples(y, p, COSTS, sample_weight=nothing, **clusters), rng=0)
+            for rule, require in [*((rule, None) for rule in FITTED), ("tuned", {"recall": .8})]:
+                asked = [one.decide("model", rule, require=require).decisions for one in (fits, beside)]
+                np.testing.assert_array_equal(asked[0], asked[1][:N])
+            for rule in FITTED:
+                np.testing.assert_array_equal(fits.levels("model", rule, odds), beside.levels("model", rule, odds)[:N])
 
 
 @pytest.mark.parametrize("rule", RULES)
