@@ -938,7 +938,9 @@ def _decide(arguments):
             notes += [str(warning.message) for warning in caught]
             columns = columns or list(frame.columns)
             if list(frame.columns) != columns:
-                raise ValueError(f"{arguments.files}: columns {list(frame.columns)}, but first {columns}")
+                raise ValueError(
+                    f"{arguments.files}: columns {list(frame.columns)}, but the first has {columns}"
+                )
             frame.assign(**added).to_csv(part, index=False, mode="a" if k else "w", header=not k)
             for label in rule.decisions:
                 taken[label] += int((added["decision"] == label).sum())
