@@ -574,7 +574,7 @@ class BinaryCounts:
             Where a class has no sample: its error rate is unknown.
         """
         if np.any(np.equal(self.p, 0) | np.equal(self.n, 0)):
-            raise ValueError("prevalence: the error rate of a class that has no sample is unknown; add samples")
+            raise ValueError("prevalence: the error rate of a class with no sample is unknown; add samples")
         return self.from_rates(self.total, prevalence, self.fpr, self.fnr)
 
     def to_matrix(self) -> np.ndarray:
