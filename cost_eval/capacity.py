@@ -516,7 +516,7 @@ def _difference(one: CapacityCurve, other: CapacityCurve, capacity) -> Differenc
         raise ValueError(f"other: another capacity_curve(...) is needed, got {other!r:.60}")
     gains = one.units.gain, other.units.gain
     if not np.array_equal(*gains) or not np.allclose(one.units.mass, other.units.mass):
-        raise ValueError("other: of other samples, costs, weights or priors; make both from the same ones")
+        raise ValueError("other: a curve of other samples, costs, weights or priors; make both alike")
     share = _share(capacity, len(one.units.gain))
     a, b = (curve.units.levelled(share) for curve in (one, other))
     p, q = (curve.units.one_more(share) for curve in (one, other))
