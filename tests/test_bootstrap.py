@@ -11,6 +11,9 @@ from scipy.stats import binom
 from cost_eval import bootstrap as bs, core, metrics
 from cost_eval.confusion import joint_counts
 from cost_eval.metrics import expected_cost
+from cost_eval.confusion import BinaryCounts
+from cost_eval.confusion import ConfusionCounts
+from cost_eval.costs import CostMatrix
 
 COUNTS = np.array([[70, 5, 2], [4, 60, 1], [3, 2, 53]])
 COSTS = np.array([[0, 1, 4.], [2, 0, 30], [1, 3, 0]])
@@ -125,6 +128,13 @@ def test_type_one_error_is_near_its_level():
     assert .033 < np.mean(rejected) < .07  # 0.05 with a standard error of 0.006
 
 
+def test_many_matrices_for_differences(joint):
+    found = bs.bdelta_cost(joint, np.stack([COSTS, 2 * COSTS]), rng=0)
+    assert_allclose(found.high[1], 2 * found.high[0])
+    assert_allclose(found.low[0], bs.bdelta_cost(joint, COSTS, rng=0).low)
+    assert found.rejects.shape == found.p_value.shape == (2,) and "rejects" in found.to_frame()
+
+
 # ---- any metric
 
 @pytest.mark.parametrize("laplace, stratified, confidence", [(0, False, .95), (.5, False, .8), (0, True, .95), (.5, True, .9), (200, True, .9)])
@@ -164,6 +174,12 @@ def test_metric_interval_of_costs_is_the_percentile_interval():
     assert_allclose([found.low, found.high, found.mean], [same.low, same.high, same.mean])
 
 
+def test_infinite_values_are_values():
+    found = bs.metric_interval([[50, 0], [5, 20]], "likelihood_ratio_positive", laplace=.5, rng=0)
+    assert np.isfinite(found.low) and found.high == np.inf and found.mean == np.inf and found.low > 5
+    found.plot()
+
+
 def test_undefined_replicates_are_counted():
     found = bs.metric_interval([[50, 1], [3, 0]], "precision", method="percentile", rng=0)
     drawn = np.random.default_rng(0).multinomial(54, np.array([50, 1, 3, 0]) / 54, 1000)
@@ -171,6 +187,31 @@ def test_undefined_replicates_are_counted():
     assert found.notes[0].startswith(f"{lost} of 1000 replicates leave precision undefined")
     assert len(found.distribution) == 1000 - lost and found.method == "percentile"
     assert bs.metric_interval(ALARM, "precision").notes == ()
+
+
+def test_metric_interval_takes_what_metrics_take():
+    labels = ConfusionCounts(ALARM[::-1, ::-1], classes=["sick", "well"])
+    costs = CostMatrix([[0, 1], [9, 0]], classes=["well", "sick"])
+    ends = [bs.metric_interval(counts, "expected_cost", costs=costs, rng=0).low for counts in (ALARM, labels)]
+    assert_allclose(ends[0], ends[1])
+    assert bs.metric_interval(BinaryCounts.from_matrix(ALARM), "recall", rng=0) == bs.metric_interval(ALARM, "recall", rng=0)
+    own = bs.metric_interval(ALARM, lambda c: c[..., 1, 1] / c[..., 1, :].sum(-1), rng=0)
+    named = bs.metric_interval(ALARM, "recall", method="percentile", rng=0)
+    assert_allclose([own.low, own.high], [named.low, named.high])
+    assert bs.metric_interval(ALARM, metrics.mcc) == bs.metric_interval(ALARM, "mcc")
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: bs.bcost(COUNTS + .5, COSTS), "whole.*loss_interval"), (lambda: bs.bcost(0 * COUNTS, COSTS), "all are 0"),
+    (lambda: bs.bcost([[1, 1], [0, 0]], [[0, 1], [1, 0]], priors=[.5, .5]), "class 1 has no example"),
+    (lambda: bs.bdelta_cost(np.ones((3, 3, 2)), COSTS), "joint"), (lambda: bs.bdelta_cost(np.zeros((3, 3, 3)), COSTS), "joint"),
+    (lambda: bs.metric_interval([[5, 0], [3, 0]], "precision", method="percentile", rng=0), "undefined in every"),
+    (lambda: bs.metric_interval(np.stack([ALARM, ALARM]), "recall"), "one"),
+    (lambda: bs.metric_interval([[5, 1], [0, 0]], "recall", priors=[.5, .5]), "class 1"), (lambda: bs.metric_interval(ALARM + .5, "recall"), "whole"),
+    (lambda: bs.metric_interval(0 * ALARM, "recall"), "all are 0"),
+])
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message): call()
 
 
 # ---- results

@@ -110,6 +110,11 @@ def test_bootstrap_t_keeps_replicates_without_spread(counts):
     assert found.high == 10 and found.low == 0
 
 
+@pytest.mark.parametrize("name", ["normal", "percentile", "bca", "bootstrap_t", "exact_bootstrap"])
+def test_nothing_varies_nothing_is_wide(name):
+    assert ends(bs.interval([[50, 0], [0, 0]], ZERO_ONE, method=name, rng=0)) == [0, 0]
+
+
 # ---- the bootstrap's distribution by Fourier transform
 
 def enumerated(m, c, laplace=0):
@@ -331,6 +336,13 @@ def test_no_end_that_is_proved_misses_more_often_than_promised(method, name):
                 chance *= multinomial.pmf(one, sizes[s], p)[pick[:, s]]
             true = sum(np.dot(one, p) for one, p in zip(costs, law))
             assert chance @ (low > true + 1e-12) <= tail + 1e-12 and chance @ (high < true - 1e-12) <= tail + 1e-12
+
+
+@pytest.mark.parametrize("name", ["betting", "clopper_pearson", "likelihood_ratio", "normal"])
+@pytest.mark.parametrize("tables, costs", [(([[14, 56]], [[32, 48]]), [[0, 1]]), (([[90, 10], [4, 16]], [[95, 5], [9, 11]]), [[0, 1], [5, 0]])])
+def test_first_minus_second_is_minus_the_reverse(name, tables, costs):
+    found, turned = (bs.independent_difference(*pair, costs, method=name) for pair in (tables, tables[::-1]))
+    assert_allclose([found.low, found.high, found.p_value], [-turned.high, -turned.low, turned.p_value], rtol=1e-9)
 
 
 # ---- p-values are inversions

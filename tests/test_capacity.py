@@ -82,6 +82,21 @@ def test_ties_share_the_calls():
     assert curve.at(20).saving.mean == pytest.approx(called @ gain / N)
 
 
+def test_weights_are_repetitions():
+    grade = np.round(6 * P) / 6
+    many = np.repeat(np.arange(N), W)
+    one = capacity_curve(Y, grade, SAME, rule="bayes", sample_weight=W)
+    other = capacity_curve(Y[many], grade[many], SAME, rule="bayes")
+    np.testing.assert_allclose(one.saving, other.saving)
+    for share in (.1, .33, .8):
+        a, b = one.at(share), other.at(share)
+        assert (a.saving.mean, a.expected, a.perfect, a.naive) == pytest.approx((b.saving.mean, b.expected, b.perfect, b.naive))
+    zero = np.where(np.arange(N) < 5, 0, W)
+    left, right = capacity_curve(Y, P, OWN, rule="bayes", sample_weight=zero), capacity_curve(Y[5:], P[5:], OWN[5:], rule="bayes", sample_weight=W[5:])
+    np.testing.assert_allclose(left.saving, right.saving)
+    assert not left.called(.999)[:5].any()
+
+
 def test_at_other_priors():
     "Negatives ten times as often is the same as priors that say so."
     many = np.concatenate([np.flatnonzero(Y == 1), np.repeat(np.flatnonzero(Y == 0), 10)])
@@ -105,6 +120,11 @@ def test_the_grid_is_what_each_number_gives_alone(costs, options):
             assert cut.saving.low <= cut.saving.mean <= cut.saving.high
     nobody = curve.cuts[0]
     assert (nobody.calls, nobody.saving.low, nobody.saving.high) == (0, 0, 0)
+
+
+def test_clusters_widen():
+    one, other = (capacity_curve(Y, P, SAME, rule="bayes", clusters=c).at(30).saving for c in (None, np.arange(N) // 3))
+    assert one.mean == pytest.approx(other.mean) and other.high - other.low > 1.2 * (one.high - one.low)
 
 
 def test_steps_and_differences():
@@ -153,6 +173,16 @@ def test_precision_lift_and_the_tuned_threshold():
 def test_what_is_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_a_million_rows():
+    rng, n = np.random.default_rng(0), 1_000_000
+    y = (rng.random(n) < .1).astype(int)
+    p = 1 / (1 + np.exp(-(1.5 * rng.normal(1.5 * y) - 3.3)))
+    curve = capacity_curve(y, Posteriors(p), CostMatrix.binary(fp=1, fn=10), rng=0)
+    order = np.argsort(-p)
+    for k in (1000, 123_456):
+        assert curve.at(k).saving.mean == pytest.approx((10 * y[order[:k]].sum() - (y[order[:k]] == 0).sum()) / n)
 
 
 def covered(n, share, repeats, seed=0):

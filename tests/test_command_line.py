@@ -18,6 +18,11 @@ from cost_eval.costs import CostMatrix
 from cost_eval.page import answers
 from cost_eval.report import evaluate
 from cost_eval.samples import example_frame, read_blocks, read_file
+from cost_eval.samples import read_table
+import sqlite3
+from cost_eval import datasets
+import os
+import sys
 
 
 @pytest.fixture
@@ -59,6 +64,12 @@ def test_parquet_shards_decisions_and_posteriors(scores, tmp_path, capsys):
     code, out, err = call(capsys, tmp_path / "a.parquet", tmp_path / "b.parquet", "--costs", tmp_path / "costs.csv", "--scores", "rule", "--posteriors", "p",
                           "--priors", "ill=.2,well=.8", "--positive", "ill")
     assert code == 0 and "300 samples" in out and "rule" in out and "p " in out, err
+
+
+def test_columns_are_guessed_and_said(scores, capsys):
+    path, _ = scores
+    code, out, _ = call(capsys, path, "--fp", 1, "--fn", 2, "--positive", "ill")
+    assert code == 0 and out.startswith("Read: true labels 'label'; models 'one', 'two'; left out 'id' (its name), 'site' (no numbers). (--label")
 
 
 FP, ILL = ("--fp", 1, "--fn", 2), ("--fp", 1, "--fn", 2, "--positive", "ill")
@@ -143,6 +154,14 @@ def test_one_example_and_one_set_of_numbers_in_readme_chapters_and_app(tmp_path,
         assert main(["example", file]) == 2 and says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is no number"), ("--seed", "-1", "'-1' is no whole number"), ("--colour", "red", "unrecognized arguments")])
+def test_options_that_are_none(scores, capsys, option, given, says):
+    with pytest.raises(SystemExit) as stop:
+        call(capsys, scores[0], *ILL, f"{option}={given}" if option == "--seed" else option, *([] if option == "--seed" else [given]))
+    err = capsys.readouterr().err
+    assert stop.value.code == 2 and says in err and len(err.strip().splitlines()) == 1
+
+
 @pytest.mark.parametrize("change, arguments, says", BAD.values(), ids=BAD)
 def test_mistakes(scores, tmp_path, capsys, change, arguments, says):
     path, frame = scores
@@ -172,6 +191,24 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
         assert all(escape(line, quote=False) in app.says.value + app.more.value for line in answers(here).values())
 
 
+def test_a_foreign_file_is_one_model_through_every_door(tmp_path, capsys, monkeypatch):
+    "As KNIME writes it: the command, the app and a frame say of it what they say of its one column."
+    monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
+    rng = np.random.default_rng(3)
+    yes = rng.random(200) < .4
+    p = (1 / (1 + np.exp(.6 - rng.normal(1.5 * yes)))).round(6)
+    frame = pd.DataFrame({"Churn": np.where(yes, "Yes", "No"), "P (Churn=No)": 1 - p, "P (Churn=Yes)": p, "Prediction (Churn)": np.where(p > .5, "Yes", "No"), "fold": np.arange(200) % 5})
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    app = App(read_upload("s.csv", (tmp_path / "s.csv").read_bytes()))
+    app.positive.value, app.fn.value = "Yes", 2.
+    out = call(capsys, tmp_path / "s.csv", "--fp", 1, "--fn", 2, "--positive", "Yes")[1]
+    twin = evaluate(frame["Churn"], {"P (Churn)": p}, dict(fp=1, fn=2), positive="Yes", rng=0).summary()
+    read = "model 'P (Churn)' (probabilities: 'P (Churn=No)' for No, 'P (Churn=Yes)' for Yes); left out 'Prediction (Churn)' (the most probable of 'P (Churn=No)', 'P (Churn=Yes)'), 'fold' (its name)."
+    assert app.report.summary() == twin and twin in out and out.startswith(f"Read: true labels 'Churn'; {read}") and escape(read, quote=False) in app.more.value
+    here = evaluate(frame["Churn"], frame, dict(fp=1, fn=2), positive="Yes", rng=0).summary()
+    assert here.startswith("Read: model 'P (Churn)' (") and here.endswith(twin.removeprefix("Read: "))
+
+
 def test_pages_and_numbers_are_written(scores, tmp_path, capsys):
     out = {name: tmp_path / f"r.{name}" for name in ("html", "markdown", "latex", "json", "metrics")}
     given = [part for name, path in out.items() for part in (f"--{name}", path)]
@@ -179,6 +216,24 @@ def test_pages_and_numbers_are_written(scores, tmp_path, capsys):
     assert code == 0 and all(f"written: {path}" in said for path in out.values()) and "By group, 95 % intervals:" in said and "Between groups" in said
     assert all("two wards" in out[name].read_text() for name in ("html", "markdown", "latex"))
     assert json.loads(out["metrics"].read_text())["one/calibrated/cost"] > 0
+
+
+def test_whose_probability_and_only_the_order(scores, tmp_path, capsys):
+    path, frame = scores
+    plain = call(capsys, path, *ILL, "--scores", "two")[1]
+    frame.assign(two=1 - frame["two"]).to_csv(tmp_path / "t.csv", index=False)
+    noted = call(capsys, tmp_path / "t.csv", *ILL, "--scores", "two")[1]
+    assert "higher values go with 'well'" in noted and "--posteriors COLUMN=CLASS" in noted
+    assert plain.splitlines()[-4:] == call(capsys, tmp_path / "t.csv", *ILL, "--posteriors", "two=well", "--label", "label")[1].splitlines()[-4:]
+    ranks = call(capsys, path, *ILL, "--ranks", "two")[1]
+    assert "bayes" not in ranks.split("samples")[0] and "Use two: it decides ill from" in ranks
+
+
+def test_one_class_is_told(scores, tmp_path, capsys):
+    path, frame = scores
+    frame.assign(label="ill").to_csv(tmp_path / "t.csv", index=False)
+    code, out, _ = call(capsys, tmp_path / "t.csv", *ILL)
+    assert code == 0 and "Every label is 'ill': nothing can be said about errors on other classes." in out
 
 
 def test_decisions_folds_clusters_and_percent(scores, tmp_path, capsys):
@@ -209,6 +264,22 @@ def test_spreadsheets(scores, tmp_path, capsys, monkeypatch):
     assert code == 0 and evaluate(frame["label"], frame[["one", "two"]], table, positive="ill", rng=0).summary() in out
     monkeypatch.setattr(pd, "read_excel", lambda *_, **__: 1 / 0)
     assert "--costs: " in call(capsys, path, "--costs", tmp_path / "c.xlsx")[2]
+
+
+def test_other_files(tmp_path, capsys, scores):
+    path, frame = scores
+    assert call(capsys, tmp_path / "none.csv", "--fp", 1, "--fn", 2)[2].endswith("no such file\n")
+    (tmp_path / "x.parquet").write_bytes(b"PAR1")
+    assert "cannot be read as parquet" in call(capsys, tmp_path / "x.parquet", "--fp", 1, "--fn", 2)[2]
+    frame.rename(columns={"two": "three"}).to_csv(tmp_path / "t.csv", index=False)
+    assert "but" in call(capsys, path, tmp_path / "t.csv", "--fp", 1, "--fn", 2)[2]
+    table = pd.DataFrame([[0, 1, .2], [9, 0, .2]], ["well", "ill"], ["well", "ill", "ask"])
+    table.T.to_csv(tmp_path / "turned.csv")
+    assert "which are classes" in (err := call(capsys, path, "--costs", tmp_path / "turned.csv", "--positive", "ill")[2]) and "(here: --costs FILE with class \\ decision in its corner" in err
+    table.T.to_csv(tmp_path / "turned.csv", index_label="response \\ truth")
+    table.to_csv(tmp_path / "costs.csv", index_label="truth \\ response")
+    one, other = (call(capsys, path, "--costs", tmp_path / name, "--positive", "ill")[1] for name in ("turned.csv", "costs.csv"))
+    assert one == other != ""
 
 
 @pytest.mark.parametrize("text, says", [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"), (",well,ill\nwell,0,\nill,9,0\n", "want a number"), (",well,ill\nwell,0,1\nill,9,0\n", "say positive='well' or positive='ill'"),
@@ -256,6 +327,15 @@ def test_any_header_can_be_named(tmp_path, capsys):
     assert "--fn: 'lossEUR' is unknown; did you mean 'loss=EUR'?" in call(capsys, *yes, "--fn", "lossEUR")[2]
 
 
+def test_ids_that_repeat_are_said_in_the_words_of_the_shell(scores, tmp_path, capsys):
+    path, frame = scores
+    frame.assign(id=np.arange(300) % 250).to_csv(tmp_path / "t.csv", index=False)
+    out = call(capsys, tmp_path / "t.csv", *ILL, "--id", "id")[1]
+    assert "50 of the 300 rows have an id that stood before" in out and "(In the shell, --cluster COLUMN, the column of the ids.)" in out
+    assert "300 rows have 250 different values of 'id'" in call(capsys, tmp_path / "t.csv", *ILL)[1]
+    assert "stood before" not in call(capsys, tmp_path / "t.csv", *ILL, "--id", "id", "--cluster", "id")[1]
+
+
 WAYS = {  # how a table is written -> the end of the file's name
     ".csv": lambda f, to: f.to_csv(to, index=False), ".csv.gz": lambda f, to: f.to_csv(to, index=False), ".csv.xz": lambda f, to: f.to_csv(to, index=False),
     ".bom.csv": lambda f, to: f.to_csv(to, index=False, encoding="utf-8-sig"), ".utf16.txt": lambda f, to: f.to_csv(to, index=False, sep="\t", encoding="utf-16"),
@@ -273,6 +353,19 @@ def test_a_file_of_any_kind_is_its_table(scores, tmp_path, end):
         pd.testing.assert_frame_equal(read, frame, check_dtype=False)
 
 
+def test_tables_of_databases_and_of_other_libraries(scores, tmp_path):
+    duckdb, pl, pa = (pytest.importorskip(name) for name in ("duckdb", "polars", "pyarrow"))
+    path, frame = scores
+    wanted = evaluate(frame["label"], frame[["one", "two"]], dict(fp=1, fn=2), positive="ill", rng=0).best
+    base, lite = duckdb.connect(), sqlite3.connect(":memory:")
+    frame.to_sql("scores", lite, index=False)
+    base.execute("create table scores as select * from frame")
+    for ask in (base.sql, lambda text: base.cursor().execute(text), lite.execute, lambda text: pl.SQLContext(scores=frame).execute(text), lambda text: pa.table(base.sql(text).df())):
+        read = evaluate(ask("select label from scores"), ask("select one, two from scores"), dict(fp=1, fn=2), positive="ill", rng=0)
+        assert read.best.equals(wanted)
+        assert read_table(ask("select * from scores")).label == "label"
+
+
 @pytest.mark.parametrize("name, content, says", [
     ("a.csv", b"label,m\n1,.5\n0,.1,7,8\n", "line 3 has 4 columns, the header 2; quote what holds the separator, or mend it"), ("a.csv", b"label;m,n\n1;2,3\n0;3,4\n", "both ',' and ';' divide every line into columns; save it with tabs"),
     ("a.csv", 'label,m\n"caf\xe9",2\n'.encode("latin-1"), "its letters are not UTF-8; save it as UTF-8"), ("a.csv", b'label,m\n1,"2\n0,3\n', "a quotation mark opens in line 2 and is not closed"),
@@ -285,6 +378,112 @@ def test_what_is_no_table_is_refused_with_the_line_and_a_remedy(tmp_path, capsys
         read_upload(name, content)
     with pytest.raises(ValueError, match=re.escape(says)):
         list(read_blocks(tmp_path / name))
+
+
+def test_nothing_half_written(tmp_path, capsys, scores, monkeypatch):
+    monkeypatch.setattr("cost_eval.report.Report.to_html", lambda self, about: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        call(capsys, scores[0], *ILL, "--html", tmp_path / "r.html")
+    assert [p.name for p in tmp_path.iterdir()] == ["s.csv"]
+
+
+def test_priors_need_their_classes(scores, tmp_path, capsys):
+    path, frame = scores
+    frame.assign(label=np.resize(["a", "b", "c"], 300), q_a=.2, q_b=.3, q_c=.5).to_csv(tmp_path / "three.csv", index=False)
+    pd.DataFrame(1 - np.eye(3), [*"abc"], [*"abc"]).to_csv(tmp_path / "costs.csv")
+    three = tmp_path / "three.csv", "--costs", tmp_path / "costs.csv"
+    said = call(capsys, *three, "--posteriors", "q", "--prevalence", .1)[2]
+    assert "priors: one number is for two classes, there are 3; give one each (here: --prevalence P, or --priors CLASS=P,...)" in said
+    assert "models['one']: one number a sample tells two classes apart" in call(capsys, *three)[2]
+    assert "positive: 'a' is for two classes; the costs have 3, leave it out (here: --positive" in call(capsys, *three, "--positive", "a")[2]
+
+
+def test_missing_libraries_are_named_at_once(monkeypatch, capsys):
+    there, absent = command.importlib.util.find_spec, []
+    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None if name in absent else there(name))
+    for absent, arguments, says in ((["voila", "matplotlib", "pandas"], ["app"], 'voila, matplotlib, pandas needed for this: pip install "cost_eval[app]"'),
+                                    (["voila", "matplotlib", "tqdm"], ["reproduce"], 'tqdm, matplotlib needed for this: pip install "cost_eval[book]"'),
+                                    (["matplotlib"], ["evaluate", "x.csv", "--fp", "1", "--fn", "2", "--html", "y.html"], 'matplotlib needed for this: pip install "cost_eval[book]"'),
+                                    (["pandas"], ["evaluate", "x.csv", "--fp", "1", "--fn", "2"], 'pandas needed for this: pip install "cost_eval[data]"')):
+        assert main(arguments) == 2 and says in capsys.readouterr().err
+
+
+def test_fetch_says_a_line_each(monkeypatch, capsys):
+    def fetch(name, **options):
+        if name == "telco":
+            raise datasets.DataNotAvailable("telco", "nobody answers")
+        return [Path("a") / name]
+    monkeypatch.setattr(datasets, "names", lambda names, small: ["heart", "telco"][:1 if names else 2])
+    monkeypatch.setattr(datasets, "fetch", fetch)
+    assert main(["data", "fetch"]) == 1
+    first, second, last, how = capsys.readouterr().out.splitlines()
+    assert first.split() == ["heart", str(Path("a/heart"))] and second.split("not fetched: ")[1] == f"nobody answers; by hand: {datasets.data_set('telco').page}"
+    assert last.startswith("1 of 2 data sets") and "COST_EVAL_DATA" in how
+    assert main(["data", "fetch", "--small"]) == 0  # the small ones are a service, not a promise
+    capsys.readouterr()
+    assert main(["data", "fetch", "heart"]) == 0 and "data sets" not in capsys.readouterr().out
+
+
+def test_a_reader_that_leaves_and_one_that_interrupts(monkeypatch, capfd):
+    def stopped(error):
+        def run(arguments): raise error
+        return run
+    monkeypatch.setattr(command, "_list", stopped(KeyboardInterrupt()))
+    assert main(["list"]) == 130 and capfd.readouterr().err == "cost-eval: interrupted\n"
+    kept = os.dup(1)
+    monkeypatch.setattr(command, "_list", stopped(BrokenPipeError()))
+    try:
+        with open(1, "w", closefd=False) as out:
+            monkeypatch.setattr(sys, "stdout", out)
+            assert main(["list"]) == 0
+            os.write(1, b"more")  # goes nowhere
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.fixture
+def mail(tmp_path):
+    "Three classes, of which the data show two or three, and posteriors of two models."
+    rng = np.random.default_rng(0)
+    y, frame = rng.choice(["ham", "spam", "virus"], 200, p=[.6, .3, .1]), {}
+    for name in ("net", "tree"):
+        p = rng.dirichlet([2, 2, 1], 200).round(9)
+        p[:, 2] = 1 - p[:, 0] - p[:, 1]
+        frame |= {f"{name}_{c}": column for c, column in zip(["ham", "spam", "virus"], p.T)}
+    frame = pd.DataFrame({"label": y, **frame, "w": rng.integers(1, 4, 200)})
+    costs = pd.DataFrame([[0, 3, 1], [2, 0, 1], [90, 9, 1.]], ["ham", "spam", "virus"], ["deliver", "delete", "ask"])
+    costs.to_csv(tmp_path / "costs.csv")
+    frame.to_csv(tmp_path / "mail.csv", index=False)
+    frame[frame["label"] != "virus"].to_csv(tmp_path / "clean.csv", index=False)
+    return tmp_path, frame, costs
+
+
+def test_posteriors_are_guessed_and_a_prefix_may_end_as_the_columns_do(mail, capsys):
+    folder, *_ = mail
+    given = folder / "mail.csv", "--costs", folder / "costs.csv", "--weight", "w"
+    said = [call(capsys, *given, *more) for more in (["--posteriors", "net,tree"], ["--posteriors", "net_,tree_"], [])]
+    assert [code for code, *_ in said] == [0, 0, 0], said
+    ladder = said[0][1].split("model ", 1)[1]
+    assert all(out.split("model ", 1)[1] == ladder for _, out, _ in said)
+    assert "models 'net' (probabilities: 'net_ham' for ham, 'net_spam' for spam, 'net_virus' for virus), 'tree' (" in said[2][1]
+    assert "models 'net' (probabilities: " in call(capsys, folder / "clean.csv", *given[1:])[1]  # of a class without samples, too
+
+
+def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):
+    folder, frame, costs = mail
+    given = folder / "clean.csv", "--costs", folder / "costs.csv", "--posteriors", "net,tree"
+    code, out, err = call(capsys, *given, "--priors", "ham=.7,spam=.3,virus=0")
+    clean = frame[frame["label"] != "virus"]
+    models = {name: clean[[f"{name}_{c}" for c in costs.index]].set_axis(costs.index, axis=1) for name in ("net", "tree")}
+    table = CostMatrix(costs.to_numpy(), classes=list(costs.index), decisions=list(costs.columns))
+    here = evaluate(clean["label"].to_numpy(), models, table, priors={"ham": .7, "spam": .3, "virus": 0}, rng=0)
+    assert code == 0 and here.summary() in out, err
+    assert "no sample of virus although the priors give weight to it" in call(capsys, *given, "--priors", "ham=.7,spam=.2,virus=.1")[2]
+    # the classes across and one more decision below are a table on its side, not a class without samples
+    pd.DataFrame([[0, 2], [3, 0], [1, 1.]], ["ham", "spam", "ask"], ["ham", "spam"]).to_csv(folder / "costs.csv")
+    assert "which are classes" in call(capsys, *given[:3], "--posteriors", "net")[2]
 
 
 def test_scenarios_are_those_of_python(scores, tmp_path, capsys):

@@ -13,6 +13,7 @@ from cost_eval.bootstrap import difference, interval
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.metrics import expected_cost
+from cost_eval.core import kinds
 
 COUNTS = np.array([[80, 6, 1], [5, 60, 0], [2, 3, 43]])
 COSTS = np.array([[0, 1, 4.], [2, 0, 50], [1, 3, 0]])
@@ -120,10 +121,28 @@ def test_familywise_error_of_unequal_kinds():
         assert false <= binom.ppf(.999, 60, .05)
 
 
+@pytest.mark.parametrize("method", ["max-t", "holm", "bonferroni"])
+def test_familywise_error_of_one_kind(method):
+    rng, false = np.random.default_rng(0), 0
+    for i in range(150):
+        y = rng.integers(0, 2, 200)
+        votes = np.where(rng.random((4, 200)) < .2, 1 - y, y)
+        false += cp.simultaneous_differences(y, votes, BILL, method=method, n_resamples=200, rng=i).rejects.any()
+    assert false <= binom.ppf(.999, 150, .05)
+
+
 @pytest.mark.parametrize("method", ["holm", "max-t"])
 def test_what_is_there_is_found(method):
     y, votes = a_set(2000, 0, (.1, .1, .3))
     assert cp.simultaneous_differences(y, votes, BILL, method=method, rng=0).rejects.tolist() == [False, True, True]
+
+
+def test_max_t_in_blocks_of_replicates(monkeypatch):
+    y, votes = a_set(200, 3)
+    whole = cp.simultaneous_differences(y, votes, BILL, method="max-t", rng=0)
+    monkeypatch.setattr("cost_eval.core.BLOCK_BYTES", 10_000)
+    parts = cp.simultaneous_differences(y, votes, BILL, method="max-t", rng=0)
+    assert parts.difference == pytest.approx(whole.difference) and parts.high == pytest.approx(whole.high, abs=.03)
 
 
 def test_max_t_is_the_studentised_bootstrap_of_rows():
@@ -167,6 +186,15 @@ def test_errors_of_replicates_are_those_of_the_rows(how):
     assert mean == pytest.approx(top) and error == pytest.approx(np.sqrt(variance))
 
 
+def test_identical_models_are_not_called_equal():
+    y = np.array([0, 1] * 20)
+    for method in ("holm", "max-t"):
+        found = cp.simultaneous_differences(y, np.stack([y, y, 1 - y]), BILL, method=method, rng=0)
+        assert found.difference[0] == 0 and found.low[0] < 0 < found.high[0] and not found.rejects[0] and found.p_value[0] == 1
+        assert found.rejects[1:].all() and len(found.to_frame()) == 3
+    assert "no spread" in found.notes[0]
+
+
 def test_too_few_replicates_for_the_level():
     y, votes = a_set()
     with pytest.warns(UserWarning, match="100 or more can"):
@@ -193,6 +221,20 @@ def test_priors_are_those_of_the_expected_cost():
         cp.simultaneous_differences([0, 1, 0], [[0, 1, 1], [1, 1, 1]], COSTS, priors=priors)
 
 
+def test_weights_are_those_of_the_mean():
+    y, votes = a_set(300, 2)
+    w = np.random.default_rng(0).choice([0, 1, 3], size=300)
+    each = costs_of(y, votes, BILL)
+    for method in ("holm", "max-t"):
+        found = cp.simultaneous_differences(y, votes, BILL, sample_weight=w, method=method, rng=0)
+        assert found.difference[0] == pytest.approx(np.average(each[0] - each[1], weights=w))
+    kept = cp.simultaneous_differences(y[w > 0], {k: v[w > 0] for k, v in votes.items()}, BILL, sample_weight=w[w > 0], method="max-t", rng=0)
+    assert found == kept  # weight 0 leaves a sample out
+    best, one = cp.probability_best(y, votes, BILL, sample_weight=w, n_resamples=4000, rng=0), w[w > 0].mean()
+    assert best.expected_cost == pytest.approx((each @ w + one * BILL.mean()) / (w.sum() + one), rel=.05)
+    assert cp.best_of(y, votes, BILL, sample_weight=w, rng=0).cost == pytest.approx(np.average(each, axis=1, weights=w).min())
+
+
 def test_clusters_that_are_one_row_ten_times_are_that_row():
     "Ten copies of each row in a cluster say what the rows say; without clusters they say more."
     y, votes = a_set(60, 4, (.1, .2, .3))
@@ -217,6 +259,13 @@ def test_costs_of_single_samples():
     found = cp.simultaneous_differences(y, votes, single)
     each = [np.where((y == 1) & (d == 0), fn, (y == 0) & (d == 1)) for d in votes.values()]
     assert found.difference == pytest.approx([(each[a] - each[b]).mean() for a, b in ((0, 1), (0, 2), (1, 2))])
+
+
+def test_a_million_samples_are_a_few_kinds():
+    y, votes = a_set(1_000_000, 0, (.1, .1, .11, .12, .2))
+    assert len(cp.simultaneous_differences(y, votes, BILL).first) == 10
+    unit, first = kinds([y, *votes.values()])
+    assert len(first) <= 64 and unit.max() + 1 == len(first)
 
 
 # the best of several
@@ -272,6 +321,12 @@ def test_ends_of_the_best_are_those_of_interval(priors):
     assert len(found.to_frame()) == 4 and "cheapest of 4" in repr(found) and len(repr(found)) < 140
 
 
+def test_ties_are_named():
+    y = np.array([0, 1] * 30)
+    found = cp.best_of(y, {"b": y, "a": y, "c": 1 - y}, BILL, rng=0)
+    assert found.winner == "b" and "b, a cost the same" in found.notes[-1]
+
+
 # probability of being best
 
 def test_posterior_is_the_dirichlet_with_one_more_example_spread():
@@ -303,6 +358,12 @@ def test_a_rare_costly_error_is_not_ruled_out():
     assert sure < 20  # 92 of 100 for shares of resampled sets
 
 
+def test_regrets_differ_by_what_the_costs_differ():
+    y, votes = a_set(300, 7)
+    found = cp.probability_best(y, votes, BILL, rng=0)
+    assert np.ptp(found.regret - found.expected_cost) == pytest.approx(0, abs=1e-12) and found.regret.min() > 0
+
+
 def test_uncertain_costs_decide_where_the_models_do_not():
     "10,000 samples: a has only false alarms, b only misses; which is cheaper depends on the ratio alone."
     y = np.array([0, 1] * 5000)
@@ -316,6 +377,13 @@ def test_uncertain_costs_decide_where_the_models_do_not():
     assert cp.probability_best(y, {"a": a, "b": b}, stack, n_resamples=4000, rng=0).probability[0] == pytest.approx(.6, abs=.04)
     rare = cp.probability_best(y, {"a": a, "b": b}, draw, priors=[.9, .1], n_resamples=4000, rng=0)
     assert rare.probability[0] == pytest.approx(0, abs=.01)  # .9 x .16 against .1 x .04 x 10 at most
+
+
+def test_uncertain_costs_that_are_certain_are_costs():
+    y, votes = a_set(300)
+    sure = cp.probability_best(y, votes, BILL[None], n_resamples=4000, rng=0)
+    plain = cp.probability_best(y, votes, BILL, n_resamples=4000, rng=0)
+    assert sure.probability == pytest.approx(plain.probability, abs=.03) and sure.regret == pytest.approx(plain.regret, abs=.01)
 
 
 def test_ties_are_shared_and_probabilities_sum_to_one():
@@ -336,6 +404,19 @@ def test_equivalence_is_two_one_sided_tests():
         just = abs(mean) + norm.ppf(confidence) * error
         assert cp.equivalence_test(JOINT, BILL, just * 1.001, method="normal", confidence=confidence).passes
         assert not cp.equivalence_test(JOINT, BILL, just * .999, method="normal", confidence=confidence).passes
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "bdelta_cost", "n_resamples": 200, "rng": 1}, {"priors": [.8, .2]}, {"priors": {1: .2, 0: .8}, "method": "normal"},
+                                     {"method": "exact_bootstrap", "laplace": .2}])
+def test_margin_tests_hand_everything_on(options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = difference(JOINT, BILL, confidence=.8, **options)
+        found = cp.equivalence_test(JOINT, BILL, 1, confidence=.9, **options)
+        lower = cp.non_inferiority_test(JOINT, BILL, 0, confidence=.9, **options)
+    assert found.interval == expected and found.notes == expected.notes and found.margin == 1
+    tolerance = .1 if "rng" in options else 1e-9
+    assert (lower.interval.low, lower.interval.high) == pytest.approx((-expected.high, -expected.low), abs=tolerance)
 
 
 def test_non_inferiority_passes_for_a_large_margin_only():
@@ -385,6 +466,16 @@ def test_a_common_factor_by_quadrature():
     assert (above, below) == pytest.approx((.025, .025), abs=.001)
     wide = cp.uncertain_cost_interval([[90, 10], [0, 0]], draw, confidence=.99, n_resamples=400_000, rng=0)
     assert integrate.quad(lambda u: beta.sf(wide.high / u, 11, 90), .5, 1.5)[0] == pytest.approx(.005, abs=.0005)
+
+
+def test_uncertain_costs_of_bcost():
+    found = cp.uncertain_cost_interval(COUNTS, COSTS[None], method="bcost", laplace=.1, n_resamples=100_000, rng=0)
+    exact = interval(COUNTS, COSTS, method="exact_bootstrap", laplace=.1)
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=.03)
+    other = cp.uncertain_cost_interval(COUNTS, COSTS[None], method="bcost", laplace=1., n_resamples=100_000, rng=0)
+    assert other.high > found.high + .3  # laplace matters
+    p = (COUNTS + 1) / (COUNTS + 1).sum()
+    assert other.mean == pytest.approx((p * COSTS).sum()) and other.low < other.mean < other.high
 
 
 def test_uncertain_costs_variance():
@@ -449,6 +540,12 @@ def test_a_difference_that_every_sample_shows_is_not_certain():
     for method in ("holm", "max-t"):
         found = cp.simultaneous_differences(y, [y, 1 - y], BILL, method=method, rng=0)
         assert found.difference[0] == found.low[0] == -BILL[1][0] and found.high[0] > found.low[0] and 0 < found.p_value[0] < .001 and found.rejects[0]
+
+
+def test_the_lowest_of_several_by_simulation():
+    values, chance = cp._lowest_of(10, 500)
+    sets = np.random.default_rng(0).binomial(500, .1, (20_000, 10)).min(axis=1) / 500
+    assert chance.sum() == pytest.approx(1) and values @ chance == pytest.approx(sets.mean(), abs=1e-4 * 5)
 
 
 def test_what_the_winner_owes_to_luck_is_added_and_nobody_is_tied_alone():

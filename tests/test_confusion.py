@@ -9,6 +9,7 @@ from sklearn.metrics import confusion_matrix, roc_curve
 
 from cost_eval.confusion import BinaryCounts, confusion_counts, joint_counts, threshold_counts
 from cost_eval.core import check_counts
+from cost_eval.confusion import ThresholdCounts
 
 labelled = st.integers(1, 40).flatmap(lambda n: st.tuples(*[st.lists(st.sampled_from("abcd"), min_size=n, max_size=n)] * 3))
 scored = st.integers(0, 40).flatmap(lambda n: st.tuples(
@@ -97,6 +98,13 @@ def test_score_types(dtype):
     assert got.thresholds.tolist() == [np.inf, 1, 0] and got.counts == BinaryCounts([0, 2, 2], [0, 1, 2], [2, 0, 0], [2, 1, 0])
 
 
+def test_inputs_are_left_alone():
+    y, s = np.array([True, False, True]), np.array([-1., 2., -0.])
+    before = s.tobytes()
+    threshold_counts(y, s), threshold_counts(y, s[::-1])
+    assert s.tobytes() == before
+
+
 @pytest.mark.parametrize("y", [[1, 1, 1], [0, 0, 0]])
 def test_one_class(y):
     counts = threshold_counts(y, [.1, .2, .3]).counts
@@ -125,6 +133,14 @@ def test_binary_counts_of_arrays_are_those_of_each(m):
         np.testing.assert_array_equal(getattr(many, name), [getattr(BinaryCounts.from_matrix(one), name) for one in m])
     assert sum(many[i] for i in range(3)) == BinaryCounts.from_matrix(m.sum(0))
     np.testing.assert_array_equal(many.to_matrix(), m)
+
+
+def test_binary_counts_is_frozen_and_shown():
+    counts = BinaryCounts.from_labels(["1" == v for v in "1100"], [1, 0, 0, 0], sample_weight=[1, 2, 3, 4])
+    with pytest.raises(AttributeError): counts.tp = 3
+    assert counts == BinaryCounts(1, 0, 2, 7) and counts != 3
+    assert "decided 1" in counts._repr_html_() and "tp=" in repr(counts)
+    assert isinstance(threshold_counts([1], [1]), ThresholdCounts)
 
 
 BAD = {

@@ -9,6 +9,7 @@ from scipy import optimize, stats
 import cost_eval.api as ce
 from cost_eval.comparisons import simultaneous_differences
 from cost_eval.decisions import read_requirements
+import pandas as pd
 
 rng = np.random.default_rng(5)
 N = 300
@@ -52,6 +53,11 @@ def test_a_regret_is_bounded_by_the_differences_from_all():
     assert found["told_apart"].tolist() == (found["p_value"] < .05).tolist() and found["told_apart"].any() and not found["told_apart"].all()
 
 
+def test_a_worse_scenario_widens_what_is_held_together():
+    one, two = (ce.evaluate(Y, MODELS, COSTS, scenarios=dict(list(OTHERS.items())[:k]), rng=0).scenarios for k in (1, 2))
+    assert (by(two, "risk")["high"] >= by(one, "risk")["high"]).all() and (by(two, "risk")["p_value"] >= by(one, "risk")["p_value"]).all()
+
+
 def test_decisions_by_hand():
     "10 samples; one model alarms twice in vain, the other misses one."
     y = np.repeat([0, 1], [6, 4])
@@ -65,6 +71,31 @@ def test_decisions_by_hand():
     assert table["compromise"].tolist() == [True, False, False, True] and table["of_naive"].round(9).tolist() == [0, round(.8 / .6, 9), 0, .5]
     said = next(line for line in report.summary().splitlines() if "Under other costs" in line)
     assert "alarms is the cheapest under risk; misses is the cheapest under sales" in said and "alarms is the compromise: it costs at most 0.4 per case more than the cheapest, under sales (" in said
+
+
+def test_equal_costs_leave_no_regret_and_forms_agree():
+    report = ce.evaluate(Y, MODELS, COSTS, scenarios={"same": COSTS}, rng=0)
+    top = report.best.loc[0, "model"]
+    assert by(report.scenarios, "same").loc[top, "regret"] == 0 and report.scenarios.loc[report.scenarios["compromise"], "model"].tolist() == [top]
+    twins = ce.evaluate(Y, {"a": MODELS["bold"], "b": MODELS["bold"]}, COSTS, scenarios=OTHERS, rng=0).scenarios
+    assert (twins[["regret", "low"]] == 0).all(axis=None) and twins["compromise"].all() and not twins["told_apart"].any()
+    forms = [{"fp": 1, "fn": 40}, pd.DataFrame([[0., 1], [40, 0]], index=[0, 1], columns=[0, 1]), [[0, 1], [40, 0]], OTHERS["risk"],
+             {"fp": np.ones(N), "fn": np.full(N, 40.)}, ce.ExampleCosts(fp=np.ones(N), fn=np.full(N, 40.))]
+    tables = [ce.evaluate(Y, MODELS, COSTS, scenarios={"risk": form}, rng=0).scenarios for form in forms]
+    for table in tables[1:]:
+        assert table["cost"].to_numpy() == pytest.approx(tables[0]["cost"].to_numpy()) and table["high"].to_numpy() == pytest.approx(tables[0]["high"].to_numpy(), rel=1e-6)
+    assert not len(ce.evaluate(Y, MODELS, COSTS, rng=0).scenarios)
+
+
+def test_scenarios_of_a_report_at_other_costs_and_of_labelled_rows():
+    report = ce.evaluate(Y, MODELS, COSTS, scenarios=OTHERS, draws=1, rng=0)
+    moved = report.with_costs(OTHERS["sales"])
+    assert moved.scenarios.equals(report.scenarios) and moved.best.loc[0, "cost"] == pytest.approx(by(report.scenarios, "sales")["cost"].min())
+    gaps, own = np.where(np.arange(N) % 3 == 0, np.nan, Y), {"fp": 1, "fn": np.linspace(1, 9, N)}
+    lacking = ce.evaluate(gaps, MODELS, COSTS, propensity=.7, scenarios={"own": own}, draws=1, rng=0).scenarios
+    alone = ce.evaluate(gaps, MODELS, own, propensity=.7, draws=1, rng=0)
+    assert lacking["cost"].to_numpy() == pytest.approx(alone.best["cost"].to_numpy())
+    assert lacking["high"].max() == pytest.approx(ce.evaluate(gaps, MODELS, own, propensity=.7, scenarios={"own": own}, draws=1, rng=0).scenarios["high"].max())
 
 
 @pytest.mark.parametrize("scenarios, words", [
@@ -126,6 +157,17 @@ def test_the_cut_is_the_cheapest_of_all_that_keep_to_it(key, own):
             assert np.array_equal(s >= found.high, d) and not (found.low >= found.high)
             free = ce.best_threshold(y, s, costs, **given)
             assert by_trying(y, s, table, {}, *how)[0] == pytest.approx(free.cost) and found.cost >= free.cost - 1e-12
+
+
+@pytest.mark.parametrize("key, stricter", [("recall", 1), ("fpr", -1), ("workload", -1), ("specificity", 1)])
+def test_a_stricter_requirement_never_costs_less(key, stricter):
+    limits = np.linspace(0, 1, 41)[::stricter]
+    paid = [ce.best_threshold(Y, SCORE["sharp"], COSTS, require={key: limit}).cost for limit in limits]
+    free = ce.best_threshold(Y, SCORE["sharp"], COSTS)
+    assert paid[0] == free.cost and (np.diff(paid) >= 0).all() and paid[-1] > free.cost
+    kept = SHARES[key](Y == 1, SCORE["sharp"] >= free.threshold, np.ones(N))
+    assert ce.best_threshold(Y, SCORE["sharp"], COSTS, require={key: kept}) == free
+    assert ce.best_threshold(Y, SCORE["sharp"], [COSTS.array, OTHERS["risk"].array], require={key: kept}).cost[0] == free.cost
 
 
 def test_the_cut_is_chosen_on_the_other_folds():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cost_eval import core
 from cost_eval.confusion import JointCounts
 from cost_eval.costs import CostMatrix
+from cost_eval.confusion import ConfusionCounts
 
 integers = st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-5, 5), max_size=30)
 
@@ -51,6 +52,14 @@ def test_integers(value, wanted):
         return
     with pytest.raises(ValueError, match=f"n: .*{wanted}"):
         core.check_integer(value, "n", 2, 9, hint="h")
+
+
+def test_integers_fit_an_array_of_numpy():
+    assert core.check_integer(2**63 - 1, "n") == 2**63 - 1 and core.check_integer(0, "n") == 0
+    with pytest.raises(ValueError, match="n: must be from 0 to 9.22337e[+]18, got 1000000"):
+        core.check_integer(10**30, "n")
+    with pytest.raises(ValueError, match="n: must be at least 0, got -1$"):
+        core.check_integer(-1, "n")
 
 
 @pytest.mark.parametrize("call, said", [
@@ -145,6 +154,16 @@ def test_codes_of_labels_far_apart():
     assert core.encode(np.array([], int), [1, 2], "y", "classes").tolist() == []
 
 
+def test_labels_as_given():
+    assert core.label_list("ab", "x") == ["a", "b"] and core.check_labels("ab", 2, "x", "rows") == ("a", "b")
+    assert core.label_array([(1, 2), (3, 4)], "x").shape == (2,)
+    assert core.label_array(["a", 1], "x").tolist() == ["a", 1] and core.label_array([1, 2.5], "x").dtype == float
+    assert core.check_labels(None, 3, "x", "rows") == (0, 1, 2)
+    for labels in ([], ["a", "a"]):
+        with pytest.raises(ValueError, match="at least one label and each only once"):
+            core.label_list(labels, "x")
+
+
 @given(st.integers(0, 10**6))
 def test_cells_are_counted(seed):
     rng = np.random.default_rng(seed)
@@ -200,6 +219,24 @@ def test_joint_counts_in_any_order_meet_the_costs(rows, columns, stack):
     table, values = core.aligned(turned, costs, joint=True)
     assert (table == array).all() and values is costs.array
     assert ((JointCounts(array, classes=classes, decisions=decisions) + turned).array == 2 * array).all()
+
+
+def test_joint_tables_add_up():
+    one = JointCounts(np.arange(8).reshape(2, 2, 2))
+    assert sum([one, one]).array.tolist() == (2 * np.arange(8)).reshape(2, 2, 2).tolist()
+    for other in (1, 0.5, False + 2, ConfusionCounts(np.eye(2))):
+        with pytest.raises(TypeError):
+            one + other
+        with pytest.raises(TypeError):
+            other + one
+    frame = ConfusionCounts(np.eye(2)).to_frame()
+    assert (frame.index.name, frame.columns.name) == ("class", "decision")
+    assert (one.to_frame().index.names, one.to_frame().columns.name) == (["class", "first decision"], "second decision")
+
+
+def test_quotients():
+    assert core.ratio(1, 4) == 0.25 and type(core.ratio(1, 4)) is float and np.isnan(core.ratio(0, 0)) and core.ratio(3, 0, undefined=0.5) == 0.5
+    assert core.ratio([1, 3], [2, 0], undefined=7).tolist() == [0.5, 7]
 
 
 # ---- arithmetic
@@ -272,6 +309,10 @@ def test_short_print(value, text):
     assert core.short(value) == text
 
 
+def test_percent():
+    assert [core.percent(share) for share in (0.95, 0.999, 1, 0.1 + 0.2)] == ["95%", "99.9%", "100%", "30%"]
+
+
 @core.result
 class Record(core.Result):
     x: object
@@ -287,6 +328,11 @@ class Record(core.Result):
     (Record(1.0), Record(1.0, 2.0), False), (Record(1.0), 1.0, False)])
 def test_records_are_equal_if_every_field_is(a, b, equal):
     assert (a == b) is equal and (a != b) is not equal
+
+
+def test_html_tables_escape_labels():
+    text = core.table_html("<c>", ["<a>"], [("<r>", ["<b>1</b>"])], "what")
+    assert text.count("&lt;") == 3 and "<b>1</b>" in text and "<caption" in text and "caption" not in core.table_html("c", ["a"], [])
 
 
 def test_extras_are_named():

@@ -24,6 +24,8 @@ from cost_eval.cost_score import (
     plot_isocost,
     tune_threshold,
 )
+from cost_eval.confusion import confusion_counts
+import pandas as pd
 
 cells = st.integers(1, 10_000)
 ratio = st.floats(0.01, 100)
@@ -85,6 +87,12 @@ def test_where_nobody_is_predicted_positive():
     assert cost_score_from_precision(np.nan, 0, 3) == cost_score_from_precision(1, 0, 3) == 3
     assert np.isnan(cost_score_from_precision(0, 0, 3))
     assert_array_equal(cost_score_from_precision([1, np.nan], [1, 0], 3), [0, 3])
+
+
+def test_f1_cost():
+    y, d = np.array([1, 1, 1, 0, 0, 1]), np.array([1, 0, 1, 1, 0, 1])
+    assert_allclose(f1_cost(sk.f1_score(y, d)), 2 / (2 * 3))
+    assert f1_cost(0) == np.inf
 
 
 # ---- thresholds
@@ -266,6 +274,18 @@ def test_saving_of_weighted_cases_is_that_of_repeated_ones(sample):
     assert (a.high - a.low > b.high - b.low).all()  # four copies of a case are not four cases
 
 
+def test_many_thresholds_at_once_are_each_by_itself(sample):
+    y, s = sample
+    ratios = np.array([0.5, 2.0, 8.0])
+    tuned = tune_threshold(y[:1500], s[:1500], ratios)
+    together = held_out_saving(y[1500:], s[1500:], 1.5, tuned.threshold, ratios)
+    for k, r in enumerate(ratios):
+        decisions = s[1500:] >= 1.5, s[1500:] >= tuned.threshold[k]
+        alone = paired_saving(y[1500:], *decisions, r)
+        assert_allclose([together.saving[k], *together.cost_scores[:, k]], [alone.saving, *alone.cost_scores])
+        assert_allclose([together.low[k], together.high[k]], [alone.low, alone.high], rtol=1e-9)
+
+
 def test_the_same_threshold_saves_nothing_and_equal_decisions_may(sample):
     y, s = sample
     assert held_out_saving(y, s, 1.0, 0.5, 3.0) == held_out_saving(y, s, 1.0, 0.5, 3.0)
@@ -298,6 +318,17 @@ def test_classes_are_one_sample_unless_the_prevalence_is_given():
     assert free.saving == pytest.approx(0.4) == fixed.saving
     assert free.low < 0.37 and free.high > 0.43
     assert fixed.low > 0.39 and fixed.high < 0.41
+
+
+def test_many_weights_are_gathered_without_loss(sample):
+    y, s = sample
+    w = np.random.default_rng(0).random(len(y))
+    found = held_out_saving(y, s, 1.5, 0.5, 8.0, sample_weight=w)
+    fine = held_out_saving(y, s, 1.5, 0.5, 8.0, sample_weight=np.round(63 * w) / 63 + 1e-9)
+    assert_allclose([found.low, found.high], [fine.low, fine.high], atol=3e-3)
+    cost = np.stack([w * np.where(y, 8.0 * (s < t), s >= t) for t in (1.5, 0.5)])
+    assert_allclose(found.saving, 1 - cost[1].sum() / cost[0].sum())
+    assert_allclose(found.cost_scores, cost.sum(1) / w[y].sum())
 
 
 def test_infinite_thresholds_are_nobody_and_everybody(sample):
@@ -335,6 +366,20 @@ def test_averages_against_scikit_learn():
         assert_allclose(multilabel_cost_score(matrices, r, average=average, weights=weights), value / 9)
     binary = multiclass_cost_score([[90, 10], [3, 7]], 4.0, average=None)[1]
     assert_allclose(binary, cost_score_from_precision(7 / 17, 0.7, 4.0))
+
+
+def test_labels_travel():
+    y = ["ward", "icu", "home", "icu", "ward", "home", "home"]
+    d = ["ward", "home", "home", "icu", "icu", "home", "ward"]
+    counts = confusion_counts(y, d)
+    by_label = {"icu": 10.0, "home": 1.0, "ward": 3.0}
+    in_order = [by_label[label] for label in counts.classes]
+    right = multiclass_cost_score(counts.array, in_order)
+    assert (
+        multiclass_cost_score(counts, by_label) == right == multiclass_cost_score(counts, pd.Series(by_label))
+    )
+    with pytest.raises(ValueError, match="icu.*ward"):
+        multiclass_cost_score(counts, {"icu": 1.0, "home": 1.0, "bed": 1.0})
 
 
 def test_an_empty_class_is_nan():

@@ -118,6 +118,15 @@ def test_area_scores_against_plain_monte_carlo(curve, auc, prevalence):
     assert score == pytest.approx(np.mean(areas < auc), abs=4 * 0.5 / 200)
 
 
+def test_areas_broadcast_and_share_scores():
+    pi = np.array([0.1, 0.4])
+    got = cv.outperformance_curve_auc("pr", [[0.3], [0.7]], pi)
+    expected = [[cv.outperformance_curve_auc("pr", a, p) for p in pi] for a in (0.3, 0.7)]
+    np.testing.assert_array_equal(got, expected)
+    gain = cv.outperformance_curve_auc("gain", 0.05 + 0.9 * 0.7, 0.1)
+    assert gain == pytest.approx(cv.outperformance_curve_auc("roc", 0.7, 0.5), abs=1e-12)
+
+
 # ---- points
 
 

@@ -152,6 +152,13 @@ def test_a_silent_host_is_given_up_and_not_asked_again(server, toy, no_data):
     assert nothing_left(no_data)
 
 
+def test_nobody_listens(toy, no_data, monkeypatch):
+    form = Form((File("toy.csv", ("http://127.0.0.1:9/toy.csv",)),), datasets._read_csv)
+    monkeypatch.setitem(DATASETS, "toy", DataSet("toy", "Two rows", "none", "the page", (form,)))
+    with pytest.raises(DataNotAvailable, match="127.0.0.1:9 could not be reached"):
+        fetch("toy", timeout=1)
+
+
 @pytest.mark.parametrize("first", ["/missing.csv", "/partial", "/wrong.csv"])
 def test_the_next_mirror_is_tried(server, toy, first):
     server.files |= {"/toy.csv": TOY, "/wrong.csv": b"x,y\n3,c\n"}
@@ -174,6 +181,35 @@ def test_a_zip_archive_is_unpacked(server, toy, no_data):
     assert fetch("toy") == [no_data / "toy" / "toy.csv"]
     assert (no_data / "toy" / "toy.csv").read_bytes() == TOY
     assert [p.name for p in no_data.rglob("*.*")] == ["toy.csv"]
+
+
+def test_an_archive_with_two_tables_is_refused(server, toy, no_data):
+    server.files["/toy.zip"] = archive(**{"a.csv": TOY, "b.csv": TOY})
+    toy("/toy.zip")
+    with pytest.raises(DataNotAvailable, match="expected one CSV file"):
+        fetch("toy")
+    assert nothing_left(no_data)
+
+
+def test_no_public_address():
+    with pytest.raises(DataNotAvailable, match="no public address"):
+        load("ebbu2017")
+
+
+def test_an_unwritable_cache_is_a_clear_error(server, toy, tmp_path, monkeypatch):
+    server.files["/toy.csv"] = TOY
+    toy("/toy.csv")
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("COST_EVAL_CACHE", str(tmp_path / "file"))
+    with pytest.raises(DataNotAvailable, match="file"):
+        fetch("toy")
+
+
+def test_a_full_disk_is_a_clear_error(server, toy, no_data, monkeypatch):
+    toy("/toy.csv")
+    monkeypatch.setattr(datasets, "_download", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(DataNotAvailable, match=r"could not be written \(No space left on device\); COST_EVAL_CACHE names another place"):
+        fetch("toy")
 
 
 def test_two_files_of_one_form_come_together_or_not_at_all(server, monkeypatch, no_data):
@@ -210,6 +246,26 @@ def test_order_argument_environment_cache(toy, tmp_path, monkeypatch, no_data):
         assert load("toy", data_dir=places[0] if i == 0 else None)["x"][0] == i
 
 
+def test_files_of_one_form_may_lie_in_two_directories(tmp_path, monkeypatch):
+    form = Form((File("x/one.csv"), File("x/two.csv")), lambda paths: pd.DataFrame({"from": [p.parent.name for p in paths]}))
+    monkeypatch.setitem(DATASETS, "pair", DataSet("pair", "Two files", "none", "the page", (form,)))
+    a, b = tmp_path / "a", tmp_path / "b"
+    for place, file in ((a, "one.csv"), (b, "two.csv")):
+        place.mkdir()
+        (place / file).write_text("x")
+    assert not datasets.available("pair", data_dir=a)
+    monkeypatch.setenv("COST_EVAL_DATA", str(b))
+    assert load("pair", data_dir=a)["from"].tolist() == ["a", "b"]
+    (b / "one.csv").write_text("x")
+    assert load("pair", data_dir=a)["from"].tolist() == ["b", "b"], "one directory that has all goes first"
+
+
+def test_a_file_directly_in_the_directory_is_found(toy, tmp_path):
+    toy("/never")
+    (tmp_path / "toy.csv").write_bytes(TOY)
+    assert len(load("toy", data_dir=tmp_path)) == 2
+
+
 def test_a_corrupt_file_is_refused(toy, tmp_path):
     toy("/never", sha256=TOY_SHA)
     (tmp_path / "toy.csv").write_bytes(TOY + b"3,c\n")
@@ -217,6 +273,15 @@ def test_a_corrupt_file_is_refused(toy, tmp_path):
         load("toy", data_dir=tmp_path)
     (tmp_path / "toy.csv").write_bytes(TOY)
     assert len(load("toy", data_dir=tmp_path)) == 2
+
+
+def test_git_hash(tmp_path):
+    path = tmp_path / "hello"
+    path.write_bytes(b"hello\n")
+    expected = subprocess.run(["git", "hash-object", path], capture_output=True, text=True).stdout.strip() or "ce013625030ba8dba906f756967f9e9ca394464a"
+    File("hello", git_sha1=expected).check(path)
+    with pytest.raises(ValueError, match="git_sha1"):
+        File("hello", git_sha1="0" * 40).check(path)
 
 
 def test_bad_names():
@@ -228,6 +293,19 @@ def test_bad_names():
         load("telco", data_dir="/no/such/place")
     with pytest.raises(ValueError, match="registered already"):
         datasets.register(DATASETS["telco"])
+
+
+def test_names_by_group_and_pattern():
+    assert len(datasets.names("ferrer")) == 13
+    assert datasets.names(["ferrer/cifar10_*", "telco"])[-1] == "telco" and len(datasets.names(["ferrer/cifar10_*", "telco"])) == 4
+    assert "creditcard" not in datasets.names(small=True) and "kdd" in datasets.names(small=True)
+    with pytest.raises(ValueError, match="did you mean"):
+        datasets.names("ferrre")
+
+
+def test_describe_lists_everything(toy):
+    table = datasets.describe()
+    assert list(table.index) == list(DATASETS) and set(table["at hand"]) == {"no"}
 
 
 def test_every_set_has_the_facts():
@@ -282,6 +360,36 @@ def test_log_posteriors_are_normalised(scores):
     system = SystemScores("s", scores, np.zeros(len(scores), np.uint8))
     np.testing.assert_allclose(np.exp(system.log_posteriors).sum(axis=1), 1)
     np.testing.assert_allclose(np.diff(system.log_posteriors), np.diff(scores.astype(float)), atol=1e-9)
+
+
+def test_telco_original(tmp_path):
+    columns = "customerID;SeniorCitizen;MonthlyCharges;TotalCharges;Churn"
+    (tmp_path / "original.csv").write_text(f"\ufeff{columns}\r\nA;0;29,85;29,85;No\r\nB;1;56;1889,5;Yes\r\nC;0;20,25; ;No\r\n", encoding="utf-8")
+    (tmp_path / "compact.csv").write_text(f"{columns}\nA;0;29.85;29.85;No\nB;1;56;1889.5;Yes\nC;0;20.25; ;No\n".replace(";", ","))
+    original = datasets._read_telco([tmp_path / "original.csv"], sep=";", decimal=",")
+    pd.testing.assert_frame_equal(original, datasets._read_telco([tmp_path / "compact.csv"]))
+    assert original["MonthlyCharges"].tolist() == [29.85, 56, 20.25] and np.isnan(original["TotalCharges"][2])
+
+
+def test_kdd_original(tmp_path):
+    record = ",".join(["0", "tcp", "http", "SF", *["1"] * 20, *["0.50"] * 7, "9", "9", *["0.00"] * 8])
+    other = record.replace("http", "smtp")
+    rows = [f"{record},normal.", f"{record},normal.", f"{other},ipsweep.", f"{other},portsweep.", f"{other},normal."]
+    path = tmp_path / "kddcup.data_10_percent.gz"
+    path.write_bytes(gzip.compress("\n".join(rows).encode() + b"\n"))
+    table = datasets._read_kdd([path])
+    assert table.shape == (3, 43) and table["label"].tolist() == ["normal", "ipsweep", "normal"] and table["attack"].tolist() == [0, 1, 0]
+    assert table["serror_rate"].dtype == float and list(table.index) == [0, 1, 2]
+
+
+def test_heart_and_hannousse_and_loan_originals(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("HeartDiseaseorAttack,BMI\n0.0,40.0\n1.0,25.0\n")
+    assert datasets._read_heart([path]).dtypes.eq("int64").all()
+    path.write_text("url,length_url,status\nhttp://a,8,legitimate\nhttp://b,9,phishing\n")
+    assert datasets._read_hannousse([path]).to_dict("list") == {"length_url": [8, 9], "phishing": [0, 1]}
+    path.write_text("LoanID,Age,Education,Default\nX1,56,NA,0\n")
+    assert datasets._read_loan([path]).to_dict("list") == {"Age": [56], "Education": ["NA"], "Default": [0]}
 
 
 # -- both forms of each set ----------------------------------------------------------------------------------------------------------------------
@@ -427,6 +535,39 @@ def test_the_three_public_files_turn_other_data_into_recomputed_rows(tmp_path):
     cards = found[found["cell"].str.startswith("Credit card fraud/") & (found["item"] == "cost_score/table6-study")]
     assert cards["ours"].notna().all() and not found["note"].str.contains("needs data|partition").any()
     assert time.process_time() - start < 600 and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 24 << 20
+
+
+def test_unsw_partition_under_either_name(tmp_path):
+    table = real("unsw")
+    if len(table) != 82332:
+        pytest.skip("both partitions are at hand")
+    previous = tmp_path / "original.csv"
+    table.drop(columns="partition").to_csv(previous, index=False)
+    for name in ("training", "testing"):
+        previous = previous.rename(tmp_path / f"UNSW_NB15_{name}-set.csv")
+        again = load("unsw", data_dir=tmp_path)
+        pd.testing.assert_frame_equal(again, table)
+        assert not again.attrs["complete"]
+
+
+PUBLISHED_COUNTS = {  # of the papers, or of the data sets' own pages
+    "telco": ("Churn", {"No": 5174, "Yes": 1869}),
+    "kdd": ("attack", {0: 87832, 1: 57753}),
+    "hannousse2021": ("phishing", {0: 5715, 1: 5715}),
+    "ebbu2017": ("phishing", {0: 36400, 1: 37175}),
+    "heart": ("HeartDiseaseorAttack", {0: 229787, 1: 23893}),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED_COUNTS)
+def test_published_counts(name):
+    column, counts = PUBLISHED_COUNTS[name]
+    assert real(name)[column].value_counts().to_dict() == counts
+
+
+def test_telco_charges_are_those_of_the_paper():
+    charges = real("telco")["MonthlyCharges"].to_numpy()
+    assert charges.mean() == pytest.approx(64.76169246059918, rel=1e-14) and charges.std() == pytest.approx(30.087910854936975, rel=1e-14)
 
 
 def test_sitw_needs_its_scores_but_not_for_its_targets(tmp_path):

@@ -363,6 +363,21 @@ def test_check_answers_by_its_exit_status(installed, capsys):
         assert code == 2 and words in err, err
 
 
+def test_a_sequence_of_checks_errs_no_more_often_than_it_says():
+    "At the limit itself 'kept' and 'broken' are wrong: each in 5 % at most over all looks (100 sequences of five; more than 12 have probability .001)."
+    rule, draw = fit_rule(read_samples(Y, S > 0, [[0, 1], [5, 0]], positive=1), rule="as given"), np.random.default_rng(5)
+    wrong = np.zeros(2)
+    for _ in range(100):
+        history, said = {}, set()
+        for _ in range(5):
+            y = (draw.random(200) < .3) * 1
+            decided = np.where(y == 1, draw.random(200) < .9, draw.random(200) < .2)
+            found = check_rule(count_rule(rule, y, Decisions(decided)), max_cost=.3 * .1 * 5 + .7 * .2, history=history)
+            history, said = found.history, said | {found.verdict}
+        wrong += ["kept" in said, "broken" in said]
+    assert (wrong <= 12).all(), wrong
+
+
 def test_the_counts_of_a_check_add_up():
     rule = fit_rule(read_samples(L, P, COSTS))
     whole = count_rule(rule, L, P)

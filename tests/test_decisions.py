@@ -15,6 +15,7 @@ from sklearn.metrics import log_loss
 from cost_eval import core, decisions as d
 from cost_eval.confusion import BinaryCounts, confusion_counts, threshold_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
+import pickle
 
 numbers = st.integers(0, 20)
 
@@ -141,6 +142,10 @@ def test_blocks_and_logs_change_nothing(monkeypatch):
     np.testing.assert_allclose([in_blocks.alpha_, *in_blocks.beta_], [calibrated.alpha_, *calibrated.beta_], rtol=1e-8, atol=1e-9)
 
 
+def test_no_samples_no_decisions():
+    assert d.bayes_decisions(np.empty((0, 3)), CostMatrix.zero_one(3)).shape == (0,)
+
+
 @given(posteriors_and_costs())
 def test_naive_decision_is_the_bayes_decision_of_the_priors(case):
     p, c = case
@@ -188,6 +193,18 @@ def test_best_threshold_equals_enumeration(case, costs, priors):
         np.testing.assert_array_equal(BinaryCounts.from_matrix(decided).to_matrix(), best.counts.to_matrix())
 
 
+@given(scored(), hnp.arrays(float, (2, 3, 2, 2), elements=numbers), st.sampled_from([None, (.3, .7)]))
+def test_many_cost_matrices_equal_one_by_one(case, costs, priors):
+    costs[..., 0, 1] += costs[..., 0, 0] + 1
+    costs[..., 1, 0] += costs[..., 1, 1] + 1
+    many = d.best_threshold(*case, costs, priors=priors)
+    assert many.threshold.shape == many.cost.shape == many.counts.tp.shape == (2, 3)
+    for index in np.ndindex(2, 3):
+        one = d.best_threshold(*case, costs[index], priors=priors)
+        assert (many.threshold[index], many.low[index], many.high[index]) == (one.threshold, one.low, one.high)
+        assert many.cost[index] == pytest.approx(one.cost, rel=1e-12)
+
+
 def test_hull_of_one_threshold_and_of_what_is_no_curve():
     assert d.hull_vertices([[5, 1], [2, 3]]).tolist() == d.hull_vertices([[[5, 1], [2, 3]]]).tolist() == [0]
     with pytest.raises(ValueError, match=r"^counts: .*got shape \(2, 3\)"):
@@ -207,6 +224,15 @@ def test_hull_is_concave_above_all_points_and_isotonic(case):
     pooled = IsotonicRegression().fit_transform(scores, y)
     group = np.searchsorted(-threshold_counts(y, scores).thresholds[vertices], -scores)  # 1-based segment of each sample
     np.testing.assert_allclose((up / (up + right))[group - 1], pooled, atol=1e-12)
+
+
+def test_large_hull_is_exact():
+    rng = np.random.default_rng(5)
+    y = rng.random(200_000) < .1
+    counts = threshold_counts(y, np.round(rng.normal(y), 4)).counts
+    ratios = np.geomspace(1e-3, 1e3, 200)
+    tp, fp = counts.tp[d.hull_vertices(counts)], counts.fp[d.hull_vertices(counts)]
+    for r in ratios: assert (r * tp - fp).max() == (r * counts.tp - counts.fp).max()
 
 
 def test_one_class_is_fine_without_priors():
@@ -268,6 +294,21 @@ def test_calibration_equals_an_independent_optimiser(overconfident, priors):
     np.testing.assert_allclose(np.exp(fitted.transform(x, log=True)), out)
 
 
+def test_calibrating_twice_changes_nothing_and_logits_will_do(overconfident):
+    x, y = overconfident
+    first = d.AffineCalibrator().fit(x, y)
+    again = d.AffineCalibrator().fit(first.transform(x, log=True), y)
+    np.testing.assert_allclose([again.alpha_, *again.beta_], [1, 0, 0, 0, 0], atol=1e-8)
+    logits = x + np.arange(len(x))[:, None] % 7
+    np.testing.assert_allclose(d.AffineCalibrator().fit(logits, y).transform(logits), first.transform(x), atol=1e-9)
+
+
+def test_uninformative_scores_give_the_priors():
+    y = np.array([0, 0, 0, 1])
+    out = d.AffineCalibrator().fit(np.log(np.full((4, 2), .5)), y).transform(np.log(np.full((1, 2), .5)))
+    np.testing.assert_allclose(out, [[.75, .25]], atol=1e-9)
+
+
 def test_separable_classes_warn_and_stay_finite():
     with pytest.warns(RuntimeWarning, match="separate the classes") as found:
         fitted = d.AffineCalibrator().fit(np.log([[.9, .1], [.6, .4], [.3, .7]]), [0, 0, 1])
@@ -321,6 +362,33 @@ def test_reliability_groups_keep_all_samples_and_ties_together(p, bins):
     assert (np.diff(r.predicted) > 0).all()
 
 
+ORDER = ["home", "ward", "icu"]
+
+
+triage = CostMatrix([[0, 1, 3], [10, 0, 1], [50, 10, 0]], classes=ORDER)
+
+
+def test_columns_are_named_numbered_or_refused():
+    pd = pytest.importorskip("pandas")
+    p = np.random.default_rng(0).dirichlet(np.ones(3), size=500)
+    frame, right = pd.DataFrame(p, columns=ORDER), d.bayes_decisions(p, triage)
+    assert (d.bayes_decisions(frame[["icu", "home", "ward"]].to_numpy(), triage) != right).mean() > .3  # arrays go by position
+    with pytest.raises(ValueError, match="posteriors: columns .*'street'.* are .*'icu'"):
+        d.bayes_decisions(frame.rename(columns={"icu": "street"}), triage)
+    with pytest.raises(ValueError, match="posteriors: columns"):
+        d.bayes_decisions(frame, CostMatrix(triage.array))  # classes 0, 1, 2
+    np.testing.assert_array_equal(d.bayes_decisions(pd.DataFrame(p), triage), right)  # numbered, not named
+    np.testing.assert_array_equal(d.bayes_decisions(frame, triage.array), right)  # costs without labels: by position
+
+
+def test_labels_of_decisions():
+    p = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
+    assert d.bayes_decisions(p, triage, labels=True).tolist() == [ORDER[j] for j in d.bayes_decisions(p, triage)]
+    mixed = CostMatrix.zero_one(2).with_abstain(.1)
+    assert d.bayes_decisions([[.5, .5], [.99, .01]], mixed, labels=True).tolist() == ["abstain", 0]
+    assert d.bayes_decisions(p, triage.array, labels=True).tolist() == d.bayes_decisions(p, triage).tolist()
+
+
 # --- labels travel
 
 # --- costs of single samples
@@ -368,6 +436,18 @@ def test_bayes_decisions_of_single_costs(case, data):
     np.testing.assert_allclose(shifted[np.arange(len(p)), decided], shifted.min(1), rtol=1e-9, atol=1e-12)
 
 
+def test_single_costs_in_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    p, own = rng.dirichlet(np.ones(4), size=300), ExampleCosts.from_array(rng.random((300, 4, 5)))
+    whole = d.bayes_decisions(p, own)
+    monkeypatch.setattr(core, "BLOCK_BYTES", 10_000)
+    np.testing.assert_array_equal(d.bayes_decisions(p, own), whole)
+    broken = p.copy()
+    broken[287] *= 1.1
+    with pytest.raises(ValueError, match="row 287 sums to 1.1"):
+        d.bayes_decisions(broken, own)
+
+
 # --- thresholds that do what they say
 
 @given(st.data(), st.sampled_from(["float64", "float32", "float16", "int64", "int8", "uint8"]), binary_costs, st.booleans())
@@ -400,6 +480,27 @@ def test_infinite_scores_leave_only_attainable_thresholds():
     assert best.counts.tp == best.counts.fp == 1
     best = d.best_threshold([0, 1, 1], [np.inf, 1, 2], zero_one, sample_weight=[0, 1, 1])  # weight 0 counts for nothing
     assert (best.high, best.cost) == (1, 0)
+
+
+def test_a_threshold_for_each_of_several_matrices():
+    y, scores, many = [0, 1, 0, 1], [.1, .4, .5, .8], np.array([zero_one.array, zero_one.array * 2])
+    assert list(d.threshold_costs(y, scores, many).to_frame().columns) == ["threshold", "cost_0", "cost_1"]
+    assert d.best_threshold(y, scores, many).to_frame().shape == (2, 8)
+
+
+def test_clone_and_logits(overconfident):
+    sklearn_base = pytest.importorskip("sklearn.base")
+    x, y = overconfident
+    fitted = d.AffineCalibrator().fit(x, y)
+    fresh = sklearn_base.clone(fitted)
+    assert not hasattr(fresh, "alpha_") and fresh.fit(x, y).alpha_ == fitted.alpha_
+    named = sklearn_base.clone(d.AffineCalibrator(classes=list("abcd")))
+    assert named.get_params() == {"classes": list("abcd")}
+    assert named.fit(x, np.array(list("abcd"))[y]).alpha_ == fitted.alpha_
+    assert named.set_params(classes=None).get_params() == {"classes": None}
+    assert pickle.loads(pickle.dumps(fitted)).transform(x).tolist() == fitted.transform(x).tolist()
+    with pytest.raises(ValueError, match="these are posteriors"): fitted.transform(np.exp(x))
+    assert "alpha_=" in repr(fitted)
 
 
 # --- results

@@ -79,6 +79,30 @@ def test_a_table_that_lists_1_first_prices_the_misses_of_1(turned):
     np.testing.assert_array_equal(ce.bayes_decisions(np.c_[1 - p, p], turned), ce.bayes_decisions(np.c_[1 - p, p], read.array))
 
 
+@pytest.mark.parametrize("said", [.25, [.75, .25], {0: .75, 1: .25}, {"1": .25, "0": .75}, pd.Series({1: .25, 0: .75})])
+def test_where_posteriors_are_right_is_said_in_any_form(said):
+    y, p = np.tile([0, 1, 0], 20), np.linspace(.01, .99, 60)
+    cost = [ce.evaluate(y, {"a": ce.Posteriors(p, priors=of)}, [[0, 1], [3, 0]], rule="bayes", priors=.5, rng=0).best["cost"][0] for of in (said, np.array([.75, .25]))]
+    assert cost[0] == cost[1]
+
+
+def test_a_row_without_a_label_weighs_what_it_would():
+    "Ten rows of .02, all missed, cost 20 * 10 / 300: out of the interval in .44 of the draws, where none of them had a label."
+    rows = np.arange(300)
+    y, p, d = np.where((rows % 2 > 0) & (rows >= 10), 0., np.nan), np.where(rows < 10, .02, .5), np.zeros(300, int)
+    for found in (ce.weighted_by_propensity(y, d, [[0, 1], [20, 0]], p), ce.prediction_powered(y, d, [[0, 1], [20, 0]], np.full(300, .05), propensity=p)):
+        assert found.high > 20 * 10 / 300
+
+
+@pytest.mark.parametrize("kind", [lambda v: v, ce.Posteriors])
+def test_posteriors_in_another_order_are_refused(kind):
+    y, p = pd.Series([0., 1, np.nan] * 20, list(map(str, range(60)))), pd.Series(np.linspace(.1, .9, 60), list(map(str, range(60))))
+    d = (p > .5).astype(int)
+    for call in (lambda v: ce.prediction_powered(y, d, [[0, 1], [20, 0]], v), lambda v: ce.labels_to_buy(d, [[0, 1], [20, 0]], v, 10)):
+        with pytest.raises(ValueError, match="index has"):
+            call(kind(p[::-1]))
+
+
 # ---- rows
 
 # ---- columns that are one model

@@ -28,6 +28,9 @@ from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import AffineCalibrator, bayes_decisions
 from cost_eval.estimators import CostSensitiveClassifier, cost_scorer
 from cost_eval.metrics import expected_cost
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import RidgeClassifier
+from sklearn.exceptions import NotFittedError
 
 KINDS = np.array(["setosa", "versicolor", "virginica"])
 costs_3 = CostMatrix(
@@ -120,6 +123,16 @@ def test_no_costs_are_zero_one_costs_and_plain_arrays_go_by_sorted_labels(iris):
     np.testing.assert_array_equal(
         CostSensitiveClassifier(GaussianNB(), table).fit(X, y).predict(X),
         CostSensitiveClassifier(GaussianNB(), CostMatrix(table, classes=KINDS)).fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("inner", [RandomForestClassifier(n_estimators=20, random_state=0), GaussianNB(), RidgeClassifier(), SVC()],
+                         ids=["exact zeros", "overconfident", "ridge", "SVC"])
+def test_calibration_copes_with(inner, iris):
+    X, y = load_iris().data, iris[1]
+    model = CostSensitiveClassifier(inner, None).fit(X[::2], y[::2])
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(1), 1)
+    assert np.isfinite(p).all() and (model.predict(X[1::2]) == y[1::2]).mean() > .75
 
 
 def test_weights_reach_classifier_calibration_and_priors(tumours):
@@ -292,6 +305,16 @@ def test_single_costs_and_weights_by_metadata_routing(tumours):
     np.testing.assert_allclose(pipe[-1].predict_proba(scaled), without.predict_proba(scaled))
 
 
+def test_scorers_clone_and_pickle(tumours):
+    X, y = tumours
+    fitted = GaussianNB().fit(X, y)
+    for how in ("bayes", "predict"):
+        scorer = cost_scorer(CostMatrix.from_ratio(3), priors=[.9, .1], decisions=how)
+        assert pickle.loads(pickle.dumps(scorer))(fitted, X, y) == scorer(fitted, X, y) < 0
+        assert clone(GridSearchCV(GaussianNB(), {}, scoring=scorer)).scoring(fitted, X, y) == scorer(fitted, X, y)
+        assert "cost" in repr(scorer).lower()
+
+
 # ---- bad input
 
 X_5, y_5 = make_classification(60, 4, random_state=0)
@@ -324,6 +347,12 @@ fitted_5 = CostSensitiveClassifier(GaussianNB(), CostMatrix.from_ratio(2)).fit(X
 def test_bad_input_is_named(call, match):
     with pytest.raises(ValueError, match=match):
         call()
+
+
+def test_predict_before_fit():
+    for method in ("predict", "predict_proba", "decision_costs"):
+        with pytest.raises(NotFittedError):
+            getattr(CostSensitiveClassifier(GaussianNB(), None), method)(X_5)
 
 
 # ---- samples that belong together, and weights in pipelines
@@ -367,3 +396,14 @@ def test_weights_reach_the_last_step_of_a_pipeline(calibration):
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=1e-6)
     without = CostSensitiveClassifier(piped, None, calibration=calibration).fit(X, y)
     assert without.predict_proba(X)[:, 1].mean() < other.predict_proba(X)[:, 1].mean() - .1
+
+
+def test_weights_are_not_lost_without_a_word():
+    from sklearn.neighbors import KNeighborsClassifier
+
+    who, X, y = patients()
+    weight = np.where(y, 5., 1.)
+    with pytest.raises(ValueError, match="sample_weight: KNeighborsClassifier takes no weights, so they would be lost"):
+        CostSensitiveClassifier(KNeighborsClassifier(), None, calibration=None).fit(X, y, sample_weight=weight)
+    with pytest.warns(UserWarning, match="for the calibration only"):
+        CostSensitiveClassifier(KNeighborsClassifier(), None).fit(X, y, sample_weight=weight)

@@ -52,6 +52,22 @@ def test_own_frequencies_are_the_default_priors(seed):
         np.testing.assert_allclose(metric(counts, costs), metric(counts, costs, priors=own))
 
 
+@given(seeds)
+def test_broadcasts_like_a_loop(seed):
+    rng, counts, costs, priors = random_problem(seed, 3, 4)
+    many_counts = counts * rng.integers(1, 4, size=(5, 1, 3, 1))
+    many_costs = costs + rng.integers(0, 3, size=(2, 3, 4))
+    many_priors = rng.dirichlet(np.ones(3), size=(5, 2))
+    for metric in (ec.expected_cost, ec.normalized_expected_cost):
+        got = metric(many_counts, many_costs, priors=many_priors)
+        assert got.shape == (5, 2)
+        for i, j in np.ndindex(5, 2):
+            np.testing.assert_allclose(
+                got[i, j], metric(many_counts[i, 0], many_costs[j], priors=many_priors[i, j])
+            )
+    assert ec.naive_cost(many_costs, many_priors).shape == (5, 2)
+
+
 # special cases
 
 
@@ -281,6 +297,22 @@ def test_regions_agree_with_bayes_decisions(seed, k):
         assert (risk[:, j] <= risk.min(1) + 1e-9).all()
     covered = set(np.unique(bayes_decisions(rng.dirichlet(np.ones(k), size=300), costs)))
     assert covered <= set(inside)
+
+
+def test_intervals_of_the_loan():
+    intervals = ec.decision_intervals(ec.loan_costs())
+    assert [name for name, *_ in intervals] == ["standard", "high rate", "deny"]
+    np.testing.assert_allclose([high for *_, high in intervals], [2 / 9.5, 8 / 18, 1])
+
+
+def test_the_loan_figure_shows_the_costs_it_speaks_of():
+    bars = ec.plot_loan(defaulters=0.3)[1].patches
+    costs = ec.loan_costs().array * 100
+    expected = [
+        *(np.array([0.7, 0.3]) @ costs),
+        *(ec.expected_cost(counts, costs, priors=[0.7, 0.3]) for counts in ec._APPLICATIONS.values()),
+    ]
+    np.testing.assert_allclose([bar.get_width() for bar in bars], expected)
 
 
 # plots and widgets

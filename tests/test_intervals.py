@@ -13,6 +13,15 @@ from cost_eval import mean_law
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, losses
 from cost_eval.metrics import expected_cost, naive_cost, normalized_expected_cost
+import inspect
+from cost_eval.confusion import BinaryCounts
+from conftest import ROOT
+import ast
+import functools
+import io
+import json
+import pandas as pd
+import types
 
 COUNTS = np.array([[70, 5, 2], [4, 60, 1], [3, 2, 53]])
 COSTS = np.array([[0, 1, 4.], [2, 0, 30], [1, 3, 0]])
@@ -27,6 +36,68 @@ IDS = [f"{f.__name__}-{name}" for f, name, _ in BOTH]
 
 
 def ends(found): return [found.low, found.high]
+
+
+@pytest.mark.parametrize("priors", [None, PRIORS])
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("name", SINGLE)
+def test_a_stack_is_its_members(name, priors, normalized):
+    options, rng = dict(method=name, priors=priors, normalized=normalized), np.random.default_rng(3)
+    found, each = bs.interval(STACK, COSTS, rng=3, **options), [bs.interval(m, COSTS, rng=rng, **options) for m in STACK]
+    for field in ("low", "high", "mean", "standard_error", "distribution"):
+        assert_allclose(getattr(found, field), [getattr(one, field) for one in each], rtol=1e-9, atol=1e-10)
+    assert found.notes == () and isinstance(each[0].low, float)
+
+
+@pytest.mark.parametrize("priors", [None, PRIORS])
+@pytest.mark.parametrize("name", PAIRED)
+def test_a_stack_of_differences_is_its_members(name, priors):
+    rng = np.random.default_rng(3)
+    found = bs.difference(JOINTS, COSTS, method=name, priors=priors, rng=3)
+    each = [bs.difference(m, COSTS, method=name, priors=priors, rng=rng) for m in JOINTS]
+    for field in ("low", "high", "mean", "p_value", "rejects"):
+        assert_allclose(getattr(found, field), [getattr(one, field) for one in each], rtol=1e-6, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_counts_and_costs_broadcast(name):
+    costs = np.stack([COSTS, 3 * COSTS + 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = bs.interval(STACK[:, None], costs, method=name, rng=0)
+        assert found.low.shape == (5, 2) and found.distribution.shape[:2] == (5, 2)
+        one = bs.interval(COUNTS, costs, method=name, rng=0)
+        assert_allclose(one.low[0], bs.interval(COUNTS, COSTS, method=name, rng=0).low)
+        assert_allclose([one.low[1], one.high[1]], [3 * one.low[0] + 2, 3 * one.high[0] + 2], rtol=2e-4)
+    if not bs.METHODS[name].needs_rng: assert_allclose(found.low[:, 1], 3 * found.low[:, 0] + 2, rtol=2e-4)
+
+
+def test_priors_broadcast_too():
+    found = bs.interval(COUNTS, COSTS, priors=np.stack([PRIORS, PRIORS[::-1]]))
+    assert_allclose(found.low[1], bs.interval(COUNTS, COSTS, priors=PRIORS[::-1]).low)
+
+
+@pytest.mark.parametrize("f, name, counts", BOTH, ids=IDS)
+def test_more_confidence_is_wider_and_the_seed_decides(f, name, counts):
+    found = [f(counts, COSTS, method=name, confidence=level, rng=0) for level in (.5, .8, .95, .99)]
+    assert all(a.low >= b.low and a.high <= b.high and a.high - a.low < b.high - b.low for a, b in zip(found, found[1:]))
+    assert f(counts, COSTS, method=name, confidence=.8, rng=0) == found[1]
+    changed = f(counts, COSTS, method=name, confidence=.8, rng=1) != found[1]
+    assert changed == bs.METHODS[name].needs_rng == (found[0].distribution.size == 1000 and name != "exact_bootstrap")
+
+
+@pytest.mark.parametrize("f, name, counts", BOTH, ids=IDS)
+def test_every_option_matters(f, name, counts):
+    "A changed option changes the interval, for every option of every method."
+    record = bs.METHODS[name]
+    other = {"laplace": 2., "prior": 3., "n_resamples": 500, "rng": 1, "confidence": .7, "priors": PRIORS, "normalized": True, "factor": 1.5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = f(counts, COSTS, method=name, rng=0)
+        general = [n for n in inspect.signature(f).parameters if n in other and (n not in ("rng", "n_resamples") or record.needs_rng)]
+        for option in {*general, *record.options}:
+            moved = f(counts, COSTS, method=name, **{"rng": 0, option: other[option]})
+            assert (moved.low, moved.high) != (plain.low, plain.high), option
 
 
 # ---- stacks
@@ -93,6 +164,11 @@ def test_ends_stay_where_costs_are_possible(name):
     found = bs.interval([[3, 1], [1, 1]], [[0, 1], [5, 0]], priors=[.5, .5], method=name, rng=0, confidence=.99)
     assert 0 <= found.low < found.high <= 3
     if name == "betting": assert found.high == 3
+
+
+def test_binary_counts():
+    counts, costs = [[90, 8], [1, 5]], [[0, 1], [20, 0]]
+    assert bs.interval(BinaryCounts.from_matrix(counts), costs) == bs.interval(counts, costs)
 
 
 # ---- labels and kinds of input
@@ -169,6 +245,23 @@ def test_loss_difference_with_clusters():
     assert found.rejects and bs.loss_difference(X, X, clusters=G, rng=0).p_value == 1
 
 
+def test_smoothing_that_swamps_warns():
+    "Fifty classes: 2,500 cells at a tenth each are 250 examples that nobody saw."
+    K = 50
+    costs = np.abs(np.subtract.outer(np.arange(K), np.arange(K))).astype(float)
+    y = RNG.integers(K, size=3000)
+    d = np.where(RNG.random(3000) < .9, y, np.clip(y + RNG.choice([-1, 1], 3000), 0, K - 1))
+    counts = confusion_counts(y, d, classes=range(K))
+    with pytest.warns(UserWarning, match="more than the interval's half width.*smaller laplace") as found: bs.bcost(counts, costs, rng=0)
+    assert found[0].filename == __file__, "the warning points at the caller's line"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fine = [bs.interval(counts, costs, method=name, rng=0) for name in ("auto", "likelihood_ratio", "dirichlet", "percentile")]
+        bs.bcost(COUNTS, COSTS, rng=0)
+    true = expected_cost(counts.array, costs)
+    assert all(found.low < true < found.high for found in fine[:2])
+
+
 # ---- warnings and notes
 
 def test_confidence_beyond_the_replicates_warns():
@@ -186,6 +279,19 @@ def test_notes_name_what_was_not_seen():
     note, = bs.interval(counts, costs).notes
     assert "class 'sick' decided as 'well' (costs 1000)" in note and "1000; the upper end" in note
     assert bs.interval([[450, 50], [1, 499]], costs).notes == () == bs.interval(counts, costs, method="normal").notes
+
+
+def test_notes_name_the_assumption_under_which_bdelta_cost_rejects():
+    joint = np.zeros((2, 2, 2), int)  # 55 cheap errors against 5, equal misses
+    joint[0, 1, 0], joint[0, 0, 1], joint[0, 0, 0], joint[1, 1, 1], joint[1, 0, 0] = 55, 5, 440, 495, 5
+    found, naive = (f(joint, [[0, 1], [1000, 0]], rng=0) for f in (bs.difference, bs.bdelta_cost))
+    assert not found.rejects and naive.rejects
+    assert "on the assumption that disagreements which were not seen do not occur, bdelta_cost rejects" in found.notes[-1]
+    assert bs.difference(joint, [[0, 1], [1, 0]]).notes == ()
+    for few, many in ((30, 28), (28, 30)):  # neither rejects: something was not seen, but that is not why
+        joint[0, 1, 0], joint[0, 0, 1] = few, many
+        found, naive = (f(joint, [[0, 1], [1000, 0]], rng=0) for f in (bs.difference, bs.bdelta_cost))
+        assert not naive.rejects and found.notes and not any("bdelta_cost" in note for note in found.notes)
 
 
 # ---- the widget
@@ -273,6 +379,16 @@ def test_bad_input(call, word):
     with pytest.raises(ValueError, match=word): call()
 
 
+@pytest.mark.parametrize("method", ["normal", "percentile", "bca", "bootstrap_t"])
+def test_the_unit_of_clustered_losses_does_not_matter(method):
+    rng = np.random.default_rng(3)
+    values, clusters = rng.exponential(size=200), rng.integers(0, 40, 200)
+    one, small = (bs.loss_interval(values * unit, clusters=clusters, method=method, rng=0) for unit in (1, 1e-4))
+    assert [small.low, small.mean, small.high] == pytest.approx([1e-4 * one.low, 1e-4 * one.mean, 1e-4 * one.high], rel=1e-9)
+    light = bs.loss_interval(values, sample_weight=np.full(200, 1e-6), clusters=clusters, method=method, rng=0)
+    assert [light.low, light.mean, light.high] == pytest.approx([one.low, one.mean, one.high], rel=1e-9), "nor that of the weights"
+
+
 TOLL = np.array([[40.], [-7]])  # what every example of a class costs, whatever is decided
 
 
@@ -292,10 +408,29 @@ def test_what_every_example_of_a_class_costs_is_no_noise(name, normalized):
         assert moved.mean == pytest.approx(plain.mean + toll)
 
 
+@pytest.mark.parametrize("name", ["clopper_pearson", "betting", "likelihood_ratio", "normal"])
+@pytest.mark.parametrize("priors", [None, [.9, .1]])
+def test_what_every_example_costs_does_not_tell_two_test_sets_apart(name, priors):
+    first, second, costs = [[450, 50], [5, 495]], [[860, 140], [6, 994]], np.array([[0, 1.], [20, 0]])
+    found = [bs.independent_difference(first, second, c, method=name, priors=priors) for c in (costs, costs + 30)]
+    assert ends(found[1]) == pytest.approx(ends(found[0]), abs=1e-6)
+    assert found[1].p_value == pytest.approx(found[0].p_value, abs=1e-6)
+
+
 def test_non_inferiority_with_priors_pays_the_toll_too():
     joint, costs, priors = [[[900, 10], [10, 30]], [[5, 8], [8, 929]]], np.array([[0, 1.], [5, 0]]), np.array([.9, .1])
     plain, moved = (bs.difference(joint, c, factor=1.1, priors=priors) for c in (costs, costs + TOLL))
     assert ends(moved) == pytest.approx(np.array(ends(plain)) - .1 * priors @ TOLL[:, 0], rel=1e-6)
+
+
+def test_notes_name_what_an_error_costs_not_its_share_by_the_priors():
+    counts, costs = [[900, 50], [0, 50]], [[0, 1], [1000, 0]]
+    note, = bs.interval(counts, costs, priors=[.99, .01]).notes
+    assert "class 1 decided as 0 (costs 1000) was seen among 1000" in note
+    joint = [[[900, 40], [10, 0]], [[0, 0], [0, 50]]]
+    assert "(costs 1000)" in " ".join(bs.difference(joint, costs, priors=[.99, .01]).notes)
+    said = " ".join(bs.independent_difference(counts, counts, costs, priors=[.99, .01]).notes)
+    assert "class 1 decided as 0 (costs 1000) on the first test set" in said and "(costs 1000) on the second test set" in said
 
 
 @pytest.mark.parametrize("costs", [[[0, 1], [20, 0]], [[0, .35], [12.05, 0]], [[-3, 1, .5], [70, 0, 14]]])
@@ -306,6 +441,17 @@ def test_the_exact_bootstrap_sums_on_the_costs_own_lattice_in_any_currency(costs
     for unit in (2**-10, 1e-9, .01, 1 / 3, 1e5):
         moved = bs.interval(counts, np.multiply(costs, unit), method="exact_bootstrap")
         assert ends(moved) == pytest.approx(np.array(ends(found)) * unit, rel=1e-12)
+
+
+def test_the_unit_of_weights_does_not_matter():
+    "Clusters of two samples against each other: 2.4917 became 2.4846 when all weights were doubled."
+    rng = np.random.default_rng(0)
+    who, side, x = rng.integers(0, 15, 400), rng.random(400) < .33, rng.choice([0, 1, 7.], 400, p=[.75, .15, .1])
+    given = {"strata": side, "shares": {True: 1, False: -1}, "bounds": (0, 7), "clusters": who}
+    want = bs.loss_difference(x, 0 * x, **given)
+    for unit in (2, .5, 3, 1 / 17):
+        found = bs.loss_difference(x, 0 * x, sample_weight=np.full(400, unit), **given)
+        assert (found.low, found.high) == pytest.approx((want.low, want.high), rel=1e-10)
 
 
 def test_the_heaviest_unit_that_can_occur():
@@ -340,6 +486,17 @@ def test_what_all_examples_cost_takes_no_digits_from_several_samples(level):
     assert found.high - level == pytest.approx(free.high, abs=max(1e-6 * width, 4e-16 * abs(level)))
 
 
+def test_six_samples_of_costs_that_are_nearly_the_same():
+    "Two test sets of three classes; the common .97 took a hundredth of the width of 1e-9."
+    n = np.array([[1., 0, 0], [1, 0, 0], [0, 100000, 0], [2, 0, 0], [1, 0, 0], [1, 0, 0]])[None]
+    prices = np.array([[.02608151423351941, .02608151424356889, .026081514239886517], [.9678238361172286, .9678238359995271, .9678238355139972],
+                       [.0060946507138551105, .006094650707799364, .006094650710882562]])
+    a, tail = np.concatenate([prices, -prices])[None], np.array([.25])
+    least = a.min(-1, keepdims=True)
+    found, right = (mean_law.upper_level(n, costs, np.ones(a.shape), tail)[0] for costs in (a, a - least))
+    assert found == pytest.approx(right + least.sum(), abs=1e-15)  # 4.544e-10; it was 4.486e-10
+
+
 @pytest.mark.parametrize("priors", [None, [.5, .5], [1e-300, 1 - 1e-300]])
 @pytest.mark.parametrize("miss", [1e-300, 1e-150, 1e-30, 1e30, 1e150, 1e300])
 def test_no_number_overflows_on_the_way(priors, miss):
@@ -372,6 +529,14 @@ def test_the_approximate_line_costs_nothing_until_it_is_asked():
     assert "approximate" not in vars(found) and found.approximate is found.approximate and "approximate" in vars(found)
     assert pickle.loads(pickle.dumps(bs.difference(JOINTS[0], COSTS))).approximate == found.approximate
     assert repr(found) == repr(bs.difference(JOINTS[0], COSTS)) and found == bs.difference(JOINTS[0], COSTS)
+
+
+@pytest.mark.parametrize("priors", [None, PRIORS])
+def test_a_stack_of_approximate_lines_is_its_members(priors):
+    for stack, function in ((100 * STACK, bs.interval), (100 * JOINTS, bs.difference)):
+        found = line(function(stack, COSTS, priors=priors))
+        assert_allclose(found, np.transpose([line(function(one, COSTS, priors=priors)) for one in stack]), rtol=1e-12)
+        assert np.isfinite(found[0]).all()
 
 
 def test_weights_of_1_clusters_of_1_and_bounds_of_each_row_are_the_plain_sample():
@@ -447,6 +612,54 @@ def test_bounds_of_each_row_leave_the_conservative_line_as_it_is():
         assert bs.loss_interval(PAID, bounds=(0, most), **options).high == bs.loss_interval(
             PAID, bounds={k: (0, most[options.get("strata", np.zeros(5000)) == k].max()) for k in (0, 1, 2)}
             if "strata" in options else (0, most.max()), **options).high
+
+
+TESTS = ["conservative", "approximate", "Student's t", "knows the law"]
+
+
+@functools.cache
+def chapter():
+    "The functions and constants of the chapter's league, and the tables that its slow cells stored."
+    cells = {cell["id"]: cell for cell in json.loads((ROOT / "nbs" / "20_bootstrap.ipynb").read_text(encoding="utf-8"))["cells"]}
+    names = dict(vars(bs)) | {"pd": pd}
+    for cell in ("lines4", "lines7"):
+        body = ast.parse("".join(cells[cell]["source"])).body
+        constants = [node for node in body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).upper() == ast.unparse(node.targets[0])]
+        kept = [node for node in body if isinstance(node, ast.FunctionDef | ast.ImportFrom) or node in constants]
+        exec(compile(ast.Module(kept, []), cell, "exec"), names)
+    stored = {name: pd.read_html(io.StringIO("".join(cells[cell]["outputs"][0]["data"]["text/html"])), index_col=0)[0] for cell, name in (("lines5b", "widths"), ("lines7b", "power"))}
+    return types.SimpleNamespace(**names), stored
+
+
+@pytest.mark.parametrize("constant, errors", [("nobody", 0), ("everybody", 0), ("everybody", 3)])
+def test_the_power_that_is_stored_is_what_a_rerun_finds(constant, errors):
+    "All outcomes of a matrix are summed, so the numbers are the same to the digits that are printed."
+    league, stored = chapter()
+    row = stored["power"].set_index(["costs", "against", "standard errors"]).loc["matrix", constant, errors]
+    assert league.told_apart(.01, np.ones(1), 10_000, constant, errors) == pytest.approx(row[TESTS].to_numpy(float), abs=1.01e-4)
+
+
+def test_the_test_that_knows_the_law_is_the_same_by_listing_and_by_its_wave():
+    league, stored = chapter()
+    p, values = league.worth("nobody", .01, np.ones(1), 10_000, 3)
+    null, true = (league.chance_below(np.repeat(q, 10_000, 1), np.repeat(values, 10_000, 1)) for q in (league.nearest_null(p, values), p))
+    assert true(scipy.optimize.brentq(lambda x: null(x) - .025, -50, 0)) == pytest.approx(stored["power"]["knows the law"][1], abs=.002)
+
+
+def test_what_is_stored_of_own_amounts_is_what_other_sets_find():
+    league, stored = chapter()
+    row = stored["power"].set_index(["costs", "against", "standard errors"]).loc["own amounts", "everybody", 5]
+    amounts = np.random.default_rng(5).lognormal(0, 1.1, 20_000)
+    found = league.told_apart(.02, amounts / amounts.mean(), 20_000, "everybody", 5, 200, np.random.default_rng(99))
+    assert found[3] == pytest.approx(row["knows the law"], abs=1.01e-4)
+    assert found[:3] == pytest.approx(row[TESTS[:3]].to_numpy(float), abs=4 * np.hypot(row.iloc[-1], np.sqrt(.25 / 200)))
+
+
+def test_the_widths_that_are_stored_are_what_other_sets_find():
+    league, stored = chapter()
+    found = league.widths([150, 2000, 8000], [.07, .013], [8, 60], league.TABLES + league.WEIGHTS, 3, 5)
+    assert found["median"].to_numpy() == pytest.approx(stored["widths"].loc[found.index, "median"].to_numpy(), abs=.03)
+    assert (stored["widths"].loc[["own", "own nobody", "own everybody", "clusters"], "median"] < .7).all() and (found["median"] > .85).all()
 
 
 # what chapter 20 stores of the two lines

@@ -96,6 +96,18 @@ def test_threshold_counts_of_shards_merge_exactly(seed):
     assert merged == threshold_counts(y, scores)
 
 
+def test_losses_are_the_counts_in_another_order():
+    rng = np.random.default_rng(0)
+    y, d = rng.choice(WARDS.classes, 500), rng.choice(WARDS.decisions, 500)
+    assert losses(y, d, WARDS).mean() == pytest.approx(expected_cost(confusion_counts(y, d), WARDS))
+    amounts = ExampleCosts(fp=rng.random(500), fn=rng.random(500) * 9, tp=.1, tn=rng.random(500))
+    truth, taken = rng.integers(0, 2, 500), rng.integers(0, 2, 500)
+    by_hand = [amounts.array[k, truth[k], taken[k]] for k in range(500)]
+    assert losses(truth, taken, amounts).tolist() == by_hand
+    assert losses(truth[:3], taken[:3], amounts[:3]).tolist() == by_hand[:3]
+    assert amounts.mean().array[1, 0] == pytest.approx(amounts.array[:, 1, 0].mean())
+
+
 @pytest.mark.parametrize("call, message", [
     (lambda: losses(["ill"], ["home"], WARDS), "y_true: label 'ill' is not in the costs' classes"),
     (lambda: losses([0], [0], WARDS), "label 0 is not in"),
@@ -112,6 +124,12 @@ def test_threshold_counts_of_shards_merge_exactly(seed):
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_one_table_is_not_indexed():
+    with pytest.raises(TypeError, match="one table is not indexed"):
+        confusion_counts(Y, D)[0]
+    assert (ConfusionCounts(np.ones((3, 2, 2, 2)))[1].array == np.ones((2, 2, 2))).all()
 
 
 def test_binary_view_of_decisions_with_names_of_their_own():

@@ -15,6 +15,7 @@ from cost_eval.confusion import BinaryCounts
 from cost_eval.metric_study import cost_correlation, rank_correlation, study_ranks
 from cost_eval.metrics import METRICS
 from cost_eval.weighted_accuracy import churn_costs, cost_parts
+from matplotlib.text import Text
 
 few = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 10**6)
@@ -33,6 +34,10 @@ def test_mean_ranks_are_scipys(rows):
     assert_array_equal(study._mean_ranks(v), stats.rankdata(-v, axis=-1))
     assert_array_equal(study._mean_ranks(v[0]), stats.rankdata(-v[0]))
     assert_array_equal(study._mean_ranks(v.astype(np.int16)), study._mean_ranks(v))
+
+
+def test_mean_ranks_of_unsigned_integers():
+    assert_array_equal(study._mean_ranks(np.array([1, 2, 0], np.uint8)), [2, 1, 3])
 
 
 def plain_coefficient(x, y, n0):
@@ -68,6 +73,13 @@ def test_without_weights_or_with_equal_ones_it_is_spearman(pairs):
     expected = stats.spearmanr(x, y).statistic
     assert rank_correlation(x, y) == pytest.approx(expected, abs=1e-12)
     assert study.weighted_spearman(x, y, 1e7) == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_top_counts_more():
+    ideal = np.arange(10, 0, -1.)
+    top, bottom = ideal.copy(), ideal.copy()
+    top[:2], bottom[-2:] = top[1::-1], bottom[:-3:-1]
+    assert study.weighted_spearman(ideal, top, 0) < study.weighted_spearman(ideal, top, 2) < stats.spearmanr(ideal, top).statistic < study.weighted_spearman(ideal, bottom)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -189,6 +201,11 @@ def test_dense_ranks_at_the_edge_of_a_rounding():
     assert_array_equal(study._dense_ranks(np.array([2.**-14, np.nextafter(2.**-14, 1), 1.])), [0, 0, 1])
 
 
+def test_dense_ranks_of_many_values():
+    v = np.random.default_rng(0).permutation(70_000).astype(float).reshape(70, 1000)
+    assert_array_equal(study._dense_ranks(v), v)
+
+
 def test_the_study_has_the_23_metrics_of_the_paper():
     assert len(study.STUDY_METRICS) == len(set(study.STUDY_METRICS)) == 23
     assert set(study.STUDY_METRICS) - {"h_informed"} <= set(METRICS)
@@ -235,6 +252,11 @@ def test_skill_is_the_distance_of_two_normal_distributions(skill):
     tp, _ = study._draw_predictions(np.ones(n), p, m, skill, np.random.default_rng(0))
     area = (tp.sum(1) - p * (p - 1) / 2 - p) / (p * (n - p))
     assert abs(area.mean() - stats.norm.cdf(skill / np.sqrt(2))) < 4 * area.std() / np.sqrt(m)
+
+
+def test_skill_raises_the_hits():
+    hits = [study._draw_predictions(np.ones(15), 6, 1000, skill, np.random.default_rng(0))[0][:, 6].mean() for skill in (0., 1., (1., 3.), 3.)]
+    assert hits[0] + .5 < hits[1] and hits[1] + .3 < hits[2] and hits[2] + .3 < hits[3]
 
 
 @pytest.fixture(scope="module")
@@ -299,6 +321,23 @@ def test_with_equal_revenues_weighted_accuracy_is_perfect(revenue):
     assert (table.query("metric == 'expected_weighted_accuracy'")["mean"] > .99).all()  # the weight is known to four digits
 
 
+TWINS = [("informedness", "single_point_auc"), ("accuracy", "h_measure"), ("weighted_accuracy", "mean_subjective_utility"), ("weighted_accuracy", "cost_score"),
+         ("informedness", "weighted_relative_accuracy")]
+
+
+@pytest.mark.parametrize("one, other", TWINS)
+def test_twins_rank_alike(revenues, one, other):
+    table = column(cost_correlation(revenues, [.2, .6], [.2, .5, .9], metrics=[one, other, "recall"], n_samples=6, weighted="best", rng=1))
+    assert_allclose(table[one], table[other], atol=1e-12)
+    assert not np.allclose(table[one], table["recall"])
+
+
+def test_at_weight_one_half_weighted_accuracy_is_accuracy(revenues):
+    table = column(cost_correlation(revenues, [.2, .6], [.2, .5], metrics=["accuracy", "weighted_accuracy"], n_samples=6, rng=1)).unstack("weight")
+    assert_array_equal(table.loc["accuracy", .5], table.loc["weighted_accuracy", .5])
+    assert not np.allclose(table.loc["accuracy", .2], table.loc["weighted_accuracy", .2])
+
+
 @pytest.mark.parametrize("name", [*study.STUDY_METRICS, "likelihood_ratio_positive", "diagnostic_odds_ratio", "cost_score"])
 def test_study_ranks_are_those_of_the_metric_and_of_the_bill(revenues, name):
     ranks = study_ranks(revenues, .3, .7, name, rng=5)
@@ -324,6 +363,14 @@ def test_mean_costs_of_a_population(revenues):
     assert_array_equal(ranks.by_bill, np.arange(1, 32))  # calls cost ten times what they bring
 
 
+def test_samples_are_what_the_table_averages(revenues):
+    given = dict(metrics=["mcc", "weighted_accuracy"], n_samples=7, rng=3)
+    samples, table = study.correlation_samples(revenues, [.2, .7], [.3, .6, .9], **given), cost_correlation(revenues, [.2, .7], [.3, .6, .9], **given)
+    assert samples.shape == (2, 3, 2, 7)
+    assert_allclose(samples.mean(-1).ravel(), table["mean"])
+    assert_allclose(samples.std(-1).ravel(), table["std"])
+
+
 def test_a_metric_of_ones_own(revenues):
     "A function of counts and costs, by its name; the built-in metric under another name is the same."
     mine = {"own": lambda c, costs: costs[1, 0] * c.tp + costs[0, 1] * c.tn, "alias": "weighted_accuracy", "reversed": lambda c, costs: -c.tp}
@@ -332,6 +379,18 @@ def test_a_metric_of_ones_own(revenues):
     assert_allclose(table["reversed"], -column(cost_correlation(revenues, [.2, .6], [.3, .8], metrics="recall", n_samples=6, rng=1))["recall"], atol=1e-12)
     ranks = study_ranks(revenues, .3, .7, mine["own"], rng=0)
     assert_array_equal(ranks.by_metric, study_ranks(revenues, .3, .7, "weighted_accuracy", rng=0).by_metric)
+
+
+def test_customers_may_cost_more_than_they_bring(revenues):
+    table = cost_correlation(np.r_[revenues, -5., -20.], .3, .5, metrics="weighted_accuracy", n_samples=10, rng=0)
+    assert .5 < table["mean"].item() < 1
+
+
+def test_means_are_sorted_by_the_last_column():
+    import pandas as pd
+    table = pd.DataFrame({"flips": [.1, .9, .3], "skill": [.8, .2, .5]}, index=["a", "b", "c"])
+    ax = study.plot_mean_correlations(table)
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["b", "c", "a"] and {"flips", "skill"} <= {t.get_text() for t in ax.findobj(Text)}
 
 
 # ---- pictures

@@ -13,6 +13,8 @@ from cost_eval.confusion import BinaryCounts
 from cost_eval.costs import CostMatrix
 from cost_eval.metrics import METRICS, Metric, evaluate_metrics, f_beta_of_macro_averages
 from cost_eval.metrics import macro_f_beta, micro_f_beta, one_vs_rest
+from scipy import special
+from cost_eval.core import LabelledTable
 
 COSTS = CostMatrix.binary(fp=2, fn=7)
 # every pattern of empty cells, then small counts with many ties, then large ones
@@ -52,6 +54,15 @@ def test_record_is_complete(metric):
         assert signature.parameters[metric.cost_parameter].default is inspect.Parameter.empty
     assert metric.source in metric.function.__doc__ and metric.undefined in metric.function.__doc__
     assert f"`{metric.name}`" in METRICS._repr_markdown_() and metric.name in metric._repr_markdown_()
+
+
+@every_metric
+def test_forms_of_counts_agree(metric):
+    value = metric(COUNTS, COSTS)
+    same(metric(BinaryCounts.from_matrix(COUNTS), COSTS), value)
+    same(metric(COUNTS.astype(float), COSTS), value)
+    same(metric(COUNTS.tolist(), COSTS), value)
+    same(metric(np.asfortranarray(COUNTS), COSTS), value)
 
 
 # --- invariances ---------------------------------------------------------------------------------------------------------------------
@@ -317,6 +328,27 @@ def test_expected_weighted_accuracy_is_a_hypergeometric_function(a, b):
     same(METRICS["expected_weighted_accuracy"](many, a=a, b=b)[:8], share, rtol=0, atol=2e-14)
 
 
+@pytest.mark.parametrize("prevalences, size", [(1, 961), (1, 10_000), (40, 1000)])
+def test_expected_weighted_accuracy_integrates_once_a_prevalence(monkeypatch, prevalences, size):
+    "However many tables have it; the integrals are sums of expit over nodes."
+    rows, expit = [], special.expit
+    monkeypatch.setattr(special, "expit", lambda x: rows.append(len(x)) or expit(x))
+    tp, p = np.arange(size) % 60, 60 + np.arange(size) % prevalences
+    found = METRICS["expected_weighted_accuracy"](BinaryCounts(tp=tp, fp=0 * tp + 7, fn=p - tp, tn=0 * tp + 30))
+    assert rows == [prevalences]
+    k = np.array([0, 5, size - 1])
+    each = [METRICS["expected_weighted_accuracy"](BinaryCounts(tp=tp[i], fp=7, fn=p[i] - tp[i], tn=30)) for i in k]
+    same(found[k], each, rtol=0, atol=1e-15)
+
+
+def test_expected_weighted_accuracy_concentrates_on_the_mean_weight():
+    same(
+        METRICS["expected_weighted_accuracy"](INTERIOR, a=3e8, b=1e8),
+        METRICS["weighted_accuracy"](INTERIOR, weight=0.75),
+        rtol=1e-6,
+    )
+
+
 @pytest.mark.parametrize("size", [3, 2000])
 def test_expected_weighted_accuracy_with_an_empty_class(size):
     one_class = np.tile([[[7, 3], [0, 0]]], (size, 1, 1))
@@ -369,6 +401,34 @@ def test_mean_subjective_utility_has_the_stated_smallest_value():
     smallest, largest = 1 * 12 + 3 * 5, 4 * 12 + 9 * 5
     same(METRICS["mean_subjective_utility"](all_wrong, GENERAL), smallest / largest)
     assert METRICS["mean_subjective_utility"](np.array([[12, 0], [0, 5]]), GENERAL) == 1
+
+
+def test_parameters_broadcast_against_counts():
+    weights = np.linspace(0, 1, 5)
+    grid = METRICS["weighted_accuracy"](INTERIOR[:7, None], weight=weights)
+    assert grid.shape == (7, 5)
+    same(grid[3, 2], METRICS["weighted_accuracy"](INTERIOR[3], weight=0.5))
+    same(METRICS["weighted_accuracy"](INTERIOR[3], weight=weights.tolist()), grid[3])
+
+
+@pytest.mark.parametrize("metric", [m for m in METRICS.values() if m.needs_costs], ids=lambda m: m.name)
+def test_many_cost_matrices_broadcast_against_counts(metric):
+    many = np.stack([GENERAL, GENERAL + [[0, 3], [0, 0]], COSTS.array])
+    values = metric(INTERIOR[:5, None], many)
+    assert values.shape == (5, 3)
+    for j, costs in enumerate(many):
+        same(values[:, j], metric(INTERIOR[:5], costs))
+
+
+def test_evaluate_metrics_equals_one_by_one_across_blocks():
+    many = np.random.default_rng(5).integers(0, 50, (5, 7001, 2, 2))
+    values = evaluate_metrics(many, COSTS)
+    assert list(values) == list(METRICS)
+    for name, value in values.items():
+        assert value.shape == (5, 7001)
+        same(value, METRICS[name](many, COSTS))
+    for form in (BinaryCounts.from_matrix(many), many.astype(float)):
+        same(evaluate_metrics(form, names="p4")["p4"], values["p4"])
 
 
 # --- many at once --------------------------------------------------------------------------------------------------------------------
@@ -437,6 +497,16 @@ def test_two_classes_one_vs_rest_are_the_matrix_and_its_mirror_image():
     same(METRICS["f_beta"](parts)[:, 0], METRICS["f_beta"](INTERIOR[:, ::-1, ::-1]))
 
 
+GOOD = np.array([[5, 2], [1, 3]])
+
+
+@pytest.mark.parametrize("name", ["weighted_accuracy", "cost_score", "net_benefit"])
+@pytest.mark.parametrize("costs", [[[1, 0], [0, 1]], [[1, 0], [5, 0]], [[0, 1], [0, 5]]], ids=["both rows", "the first", "the second"])
+def test_costs_with_their_columns_swapped_are_refused(name, costs):
+    with pytest.raises(ValueError, match="columns swapped"):
+        METRICS[name](GOOD, costs)
+
+
 # --- bad input -----------------------------------------------------------------------------------------------------------------------
 
 # --- types and labels ----------------------------------------------------------------------------------------------------------------
@@ -447,6 +517,22 @@ def test_two_classes_one_vs_rest_are_the_matrix_and_its_mirror_image():
 def test_narrow_and_unsigned_counts_do_not_run_over(metric, kind):
     counts = np.array([[1, 1], [1, 1]], kind) if kind == "bool" else np.array([[120, 101], [99, 127]], kind)
     same(metric(counts, COSTS), metric(counts.astype(float), COSTS))
+
+
+@every_metric
+def test_the_order_of_labels_cannot_change_a_number(metric):
+    costs = CostMatrix([[0, 2], [7, 0]], classes=["no", "yes"])
+    expected = metric(GOOD, costs)
+    turned = LabelledTable(GOOD[::-1, ::-1], classes=["yes", "no"])
+    same(metric(turned, costs), expected)
+    same(
+        metric(LabelledTable(GOOD[:, ::-1], classes=["no", "yes"], decisions=["yes", "no"]), costs), expected
+    )
+    pd = pytest.importorskip("pandas")
+    same(metric(pd.DataFrame(GOOD[::-1], index=["yes", "no"], columns=["no", "yes"]), costs), expected)
+    same(evaluate_metrics(turned, costs)[metric.name], expected)
+    with pytest.raises(ValueError, match="'maybe'"):
+        metric(LabelledTable(GOOD, classes=["no", "maybe"]), costs)
 
 
 # --- metrics as functions of the error rates -----------------------------------------------------------------------------------------
@@ -490,6 +576,12 @@ def test_linear_fractional_forms_broadcast_over_their_parameters(name, parameter
         np.tensordot(z, coefficients[:3], 1) / np.tensordot(z, coefficients[3:], 1),
         METRICS[name].at_rates(x, y, p, **parameters),
     )
+
+
+def test_expected_weighted_accuracy_broadcasts_over_its_parameters():
+    ewa, a = METRICS["expected_weighted_accuracy"].function, np.array([1.0, 2.0, 30.0])
+    same(ewa(INTERIOR[:5, None], a=a, b=2), [[ewa(c, a=v, b=2) for v in a] for c in INTERIOR[:5]])
+    assert ewa(GOOD, a=[1.0, 2.0]).shape == (2,) and type(ewa(GOOD, a=1)) is float
 
 
 @pytest.mark.parametrize("metric", CLOSED, ids=lambda m: m.name)

@@ -234,6 +234,13 @@ def test_no_allocation_has_a_smaller_error():
         assert np.sum(plan.spread**2 / other) * (other.sum() / 30) >= best * (1 - 1e-9)
 
 
+def test_rows_of_the_propensity_in_another_order_are_refused():
+    names = [f"c{k}" for k in range(N)]
+    for decisions, versus in ((pd.Series(A, index=names), None), (A, pd.Series(B, index=names))):
+        with pytest.raises(ValueError, match="in another order"):
+            weighted_by_propensity(PART, decisions, COSTS, pd.Series(CHANCE, index=names)[::-1], versus=versus)
+
+
 # ---- the tipping point
 
 @pytest.mark.parametrize("costs", [COSTS, CostMatrix([[0, 1], [3, .5]])])

@@ -120,6 +120,39 @@ def test_symmetric_metrics_do_not_care_which_class_is_positive(prevalence, fpr, 
         assert one == pytest.approx(other, abs=1e-5 if name == "p4" else 1e-9), name
 
 
+def test_arguments_broadcast(monkeypatch):
+    rng = np.random.default_rng(0)
+    values, pis = rng.random((50, 1)), rng.uniform(0.1, 0.9, 40)
+    whole = op.outperformance("p4", values, pis)
+    assert whole.shape == (50, 40)
+    monkeypatch.setattr("cost_eval.core.BLOCK_BYTES", 200_000)
+    np.testing.assert_array_equal(op.outperformance("p4", values, pis), whole)
+    betas = np.array([0.5, 1, 2])
+    got = op.outperformance("f_beta", 0.5, 0.2, beta=betas)
+    np.testing.assert_allclose(got, [op.outperformance("f_beta", 0.5, 0.2, beta=b) for b in betas])
+    weights = np.array([0.5, 0.9])
+    got = op.outperformance("accuracy_cost_distance", 0.3, 0.2, weight=weights)  # by the integral
+    expected = [op.outperformance("accuracy_cost_distance", 0.3, 0.2, weight=w) for w in weights]
+    np.testing.assert_allclose(got, expected)
+    assert isinstance(op.outperformance("f_beta", 0.5, 0.2), float)
+    assert op.outperformance("f_beta", np.empty(0), 0.2).shape == (0,)
+
+
+@pytest.mark.parametrize("reference", ["uniform", (stats.beta(1, 3), stats.beta(2, 5))])
+def test_stacks_of_costs_broadcast(reference):
+    "Three cost matrices at once used to raise."
+    stack = np.array([[[0, 1], [r, 0]] for r in (1, 4, 9)])
+    for name in ("expected_cost", "normalized_expected_cost", "cost_score"):
+        expected = [op.outperformance(name, 0.1, 0.3, costs=c, reference=reference) for c in stack]
+        assert len(set(expected)) == 3
+        got = op.outperformance(name, 0.1, 0.3, costs=stack, reference=reference)
+        np.testing.assert_allclose(got, expected)
+        low, high = op.metric_range(name, 0.3, costs=stack)
+        assert low.shape == high.shape == (3,)
+    back = op.outperformance_value("expected_cost", got, 0.3, costs=stack, reference=reference)
+    assert back.shape == (3,)
+
+
 def test_infinite_ratios():
     assert op.outperformance("likelihood_ratio_positive", np.inf, 0.2) == 1
     assert op.outperformance("diagnostic_odds_ratio", [0, 1, np.inf], 0.2) == pytest.approx([0, 0.5, 1])
@@ -302,6 +335,15 @@ def test_sum_of_two_splines_against_quadrature():
 
     for v in (0.8, 1.9, 3.5):
         assert op.outperformance_of_cost(v, costs, priors) == pytest.approx(1 - below(v), abs=1e-7)
+
+
+def test_interval_shrinks_with_the_test_set():
+    base = np.array([[140, 20], [10, 30]])
+    found = op.outperformance_interval("mcc", base * np.array([1, 4, 16])[:, None, None])
+    assert np.ptp(found.score) < 1e-12
+    length = found.high - found.low
+    assert length[:-1] / length[1:] == pytest.approx(2, abs=0.3)
+    assert ((found.low < found.score) & (found.score < found.high)).all()
 
 
 # ---- intervals, ties, labels

@@ -20,6 +20,8 @@ from cost_eval.costs import CostMatrix, ExampleCosts, attainable
 from cost_eval.metrics import net_benefit
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores
+import ast
+import json
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -307,6 +309,37 @@ def test_net_benefit_of_each_rung():
         assert row["net_benefit"] == pytest.approx(float(net_benefit(counts, threshold=.1)))
     assert r.ladder["net_benefit"].iloc[0] == 0 and r.ladder["net_benefit"].iloc[-1] == pytest.approx(.05)
     assert "net_benefit" not in two(costs=ExampleCosts(fp=1, fn=np.linspace(1, 3, 500))).ladder
+
+
+PLAIN = set("""
+a about above after against all always amount amounts an and anew anything are as at auto be below best but by can case cases change cheaper cheapest check checks
+class come cost costliest costs data decided decides decisions depends differ difference do each every f few first for found from g has have here how hundred
+hundredth in is it its known largest lead less like line lines looks loss lowest method minus model models more most need never next no not notes nothing occur
+of on one ones only or order other over own per possible rate read records report right s sample samples saves saving second seen show side small stand stays
+sure taken than that the their these they this times to too undo unseen unsure up use uses verdict was what which while with word would wrong
+""".split())
+
+
+def test_every_term_of_the_summary_stands_in_the_glossary():
+    "Words of the sentences' own texts: plain English that is listed here, or a term of the glossary."
+    cells = json.loads((ROOT / "nbs" / "94_glossary.ipynb").read_text(encoding="utf-8"))["cells"]
+    table = next(text for text in ("".join(cell["source"]) for cell in cells) if "| term | in plain words |" in text)
+    terms = " ".join(line.split("|")[1].lower() for line in table.splitlines() if line.startswith("| "))
+    functions = ("_read", "_rules", "_interval", "_decide", "_sure", "_lines", "_change", "_undone", "_check", "caveats", "_never_seen", "_miscalibrated", "gap_lines", "answers")
+    words = set()
+    for name in functions:
+        tree = ast.parse(inspect.getsource(getattr(page, name))).body[0]
+        keys = {id(node.slice) for node in ast.walk(tree) if isinstance(node, ast.Subscript)} | {id(tree.body[0].value)}
+        keys |= {id(arg) for call in ast.walk(tree) if isinstance(call, ast.Call) for arg in ast.walk(call) if isinstance(call.func, ast.Attribute) and call.func.attr in ("get", "removeprefix", "groupby", "set_index", "endswith")}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in keys:
+                words |= set(re.findall(r"[a-z]+(?:-[a-z]+)*", node.value.lower()))
+    for text in page.RULES_IN_WORDS.values():
+        words |= set(re.findall(r"[a-z]+", text))
+    unknown = {word for word in words - PLAIN if not re.search(rf"\b{word.removesuffix('s')}", terms)}
+    assert not unknown, "neither plain English nor a term of the glossary"
+    for term in ("told apart", "as the chosen one", "one more case", "conservative line", "approximate line", "cut", "luck"):
+        assert term in terms
 
 
 # ---- words

@@ -78,6 +78,60 @@ def test_tuned_thresholds_are_those_of_the_other_folds():
         assert (policy.threshold, policy.same_from, policy.same_to) == (whole.threshold, whole.low, whole.high)
 
 
+def test_three_classes_and_a_fourth_decision():
+    for rule in RULES[:3]:
+        policy = decide(P3, Y3, CostMatrix(THREE.array, classes=[0, 1, 2], decisions=[0, 1, 2, "ask"]), rule=rule, rng=0)
+        assert policy.decisions.max() == (2 if rule == "as given" else 3) and policy.labels[3] == "ask"
+    own = ExampleCosts.from_array(rng.gamma(1, 1, (N, 3, 4)))
+    policy = decide(P3, Y3, own, rng=0)
+    np.testing.assert_array_equal(policy.decisions, bayes_decisions(policy.posteriors, own))
+    with pytest.raises(ValueError, match="rule: 'tuned' cuts once"):
+        decide(P3, Y3, THREE, rule="tuned")
+
+
+def test_what_scores_cannot_do():
+    for rule in ("as given", "bayes"):
+        with pytest.raises(ValueError, match="hands over scores, which have no scale; use 'calibrated' or 'tuned'"):
+            decide(Scores(S), Y, COSTS, rule=rule)
+    with pytest.raises(ValueError, match=r"model: one is decided for, got \['a', 'b'\]; for several use cross_fit"):
+        decide({"a": P, "b": S}, Y, COSTS)
+    with pytest.raises(ValueError, match="not every class has a decision"):
+        decide(P, Y, CostMatrix([[0, 1], [5, 0]], classes=[0, 1], decisions=["stay", "go"]), rule="as given")
+
+
+RESCALED = {"exp": np.exp, "cubes": lambda s: s**3, "ranks": lambda s: np.unique(s, return_inverse=True)[1], "in [0, .1]": lambda s: (s - s.min()) / np.ptp(s) * .1,
+            "points": lambda s: 500 + 100 * s}
+
+
+@pytest.mark.parametrize("option", [{}, {"clusters": WHO}, {"sample_weight": W}, {"priors": .05}, {"capacity": 31}, {"folds": 3}], ids=lambda o: "".join(o) or "plain")
+@pytest.mark.parametrize("rule", FITTED)
+@pytest.mark.parametrize("costs", [COSTS, OWN], ids=["matrix", "own"])
+def test_a_rescaling_of_scores_changes_no_decision(rule, option, costs):
+    tied = np.round(S, 1)
+    for scores in (S, tied):
+        wanted = decide(Scores(scores), Y, costs, rule=rule, rng=4, **option).decisions
+        assert 0 < wanted.sum() < N
+        for name, form in RESCALED.items():
+            np.testing.assert_array_equal(decide(Scores(form(scores)), Y, costs, rule=rule, rng=4, **option).decisions, wanted, err_msg=name)
+
+
+@pytest.mark.parametrize("option", [{}, {"clusters": WHO}, {"sample_weight": W * (W > 1)}, {"priors": .05}, {"capacity": 31}, {"capacity": .07}], ids=lambda o: "".join(o) or "plain")
+@pytest.mark.parametrize("model", [P, Scores(S)], ids=["posteriors", "scores"])
+@pytest.mark.parametrize("costs", [COSTS, OWN], ids=["matrix", "own"])
+def test_with_an_index_the_order_of_rows_changes_no_decision(model, option, costs):
+    "The index of a shuffled frame is what the rows are called; without it another order is another draw of the folds."
+    turn = np.random.default_rng(9).permutation(N)
+    turned = type(model)(model.values[turn]) if isinstance(model, Scores) else model[turn]
+    moved = {name: v[turn] if isinstance(v, np.ndarray) else v for name, v in option.items()}
+    for rule in FITTED:
+        here = decide(model, Y, costs, rule=rule, rng=2, **option)
+        there, drawn = (decide(turned, y, costs if costs is COSTS else costs[turn], rule=rule, rng=2, **moved) for y in (pd.Series(Y[turn], turn), Y[turn]))
+        for name in ("decisions", "folds", "log_posteriors"):
+            before, after = getattr(here, name), getattr(there, name)
+            np.testing.assert_array_equal(before[turn] if len(before) else before, after)
+        assert (here.folds[turn] != drawn.folds).mean() > .5
+
+
 # ---- what may not matter
 
 def cheapest(y, models, costs=COSTS, **options):
@@ -218,6 +272,29 @@ def test_samples_without_weight_take_no_part():
                 np.testing.assert_array_equal(fits.levels("model", rule, odds), beside.levels("model", rule, odds)[:N])
 
 
+def test_the_seed_matters_and_models_share_its_folds():
+    folds = [CrossFit(read_samples(Y, P, COSTS), rng=seed).folds for seed in (0, 1, 0)]
+    np.testing.assert_array_equal(folds[0], folds[2])
+    assert (folds[0] != folds[1]).mean() > .5
+    fits = cross_fit(read_samples(Y, {"a": P, "b": Scores(S)}, COSTS), rng=0)
+    first = fits.decide("a", capacity=20).decisions
+    fits.decide("b", "tuned", capacity=20)
+    np.testing.assert_array_equal(fits.decide("a", capacity=20).decisions, first)
+    np.testing.assert_array_equal(fits.decide("b").folds, fits.decide("a").folds)
+
+
+def test_other_costs_and_priors_need_no_other_fit():
+    fits, other = cross_fit(read_samples(Y, P, COSTS), rng=0), CostMatrix.binary(fp=1, fn=40)
+    for rule in RULES:
+        for costs, given_ in ((other, other), (OWN, OWN), ([[0, 1], [40, 0]], other)):
+            np.testing.assert_array_equal(fits.decide("model", rule, costs=costs, priors=.1).decisions[:50] if given_ is other else 0,
+                                          cross_fit(read_samples(Y, P, given_), folds=fits.folds, rng=0).decide("model", rule, priors=.1).decisions[:50] if given_ is other else 0)
+    with pytest.raises(ValueError, match="costs: classes"):
+        fits.decide("model", costs=CostMatrix([[0, 1], [5, 0]], classes=["a", "b"]))
+    with pytest.raises(ValueError, match="costs: of 2 samples"):
+        fits.decide("model", costs=ExampleCosts(fp=1, fn=[2, 3]))
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_levels_are_the_odds_at_which_a_decision_turns(rule):
     "Cost ratio times odds of the classes: the decisions at each such ratio, found anew."
@@ -236,6 +313,12 @@ def test_levels_are_the_odds_at_which_a_decision_turns(rule):
     assert cross_fit(read_samples([0, 0, 1], [.1, .2, .3], COSTS)).levels("model", "calibrated", [0.]) is None
 
 
+def test_a_threshold_is_told_where_there_is_a_choice():
+    "No weight on the only class whose decisions differ in cost: all thresholds are alike."
+    for priors, told in (([1, 0], False), ([.9, .1], True)):
+        assert np.isfinite(decide(P, Y, [[1, 1], [5, 0]], rule="bayes", priors=priors).threshold) == told
+
+
 # ---- folds and clusters
 
 @given(st.integers(0, 10_000), st.integers(2, 6), st.integers(6, 30))
@@ -249,6 +332,25 @@ def test_a_cluster_is_in_one_fold(seed, folds, many):
     assert np.ptp(np.bincount(fold[first])) <= 1
     fits = CrossFit(read_samples(y, draw.random(len(y)), COSTS, clusters=who), folds=folds, rng=seed)
     assert all(len(np.unique(fits.folds[who == w])) == 1 for w in range(many))
+
+
+def test_folds_by_cluster_of_one_are_those_of_samples_and_a_rare_class_is_spread():
+    y = np.r_[np.zeros(90, int), np.ones(3, int)].repeat(4)
+    fold = stratified_folds(y, 3, clusters=np.arange(93).repeat(4), rng=0)
+    assert len(set(fold[y == 1])) == 3
+    for seed in range(6):  # two clusters of a class in two folds: by chance both would be in one every other time
+        fits = cross_fit(read_samples(y[:-4], np.arange(368.), COSTS, clusters=np.arange(92).repeat(4)), rng=seed)
+        assert set(fits.folds[y[:-4] == 1]) == {0, 1}
+    with pytest.raises(ValueError, match="folds: must be from 2 to 3, got 4; at most one per cluster"):
+        stratified_folds([0, 1, 0, 1, 0], 4, clusters=[1, 1, 2, 2, 3])
+    with pytest.raises(ValueError, match="clusters: missing"):
+        stratified_folds([0, 1, 0, 1, 0], 2, clusters=[1, 1, 2, 2, None])
+    with pytest.raises(ValueError, match="clusters: 2 values"):
+        stratified_folds([0, 1, 0, 1, 0], 2, clusters=[1, 1])
+    parted = {"folds": np.arange(N) % 2, "clusters": np.arange(N) // 2}
+    for refuses in (lambda: cross_calibrate(P3, Y3, **parted), lambda: decide(P, Y, COSTS, **parted), lambda: evaluate(Y[TURN], {"a": P[TURN]}, COSTS, ids=TURN, **parted)):
+        with pytest.raises(ValueError, match="folds: they part the cluster of sample"):
+            refuses()
 
 
 def customers(draw, many):
@@ -296,6 +398,13 @@ def test_small_classes_are_told():
     given_ = decide(P, Y, COSTS, folds=np.where(Y == 1, 1, 0), rng=0)
     assert "a class is missing outside one fold" in " ".join(given_.notes) and given_.rule == "bayes"
     assert "a class is missing outside one fold" in " ".join(decide(Scores(S), Y, COSTS, rule="tuned", folds=np.where(Y == 1, 1, 0), rng=0).notes)
+
+
+def test_separated_classes_are_told():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        policy = decide(np.where(Y, .9, .1), Y, COSTS, rng=0)
+    assert "separates the classes" in policy.notes[0]
 
 
 # ---- isotonic calibration
@@ -376,6 +485,18 @@ def test_the_queue_is_the_order_of_the_score_where_all_have_the_same_costs():
         fits.queue("d")
     with pytest.raises(ValueError, match="y_true: Class 1 has 1 samples.*no expected saving"):
         cross_fit(read_samples([0, 0, 0, 1], Scores([1, 2, 3, 9]), COSTS)).queue("model")
+
+
+def test_capacity_as_a_share_of_the_weight():
+    policy = decide(P, Y, COSTS, rule="bayes", capacity=.1, sample_weight=W, rng=0)
+    assert .08 < W[policy.decisions == 1].sum() / W.sum() <= .1
+    for rule in RULES:
+        assert decide(P, Y, COSTS, rule=rule, capacity=12, rng=0).decisions.sum() == 12
+    for capacity, words in ((2.5, "whole number"), (len(Y) + 1, f"from 0 to {len(Y)}, got {len(Y) + 1}; a count of the {len(Y)} samples")):
+        with pytest.raises(ValueError, match=words):
+            decide(P, Y, COSTS, capacity=capacity)
+    with pytest.raises(ValueError, match="capacity: limits the second of two decisions"):
+        decide(P3, Y3, THREE, capacity=3)
 
 
 # ---- into service

@@ -21,6 +21,8 @@ from cost_eval.page import answers
 from cost_eval.policies import RULES, CrossFit, cross_fit
 from cost_eval.report import evaluate, translation_table
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
+from cost_eval import robustness
+import json
 
 evaluate = partial(evaluate, draws=1)  # whose subject are not the draws of the folds (test_policies)
 COSTS = CostMatrix.binary(fp=1, fn=8, classes=["well", "ill"], decisions=["home", "treat"])
@@ -82,6 +84,43 @@ def test_all_that_is_uncertain_of_a_constant_is_the_frequency(case):
     assert row(evaluate(y, models, COSTS, confidence=.8, rng=0), "always home", "constant")[["low", "high"]].tolist() == pytest.approx([8 * ends.low, 8 * ends.high])
 
 
+@pytest.mark.parametrize("order", [("good", "bad", "rule"), ("rule", "bad", "good"), ("bad", "good", "rule"), ("rule", "good", "bad")])
+def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
+    y, models = case
+    report = evaluate(y, {name: models[name] for name in order}, COSTS, rng=0)
+    (first, second), cost = report.best["model"][:2], report.best["cost"].to_numpy()
+    assert (np.diff(cost) >= 0).all() and (first, second) == ("bad", "good")
+    (told,) = (line for line in report.summary().splitlines() if line.startswith("How sure: "))
+    d = simultaneous_differences(y, by_rule(y, {name: models[name] for name in order}), COSTS)
+    place = [{a, b} == {first, second} for a, b in zip(d.first, d.second)].index(True)
+    ends = sorted(abs(v) * (1 if v * d.difference[place] > 0 else -1) for v in (d.low[place], d.high[place]))
+    assert f"At 95%, {first} is cheaper than always" in told and f"; than {second}, the next model, by {ends[0]:.4g} to {ends[1]:.4g} (conservative)" in told and told.endswith("not told apart.")
+
+
+def test_the_region_in_words_is_read_from_the_map(case):
+    y, models = case
+    found = evaluate(y, {name: models[name] for name in ("good", "bad")}, COSTS, rng=0).robustness()
+    ratio, prevalence = found.at
+    table = found.to_frame()
+    r = min(found.cost_ratios, key=lambda v: abs(np.log(v / ratio)))
+    p = min(found.prevalences, key=lambda v: abs(np.log(v / (1 - v)) - np.log(prevalence / (1 - prevalence))))
+    name = table[(table.cost_ratio == r) & (table.prevalence == p)].winner.item()
+    for column, other, at, own, times, unit in (("cost_ratio", "prevalence", p, r, 1, ""), ("prevalence", "cost_ratio", r, p, 100, " %")):
+        line = table[table[other] == at].sort_values(column)
+        here, wins = line[column].to_numpy(), (line.winner == name).to_numpy()
+        runs = np.split(np.arange(len(here)), np.flatnonzero(np.diff(wins)) + 1)
+        run = here[next(run for run in runs if own in here[run])]
+        for end, beyond in ((run[0], here[0]), (run[-1], here[-1])):
+            assert f"{times * end:.3g}{unit}" in found.words() and (end == beyond or wins.sum() < len(here))
+    assert f"{name} is the cheapest" in found.words()
+
+
+@pytest.mark.parametrize("ends, said", [((1, 8), "everywhere on the map (1 to 8)"), ((1, 4), "up to 4 (the map begins at 1)"), ((2, 2), "about 2 only"),
+                                        ((4, 8), "from 4 on (the map ends at 8)"), ((8, 8), "from 8 on (the map ends at 8)"), ((2, 4), "from 2 to 4")])
+def test_an_end_of_the_map_is_no_end_of_a_range(ends, said):
+    assert robustness._ends(np.array(ends), np.array([1, 2, 4, 8]), "") == said
+
+
 def test_a_costliest_error_never_seen_is_said_of_the_model_that_has_none():
     y = np.repeat(["well", "ill"], 50)
     models = {"never misses": np.full(100, "treat"), "misses one": np.where(np.arange(100) == 99, "home", "treat"), "overlooks": np.full(100, "home")}
@@ -113,6 +152,12 @@ def test_differences_are_the_paired_method(case):
     winner = several.winner
     assert (winner.winner, winner.cost, winner.low, winner.high) == (chosen.winner, pytest.approx(chosen.cost), pytest.approx(chosen.low), pytest.approx(chosen.high))
     assert several.best["model"].tolist() == chosen.name.tolist() and several.best["low"].tolist() == pytest.approx(chosen.alone_low.tolist())
+
+
+def test_the_winner_is_asked_at_the_confidence_of_the_report(case):
+    y, models = case
+    found, chosen = evaluate(y, models, COSTS, confidence=.6, rng=0).winner, best_of(y, by_rule(y, models), COSTS, confidence=.6, rng=0)
+    assert (found.low, found.high) == (pytest.approx(chosen.low), pytest.approx(chosen.high))
 
 
 @pytest.mark.parametrize("capacity", [0, 3, 9, 10, 11, .1, .3])
@@ -210,6 +255,21 @@ def test_a_class_without_samples_may_have_the_prior_0(case):
     assert report.best["cost"][0] == pytest.approx(.6 * loss[y == "a"].mean() + .4 * loss[y == "b"].mean())
 
 
+def test_groups(case):
+    y, models = case
+    group = np.random.default_rng(3).choice(["a", "b", "c"], 400)
+    table = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, rng=0).groups.set_index("group")
+    for name in "abc":
+        inside = confusion_counts(y[group == name], models["rule"][group == name], classes=COSTS)
+        assert table.loc[name, "cost"] == pytest.approx(expected_cost(inside, COSTS))
+        method = interval(inside, COSTS)
+        assert [table.loc[name, "low"], table.loc[name, "high"]] == pytest.approx([method.low, method.high])
+    many = evaluate(y, {"rule": models["rule"]}, COSTS, groups=np.arange(400) % 30, rng=0)
+    assert len(many.groups) == 30
+    clustered = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, clusters=np.arange(400) // 4, rng=0).groups.set_index("group")
+    assert clustered["cost"].tolist() == pytest.approx(table["cost"].tolist())
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_groups_of_weighted_and_clustered_samples(case, weighted):
     "Costs and differences are those of a weighted regression on membership; ends are those of the engine, and wider than Wald's."
@@ -259,6 +319,35 @@ def test_the_map_is_the_expected_cost(case):
     assert here.cost[0, 1, 1] >= 0 and "cheapest" in here.words()
 
 
+@pytest.mark.filterwarnings("error")
+def test_the_map_of_weighted_samples_has_an_error_in_every_cell():
+    "Where all of a class are wrong the weights add up to 1 + 2e-16, whose variance is none."
+    for seed in range(4):
+        rng, y = np.random.default_rng(seed), np.arange(200) % 3 == 0
+        weight = rng.uniform(.2, 2, 200)
+        found = evaluate(y, {"a": rng.random(200) + y, "b": rng.random(200) + .5 * y}, [[0, 1], [5, 0]], sample_weight=weight, rng=0).robustness()
+        assert np.isfinite(found.standard_error).all() and (found.standard_error[-2:] == 0).all()
+
+
+def test_the_map_knows_what_is_noise(case):
+    y, models = case
+    same = evaluate(y, {"a": models["good"], "b": models["good"]}, COSTS, rng=0).robustness()
+    assert not same.sure.any()
+    z = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
+    found = z.robustness(cost_ratios=[7.99, 8.01], prevalences=np.array([.999, 1.001]) * z.priors[1])
+    y1, y0 = y == "ill", y == "well"
+    sample = np.random.default_rng(0)
+    cost = []
+    decided = by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"] == "treat"
+    wrong = {"good": np.where(y1, ~decided, decided), "rule": np.where(y1, models["rule"] == "home", models["rule"] == "treat")}
+    for _ in range(600):
+        draw = np.concatenate([sample.choice(np.flatnonzero(c), c.sum()) for c in (y0, y1)])
+        rates = {k: [w[draw][y0[draw]].mean(), w[draw][y1[draw]].mean()] for k, w in wrong.items()}
+        cost.append([(1 - z.priors[1]) * a + z.priors[1] * 8 * b for a, b in rates.values()])
+    gap = np.diff(cost).ravel()
+    assert found.sure[0, 0] == (abs(gap.mean()) > 1.96 * gap.std()), "stratified bootstrap says the same"
+
+
 def test_rows_and_columns_of_the_map(case):
     "Standard errors are those of two binomials; a column of the map is the net benefit; all of it depends on one product."
     y, models = case
@@ -304,6 +393,14 @@ def test_other_costs_without_reading_again(case):
             first.with_costs(costs)
 
 
+def test_words_name_the_product(case):
+    y, models = case
+    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, priors=[.8, .2], rng=0)
+    assert "cost ratio times odds, here 2:" in report.robustness().words()
+    dollars = CostMatrix.binary(fp=12_345, fn=98_765, classes=COSTS.classes, decisions=COSTS.decisions)
+    assert "e+0" not in evaluate(y, {"rule": models["rule"]}, dollars, rng=0).summary()
+
+
 def test_probability_best_is_the_comparisons(case):
     "With and without priors the report resamples as `probability_best` does; clusters widen."
     from cost_eval.comparisons import probability_best
@@ -332,6 +429,10 @@ def test_a_class_too_small_to_calibrate():
         found = evaluate(y, {"a": Scores(10 * p)}, [[0, 1], [5, 0]], rule=rule, rng=0)
         assert "a: scores need a threshold, so everybody got the decision that is best for everybody." in found.notes
         assert found.best["cost"][0] == pytest.approx(5 / 31) == row(found, "always 0", "constant")["cost"]
+
+
+def test_costs_without_a_choice():
+    assert "nothing can cost less" in evaluate([0, 1] * 20, {"a": [0, 1] * 20}, [[0, 1], [0, 1]], rng=0).summary()
 
 
 def test_uncertain_costs(case):
@@ -364,6 +465,18 @@ def test_three_classes_with_abstention():
     assert report.plot() is not None and "<table" in report.to_html()
 
 
+def test_it_leaves_the_machine_whole(case, tmp_path):
+    y, models = case
+    report = evaluate(y, models, COSTS, rng=0)
+    again = json.loads(json.dumps(report.to_dict()))
+    assert again["n"] == 400 and [r["model"] for r in again["best"]] == report.best["model"].tolist() and set(report.best["model"]) == set(models) and "NaN" not in json.dumps(again)
+    page = report.to_html(tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text() == page and "src=\"http" not in page and "<script" not in page
+    assert set(report.table.columns) == {"model", "rule", "statistic", "value", "low", "high"}
+    assert report == evaluate(y, models, COSTS, rng=0), "the same seed, the same report"
+    assert "per case" in repr(report) and "<table" in report._repr_html_()
+
+
 def test_identities():
     rng = np.random.default_rng(0)
     for _ in range(50):
@@ -393,6 +506,55 @@ def test_bad_input(name):
         call()
 
 
+def test_counted_rows_give_the_same_report(case):
+    from cost_eval.report import evaluate_counted
+    y, models = case
+    group = np.random.default_rng(3).choice(["a", "b"], 400)
+    given = {"rule": models["rule"], "bold": np.where(models["good"] > .2, "treat", "home")}
+    whole = evaluate(y, given, COSTS, priors=[.9, .1], groups=group, rng=0)
+    table = pd.DataFrame({"y": y, **given, "g": group}).value_counts().reset_index()
+    rows = table.sample(frac=1, random_state=0)
+    found = evaluate_counted(rows["y"].to_numpy(), {k: rows[k].to_numpy() for k in given}, COSTS, rows["count"].to_numpy(), priors=[.9, .1],
+                             groups=rows["g"].to_numpy(), rng=0)
+    assert found.n == whole.n == 400 and found.notes == whole.notes
+    for part in ("ladder", "differences", "best", "groups", "areas"):
+        pd.testing.assert_frame_equal(getattr(found, part), getattr(whole, part), rtol=1e-12)
+    assert found.panels == whole.panels and found.robustness() == whole.robustness()
+    by_rule = evaluate_counted(rows["y"].to_numpy(), {("bold", "bayes"): rows["bold"].to_numpy()}, COSTS, rows["count"].to_numpy())
+    assert by_rule.panels == ("ladder",), "posteriors would decide anew on a map, and they are not here"
+    with pytest.raises(ValueError, match=r"bold would decide anew at other costs \(bayes\)"):
+        by_rule.robustness()
+    with pytest.raises(ValueError, match="no 'map' .bold would decide anew"):
+        by_rule.plot(panel="map")
+    with pytest.raises(ValueError, match="repeats: whole numbers"):
+        evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [1.5, 2])
+    never = evaluate_counted([0, 0, 1], {"a": [0, 1, 1]}, COSTS.array, [5, 0, 2], rng=0)
+    assert never.n == 7 and never.ladder.equals(evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [5, 2], rng=0).ladder)
+
+
+def test_the_map_spans_two_decades_each_way(case):
+    y, models = case
+    found = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0).robustness()
+    ratio, prevalence = found.at
+    for values, own in ((found.cost_ratios, ratio), (found.prevalences / (1 - found.prevalences), prevalence / (1 - prevalence))):
+        np.testing.assert_allclose(values / own, 10 ** np.linspace(-2, 2, 101))
+
+
+def test_small_classes_are_noted_up_to_29():
+    for size, noted in ((29, True), (30, False)):
+        y = np.array(["ill"] * size + ["well"] * 200)
+        report = evaluate(y, {"m": np.where(np.arange(len(y)) % 7, np.where(y == "ill", "treat", "home"), "treat")}, COSTS, rng=0)
+        assert any(note == f"Class ill has only {size} samples." for note in report.notes) is noted
+
+
+@pytest.mark.parametrize("axes, said", [({"prevalences": [-.1, .5]}, "prevalences: must lie in"), ({"prevalences": [.5, 1]}, "prevalences: must lie in"), ({"cost_ratios": [0, 1]}, "cost_ratios: must lie"),
+                                        ({"cost_ratios": [2, 1]}, "cost_ratios: at least two ascending"), ({"prevalences": [.5]}, "prevalences: at least two"), ({"cost_ratios": [1, 1]}, "ascending")])
+def test_bad_axes_of_the_map(case, axes, said):
+    y, models = case
+    with pytest.raises(ValueError, match=said):
+        evaluate(y, {"rule": models["rule"]}, COSTS, rng=0).robustness(**axes)
+
+
 def leaves(value):
     "All that stands in nested lists and dictionaries."
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
@@ -416,6 +578,10 @@ def test_the_dictionary_holds_the_frames_in_plain_values(case):
     assert found["sample_priors"][1] == pytest.approx(np.mean(y == "ill")) and found["notes"] == list(report.notes)
 
 
+def test_groups_may_have_labels_of_any_kind():
+    assert set(evaluate(Y, {"a": P}, COSTS.array, groups=[1, "a", "a", 1], rng=0).groups["group"]) == {1, "a"}
+
+
 @pytest.mark.parametrize("y, priors", [(Y, [1, 0]), ([1, 1, 1, 1], None), ([0, 0, 0, 0], None)])
 def test_without_both_classes_there_is_no_map_and_the_page_does_without(y, priors, tmp_path):
     with warnings.catch_warnings():
@@ -425,6 +591,14 @@ def test_without_both_classes_there_is_no_map_and_the_page_does_without(y, prior
         assert "<table" in (tmp_path / "r.html").read_text()
         with pytest.raises(ValueError, match="robustness: the map needs both classes"):
             report.robustness()
+
+
+def test_a_page_of_scores_that_separate_the_classes_warns_of_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(y, {"s": .5 * y + .5 * rng.random(60)}, [[0, 1], [9, 0]], rng=0).to_html(tmp_path / "r.html")
 
 
 def test_the_breakdown_is_told_cell_by_cell():
@@ -450,6 +624,12 @@ def test_areas_and_their_intervals_are_delongs(grouped):
     reach = stats.norm.ppf(.975) * np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / (area * (1 - area))
     found = evaluate(y, {"d": y, "s": Scores(score)}, CostMatrix.binary(fp=1, fn=5), clusters=who if grouped else None, rng=0).areas
     assert found.values.tolist() == [["s", *(pytest.approx(v) for v in (area, *expit(logit(area) + [-reach, reach])))]]
+
+
+def test_one_sample_of_a_class_has_an_area_and_none_has_not():
+    costs, score = CostMatrix.binary(fp=1, fn=5), Scores([2., 1., 4., 3.])
+    assert evaluate([0, 0, 0, 1], {"s": score}, costs, rng=0).areas["auc"].tolist() == [pytest.approx(2 / 3)]
+    assert len(evaluate([1] * 4, {"s": score}, costs, rng=0).areas) == 0
 
 
 def test_a_group_that_lacks_a_class_is_not_judged_at_the_priors():
@@ -520,6 +700,19 @@ def test_missing_labels_hide_no_other_length(length):
                               ("groups", other > .5, "groups"), ("folds", np.arange(length) % 3, "folds"), ("sample_weight", other, "sample_weight")):
         with pytest.raises(ValueError, match=f"{said}: {length} values, but y_true has 90; one per sample, in the same order"):
             evaluate(y, propensity=.5, rng=0, **given | {name: value})
+
+
+def test_missing_labels_hide_no_other_order():
+    rng = np.random.default_rng(0)
+    rows, customers = rng.permutation(90), [f"c{k}" for k in range(90)]
+    y, p = pd.Series(np.where(np.arange(90) < 60, np.arange(90) % 2, np.nan), index=customers), pd.Series(rng.random(90), index=customers)
+    costs, chance = [[0, 1], [5, 0]], pd.Series(rng.uniform(.3, 1, 90), index=customers)
+    found = evaluate(y, {"p": p}, costs, propensity=chance, rng=0)
+    for labels, models, propensity in ((y, {"p": p.iloc[rows]}, chance), (y.to_numpy(), {"p": p}, chance.iloc[rows]), (y.to_numpy(), {"p": p, "q": p.iloc[rows]}, .5)):
+        with pytest.raises(ValueError, match="its index has the rows of .* in another order"):
+            evaluate(labels, models, costs, propensity=propensity, rng=0)
+    numbered = evaluate(y.reset_index(drop=True), {"p": p}, costs, propensity=chance.to_numpy(), rng=0)
+    assert numbered.best.equals(found.best) and "were taken in the order they stand in" in " ".join(numbered.notes)
 
 
 @pytest.mark.parametrize("own", [False, True])

@@ -11,6 +11,7 @@ from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.report import evaluate
 import cost_eval.samples as samples_module
 from cost_eval.samples import Decisions, Posteriors, Scores, look_at, read_alike, read_samples, read_table
+import itertools
 
 pd = pytest.importorskip("pandas")
 
@@ -105,6 +106,14 @@ def test_costs_that_name_their_classes_say_it():
             read_samples(WORDS, P, table)
 
 
+def test_three_classes_by_name():
+    y = np.array(["a", "b", "c"] * 4)
+    p = rng.dirichlet([1, 1, 1], 12)
+    for given_ in (p, pd.DataFrame(p, columns=["a", "b", "c"]), pd.DataFrame(p, columns=["a", "b", "c"])[["c", "a", "b"]], Posteriors(p[:, ::-1], classes=["c", "b", "a"])):
+        np.testing.assert_allclose(one(given_, y, THREE).values, p)
+    assert one(["a", "b", "abstain"] * 4, y, THREE).values.tolist() == [0, 1, 3] * 4
+
+
 # ---- kinds
 
 @pytest.mark.parametrize("values, kind", [(P, "posteriors"), (S, "scores"), (Y, "decisions"), (Y == 1, "decisions"), (rng.integers(1, 8, N), "scores"),
@@ -125,6 +134,13 @@ def test_looks_of_parts_add_up(values, cut):
     assert whole.kind() is (Decisions if set(values) <= {0, 1} else Posteriors if min(values) >= 0 and max(values) <= 1 else Scores)
 
 
+def test_the_late_row_counts():
+    "The 2,000th number decides as much as the first."
+    y = np.tile([0, 1], 1000)
+    values = np.r_[np.tile([0., 1.], 999), 0., .5]
+    assert one(values, y).kind == one(values[::-1], y[::-1]).kind == "posteriors"
+
+
 def test_what_is_said_goes():
     assert one(Scores(P)).kind == "scores" and one(Scores(Y)).kind == "scores" and one(Posteriors(Y)).kind == "posteriors"
     np.testing.assert_allclose(one(Posteriors(1 - P, classes=["well"]), WORDS, NAMED).values[:, 1], P)
@@ -133,11 +149,27 @@ def test_what_is_said_goes():
     np.testing.assert_array_equal(one(P > .5, WORDS, NAMED).values, P > .5)  # the positive class is named
 
 
+def test_models_by_name_by_column_alone():
+    frame = pd.DataFrame({"a": P, "b": S})
+    assert list(read_samples(Y, frame, PLAIN).models) == ["a", "b"]
+    assert list(read_samples(Y, frame["b"], PLAIN).models) == ["b"] and list(read_samples(Y, pd.Series(S), PLAIN).models) == ["model"]
+    assert one(pd.DataFrame({"ill": P, "well": 1 - P}), WORDS, NAMED).kind == "posteriors"
+    assert one(pd.DataFrame(np.column_stack([1 - P, P]))).kind == "posteriors"
+    assert one(Decisions(Y)).kind == "decisions"
+
+
 @pytest.mark.parametrize("posteriors, columns", [(Posteriors([.1, .7]), [0]), (Posteriors([[.9, .1], [.3, .7]]), [0, 1]), (Posteriors([[.9, .1], [.3, .7]], classes=["a", "b"]), ["a", "b"]),
                                                  (Posteriors([.1, .7], classes=["ill"]), ["ill"])])
 def test_posteriors_are_a_frame_with_a_column_a_class(posteriors, columns):
     frame = posteriors.to_frame()
     assert list(frame) == columns and (frame.to_numpy() == np.reshape(posteriors.values, (2, -1))).all()
+
+
+def test_a_model_turned_round_is_named():
+    for models, word in ((1 - P, "Posteriors(values, classes=['well'])"), (-S, "Scores(-values)")):
+        note, = read_samples(WORDS, models, NAMED).notes
+        assert word in note and "area under the ROC curve" in note
+    assert not read_samples(WORDS, {"p": P, "noise": rng.random(N)}, NAMED).notes
 
 
 def test_a_model_is_called_turned_round_beyond_three_standard_errors():
@@ -212,6 +244,17 @@ def test_ids_that_stand_twice_are_said_with_the_remedy():
     assert note in one.notes and note not in other.notes
 
 
+def test_what_comes_later_meets_the_ids():
+    called = [f"c{k}" for k in range(N)]
+    report = evaluate(Y, {"a": P}, PLAIN, ids=called, rng=0)
+    for index in (called, range(N)):
+        assert report.with_costs(ExampleCosts(fp=1, fn=pd.Series(5., index))).best["cost"][0] == pytest.approx(report.with_costs([[0, 1], [5, 0]]).best["cost"][0], rel=1e-14)
+    with pytest.raises(ValueError, match="costs: its index has the rows of y_true in another order"):
+        report.with_costs(ExampleCosts(fp=1, fn=pd.Series(P + 1, called[::-1])))
+    with pytest.raises(ValueError, match="folds: its index has the rows of y_true in another order"):
+        evaluate(Y, {"a": P}, PLAIN, ids=called, folds=pd.Series(np.arange(N) % 3, called[::-1]))
+
+
 # ---- refused
 
 REFUSED = {
@@ -279,6 +322,13 @@ def test_samples():
     own = read_samples(Y, P, dict(fp=1, fn=np.arange(N)))
     assert own.own.shape == (N, 2, 2) and own.take([3, 4]).own.array[1, 1, 0] == 4
     assert read_samples(Y, P, ExampleCosts.from_array(own.own.array.tolist())).own == own.own
+
+
+def test_dates_are_labels():
+    day = np.datetime64("2026-01-01") + np.arange(N) % 3
+    assert read_samples(Y, P, PLAIN, groups=day).groups.tolist() == day.tolist()
+    with pytest.raises(ValueError, match="groups: 1 of 120 values are missing, the first at position 7"):
+        read_samples(Y, P, PLAIN, groups=np.where(np.arange(N) == 7, np.datetime64("NaT"), day))
 
 
 # ---- columns of a table
@@ -418,6 +468,12 @@ def test_near_misses_are_not_taken_for_one_model(name):
         np.testing.assert_allclose(one(Posteriors(p, classes=[1])).values[:, 1], P)
 
 
+def test_ids_that_repeat_are_said():
+    frame = pd.DataFrame({"label": Y, "p": P, "patient_id": np.arange(N) % 100})
+    assert read_table(frame).notes[1:] == ("The 120 rows have 100 different values of 'patient_id', and rows of one are not independent; if they belong together, these are the clusters.",)
+    assert len(read_table(frame.assign(patient_id=np.arange(N))).notes) == 1
+
+
 def test_costs_of_a_frame_as_files_hold_them():
     absent = pd.DataFrame([[0, 3, 1], [2, 0, 1], [90, 9, 1]], ["ham", "spam", "virus"], ["deliver", "delete", "ask"])
     assert read_samples(["ham", "spam"], {"m": Decisions(["ask", "delete"])}, absent).costs.classes == ("ham", "spam", "virus")
@@ -434,6 +490,13 @@ def test_priors_by_what_is_written():
     for priors, says in ((5, r"priors: must lie in \[0, 1\], got 5; 5 % is .05"), ("x", "priors: expected numbers")):
         with pytest.raises(ValueError, match=says):
             read.target_priors(priors)
+
+
+def test_the_order_of_columns_and_models_changes_nothing_but_the_order():
+    for order in itertools.permutations(["a", "b", "c"]):
+        values = {"a": P, "b": S, "c": Y}
+        read = read_samples(Y, {name: values[name] for name in order}, PLAIN)
+        assert list(read.models) == list(order) and {n: m.kind for n, m in read.models.items()} == {"a": "posteriors", "b": "scores", "c": "decisions"}
 
 
 def test_other_rows_are_read_as_the_first_ones():

@@ -8,6 +8,19 @@ import pandas as pd
 import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
+from sklearn.naive_bayes import GaussianNB
+from sklearn.datasets import load_iris
+from cost_eval import reproduce
+from cost_eval import metric_study
+import cost_eval
+import importlib
+import inspect
+import pkgutil
+import joblib
+import os
+import signal
+import threading
+from pathlib import Path
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -62,6 +75,20 @@ def test_counts_over_random_partitions(seed, dtype, weighted, unknown):
     assert again == ce.confusion_counts(y, d, **labels)
 
 
+def test_categories_abstention_and_groups():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"y": rng.choice(["a", "b", "c"], 300), "g": rng.choice([1, 2], 300)})
+    frame["d"] = np.where(rng.random(300) < .2, "ask", frame["y"])
+    costs = ce.CostMatrix(1 - np.eye(3), classes=["a", "b", "c"]).with_abstain(.3, "ask")
+    lazy = dd.from_pandas(frame.astype({"y": "category", "d": "category"}), npartitions=7)
+    assert scale.confusion_counts("y", "d", classes=costs, data=lazy, **HERE) == ce.confusion_counts(frame["y"], frame["d"], classes=costs)
+    found = scale.confusion_counts("y", "d", classes=costs, groups="g", data=lazy, **HERE)
+    for g in (1, 2):
+        part = frame[frame["g"] == g]
+        assert found[g] == ce.confusion_counts(part["y"], part["d"], classes=costs)
+    assert scale.losses("y", "d", costs, data=lazy).compute().tolist() == ce.losses(frame["y"], frame["d"], costs).tolist()
+
+
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from(["float32", "float64"]))
 @settings(max_examples=25, deadline=None)
 def test_thresholds_over_random_partitions(seed, weighted, dtype):
@@ -109,6 +136,18 @@ def test_the_best_threshold_is_the_in_memory_one(seed, classes, shifted, reverse
     assert found.cost == pytest.approx(here.cost, rel=1e-12, abs=1e-15)
 
 
+def test_bounds_shrink_with_bins():
+    rng = np.random.default_rng(0)
+    y = rng.random(20_000) < .2
+    s = rng.normal(size=20_000) + 1.5 * y
+    lazy = da.from_array(y, chunks=3000), da.from_array(s, chunks=3000)
+    best = ce.best_threshold(y, s, COSTS.array).cost
+    errors = [scale.sketch_error(scale.threshold_counts(*lazy, bins=b, **HERE), COSTS) for b in (10, 100, 1000)]
+    assert errors[0].error > errors[1].error > errors[2].error > 0
+    np.testing.assert_allclose(scale.threshold_counts(*lazy, bins=10, **HERE).thresholds[-2:0:-1], np.histogram_bin_edges(s, 10))
+    assert all(e.cost - best <= e.error + 1e-12 for e in errors)
+
+
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory):
     "30,000 rows of parquet in six parts, and the frame."
@@ -122,6 +161,17 @@ def scored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scores")
     dd.from_pandas(frame, npartitions=6).to_parquet(folder)
     return folder, frame
+
+
+def test_a_question_is_asked_in_the_same_words():
+    frame = pd.DataFrame({"y": ["well", "ill", "well"] * 20, "m": np.linspace(.1, .9, 60)})
+    said = []
+    for ask in (lambda: ce.evaluate(frame["y"], {"m": frame["m"]}, {"fp": 1, "fn": 20}, rng=0),
+                lambda: scale.evaluate("y", {"m": "m"}, {"fp": 1, "fn": 20}, data=dd.from_pandas(frame, npartitions=3), rng=0, **HERE)):
+        with pytest.raises(ValueError, match="positive") as asked:
+            ask()
+        said.append(str(asked.value))
+    assert said[0] == said[1]
 
 
 NOT_FITTED = ("as given", "bayes", "constant", "knows the class")
@@ -383,6 +433,16 @@ def test_calibration_over_random_partitions(seed, weighted, shifted, binary):
     assert logs.alpha_ == pytest.approx(here.alpha_, abs=1e-8)
 
 
+def test_calibration_by_label():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    frame = pd.DataFrame({"y": np.where(rng.random(200) < p, "yes", "no"), "no": 1 - p, "yes": p})
+    lazy = dd.from_pandas(frame, npartitions=3)
+    found = scale.fit_calibrator(["no", "yes"], "y", classes=COSTS, data=lazy, **HERE)
+    here = ce.AffineCalibrator(classes=COSTS).fit(np.log(frame[["no", "yes"]].to_numpy()), frame["y"])
+    assert found.classes_ == here.classes_ == ("no", "yes") and found.alpha_ == pytest.approx(here.alpha_)
+
+
 @given(st.integers(0, 10**6), st.integers(1, 12))
 @settings(max_examples=15, deadline=None)
 def test_reliability_over_random_partitions(seed, bins):
@@ -413,6 +473,14 @@ def test_a_bin_of_one_row_stays():
     assert found.size.tolist() == [1, 1, 1, 1] and found.predicted == pytest.approx(p) and found.observed.tolist() == [0, 1, 0, 1]
 
 
+def test_reliability_tells_posteriors_apart_that_differ_by_a_ten_thousandth():
+    "At both ends, 0 and 1 among them."
+    for p in ([0, 1.5e-4], [1 - 1.5e-4, 1]):
+        lazy, p = da.from_array([0, 1] * 10, chunks=7), np.repeat(p, 10)
+        found = scale.reliability(lazy, da.from_array(p, chunks=7), bins=2, gather=0, **HERE)
+        assert found.predicted == pytest.approx(np.unique(p)) and found.size.tolist() == [10, 10] and found.observed.tolist() == [.5, .5]
+
+
 @given(st.integers(0, 10**6), st.booleans(), st.booleans())
 @settings(max_examples=8, deadline=None)
 def test_losses_of_every_row_over_random_partitions(seed, weighted, unknown):
@@ -433,6 +501,19 @@ def test_losses_of_every_row_over_random_partitions(seed, weighted, unknown):
     for found, here in ((scale.loss_interval(la, clusters=lazy["who"], **weights, **one), ce.loss_interval(xa, clusters=who, **memory, method="normal")),
                         (scale.loss_difference(la, lb, clusters=lazy["who"], **weights, **one), ce.loss_difference(xa, xb, clusters=who, **memory, method="normal"))):
         assert (found.low, found.high, found.mean) == pytest.approx((here.low, here.high, here.mean), abs=1e-9)
+
+
+def test_batches_stand_in_for_rows():
+    rng = np.random.default_rng(0)
+    x, w = np.sort(rng.exponential(1, 60_000)), rng.random(60_000)
+    lazy, weight = da.from_array(x, chunks=9000), da.from_array(w, chunks=9000)
+    for weights, memory in (({}, {}), ({"sample_weight": weight}, {"sample_weight": w})):
+        found = scale.loss_interval(lazy, **weights, gather=1000, rng=0, **HERE)
+        here = ce.loss_interval(x, **memory)
+        assert found.mean == pytest.approx(here.mean) and found.notes[0] == here.notes[0]  # the range seen is that of the rows
+        assert found.high - found.low == pytest.approx(here.high - here.low, rel=3 / np.sqrt(2 * 5000))
+        wide = (scale.loss_interval(lazy, **weights, bounds=(0, 50), gather=1000, rng=0, **HERE), ce.loss_interval(x, **memory, bounds=(0, 50)))
+        assert wide[0].high == pytest.approx(wide[1].high, rel=1e-3), "one more row at 50, and not one more batch"
 
 
 def test_failures_are_whole(scored, tmp_path):
@@ -533,6 +614,14 @@ def test_parquet_files_are_looked_at_before_any_work(tmp_path):
         scale.confusion_counts("y", "d", data=tmp_path / "a", **HERE)
 
 
+def test_other_file_systems():
+    fsspec = pytest.importorskip("fsspec")
+    frame = pd.DataFrame({"y": [0, 1, 1], "d": [1, 1, 0]})
+    with fsspec.open("memory://scored/part.parquet", "wb") as file:
+        frame.to_parquet(file)
+    assert scale.confusion_counts("y", "d", data="memory://scored", **HERE) == ce.confusion_counts(frame["y"], frame["d"])
+
+
 def test_unknown_divisions_and_types_that_differ_between_partitions(scored):
     folder, frame = scored
     lazy = dd.from_pandas(frame, npartitions=4).clear_divisions()
@@ -546,11 +635,97 @@ def test_unknown_divisions_and_types_that_differ_between_partitions(scored):
     assert found == here
 
 
+def test_a_scheduler_of_dasks_own_configuration_is_respected(monkeypatch):
+    monkeypatch.setattr(scale, "_two_processes", lambda distributed: pytest.fail("two processes"))
+    y, seen = np.arange(8) % 2, []
+    with dask.config.set(scheduler="synchronous"):
+        assert scale.confusion_counts(da.from_array(y, chunks=4), da.from_array(y, chunks=4)) == ce.confusion_counts(y, y)
+
+    def own(dsk, keys, **options):
+        seen.append(keys)
+        return dask.get(dsk, keys, **options)
+    with dask.config.set(scheduler=own):
+        assert scale.confusion_counts(da.from_array(y, chunks=4), da.from_array(y, chunks=4)) == ce.confusion_counts(y, y)
+    assert seen
+
+
 def test_nobody_at_the_address():
     start = time.time()
     with pytest.raises(ValueError, match="nobody answers at tcp://127.0.0.1:9"):
         scale.confusion_counts(da.ones(4, chunks=2), da.ones(4, chunks=2), scheduler="tcp://127.0.0.1:9")
     assert time.time() - start < 30
+
+
+def classifier(n_jobs):
+    "Posteriors of a cost-sensitive classifier, calibrated on folds."
+    X, y = load_iris(return_X_y=True)
+    return pd.DataFrame(ce.CostSensitiveClassifier(GaussianNB(), 1 - np.eye(3), n_jobs=n_jobs).fit(X, y).predict_proba(X))
+
+
+def reproductions(n_jobs):
+    "Two items of the scoreboard that need no data."
+    return pd.concat([r.table.assign(name=r.name, verdict=r.verdict) for r in reproduce.run(["bootstrap/table1", "expected_cost/section3.1"], jobs=n_jobs)])
+
+
+def samples(n_jobs):
+    "Its correlations one by one."
+    found = metric_study.correlation_samples(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
+    return pd.DataFrame({name: np.ravel(values) for name, values in found.items()}) if isinstance(found, dict) else pd.DataFrame(np.ravel(found))
+
+
+def study(n_jobs):
+    "The correlation study on few predictions."
+    return ce.cost_correlation(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
+
+
+def training(jobs):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+
+    from cost_eval.training import training_variation
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 120)
+    x = rng.normal(size=(120, 2)) + y[:, None]
+    models = {"a": LogisticRegression(), "b": GaussianNB()}
+    return training_variation(models, x, y, [[0, 1], [5, 0]], cv=2, repeats=2, rng=0, n_jobs=jobs).table
+
+
+SIMULATIONS = {"metric_study.cost_correlation": study, "metric_study.correlation_samples": samples, "reproduce.run": reproductions, "estimators.CostSensitiveClassifier": classifier,
+               "training.training_variation": training}
+
+
+def with_workers():
+    "Public names of the package with a parameter for joblib's workers."
+    for info in pkgutil.iter_modules(cost_eval.__path__, "cost_eval."):
+        if info.name.rpartition(".")[2] in ("api", "__main__", "_modidx"):
+            continue
+        module = importlib.import_module(info.name)
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            if inspect.isfunction(thing) or inspect.isclass(thing) and thing.__init__ is not object.__init__:
+                if {"n_jobs", "jobs"} & set(inspect.signature(thing).parameters):
+                    yield f"{thing.__module__.removeprefix('cost_eval.')}.{name}"
+
+
+def test_every_simulation_with_workers_is_tried():
+    assert set(with_workers()) == SIMULATIONS.keys()
+
+
+@pytest.fixture(scope="module")
+def client():
+    "Two local processes."
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local, distributed.Client(local) as client:
+        yield client
+
+
+@pytest.mark.xdist_group("dask")
+@pytest.mark.parametrize("name", SIMULATIONS)
+def test_simulations_run_on_dask_unchanged(name, client):
+    want = SIMULATIONS[name](1)
+    with joblib.parallel_config("dask"):
+        found = SIMULATIONS[name](2)
+    pd.testing.assert_frame_equal(found, want, check_exact=True)
 
 
 @pytest.mark.xdist_group("dask")
@@ -561,6 +736,40 @@ def test_two_local_processes_by_default(capsys, monkeypatch):
     assert scale.confusion_counts(da.from_array(y, chunks=10), da.from_array(y, chunks=10)) == ce.confusion_counts(y, y)
     said = capsys.readouterr().out
     assert said.startswith("two local processes; dashboard: http://127.0.0.1:") and "100% Completed" in said
+
+
+def slow_block(values):
+    time.sleep(.1)
+    return values
+
+
+@pytest.mark.xdist_group("dask")
+def test_the_client_in_use_is_used_and_a_killed_worker_loses_nothing(scored, client):
+    folder, frame = scored
+    y, d = (frame[c].to_numpy() for c in ("y", "rule"))
+    assert scale.confusion_counts(*[da.from_array(v, chunks=9000) for v in (y, d)]) == ce.confusion_counts(y, d)
+    lazy = [da.from_array(v, chunks=1000).map_blocks(slow_block, dtype=v.dtype) for v in (y, d)]
+    pids = list(client.run(os.getpid).values())
+    threading.Timer(.8, lambda: os.kill(pids[0], signal.SIGKILL)).start()
+    found = scale.confusion_counts(*lazy, scheduler=client)
+    assert found == ce.confusion_counts(y, d)
+    assert pids[0] not in client.run(os.getpid).values(), "the worker was killed in mid-run"
+
+
+def test_other_engines_hand_over_their_group_by(scored):
+    folder, frame = scored
+    want = ce.confusion_counts(frame["y"], frame["rule"])
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    rows = polars.scan_parquet(f"{folder}/*.parquet").group_by("y", "rule").len().collect()  # the lines of the chapter
+    table = rows.pivot(on="rule", index="y", values="len").to_pandas().set_index("y")
+    assert ce.ConfusionCounts(table.fillna(0).astype(int).loc[["no", "yes"], ["no", "yes"]]) == want
+    rows = duckdb.sql(f"pivot '{folder}/*.parquet' on rule using count(*) group by y").df()
+    assert ce.ConfusionCounts(rows.set_index("y").loc[["no", "yes"], ["no", "yes"]]) == want
+    rows = duckdb.sql(f"select y, rule, one > .5 as bold, count(*) as n from '{folder}/*.parquet' group by all").df()
+    report = ce.evaluate_counted(rows["y"], {"rule": rows["rule"], "bold": np.where(rows["bold"], "yes", "no")}, COSTS, rows["n"], rng=0)
+    here = ce.evaluate(frame["y"].to_numpy(), {"rule": frame["rule"].to_numpy(), "bold": np.where(frame["one"] > .5, "yes", "no")}, COSTS, rng=0)
+    assert report.best["cost"].tolist() == pytest.approx(here.best["cost"].tolist())
+    assert Path(folder).exists()
 
 
 def test_a_script_without_a_guard_is_told_what_it_lacks(monkeypatch):

@@ -98,6 +98,35 @@ def test_two_strata_are_one_integral(case):
         assert abs(tail_of_two(*case, x) / tail - 1) < 1e-11
 
 
+def test_the_order_of_six_strata_does_not_matter():
+    rng = np.random.default_rng(0)
+    strata = [(rng.multinomial(int(10 ** rng.uniform(0, 5)), [.1, .2, .7]), np.append(rng.uniform(0, 1, 2), 2), .1) for _ in range(6)]
+    laws = [second.upper_law([one]) for one in second.scaled(strata)[0]]
+    ends = []
+    for order in (laws[::-1], sorted(laws, key=lambda law: -law.variance)):
+        total = order[0]
+        for law in order[1:]:
+            total = second.sum_law(total, law)
+        ends.append(total.origin + total.quantile_above(.025))
+    assert np.ptp(ends) < 1e-11 * np.sqrt(total.variance)
+
+
+@pytest.mark.parametrize("strata", [
+    [([45, 1950, 0], [0, 1, 10], 1)], [([3, 1, 0, 0], [0, 1, 5, 20], 1)],
+    [([30, 5, 0], [0, 1, 8], .7), ([2, 9, 1], [0, 3, -2], .3)], [([9, 2], [0, 1], 1), ([5, 3, 0], [0, 1, 2], -1)],
+])
+def test_tails_are_those_of_a_simulation(strata):
+    rng, total = np.random.default_rng(0), 0
+    for counts, costs, weight in strata:
+        a, c = np.array(counts, float), np.multiply(costs, weight)
+        a[c.argmax()] += 1
+        total = total + rng.dirichlet(a[a > 0], 400_000) @ c[a > 0]
+    for tail in (.2, .025):
+        x = second.upper_end(strata, tail)
+        assert abs((total > x).mean() - tail) < 4 * np.sqrt(tail / 400_000)
+        assert second.tail_probability(strata, x) == pytest.approx(tail, rel=1e-9)
+
+
 def test_one_cost_is_a_point():
     assert second.solution([([3, 0], [2, 2], 1)], .025) == (2, 2, 0)
     assert second.solution([([3, 0], [0, 0], 1)], .025) == (0, 0, 1)

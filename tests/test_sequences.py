@@ -11,6 +11,10 @@ from cost_eval import mean_law as ml
 from cost_eval import planning as pl
 from cost_eval.costs import ExampleCosts
 from cost_eval.bootstrap import independent_difference, interval, loss_interval
+from cost_eval.confusion import ConfusionCounts
+from cost_eval.costs import CostMatrix
+from conftest import ROOT
+import json
 
 STAKES, SHARES = ml.STAKES, np.exp(ml.LOG_SHARES)
 
@@ -251,6 +255,13 @@ def test_difference_sequence():
     assert pl.confidence_sequence(a, bounds=(0, 20)).plot().get_xlim() == (1, 400)
 
 
+def test_ten_thousand_losses_are_wider_than_for_a_fixed_number():
+    found = pl.confidence_sequence(stream(10_000), bounds=(0, 20))
+    for n in (100, 1000, 10_000):
+        fixed = loss_interval(stream(10_000)[:n], bounds=(0, 20))
+        assert 1.2 < (found.high - found.low)[n - 1] / (fixed.high - fixed.low) < 2
+
+
 def test_bounds_without_width_and_losses_without_spread():
     zero = np.zeros(5)
     assert pl.confidence_sequence(zero, bounds=(zero, zero)).high.tolist() == [0] * 5
@@ -330,6 +341,17 @@ def test_one_cause_alone_has_the_whole_change():
     assert gone.rates == 0 and gone.prevalence == pytest.approx(gone.total)
     never = pl.cost_change([[9, 1], [0, 0]], [[8, 2], [0, 0]], costs)
     assert never.total == pytest.approx(.1) == pytest.approx(never.rates)
+
+
+def test_months_labels_and_frames_of_changes():
+    costs = CostMatrix.binary(fp=1, fn=20, classes=("well", "ill"), decisions=("wait", "act"))
+    old = ConfusionCounts([[90, 10], [5, 15]], classes=("well", "ill"), decisions=("wait", "act"))
+    new = ConfusionCounts([[15, 5], [10, 70]], classes=("ill", "well"), decisions=("act", "wait"))
+    assert pl.cost_change(old, new, costs).total == pytest.approx(110 / 100 - 110 / 120)
+    months = np.array([[[90, 10], [5, 15]], [[80, 20], [10, 10]]])
+    found = pl.cost_change(months[0], months, costs.array)
+    assert found.total.shape == (2,) and found.total[0] == 0 and list(found.to_frame())[:6] == ["total", "prevalence", "rates", "amounts", "reference", "now"]
+    assert len(found.plot().patches) == 6 and len(pl.cost_change(months[0], months[1], costs.array).plot().patches) == 3
 
 
 def test_the_alarm_is_what_gamblers_have_who_begin_one_by_one(monkeypatch):
@@ -439,6 +461,20 @@ def test_the_mix_of_classes_may_change_where_each_has_its_limit():
     assert false <= 4
 
 
+def test_the_months_are_those_of_the_curves():
+    "The year of 51 is told again, not another one."
+    def source(stem, text):
+        cells = json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"]
+        return next(code for cell in cells if cell["cell_type"] == "code" and text in (code := "".join(cell["source"])))
+
+    here, there = {"np": np, "cost_change": pl.cost_change, "test_close": lambda *a, **k: None}, {"np": np, "BinaryCounts": dict}
+    exec(source("22_how_many", "def tables_of_a_year"), here)
+    exec(source("51_curves", "year = BinaryCounts("), there)
+    year = there["year"]
+    told = np.moveaxis(np.array([[year["tn"], year["fp"]], [year["fn"], year["tp"]]]), -1, 0)
+    assert np.array_equal(here["year"], told)
+
+
 OWN = ExampleCosts(fp=1, fn=np.r_[np.linspace(2, 30, 199), 40], classes=["genuine", "fraud"])
 
 
@@ -454,3 +490,12 @@ def test_sequences_and_alarms_ask_the_costs_what_can_occur(costs, second, ends):
     high = max(ends[1], -ends[0])
     assert pl.confidence_sequence(a, costs=costs) == pl.confidence_sequence(a, bounds=(0, high))
     assert pl.cost_alarm(a, costs=costs, limit=.2) == pl.cost_alarm(a, bounds=(0, high), limit=.2)
+
+
+def test_bounds_or_costs():
+    for options, said in (({}, "bounds: None"), ({"bounds": (0, 1), "costs": OWN}, "bounds, costs: give one of them"), ({"costs": [[0, .5], [.5, 0]]}, "outside bounds 0 to 0.5")):
+        for function, more in ((pl.confidence_sequence, {}), (pl.cost_alarm, {"limit": .5})):
+            with pytest.raises(ValueError, match=said):
+                function([0., 1, 0], **options, **more)
+    with pytest.raises(ValueError, match="first, second: decisions of the costs, but costs= was not given"):
+        pl.difference_sequence([0., 1], [0, 0], bounds=(-1, 1), first=0)

@@ -10,6 +10,10 @@ from cost_eval.bootstrap import interval
 from cost_eval.confusion import confusion_counts
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.training import corrected_interval, resampled_coverage, training_variation
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.datasets import load_iris
+from scipy import sparse
 
 sklearn = pytest.importorskip("sklearn")
 pd = pytest.importorskip("pandas")
@@ -151,6 +155,22 @@ def test_a_test_fold_plays_no_part_in_its_own_decisions(rule):
         assert (one.decisions[..., fold != k] != two.decisions[..., fold != k]).any()
 
 
+def test_a_calibrated_rule_does_not_depend_on_the_scale_and_a_tuned_one_not_on_the_form():
+    class Squeezed(GaussianNB):
+        def predict_proba(self, X):
+            p = super().predict_proba(X)[:, 1] ** 3
+            return np.column_stack([1 - p, p])
+
+    both = {"as it is": GaussianNB(), "cubed": Squeezed()}
+    tuned = training_variation(both, X, Y, COSTS, repeats=2, rule="tuned", rng=0)
+    assert (tuned.decisions[0] == tuned.decisions[1]).all()
+    raw = training_variation(both, X, Y, COSTS, repeats=2, rule="bayes", rng=0)
+    assert (raw.decisions[0] != raw.decisions[1]).any()
+    mixed = training_variation(both, X, Y, COSTS, repeats=2, rule={"cubed": "tuned", "as it is": "bayes"}, rng=0)
+    assert (mixed.decisions[1] == tuned.decisions[1]).all() and (mixed.decisions[0] == raw.decisions[0]).all()
+    assert mixed.rules == ("bayes", "tuned")
+
+
 def test_workers_names_and_order_change_nothing():
     import joblib
     forest = {"f": RandomForestClassifier(5), "nb": GaussianNB()}
@@ -200,6 +220,30 @@ def test_priors_weights_and_own_costs():
     assert each.fold_costs[0, 1, 2] == pytest.approx(own.array[np.arange(len(Y)), Y, each.decisions[0, 1]][here].mean())
 
 
+def test_labels_frames_texts_and_more_than_two_classes():
+    words = np.array(["well", "ill"])[Y]  # the positive one is the first of the alphabet
+    named = CostMatrix.binary(fp=1, fn=6, classes=("well", "ill"), decisions=("wait", "biopsy"))
+    plain, ridge = (training_variation(RidgeClassifier(), X, *given, cv=3, repeats=1, rng=0) for given in ((Y, COSTS), (words, named)))
+    assert (plain.decisions == ridge.decisions).all() and ridge.labels == ("wait", "biopsy")
+    for X_, y_, options in ((pd.DataFrame(X), pd.Series(words), {}), (X, words, {"positive": "ill"}), (sparse.csr_matrix(X), words, {})):
+        costs = {"fp": 1, "fn": 6} if options else named
+        model = RidgeClassifier()
+        assert training_variation(model, X_, y_, costs, cv=3, repeats=1, rng=0, **options).fold_costs == pytest.approx(plain.fold_costs, abs=.1)
+    with pytest.raises(ValueError, match="predicts 'ill' and the decisions|predicts 'well' and the decisions"):
+        training_variation(GaussianNB(), X, words, named, cv=3, repeats=1, rule="as given", rng=0)
+    named = CostMatrix.binary(fp=1, fn=6, classes=("well", "ill"))
+    as_given = training_variation(GaussianNB(), X, words, named, cv=3, repeats=1, rule="as given", rng=0)
+    assert (as_given.decisions == training_variation(GaussianNB(), X, Y, COSTS, cv=3, repeats=1, rule="as given", rng=0).decisions).all()
+    texts = ["cheap pills" if v else "dear friend" for v in Y]
+    letters = training_variation(make_pipeline(CountVectorizer(), MultinomialNB()), texts, Y, COSTS, cv=3, repeats=1, rule="bayes", rng=0)
+    assert letters.table["cost"][0] == 0 and "all folds cost the same" in letters.notes[0] and np.isnan(letters.table["low"][0])
+    iris = load_iris(return_X_y=True)
+    three = CostMatrix.zero_one(3).with_abstain(.2, label="ask")
+    flowers = training_variation({"nb": GaussianNB(), "again": GaussianNB()}, *iris, three, cv=3, repeats=1, rng=0)
+    assert set(np.unique(flowers.decisions)) == {0, 1, 2, 3} and any("alike" in note for note in flowers.notes)
+    assert np.isnan(flowers.differences["p_value"][0]) and flowers.differences["difference"][0] == 0
+
+
 def test_searches_and_decisions_of_others():
     search = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 3]}, cv=2)
     found = training_variation({"search": search}, X, Y, COSTS, cv=2, repeats=1, rule="bayes", rng=0)
@@ -246,6 +290,26 @@ def test_what_cannot_be_is_refused(change, said):
     given = {"estimators": TWO, "X": X, "y": Y, "costs": COSTS, "repeats": 1, "rng": 0} | change
     with pytest.raises(ValueError, match=said):
         training_variation(**given)
+
+
+def test_more_refusals():
+    iris = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="tuned"):
+        training_variation(GaussianNB(), *iris, CostMatrix.zero_one(3), rule="tuned")
+    with pytest.raises(ValueError, match="posteriors"):
+        training_variation(RidgeClassifier(), *iris, CostMatrix.zero_one(3))
+    few = np.r_[np.zeros(20, int), 1, 1]
+    with pytest.raises(ValueError, match="too few to fit"):
+        training_variation(GaussianNB(), X[:22], few, COSTS, cv=2, repeats=1, rng=0)
+    with pytest.raises(ValueError, match="test fold has"):
+        training_variation(GaussianNB(), X[:24], np.r_[few, 1, 1], COSTS, cv=np.r_[np.arange(22) % 2, 0, 0] + np.r_[np.zeros(8), np.full(4, 2), np.zeros(12)],
+                           repeats=1, rule="bayes", priors=.1, rng=0)
+
+
+def test_one_repeat_shows_no_training_noise_and_says_so():
+    once = training_variation(TWO, X, Y, COSTS, cv=3, repeats=1, rule="bayes", rng=0)
+    assert once.table["training_noise"].isna().all() and any("One repeat" in note for note in once.notes)
+    assert np.isfinite(once.table["low"]).all()
 
 
 @pytest.mark.slow

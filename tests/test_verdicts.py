@@ -9,6 +9,7 @@ import pytest
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores
+from html import unescape
 
 N = r"(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)"
 ENDS = rf"interval {N} to {N}"
@@ -262,6 +263,16 @@ def test_the_map_of_folds_that_lack_a_class():
     map_agrees(r)
 
 
+def test_the_web_page_says_the_same(pages):
+    r = pages(7)
+    page = unescape(r.to_html())
+    told = [line.split(": ", 1)[1] for line in r.summary().splitlines()]
+    assert all(f">{line}</p>" in page for line in [*told[:4], r.robustness().words()]) and all(f"<li>{note}" in page for note in r.notes)
+    body = re.search(r"The ladder</h3>.*?<tbody>(.*?)</tbody>", page, re.S)[1]
+    last = re.findall(r"<td>(.*?)</td>", body.split("<tr>")[-1])
+    assert last[0] == "oracle" and says(last[2], r.ladder["cost"].iloc[-1])
+
+
 # ---- what a verdict may not depend on
 
 @pytest.fixture(scope="module")
@@ -301,6 +312,16 @@ def test_a_rescaled_score_changes_no_word(ill, rule):
     bare = evaluate(y, {name: RESCALED["a tenth"](model.values) for name, model in models.items()}, COSTS, rng=1)
     assert "probabilities" in bare.taken["anomaly"], "a wrong guess is named"
     assert bare.best["model"][0] == "anomaly" and bare.best["cost"][0] < plain.best["cost"][0] + .1, "and costs little"
+
+
+def test_names_of_models_change_names_alone(ill):
+    y, models = ill
+    plain = evaluate(y, models, COSTS, rng=3)
+    renamed = evaluate(y, {"q" + name: model for name, model in models.items()}, COSTS, rng=3)
+    text = renamed.summary()
+    for name in models:
+        text = text.replace(f"q{name}", name)
+    assert text == plain.summary()
 
 
 def test_models_that_cost_the_same_are_said_to():

@@ -16,6 +16,8 @@ from cost_eval import weighted_accuracy as wa
 from cost_eval.confusion import BinaryCounts
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.weighted_accuracy import check_coherence, cost_parts, weight_range_from_ranking
+from cost_eval.weighted_accuracy import churn_costs
+from numpy.testing import assert_array_equal
 
 few = settings(max_examples=25, deadline=None)
 share = st.floats(.01, .99)
@@ -36,6 +38,11 @@ def test_cost_weight_makes_the_saved_part_of_the_bill(fn_cost, fp_cost, tp, fp, 
     assert_allclose(wa.cost_weight(8 * fn_cost, 8 * fp_cost), w)
 
 
+def test_cost_weight_broadcasts():
+    assert_allclose(wa.cost_weight([[1.], [4.]], [1, 3, 9]), [[1 / 2, 1 / 4, 1 / 10], [4 / 5, 4 / 7, 4 / 13]])
+    assert np.ndim(wa.cost_weight(35, 1)) == 0
+
+
 @given(share, share, share, share, share)
 @few
 def test_target_weight_moves_weighted_accuracy_to_another_prevalence(w, here, there, tpr, tnr):
@@ -48,6 +55,13 @@ def test_target_weight_moves_weighted_accuracy_to_another_prevalence(w, here, th
     assert_allclose(value(wa.target_weight(.5, here, .5), here), (tpr + tnr) / 2, rtol=1e-9)
     assert_allclose(wa.target_weight(1 - w, 1 - here, 1 - there), 1 - moved, rtol=1e-9)
     assert wa.target_weight(0., here, there) == 0 and wa.target_weight(1., here, there) == 1
+
+
+@given(share, share, share, share)
+@few
+def test_plain_accuracy_at_the_neutral_prevalence(w, there, tpr, tnr):
+    pi = w * there / (w * there + (1 - w) * (1 - there))
+    assert_allclose(wa.target_weight(w, pi, there), .5, rtol=1e-9)
 
 
 # ---- uncertain weights
@@ -76,6 +90,26 @@ def test_expected_share_swaps_with_the_classes_and_grows(pi, a, b):
     assert_allclose(one, 1 - wa.expected_positive_share(1 - pi, b, a), rtol=1e-9, atol=1e-12)
     assert one.shape == pi.shape and (np.diff(one) > -1e-12).all() and ((one > 0) & (one < 1)).all()
     assert_allclose(wa.expected_positive_share(.5, a, b), a / (a + b), rtol=1e-9)
+
+
+@given(cells, cells, cells, cells, st.floats(1, 40), st.floats(1, 40))
+@few
+def test_expected_weighted_accuracy_three_ways(tp, fp, fn, tn, a, b):
+    c = BinaryCounts(tp, fp, fn, tn)
+    s, u = float(wa.expected_positive_share(c.prevalence, a, b)), stats.beta(a, b).pdf
+    value = wa.expected_weighted_accuracy_over([[tn, fp], [fn, tp]], lambda w: 7 * u(w))  # seven times a density
+    assert_allclose(value, s * c.tpr + (1 - s) * c.tnr, rtol=1e-6)
+    assert_allclose(value, wa.expected_weighted_accuracy(c, a, b), rtol=1e-6)
+
+
+def test_expected_weighted_accuracy_over_a_uniform_weight():
+    c = BinaryCounts(np.array([[30, 5], [20, 17]]), np.array([[40, 0], [1, 9]]), np.array([[7, 50], [3, 2]]), np.array([[100, 6], [4, 80]]))
+    got = wa.expected_weighted_accuracy_over(c, lambda w: 1, (.2, .6))
+    for at in np.ndindex(2, 2):
+        one = BinaryCounts(c.tp[at], c.fp[at], c.fn[at], c.tn[at])
+        direct = integrate.quad(lambda w: (w * one.tp + (1 - w) * one.tn) / (w * (one.tp + one.fn) + (1 - w) * (one.tn + one.fp)), .2, .6)[0] / .4
+        assert got[at] == pytest.approx(direct, rel=1e-9)
+    assert got.shape == (2, 2)
 
 
 # ---- Hand's H
@@ -162,6 +196,19 @@ def test_parts_go_by_the_labels_of_the_costs():
     assert parts == cost_parts(["leaves", "stays", "stays"], ["wait", "offer", "wait"], costs) and "total" not in repr(parts)
 
 
+@given(seeds, share, st.floats(.01, .99))
+@few
+def test_churn(seed, p_eff, part):
+    rng = np.random.default_rng(seed)
+    revenues, y, d = rng.lognormal(size=40), rng.integers(2, size=40), rng.integers(2, size=40)
+    call = part * p_eff * revenues.mean()
+    costs = churn_costs(revenues, call, p_eff)
+    assert cost_parts(y, d, costs).total == pytest.approx(call * d.sum() + p_eff * fsum(revenues[(y == 1) & (d == 0)]))
+    assert costs.mean().weight == pytest.approx(1 - part)
+    assert churn_costs(revenues, part * .25 * revenues.mean()).mean().weight == pytest.approx(1 - part)
+    assert check_coherence(costs, of="mean") is costs
+
+
 def test_coherence_of_each_or_of_the_mean():
     costs = ExampleCosts(fn=[9., 1., 6.], fp=1., tp=[1., 2., 1.])
     with pytest.raises(ValueError, match="costs: .*sample 1 fn differs by -1"):
@@ -217,6 +264,18 @@ def test_weights_by_brute_force_over_random_models_and_rankings(seed, as_list):
         assert_allclose(found.cost_ratio, [float(w / (1 - w)) if w < 1 else np.inf for w in expected], rtol=1e-6)
 
 
+@given(share, share, st.permutations(["M+", "M-", "Mbad", "Mbad-", "Mbad+"]))
+@few
+def test_weights_of_emblematic_models_on_a_grid(alpha, pi, order):
+    found, models = weight_range_from_ranking(order, pi, alpha), wa.emblematic_models(alpha)
+    grid = np.linspace(0, 1, 1001)[1:-1]
+    values = np.array([metrics.weighted_accuracy(BinaryCounts.from_rates(1, pi, 1 - models[m][1], 1 - models[m][0]), grid) for m in order])
+    agree = (np.diff(values, axis=0) >= 0).all(0)
+    inside = np.zeros(len(grid), bool) if found.empty else (grid >= found.low) & (grid <= found.high)
+    near = np.isclose(grid[:, None], [c.bound for c in found.constraints], rtol=0, atol=1e-9).any(1)  # equal but for rounding
+    assert_array_equal(agree[~near], inside[~near])
+
+
 def test_constraints_and_conflicts_are_named():
     found = weight_range_from_ranking("M+ < M-; M- < Mbad-", .2, .5)
     assert [(c.worse, c.better, c.kind) for c in found.constraints] == [("M+", "M-", "upper"), ("M-", "Mbad-", "lower")] and not found.conflicts
@@ -236,6 +295,10 @@ def test_constraints_and_conflicts_are_named():
 @pytest.mark.parametrize("ranking", ["M+ < M-; M- < M+", "M+ < M-; M- < Mbad; Mbad < M+", "M+ = M-; M+ < M-", "M+ = M-; Mbad = M-; M+ < Mbad"])
 def test_circles_are_refused(ranking):
     with pytest.raises(ValueError, match="ranking: it goes in a circle"): weight_range_from_ranking(ranking, .05)
+
+
+def test_a_tie_may_be_stated_twice():
+    assert weight_range_from_ranking("M+ = M-; M- = M+; M+ < Mbad-", .05).low == pytest.approx(.95)
 
 
 # ---- uncertain weights
