@@ -21,11 +21,7 @@ test:  ## install, run every check; STEPS="in-sync pytest" runs only some, STACK
 
 coverage:  ## install, run tests and notebooks, say which lines and branches of the package they reach; TESTS="tests/test_costs.py" runs only some tests
 	$(MAKE_PY) env test
-	$(MAKE_PY) run coverage erase --rcfile .ci/coverage.ini
-	$(MAKE_PY) run coverage run --rcfile .ci/coverage.ini -m pytest -n auto --dist loadgroup -p no:cacheprovider -q $(or $(TESTS),tests)
-	$(if $(TESTS),,$(MAKE_PY) run coverage run --rcfile .ci/coverage.ini .ci/notebooks.py --check)
-	$(MAKE_PY) run coverage combine -q --rcfile .ci/coverage.ini
-	$(MAKE_PY) run coverage report --rcfile .ci/coverage.ini $(if $(TESTS),--fail-under=0)
+	$(MAKE_PY) run python .ci/cover.py $(TESTS)
 
 mutants:  ## install, change the numeric modules at random and see whether a test notices; N=300, SEED=0, MODULES="costs metrics"
 	$(MAKE_PY) env test

@@ -9,6 +9,7 @@ import ast
 import json
 import re
 
+import drawn
 import numpy as np
 
 SHORT = 40  # a line of so many points shows each of them
@@ -127,12 +128,13 @@ def unsupported(text, fig, code, names):
 
 
 def watch(told):
-    "From now on every figure that a cell shows is held against its caption and its alternative text; `told` collects what is wrong."
+    "From now on every figure that a cell shows is held against its caption, its alternative text and the book's way to draw (drawn.py); `told` collects what is wrong."
     import IPython.core.pylabtools as tools
+    from cost_eval import plotting
     from execnb.shell import CaptureShell
 
     cell = {"source": "", "names": {}}
-    run, draw = CaptureShell.run, tools.print_figure
+    run, draw, live = CaptureShell.run, tools.print_figure, plotting._svg
 
     def remember(self, code=None, *args, **kwargs):
         cell.update(source=code or "", names=self.user_ns)
@@ -141,10 +143,19 @@ def watch(told):
     def label():
         return (re.search(r"#\| label: (\S+)", cell["source"]) or ["", "a figure"])[1]
 
+    def way(fig):
+        new = [f"{label()}: {fault}" for fault in drawn.faults(fig, cell["source"])]
+        told.extend(line for line in new if line not in told)
+
     def look(fig, *args, **kwargs):
+        way(fig)
         for what, text in WORDS_OF_A_FIGURE.findall(cell["source"]):
             if missing := unsupported(json.loads(text) if text.startswith('"') else text, fig, cell["source"], cell["names"]):
                 told.append(f"{label()}, {what}: not in the drawing: {', '.join(missing)}\n    {text}")
         return draw(fig, *args, **kwargs)
 
-    CaptureShell.run, tools.print_figure = remember, look
+    def look_live(fig):
+        way(fig)
+        return live(fig)
+
+    CaptureShell.run, tools.print_figure, plotting._svg = remember, look, look_live

@@ -253,7 +253,7 @@ def change_tests():
 
 # ---- make test
 
-# one worker more than cores, as some wait for a browser
+# one worker more than cores, as some wait for a browser; .ci/cover.py runs the same
 PYTEST = ["-m", "pytest", "-n", str(WORKERS + 1), "--dist", "loadgroup", "-p", "no:cacheprovider"]
 LEFT_OUT = []  # lines on what a run did not do, for the end of the summary
 NUMBERS = ROOT / "build" / "numbers"

@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / ".ci"))
 import captions  # noqa: E402
+import drawn  # noqa: E402
 
 matplotlib.use("agg")
 CODE = "n = 1_000\nax.set(xlabel='x')"
@@ -44,3 +45,38 @@ def test_what_a_cell_names_is_set():
 
 
 # The book's way to draw
+
+def panel(paint):
+    "A figure on which `paint(ax)` has drawn."
+    from matplotlib.figure import Figure
+    fig = Figure()
+    paint(fig.subplots())
+    return fig
+
+
+def three_lines(ax):
+    for k, color in enumerate(("#3f90da", "#ffa90e", "#bd1f01")):
+        ax.plot([0, 1], [k, k], color=color, label=f"line {k}")
+
+
+@pytest.mark.parametrize("words, names", [("best f_beta at 0.3", "f_beta"), ("cohen kappa", "cohen kappa"), ("mcc", "mcc"), ("Cohen's kappa", ""),
+                                          ("balanced accuracy", ""), ("$C_{FN}$ by $r_c$", ""), ("MCC, F-beta and P4", "")])
+def test_names_of_the_code_are_found(words, names):
+    fig = panel(lambda ax: ax.set_xlabel(words))
+    assert drawn.faults(fig, "") == [f"a name of the code: {names}"] * bool(names)
+
+
+@pytest.mark.parametrize("paint, faults", [
+    (three_lines, ["3 strong colours in a panel"]),
+    (lambda ax: (three_lines(ax), ax.legend()), ["3 strong colours in a panel", "a legend box"]),
+    (lambda ax: (three_lines(ax), ax.get_lines()[2].set_color("0.4")), []),
+    (lambda ax: (three_lines(ax), ax.get_lines()[2].set_visible(False)), []),
+    (lambda ax: [ax.axvspan(k, k + 1, color=color, alpha=.15) for k, color in enumerate(("#3f90da", "#ffa90e", "#bd1f01"))], []),  # tints
+    (lambda ax: ax.scatter(range(9), range(9), c=range(9)), []),  # a scale
+    (lambda ax: ax.bar(range(3), range(3), color=["#3f90da", "#ffa90e", "#bd1f01"]), ["3 strong colours in a panel"]),
+    (lambda ax: ax.plot([0, 1], "o", ls="none", mfc="#bd1f01", mec="#832db6", color="#3f90da"), []),
+])
+def test_a_third_strong_colour_and_a_legend_are_found(paint, faults):
+    fig = panel(paint)
+    assert drawn.faults(fig, "ax.plot(x)") == faults
+    assert drawn.faults(fig, "# legend: the lines meet\n    # colours: one a class") == []
