@@ -460,13 +460,19 @@ class BinaryCounts:
     predicted_p = property(lambda self: self.tp + self.fp, doc="Samples decided positive.")
     predicted_n = property(lambda self: self.fn + self.tn, doc="Samples decided negative.")
     prevalence = property(lambda self: ratio(self.p, self.total), doc="Share of positives (pi).")
-    predicted_prevalence = property(lambda self: ratio(self.predicted_p, self.total), doc="Share of alarms.")
+    predicted_prevalence = property(
+        lambda self: ratio(self.predicted_p, self.total), doc="Share decided positive."
+    )
     tpr = property(lambda self: ratio(self.tp, self.p), doc="True positive rate, recall, sensitivity.")
     fnr = property(lambda self: ratio(self.fn, self.p), doc="False negative rate: positives missed.")
     fpr = property(lambda self: ratio(self.fp, self.n), doc="False positive rate: negatives called positive.")
     tnr = property(lambda self: ratio(self.tn, self.n), doc="True negative rate, specificity.")
-    precision = property(lambda self: ratio(self.tp, self.predicted_p), doc="Share of alarms that are right.")
-    npv = property(lambda self: ratio(self.tn, self.predicted_n), doc="The same of negative decisions.")
+    precision = property(
+        lambda self: ratio(self.tp, self.predicted_p), doc="Positives among those decided positive."
+    )
+    npv = property(
+        lambda self: ratio(self.tn, self.predicted_n), doc="Negatives among those decided negative."
+    )
     fdr = property(lambda self: ratio(self.fp, self.predicted_p), doc="False discovery rate, 1 - precision.")
     fomr = property(lambda self: ratio(self.fn, self.predicted_n), doc="False omission rate, 1 - npv.")
 

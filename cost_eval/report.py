@@ -1895,7 +1895,6 @@ def _change_of(name, then: _Side, now: _Side, report: Report) -> tuple[list, lis
     "The change of one model's cost and its parts, and the rates of its errors, class by class."
     old, new, shifted = then.counts(name), now.counts(name), then.shifted or now.shifted
     c, d = then.amounts(name), now.amounts(name)
-
     counted_cells = all(side.models[name]["cells"] for side in (then, now))
     told = counted_cells and not shifted
     counted = cost_change(old, new, c, now_costs=d)
