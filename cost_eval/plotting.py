@@ -516,7 +516,7 @@ def _words(figure) -> str:
 
 
 def _light(svg) -> str:
-    "A matplotlib drawing without what cannot be seen: comments, metadata, digits after the second, line ends."
+    "A matplotlib drawing without what cannot be seen: comments, metadata, third digits, line ends."
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
     places = r'(?<= d=")[^"]*|(?<= points=")[^"]*|(?<= [xy]=")[^"]*|translate\([^)]*'
     svg = re.sub(places, lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), svg)

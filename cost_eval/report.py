@@ -1550,9 +1550,9 @@ def evaluate_counted(
     """The report from distinct rows and how often each stands in the data: what a group-by hands over.
 
     One row for each combination of true class, every model's decision and group that occurs. The report
-    is that of `evaluate` on the rows repeated, without the memory they would take. As there are no scores, there are no
-    curves over thresholds; the map takes decisions as fixed, and there is none if a model has another rule
-    than "as given", which would decide anew.
+    is that of `evaluate` on the rows repeated, without the memory they would take. As there are no
+    scores, there are no curves over thresholds; the map takes decisions as fixed, and there is none if a
+    model has another rule than "as given", which would decide anew.
 
     Where samples belong together, one row for each combination of cluster, class, decisions and group is
     needed: an interval over clusters needs no more than the sums of each. Weighted samples are given by the

@@ -1039,8 +1039,8 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
         return Decisions(_read_decisions(array, argument, costs))
     if len(costs.classes) != 2:
         raise ValueError(
-            f"{argument}: one number per sample tells only two classes apart, there are {len(costs.classes)}; give "
-            f"(N, {len(costs.classes)}) posteriors"
+            f"{argument}: one number per sample tells only two classes apart, there are "
+            f"{len(costs.classes)}; give (N, {len(costs.classes)}) posteriors"
         )
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{argument}: text such as {array[0]!r}, but {kind.__name__} are numbers")
@@ -1199,8 +1199,8 @@ class Look(Result):
             return Decisions
         if self.classes != 2:
             raise ValueError(
-                f"{argument}: one number per sample tells only two classes apart, there are {self.classes}; give "
-                f"(N, {self.classes}) posteriors"
+                f"{argument}: one number per sample tells only two classes apart, there are "
+                f"{self.classes}; give (N, {self.classes}) posteriors"
             )
         return Posteriors if self.low >= 0 and self.high <= 1 else Scores
 

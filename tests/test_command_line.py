@@ -369,7 +369,7 @@ def test_tables_of_databases_and_of_other_libraries(scores, tmp_path):
 @pytest.mark.parametrize("name, content, says", [
     ("a.csv", b"label,m\n1,.5\n0,.1,7,8\n", "line 3 has 4 columns, the header 2; quote the cell that holds the separator, or correct the line"), ("a.csv", b"label;m,n\n1;2,3\n0;3,4\n", "both ',' and ';' divide every line into columns; save it with tabs"),
     ("a.csv", 'label,m\n"caf\xe9",2\n'.encode("latin-1"), "its letters are not UTF-8; save it as UTF-8"), ("a.csv", b'label,m\n1,"2\n0,3\n', "a quotation mark opens in line 2 and is not closed"),
-    ("a.csv", b"", "it is empty"), ("a.csv.gz", b"label,m\n1,2\n", "cannot be read as CSV: Not a gzipped file"), ("a.json", b"{", "cannot be read as JSON"), ("a.feather", b"FEA1", "cannot be read as feather"), ("a.pkl", b"\x80\x04\x95\x00", "it is no text")])
+    ("a.csv", b"", "it is empty"), ("a.csv.gz", b"label,m\n1,2\n", "cannot be read as CSV: Not a gzipped file"), ("a.json", b"{", "cannot be read as JSON"), ("a.feather", b"FEA1", "cannot be read as feather"), ("a.pkl", b"\x80\x04\x95\x00", "it is not text")])
 def test_what_is_no_table_is_refused_with_the_line_and_a_remedy(tmp_path, capsys, name, content, says):
     (tmp_path / name).write_bytes(content)
     code, _, err = call(capsys, tmp_path / name, *FP)
