@@ -244,7 +244,8 @@ def compressed(
         if (few := _few(fixed)) is None:
             continue
         values, kind = few
-        bins = _dense(kind * np.int64(_LEVELS**2) + _bins(*distances, fine=fine))
+        bins = _bins(*distances, fine=fine)
+        bins = _dense(kind * (bins.max() + 1) + bins)
         of = np.zeros_like(bins)
         of[bins] = kind
         bin_, points, numbers = _two_points(bins, n, moving)
