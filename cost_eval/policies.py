@@ -1248,8 +1248,7 @@ def _by_steps(fits: "CrossFit", name: str) -> np.ndarray:
 
 def _by_scale(fits: "CrossFit", name: str) -> tuple[np.ndarray, bool]:
     "(N,) log-odds of posteriors of two classes, (N, K) log-posteriors of more; and are they separated?"
-    rows, fold = fits._rows, fits._fold
-    (x, kept, (at, y, weight)), found = _to_scale(fits, name), []
+    fold, (x, kept, (at, y, weight)), found = fits._fold, _to_scale(fits, name), []
     step = fits._remembered((name, "step"), lambda: x[:, 1] - x[:, 0])
     whole, apart = fits._remembered((name, "scale"), lambda: _fit_scale(at, y, weight))
 
