@@ -1736,7 +1736,7 @@ class DecisionRule(Result):
             x = 1 - x if turned else x
             if x.size and (np.nanmin(x, initial=0) < 0 or np.nanmax(x, initial=1) > 1):
                 row = int(np.argmax((x < 0) | (x > 1)))
-                raise ValueError(f"values: {x[row]:g} in row {row} is not a probability; it must be in [0, 1]")
+                raise ValueError(f"values: {x[row]:g} in row {row} is not a probability; give one in [0, 1]")
             return x
         if names is not None and x.ndim == 2:
             x = x[:, order_of(tuple(names), self.classes, "values", "the rule", "classes")]
