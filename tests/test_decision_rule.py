@@ -311,7 +311,7 @@ def test_decide_applies_the_rule_in_blocks(installed, capsys, monkeypatch):
     assert code == 0 and (pd.read_csv(place / "decided.csv")["decision"] == "ill").sum() == 20
     new.rename(columns={"p": "q"}).to_csv(place / "q.csv", index=False)
     assert shell(capsys, "decide", place / "q.csv", "--rule", place / "rule.json", "--out", place / "x.csv", "--scores", "q")[0] == 0
-    mistakes = {("q.csv", "rule.json"): "(here: --scores COL)", ("decided.csv", "rule.json"): "a column 'decision' already", ("new.csv", "new.csv"): "no JSON|no such|no whole",
+    mistakes = {("q.csv", "rule.json"): "(here: --scores COL)", ("decided.csv", "rule.json"): "a column 'decision' already", ("new.csv", "new.csv"): "no JSON|no such|not complete",
                 ("no.csv", "rule.json"): "no such file"}
     for (file, rules), words in mistakes.items():
         code, _, err = shell(capsys, "decide", place / file, "--rule", place / rules, "--out", place / "y.csv")
