@@ -230,7 +230,7 @@ def _number(text: str) -> float:
     try:
         value = float(part) / (1 if part == text.strip() else 100)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number; write it as 20, 0.5 or 5%") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number; write it as 20, 0.5 or 5%") from None
     return int(value) if part.strip().isdigit() and part == text.strip() else value
 
 
@@ -566,7 +566,7 @@ def _columns_of(frame, arguments, costs) -> Columns:
     for option, column in [*named, *_prices(arguments), *(("label", other) for other in others)]:
         if isinstance(column, str):
             if column not in frame.columns:
-                no_number = f"{column!r} is no number; write it as 20, 0.5 or 5%, or name a column: "
+                no_number = f"{column!r} is not a number; write it as 20, 0.5 or 5%, or name a column: "
                 priced = option in (*_OUTCOMES, "scenario")
                 raise ValueError(no_number * priced + unknown_name(column, frame.columns, f"--{option}"))
             taken.append(column)
@@ -791,7 +791,7 @@ def _cost_questions(frame, label, arguments) -> list:
     found: list = []
     if len(labels) == 2 and unordered(labels) and arguments.positive is None:
         names, rarer = [*map(str, labels)], str(frame[label].value_counts().index[-1])
-        question = f"Which is the positive class, whose oversight is a miss: {' or '.join(names)}?"
+        question = f"Which is the positive class (overlooking it is a miss): {' or '.join(names)}?"
         found.append(("positive", question, rarer, _one_of(names)))
 
     def amount(text):
@@ -1009,7 +1009,7 @@ def _history_of(path: Path) -> dict:
         return json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"--history: {path} is no whole JSON ({error}); name another file to begin anew"
+            f"--history: {path} is not complete JSON ({error}); name another file to begin anew"
         ) from None
 
 # %% ../nbs/95_command_line.ipynb #98a9f8fe

@@ -521,8 +521,8 @@ def paired_losses(losses_a, losses_b, least: int = 1) -> tuple[np.ndarray, str]:
 VERIFICATION_BIAS = (
     "dropping them is verification bias, because the samples whose label somebody looked up are no random "
     "part of all. Either keep the labelled ones and weight each by one over its probability of having been "
-    "labelled (labelled_rows(y_true, p) gives rows and sample_weight=1 / p), or tell bounds: the cost if all "
-    "missing labels were the one class, and if they were the other (bounds_without_labels)"
+    "labelled (labelled_rows(y_true, p) gives rows and sample_weight=1 / p), or report bounds: the cost if "
+    "all missing labels were the one class, and if they were the other (bounds_without_labels)"
 )
 
 

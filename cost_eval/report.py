@@ -1030,7 +1030,7 @@ class Report(Result):
         Raises
         ------
         ValueError
-            For a panel that there is none of.
+            For a panel that this report does not have.
         """
         if ax is None and panel is None:
             return page.draw_report(self)
@@ -1228,7 +1228,7 @@ def evaluate(
     All models are judged by one declared rule; the verdict, the differences, the groups and the map speak of
     it. By default outputs are calibrated on other folds than those they are judged on, posteriors at their
     scale, scores by their order alone, and the decision of the lowest expected cost is taken; decisions stay
-    as they are. What other rules would save stands in `alternatives`.
+    as they are. What other rules would save is in `alternatives`.
 
     Parameters
     ----------
@@ -1272,12 +1272,12 @@ def evaluate(
         cap on the amounts of the population, where each sample has its own costs (`attainable`); default:
         these rows' amounts
     ids : array_like, optional
-        (N,) what the rows are called; whatever has these as its index must be in their order, and those that
-        stand twice are said (`read_samples`)
+        (N,) what the rows are called; whatever has these as its index must be in their order, and a note
+        reports those that occur twice (`read_samples`)
     scenarios : mapping, optional
         name -> costs of the same classes and decisions, in any form and all in one unit of money, {"risk":
-        costs, "sales": costs}: which model is the cheapest under each, and what the others lose there, stands
-        in `.scenarios`; `costs` stays what is decided by
+        costs, "sales": costs}: which model is the cheapest under each, and what the others lose there, is
+        in `.scenarios`; the report itself decides by `costs`
     folds : int or array_like, default 5
         how many folds the rule is fitted on, or (N,) a fold each: those in which the models themselves were
         fitted, where the outputs are pooled from cross-validation; the report then says what that means
@@ -1550,9 +1550,9 @@ def evaluate_counted(
     """The report from distinct rows and how often each stands in the data: what a group-by hands over.
 
     One row for each combination of true class, every model's decision and group that occurs. The report
-    is that of `evaluate` on the rows repeated, without their memory. As there are no scores, there are no
-    curves over thresholds; the map takes decisions as fixed, and there is none if a model has another rule
-    than "as given", which would decide anew.
+    is that of `evaluate` on the rows repeated, without the memory they would take. As there are no
+    scores, there are no curves over thresholds; the map takes decisions as fixed, and there is none if a
+    model has another rule than "as given", which would decide anew.
 
     Where samples belong together, one row for each combination of cluster, class, decisions and group is
     needed: an interval over clusters needs no more than the sums of each. Weighted samples are given by the
@@ -1617,7 +1617,7 @@ def evaluate_counted(
             "random batches of the samples as clusters"
         )
     if isinstance(as_costs(costs, y_true=y_true), ExampleCosts):
-        raise ValueError("costs: costs of single samples are not told by distinct rows; use evaluate")
+        raise ValueError("costs: distinct rows do not hold the costs of single samples; use evaluate")
     if not isinstance(decisions, Mapping) or not len(decisions):
         raise ValueError(
             f"decisions: at least one model is needed, a mapping from names to arrays, got {decisions!r:.60}"
@@ -1965,7 +1965,7 @@ def _change_words(table, rates) -> str:
     told = (
         f"The alarm rings: {which}"
         if which
-        else "The alarm is silent: in no class errors have become more frequent"
+        else "The alarm is silent: in no class have errors risen beyond chance"
     )
     return f"{said} {told} (one look; cost_alarm watches month after month)."
 

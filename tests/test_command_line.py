@@ -86,11 +86,11 @@ BAD = {
     "unknown group": (None, [*ILL, "--group", "sight"], "--group: 'sight' is unknown; did you mean 'site'?"),
     "unknown rule": (None, [*ILL, "--rule", "bays"], "rule: 'bays' is unknown; did you mean 'bayes'? (here: --rule"),
     "half a rule": (None, [*ILL, "--rule", "one="], "--rule: want MODEL=RULE,..., got 'one='"),
-    "no number for a cost": (None, ["--fp", "1,5", "--fn", 2], "'1,5' is no number; write it as 20, 0.5 or 5%, or name a column: --fp: '1,5' is unknown"),
+    "no number for a cost": (None, ["--fp", "1,5", "--fn", 2], "'1,5' is not a number; write it as 20, 0.5 or 5%, or name a column: --fp: '1,5' is unknown"),
     "both priors": (None, [*ILL, "--priors", "ill=.1,well=.9", "--prevalence", ".1"], "--prevalence says the same"),
     "a page nowhere": (None, [*ILL, "--html", "/nowhere/r.html"], "cannot be written"),
     "about nothing": (None, [*ILL, "--about", "population"], "--about: want ITEM=TEXT, got 'population'"),
-    "weights that are text": (None, [*ILL, "--weight", "site"], "is no number; give each sample a weight, 1 for a plain one (here: --weight COL)"),
+    "weights that are text": (None, [*ILL, "--weight", "site"], "is not a number; give each sample a weight, 1 for a plain one (here: --weight COL)"),
     "no cost file": (None, ["--costs", "none.csv"], "none.csv: no such file"),
     "no label": (lambda f: f.drop(columns="label").assign(site="a"), ILL, "label: none of the columns"),
     "two labels": (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ILL, "several have two values; name it; for example: cost-eval evaluate"),
@@ -98,7 +98,7 @@ BAD = {
     "percentages": (lambda f: f.assign(one=100 * f["label"].eq("ill") * f["one"]), [*ILL, "--scores", "one"], "give values / 100 if they are percentages, Scores(values) if only their order counts (here: --ranks COL)"),
     "no rows": (lambda f: f[:0], ILL, "no rows"),
     "no model": (lambda f: f[["label", "id"]].assign(age=40), ILL, "models: no column beside the true labels looks like one; left out: 'id' (its name), 'age' (its name)"),
-    "a column twice": (lambda f: f.rename(columns={"two": "one"}), ILL, "stands twice"),
+    "a column twice": (lambda f: f.rename(columns={"two": "one"}), ILL, "occurs twice"),
 }
 
 
@@ -154,7 +154,7 @@ def test_one_example_and_one_set_of_numbers_in_readme_chapters_and_app(tmp_path,
         assert main(["example", file]) == 2 and says in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is no number"), ("--seed", "-1", "'-1' is no whole number"), ("--colour", "red", "unrecognized arguments")])
+@pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is not a number"), ("--seed", "-1", "'-1' is no whole number"), ("--colour", "red", "unrecognized arguments")])
 def test_options_that_are_none(scores, capsys, option, given, says):
     with pytest.raises(SystemExit) as stop:
         call(capsys, scores[0], *ILL, f"{option}={given}" if option == "--seed" else option, *([] if option == "--seed" else [given]))
@@ -283,7 +283,7 @@ def test_other_files(tmp_path, capsys, scores):
 
 
 @pytest.mark.parametrize("text, says", [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"), (",well,ill\nwell,0,\nill,9,0\n", "want a number"), (",well,ill\nwell,0,1\nill,9,0\n", "say positive='well' or positive='ill'"),
-                                        (",well,well\nwell,0,1\nill,9,0\n", "stands twice"), (",no,yes\nno,0,1\nyes,9,0\n", "label 'ill' is not in the costs' classes = ['no', 'yes']"), ("", "cannot be read")])
+                                        (",well,well\nwell,0,1\nill,9,0\n", "occurs twice"), (",no,yes\nno,0,1\nyes,9,0\n", "label 'ill' is not in the costs' classes = ['no', 'yes']"), ("", "cannot be read")])
 def test_cost_files(tmp_path, capsys, scores, text, says):
     (tmp_path / "costs.csv").write_text(text)
     code, _, err = call(capsys, scores[0], "--costs", tmp_path / "costs.csv")
@@ -367,9 +367,9 @@ def test_tables_of_databases_and_of_other_libraries(scores, tmp_path):
 
 
 @pytest.mark.parametrize("name, content, says", [
-    ("a.csv", b"label,m\n1,.5\n0,.1,7,8\n", "line 3 has 4 columns, the header 2; quote what holds the separator, or mend it"), ("a.csv", b"label;m,n\n1;2,3\n0;3,4\n", "both ',' and ';' divide every line into columns; save it with tabs"),
+    ("a.csv", b"label,m\n1,.5\n0,.1,7,8\n", "line 3 has 4 columns, the header 2; quote the cell that holds the separator, or correct the line"), ("a.csv", b"label;m,n\n1;2,3\n0;3,4\n", "both ',' and ';' divide every line into columns; save it with tabs"),
     ("a.csv", 'label,m\n"caf\xe9",2\n'.encode("latin-1"), "its letters are not UTF-8; save it as UTF-8"), ("a.csv", b'label,m\n1,"2\n0,3\n', "a quotation mark opens in line 2 and is not closed"),
-    ("a.csv", b"", "it is empty"), ("a.csv.gz", b"label,m\n1,2\n", "cannot be read as CSV: Not a gzipped file"), ("a.json", b"{", "cannot be read as JSON"), ("a.feather", b"FEA1", "cannot be read as feather"), ("a.pkl", b"\x80\x04\x95\x00", "it is no text")])
+    ("a.csv", b"", "it is empty"), ("a.csv.gz", b"label,m\n1,2\n", "cannot be read as CSV: Not a gzipped file"), ("a.json", b"{", "cannot be read as JSON"), ("a.feather", b"FEA1", "cannot be read as feather"), ("a.pkl", b"\x80\x04\x95\x00", "it is not text")])
 def test_what_is_no_table_is_refused_with_the_line_and_a_remedy(tmp_path, capsys, name, content, says):
     (tmp_path / name).write_bytes(content)
     code, _, err = call(capsys, tmp_path / name, *FP)
@@ -394,7 +394,7 @@ def test_priors_need_their_classes(scores, tmp_path, capsys):
     three = tmp_path / "three.csv", "--costs", tmp_path / "costs.csv"
     said = call(capsys, *three, "--posteriors", "q", "--prevalence", .1)[2]
     assert "priors: one number is for two classes, there are 3; give one each (here: --prevalence P, or --priors CLASS=P,...)" in said
-    assert "models['one']: one number a sample tells two classes apart" in call(capsys, *three)[2]
+    assert "models['one']: one number per sample tells only two classes apart" in call(capsys, *three)[2]
     assert "positive: 'a' is for two classes; the costs have 3, leave it out (here: --positive" in call(capsys, *three, "--positive", "a")[2]
 
 
@@ -513,6 +513,6 @@ def test_a_requirement_is_that_of_python(scores, capsys):
     here = evaluate(frame["label"], frame[["one", "two"]], {"fp": 1, "fn": 9}, positive="ill", require={"recall": .9, "workload": .95}, rng=0)
     assert code == 0 and here.summary().splitlines()[1] in out and "one has out of fold recall" in here.summary() and "What is required, and its price" in out
     assert call(capsys, *given, "--require", "ill:well=.1")[1].count("share of ill decided well of at most 0.1") >= 2
-    for text, words in (("recall", "--require: want RATE=LIMIT,..., got 'recall'"), ("recall=much", "--require: 'much' is no number"), ("rcall=.9", "did you mean 'recall'? (here: --require RATE=LIMIT,...)")):
+    for text, words in (("recall", "--require: want RATE=LIMIT,..., got 'recall'"), ("recall=much", "--require: 'much' is not a number"), ("rcall=.9", "did you mean 'recall'? (here: --require RATE=LIMIT,...)")):
         code, _, err = call(capsys, *given, "--require", text)
         assert code == 2 and words in err

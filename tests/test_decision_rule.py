@@ -141,7 +141,7 @@ REFUSED = {
     "columns": ("three, abstain", P3[:, :2], {}, r"values: a column for each of the classes \[0, 1, 2\]"),
     "a decision": ("decisions", ["wait", "wait", "send"], {}, "values: send in row 2"),
     "text": ("scores, tuned", ["a"], {}, "values: expected numbers"),
-    "percent": ("posteriors, bayes", [.2, 20.], {}, "values: 20 in row 1 is no probability"),
+    "percent": ("posteriors, bayes", [.2, 20.], {}, "values: 20 in row 1 is not a probability"),
     "no distribution": ("three, abstain", P3 * 2, {}, "values: row 0 sums to"),
     "another kind": ("posteriors, bayes", Scores(S), {}, "values: scores, but the rule was fitted to posteriors"),
     "no costs": ("each row's costs", P, {}, r"costs: the rule was judged at each row's own costs"),
@@ -168,7 +168,7 @@ def test_rows_without_a_value_go_where_the_rule_says():
         assert rule.kind == "decisions" or "was declared for such cases" in rule.explain(values)["sentence"][0]
     three = fitted("three, abstain", otherwise="review")[1]
     assert three.decide([[.1, np.nan, .8], [0, 0, 1]]).tolist() == ["review", 2]
-    with pytest.raises(ValueError, match=r"otherwise: 'call' is no decision of the costs.*with_abstain"):
+    with pytest.raises(ValueError, match=r"otherwise: 'call' is not a decision of the costs.*with_abstain"):
         fitted("scores, tuned", otherwise="call")
 
 
@@ -219,7 +219,7 @@ def test_files_that_are_none():
     knots = c["calibration"]
     bad = {
         r"version 9, written by cost_eval 9\.9": damaged(c, version=9, made={"package": "cost_eval 9.9"}), "no such file": "no/such.json",
-        "no whole JSON": rule.to_json()[:200], "no rule that rule.to_json": "{}", "'costs' is missing": json.dumps({k: v for k, v in c.items() if k != "costs"}),
+        "not complete JSON": rule.to_json()[:200], "no rule that rule.to_json": "{}", "'costs' is missing": json.dumps({k: v for k, v in c.items() if k != "costs"}),
         "damaged rule.*classes": damaged(c, classes=["well"]), "damaged rule.*finite": damaged(c, costs=[[0, 1], [5, float("nan")]]), "damaged rule.*priors": damaged(c, priors=[.7, .7]),
         "do not ascend": damaged(c, calibration=knots | {"low": knots["low"][::-1]}), "damaged rule \\(by": damaged(c, by="magic"), "damaged rule \\(rule": damaged(c, rule="luck"),
         "a cut needs a threshold": damaged(c, by="cut", threshold=None), "damaged rule.*review": damaged(c, otherwise="review"), "damaged rule.*classes' is missing": damaged(c, seen={"low": 0, "high": 1}),
@@ -358,7 +358,7 @@ def test_check_answers_by_its_exit_status(installed, capsys):
     other = json.loads((place / "rule.json").read_text(encoding="utf-8")) | {"model": "another"}
     (place / "other.json").write_text(json.dumps(other), encoding="utf-8")
     for arguments, words in ((["--rule", place / "other.json", "--max-cost", .6, "--history", place / "checks.json"], "of another rule"), (["--rule", place / "rule.json"], "what is to be kept? Give a cost, or {'recall': .95} (here: --max-cost C, --min-recall R)"),
-                             (["--rule", place / "rule.json", "--max-cost", .6, "--history", place / "old.csv"], "is no whole JSON"), (["--rule", place / "rule.json", "--min-recall", "95"], "min_rates")):
+                             (["--rule", place / "rule.json", "--max-cost", .6, "--history", place / "old.csv"], "is not complete JSON"), (["--rule", place / "rule.json", "--min-recall", "95"], "min_rates")):
         code, _, err = shell(capsys, "check", place / "few.csv", *arguments)
         assert code == 2 and words in err, err
 
