@@ -1011,7 +1011,7 @@ def _clopper_pearson(m, c, b=None):
     if n.shape[-1] > (_MANY if single else _MANY_IN_STRATA):
         n, a, b = _fewer(n, a, b, fine=20 if single else 8)
 
-    both = np.concatenate([n, n]), np.concatenate([-a, a]), np.concatenate([b, b])  # a lower end is an upper one
+    both = np.concatenate([n, n]), np.concatenate([-a, a]), np.concatenate([b, b])  # lower ends as upper ones
 
     def ends(tail):
         tail = np.broadcast_to(np.asarray(tail, float), lead).reshape(-1)
