@@ -1011,14 +1011,16 @@ def _clopper_pearson(m, c, b=None):
     if n.shape[-1] > (_MANY if single else _MANY_IN_STRATA):
         n, a, b = _fewer(n, a, b, fine=20 if single else 8)
 
+    both = np.concatenate([n, n]), np.concatenate([-a, a]), np.concatenate([b, b])  # a lower end is an upper one
+
     def ends(tail):
         tail = np.broadcast_to(np.asarray(tail, float), lead).reshape(-1)
-        return (-upper_level(n, -a, b, tail)).reshape(lead), upper_level(n, a, b, tail).reshape(lead)
+        below, above = upper_level(*both, np.tile(tail, 2)).reshape(2, *lead)
+        return -below, above
 
     def p_value(x):
-        x = np.full(len(n), float(x))
-        either = share_above(n, a, b, x), share_above(n, -a, b, -x)
-        return np.minimum(2 * np.minimum(*either), 1.0).reshape(lead)
+        either = share_above(*both, np.repeat([-float(x), float(x)], len(n))).reshape(2, *lead)
+        return np.minimum(2 * either.min(0), 1.0)
 
     return Fit(mean, error, ends, None, p_value)
 
@@ -1991,8 +1993,8 @@ def _stratum(x, w, cluster, low, high, heaviest):
         a, b = np.bincount(cluster, w * x), np.bincount(cluster, w)
         a, b = a[b > 0], b[b > 0]
     if len(b) == 1 or not np.ptp(b):
-        a, code = np.unique(a, return_inverse=True)
-        n, b = np.bincount(code.ravel()), np.full(len(a), b[0])
+        a, n = np.unique(a, return_counts=True)
+        b = np.full(len(a), b[0])
     elif len(np.unique(b[:1000])) == 1000:  # no two are alike
         n = np.ones(len(a), np.int64)
     else:

@@ -775,9 +775,10 @@ def _units(case: Judged, columns, rng) -> _Units:
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
     cluster = case.clusters
     if cluster is None:
-        seen = max(len(np.unique(column[kept[: 4 * _BATCHES]])) for column in columns)  # a search, if few
-        if seen <= 2 * _BATCHES:
-            found = _distinct(case, columns, kept, weight, stratum, shares)
+        each = np.ones(len(weight)) if case.repeated else weight
+        seen = max(len(np.unique(column[kept[: 4 * _BATCHES]])) for column in (*columns, each))
+        if seen <= 2 * _BATCHES:  # a search, if few
+            found = _distinct(case, columns, kept, each, stratum, shares)
             if len(found.count) <= 2 * _BATCHES:
                 return found
         cluster = rng.permutation(len(weight))
@@ -788,10 +789,9 @@ def _units(case: Judged, columns, rng) -> _Units:
     return found._replace(single=min(1.0, len(found.part) / many))
 
 
-def _distinct(case: Judged, columns, kept, weight, stratum, shares) -> _Units:
-    "Rows as units, equal ones counted."
+def _distinct(case: Judged, columns, kept, each, stratum, shares) -> _Units:
+    "Rows, each of a weight, as units; equal ones counted."
     repeats = case.repeats[kept] if case.repeats is not None and case.repeated else None
-    each = np.ones(len(weight)) if case.repeated else weight
     unit, first = kinds([column[kept] for column in (*columns, each, stratum)])
     first = kept[first]
     size = each[first, None] * (stratum[first, None] == np.arange(len(shares)))

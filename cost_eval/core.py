@@ -642,6 +642,8 @@ def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndar
         return known, np.fromiter(map(place.__getitem__, labels.tolist()), np.intp, len(labels))
     if labels.dtype.kind in "iu" and labels.min(initial=0) >= 0 and labels.max(initial=0) < 4 * len(labels):
         code = labels.astype(np.intp)
+        if ascending and (np.bincount(code) > 0).all():
+            return list(range(code.max(initial=-1) + 1)), code  # they are their numbers
         first = np.full(code.max(initial=-1) + 1, -1)
         first[code[::-1]] = np.arange(len(code))[::-1]
         known = np.flatnonzero(first >= 0)  # without a sort

@@ -61,12 +61,12 @@ class _Path(NamedTuple):
         "Integral over a straight piece, the same of the derivative, and the integral of the modulus."
         way = here[:, None] + move[:, None] * _NODES
         t = -self.ratio[:, None] * way[..., None]
-        shape, start = self.shape[:, None], self.start[:, None]
-        log, angle = _log1p(t)
-        value = np.exp(-(shape * log).sum(-1) - 1j * (shape * angle).sum(-1)) * (_WEIGHTS * move[:, None])
+        shape, start = self.shape[..., None], self.start[:, None]
+        log, angle = (part @ shape for part in _log1p(t))
+        value = np.exp(-log[..., 0] - 1j * angle[..., 0]) * (_WEIGHTS * move[:, None])
         part = value / (1 + way / start)
         if away is None:
-            turned = value * (shape * self.turn[:, None] / (1 + t)).sum(-1) * start
+            turned = value * (1 / (1 + t) @ (shape * self.turn[..., None]))[..., 0] * start
         else:
             part, turned = self._beside(part, value * start, start + way, away)
         return part.imag.sum(-1), turned.imag.sum(-1), np.abs(part).sum(-1)
@@ -85,8 +85,9 @@ class _Path(NamedTuple):
         "The next straight piece: down the steepest way, no longer than what the rule can follow."
         r = self.ratio / (1 - self.ratio * here[:, None])
         s = self.start + here
-        first = (self.shape * r).sum(-1) - 1 / s
-        second = (self.shape * r * r).sum(-1) + 1 / s**2
+        weighted = self.shape * r
+        first = weighted.sum(-1) - 1 / s
+        second = (weighted * r).sum(-1) + 1 / s**2
         nearest = np.minimum(np.abs(s), 1 / np.abs(r).max(-1))
         length = np.minimum(nearest, 2.4 / np.sqrt(np.abs(second)))
         length = np.minimum(length, 8 / np.maximum(np.abs(first), 1e-300))
@@ -112,9 +113,8 @@ def _gamma_tail(shape, z, gap, dz, away=None):
     peak = -(shape * np.where(near, np.log1p(-np.where(near, zs, 0)), np.log(g))).sum(-1) - np.log(s)
     path, many = _Path(shape, z / g, s, dz / g), s.shape if away is None else away.shape
     here, (total, slope, whole) = np.zeros(len(s), complex), np.zeros((3, *many))
-    busy = np.arange(len(s))
+    busy, some, levels = np.arange(len(s)), path, away
     for _ in range(500):
-        some, levels = path.of(busy), None if away is None else away[busy]
         move = some.next_move(here[busy])
         part, turned, size = some.along(here[busy], move, levels)
         total[busy] += part
@@ -126,7 +126,9 @@ def _gamma_tail(shape, z, gap, dz, away=None):
             astray = ~done & (np.abs(s[busy] + here[busy]) * np.abs(levels).max(-1) > 0.5)
             total[busy[astray]] = np.nan
             done |= astray
-        busy = busy[~done]
+        if done.any():
+            busy, some = busy[~done], some.of(~done)
+            levels = None if away is None else away[busy]
         if not len(busy):
             break
     total[busy] = np.nan
@@ -242,7 +244,8 @@ def compressed(
         if (few := _few(fixed)) is None:
             continue
         values, kind = few
-        bins = _dense(kind * np.int64(_LEVELS**2) + _bins(*distances, fine=fine))
+        bins = _bins(*distances, fine=fine)
+        bins = _dense(kind * (bins.max() + 1) + bins)
         of = np.zeros_like(bins)
         of[bins] = kind
         bin_, points, numbers = _two_points(bins, n, moving)
@@ -733,16 +736,15 @@ def _sum_law(one, other, deep):
 #| code-fold: true
 #| code-summary: "What other modules call"
 def _merged(n, a, b) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    "Cells of one cost as one cell, where all rows have the same costs."
-    if not len(a) or not (b == 1).all() or not (a == a[:1]).all():
+    "Cells of one cost as one cell, where those that are alike in the first row are alike in all."
+    if not len(a) or not (b == 1).all():
         return n, a, b
-    values, cell = np.unique(a[0], return_inverse=True)
-    if len(values) == a.shape[1]:
-        order = np.argsort(a[0])
-        return n[:, order], a[:, order], b
+    values, first, cell = np.unique(a[0], return_index=True, return_inverse=True)
+    if not (a == a[:, first][:, cell.ravel()]).all():
+        return n, a, b
     merged = np.zeros((len(values), len(n)))
     np.add.at(merged, cell.ravel(), n.T.astype(float))
-    return merged.T, np.broadcast_to(values, (len(n), len(values))), np.ones((len(n), len(values)))
+    return merged.T, a[:, first], b[:, first]
 
 
 def _laws(n, a, b, deep):

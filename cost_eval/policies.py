@@ -988,7 +988,7 @@ class _Task:
 
     def knots(self) -> dict:
         "The calibration as numbers, fitted on all rows."
-        calibrator, _ = _fit_calibration(self.rows, self.name)
+        calibrator = _fit_calibration(self.fits, self.name)
         if calibrator is None:
             raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
         return _knots(calibrator, len(self.rows))
@@ -1185,24 +1185,31 @@ def _log_input(model, n: int) -> np.ndarray:
     return np.log(np.maximum(model.values, 0.5 / n))
 
 
-def _fit_calibration(rows: Samples, name: str):
-    "A fitted calibration, and whether the classes were separated; None where a class is missing."
+def _fit_calibration(fits: "CrossFit", name: str):
+    "A calibration fitted to all rows; None where a class is missing."
+    rows = fits._rows
     if (rows.class_sizes == 0).any():
-        return None, False
+        return None
     model = rows.models[name]
     if model.kind == "scores":
         units = len(rows) if rows.clusters is None else len(np.unique(rows.clusters))
-        fitted = IsotonicCalibrator().fit(model.values, rows.y == 1, rows.sample_weight, n_units=units)
-        return fitted, False
-    kept, weight = _thinned(rows.y, rows.sample_weight)
-    return _fit_scale(_log_input(model, len(rows))[kept], rows.y[kept], weight)
+        return IsotonicCalibrator().fit(model.values, rows.y == 1, rows.sample_weight, n_units=units)
+    return fits._remembered((name, "scale"), lambda: _fit_scale(*_to_scale(fits, name)[2]))[0]
 
 
-def _fit_scale(logs: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple:
+def _to_scale(fits: "CrossFit", name: str) -> tuple:
+    "Log-posteriors (N, K), the rows that a scale is fitted to, and these: logarithms, classes, weights."
+    rows = fits._rows
+    x = fits._remembered((name, "logs"), lambda: _log_input(rows.models[name], len(rows)))
+    kept, weight = fits._remembered(("thinned",), lambda: _thinned(rows.y, rows.sample_weight))
+    return x, kept, (x[kept], rows.y[kept], weight)
+
+
+def _fit_scale(logs: np.ndarray, y: np.ndarray, weight: np.ndarray, start=None) -> tuple:
     "A fitted `AffineCalibrator`, and whether the classes were separated."
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
-        fitted = AffineCalibrator().fit(logs, y, sample_weight=weight)
+        fitted = AffineCalibrator().fit(logs, y, sample_weight=weight, start=start)
     return fitted, bool(caught)
 
 
@@ -1241,15 +1248,13 @@ def _by_steps(fits: "CrossFit", name: str) -> np.ndarray:
 
 def _by_scale(fits: "CrossFit", name: str) -> tuple[np.ndarray, bool]:
     "(N,) log-odds of posteriors of two classes, (N, K) log-posteriors of more; and are they separated?"
-    rows, fold = fits._rows, fits._fold
-    x = fits._remembered((name, "logs"), lambda: _log_input(rows.models[name], len(rows)))
-    kept, weight = fits._remembered(("thinned",), lambda: _thinned(rows.y, rows.sample_weight))
-    at, y, found = x[kept], rows.y[kept], []
+    fold, (x, kept, (at, y, weight)), found = fits._fold, _to_scale(fits, name), []
     step = fits._remembered((name, "step"), lambda: x[:, 1] - x[:, 0])
+    whole, apart = fits._remembered((name, "scale"), lambda: _fit_scale(at, y, weight))
 
     def others(inside, outside):
         used = fold[kept] != fold[outside[0]]
-        fitted, separated = _fit_scale(at[used], y[used], weight[used])
+        fitted, separated = _fit_scale(at[used], y[used], weight[used], None if apart else whole)
         found.append(separated)
         if x.shape[1] == 2:
             return fitted.alpha_ * step[outside] + (fitted.beta_[1] - fitted.beta_[0])

@@ -301,6 +301,8 @@ def test_calibrating_twice_changes_nothing_and_logits_will_do(overconfident):
     np.testing.assert_allclose([again.alpha_, *again.beta_], [1, 0, 0, 0, 0], atol=1e-8)
     logits = x + np.arange(len(x))[:, None] % 7
     np.testing.assert_allclose(d.AffineCalibrator().fit(logits, y).transform(logits), first.transform(x), atol=1e-9)
+    begun = d.AffineCalibrator().fit(x, y, start=d.AffineCalibrator().fit(x[::2], y[::2]))  # the optimum is one
+    np.testing.assert_allclose(begun.transform(x), first.transform(x), atol=1e-9)
 
 
 def test_uninformative_scores_give_the_priors():
@@ -527,6 +529,7 @@ zero_one = CostMatrix.zero_one(2)
     (lambda: d.cross_entropy(good, [0, 2]), "y_true: expected integers from 0 to 1"),
     (lambda: d.cross_entropy(good, ["a", "b"]), "y_true: expected integers.*classes="),
     (lambda: d.AffineCalibrator().fit(np.log(good), [0, 0]), "y_true: class 1 has no sample"),
+    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], start=d.AffineCalibrator()), "start: an AffineCalibrator fitted to 2 classes"),
     (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], sample_weight=[1, 0]), "y_true: class 1 has no sample"),
     (lambda: d.cross_calibrate(good, [0, 1], folds=[0, 0]), "folds: at least 2 different"),
     (lambda: d.cross_calibrate([[1., 0.], [.5, .5], [.2, .8], [.4, .6]], [0, 1, 1, 0], folds=[0, 0, 1, 1]), "floor them"),
