@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import elementwise
-from scipy.special import betainc, betaincinv, stdtr, stdtrit
+from scipy.special import betainc, betaincinv, ndtr, stdtr, stdtrit
 from scipy.stats import binom, chi2, norm
 
 from cost_eval.core import (
@@ -662,9 +662,9 @@ def _why_they_disagree(found, low, high):
 # %% ../nbs/20_bootstrap.ipynb #aa4be1ca
 #| code-fold: true
 #| code-summary: "BCOST, BDELTACOST, percentile"
-def _check_laplace(laplace) -> float:
+def _check_laplace(laplace, shape=()):
     "`laplace` if it is finite and not negative."
-    return check_range(laplace, "laplace", 0, np.inf, ends="[)", shape=(), hint="the paper recommends .1")
+    return check_range(laplace, "laplace", 0, np.inf, ends="[)", shape=shape, hint="the paper recommends .1")
 
 
 def _smooth(m, laplace):
@@ -1781,7 +1781,7 @@ def bootstrap_coverage(
     costs: Numbers,
     *,
     n: int = 1000,
-    laplace: float = 0.0,
+    laplace: Numbers = 0.0,
     confidence: float = 0.95,
     n_resamples: int = 1000,
     n_sets: int = 1000,
@@ -1802,8 +1802,8 @@ def bootstrap_coverage(
         of the cells; differences of costs for `bdelta_cost`
     n : int, default 1000
         examples of a test set, and of a replicate
-    laplace : float, default 0.0
-        lambda, pseudo-examples added to every cell
+    laplace : float or array (L,), default 0.0
+        lambda, pseudo-examples added to every cell; several are tried on the same test sets
     confidence : float, default 0.95
         of the interval
     n_resamples : int, default 1000
@@ -1819,7 +1819,7 @@ def bootstrap_coverage(
     Returns
     -------
     Coverage
-        (...) shares of test sets, and their standard errors
+        (...) shares of test sets, (..., L) with several lambdas, and their standard errors
 
     Raises
     ------
@@ -1840,7 +1840,7 @@ def bootstrap_coverage(
     """
     check_choice(method, ("expansion", "inversion"), "method")
     n, n_sets = check_integer(n, "n", 1, 10**12), check_integer(n_sets, "n_sets", 2, 10**7)
-    laplace, confidence = _check_laplace(laplace), check_confidence(confidence)
+    lambdas, confidence = _check_laplace(laplace, shape=None), check_confidence(confidence)
     n_resamples = check_integer(n_resamples, "n_resamples", 1, 10**9)
     p = check_range(probabilities, "probabilities", 0, 1, ends="[]", hint="of the cells of one example")
     c = check_range(costs, "costs", hint="one for each cell")
@@ -1857,10 +1857,11 @@ def bootstrap_coverage(
     for row, cost in zip(p.reshape(-1, cells), c.reshape(-1, cells)):
         row = row / row.sum()
         off = (cost - row @ cost) / max(np.abs(cost).max(), 1e-300)  # the truth at 0, in no unit
-        q = (rng.multinomial(n, row, n_sets) + laplace) / (n + cells * laplace)
-        held = holds(below(q, off, n))
-        shares.append((held.mean(), held.std() / np.sqrt(n_sets)))
-    return Coverage(*np.moveaxis(np.reshape(shares, (*shape, 2)), -1, 0))
+        drawn = rng.multinomial(n, row, n_sets)
+        for each in np.ravel(lambdas):
+            held = holds(below((drawn + each) / (n + cells * each), off, n))
+            shares.append((held.mean(), held.std() / np.sqrt(n_sets)))
+    return Coverage(*np.moveaxis(np.reshape(shares, (*shape, *np.shape(lambdas), 2)), -1, 0))
 
 
 @lru_cache(maxsize=4)
@@ -1882,7 +1883,7 @@ def _below_by_expansion(q, off, n):
     excess = ((m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4) / sd**4 - 3) / n
     z = -m1 / sd * np.sqrt(n)
     term = skew / 6 * (z**2 - 1) + excess / 24 * (z**3 - 3 * z) + skew**2 / 72 * (z**5 - 10 * z**3 + 15 * z)
-    smooth = np.clip(norm.cdf(z) - norm.pdf(z) * term, 0, 1)
+    smooth = np.clip(ndtr(z) - np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * term, 0, 1)
     return np.where(variance > 1e-24, smooth, np.where(m1 < -1e-12, 1.0, np.where(m1 > 1e-12, 0.0, 0.5)))
 
 

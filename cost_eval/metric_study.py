@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from .core import Axes, DataFrame, Numbers, Rng, VBox, Value, Vector
+from .core import Axes, DataFrame, Numbers, Rng, Row, VBox, Value, Vector
 
 # %% auto #0
 __all__ = ['STUDY_GRID', 'STUDY_METRICS', 'rank_correlation', 'SpearmanMoments', 'spearman_moments', 'standardize_spearman',
@@ -448,7 +448,7 @@ class _Study(NamedTuple):
     weights: np.ndarray
     metrics: dict
     n_samples: int
-    weighted: str | None
+    ends: tuple
     skill: object
 
     def table(self, name: str, p: int, weight: float) -> np.ndarray:
@@ -463,23 +463,22 @@ class _Study(NamedTuple):
         return callable(metric) or metric in _UNCERTAIN or METRICS[metric].needs_costs
 
     def row(self, prevalence: float, rng) -> np.ndarray:
-        "Correlations (weights, metrics, samples) at one prevalence; weighted ones not yet standardised."
-        total, ranks = len(self.revenues), {}
+        "Correlations (ends, weights, metrics, samples) at one prevalence; weighted ones not yet standardised."
+        total, tables, ranks = len(self.revenues), {}, {}
         p = round(total * prevalence)
-        out = np.empty((len(self.weights), len(self.metrics), self.n_samples))
+        out = np.empty((len(self.ends), len(self.weights), len(self.metrics), self.n_samples))
         tp, lost = _draw_predictions(self.revenues, p, self.n_samples, self.skill, rng)
         fp = np.arange(total + 1) - tp
         for i, weight in enumerate(self.weights):
-            bill = self.oriented(-_dense_ranks(_bills(tp, lost, p, self.mean, weight)))
+            bill = _mean_ranks(-_dense_ranks(_bills(tp, lost, p, self.mean, weight)))
             for j, name in enumerate(self.metrics):
-                if name not in ranks or self.varies(name):
-                    ranks[name] = self.oriented(self.table(name, p, weight)[tp, fp])
-                out[i, j] = _correlate(ranks[name], bill, None if self.weighted is None else 2.0)
+                table = tables[name] if name in tables and not self.varies(name) else self.table(name, p, weight)
+                if name not in tables or not np.array_equal(table, tables[name]):
+                    tables[name], ranks[name] = table, _mean_ranks(table[tp, fp])
+                for out_end, end in zip(out, self.ends):
+                    pair = (ranks[name], bill) if end != "worst" else (total + 2 - ranks[name], total + 2 - bill)
+                    out_end[i, j] = _correlate(*pair, None if end is None else 2.0)
         return out
-
-    def oriented(self, values: np.ndarray) -> np.ndarray:
-        "Ranks with 1 at the best end, or at the worst."
-        return _mean_ranks(-values if self.weighted == "worst" else values)
 
 # %% ../nbs/41_metric_study.ipynb #abb4988f
 #| code-fold: true
@@ -495,15 +494,17 @@ def _check_study(revenues, prevalences, weights, metrics, n_samples, weighted, s
     w = np.ravel(check_range(weights, "weights", 0, 1))
     if empty := [v for v in pi if not 0 < round(len(r) * v) < len(r)]:
         raise ValueError(f"prevalences: {empty[0]:g} of {len(r)} customers leaves a class empty; take more")
-    if weighted is not None:
-        check_choice(weighted, ("best", "worst"), "weighted")
+    ends = (weighted,) if weighted is None or isinstance(weighted, str) else tuple(weighted)
+    for end in ends:
+        if end is not None:
+            check_choice(end, ("best", "worst"), "weighted")
     n_samples = check_integer(n_samples, "n_samples", 2, hint="a standard deviation needs two")
     skill = np.asarray(check_range(skill, "skill", 0, ends="[)"))
     if skill.shape not in ((), (2,)) or skill.flat[0] > skill.flat[-1]:
         raise ValueError(f"skill: a number that is not negative, or (low, high), is needed, got {skill}")
     mean = float(everyone.mean())
     spread = float(everyone.std() / mean)
-    return _Study(r, mean, spread, w, _named(metrics), n_samples, weighted, skill), pi
+    return _Study(r, mean, spread, w, _named(metrics), n_samples, ends, skill), pi
 
 
 def _named(metrics) -> dict:
@@ -529,7 +530,7 @@ def correlation_samples(
     *,
     metrics: Any = None,
     n_samples: int = 100,
-    weighted: Literal["best", "worst"] | None = None,
+    weighted: Literal["best", "worst"] | None | Row[Any] = None,
     skill: Any = 0.0,
     population: Any = None,
     rng: Rng = None,
@@ -541,13 +542,16 @@ def correlation_samples(
 
     Parameters
     ----------
-    revenues, prevalences, weights, metrics, n_samples, weighted, skill, population, rng, n_jobs
+    revenues, prevalences, weights, metrics, n_samples, skill, population, rng, n_jobs
         as for `cost_correlation`
+    weighted : {"best", "worst"} or sequence, optional
+        as for `cost_correlation`; several, None among them, are computed from the same predictions
 
     Returns
     -------
     ndarray
-        (prevalences, weights, metrics, n_samples); weighted coefficients are not standardised
+        (prevalences, weights, metrics, n_samples), for several `weighted` with a first axis of their number;
+        weighted coefficients are not standardised
 
     Examples
     --------
@@ -558,9 +562,12 @@ def correlation_samples(
     study, pi = _check_study(revenues, prevalences, weights, metrics, n_samples, weighted, skill, population)
     rows = list(zip(pi, _spawned(rng, len(pi))))
     if check_integer(n_jobs, "n_jobs", -64) == 1:
-        return np.array([study.row(*given) for given in rows])
-    joblib = optional_import("joblib", extra="book")
-    return np.array(joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(study.row)(*given) for given in rows))
+        found = [study.row(*given) for given in rows]
+    else:
+        joblib = optional_import("joblib", extra="book")
+        found = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(study.row)(*given) for given in rows)
+    by_end = np.stack(found, axis=1)
+    return by_end[0] if weighted is None or isinstance(weighted, str) else by_end
 
 
 def _spawned(rng, n: int) -> list:
@@ -635,6 +642,8 @@ def cost_correlation(
     [{'metric': 'weighted_accuracy', 'prevalence': 0.3, 'weight': 0.6, 'mean': 1.0, 'std': 0.0}]
     """
     pd = pandas()
+    if weighted is not None:
+        check_choice(weighted, ("best", "worst"), "weighted")
     given = {"metrics": metrics, "n_samples": n_samples, "weighted": weighted, "skill": skill}
     given |= {"population": population, "rng": rng, "n_jobs": n_jobs}
     corr = correlation_samples(revenues, prevalences, weights, **given)

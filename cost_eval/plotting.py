@@ -444,11 +444,15 @@ def save_figure(fig: Any, path: str | Path) -> list[Path]:
     """
     metadata = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
     files = [Path(f"{path}{suffix}") for suffix in metadata]
-    fig.draw_without_rendering()  # the layout settles here, once for both files
     plt, engine = pyplot(), fig.get_layout_engine()
+    if engine:  # the layout settles here, once for both files
+        engine.execute(fig)
+    else:
+        fig.draw_without_rendering()
     box = fig.get_tightbbox().padded(plt.rcParams["savefig.pad_inches"])
-    fig.set_layout_engine("none")
-    with plt.rc_context({"svg.hashsalt": "cost_eval"}):
+    no_engine = {"figure.autolayout": False, "figure.constrained_layout.use": False}
+    with plt.rc_context({"svg.hashsalt": "cost_eval", **no_engine}):
+        fig.set_layout_engine(None)  # with one, and be it "none", each file is drawn twice
         for file in files:
             fig.savefig(file, metadata=metadata[file.suffix], bbox_inches=box)
     fig.set_layout_engine(engine or "none")

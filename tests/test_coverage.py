@@ -196,6 +196,8 @@ def test_the_inverted_law_is_the_expanded_one_and_what_replicates_give(n):
     p, c = np.array([.6, .3, .1]), np.array([0, 1., 4])
     expanded, inverted = (bs.bootstrap_coverage(p, c, n=n, n_sets=400, method=method, rng=0).share for method in ("expansion", "inversion"))
     assert inverted == pytest.approx(expanded, abs=.01)
+    several, one = (bs.bootstrap_coverage([p, p[::-1]], c, n=n, n_sets=40, laplace=each, rng=1) for each in ([.5, 0], 0))
+    assert several.share.shape == (2, 2) and (several.share[:, 1] == one.share).all() and (several.standard_error[:, 1] == one.standard_error).all()
     rng = np.random.default_rng(0)
     held = [(found.low <= p @ c <= found.high) for found in (bs.bcost(m[None], c[None], laplace=0, rng=rng) for m in rng.multinomial(n, p, 400))]
     assert abs(np.mean(held) - inverted) < 4 * np.sqrt(.06 / 400)

@@ -369,6 +369,10 @@ def test_samples_are_what_the_table_averages(revenues):
     assert samples.shape == (2, 3, 2, 7)
     assert_allclose(samples.mean(-1).ravel(), table["mean"])
     assert_allclose(samples.std(-1).ravel(), table["std"])
+    given |= {"metrics": ["mcc", "h_informed"]}
+    ends = [None, "worst", "best"]
+    alone = [study.correlation_samples(revenues, [.2, .7], [.3, .9], weighted=end, **given) for end in ends]
+    assert_array_equal(study.correlation_samples(revenues, [.2, .7], [.3, .9], weighted=ends, **given), alone)
 
 
 def test_a_metric_of_ones_own(revenues):
@@ -405,6 +409,8 @@ NAN, R = np.nan, np.linspace(1, 2, 10)
     (lambda: study.weighted_spearman([1, 2, 3], [NAN, 2, 3]), "^y:"),
     (lambda: study.weighted_spearman([1, 2], [1, 2]), "^x:"),
     (lambda: cost_correlation(R, .5, .5, rng=np.random.Generator(np.random.RandomState(0)._bit_generator)), "^rng: .*default_rng"),
+    (lambda: cost_correlation(R, .5, .5, weighted=[None, "best"]), "^weighted"),
+    (lambda: study.correlation_samples(R, .5, .5, weighted=[None, "bets"]), "^weighted: .*best"),
     (lambda: cost_correlation(R, .04, .5), "^prevalences.*class empty"),
     (lambda: cost_correlation(R, .96, .5), "^prevalences.*class empty"),
     (lambda: study_ranks(R, .01, .5, "accuracy"), "^prevalences"),

@@ -8,8 +8,8 @@ __all__ = ['CLASS_SHARES', 'DOMAINS', 'MODELS', 'SIZES', 'example_costs', 'table
            'count_all', 'weighted_tree', 'tree_decisions', 'population', 'example_weights', 'holds', 'bcost_holds',
            'permuted', 'bdelta_accepts', 'study', 'studies', 'by_model', 'per_thousand', 'against_runs', 'spread',
            'table_5', 'rates', 'ends_by_laplace', 'figure_2', 'table_6', 'laplace_test', 'variance_of_a_mean',
-           'normal_table', 'ratio_at_one', 'three_a_model', 'power', 'powers', 'half_power', 'figure_4', 'figure_3',
-           'figure_5', 'paired_table', 'normal_theory', 'normal_coverage', 'sentences']
+           'normal_table', 'ratio_at_one', 'power', 'powers', 'half_power', 'figure_4', 'figure_3', 'figure_5',
+           'paired_table', 'normal_theory', 'normal_coverage', 'sentences']
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #1a8ec266
 from dataclasses import dataclass
@@ -306,14 +306,6 @@ class Population(NamedTuple):
         "Mean cost of each classifier over all points, (m,)."
         return (self.counts * self.costs).sum((1, 2)) / len(self.labels)
 
-    def take(self, columns):
-        "Some of the classifiers."
-        return Population(
-            self.costs[columns],
-            self.labels,
-            np.ascontiguousarray(self.decisions[:, columns]),
-            self.counts[columns],
-        )
 
 
 def count_all(labels, decisions):
@@ -343,10 +335,12 @@ def tree_decisions(tree, points):
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #ec4150a1
 @lru_cache(maxsize=10)
 def population(domain=0, seed=0, n_points=1_000_000, n_matrices=10, n_train=1000) -> Population:
-    "Draw points, a training set and cost matrices, and let a tree for each matrix decide on all points."
+    """Draw points, a training set and ten cost matrices of each model, and let a tree for each of the first
+    `n_matrices` decide on all points.
+    """
     rng = np.random.default_rng([domain, seed])
     train, points = (rng.random((n, 2), dtype=np.float32) for n in (n_train, n_points))
-    costs = np.concatenate([draw_costs(model, n_matrices, rng) for model in MODELS])
+    costs = np.concatenate([draw_costs(model, 10, rng)[:n_matrices] for model in MODELS])
     labels, learned = DOMAINS[domain].classify(points), DOMAINS[domain].classify(train)
     decisions = np.empty((n_points, len(costs)), np.uint8)
     for i, each in enumerate(costs):
@@ -663,14 +657,13 @@ def _rates(domain, seed, n_sets, rare, n_points, paired):
     p, c = _cells(domain, seed, n_points)[paired]
     laplaces = _DELTA_LAPLACES if paired else _LAPLACES
     found = np.full((len(laplaces), len(MODELS)), np.nan)
-    for i, laplace in enumerate(laplaces):
-        for k, model in enumerate(MODELS):
-            how = {"method": "inversion", "n_sets": rare[0]} if model in _RARE else {"n_sets": n_sets}
-            columns = slice(10 * k, 10 * k + (rare[1] if model in _RARE else 10))
-            if model not in _RARE or seed == 0:
-                same = np.random.default_rng([domain, seed, 6, k])  # every lambda sees the same test sets
-                each = bootstrap_coverage(p[columns], c[columns], laplace=laplace, rng=same, **how)
-                found[i, k] = each.share.mean()
+    for k, model in enumerate(MODELS):
+        how = {"method": "inversion", "n_sets": rare[0]} if model in _RARE else {"n_sets": n_sets}
+        columns = slice(10 * k, 10 * k + (rare[1] if model in _RARE else 10))
+        if model not in _RARE or seed == 0:
+            rng = np.random.default_rng([domain, seed, 6, k])
+            each = bootstrap_coverage(p[columns], c[columns], laplace=laplaces, rng=rng, **how)
+            found[:, k] = each.share.mean(axis=0)
     return found
 
 
@@ -885,11 +878,6 @@ def ratio_at_one(data: Population):
     return np.abs((data.counts * (others - data.costs)).sum((1, 2))) / (data.counts * data.costs).sum((1, 2))
 
 
-def three_a_model(data: Population) -> Population:
-    "The first three matrices of each cost model."
-    columns = np.flatnonzero(np.arange(len(data.costs)) % 10 < 3)
-    return data.take(columns)
-
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #791ca2e7
 class _Power(NamedTuple):
     """Rejection rates by share q and classifier, (repeats, Q, 27), of BDELTACOST and of the paired
@@ -917,7 +905,7 @@ class _Power(NamedTuple):
 @lru_cache(maxsize=None)
 def power(domain=0, seed=0, n_sets=1000, repeats=10, shares=_SHARES, n=1000, n_train=1000) -> _Power:
     "Power of the tests in one reconstruction."
-    first = three_a_model(population(domain, seed, n * n_sets, n_train=n_train))
+    first = population(domain, seed, n * n_sets, 3, n_train)
     second, rng = permuted(first, rng=[domain, seed, 3]), np.random.default_rng([domain, seed, 4])
     weights = example_weights(n, 0, 0.0, rng=rng)
     boot, paired = [], []

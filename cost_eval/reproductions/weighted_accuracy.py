@@ -354,32 +354,31 @@ def _study(weighted=None, as_published=True, *, fluctuation=1.0, n_samples=100, 
 
     weighted: None, "best" or "worst" (ACD, which is minimised, then the other end, as published).
     """
-    return _computed_study(weighted, as_published, fluctuation, n_samples, seed, data_dir)
+    ends = (None, weighted or ("worst" if as_published else "best"))
+    return _studies(ends, as_published, fluctuation, n_samples, seed, data_dir)[weighted]
 
 
 @lru_cache
-def _computed_study(weighted, as_published, fluctuation, n_samples, seed, data_dir):
-    "`_study`, computed once."
-    pd = pandas()
+def _studies(ends, as_published, fluctuation, n_samples, seed, data_dir) -> dict:
+    "`_study` by end, from the same predictions, computed once."
+    pd, minimised = pandas(), "accuracy_cost_distance"
     revenues, everyone, _ = study_revenues(200, data_dir)
     revenues = everyone.mean() + fluctuation * (revenues - everyone.mean())
     forms = {name: _published_form(name, data_dir) if as_published else name for name in NAMES.values()}
-    ends = dict.fromkeys(forms, weighted)
-    if weighted == "worst":
-        ends["accuracy_cost_distance"] = "best"
-    parts = {}
-    for end in dict.fromkeys(ends.values()):
-        chosen = {name: form for name, form in forms.items() if ends[name] == end}
-        options = {"weighted": end, "n_samples": n_samples, "population": everyone, "rng": seed}
-        corr = correlation_samples(revenues, STUDY_GRID, STUDY_GRID, metrics=chosen, **options)
-        parts |= {name: corr[:, :, k] for k, name in enumerate(chosen)}
-    corr = np.stack([parts[name] for name in forms], 2)
-    if weighted is not None:
-        corr = standardize_spearman(corr, spearman_moments(201), slip=as_published)
+    given = revenues, STUDY_GRID, STUDY_GRID
+    options = {"n_samples": n_samples, "population": everyone, "rng": seed}
+    found = dict(zip(ends, correlation_samples(*given, metrics=forms, weighted=ends, **options)))
+    if "worst" in found:
+        other = correlation_samples(*given, metrics=minimised, weighted="best", **options)
+        found["worst"][:, :, list(forms).index(minimised)] = other[:, :, 0]
     levels = [STUDY_GRID, STUDY_GRID, list(forms)]
-    index = pd.MultiIndex.from_product(levels, names=["prevalence", "weight", "metric"])
-    columns = {"mean": corr.mean(-1).ravel(), "std": corr.std(-1).ravel()}
-    return pd.DataFrame(columns, index=index).reset_index()
+    index, tables = pd.MultiIndex.from_product(levels, names=["prevalence", "weight", "metric"]), {}
+    for end, corr in found.items():
+        if end is not None:
+            corr = standardize_spearman(corr, spearman_moments(201), slip=as_published)
+        columns = {"mean": corr.mean(-1).ravel(), "std": corr.std(-1).ravel()}
+        tables[end] = pd.DataFrame(columns, index=index).reset_index()
+    return tables
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #efe5e999
 #| code-fold: true
