@@ -34,10 +34,12 @@ from scipy.special import betainc, betaincinv, ndtr, stdtr, stdtrit
 from scipy.stats import binom, chi2, norm
 
 from cost_eval.core import (
+    RangeSeen,
     Result,
     TooFew,
     aligned,
     blocks,
+    check_1d,
     check_choice,
     check_confidence,
     check_counts,
@@ -1923,9 +1925,9 @@ def _whole_power(z, n):
 #| code-summary: "Losses: from single costs to a sample"
 def _limits_of(x, bounds, known, code, name):
     "Smallest and largest loss that is possible in each stratum (S, 2), and notes."
-    if bounds is None:
-        ends = [[x[code == s].min(), x[code == s].max()] for s in range(len(known))]
-        seen = f"{short(float(x.min()))} to {short(float(x.max()))}"
+    if bounds is None or isinstance(bounds, RangeSeen):
+        ends = [bounds or (x[code == s].min(), x[code == s].max()) for s in range(len(known))]
+        seen = " to ".join(short(float(end)) for end in bounds or (x.min(), x.max()))
         note = f"bounds= was not given: only losses in the range seen, {seen}, are taken as possible."
         return np.array(ends, float), (note,)
     of = bounds if isinstance(bounds, Mapping) else dict.fromkeys(known, bounds)
@@ -2016,10 +2018,16 @@ def _check_heaviest(heaviest, w, clusters):
 
 def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, name):
     "The sample of losses, and notes."
-    labels, code, share = _shares_of(strata, shares, len(x))
-    ends, notes = _limits_of(x, bounds, labels, code, name)
     w = check_weights(sample_weight, len(x))
     w = np.ones(len(x)) if w is None else w
+    if w.any() and not w.all():  # rows of weight 0 are as if they were not there
+        kept, limits = w > 0, _row_bounds(x, bounds)
+        bounds = bounds if limits is None else tuple(limits[:, kept])
+        named = {"clusters": clusters, "strata": strata}
+        labels = [None if v is None else check_1d(v, of, len(x))[kept] for of, v in named.items()]
+        return _loss_sample(x[kept], w[kept], labels[0], bounds, labels[1], shares, heaviest, name)
+    labels, code, share = _shares_of(strata, shares, len(x))
+    ends, notes = _limits_of(x, bounds, labels, code, name)
     cap = heaviest = _check_heaviest(heaviest, w, clusters)
     scale = _power_of_two(w, -1)
     w, heaviest = w / scale, None if heaviest is None else heaviest / scale
@@ -2029,7 +2037,7 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     unit = _power_of_two(ends.ravel(), -1)
     parts, worst, limits = [], [], _row_bounds(x, bounds)
     for s in range(len(share)):
-        rows = np.flatnonzero((code == s) & (w > 0))
+        rows = np.flatnonzero((code == s) & (w > 0))  # all are 0, or none is
         units, own = (rows, None) if cluster is None else numbered(cluster[rows], ascending=True)
         if not len(units):
             raise ValueError("sample_weight: all are 0" + (" in one of the strata" if len(share) > 1 else ""))
@@ -2051,7 +2059,8 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     if plain_b and kind != "clusters":
         kind = "strata" if len(share) > 1 else _kind(a)
     size = b.max() if plain_b else 1.0
-    kind, powers = "range seen" if bounds is None else kind, np.array([2, 3])
+    only_seen = bounds is None or isinstance(bounds, RangeSeen)
+    kind, powers = "range seen" if only_seen else kind, np.array([2, 3])
     worst = np.array(worst) * np.abs(share[:, None] / size) ** powers if worst else None
     return Sample(m, a / size * share[:, None], None if plain_b else b, unit, kind, None, worst), notes
 

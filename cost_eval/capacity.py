@@ -62,6 +62,12 @@ class CallUnits(Result):
     options: dict
     expected: np.ndarray
 
+    @property
+    def n(self) -> int:
+        "Samples, those of weight 0 left out."
+        weight = self.options["sample_weight"]
+        return len(self.place) if weight is None else int(np.count_nonzero(weight))
+
     def called(self, share: float) -> np.ndarray:
         "(N,) the part of each sample that is called: 1 or 0, and between them for those tied at the cut."
         last = len(self.ends) - 2
@@ -192,7 +198,7 @@ class CapacityCurve(Result):
         CapacityPoint
             with exactly so many calls, also where the last ones cost more than they save
         """
-        share = _share(capacity, len(self.units.place))
+        share = _share(capacity, self.units.n)
         return _points(self.units, [share], self.confidence)[0]
 
     def called(self, capacity: float) -> np.ndarray:
@@ -208,7 +214,7 @@ class CapacityCurve(Result):
         ndarray
             (N,) 1 or 0; for those tied at the cut the probability that the lot takes them
         """
-        return self.units.called(_share(capacity, len(self.units.place)))
+        return self.units.called(_share(capacity, self.units.n))
 
     def step(self, start: float, stop: float) -> Interval:
         """What the calls from one number to another save: of a further caller, say.
@@ -257,7 +263,7 @@ class CapacityCurve(Result):
         return _plot_curve(self, ensure_axes(ax, figsize=(4.9, 3.4)))
 
     def __repr__(self):
-        return f"<curve of {len(self.units.place)} samples; best: {self.best!r}>"
+        return f"<curve of {self.units.n} samples; best: {self.best!r}>"
 
 # %% ../nbs/64_capacity.ipynb #cap060
 def capacity_curve(
@@ -343,7 +349,7 @@ def capacity_curve(
     units, saving = _units(samples, queue, priors)
     wanted = units.ends[np.abs(units.ends - units.mass @ (queue.saving >= 0)).argmin()]
     *cuts, best = _points(units, [*_grid(units.ends, points), wanted], confidence)
-    calls, cuts = np.round(units.ends * len(samples), 9), tuple(cuts)
+    calls, cuts = np.round(units.ends * units.n, 9), tuple(cuts)
     notes = samples.notes + queue.notes
     return CapacityCurve(calls, saving, units.expected, units.margin, best, cuts, confidence, units, notes)
 
@@ -359,7 +365,8 @@ def _units(samples, queue, priors) -> tuple[CallUnits, np.ndarray]:
     mass = raw / raw.sum()
     paid = costs.array[y] if samples.own is None else costs.array[np.arange(len(y)), y]
     gain = paid[:, 0] - paid[:, 1]
-    least, most = attainable(costs, wait, call, by_class=True)
+    possible = costs if samples.own is None else costs[samples.counting]
+    least, most = attainable(possible, wait, call, by_class=True)
     pooled = np.full(len(y), least.min()), np.full(len(y), most.max())
     least, most = pooled if priors is None else (least[y], most[y])
     options = {"sample_weight": weight, "clusters": samples.clusters}
@@ -421,7 +428,7 @@ def _point(units: CallUnits, share, saving: Interval, perfect, naive, attainable
     expected = float(np.interp(share, units.ends, units.expected))
     cost, base = float(attainable - saving.mean), attainable - naive
     worth = perfect, naive, cost, cost / base if base > 0 else np.nan
-    calls = round(share * len(units.place), 9)
+    calls = round(share * units.n, 9)
     return CapacityPoint(calls, share, saving, expected, units.one_more(share), *worth)
 
 
@@ -517,7 +524,7 @@ def _difference(one: CapacityCurve, other: CapacityCurve, capacity) -> Differenc
     gains = one.units.gain, other.units.gain
     if not np.array_equal(*gains) or not np.allclose(one.units.mass, other.units.mass):
         raise ValueError("other: a curve of other samples, costs, weights or priors; make both alike")
-    share = _share(capacity, len(one.units.gain))
+    share = _share(capacity, one.units.n)
     a, b = (curve.units.levelled(share) for curve in (one, other))
     p, q = (curve.units.one_more(share) for curve in (one, other))
 
@@ -532,7 +539,7 @@ def _difference(one: CapacityCurve, other: CapacityCurve, capacity) -> Differenc
 def _step(curve: CapacityCurve, start, stop) -> Interval:
     "What the calls between two numbers save: a sample is in both lists, in the longer one, or in none."
     units = curve.units
-    first, last = (_share(calls, len(units.place)) for calls in (start, stop))
+    first, last = (_share(calls, units.n) for calls in (start, stop))
     if not first < last:
         raise ValueError(f"stop: {stop} calls are not more than start = {start}; exchange them")
     p, q = units.one_more(last), units.one_more(first)

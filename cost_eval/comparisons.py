@@ -681,8 +681,10 @@ def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
     if codes is not None and (codes[used] == codes[used[0]]).all():
         raise ValueError("clusters: at least two clusters are needed, got 1")
     target = as_priors(priors, matrix.classes, sizes=np.bincount(y, weight, matrix.shape[0]))
-    case = Judged(y, matrix, own, target, priors is not None, weight, codes)
-    return case, list(named), np.stack(decided)
+    rows = (None if column is None else column[used] for column in (own, weight, codes))
+    own, weight, codes = rows  # those of weight 0 are as if they were not there
+    case = Judged(y[used], matrix, own, target, priors is not None, weight, codes)
+    return case, list(named), np.stack(decided)[:, used]
 
 
 def _columns_of(given, name, n: int, matrix: CostMatrix) -> np.ndarray:

@@ -74,15 +74,18 @@ class _Case(Result):
 
 
 def _read(y_true, decisions, costs, versus, positive, sample_weight, clusters, propensity=None) -> _Case:
-    "Labels with gaps, decisions for all, and costs, in one order."
+    "Labels with gaps, decisions for all, and costs, in one order; rows of weight 0 are left out."
     same_rows(y_true=y_true, propensity=propensity, decisions=decisions, versus=versus)
-    part = labelled_rows(y_true, propensity)
+    part = labelled_rows(y_true, propensity, sample_weight=sample_weight)
     filled = _filled(y_true, part)
     models = {"decisions": Decisions(decisions)}
     if versus is not None:
         models["versus"] = Decisions(versus)
     options = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
     samples = read_samples(filled, models, costs, **options)
+    kept = samples.counting
+    samples, weight = samples.take(kept), part.possible_weight[kept]
+    part = Labelled(np.searchsorted(kept, part.rows), part.sample_weight, len(kept), weight)
     array = samples.costs.array[None] if samples.own is None else samples.own.array
     rows = np.arange(part.n) if len(array) > 1 else np.zeros(part.n, int)
     chosen = [model.values for model in samples.models.values()]
@@ -91,8 +94,8 @@ def _read(y_true, decisions, costs, versus, positive, sample_weight, clusters, p
     if versus is not None:
         table = table - array[rows, :, chosen[1]]
         columns = (array[:, :, :, None] - array[:, :, None, :]).reshape(*array.shape[:2], -1)
-    kept = {"sample_weight": samples.sample_weight, "clusters": samples.clusters}
-    return _Case(part, samples.y[part.rows], table, columns, kept, samples)
+    options = {"sample_weight": samples.sample_weight, "clusters": samples.clusters}
+    return _Case(part, samples.y[part.rows], table, columns, options, samples)
 
 
 def _filled(y_true, part: Labelled):
@@ -409,8 +412,7 @@ def weighted_by_propensity(
     Interval(0.4325 to 1.197, mean 0.75, clopper_pearson, 95%)
     """
     case = _read(y_true, decisions, costs, versus, positive, sample_weight, clusters, propensity)
-    given, clusters = case.options["sample_weight"], case.options["clusters"]
-    part = labelled_rows(y_true, propensity, sample_weight=given)
+    part, clusters = case.part, case.options["clusters"]
     options = _rows_of({"clusters": clusters}, part.rows) | {"sample_weight": part.sample_weight}
     options |= {"heaviest": part.heaviest(clusters), "bounds": case.bounds}
     options |= {"confidence": check_confidence(confidence), "method": method}

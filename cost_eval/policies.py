@@ -1007,10 +1007,11 @@ class _Task:
 
     def ends(self, content: dict, at: float) -> dict:
         "Threshold, and the values seen on both sides of it; nothing where no one value tells."
-        seen, least = _cut(self.model), at
+        weight, scores = self.rows.sample_weight, self.kind == "scores"
+        order = self.fits._sorted(self.name) if scores else np.arange(len(self.rows))
+        seen, least = _cut(self.model)[order if weight is None else order[weight[order] > 0]], at
         if content["by"] != "cut":
-            order = self.fits._sorted(self.name) if self.kind == "scores" else None
-            least = _least_positive(content, None if order is None else seen[order])
+            least = _least_positive(content, seen if scores else None)
         if least is None:
             return {}
         below, above = seen < least, seen >= least
@@ -1020,10 +1021,11 @@ class _Task:
 
     def limited(self, decisions: np.ndarray, logs) -> np.ndarray:
         "At most `capacity` positive decisions: those that are expected to save the most; ties at random."
-        place = self.queue(logs)[0]
-        wanted = np.flatnonzero(decisions == 1)
-        chance = self.fits.random(1).random(len(self.rows))[wanted]
-        first = wanted[np.lexsort((chance, place[wanted]))]
+        place, chance = self.queue(logs)[0], np.zeros(len(self.rows))
+        counting = self.rows.counting  # nobody else stands in the queue
+        chance[counting] = self.fits.random(1).random(len(counting))
+        wanted = counting[decisions[counting] == 1]
+        first = wanted[np.lexsort((chance[wanted], place[wanted]))]
         kept = within_capacity(self.capacity, self.rows, first)
         if len(kept) < len(wanted):
             how = "drawn at random, for decisions have no order" if self.kind == "decisions" else "the best"
@@ -1128,7 +1130,7 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     Returns
     -------
     ndarray
-        the first of `queue`, until the next one would be too many
+        the first of `queue`, until the next one would be too many; those of weight 0 do not stand in it
 
     Raises
     ------
@@ -1147,9 +1149,9 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     queue = places.astype(np.intp)
     if (queue != places).any() or len(np.unique(queue)) < len(queue):
         raise ValueError(f"queue: must hold places of samples, whole numbers, each once; got {places}"[:200])
-    mass = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
-    hint = f"a count of the {len(rows)} samples, or a share below 1"
-    return queue[: _room(capacity, mass[queue], mass.sum(), high=len(rows), hint=hint)]
+    mass, n = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight, len(rows.counting)
+    queue, hint = queue[mass[queue] > 0], f"a count of the {n} samples, or a share below 1"
+    return queue[: _room(capacity, mass[queue], mass.sum(), high=n, hint=hint)]
 
 
 def _room(capacity: float, mass: np.ndarray, total: float, **limits: Any) -> int:
@@ -1171,6 +1173,10 @@ _FITTED = 25_000  # samples of a class that a calibration map is fitted to, at t
 
 def _thinned(y: np.ndarray, weight) -> tuple[np.ndarray, np.ndarray]:
     "Every other row, or fewer, of classes that have very many; and the weights that make up for it."
+    if weight is not None and not weight.all():
+        used = np.flatnonzero(weight)
+        kept, weight = _thinned(y[used], weight[used])
+        return used[kept], weight
     sizes = np.bincount(y)
     step = -(-sizes // _FITTED)
     order = np.argsort(y, kind="stable")
@@ -1180,9 +1186,14 @@ def _thinned(y: np.ndarray, weight) -> tuple[np.ndarray, np.ndarray]:
     return kept, step[y[kept]] * (1.0 if weight is None else weight[kept])
 
 
-def _log_input(model, n: int) -> np.ndarray:
-    "(N, K) logarithms of posteriors, none below half a sample of n."
-    return np.log(np.maximum(model.values, 0.5 / n))
+def _that_count(rows: Samples) -> Samples:
+    "Without the rows of weight 0."
+    return rows if rows.sample_weight is None or rows.sample_weight.all() else rows.take(rows.counting)
+
+
+def _log_input(rows: Samples, name: str) -> np.ndarray:
+    "(N, K) logarithms of posteriors, none below half a sample of those that count."
+    return np.log(np.maximum(rows.models[name].values, 0.5 / len(rows.counting)))
 
 
 def _fit_calibration(fits: "CrossFit", name: str):
@@ -1192,15 +1203,16 @@ def _fit_calibration(fits: "CrossFit", name: str):
         return None
     model = rows.models[name]
     if model.kind == "scores":
+        rows = _that_count(rows)
         units = len(rows) if rows.clusters is None else len(np.unique(rows.clusters))
-        return IsotonicCalibrator().fit(model.values, rows.y == 1, rows.sample_weight, n_units=units)
+        return IsotonicCalibrator().fit(rows.models[name].values, rows.y == 1, rows.sample_weight, n_units=units)
     return fits._remembered((name, "scale"), lambda: _fit_scale(*_to_scale(fits, name)[2]))[0]
 
 
 def _to_scale(fits: "CrossFit", name: str) -> tuple:
     "Log-posteriors (N, K), the rows that a scale is fitted to, and these: logarithms, classes, weights."
     rows = fits._rows
-    x = fits._remembered((name, "logs"), lambda: _log_input(rows.models[name], len(rows)))
+    x = fits._remembered((name, "logs"), lambda: _log_input(rows, name))
     kept, weight = fits._remembered(("thinned",), lambda: _thinned(rows.y, rows.sample_weight))
     return x, kept, (x[kept], rows.y[kept], weight)
 
@@ -1237,6 +1249,7 @@ def _by_steps(fits: "CrossFit", name: str) -> np.ndarray:
     s, positive, weight, cluster = (None if values is None else values[order] for values in columns)
 
     def others(inside, outside):
+        inside = inside if weight is None else inside[weight[inside] > 0]
         units = len(inside) if cluster is None else np.count_nonzero(np.bincount(cluster[inside]))
         mass = None if weight is None else weight[inside]
         return IsotonicCalibrator().fit(s[inside], positive[inside], mass, n_units=units).odds(s[outside])
@@ -2003,6 +2016,8 @@ def fit_rule(
     (2.5, [0, 1])
     """
     check_choice(name, tuple(_check_samples(samples).models), "name")
+    folds = folds if folds is None else check_1d(folds, "folds", len(samples))[samples.counting]
+    samples = _that_count(samples)
     content = {
         "schema": _SCHEMA,
         "version": _VERSION,
@@ -2109,7 +2124,6 @@ def _least_positive(content: dict, seen: np.ndarray | None) -> float | None:
 
 def _over_folds(samples: Samples, name: str, rule: str, priors, folds, require) -> list:
     "Least and greatest threshold of rules that were fitted without each fold."
-    check_1d(folds, "folds", len(samples))
     found = []
     for inside, _ in fold_parts(folds):
         part = samples.take(inside)

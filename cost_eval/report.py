@@ -127,7 +127,7 @@ def _case_of(
     samples: Samples, priors, capacity, confidence, rng, *, heaviest=None, least=None, all_costs=None, **how
 ) -> _Case:
     """What was read, as the engine takes it; `least` is what the heaviest unit weighs at least, `all_costs`
-    are those of all rows where some have no label.
+    are those of all rows where some have no label, and the rows that count.
     """
     own = None if samples.own is None else samples.own.array
     target = samples.target_priors(priors)
@@ -139,7 +139,8 @@ def _case_of(
         "heaviest": least if heaviest is None else _heaviest(samples, clusters, heaviest, least),
     }
     if own is not None and all_costs is not None:
-        how["possible"] = _in_order(cast(ExampleCosts, as_costs(all_costs)), samples.costs.classes)
+        costs, counting = all_costs
+        how["possible"] = _in_order(cast(ExampleCosts, as_costs(costs)), samples.costs.classes)[counting]
     return _Case(*given, None, samples.groups, confidence, capacity, **how)
 
 
@@ -302,15 +303,23 @@ def _all_rules(report: "Report") -> tuple[_Case, list[_Entry], _Entry]:
     return _condensed(case, entries, _oracle(case, fits.samples))
 
 
-def _by_ids(costs, order, samples: Samples):
+class _Order(NamedTuple):
+    "Where the samples of a report stood in what was given: by ascending id, those of weight 0 left out."
+
+    rows: np.ndarray
+    n: int
+    ids: np.ndarray | None
+
+
+def _by_ids(costs, order: _Order | None, samples: Samples):
     "Costs of single rows, which meet the ids in the order in which these were given, in that of the samples."
     own = None if order is None else as_costs(costs, classes=samples.costs)
-    if not isinstance(own, ExampleCosts) or len(own) != len(samples):
+    if order is None or not isinstance(own, ExampleCosts):
         return costs
-    given = np.empty_like(samples.ids)
-    given[order] = samples.ids
-    replace(samples, ids=given).meet("costs", own)
-    return ExampleCosts.from_array(own.array[order], classes=own.classes, decisions=own.decisions)
+    if len(own) != order.n:
+        raise ValueError(f"costs: of {len(own)} samples, but there are {order.n}; one each is needed")
+    replace(samples, ids=order.ids).meet("costs", own)
+    return ExampleCosts.from_array(own.array[order.rows], classes=own.classes, decisions=own.decisions)
 
 
 def _constant_entries(case: _Case) -> list[_Entry]:
@@ -642,8 +651,8 @@ _SCENARIOS = (
 )
 
 
-def _read_scenarios(scenarios, y_true, propensity) -> tuple:
-    "(name, costs of the labelled rows, costs of all rows if some have no label) of each."
+def _read_scenarios(scenarios, y_true, propensity, weight) -> tuple:
+    "(name, costs of the labelled rows, as for `_case_of` costs of all rows if some have no label) of each."
     if scenarios is None:
         return ()
     if not isinstance(scenarios, Mapping) or not len(scenarios):
@@ -655,7 +664,8 @@ def _read_scenarios(scenarios, y_true, propensity) -> tuple:
     for name, costs in scenarios.items():
         part, whole = costs, None
         if propensity is not None:
-            part, whole = only_labelled(y_true, propensity, costs=costs)[1]["costs"], costs
+            labelled, given, _ = only_labelled(y_true, propensity, sample_weight=weight, costs=costs)
+            part, whole = given["costs"], (costs, np.flatnonzero(labelled.possible_weight))
         found.append((str(name), part, whole))
     return tuple(found)
 
@@ -1320,27 +1330,26 @@ def evaluate(
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
     said: list = []
     units: dict = {"heaviest": heaviest, "largest": largest, "method": method}
-    units["scenarios"] = _read_scenarios(scenarios, y_true, propensity)
+    units["scenarios"] = _read_scenarios(scenarios, y_true, propensity, sample_weight)
     if propensity is not None:
-        units["all_costs"] = costs
+        every = costs
         given |= {"models": models, "costs": costs, "folds": folds}
         part, given, said = only_labelled(y_true, propensity, **given)
         y_true, models, costs, folds = (given.pop(name) for name in ("y_true", "models", "costs", "folds"))
         given["sample_weight"] = part.sample_weight
-        units["least"] = part.heaviest(clusters)
+        units["least"], counting = part.heaviest(clusters), np.flatnonzero(part.possible_weight)
+        units["all_costs"] = every, counting
         said.append(
-            f"{len(part.rows)} of {part.n} samples have a label; each stands for one over its probability of "
-            "having been labelled, which is taken as known."
+            f"{len(part.rows)} of {len(counting)} samples have a label; each stands for one over its "
+            "probability of having been labelled, which is taken as known."
         )
     samples = read_samples(y_true, models, costs, positive=positive, **given)
     rng = 0 if rng is None else rng
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
-    order = samples.order
-    if order is not None:  # so that it does not matter where a row stands
-        samples.meet("folds", folds)
-        by_row = dense(folds, "folds")
-        folds = check_1d(by_row, "folds", len(samples))[order] if by_row.ndim else folds
-        samples = samples.take(order)
+    samples.meet("folds", folds)
+    samples, order = _in_their_order(samples)
+    if order is not None and (by_row := dense(folds, "folds")).ndim:
+        folds = check_1d(by_row, "folds", order.n)[order.rows]
     fits = cross_fit(samples, folds=folds, rng=rng)
     if require is not None:
         units["require"] = read_requirements(require, samples.costs)
@@ -1353,6 +1362,15 @@ def evaluate(
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
     found = _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order, draws)
     return replace(found, _asked=asked)
+
+
+def _in_their_order(samples: Samples) -> tuple[Samples, _Order | None]:
+    "The rows that count, so that it does not matter where a row stands; None where all stand so already."
+    rows = np.arange(len(samples)) if samples.order is None else samples.order
+    rows = rows[np.isin(rows, samples.counting)]
+    if np.array_equal(rows, np.arange(len(samples))):
+        return samples, None
+    return samples.take(rows), _Order(rows, len(samples), samples.ids)
 
 
 def _of_annotators(y_true: Annotators, **given: Any) -> Report:
@@ -1370,13 +1388,14 @@ def _told(report: Report, part: Annotated | None) -> Report:
     "The report on rows of one label each, with its samples counted, and what depends on whom one asks."
     if part is None:
         return report
-    found = replace(report, n=part.n, _annotated=part, _kept={})
+    n = len(np.unique(part.rows))
+    found = replace(report, n=n, _annotated=part, _kept={})
     at = found.annotators.set_index(["model", "truth"])["cost"][found.best.loc[0, "model"]]
     between = (
         f", and between {at['least']:.4g} and {at['largest']:.4g} whichever annotator is asked about each"
     )
     said = (
-        f"{part.n} samples have {len(part.sample)} labels by {part.annotators} annotators: a cost is that "
+        f"{n} samples have {len(part.sample)} labels by {part.annotators} annotators: a cost is that "
         "under an annotator drawn at random for each sample, and samples are the units. Under the majority "
         f"{found.best.loc[0, 'model']} would cost {at['majority']:.4g}{between if at['least'] >= 0 else ''}."
     )
@@ -1386,7 +1405,7 @@ def _told(report: Report, part: Annotated | None) -> Report:
 def _under_annotators(report: Report):
     "What each model costs under annotators at random, the majority, the most and the least favourable."
     part, case, rows = report._annotated, report._case, []
-    order = slice(None) if part is None or report._inputs[-1] is None else report._inputs[-1]
+    order = slice(None) if part is None or report._inputs[-1] is None else report._inputs[-1].rows
     for entry in (e for e in report._entries if e.main and part is not None):
         for truth, factor in (("random annotator", 1.0), ("majority", part.modal[order])):
             weight = case.weight * factor
@@ -1627,6 +1646,7 @@ def evaluate_counted(
     given["sample_weight"] = repeats if sample_weight is None else sample_weight
     models = {f"{name}, {rule}": Decisions(d) for (name, rule), d in zip(keys, decisions.values())}
     samples, rng = read_samples(y_true, models, costs, **given), generator(0 if rng is None else rng)
+    samples, repeats = samples.take(samples.counting), repeats[samples.counting]
     if heaviest is not None and clusters is None:
         raise ValueError("heaviest: without clusters each sample weighs 1; leave it out")
     case = _case_of(samples, priors, None, check_confidence(confidence), rng, method=method)

@@ -255,6 +255,11 @@ class Samples(Result):
             found = np.argsort([f"{type(v).__name__} {v}" for v in self.ids], kind="stable")
         return None if (found[1:] > found[:-1]).all() else found
 
+    @property
+    def counting(self) -> np.ndarray:
+        "Positions of the rows that count: whose weight is not 0."
+        return np.flatnonzero(np.ones(len(self)) if self.sample_weight is None else self.sample_weight)
+
     def target_priors(self, priors: float | Priors | None = None) -> np.ndarray:
         """Priors of the deployment, or the shares of the samples.
 
@@ -631,7 +636,7 @@ class Labelled(Result):
     Attributes
     ----------
     rows : ndarray
-        (n,) positions of the samples with a label
+        (n,) positions of the samples with a label; those of weight 0 left out
     sample_weight : ndarray
         (n,) one over the probability of having been labelled, times the weight that was given
     n : int
@@ -699,15 +704,14 @@ def labelled_rows(
     """
     same_rows(y_true=y_true, sample_weight=sample_weight, propensity=propensity)
     array = check_1d(y_true, "y_true")
-    rows = np.flatnonzero(~_missing(array))
+    given = _read_weights(sample_weight, len(array))
+    weight = (1.0 if given is None else given) / _propensity(propensity, len(array))
+    rows = np.flatnonzero(~_missing(array) & (weight > 0))
     if not len(rows):
         raise ValueError(
-            f"y_true: none of the {len(array)} labels is known; look some up, or report bounds "
+            f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up, or report bounds "
             "(bounds_without_labels takes labels that are missing)"
         )
-    given = check_weights(sample_weight, len(array))
-    chance = _propensity(propensity, len(array))
-    weight = (1.0 if given is None else given) / chance
     return Labelled(rows, weight[rows], len(array), weight)
 
 
@@ -1375,8 +1379,11 @@ def by_annotation(y_true: Annotators, **columns: Any) -> tuple[Annotated, dict]:
     keys, values = Rows(), y_true.values
     keys.meet("y_true", values)
     table = _label_table(values)
+    weight = _read_weights(keys.meet("sample_weight", columns.pop("sample_weight", None)), len(table))
     known = ~np.stack([_missing(column) for column in table.T], axis=1)
-    none: np.ndarray = known.sum(1) == 0
+    counts = np.ones(len(table), bool) if weight is None else weight > 0
+    known[~counts] = False
+    none = counts & (known.sum(1) == 0)
     if none.any() and columns.get("propensity") is None:
         where = f"no annotator labelled {none.sum()} of {len(table)} samples, the first at position"
         raise ValueError(f"y_true: {where} {none.argmax()}; {VERIFICATION_BIAS}")
@@ -1391,7 +1398,6 @@ def by_annotation(y_true: Annotators, **columns: Any) -> tuple[Annotated, dict]:
     modal = (votes == most[sample]).astype(float)
     modal *= (np.bincount(sample) / np.maximum(np.bincount(sample, modal), 1))[sample]
     part = Annotated(rows, sample, modal, len(table), table.shape[1])
-    weight = check_weights(keys.meet("sample_weight", columns.pop("sample_weight", None)), len(table))
     apart = {name: columns.pop(name, None) for name in ("scenarios", "clusters")}
     for name in ("models", "costs", "groups", "ids", "propensity", "folds"):
         if name in columns:

@@ -41,6 +41,7 @@ from .confusion import BinaryCounts, JointCounts, ThresholdCounts
 from cost_eval.core import (
     VERIFICATION_BIAS,
     LabelledTable,
+    RangeSeen,
     Result,
     Rows,
     check_binary,
@@ -421,6 +422,12 @@ def _add_up(parts: list, merge, fan: int = 8):
     return parts[0]
 
 
+def _that_count(block: dict) -> dict:
+    "A block without the rows of weight 0."
+    weight = check_weights(block.get("sample_weight"), _length(block))
+    return block if weight is None else {name: value[weight > 0] for name, value in block.items()}
+
+
 def _row_count(blocks: _Blocks, compute) -> int:
     "How many rows there are; they are counted only where nobody knows."
     if blocks.rows is not None:
@@ -741,7 +748,7 @@ def _place(scores: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 def _score_range(block: dict) -> np.ndarray:
     "Smallest and largest finite score of a block, as (-low, high) for taking maxima."
-    scores = np.asarray(block["scores"], float)
+    scores = np.asarray(_that_count(block)["scores"], float)
     if np.isnan(scores).any():
         raise ValueError("scores: NaN; drop these rows or give them a score")
     finite = scores[np.isfinite(scores)]
@@ -1288,10 +1295,13 @@ def _of_losses(function, columns: dict, given: dict, gather, rng, data, schedule
         parts = [dask.delayed(_clusters_of)(block, seed) for block, seed in zip(made, seeds)]
         sums, (low, high, heaviest) = compute(_add_up(parts, _merge_clusters))
     sums = sums[sums["weight"] > 0].sort_index()
-    possible = [-low, high], [0, 0], [0, 0]  # two rows that weigh nothing show what is possible
-    of_units = sums["loss"] / sums["weight"], sums["weight"], np.arange(len(sums))
-    x, weight, unit = (np.append(*parts) for parts in zip(of_units, possible))
-    units = {"sample_weight": weight, "clusters": unit}
+    x, weight = (sums["loss"] / sums["weight"]).to_numpy(), sums["weight"].to_numpy()
+    units = {"sample_weight": weight, "clusters": np.arange(len(x))}
+    ends = np.array([-low, high])
+    if options.get("bounds") is None:
+        options = options | {"bounds": RangeSeen(ends.tolist())}
+    else:
+        function(*[ends, 0 * ends][: len(columns)], bounds=options["bounds"])  # which refuses what was seen
     if given["clusters"] is None:
         units["heaviest"] = heaviest  # one more row, and not one more batch, may be in the worst place
     return function(*[x, 0 * x][: len(columns)], **units, rng=rng, **options)
@@ -1303,7 +1313,7 @@ def _one_loss(block: dict, names: list) -> dict:
     loss = values[0] - values[1] if len(values) == 2 else values[0]
     if not np.isfinite(loss).all():
         raise ValueError(f"{' - '.join(names)}: NaN or infinite")
-    return {"losses": loss, **{name: value for name, value in block.items() if name not in names}}
+    return _that_count({"losses": loss} | {k: value for k, value in block.items() if k not in names})
 
 
 def loss_interval(
@@ -1570,9 +1580,13 @@ def evaluate(
     if largest is not None and not own:
         attainable(costs, largest=largest)  # which refuses it
     blocks = _blocks(data, {"y_true": y_true, "ids": ids} | columns | per_row | own)
+    if sample_weight is not None:
+        blocks = _Blocks(dask.delayed(_that_count)(block) for block in blocks)
     costs = _without_columns(costs)
     with _work(blocks, scheduler) as compute:
         n = _row_count(blocks, compute)
+        if not n and sample_weight is not None:
+            raise ValueError("sample_weight: 0 for every sample; at least one must count")
         if n > gather:
             _refuse_beyond(n, gather, own, per_row, capacity)
             found = _Halves(blocks, shells, n, rule, priors, generator(rng))

@@ -59,7 +59,7 @@ class Case:
     unit: float = 1.
     turned: bool = False  # models in the other order
     stretch: object = None  # a rising function of the scores
-    own: bool = False  # each row has its own costs, all the same
+    own: bool = False  # each row has its own costs, all the same but those of rows of weight 0
     fixed: bool = False  # models hand over decisions, and nothing is fitted
     bare: bool = False  # arrays without labels
     index: bool = False  # labels carry the places of the rows as their index
@@ -117,7 +117,8 @@ EVERYTHING = ("priors", "sample_weight", "clusters", "groups")
 def costs(case):
     table = case.unit * case.turn(BILL[case.K, case.M])
     if case.own:
-        return ce.ExampleCosts.from_array(np.stack([table] * len(case.y)), **({} if case.bare else case.words()))
+        each = np.ones(len(case.y)) if case.weights is None else np.where(case.weights > 0, 1, 1000)
+        return ce.ExampleCosts.from_array(table * each[:, None, None], **({} if case.bare else case.words()))
     return table if case.bare else ce.CostMatrix(table, **case.words())
 
 
@@ -559,6 +560,28 @@ def weights_are_repetition(case):
         yield case.but(given=(*case.given, "sample_weight"), weights=np.ones(N)), same
 
 
+def rows_without_weight_are_not_there(name, property_, tag, case, before):
+    "Rows of weight 0, the first and the last scores among them and amounts beyond all others, against the other rows alone."
+    if scale_of(name) or "sample_weight" not in parameters(subjects()[name]):
+        return
+    order = np.argsort(case.s)
+    kept = np.setdiff1d(np.arange(N), [*order[[0, 1, 20, -2, -1]], *np.arange(5, 41, 9)])
+    weights, given = np.where(np.isin(np.arange(N), kept), case.w, 0), tuple({*case.given, "sample_weight"})
+    for own in (False, True):
+        with_, without = case.but(weights=weights, given=given, own=own), case.but(rows=kept, weights=weights[kept], given=given, own=own)
+        try:
+            alone = call(name, without)
+        except ValueError:
+            continue
+        relation = lambda a, b, path: close(a, b) or (np.ndim(a) > 0 and any(n == N and close(np.take(a, kept, axis), b) for axis, n in enumerate(a.shape)))  # noqa: E731
+        if printed(arguments(name, with_)) != printed(arguments(name, without)):
+            try:
+                wrong = difference(call(name, with_), alone, relation)
+            except Exception as error:
+                wrong = f"{type(error).__name__}: {error}"
+            yield f"[{tag}{', own costs' * own}] {wrong}"[:400] if wrong else "holds"
+
+
 def clusters_of_one_are_rows(case):
     if "clusters" not in case.given:
         yield case.but(given=(*case.given, "clusters"), clusters=np.arange(N)[::-1] + 100), same
@@ -886,7 +909,7 @@ def ends_are_where_the_test_turns(name, property_, tag, case, before):
         yield "holds" if np.allclose(told, .05, rtol=1e-4) else f"[{tag}] p is {told} at the ends {ends}"
 
 
-PROPERTIES = {**dict.fromkeys(CHANGES, of_the_case), "stack": stacked, "containers": contained, "index": indexed, "costs' index": own_costs_indexed, "Dask": in_memory, "ends": ends_are_where_the_test_turns, "twice": kept}
+PROPERTIES = {**dict.fromkeys(CHANGES, of_the_case), "stack": stacked, "containers": contained, "index": indexed, "costs' index": own_costs_indexed, "no weight": rows_without_weight_are_not_there, "Dask": in_memory, "ends": ends_are_where_the_test_turns, "twice": kept}
 
 
 def table(names):

@@ -492,3 +492,16 @@ def test_a_check_says_that_its_rows_have_other_shares_than_the_rule_is_for():
         rule = fit_rule(samples, rule="bayes", priors=priors)
         drift = check_rule(count_rule(rule, y[at].astype(int), p[at]), max_cost=3).drift
         assert any("than the rule is for" in line for line in drift) == told, (priors, drift)
+
+
+def test_rows_of_weight_0_are_neither_seen_nor_in_a_queue():
+    y, score, w = [0, 0, 1, 1] * 9 + [1, 0, 1], [1., 2, 3, 4] * 9 + [99, -99, 2.5], [1.] * 36 + [0] * 3
+    rules = [fit_rule(read_samples(y[:n], score[:n], [[0, 1], [5, 0]], sample_weight=w[:n]), folds=np.arange(n) % 2) for n in (36, 39)]
+    assert rules[0].seen == rules[1].seen and rules[0].over_folds == rules[1].over_folds and rules[0].content["made"] == rules[1].content["made"]
+    queued = [decide(score[:n], y[:n], [[0, 1], [5, 0]], sample_weight=w[:n], capacity=4, rng=0).decisions for n in (36, 39)]
+    assert queued[1].tolist() == [*queued[0], 0, 0, 0] and queued[0].sum() == 4
+    report = ce.evaluate(y, score, {"fp": 1, "fn": 5}, sample_weight=w, ids=np.arange(39)[::-1], rng=0)
+    own = ce.ExampleCosts(fp=np.ones(39), fn=np.where(np.array(w) > 0, 5., 1e6))
+    assert report.with_costs(own).best["high"][0] == ce.evaluate(y, score, own, sample_weight=w, ids=np.arange(39)[::-1], rng=0).best["high"][0] < 9
+    with pytest.raises(ValueError, match="costs: of 36 samples, but there are 39"):
+        report.with_costs(own[:36])

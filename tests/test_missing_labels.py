@@ -35,8 +35,8 @@ def test_missing_is_none_nan_or_na(gap):
 
 
 def test_the_helper_gives_what_evaluate_takes():
-    part = labelled_rows(PART, CHANCE, sample_weight=np.arange(N))
-    np.testing.assert_allclose(part.sample_weight, np.arange(N)[HAS] / CHANCE[HAS])
+    part = labelled_rows(PART, CHANCE, sample_weight=1.0 + np.arange(N))
+    np.testing.assert_allclose(part.sample_weight, (1 + np.arange(N))[HAS] / CHANCE[HAS])
     assert part.n == N and repr(part) == f"<{HAS.sum()} of {N} samples have a label>"
     by_hand = loss_interval(losses(Y, A, COSTS)[HAS], sample_weight=1 / CHANCE[HAS], bounds=(0, 5))
     found = weighted_by_propensity(PART, A, COSTS, CHANCE)

@@ -878,3 +878,19 @@ def test_costs_of_single_rows_are_refused_in_words_where_they_cannot_be_taken():
     with pytest.raises(ValueError, match="costs: of 90 rows in memory beside 3 blocks of rows; give a mapping"):
         scale.losses(lazy, lazy, own)
     assert (scale.losses(lazy, 1 - lazy, {"fp": 1, "fn": amounts}).compute(**HERE) == ce.losses(y, 1 - y, own)).all()
+
+
+@pytest.mark.parametrize("gather", [10, 10**6])
+@pytest.mark.parametrize("more", ["", "clusters", "groups"])
+def test_rows_of_weight_0_are_not_there(gather, more):
+    "Nor do they move the random halves, the batches, or the range of losses."
+    draw, sizes = np.random.default_rng(0), (1000, 1200, 800)
+    y, w, own = (draw.random(3000) < .3).astype(int), draw.integers(0, 4, 3000) * 1., draw.integers(0, 400, 3000)
+    s, kept = (draw.normal(size=3000) + 1.2 * y) * np.where(w == 0, 100, 1), w > 0
+    left = tuple(int(part.sum()) for part in np.split(kept, np.cumsum(sizes)[:-1]))
+    with_, without = (lambda v: da.from_array(v, chunks=(sizes,))), (lambda v: da.from_array(v[kept], chunks=(left,)))
+    reports = [scale.evaluate(of(y), {"s": of(s)}, [[0, 1], [5, 0]], sample_weight=of(w), rng=0, gather=gather, **({more: of(own)} if more else {}), **HERE) for of in (with_, without)]
+    pd.testing.assert_frame_equal(reports[0].best, reports[1].best)
+    assert reports[0].n == reports[1].n
+    ends = [scale.loss_interval(of(s), sample_weight=of(w), rng=0, gather=gather, **HERE) for of in (with_, without)]
+    assert (ends[0].low, ends[0].high) == (ends[1].low, ends[1].high)
