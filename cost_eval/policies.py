@@ -1201,11 +1201,11 @@ def _fit_calibration(fits: "CrossFit", name: str):
     rows = fits._rows
     if (rows.class_sizes == 0).any():
         return None
-    model = rows.models[name]
-    if model.kind == "scores":
+    if rows.models[name].kind == "scores":
         rows = _that_count(rows)
-        units = len(rows) if rows.clusters is None else len(np.unique(rows.clusters))
-        return IsotonicCalibrator().fit(rows.models[name].values, rows.y == 1, rows.sample_weight, n_units=units)
+        values, units = rows.models[name].values, len(rows)
+        units = units if rows.clusters is None else len(np.unique(rows.clusters))
+        return IsotonicCalibrator().fit(values, rows.y == 1, rows.sample_weight, n_units=units)
     return fits._remembered((name, "scale"), lambda: _fit_scale(*_to_scale(fits, name)[2]))[0]
 
 
