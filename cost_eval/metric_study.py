@@ -463,7 +463,7 @@ class _Study(NamedTuple):
         return callable(metric) or metric in _UNCERTAIN or METRICS[metric].needs_costs
 
     def row(self, prevalence: float, rng) -> np.ndarray:
-        "Correlations (ends, weights, metrics, samples) at one prevalence; weighted ones not yet standardised."
+        "Correlations (ends, weights, metrics, samples) at one prevalence; weighted ones as they are."
         total, tables, ranks = len(self.revenues), {}, {}
         p = round(total * prevalence)
         out = np.empty((len(self.ends), len(self.weights), len(self.metrics), self.n_samples))
@@ -472,12 +472,14 @@ class _Study(NamedTuple):
         for i, weight in enumerate(self.weights):
             bill = _mean_ranks(-_dense_ranks(_bills(tp, lost, p, self.mean, weight)))
             for j, name in enumerate(self.metrics):
-                table = tables[name] if name in tables and not self.varies(name) else self.table(name, p, weight)
+                table = tables.get(name)
+                if table is None or self.varies(name):
+                    table = self.table(name, p, weight)
                 if name not in tables or not np.array_equal(table, tables[name]):
                     tables[name], ranks[name] = table, _mean_ranks(table[tp, fp])
                 for out_end, end in zip(out, self.ends):
-                    pair = (ranks[name], bill) if end != "worst" else (total + 2 - ranks[name], total + 2 - bill)
-                    out_end[i, j] = _correlate(*pair, None if end is None else 2.0)
+                    turned = (total + 2 - one if end == "worst" else one for one in (ranks[name], bill))
+                    out_end[i, j] = _correlate(*turned, None if end is None else 2.0)
         return out
 
 # %% ../nbs/41_metric_study.ipynb #abb4988f

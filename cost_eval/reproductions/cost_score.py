@@ -790,7 +790,7 @@ def _train(task, seed, n_trees=_TREES, most=10**9) -> _Run:
     part = _split(task, rng)
     sample = _training_sample(task, part, rng, most)
     forest = ensemble.RandomForestClassifier(n_trees, random_state=int(rng.integers(2**31)), n_jobs=1)
-    with optional_import("sklearn", extra="book").config_context(skip_parameter_validation=True):  # each tree's
+    with optional_import("sklearn", extra="book").config_context(skip_parameter_validation=True):
         forest.fit(task.x[sample], task.y[sample])
 
     def score(k):
