@@ -464,7 +464,7 @@ class _Study(NamedTuple):
 
     def row(self, prevalence: float, rng) -> np.ndarray:
         "Correlations (ends, weights, metrics, samples) at one prevalence; weighted ones as they are."
-        total, tables, ranks = len(self.revenues), {}, {}
+        total, tables, ranks = len(self.revenues), dict[str, Any](), dict[str, Any]()
         p = round(total * prevalence)
         out = np.empty((len(self.ends), len(self.weights), len(self.metrics), self.n_samples))
         tp, lost = _draw_predictions(self.revenues, p, self.n_samples, self.skill, rng)
@@ -478,8 +478,8 @@ class _Study(NamedTuple):
                 if name not in tables or not np.array_equal(table, tables[name]):
                     tables[name], ranks[name] = table, _mean_ranks(table[tp, fp])
                 for out_end, end in zip(out, self.ends):
-                    turned = (total + 2 - one if end == "worst" else one for one in (ranks[name], bill))
-                    out_end[i, j] = _correlate(*turned, None if end is None else 2.0)
+                    a, b = (total + 2 - one if end == "worst" else one for one in (ranks[name], bill))
+                    out_end[i, j] = _correlate(a, b, None if end is None else 2.0)
         return out
 
 # %% ../nbs/41_metric_study.ipynb #abb4988f
