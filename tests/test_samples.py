@@ -279,7 +279,7 @@ REFUSED = {
     "costs of others": (lambda: read_samples(Y, P, ExampleCosts(fp=1, fn=[1, 2])), "costs: of 2 samples, but y_true has 120"),
     "text": (lambda: read_samples(WORDS, {"a": np.where(Y, "sick", "well")}, NAMED), r"models\['a'\]: 'sick' is not in the costs' decisions"),
     "numbers as text": (lambda: read_samples(Y, {"a": P.astype(str)}, PLAIN), r"numbers as text.*astype\(float\)"),
-    "exchanged": (lambda: read_samples(P, Y, PLAIN), "were y_true and a model exchanged"),
+    "exchanged": (lambda: read_samples(P, Y, PLAIN), "were y_true and a model swapped"),
     "one score, three classes": (lambda: read_samples(list("abc") * 40, {"m": P}, THREE), r"give \(N, 3\) posteriors"),
     "unnamed three": (lambda: read_samples(list("abc") * 40, np.full((N, 3), 1 / 3), CostMatrix.zero_one(3)), r"label 'a' is not in.*classes=\['a', 'b', 'c'\]"),
     "positive of three": (lambda: read_samples(list("abc") * 40, np.full((N, 3), 1 / 3), THREE, positive="a"), "positive: 'a' is for two classes"),
