@@ -92,7 +92,7 @@ def test_what_cannot_be_gets_a_sentence():
     with pytest.raises(ValueError, match="names: 'model_c' is unknown"):
         app.choose("model_c")
     app.label.value = "model_a"
-    assert app.report is None and "were y_true and a model exchanged" in app.says.value or "different values" in app.says.value
+    assert app.report is None and "were y_true and a model swapped" in app.says.value or "different values" in app.says.value
 
 
 @pytest.fixture
