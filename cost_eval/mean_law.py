@@ -111,9 +111,9 @@ def _gamma_tail(shape, z, gap, dz, away=None):
     g, zs = rest[:, None] + s[:, None] * gap, z * s[:, None]
     near = np.abs(zs) < 0.5
     peak = -(shape * np.where(near, np.log1p(-np.where(near, zs, 0)), np.log(g))).sum(-1) - np.log(s)
-    path, many = _Path(shape, z / g, s, dz / g), s.shape if away is None else away.shape
+    many = s.shape if away is None else away.shape
     here, (total, slope, whole) = np.zeros(len(s), complex), np.zeros((3, *many))
-    busy, some, levels = np.arange(len(s)), path, away
+    busy, some, levels = np.arange(len(s)), _Path(shape, z / g, s, dz / g), away
     for _ in range(500):
         move = some.next_move(here[busy])
         part, turned, size = some.along(here[busy], move, levels)

@@ -1206,15 +1206,24 @@ def _fit_calibration(fits: "CrossFit", name: str):
         values, units = rows.models[name].values, len(rows)
         units = units if rows.clusters is None else len(np.unique(rows.clusters))
         return IsotonicCalibrator().fit(values, rows.y == 1, rows.sample_weight, n_units=units)
-    return fits._remembered((name, "scale"), lambda: _fit_scale(*_to_scale(fits, name)[2]))[0]
+    return _scale(fits, name)[0]
+
+
+def _scale(fits: "CrossFit", name: str) -> tuple:
+    "The scale fitted to all rows, and whether the classes were separated."
+    return fits._remembered((name, "scale"), lambda: _fit_scale(*_to_scale(fits, name)[2]))
 
 
 def _to_scale(fits: "CrossFit", name: str) -> tuple:
     "Log-posteriors (N, K), the rows that a scale is fitted to, and these: logarithms, classes, weights."
     rows = fits._rows
-    x = fits._remembered((name, "logs"), lambda: _log_input(rows, name))
     kept, weight = fits._remembered(("thinned",), lambda: _thinned(rows.y, rows.sample_weight))
-    return x, kept, (x[kept], rows.y[kept], weight)
+
+    def make():
+        x = _log_input(rows, name)
+        return x, kept, (x[kept], rows.y[kept], weight)
+
+    return fits._remembered((name, "to scale"), make)
 
 
 def _fit_scale(logs: np.ndarray, y: np.ndarray, weight: np.ndarray, start=None) -> tuple:
@@ -1263,7 +1272,7 @@ def _by_scale(fits: "CrossFit", name: str) -> tuple[np.ndarray, bool]:
     "(N,) log-odds of posteriors of two classes, (N, K) log-posteriors of more; and are they separated?"
     fold, (x, kept, (at, y, weight)), found = fits._fold, _to_scale(fits, name), []
     step = fits._remembered((name, "step"), lambda: x[:, 1] - x[:, 0])
-    whole, apart = fits._remembered((name, "scale"), lambda: _fit_scale(at, y, weight))
+    whole, apart = _scale(fits, name)
 
     def others(inside, outside):
         used = fold[kept] != fold[outside[0]]

@@ -1366,11 +1366,10 @@ def evaluate(
 
 def _in_their_order(samples: Samples) -> tuple[Samples, _Order | None]:
     "The rows that count, so that it does not matter where a row stands; None where all stand so already."
-    rows = np.arange(len(samples)) if samples.order is None else samples.order
-    rows = rows[np.isin(rows, samples.counting)]
-    if np.array_equal(rows, np.arange(len(samples))):
-        return samples, None
-    return samples.take(rows), _Order(rows, len(samples), samples.ids)
+    rows, weight = samples.order, samples.sample_weight
+    if weight is not None and not weight.all():
+        rows = samples.counting if rows is None else rows[weight[rows] > 0]
+    return (samples, None) if rows is None else (samples.take(rows), _Order(rows, len(samples), samples.ids))
 
 
 def _of_annotators(y_true: Annotators, **given: Any) -> Report:

@@ -258,7 +258,7 @@ class Samples(Result):
     @property
     def counting(self) -> np.ndarray:
         "Positions of the rows that count: whose weight is not 0."
-        return np.flatnonzero(np.ones(len(self)) if self.sample_weight is None else self.sample_weight)
+        return np.arange(len(self)) if self.sample_weight is None else np.flatnonzero(self.sample_weight)
 
     def target_priors(self, priors: float | Priors | None = None) -> np.ndarray:
         """Priors of the deployment, or the shares of the samples.
