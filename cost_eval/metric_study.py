@@ -496,7 +496,7 @@ def _check_study(revenues, prevalences, weights, metrics, n_samples, weighted, s
     w = np.ravel(check_range(weights, "weights", 0, 1))
     if empty := [v for v in pi if not 0 < round(len(r) * v) < len(r)]:
         raise ValueError(f"prevalences: {empty[0]:g} of {len(r)} customers leaves a class empty; take more")
-    ends = (weighted,) if weighted is None or isinstance(weighted, str) else tuple(weighted)
+    ends = tuple(weighted) if isinstance(weighted, list | tuple) else (weighted,)
     for end in ends:
         if end is not None:
             check_choice(end, ("best", "worst"), "weighted")
@@ -569,7 +569,7 @@ def correlation_samples(
         joblib = optional_import("joblib", extra="book")
         found = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(study.row)(*given) for given in rows)
     by_end = np.stack(found, axis=1)
-    return by_end[0] if weighted is None or isinstance(weighted, str) else by_end
+    return by_end if isinstance(weighted, list | tuple) else by_end[0]
 
 
 def _spawned(rng, n: int) -> list:

@@ -1055,8 +1055,9 @@ class _Task:
         if len(self.target) != 2:
             return _places(-saving), saving
         rank = self.fits._rank(self.name)
-        if (each == each[0]).all():
-            return _places(-np.sign(each[0, 1] - each[0, 0]) * rank), saving
+        seen = each if len(each) == 1 else each[self.rows.counting]
+        if (seen == seen[0]).all():
+            return _places(-np.sign(seen[0, 1] - seen[0, 0]) * rank), saving
         return _places(-saving, -rank), saving
 
 
