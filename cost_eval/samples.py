@@ -1073,8 +1073,8 @@ def _by_column(values):
     series = hasattr(values, "iloc") and not hasattr(values, "columns") and values.dtype.kind == "O"
     if isinstance(values, list) and values and _by_class(values[0]) is not None:
         values, series = pandas().Series(values), True
-    found = _vectors(values) if series else None
-    return values if found is None else pandas().DataFrame(found, index=values.index)
+    found = _inside(values) if series else None
+    return pandas().DataFrame(found, index=values.index) if found and len(found) > 1 else values
 
 
 def _right_at(given, argument: str, costs: CostMatrix):
@@ -2278,55 +2278,57 @@ def _unpacked(frame: Any) -> Any:
         return frame
     frame, parts = _from_weka(frame) if "inst#" in frame.columns else frame, {}
     for column in frame.columns:
-        vectors = _vectors(frame[column]) if frame[column].dtype.kind == "O" else None
-        if vectors is None:
-            parts[column] = _shares(frame[column])
-        else:
-            parts |= {f"{column}({k})" if len(vectors) > 1 else column: v for k, v in vectors.items()}
+        found = _inside(frame[column]) or {0: frame[column]}
+        parts |= {f"{column}({k})" if len(found) > 1 else column: v for k, v in found.items()}
     same = len(parts) == len(frame.columns) and all(parts[c].dtype == frame[c].dtype for c in parts)
     return frame if same else type(frame)(parts, index=frame.index)
 
 
-def _shares(cells: Any) -> Any:
-    "Text such as 12.5 % as numbers, lists and the like as text; anything else as it is."
-    if cells.dtype.kind == "O" and {*map(type, cells)} & {list, dict, set, np.ndarray}:
-        return cells.map(str)
-    known = cells[cells.notna()] if cells.dtype.kind == "O" else ()
-    text = len(known) and isinstance(known.iloc[0], str)
-    if not text or not known.str.fullmatch(r" *\d+([.,]\d+)? *% *", na=False).all():
-        return cells
-    return cells.str.rstrip("% ").str.replace(",", ".").astype(float) / 100
-
-
-def _vectors(cells: Any) -> dict | None:
-    """Place or class -> (N,) of vectors that add up to 1, as arrays, lists, text in brackets or what services
-    answer (`_by_class`), or of a single number, NaN where none is; None for anything else.
+def _inside(cells: Any) -> dict | None:
+    """Place or class -> (N,) numbers of what cells hold, NaN where they are missing; of nested cells without
+    numbers that add up to 1 their text; None for anything else.
     """
-    there = cells.notna().to_numpy()
-    n, cells = len(cells), cells[there]
-    first = cells.iloc[0] if len(cells) else None
-    names: Any = _by_class(first)
+    there = cells.notna().to_numpy() if cells.dtype.kind == "O" else np.zeros(0, bool)
+    if not there.any():
+        return None
+    first = cells.iloc[there.argmax()]
+    of = {*map(type, cells.to_numpy())} if cells.dtype == object else {type(first)}
+    text = {0: cells.map(str)} if of & {list, dict, set, np.ndarray} else None
+    if isinstance(first, str) and not re.search(r"[\[{%]", first):
+        return text
     try:
-        if names is not None:
-            found = [_by_class(cell) or {} for cell in cells]
-            if any(one.keys() != names.keys() for one in found):
-                return None
-            values = np.array([[one[k] for k in names] for one in found], float)
-        elif isinstance(first, str):
-            inside = (
-                cells.str.extract(r"^[^\[\]]*\[([^\[\]]*)\][^\[\]]*$")[0] if "[" in first else cells.iloc[:0]
-            )
-            values = inside.str.strip().str.split(r"[,\s]+", regex=True, expand=True).to_numpy(float)
-        else:
-            values = np.stack([v.toArray() if hasattr(v, "toArray") else v for v in cells]).astype(float)
+        names, values = _numbers_of(cells[there], first)
     except (TypeError, ValueError):
-        return None
-    table = values.ndim == 2 and len(values) > 0 and values.shape[1] > 0
-    if not table or values.shape[1] > 1 and not _add_to_one(list(values.T)):
-        return None
-    found = np.full((n, values.shape[1]), np.nan)
+        return text
+    alone = values.ndim == 2 and values.shape[1] == 1 and not np.isnan(values).any()
+    if not (alone or values.ndim == 2 and _add_to_one(list(values.T))):
+        return text
+    found = np.full((len(cells), values.shape[1]), np.nan)
     found[there] = values
-    return dict(zip(names or range(values.shape[1]), found.T))
+    return dict(zip(names, found.T)) or text
+
+
+def _numbers_of(cells: Any, first: Any) -> tuple:
+    """Names and (N, K) numbers of vectors as arrays, lists or text in brackets, of what services answer
+    (`_by_class`), or of text such as 12.5 %; `ValueError` or `TypeError` for anything else.
+    """
+    names = _by_class(first)
+    if names is not None:
+        found = [_by_class(cell) or {} for cell in cells]
+        if any(one.keys() != names.keys() for one in found):
+            raise ValueError
+        return names, np.array([[one[k] for k in names] for one in found], float)
+    if isinstance(first, str) and "[" in first:  # of several numbers words may stand around it
+        inside = cells.str.extract(r"^[^\[\]]*\[([^\[\]]*)\][^\[\]]*$")[0].str.strip()
+        values = inside.str.split(r"[,\s]+", regex=True, expand=True).to_numpy(float)
+        if values.shape[1] == 1 and first[0] != "[":
+            raise ValueError
+    elif isinstance(first, str):
+        share = cells.str.extract(r"^ *(\d+(?:[.,]\d+)?) *% *$")[0].str.replace(",", ".")
+        values = share.to_numpy(float)[:, None] / 100
+    else:
+        values = np.stack([v.toArray() if hasattr(v, "toArray") else v for v in cells]).astype(float)
+    return range(values.shape[-1]), values
 
 
 def _by_class(cell: Any) -> dict | None:

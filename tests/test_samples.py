@@ -411,7 +411,7 @@ FOREIGN = {  # columns as the tool's documentation or the tool itself names them
     "Snowflake, CLASSIFICATION!PREDICT": {"label": YES, "PREDICTION": [{"class": d, "probability": {"no": 1 - p, "yes": p}} for d, p in zip(SAID, P.tolist())]},
     "DataRobot, as a service": {"label": YES, "data": [{"prediction": d, "predictionValues": [{"value": 1 - p, "label": "no"}, {"value": p, "label": "yes"}]} for d, p in zip(SAID, P.tolist())]},
     "Hugging Face, pipeline(top_k=None)": {"label": Y, "output": [sorted([{"label": "LABEL_1", "score": p}, {"label": "LABEL_0", "score": 1 - p}], key=lambda one: -one["score"]) for p in P.tolist()]},
-    "the same as text in a CSV file": {"label": Y, "output": [str([{"label": "LABEL_1", "score": p}, {"label": "LABEL_0", "score": 1 - p}]) for p in P.tolist()], "why": [["a", "b"], {"c": 1}] * (N // 2)},
+    "the same as text in a CSV file": {"label": Y, "output": [str([{"label": "LABEL_1", "score": p}, {"label": "LABEL_0", "score": 1 - p}]) for p in P.tolist()], "why": [["a", "b"], {"c": 1}] * (N // 2), "note": "see [1]"},
     "a number in a list, as Keras returns it": {"label": Y, "score": [[p] for p in P.tolist()], "fold": np.arange(N) % 5},
     "labels twice": {"class": YES, "class_code": Y, "p": P},
     "in another order, with what is decided": {"y": Y, "malignant": P, "benign": 1 - P, "said": P > .5},
