@@ -494,7 +494,7 @@ class Judged:
         )  # any one will do
         options = {"confidence": 1 - (1 - confidence) / many, "method": quick}
         lines = [self._line([d for d, _ in q], [can for _, can in q], options) for q in asked]
-        low, high, p, seen = np.array(lines, float).T
+        low, high, p, seen = np.array(lines, float).reshape(-1, 4).T
         return np.stack([low, high, np.minimum(1, many * p), seen])
 
     def _line(self, sides: list, can: list, options: dict) -> list:

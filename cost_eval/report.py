@@ -1319,8 +1319,9 @@ def evaluate(
     method : str, default "auto"
         of all intervals and differences, a key of `METHODS` that serves both
     draws : int, optional
-        how often the folds are drawn; a row's loss is its mean over draws. None: as many as bring the Monte
-        Carlo error of each cost below a tenth of half its interval, 5 at least and 40 at the most; `.draws`
+        how often the folds are drawn; a row's loss is its mean over draws. Where the cut is one of the scores
+        (`Scores`, rule "tuned") each draw is tested alone and the tests are merged (chapter 20). None: as many
+        as bring the Monte Carlo error of each cost below a tenth of half its interval, 5 to 40; `.draws`
         says how many. With `require` once
     confidence : float, default 0.95
         of all intervals
