@@ -278,7 +278,7 @@ def test_groups_of_weighted_and_clustered_samples(case, weighted):
     group, cluster = rng.choice(["a", "b", "c"], 400, p=[.6, .3, .1]), rng.integers(0, 90, 400)
     weight = rng.uniform(.2, 3, 400) if weighted else np.ones(400)
     options = {"clusters": cluster, "sample_weight": weight} if weighted else {"clusters": cluster}
-    report = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, draws=draws, rng=0, **options)
+    report = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, rng=0, **options)
     table, between = report.groups.set_index("group"), report.group_differences
     between = between[between["shares"] == "each group's own"].set_index("first")
     loss, bounds = losses(y, models["rule"], COSTS), (COSTS.array.min(), COSTS.array.max())
