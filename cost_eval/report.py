@@ -227,11 +227,19 @@ def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, others: tuple = 
     the shares of these, and the Monte Carlo error of each model's cost.
     """
     entries, said = _all_entries(case, fits, declared, priors, others, *known)
-    codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1])
+    apart = [_steps(fits, e.model, e.rule) for e in entries]
+    codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1], apart)
     errors = {e.model: _draw_error(case, e) for e in entries if e.main}
     first = [e.decisions[0] if e.decisions.ndim > 1 else None for e in entries]
     drawn = [replace(e, decisions=code, first=one) for e, code, one in zip(entries, codes, first)]
-    return drawn, said, replace(case, mixed=mixed), errors
+    return drawn, said, replace(case, **mixed), errors
+
+
+def _steps(fits: CrossFit, name: str, rule: str) -> bool:
+    """Is the cut one of the scores? A mean over draws then falls short of what its interval promises
+    (chapter 20), and tests of single draws are merged.
+    """
+    return rule == "tuned" or fits.samples.models[name].kind == "scores"
 
 
 def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[list, dict]:
@@ -243,7 +251,7 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
         known = {name: fits.decide(name, rule, posteriors=False, **limits) for name, rule in declared.items()}
         mains, _ = _entries(fits, declared, limits, known=known)
         codes, mixed = _mixtures([e.decisions for e in mains], case.costs.shape[1])
-        ends = replace(case, mixed=mixed).intervals(codes, case.confidence)
+        ends = replace(case, **mixed).intervals(codes, case.confidence)
         errors = np.array([_draw_error(case, e) for e in mains])
         share = float(np.max(ratio(20 * errors, ends.high - ends.low, undefined=0.0)))
         if share <= 1:
@@ -262,23 +270,39 @@ def _draw_error(case: _Case, entry: _Entry) -> float:
     return float(np.std(costs, ddof=1) / len(costs) ** 0.5)
 
 
-def _mixtures(drawn: list, M: int) -> tuple[list, np.ndarray | None]:
+def _mixtures(drawn: list, M: int, apart: Any = ()) -> tuple[list, dict]:
     """Decisions, (N,) or (D, N) in draws, as (N,) numbers of columns of the costs, or from M on of mixtures,
-    and the shares (C, M) of the decisions in these.
+    and these, as `Judged` takes them; of those `apart` the draws are tested one by one.
     """
     several = [k for k, decided in enumerate(drawn) if decided.ndim > 1]
     drawn = [decided.astype(np.intp, copy=False) if decided.ndim == 1 else decided for decided in drawn]
     if not several:
-        return drawn, None
-    D, N = drawn[several[0]].shape
-    counts = [np.concatenate([(drawn[k] == j).sum(0, np.int16) for k in several]) for j in range(1, M)]
-    place, first = kinds(counts)
-    taken = np.stack([column[first] for column in counts], 1)
-    shares = np.concatenate([D - taken.sum(1, keepdims=True), taken], 1) / D
-    alone = shares.max(1) == 1
-    number = np.where(alone, shares.argmax(1), M + np.cumsum(~alone) - 1)
-    parts = iter(number[place].reshape(-1, N))
-    return [next(parts) if k in several else decided for k, decided in enumerate(drawn)], shares[~alone]
+        return drawn, {"mixed": None, "drawn": None}
+    single = [k for k in several if k < len(apart) and apart[k]]
+    D, shares = len(drawn[several[0]]), np.empty((0, M))
+    each = np.empty((D, 0), np.intp)
+    if mean := [k for k in several if k not in single]:
+        counts = [np.concatenate([(drawn[k] == j).sum(0, np.int16) for k in mean]) for j in range(1, M)]
+        place, first = kinds(counts)
+        taken = np.stack([column[first] for column in counts], 1)
+        shares = np.concatenate([D - taken.sum(1, keepdims=True), taken], 1) / D
+        alone = shares.max(1) == 1
+        number = np.where(alone, shares.argmax(1), M + np.cumsum(~alone) - 1)
+        drawn = _put(drawn, mean, number[place])
+        shares = shares[~alone]
+    if single:
+        draws = np.concatenate([drawn[k] for k in single], 1)
+        place, first = kinds(draws)
+        drawn, each = _put(drawn, single, M + len(shares) + place), draws[:, first].astype(np.intp)
+    mixed = np.concatenate([shares, (each[..., None] == np.arange(M)).mean(0)])
+    each = np.concatenate([np.full((D, len(shares)), -1), each], 1)
+    return drawn, {"mixed": mixed, "drawn": each if single else None}
+
+
+def _put(drawn: list, places: list, numbers: np.ndarray) -> list:
+    "Some of the decisions exchanged for numbers that follow one another."
+    parts = iter(numbers.reshape(len(places), -1))
+    return [next(parts) if k in places else decided for k, decided in enumerate(drawn)]
 
 
 def _condensed(case: _Case, entries: list[_Entry], oracle: _Entry) -> tuple[_Case, list[_Entry], _Entry]:
@@ -299,7 +323,7 @@ def _condensed(case: _Case, entries: list[_Entry], oracle: _Entry) -> tuple[_Cas
 def _all_rules(report: "Report") -> tuple[_Case, list[_Entry], _Entry]:
     "What each model decides by every rule that it can follow, and the oracle."
     fits, declared, *_ = report._inputs
-    entries, _, case, _ = _drawn(replace(report._case, mixed=None), fits, declared, fits.deployment)
+    entries, _, case, _ = _drawn(replace(report._case, mixed=None, drawn=None), fits, declared, fits.deployment)
     return _condensed(case, entries, _oracle(case, fits.samples))
 
 
@@ -681,8 +705,9 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
         there = _case_of(at.samples, priors, case.capacity, case.confidence, case.rng, **how)
         limits = _limits(case, priors)
         drawn = [at.decide(m, rule, posteriors=False, **limits).decisions for m, rule in declared.items()]
-        decided, mixed = _mixtures(drawn, there.costs.shape[1])
-        return replace(there, mixed=mixed), decided
+        apart = [_steps(at, name, rule) for name, rule in declared.items()]
+        decided, mixed = _mixtures(drawn, there.costs.shape[1], apart)
+        return replace(there, **mixed), decided
     except ValueError as error:
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
 
@@ -1294,8 +1319,9 @@ def evaluate(
     method : str, default "auto"
         of all intervals and differences, a key of `METHODS` that serves both
     draws : int, optional
-        how often the folds are drawn; a row's loss is its mean over draws. None: as many as bring the Monte
-        Carlo error of each cost below a tenth of half its interval, 5 at least and 40 at the most; `.draws`
+        how often the folds are drawn; a row's loss is its mean over draws. Where the cut is one of the scores
+        (`Scores`, rule "tuned") each draw is tested alone and the tests are merged (chapter 20). None: as many
+        as bring the Monte Carlo error of each cost below a tenth of half its interval, 5 to 40; `.draws`
         says how many. With `require` once
     confidence : float, default 0.95
         of all intervals
@@ -1502,6 +1528,14 @@ def _provenance(samples: Samples, seed) -> dict:
     return made | {"data": samples.checksum} | read
 
 
+def _of_fitted(case: _Case, mains: list, rules: set) -> str:
+    "What is promised of rules that are fitted out of fold."
+    merged = [e.model for e in mains if case.by_draw(e.decisions)]
+    how = f" (of {', '.join(merged)} by tests of single draws, merged)" if merged else ""
+    said = f"measured at best, for rules are fitted out of fold{how}; for decisions as given "
+    return said if set(FITTED) & rules else ""
+
+
 def _finish(
     case: _Case, entries, oracle, notes: list, in_sample: dict, models: Any, errors: dict, **extra
 ) -> Report:
@@ -1520,10 +1554,7 @@ def _finish(
     caveats = page.caveats(case, mains, best, _calibrated(case, entries, models, full[0].y), between)
     said = [*notes, *asked.notes, *tied, *more, *few, *caveats]
     rules = {e.model: e.rule for e in mains}
-    out_of_fold = set(FITTED) & set(rules.values())
-    fitted = (
-        "measured at best, for rules are fitted out of fold; for decisions as given " if out_of_fold else ""
-    )
+    fitted = _of_fitted(full[0], mains, set(rules.values()))
     return Report(
         rule=next(iter(rules.values())) if len(set(rules.values())) == 1 else rules,
         _rungs=rungs,
