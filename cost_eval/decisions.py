@@ -1514,6 +1514,8 @@ def cross_calibrate(
     if np.ndim(fold) == 0:  # drawn among the rows that count, to which those of weight 0 are added
         unit = np.arange(len(y)) if clusters is None else check_numbered(clusters, "clusters", len(y))[1]
         counts, of_unit = np.flatnonzero(weight), np.zeros(len(y), np.intp)
+        if not len(counts):
+            raise ValueError("sample_weight: 0 for every sample; at least one must count")
         whole = None if clusters is None else unit[counts]
         of_unit[unit[counts]] = stratified_folds(y[counts], fold, clusters=whole, rng=rng)
         fold = of_unit[unit]
