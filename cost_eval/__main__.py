@@ -17,6 +17,7 @@ import csv
 import importlib.util
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -29,7 +30,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from . import datasets, reproduce
-from .core import optional_import, pandas, seen_labels, unknown_name, unordered
+from .core import VERIFICATION_BIAS, optional_import, pandas, seen_labels, unknown_name, unordered
 from .costs import CostMatrix
 from .page import grave_first, short_ladder
 from .planning import check_rule, count_rule
@@ -351,12 +352,15 @@ def _recalled(parser, arguments, argv):
         last = tomllib.loads(Path(arguments.recipe).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"--recipe: {arguments.recipe} cannot be read ({error})") from None
-    if "command" not in last:
-        raise ValueError(f"--recipe: {arguments.recipe} names no columns; --save-recipe writes one that does")
-    kept, costs = last["command"], last["costs"]
-    options = {k: v for k, v in kept["options"].items() if not (arguments.costs and k in _OUTCOMES)}
-    matrix = CostMatrix(costs["array"], classes=costs["classes"], decisions=costs["decisions"])
-    options |= {"label": kept["label"], "models": kept["models"], "kept_costs": matrix}
+    try:
+        kept, costs = last["command"], last["costs"]
+        options = {k: v for k, v in kept["options"].items() if not (arguments.costs and k in _OUTCOMES)}
+        matrix = CostMatrix(costs["array"], classes=costs["classes"], decisions=costs["decisions"])
+        options |= {"label": kept["label"], "models": kept["models"], "kept_costs": matrix}
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError(
+            f"--recipe: {arguments.recipe} names no columns; --save-recipe writes one that does"
+        ) from None
     arguments.parser.set_defaults(line=arguments.line, **options)
     return parser.parse_args(argv)
 
@@ -458,6 +462,7 @@ _OPTIONS = {
 _REMEDIES = {
     "; say positive=": "--positive LABEL",
     "values / 100": "--ranks COL",
+    VERIFICATION_BIAS: "--label COL; a CSV file's class NA, None or null is read as missing: rename it",
     "which are classes": "--costs FILE with class \\ decision in its corner, or decision \\ class",
 }
 
@@ -681,6 +686,8 @@ def _with_columns(costs, frame):
 
 def _cost_table(path, option: str = "--costs"):
     "A table of costs with labels in its first row and column; numbers only."
+    if ".json" in str(path).lower():
+        raise ValueError(f"{option}: JSON does not say which labels are classes; give a table as CSV")
     try:
         table = read_file(path, index_col=0)
     except ValueError as error:
@@ -1113,8 +1120,12 @@ def main(argv: Row[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in _COMMANDS:
         add(commands)
-    arguments = parser.parse_args(argv)
+    arguments, strange = parser.parse_known_args(argv)
     arguments.line = ["cost-eval", *(sys.argv[1:] if argv is None else argv)]
+    if strange:
+        own = commands.choices[arguments.line[1]]
+        options = dict.fromkeys(re.findall(r"--[a-z-]+", own.format_help()))
+        own.error(unknown_name(strange[0], options, "argument"))
     try:
         if getattr(arguments, "recipe", None):
             arguments = _recalled(parser, arguments, argv)

@@ -183,6 +183,7 @@ def label_array(values, name: str) -> np.ndarray:
     "An array of labels; mixed types stay what they are, and tuples are labels, not rows."
     if (
         hasattr(values, "dtype")
+        or hasattr(values, "__array__")
         or not hasattr(values, "__len__")
         or isinstance(values, (str, dict, set, frozenset))
     ):
@@ -202,9 +203,10 @@ def _one_column(values) -> str:
         return f"a {type(values).__name__} stands elsewhere; give the labels or numbers themselves"
     if hasattr(values, "columns"):
         return f"give the column that is meant, such as values[{list(values.columns)[-1]!r}]"
-    return (
-        "give numpy.ravel(values)" if np.shape(values)[-1:] in ((), (1,)) else "give one column, values[:, j]"
-    )
+    if np.shape(values) == ():
+        several = np.iterable(values) and not isinstance(values, (str, bytes))
+        return "give list(values)" if several else "give a list or an array with one for each sample"
+    return "give numpy.ravel(values)" if np.shape(values)[-1] == 1 else "give one column, values[:, j]"
 
 
 def check_1d(values, name: str, n: int | None = None) -> np.ndarray:
@@ -307,6 +309,7 @@ def row_labels(values):
     "The index of a series, a frame, or costs or outputs made of these; None if the rows have no labels."
     inside = getattr(values, "values", None)  # of Decisions, Posteriors, Scores
     values = inside if hasattr(inside, "iloc") else values
+    values = values.to_series() if hasattr(values, "coords") and np.ndim(values) == 1 else values  # of xarray
     index = getattr(values, "index", None)
     labelled = hasattr(values, "iloc") or isinstance(values, LabelledTable)
     return index if hasattr(index, "equals") and labelled else None
@@ -375,13 +378,23 @@ def numbers(value, name: str) -> np.ndarray:
     "A float array of numbers (not of text, dates or objects); `ValueError` otherwise."
     array = dense(value, name)
     if array.dtype.kind == "O":
-        try:
+        with suppress(TypeError, ValueError):
             array = np.asarray(value, float)
-        except (TypeError, ValueError):
-            raise ValueError(f"{name}: expected numbers, got {value!r}"[:300]) from None
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: expected numbers, got {array.dtype} ({value!r:.60})")
+        raise ValueError(f"{name}: expected numbers, got {_no_number(array)}")
     return array.astype(float, copy=False)
+
+
+def _no_number(array: np.ndarray) -> str:
+    "The first entry that cannot be read as a number, or that all could, and what to give instead."
+    entries = array.ravel().tolist()
+    for i, entry in enumerate(entries):
+        try:
+            float(entry)
+        except (TypeError, ValueError):
+            place = f" at position {i}" if len(entries) > 1 else ""
+            return f"{entry!r:.60}{place}; give numbers without units, words and separators of thousands"
+    return f"{array.dtype} such as {entries[:1]}; give numpy.asarray(values, float)"
 
 
 def check_within(value, name: str, low, high, where: str):
@@ -735,8 +748,7 @@ def encode(values: np.ndarray, labels: list, name: str, argument: str, *, seen: 
         if is_missing(unknown) and name == "y_true":
             raise ValueError(f"y_true: {unknown!r} at position {np.argmin(codes)}; {VERIFICATION_BIAS}")
         raise ValueError(
-            f"{name}: label {unknown!r} is not in {argument} = {list(labels)}; "
-            "add it there or drop these samples"
+            f"{name}: label {unknown!r} is not in {argument} = {list(labels)}; call it the same in both"
         )
     return codes
 

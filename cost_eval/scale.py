@@ -260,7 +260,7 @@ def _footer(system, file: str) -> tuple:
             return rows, {field.name: _kind(field.type) for field in opened.schema_arrow}
     except Exception as error:
         raise ValueError(
-            f"data: {file} cannot be read as parquet: {type(error).__name__}: {error}"[:500]
+            f"data: {file} cannot be read as parquet ({error!r:.200}); give dask.dataframe.read_csv of CSV"
         ) from None
 
 
