@@ -405,7 +405,8 @@ class Judged:
         whole, each = ([k for k, one in enumerate(apart) if one is kind] for kind in (False, True))
         found = []
         if whole:
-            found.append(ask(self, [sides[k] for k in whole], confidence, *([m[k] for k in whole] for m in more)))
+            alone = ([m[k] for k in whole] for m in more)
+            found.append(ask(self, [sides[k] for k in whole], confidence, *alone))
         if each:
             case, drawn = self.draws
             asked = [tuple(now[decided] for decided in sides[k]) for k in each for now in drawn]
@@ -664,9 +665,9 @@ class Judged:
         return self.over_draws(Judged._sides_apart, [(decided,)] * len(sides), *how)
 
     def _sides_apart(self, decided: list, level: float, sides: list, common: list) -> "Asked":
-        asked = [(*d, side) for d, side in zip(decided, sides)]
+        asked = [(d, side) for (d,), side in zip(decided, sides)]
         if not self.counted:
-            return Asked.of([self._apart_by_losses(*one, common[0], level) for one in asked])
+            return Asked.of([self._apart_by_losses(d, side, common[0], level) for d, side in asked])
         a = np.stack([self.take(np.flatnonzero(s)).columns(d[s]) for d, s in asked])
         b = np.stack([self.take(np.flatnonzero(~s)).columns(d[~s]) for d, s in asked])
         priors = self.priors if common[0] else None
@@ -739,11 +740,11 @@ class Asked(NamedTuple):
         promised = dict.fromkeys(one.guarantee for one in found)
         return cls(mean, low, high, p, found[0].method, "; ".join(promised), notes)
 
-
     def merged(self, draws: int) -> "Asked":
         "Of questions, each about so many draws one after the other at half the level, those of the rules."
         mean, low, high, p = (values.reshape(-1, draws).T for values in self[:4])
-        return Asked(mean.mean(0), *_merged_ends(low, high, p), *self[4:])
+        low, high, p = _merged_ends(low, high, p)
+        return self._replace(mean=mean.mean(0), low=low, high=high, p_value=p)
 
 
 def _merged_ends(low: np.ndarray, high: np.ndarray, p: Any = np.nan) -> tuple:

@@ -323,7 +323,8 @@ def _condensed(case: _Case, entries: list[_Entry], oracle: _Entry) -> tuple[_Cas
 def _all_rules(report: "Report") -> tuple[_Case, list[_Entry], _Entry]:
     "What each model decides by every rule that it can follow, and the oracle."
     fits, declared, *_ = report._inputs
-    entries, _, case, _ = _drawn(replace(report._case, mixed=None, drawn=None), fits, declared, fits.deployment)
+    plain = replace(report._case, mixed=None, drawn=None)
+    entries, _, case, _ = _drawn(plain, fits, declared, fits.deployment)
     return _condensed(case, entries, _oracle(case, fits.samples))
 
 
@@ -564,17 +565,25 @@ def _areas(case: _Case, samples: Samples | None):
     return pandas().DataFrame(rows, columns=["model", "auc", "low", "high"])
 
 # %% ../nbs/60_report.ipynb #b81ab643
-def _group_tables(case: _Case, entries: list[_Entry]):
-    "Cost and rates of each main model in each group, and differences between groups."
+def _group_table(case: _Case, entries: list[_Entry]):
+    "Cost and rates of each main model in each group."
     pd = pandas()
     if case.groups is None:
-        return pd.DataFrame(columns=_GROUP_COLUMNS), pd.DataFrame(columns=_GROUP_DIFFERENCES)
+        return pd.DataFrame(columns=_GROUP_COLUMNS)
     labels, code = numbered(case.groups, ascending=True)
     inside = [np.flatnonzero(code == g) for g in range(len(labels))]
-    tables = [_one_model(case, entry, labels, inside) for entry in entries]
-    apart = [table for entry in entries for table in _groups_apart(case, entry, labels, code) if len(table)]
-    between = pd.concat(apart, ignore_index=True) if apart else pd.DataFrame(columns=_GROUP_DIFFERENCES)
-    return pd.concat(tables, ignore_index=True), between
+    return pd.concat([_one_model(case, entry, labels, inside) for entry in entries], ignore_index=True)
+
+
+def _between_groups(case: _Case, entries: list[_Entry], costs: bool = True, rates: Any = None):
+    "Differences between groups: of costs, and of the error rates unless `rates` are known."
+    pd, tables = pandas(), []
+    labels, code = ((), None) if case.groups is None else numbered(case.groups, ascending=True)
+    for entry in entries if len(labels) > 1 else ():
+        tables += _groups_apart(case, entry, labels, code, costs, rates is None)
+        tables += [] if rates is None else [rates[rates["model"] == entry.model]]
+    tables = [table for table in tables if len(table)]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_GROUP_DIFFERENCES)
 
 
 _GROUP_COLUMNS = ("group", "n", "model", "cost", "low", "high", "cost_at_priors", "low_at", "high_at")
@@ -604,23 +613,21 @@ def _errors(case: _Case) -> _Case:
     return replace(case, costs=wrong, own=None, possible=None, largest=None)
 
 
-def _groups_apart(case: _Case, entry: _Entry, labels, code) -> list:
+def _groups_apart(case: _Case, entry: _Entry, labels, code, costs: bool, rates: bool) -> list:
     """Differences between two groups, or of each of several and the others: of the cost, at the groups' own
     shares of the classes and at the deployment's, each held together; and of both error rates, held together.
     """
     G, every = len(labels), np.arange(len(code))
-    asked: list = [
-        ("cost", "each group's own", case, every, False),
-        ("cost", "the deployment's", case, every, True),
-    ]
-    if case.costs.shape == (2, 2):
+    own: tuple = ("cost", "each group's own", case, every, False)
+    asked = [own, ("cost", "the deployment's", case, every, True)] if costs else []
+    if rates and case.costs.shape == (2, 2):
         for k, name in enumerate(("FPR", "FNR")):
             rows = np.flatnonzero(case.y == k)
             asked.append((name, "within the class", _errors(case).take(rows), rows, False))
     tables = []
     for what, shares, part, rows, common in asked:
         together = 1 if what == "cost" else 2
-        sides = {g: code[rows] == g for g in range(1 if G == 2 else G) if G > 1}
+        sides = {g: code[rows] == g for g in range(1 if G == 2 else G)}
         level = 1 - (1 - case.confidence) / together
         told, d, low, high, p, rejects = part.sides_apart(entry.decisions[rows], sides, common, level)
         p = np.minimum(1, together * np.asarray(p))
@@ -754,8 +761,6 @@ class Report(Result):
     groups : DataFrame
         cost of each model in each group, at the group's own shares of the classes and at the deployment's
         priors, and rates of errors; empty without groups
-    group_differences : DataFrame
-        differences of groups, of a model all held together; two groups are compared once
     constraint : DataFrame
         a row per model and requirement: the limit asked for; the rate reached, out of fold, with its own
         interval; cost with the requirement and without, by the same rule, and what it costs more (`price`,
@@ -794,7 +799,6 @@ class Report(Result):
     differences: Any
     against_constant: Any
     groups: Any
-    group_differences: Any
     constraint: Any
     scenarios: Any
     notes: tuple
@@ -817,6 +821,7 @@ class Report(Result):
     _asked: dict | None = field(repr=False, compare=False, default=None)
     _annotated: Any = field(repr=False, compare=False, default=None)
     _rungs: Any = field(repr=False, default=None)  # of the ladder those that every report computes
+    _gaps: Any = field(repr=False, compare=False, default=None)  # of the group differences the error rates
     _kept: dict = field(repr=False, compare=False, default_factory=dict)
 
     @property
@@ -850,6 +855,11 @@ class Report(Result):
         "Area under the ROC curve of each model that hands over scores of two classes, with interval."
         samples = None if self._inputs is None else self._inputs[0].samples
         return self._once("areas", lambda: _areas(self._case, samples))
+
+    @property
+    def group_differences(self) -> DataFrame:
+        "Differences of groups (DataFrame), of a model all held together; two groups are compared once."
+        return self._once("between", lambda: _between_groups(*self._mains, rates=self._gaps))
 
     @property
     def alternatives(self) -> DataFrame:
@@ -1320,8 +1330,8 @@ def evaluate(
         of all intervals and differences, a key of `METHODS` that serves both
     draws : int, optional
         how often the folds are drawn; a row's loss is its mean over draws. Where the cut is one of the scores
-        (`Scores`, rule "tuned") each draw is tested alone and the tests are merged (chapter 20). None: as many
-        as bring the Monte Carlo error of each cost below a tenth of half its interval, 5 to 40; `.draws`
+        (`Scores`, rule "tuned") each draw is tested alone and the tests are merged (chapter 20). None: as
+        many as bring the Monte Carlo error of each cost below a tenth of half its interval, 5 to 40; `.draws`
         says how many. With `require` once
     confidence : float, default 0.95
         of all intervals
@@ -1548,10 +1558,10 @@ def _finish(
     if len(mains) > 1:
         names, decided = [e.model for e in mains], np.stack([e.decisions for e in mains])
         winner = judged_best(case, names, decided, confidence=case.confidence, rng=case.rng)
-    groups, between = _group_tables(case, mains)
+    groups, gaps = _group_table(case, mains), _between_groups(case, mains, costs=False)
     tied = () if winner is None else winner.notes
     best, few = _best(case, mains, rungs, in_sample, errors), _few_in_groups(case, groups)
-    caveats = page.caveats(case, mains, best, _calibrated(case, entries, models, full[0].y), between)
+    caveats = page.caveats(case, mains, best, _calibrated(case, entries, models, full[0].y), gaps)
     said = [*notes, *asked.notes, *tied, *more, *few, *caveats]
     rules = {e.model: e.rule for e in mains}
     fitted = _of_fitted(full[0], mains, set(rules.values()))
@@ -1563,7 +1573,7 @@ def _finish(
         differences=differences,
         against_constant=_against_constant(case, mains),
         groups=groups,
-        group_differences=between,
+        _gaps=gaps,
         notes=tuple(dict.fromkeys(said)),
         guarantee=fitted + asked.guarantee,
         classes=case.costs.classes,

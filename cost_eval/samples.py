@@ -601,9 +601,12 @@ def _distinct(array: np.ndarray, name: str = "values") -> list:
     try:
         return list(dict.fromkeys(array.tolist()))
     except TypeError:
+        first = array[0]
+        place = next(iter(first), 0) if isinstance(first, Mapping) else 0
+        ways = "of pairs of names and models give dict(values)", f"give [v[{place!r}] for v in values]"
         raise ValueError(
-            f"{name}: values such as {array[0]!r:.60}, but one number or label a sample is needed; of pairs "
-            "of names and models give dict(pairs)"
+            f"{name}: values such as {first!r:.60}, but one number or label a sample is needed; "
+            f"{ways[not isinstance(first, tuple)]}"
         ) from None
 
 
@@ -1897,12 +1900,12 @@ def _models_of(frame, columns: list, truth, costs) -> tuple[dict, dict]:
     table = {c: _cells(frame[c]) for c in columns}
     models, left_out = _models_among(table, truth, classes, list(dict.fromkeys([*classes, *decisions])))
     if not models:
-        such = {c: next((v for v in table[c] if not _are_numbers([v])), "") for c in left_out}
+        such = {c: next((v for v in table[c] if not _are_numbers([v])), table[c][0]) for c in left_out}
         words = (f"{c!r} ({w}{f', but {such[c]!r:.40}' * (w == 'no numbers')})" for c, w in left_out.items())
         raise ValueError(
             "models: no column beside the true labels looks like one; left out: "
             f"{', '.join(words) or 'none'}; name the models, columns of numbers or of the decisions "
-            f"{decisions or classes}"
+            f"{(decisions or classes)[:20]}"
         )
     return models, left_out
 
@@ -2086,16 +2089,21 @@ def _read_kind(kind: str, end: str, source: Any, columns, index_col):
 
 def _read_json(pd, text: bytes, end: str):
     "Records, one a line or in a list, whatever name a service gives the list; or columns; or a split table."
+    text = text.removeprefix(b"\xef\xbb\xbf")
     try:
         found: Any = None if end in (".jsonl", ".ndjson") else json.loads(text)
     except ValueError:
         found = None  # records one a line, or nothing that can be read
     while isinstance(found, dict) and len(found) == 1:
-        (found,) = found.values()
+        (inside,) = found.values()
+        if not isinstance(inside[0] if isinstance(inside, list) and inside else inside, dict):
+            break  # a single column
+        found = inside
     if isinstance(found, dict) and isinstance(found.get("data"), list):
         names = found.get("columns")
         return pd.DataFrame(found["data"], columns=names if isinstance(names, list) else None)
-    if isinstance(found, list):
+    columns = found.values() if isinstance(found, dict) else ()
+    if isinstance(found, list) or columns and all(isinstance(v, list) for v in columns):
         return pd.DataFrame(found)
     whole = text.lstrip()[:1] == b"["
     return pd.read_json(io.BytesIO(text), lines=not whole and found is None, dtype=False)
@@ -2165,7 +2173,7 @@ def _read_csv(pd, source: Any, end: str, columns, index_col, rows: int = 0):
         return pd.read_csv(source, chunksize=rows, **given)
     try:
         if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
-            given["usecols"] = list(columns)
+            given.setdefault("usecols", list(columns))
         if hasattr(source, "seek"):
             source.seek(0)
         frame = _in_parts(pd, source, given) if _size(source) > _LARGE else pd.read_csv(source, **given)
@@ -2230,18 +2238,16 @@ def _marks(lines: list, end: str = "") -> dict:
         one, other = commas[0].replace(",", ""), commas[0].replace(",", ".")
         raise ValueError(f"{commas[0]!r} may be {one} or {other}; save numbers as {one}, or as {other}")
     found = {"sep": mark, "decimal": "," if commas and not points else ".", "skipinitialspace": True}
-    ends = table and all(len(row) == len(names) + 1 and not row[-1].strip() for row in table)
-    return found | {"index_col": False} if ends else found
+    n = len(names)  # lines may end in separators that the names do not have
+    ends = table and all(len(row) > n and not "".join(row[n:]).strip() for row in table)
+    return found | {"usecols": range(n)} if ends else found
 
 
 def _refuse_names(names: list, table: list, lines: list):
     "`ValueError` where the first line holds a name twice, a title or values."
     twice = [name for name in names if name and names.count(name) > 1]
     widths = {len(row) for row in table}
-    values = any(re.fullmatch(r"[+-]?\d*[.,]\d+", name) for name in names)
-    if widths == {len(names)} != {1}:
-        values = values or all(name in column for name, column in zip(names, zip(*table)))
-    if values:
+    if _hold_values(names, table):
         raise ValueError(f"its first line, {lines[0]!r:.60}, holds values; put a line of names above it")
     if twice:
         raise ValueError(f"column {twice[0]!r} occurs twice; rename one")
@@ -2250,6 +2256,22 @@ def _refuse_names(names: list, table: list, lines: list):
             f"its first line, {lines[0]!r:.60}, has one column and the others {min(widths)}; delete it, if "
             "it is a title, or name each column"
         )
+
+
+def _hold_values(names: list, table: list) -> bool:
+    "Is some name like the values of its column, and none unlike them?"
+    found = False
+    for name, column in zip(names, zip(*table)):
+        repeated = 2 * len(set(column)) <= len(column)
+        if _are_numbers([cell for cell in column if cell.strip()]):
+            if not _are_numbers([name]):
+                return False
+            found |= not float(name).is_integer() or repeated and name in column
+        elif repeated:
+            if name not in column:
+                return False
+            found = True
+    return found
 
 
 def _in_plain_words(error: str) -> str:
