@@ -2315,7 +2315,8 @@ def unnested(frame: Any) -> Any:
         frame = pandas().DataFrame({c: frame[c].to_list() for c in frame.columns}) if nested else frame
     if not hasattr(frame, "assign") or frame.columns.duplicated().any():
         return frame
-    frame, parts = _from_weka(frame) if "inst#" in frame.columns else frame, {}
+    parts: dict = {}
+    frame = _from_weka(frame) if "inst#" in frame.columns else frame
     for column in frame.columns:
         found = _inside(frame[column]) or {0: frame[column]}
         parts |= {f"{column}({k})" if len(found) > 1 else column: v for k, v in found.items()}
@@ -2380,7 +2381,7 @@ def _by_class(cell: Any) -> dict | None:
     pairs: list = []
     if isinstance(cell, Mapping):
         lists = [list(v) for v in cell.values() if isinstance(v, (list, tuple, np.ndarray)) and len(v)]
-        inside = [v for v in cell.values() if isinstance(v, Mapping)]
+        inside: list = [v for v in cell.values() if isinstance(v, Mapping)]
         inside += [v for v in lists if isinstance(v[0], Mapping)]
         if len(inside) == 1:
             return _by_class(inside[0])
