@@ -393,7 +393,8 @@ def _no_number(array: np.ndarray) -> str:
             float(entry)
         except (TypeError, ValueError):
             place = f" at position {i}" if len(entries) > 1 else ""
-            return f"{entry!r:.60}{place}; give numbers without units, words and separators of thousands"
+            words = " without units, words and separators of thousands" * isinstance(entry, str)
+            return f"{entry!r:.60}{place}; give numbers{words}"
     return f"{array.dtype} such as {entries[:1]}; give numpy.asarray(values, float)"
 
 

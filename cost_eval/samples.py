@@ -601,9 +601,12 @@ def _distinct(array: np.ndarray, name: str = "values") -> list:
     try:
         return list(dict.fromkeys(array.tolist()))
     except TypeError:
+        first = array[0]
+        place = next(iter(first), 0) if isinstance(first, Mapping) else 0
+        ways = "of pairs of names and models give dict(values)", f"give [v[{place!r}] for v in values]"
         raise ValueError(
-            f"{name}: values such as {array[0]!r:.60}, but one number or label a sample is needed; of pairs "
-            "of names and models give dict(pairs)"
+            f"{name}: values such as {first!r:.60}, but one number or label a sample is needed; "
+            f"{ways[not isinstance(first, tuple)]}"
         ) from None
 
 
@@ -2099,7 +2102,8 @@ def _read_json(pd, text: bytes, end: str):
     if isinstance(found, dict) and isinstance(found.get("data"), list):
         names = found.get("columns")
         return pd.DataFrame(found["data"], columns=names if isinstance(names, list) else None)
-    if isinstance(found, list) or isinstance(found, dict) and all(isinstance(v, list) for v in found.values()):
+    columns = found.values() if isinstance(found, dict) else ()
+    if isinstance(found, list) or columns and all(isinstance(v, list) for v in columns):
         return pd.DataFrame(found)
     whole = text.lstrip()[:1] == b"["
     return pd.read_json(io.BytesIO(text), lines=not whole and found is None, dtype=False)

@@ -157,7 +157,7 @@ def test_one_example_and_one_set_of_numbers_in_readme_chapters_and_app(tmp_path,
         assert main(["example", file]) == 2 and says in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is not a number"), ("--seed", "-1", "'-1' is no whole number"), ("--colour", "red", "'--colour' is unknown; did you mean"), ("--sores", "one", "'--sores' is unknown; did you mean '--scores'")])
+@pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is not a number"), ("--seed", "-1", "'-1' is not a whole number"), ("--colour", "red", "'--colour' is unknown; did you mean"), ("--sores", "one", "'--sores' is unknown; did you mean '--scores'")])
 def test_options_that_are_none(scores, capsys, option, given, says):
     with pytest.raises(SystemExit) as stop:
         call(capsys, scores[0], *ILL, f"{option}={given}" if option == "--seed" else option, *([] if option == "--seed" else [given]))
