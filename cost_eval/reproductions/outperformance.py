@@ -391,13 +391,11 @@ def _tree_scores(item_values, depth, rules=("exact", "trapezoid", "step"), *, n_
         rule -> (len(item_values), n_curves), whether the area of a curve is smaller
     """
     below = {rule: np.zeros((len(item_values), n_curves), bool) for rule in rules}
-    kinds = sorted({curve for curve, _, _ in item_values})
+    kinds, shares = (sorted({value[k] for value in item_values}) for k in (0, 2))
     for rule in rules:
-        for p in sorted({pi for _, _, pi in item_values}):
-            drawn = dict(zip(kinds, sample_tree_aucs(kinds, p, n_curves, depth=depth, rule=rule, rng=rng)))
-            for i, (curve, area, pi) in enumerate(item_values):
-                if pi == p:
-                    below[rule][i] = drawn[curve] < area
+        drawn = sample_tree_aucs(kinds, shares, n_curves, depth=depth, rule=rule, rng=rng)
+        for i, (curve, area, pi) in enumerate(item_values):
+            below[rule][i] = drawn[kinds.index(curve), shares.index(pi)] < area
     return below
 
 
