@@ -17,6 +17,7 @@ import csv
 import importlib.util
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -29,7 +30,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from . import datasets, reproduce
-from .core import optional_import, pandas, seen_labels, unknown_name, unordered
+from .core import VERIFICATION_BIAS, optional_import, pandas, seen_labels, unknown_name, unordered
 from .costs import CostMatrix
 from .page import grave_first, short_ladder
 from .planning import check_rule, count_rule
@@ -244,7 +245,7 @@ def _number_or_column(text: str) -> float | str:
 
 def _whole(text: str) -> int:
     if not text.strip().isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 0; write it as 0 or 42")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0; write it as 0 or 42")
     return int(text)
 
 
@@ -262,34 +263,34 @@ _TYPES |= {"seed": _whole, "jobs": int, "port": int, "timeout": float}
 _RULE_NAMES = f"{', '.join(map(repr, RULES))} (default: calibrated)"
 _GROUPS = {
     "columns": (
-        ("label", "COL[,COL]", "true labels, of several annotators a column each (default: guessed)"),
+        ("label", "COL[,COL]", "true labels; one column for each annotator (default: guessed)"),
         ("scores", "COL[,COL]", "probabilities of the positive class, scores, decisions (default: guessed)"),
-        ("posteriors", "COL=CLASS,...", "probabilities: columns with classes; or PREFIX of PREFIX_CLASS"),
-        ("ranks", "COL[,COL]", "scores of which only the order counts, whatever they look like"),
+        ("posteriors", "COL=CLASS,...", "probabilities: columns and classes; or PREFIX of PREFIX_CLASS"),
+        ("ranks", "COL[,COL]", "scores of which only the order counts, even if they look like probabilities"),
         ("group", "COL", "groups to compare"),
         ("cluster", "COL", "samples that belong together: one patient, one customer"),
         ("weight", "COL", "sample weights"),
-        ("id", "COL", "what the rows are called; those that stand twice are said"),
-        ("fold", "COL", "folds in which the models were fitted, of predictions pooled from them"),
+        ("id", "COL", "names of the rows; duplicates are reported"),
+        ("fold", "COL", "for predictions pooled from cross-validation: the fold of each row"),
     ),
     "costs": (
         ("costs", "FILE", "table of costs: classes in rows, decisions in columns, labels in both"),
         *((name, "C", f"cost of a {of}: a number or a column of the file") for name, of in _OUTCOMES.items()),
-        ("scenario", "NAME=FILE or NAME=FP:FN", "costs of somebody else (several): who is cheapest there"),
-        ("positive", "LABEL", "the positive class of two; needed where the labels are not 0 and 1"),
+        ("scenario", "NAME=FILE or NAME=FP:FN", "other costs (repeatable): which model is cheapest there"),
+        ("positive", "LABEL", "which of two classes is positive; needed unless the labels are 0 and 1"),
         ("prevalence", "P", "share of positives in the deployment: .05 or 5%% (default: that of the file)"),
         ("priors", "CLASS=P,...", "class priors of the deployment"),
     ),
     "decisions": (
         ("rule", "RULE", f"how outputs become decisions: {_RULE_NAMES}, or MODEL=RULE,..."),
-        ("capacity", "N", "at most so many samples are decided positive: 200, or 10%%"),
-        ("require", "RATE=LIMIT,...", "what decisions keep to: recall=.95, workload=10%%, CLASS:DECISION=0"),
+        ("capacity", "N", "the most samples that may be decided positive: 200, or 10%%"),
+        ("require", "RATE=LIMIT,...", "limits on the decisions: recall=.95, workload=10%%, CLASS:DECISION=0"),
         ("heaviest", "W", "cap on the weight of a sample, or of a cluster, in the population"),
         ("largest", "C", "cap on the amounts in the population, where rows have their own costs"),
-        ("method", "NAME", "of all intervals: auto, betting, bca, ... (default: auto)"),
-        ("confidence", "Q", "of the intervals (default: .95)"),
-        ("seed", "N", "of the folds, and of what is drawn (default: 0)"),
-        ("recipe", "FILE", "what --save-recipe wrote: its options, where none is given here; prints both"),
+        ("method", "NAME", "method of all intervals: auto, betting, bca, ... (default: auto)"),
+        ("confidence", "Q", "confidence level of the intervals (default: .95)"),
+        ("seed", "N", "random seed, for folds and draws (default: 0)"),
+        ("recipe", "FILE", "file of --save-recipe: its options, unless given here; compares the results"),
     ),
     "output": (
         ("html", "FILE", "the whole report as one page"),
@@ -297,10 +298,10 @@ _GROUPS = {
         ("latex", "FILE", "the same for a paper"),
         ("json", "FILE", "everything as JSON"),
         ("metrics", "FILE", "flat names and numbers for an experiment tracker, as JSON"),
-        ("save-recipe", "FILE.toml", "what was asked, and the counts, without a row: for --recipe"),
+        ("save-recipe", "FILE.toml", "the options and the counts, without any row: for --recipe"),
         ("save-rule", "FILE", "the rule of the cheapest model, for cost-eval decide and check"),
-        ("otherwise", "DECISION", "its decision for rows whose value is missing (default: they are refused)"),
-        ("about", "ITEM=TEXT", "what only people know, for the page: population=..., 'costs named by=...'"),
+        ("otherwise", "DECISION", "the saved rule's decision where a value is missing (default: an error)"),
+        ("about", "ITEM=TEXT", "background for the page: population=..., 'costs named by=...'"),
     ),
 }
 
@@ -322,7 +323,7 @@ def _evaluate(arguments):
     for path in (*outputs.values(), *filter(None, [arguments.save_rule, arguments.save_recipe])):
         _writable_file(path)
     if arguments.otherwise and not arguments.save_rule:
-        raise ValueError("--otherwise: of the rule that is saved; give --save-rule FILE, too")
+        raise ValueError("--otherwise: belongs to the saved rule; give --save-rule FILE, too")
     about, costs = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments)
     arguments.scenarios = _scenarios_of(arguments.scenario)
     report = _report_of(_read_columns(arguments, _needed(arguments)), costs, arguments)
@@ -351,12 +352,15 @@ def _recalled(parser, arguments, argv):
         last = tomllib.loads(Path(arguments.recipe).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"--recipe: {arguments.recipe} cannot be read ({error})") from None
-    if "command" not in last:
-        raise ValueError(f"--recipe: {arguments.recipe} names no columns; --save-recipe writes one that does")
-    kept, costs = last["command"], last["costs"]
-    options = {k: v for k, v in kept["options"].items() if not (arguments.costs and k in _OUTCOMES)}
-    matrix = CostMatrix(costs["array"], classes=costs["classes"], decisions=costs["decisions"])
-    options |= {"label": kept["label"], "models": kept["models"], "kept_costs": matrix}
+    try:
+        kept, costs = last["command"], last["costs"]
+        options = {k: v for k, v in kept["options"].items() if not (arguments.costs and k in _OUTCOMES)}
+        matrix = CostMatrix(costs["array"], classes=costs["classes"], decisions=costs["decisions"])
+        options |= {"label": kept["label"], "models": kept["models"], "kept_costs": matrix}
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError(
+            f"--recipe: {arguments.recipe} names no columns; --save-recipe writes one that does"
+        ) from None
     arguments.parser.set_defaults(line=arguments.line, **options)
     return parser.parse_args(argv)
 
@@ -458,6 +462,7 @@ _OPTIONS = {
 _REMEDIES = {
     "; say positive=": "--positive LABEL",
     "values / 100": "--ranks COL",
+    VERIFICATION_BIAS: "--label COL; a CSV file's class NA, None or null is read as missing: rename it",
     "which are classes": "--costs FILE with class \\ decision in its corner, or decision \\ class",
 }
 
@@ -681,6 +686,8 @@ def _with_columns(costs, frame):
 
 def _cost_table(path, option: str = "--costs"):
     "A table of costs with labels in its first row and column; numbers only."
+    if ".json" in str(path).lower():
+        raise ValueError(f"{option}: JSON does not say which labels are classes; give a table as CSV")
     try:
         table = read_file(path, index_col=0)
     except ValueError as error:
@@ -1113,8 +1120,12 @@ def main(argv: Row[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in _COMMANDS:
         add(commands)
-    arguments = parser.parse_args(argv)
+    arguments, strange = parser.parse_known_args(argv)
     arguments.line = ["cost-eval", *(sys.argv[1:] if argv is None else argv)]
+    if strange:
+        own = commands.choices[arguments.line[1]]
+        options = dict.fromkeys(re.findall(r"--[a-z-]+", own.format_help()))
+        own.error(unknown_name(strange[0], options, "argument"))
     try:
         if getattr(arguments, "recipe", None):
             arguments = _recalled(parser, arguments, argv)

@@ -153,6 +153,9 @@ class Judged:
     mixed : ndarray or None
         (C, M) shares of the decisions in C mixtures of them, which decisions M, M + 1, ... then stand for:
         of a sample that draws of the folds decide about differently. It costs the mean
+    drawn : ndarray or None
+        (D, C) what these stand for in each of D draws, of a rule whose draws are tested one by one (all its
+        decisions are mixtures, then); -1 of the others
     """
 
     y: np.ndarray
@@ -170,6 +173,7 @@ class Judged:
     method: str = field(default="auto", kw_only=True)
     rng: Any = field(default=None, kw_only=True)
     mixed: np.ndarray | None = field(default=None, kw_only=True)
+    drawn: np.ndarray | None = field(default=None, kw_only=True)
 
     @property
     def mixtures(self) -> np.ndarray:
@@ -249,7 +253,7 @@ class Judged:
         part["weight"] = part["repeats"] if self.repeated else part["weight"]
         sizes = np.bincount(y, part["weight"], self.costs.shape[0])
         target = as_priors(priors, self.costs.classes, sizes=sizes)
-        same = ("heaviest", "independent", "largest", "possible", "method", "rng", "mixed")
+        same = ("heaviest", "independent", "largest", "possible", "method", "rng", "mixed", "drawn")
         part |= {name: getattr(self, name) for name in same}
         return Judged(y, self.costs, priors=target, shifted=priors is not None, **part)
 
@@ -374,16 +378,55 @@ class Judged:
         "Options of the engine; what is drawn does not depend on what was asked before."
         return {"confidence": confidence, "method": self.method, "rng": copy.deepcopy(self.rng)}
 
+    def by_draw(self, *sides: np.ndarray) -> bool:
+        "Are the draws of a rule, one of these decisions (N,) each, tested one by one?"
+        if self.drawn is None:
+            return False
+        first = [int(decided[0]) - self.costs.shape[1] for decided in sides if len(decided)]
+        return any(k >= 0 and self.drawn[0, k] >= 0 for k in first)
+
+    @cached_property
+    def draws(self) -> tuple["Judged", np.ndarray]:
+        """The samples without what is tested draw by draw, and (D, M + C) the decisions that decisions and
+        mixtures stand for in each draw.
+        """
+        if self.drawn is None or self.mixed is None:
+            raise ValueError("draws: no rule here has draws that are tested one by one")
+        M, of_mean = self.costs.shape[1], int((self.drawn[0] < 0).sum())
+        mean = replace(self, mixed=self.mixed[:of_mean] if of_mean else None, drawn=None)
+        alone = np.tile(np.arange(M + of_mean), (len(self.drawn), 1))
+        return mean, np.concatenate([alone, self.drawn[:, of_mean:]], 1)
+
+    def over_draws(self, ask: Callable, sides: list, confidence: float, *more: Any) -> "Asked":
+        """The answers to questions that each concern some decisions (N,) and `more`, one for each:
+        ask(samples, sides, confidence, *more), or tests of single draws, merged.
+        """
+        apart = [self.by_draw(*one) for one in sides]
+        whole, each = ([k for k, one in enumerate(apart) if one is kind] for kind in (False, True))
+        found = []
+        if whole:
+            alone = ([m[k] for k in whole] for m in more)
+            found.append(ask(self, [sides[k] for k in whole], confidence, *alone))
+        if each:
+            case, drawn = self.draws
+            asked = [tuple(now[decided] for decided in sides[k]) for k in each for now in drawn]
+            repeated = ([m[k] for k in each for _ in drawn] for m in more)
+            found.append(ask(case, asked, (1 + confidence) / 2, *repeated).merged(len(drawn)))
+        return Asked.of(found, np.argsort(whole + each))
+
     def intervals(self, decided: Any, confidence: float, can: Any = None) -> "Asked":
         """The interval of the cost of each model's decisions, (S, N); `can` holds for each the columns of the
         costs that it can take (one, several; None: all).
         """
         can = [None] * len(decided) if can is None else can
+        return self.over_draws(Judged._intervals, [(d,) for d in decided], confidence, can)
+
+    def _intervals(self, sides: list, confidence: float, can: list) -> "Asked":
         if self.counted and all(one is None for one in can):
-            stack = np.stack([self.columns(d) for d in decided])
+            stack = np.stack([self.columns(*d) for d in sides])
             options = self.how(confidence) | {"priors": self.given_priors}
             return Asked.of([interval(stack, self.table, **options)])
-        found = [self.mean_interval(self.losses(d), confidence, c) for d, c in zip(decided, can)]
+        found = [self.mean_interval(self.losses(*d), confidence, c) for d, c in zip(sides, can)]
         return Asked.of(found)
 
     def mean_interval(
@@ -421,6 +464,9 @@ class Judged:
         for each pair the columns of the costs that either side can take (None: all).
         """
         can = [(None, None)] * len(pairs) if can is None else can
+        return self.over_draws(Judged._differences, pairs, confidence, can)
+
+    def _differences(self, pairs: list, confidence: float, can: list) -> "Asked":
         options, all_ = self.how(confidence), tuple(range(self.costs.shape[1]))  # of which mixtures are made
         if not self.counted:
             found = []
@@ -448,10 +494,19 @@ class Judged:
             "normal" if self.clusters is None and sizes.min() > 1 else "clopper_pearson"
         )  # any one will do
         options = {"confidence": 1 - (1 - confidence) / many, "method": quick}
-        lines = [self._approximate([d for d, _ in q], [can for _, can in q], options) for q in asked]
-        names = ("low", "high", "p_value", "seen")
-        low, high, p, seen = (np.array([getattr(line, name) for line in lines], float) for name in names)
+        lines = [self._line([d for d, _ in q], [can for _, can in q], options) for q in asked]
+        low, high, p, seen = np.array(lines, float).reshape(-1, 4).T
         return np.stack([low, high, np.minimum(1, many * p), seen])
+
+    def _line(self, sides: list, can: list, options: dict) -> list:
+        "Ends, p-value and costly cases seen of one approximate line."
+        if self.by_draw(*sides):
+            case, drawn = self.draws
+            half = options | {"confidence": (1 + options["confidence"]) / 2}
+            each = np.array([case._line([now[d] for d in sides], can, half) for now in drawn]).T
+            return [*_merged_ends(*each[:3]), each[3].min()]
+        line = self._approximate(sides, can, options)
+        return [line.low, line.high, line.p_value, line.seen]
 
     def _approximate(self, sides: list, can: list, options: dict) -> Approximate:
         "The approximate line of one cost, or of the difference of two."
@@ -483,14 +538,25 @@ class Judged:
         """Kind, name, samples, mean and ends of what each cell, class and group (labels (N,), or None) adds
         to the cost, held together; cells that cost nothing are left out.
         """
-        parts = [one for one in self._parts(decisions, groups) if one[0] != "cell" or one[3].any()]
-        level, rows = 1 - (1 - confidence) / len(parts), []
-        for kind, name, own, paid, of in parts:
-            found = self.mean_interval(paid, level, of=of)
+        parts = list(self._parts(decisions, groups))
+        at = [k for k, one in enumerate(parts) if one[0] != "cell" or one[3].any()]
+        level, case, every = 1 - (1 - confidence) / len(at), self, [decisions]
+        if self.by_draw(decisions):
+            case, drawn = self.draws
+            level, every = (1 + level) / 2, [now[decisions] for now in drawn]
+        each, rows = np.array([case._means_of_parts(one, groups, at, level) for one in every]), []
+        low, high, _ = _merged_ends(each[..., 1], each[..., 2])
+        for k, *found in zip(at, each[..., 0].mean(0), low + 0.0, high):  # which turns -0 into 0
+            kind, name, own, *_ = parts[k]
             many = float(own.sum() if self.repeats is None else own @ self.repeats)
-            ends = float(found.low) + 0.0, float(found.high)  # which turns -0 into 0
-            rows.append((kind, name, int(many) if many == int(many) else many, float(found.mean), *ends))
+            rows.append((kind, name, int(many) if many == int(many) else many, *map(float, found)))
         return rows
+
+    def _means_of_parts(self, decisions: np.ndarray, groups: Any, at: list, level: float) -> list:
+        "Mean and ends of some of the parts."
+        parts = list(self._parts(decisions, groups))
+        found = [self.mean_interval(parts[k][3], level, of=parts[k][4]) for k in at]
+        return [(one.mean, one.low, one.high) for one in found]
 
     def _parts(self, decisions: np.ndarray, groups: Any) -> Iterator[tuple]:
         """Kind, name, share of each sample and what it adds to the cost, of each cell, class and group, and
@@ -517,10 +583,19 @@ class Judged:
         the classes or at `priors`; NaN where a class that counts is missing, or all, and ends of which the
         method cannot tell from so few.
         """
+        if self.by_draw(decided):
+            case, drawn = self.draws
+            own = [now[decided[rows]] for now in drawn for rows in parts]
+            found = case._in_parts(own, parts * len(drawn), priors, (1 + confidence) / 2)
+            mean, low, high = np.moveaxis(found.reshape(len(drawn), -1, 3), -1, 0)
+            return np.stack([mean.mean(0), *_merged_ends(low, high)[:2]], -1)
+        return self._in_parts([decided[rows] for rows in parts], parts, priors, confidence)
+
+    def _in_parts(self, decided: list, parts: list, priors: Any, confidence: float) -> np.ndarray:
         found = np.full((len(parts), 3), np.nan)
         known = self._known(parts, priors)
         asked = [self.take(parts[g], priors=priors) for g in np.flatnonzero(known)]
-        own = [decided[parts[g]] for g in np.flatnonzero(known)]
+        own = [decided[g] for g in np.flatnonzero(known)]
         try:
             if self.counted and asked:
                 counts = np.stack([part.columns(d) for part, d in zip(asked, own)])
@@ -530,7 +605,7 @@ class Judged:
                 found[known] = [part._mean_and_ends(d, confidence) for part, d in zip(asked, own)]
         except TooFew:
             if len(parts) > 1:
-                each = [self.in_parts(decided, [part], priors, confidence) for part in parts]
+                each = [self._in_parts([d], [part], priors, confidence) for d, part in zip(decided, parts)]
                 return np.concatenate(each)
             found[0, 0] = asked[0].cost(own[0])
         return found
@@ -569,7 +644,7 @@ class Judged:
             return ((),) * 6
         level = 1 - (1 - confidence) / len(sides)
         try:
-            found = Asked.of(self._apart(decided, [*sides.values()], common, level))
+            found = self._apart(decided, [*sides.values()], common, level)
         except TooFew:
             told = {name: s for name, s in sides.items() if self._can_tell(decided, s, common, confidence)}
             return self.sides_apart(decided, told, common, confidence)
@@ -584,14 +659,19 @@ class Judged:
             return False
         return True
 
-    def _apart(self, decided: np.ndarray, sides: list, common: bool, level: float) -> list:
+    def _apart(self, decided: np.ndarray, sides: list, common: bool, level: float) -> "Asked":
         "Cost on one side minus that on the other, two separate samples."
+        how = level, sides, [common] * len(sides)
+        return self.over_draws(Judged._sides_apart, [(decided,)] * len(sides), *how)
+
+    def _sides_apart(self, decided: list, level: float, sides: list, common: list) -> "Asked":
+        asked = [(d, side) for (d,), side in zip(decided, sides)]
         if not self.counted:
-            return [self._apart_by_losses(decided, side, common, level) for side in sides]
-        both = sides, [~s for s in sides]
-        a, b = (np.stack([self.take(np.flatnonzero(s)).columns(decided[s]) for s in which]) for which in both)
-        priors = self.priors if common else None
-        return [independent_difference(a, b, self.table, priors=priors, **self.how(level))]
+            return Asked.of([self._apart_by_losses(d, side, common[0], level) for d, side in asked])
+        a = np.stack([self.take(np.flatnonzero(s)).columns(d[s]) for d, s in asked])
+        b = np.stack([self.take(np.flatnonzero(~s)).columns(d[~s]) for d, s in asked])
+        priors = self.priors if common[0] else None
+        return Asked.of([independent_difference(a, b, self.table, priors=priors, **self.how(level))])
 
     def _apart_by_losses(self, decided: np.ndarray, side: np.ndarray, common: bool, level: float) -> Any:
         "The same where weights, clusters or costs of single samples matter."
@@ -654,12 +734,27 @@ class Asked(NamedTuple):
     def of(cls, found: list, order: Any = slice(None)) -> "Asked":
         "From stacks of intervals, or from one interval each, put in another order."
         names = ("mean", "low", "high", "p_value")
-        mean, low, high, p = (
-            np.hstack([getattr(one, name, np.nan) for one in found])[order] for name in names
-        )
+        asked = [[getattr(one, name, np.full(np.shape(one.mean), np.nan)) for one in found] for name in names]
+        mean, low, high, p = (np.hstack(values)[order] for values in asked)
         notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
         promised = dict.fromkeys(one.guarantee for one in found)
         return cls(mean, low, high, p, found[0].method, "; ".join(promised), notes)
+
+    def merged(self, draws: int) -> "Asked":
+        "Of questions, each about so many draws one after the other at half the level, those of the rules."
+        mean, low, high, p = (values.reshape(-1, draws).T for values in self[:4])
+        low, high, p = _merged_ends(low, high, p)
+        return self._replace(mean=mean.mean(0), low=low, high=high, p_value=p)
+
+
+def _merged_ends(low: np.ndarray, high: np.ndarray, p: Any = np.nan) -> tuple:
+    """Middle ends, and twice the middle p-value, over draws along the first axis: whatever their dependence,
+    it is at most alpha with probability alpha if each is valid (Rüger 1978).
+    """
+    up = low > -high  # a draw speaks for the side on which it has more
+    middle = [np.quantile(np.where(s, p, np.maximum(p, 1)), 0.5, 0, method="higher") for s in (up, ~up)]
+    low = np.quantile(low, 0.5, 0, method="lower")
+    return low, np.quantile(high, 0.5, 0, method="higher"), np.minimum(1, 2 * np.minimum(*middle))
 
 
 def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:

@@ -1509,11 +1509,17 @@ def cross_calibrate(
     with np.errstate(divide="ignore"):
         x = _finite_logs(x if log else np.log(x))
     y = _class_codes(y_true, x.shape, names)
-    fold: Any = folds
-    if np.ndim(fold) == 0:
-        fold = stratified_folds(y, fold, clusters=clusters, rng=rng)
-    fold = given_folds(fold, len(y), clusters=clusters)
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
+    fold: Any = folds
+    if np.ndim(fold) == 0:  # drawn among the rows that count, to which those of weight 0 are added
+        unit = np.arange(len(y)) if clusters is None else check_numbered(clusters, "clusters", len(y))[1]
+        counts, of_unit = np.flatnonzero(weight), np.zeros(len(y), np.intp)
+        if not len(counts):
+            raise ValueError("sample_weight: 0 for every sample; at least one must count")
+        whole = None if clusters is None else unit[counts]
+        of_unit[unit[counts]] = stratified_folds(y[counts], fold, clusters=whole, rng=rng)
+        fold = of_unit[unit]
+    fold = given_folds(fold, len(y), clusters=clusters)
 
     def others(inside, outside):
         fitted = AffineCalibrator().fit(x[inside], y[inside], weight[inside])

@@ -759,9 +759,8 @@ def plot_correlation_map(table: DataFrame, metric: str, *, ax: Axes | None = Non
     kind = optional_import("matplotlib.collections", extra="book").PathCollection
     upright = optional_import("matplotlib.transforms", extra="book").IdentityTransform()
     how = {"sizes": [fontsize**2], "lw": 0, "transform": upright, "offset_transform": ax.transData}
-    for word in _WRITTEN:
-        ax.add_collection(kind([_written(word)], offsets=[(0, 0)], **how), autolim=False)
-    _fill_map(cells, ax.collections, grid)
+    marks = [kind([_written(word)], offsets=[(0, 0)], **how) for word in _WRITTEN]
+    _fill_map(cells, [ax.add_collection(mark, autolim=False) for mark in marks], grid)
     places = [np.unique(np.linspace(0, n - 1, min(n, 5)).round().astype(int)) for n in grid.shape]
     ax.set(xticks=places[1], xticklabels=[f"{grid.columns[k]:g}" for k in places[1]])
     ax.set(yticks=places[0], yticklabels=[f"{grid.index[k]:g}" for k in places[0]])

@@ -1912,7 +1912,7 @@ def _looks(counts: RuleCounts, history, heaviest) -> dict:
         now["bets"] = {one.name: _bets(one, *_unit_means(counts, one, heaviest)) for one in asked}
     told = {"schema": _CHECKS, "version": 1 if units is None else 2, "units": units}
     told["rule"] = _digest(counts.rule)
-    before = _read_checks(counts, history, told) if history else []
+    before = [] if history in (None, {}) else _read_checks(counts, history, told)
     return told | {"checks": [*before, now]}
 
 

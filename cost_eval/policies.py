@@ -1711,7 +1711,7 @@ class DecisionRule(Result):
             name = f"path: {text}"
             if not Path(path).is_file():
                 raise ValueError(f"{name}: no such file, and no JSON of a rule")
-            text = Path(path).read_text(encoding="utf-8", errors="replace")
+            text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
         try:
             content = json.loads(text)
         except json.JSONDecodeError as error:

@@ -227,11 +227,19 @@ def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, others: tuple = 
     the shares of these, and the Monte Carlo error of each model's cost.
     """
     entries, said = _all_entries(case, fits, declared, priors, others, *known)
-    codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1])
+    apart = [_steps(fits, e.model, e.rule) for e in entries]
+    codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1], apart)
     errors = {e.model: _draw_error(case, e) for e in entries if e.main}
     first = [e.decisions[0] if e.decisions.ndim > 1 else None for e in entries]
     drawn = [replace(e, decisions=code, first=one) for e, code, one in zip(entries, codes, first)]
-    return drawn, said, replace(case, mixed=mixed), errors
+    return drawn, said, replace(case, **mixed), errors
+
+
+def _steps(fits: CrossFit, name: str, rule: str) -> bool:
+    """Is the cut one of the scores? A mean over draws then falls short of what its interval promises
+    (chapter 20), and tests of single draws are merged.
+    """
+    return rule == "tuned" or fits.samples.models[name].kind == "scores"
 
 
 def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[list, dict]:
@@ -243,7 +251,7 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
         known = {name: fits.decide(name, rule, posteriors=False, **limits) for name, rule in declared.items()}
         mains, _ = _entries(fits, declared, limits, known=known)
         codes, mixed = _mixtures([e.decisions for e in mains], case.costs.shape[1])
-        ends = replace(case, mixed=mixed).intervals(codes, case.confidence)
+        ends = replace(case, **mixed).intervals(codes, case.confidence)
         errors = np.array([_draw_error(case, e) for e in mains])
         share = float(np.max(ratio(20 * errors, ends.high - ends.low, undefined=0.0)))
         if share <= 1:
@@ -262,23 +270,39 @@ def _draw_error(case: _Case, entry: _Entry) -> float:
     return float(np.std(costs, ddof=1) / len(costs) ** 0.5)
 
 
-def _mixtures(drawn: list, M: int) -> tuple[list, np.ndarray | None]:
+def _mixtures(drawn: list, M: int, apart: Any = ()) -> tuple[list, dict]:
     """Decisions, (N,) or (D, N) in draws, as (N,) numbers of columns of the costs, or from M on of mixtures,
-    and the shares (C, M) of the decisions in these.
+    and these, as `Judged` takes them; of those `apart` the draws are tested one by one.
     """
     several = [k for k, decided in enumerate(drawn) if decided.ndim > 1]
     drawn = [decided.astype(np.intp, copy=False) if decided.ndim == 1 else decided for decided in drawn]
     if not several:
-        return drawn, None
-    D, N = drawn[several[0]].shape
-    counts = [np.concatenate([(drawn[k] == j).sum(0, np.int16) for k in several]) for j in range(1, M)]
-    place, first = kinds(counts)
-    taken = np.stack([column[first] for column in counts], 1)
-    shares = np.concatenate([D - taken.sum(1, keepdims=True), taken], 1) / D
-    alone = shares.max(1) == 1
-    number = np.where(alone, shares.argmax(1), M + np.cumsum(~alone) - 1)
-    parts = iter(number[place].reshape(-1, N))
-    return [next(parts) if k in several else decided for k, decided in enumerate(drawn)], shares[~alone]
+        return drawn, {"mixed": None, "drawn": None}
+    single = [k for k in several if k < len(apart) and apart[k]]
+    D, shares = len(drawn[several[0]]), np.empty((0, M))
+    each = np.empty((D, 0), np.intp)
+    if mean := [k for k in several if k not in single]:
+        counts = [np.concatenate([(drawn[k] == j).sum(0, np.int16) for k in mean]) for j in range(1, M)]
+        place, first = kinds(counts)
+        taken = np.stack([column[first] for column in counts], 1)
+        shares = np.concatenate([D - taken.sum(1, keepdims=True), taken], 1) / D
+        alone = shares.max(1) == 1
+        number = np.where(alone, shares.argmax(1), M + np.cumsum(~alone) - 1)
+        drawn = _put(drawn, mean, number[place])
+        shares = shares[~alone]
+    if single:
+        draws = np.concatenate([drawn[k] for k in single], 1)
+        place, first = kinds(draws)
+        drawn, each = _put(drawn, single, M + len(shares) + place), draws[:, first].astype(np.intp)
+    mixed = np.concatenate([shares, (each[..., None] == np.arange(M)).mean(0)])
+    each = np.concatenate([np.full((D, len(shares)), -1), each], 1)
+    return drawn, {"mixed": mixed, "drawn": each if single else None}
+
+
+def _put(drawn: list, places: list, numbers: np.ndarray) -> list:
+    "Some of the decisions exchanged for numbers that follow one another."
+    parts = iter(numbers.reshape(len(places), -1))
+    return [next(parts) if k in places else decided for k, decided in enumerate(drawn)]
 
 
 def _condensed(case: _Case, entries: list[_Entry], oracle: _Entry) -> tuple[_Case, list[_Entry], _Entry]:
@@ -299,7 +323,8 @@ def _condensed(case: _Case, entries: list[_Entry], oracle: _Entry) -> tuple[_Cas
 def _all_rules(report: "Report") -> tuple[_Case, list[_Entry], _Entry]:
     "What each model decides by every rule that it can follow, and the oracle."
     fits, declared, *_ = report._inputs
-    entries, _, case, _ = _drawn(replace(report._case, mixed=None), fits, declared, fits.deployment)
+    plain = replace(report._case, mixed=None, drawn=None)
+    entries, _, case, _ = _drawn(plain, fits, declared, fits.deployment)
     return _condensed(case, entries, _oracle(case, fits.samples))
 
 
@@ -540,17 +565,25 @@ def _areas(case: _Case, samples: Samples | None):
     return pandas().DataFrame(rows, columns=["model", "auc", "low", "high"])
 
 # %% ../nbs/60_report.ipynb #b81ab643
-def _group_tables(case: _Case, entries: list[_Entry]):
-    "Cost and rates of each main model in each group, and differences between groups."
+def _group_table(case: _Case, entries: list[_Entry]):
+    "Cost and rates of each main model in each group."
     pd = pandas()
     if case.groups is None:
-        return pd.DataFrame(columns=_GROUP_COLUMNS), pd.DataFrame(columns=_GROUP_DIFFERENCES)
+        return pd.DataFrame(columns=_GROUP_COLUMNS)
     labels, code = numbered(case.groups, ascending=True)
     inside = [np.flatnonzero(code == g) for g in range(len(labels))]
-    tables = [_one_model(case, entry, labels, inside) for entry in entries]
-    apart = [table for entry in entries for table in _groups_apart(case, entry, labels, code) if len(table)]
-    between = pd.concat(apart, ignore_index=True) if apart else pd.DataFrame(columns=_GROUP_DIFFERENCES)
-    return pd.concat(tables, ignore_index=True), between
+    return pd.concat([_one_model(case, entry, labels, inside) for entry in entries], ignore_index=True)
+
+
+def _between_groups(case: _Case, entries: list[_Entry], costs: bool = True, rates: Any = None):
+    "Differences between groups: of costs, and of the error rates unless `rates` are known."
+    pd, tables = pandas(), []
+    labels, code = ((), None) if case.groups is None else numbered(case.groups, ascending=True)
+    for entry in entries if len(labels) > 1 else ():
+        tables += _groups_apart(case, entry, labels, code, costs, rates is None)
+        tables += [] if rates is None else [rates[rates["model"] == entry.model]]
+    tables = [table for table in tables if len(table)]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_GROUP_DIFFERENCES)
 
 
 _GROUP_COLUMNS = ("group", "n", "model", "cost", "low", "high", "cost_at_priors", "low_at", "high_at")
@@ -580,23 +613,21 @@ def _errors(case: _Case) -> _Case:
     return replace(case, costs=wrong, own=None, possible=None, largest=None)
 
 
-def _groups_apart(case: _Case, entry: _Entry, labels, code) -> list:
+def _groups_apart(case: _Case, entry: _Entry, labels, code, costs: bool, rates: bool) -> list:
     """Differences between two groups, or of each of several and the others: of the cost, at the groups' own
     shares of the classes and at the deployment's, each held together; and of both error rates, held together.
     """
     G, every = len(labels), np.arange(len(code))
-    asked: list = [
-        ("cost", "each group's own", case, every, False),
-        ("cost", "the deployment's", case, every, True),
-    ]
-    if case.costs.shape == (2, 2):
+    own: tuple = ("cost", "each group's own", case, every, False)
+    asked = [own, ("cost", "the deployment's", case, every, True)] if costs else []
+    if rates and case.costs.shape == (2, 2):
         for k, name in enumerate(("FPR", "FNR")):
             rows = np.flatnonzero(case.y == k)
             asked.append((name, "within the class", _errors(case).take(rows), rows, False))
     tables = []
     for what, shares, part, rows, common in asked:
         together = 1 if what == "cost" else 2
-        sides = {g: code[rows] == g for g in range(1 if G == 2 else G) if G > 1}
+        sides = {g: code[rows] == g for g in range(1 if G == 2 else G)}
         level = 1 - (1 - case.confidence) / together
         told, d, low, high, p, rejects = part.sides_apart(entry.decisions[rows], sides, common, level)
         p = np.minimum(1, together * np.asarray(p))
@@ -681,8 +712,9 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
         there = _case_of(at.samples, priors, case.capacity, case.confidence, case.rng, **how)
         limits = _limits(case, priors)
         drawn = [at.decide(m, rule, posteriors=False, **limits).decisions for m, rule in declared.items()]
-        decided, mixed = _mixtures(drawn, there.costs.shape[1])
-        return replace(there, mixed=mixed), decided
+        apart = [_steps(at, name, rule) for name, rule in declared.items()]
+        decided, mixed = _mixtures(drawn, there.costs.shape[1], apart)
+        return replace(there, **mixed), decided
     except ValueError as error:
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
 
@@ -729,8 +761,6 @@ class Report(Result):
     groups : DataFrame
         cost of each model in each group, at the group's own shares of the classes and at the deployment's
         priors, and rates of errors; empty without groups
-    group_differences : DataFrame
-        differences of groups, of a model all held together; two groups are compared once
     constraint : DataFrame
         a row per model and requirement: the limit asked for; the rate reached, out of fold, with its own
         interval; cost with the requirement and without, by the same rule, and what it costs more (`price`,
@@ -769,7 +799,6 @@ class Report(Result):
     differences: Any
     against_constant: Any
     groups: Any
-    group_differences: Any
     constraint: Any
     scenarios: Any
     notes: tuple
@@ -792,6 +821,7 @@ class Report(Result):
     _asked: dict | None = field(repr=False, compare=False, default=None)
     _annotated: Any = field(repr=False, compare=False, default=None)
     _rungs: Any = field(repr=False, default=None)  # of the ladder those that every report computes
+    _gaps: Any = field(repr=False, compare=False, default=None)  # of the group differences the error rates
     _kept: dict = field(repr=False, compare=False, default_factory=dict)
 
     @property
@@ -825,6 +855,11 @@ class Report(Result):
         "Area under the ROC curve of each model that hands over scores of two classes, with interval."
         samples = None if self._inputs is None else self._inputs[0].samples
         return self._once("areas", lambda: _areas(self._case, samples))
+
+    @property
+    def group_differences(self) -> DataFrame:
+        "Differences of groups (DataFrame), of a model all held together; two groups are compared once."
+        return self._once("between", lambda: _between_groups(*self._mains, rates=self._gaps))
 
     @property
     def alternatives(self) -> DataFrame:
@@ -1294,8 +1329,9 @@ def evaluate(
     method : str, default "auto"
         of all intervals and differences, a key of `METHODS` that serves both
     draws : int, optional
-        how often the folds are drawn; a row's loss is its mean over draws. None: as many as bring the Monte
-        Carlo error of each cost below a tenth of half its interval, 5 at least and 40 at the most; `.draws`
+        how often the folds are drawn; a row's loss is its mean over draws. Where the cut is one of the scores
+        (`Scores`, rule "tuned") each draw is tested alone and the tests are merged (chapter 20). None: as
+        many as bring the Monte Carlo error of each cost below a tenth of half its interval, 5 to 40; `.draws`
         says how many. With `require` once
     confidence : float, default 0.95
         of all intervals
@@ -1502,6 +1538,14 @@ def _provenance(samples: Samples, seed) -> dict:
     return made | {"data": samples.checksum} | read
 
 
+def _of_fitted(case: _Case, mains: list, rules: set) -> str:
+    "What is promised of rules that are fitted out of fold."
+    merged = [e.model for e in mains if case.by_draw(e.decisions)]
+    how = f" (of {', '.join(merged)} by tests of single draws, merged)" if merged else ""
+    said = f"measured at best, for rules are fitted out of fold{how}; for decisions as given "
+    return said if set(FITTED) & rules else ""
+
+
 def _finish(
     case: _Case, entries, oracle, notes: list, in_sample: dict, models: Any, errors: dict, **extra
 ) -> Report:
@@ -1514,16 +1558,13 @@ def _finish(
     if len(mains) > 1:
         names, decided = [e.model for e in mains], np.stack([e.decisions for e in mains])
         winner = judged_best(case, names, decided, confidence=case.confidence, rng=case.rng)
-    groups, between = _group_tables(case, mains)
+    groups, gaps = _group_table(case, mains), _between_groups(case, mains, costs=False)
     tied = () if winner is None else winner.notes
     best, few = _best(case, mains, rungs, in_sample, errors), _few_in_groups(case, groups)
-    caveats = page.caveats(case, mains, best, _calibrated(case, entries, models, full[0].y), between)
+    caveats = page.caveats(case, mains, best, _calibrated(case, entries, models, full[0].y), gaps)
     said = [*notes, *asked.notes, *tied, *more, *few, *caveats]
     rules = {e.model: e.rule for e in mains}
-    out_of_fold = set(FITTED) & set(rules.values())
-    fitted = (
-        "measured at best, for rules are fitted out of fold; for decisions as given " if out_of_fold else ""
-    )
+    fitted = _of_fitted(full[0], mains, set(rules.values()))
     return Report(
         rule=next(iter(rules.values())) if len(set(rules.values())) == 1 else rules,
         _rungs=rungs,
@@ -1532,7 +1573,7 @@ def _finish(
         differences=differences,
         against_constant=_against_constant(case, mains),
         groups=groups,
-        group_differences=between,
+        _gaps=gaps,
         notes=tuple(dict.fromkeys(said)),
         guarantee=fitted + asked.guarantee,
         classes=case.costs.classes,

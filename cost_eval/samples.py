@@ -22,6 +22,7 @@ import gzip
 import hashlib
 import importlib.util
 import io
+import json
 import lzma
 import math
 import os
@@ -29,6 +30,7 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import combinations
@@ -540,9 +542,15 @@ def _labelled_part(rows: Rows, argument: str, values, part: "Labelled | Annotate
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
 def _as_frame(given: Any) -> Any:
-    "The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL."
+    """The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL,
+    records.
+    """
     if isinstance(given, (str, Path)):
         return read_file(given)
+    if isinstance(given, (list, tuple)) and len(given) and isinstance(given[0], Mapping):
+        return pandas().DataFrame(given)
+    if getattr(getattr(given, "dtype", None), "names", None):
+        return pandas().DataFrame(given)
     for way in ("toPandas", "df", "to_pandas", "collect"):
         if hasattr(given, way) and not hasattr(given, "to_numpy"):
             return getattr(given, way)()
@@ -563,7 +571,7 @@ def _column(values, name: str, n: int | None = None) -> np.ndarray:
     if name == "y_true" and len(shape) == 2 and shape[1] > 1:
         raise ValueError(f"y_true: one label a sample is needed, got shape {shape}; {_of_columns(values)}")
     array = check_1d(values, name, n)
-    missing = _missing(array)
+    missing = _missing(array, name)
     if missing.any():
         where = (
             f"{missing.sum()} of {len(array)} values are missing, the first at position {missing.argmax()}"
@@ -577,23 +585,29 @@ def _column(values, name: str, n: int | None = None) -> np.ndarray:
 _OWN_LABEL = "give these samples a label of their own"
 
 
-def _missing(array: np.ndarray) -> np.ndarray:
+def _missing(array: np.ndarray, name: str = "values") -> np.ndarray:
     "(N,) None, NaN, NaT or pandas' NA."
     if array.dtype.kind in "fc":
         return np.isnan(array)
     if array.dtype.kind in "mM":
         return np.isnat(array)
-    if array.dtype.kind != "O" or not any(is_missing(v) for v in _distinct(array)):
+    if array.dtype.kind != "O" or not any(is_missing(v) for v in _distinct(array, name)):
         return np.zeros(len(array), bool)
     return np.fromiter((is_missing(v) for v in array.tolist()), bool, len(array))
 
 
-def _distinct(array: np.ndarray) -> list:
+def _distinct(array: np.ndarray, name: str = "values") -> list:
     "Distinct values, in order of appearance; `ValueError` for lists and the like."
     try:
         return list(dict.fromkeys(array.tolist()))
     except TypeError:
-        raise ValueError(f"values such as {array[0]!r:.60}: one number or label a sample is needed") from None
+        first = array[0]
+        place = next(iter(first), 0) if isinstance(first, Mapping) else 0
+        ways = "of pairs of names and models give dict(values)", f"give [v[{place!r}] for v in values]"
+        raise ValueError(
+            f"{name}: values such as {first!r:.60}, but one number or label a sample is needed; "
+            f"{ways[not isinstance(first, tuple)]}"
+        ) from None
 
 
 def _plain_types(array: np.ndarray, name: str) -> np.ndarray:
@@ -882,6 +896,11 @@ def _with_positive(labels: np.ndarray, table, origin: str, positive):
 def _renamed(labels: np.ndarray, table, origin: str, positive):
     "Costs by outcome, or without names, with the names of the two labels."
     seen = seen_labels(labels)
+    if len(seen) > 2:
+        raise ValueError(
+            f"y_true: {len(seen)} labels, {seen[:5]}, but the costs are those of two classes; give a matrix "
+            "with a row for each class, or one spelling to labels that are one class"
+        )
     if positive is None:
         raise ValueError(which_is_positive(seen))
     if origin == "numbered" and positions(labels, (0, 1)) is not None:
@@ -893,8 +912,6 @@ def _renamed(labels: np.ndarray, table, origin: str, positive):
     if written(positive) not in named:
         raise ValueError(f"{unknown_name(positive, named, 'positive')} (the labels of y_true)")
     others = [v for v in seen if written(v) != written(positive)] or [f"not {written(positive)}"]
-    if len(others) > 1:
-        raise ValueError(f"y_true: {len(seen)} labels, {seen[:5]}, but the costs are those of two classes")
     classes = (others[0], named[written(positive)])
     decisions = classes if table.decisions == (0, 1) else table.decisions
     kind = ExampleCosts.from_array if isinstance(table, ExampleCosts) else CostMatrix
@@ -1025,16 +1042,16 @@ def _refuse_estimator(given, argument: str):
 def _read_model(given, argument: str, costs: CostMatrix, n: int):
     "A model as codes of decisions, (N, K) posteriors or (N,) floats, in the order of the costs."
     kind = type(given) if isinstance(given, _KINDS) else None
-    values = given.values if kind else given
+    values = _by_column(given.values if kind else given)
     _refuse_estimator(values, argument)
+    if isinstance(values, Mapping):
+        raise ValueError(f"{argument}: a mapping; of classes and columns give pandas.DataFrame(mapping)")
     shape = values.shape if hasattr(values, "shape") else label_array(values, argument).shape
     if hasattr(values, "columns") or len(shape) > 1:
         if kind in (Decisions, Scores):
             raise ValueError(f"{argument}: {kind.__name__} are one value a sample, got a table")
         read = _read_table(values, argument, costs, n, getattr(given, "classes", None) if kind else None)
         return replace(read, priors=_right_at(given, argument, costs))
-    if isinstance(values, Mapping):
-        raise ValueError(f"{argument}: a mapping; give an array, or a frame of posteriors")
     array = _column(values, argument)
     if len(array) != n:
         raise ValueError(f"{argument}: {len(array)} values, but y_true has {n}; models need the same samples")
@@ -1052,6 +1069,15 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
         return Scores(array.astype(float))
     read = _read_probability(array.astype(float), argument, costs, getattr(given, "classes", None))
     return replace(read, priors=_right_at(given, argument, costs))
+
+
+def _by_column(values):
+    "A column for each class of what `_by_class` reads, or of vectors in a series; anything else as it is."
+    series = hasattr(values, "iloc") and not hasattr(values, "columns") and values.dtype.kind == "O"
+    if isinstance(values, list) and values and _by_class(values[0]) is not None:
+        values, series = pandas().Series(values), True
+    found = _inside(values) if series else None
+    return pandas().DataFrame(found, index=values.index) if found and len(found) > 1 else values
 
 
 def _right_at(given, argument: str, costs: CostMatrix):
@@ -1874,9 +1900,12 @@ def _models_of(frame, columns: list, truth, costs) -> tuple[dict, dict]:
     table = {c: _cells(frame[c]) for c in columns}
     models, left_out = _models_among(table, truth, classes, list(dict.fromkeys([*classes, *decisions])))
     if not models:
+        such = {c: next((v for v in table[c] if not _are_numbers([v])), table[c][0]) for c in left_out}
+        words = (f"{c!r} ({w}{f', but {such[c]!r:.40}' * (w == 'no numbers')})" for c, w in left_out.items())
         raise ValueError(
             "models: no column beside the true labels looks like one; left out: "
-            f"{', '.join(f'{c!r} ({why})' for c, why in left_out.items()) or 'none'}; name the models"
+            f"{', '.join(words) or 'none'}; name the models, columns of numbers or of the decisions "
+            f"{(decisions or classes)[:20]}"
         )
     return models, left_out
 
@@ -2022,15 +2051,17 @@ def read_file(
         raise ValueError(f"name: the file's name as text is needed, got {name!r:.60}")
     path = None if isinstance(source, (bytes, bytearray)) else Path(source)
     name = name or str(path or "the file")
-    if path is not None and not path.is_file():
-        raise ValueError(f"{name}: no such file")
     stem, packed = os.path.splitext(name.lower())
+    if path is not None and not path.is_file():
+        what = f"a folder; name the files in it, {name}/*{packed}" if path.is_dir() else "no such file"
+        raise ValueError(f"{name}: {what}")
     end = os.path.splitext(stem)[1] if packed in _PACKED else packed
     kind = _KINDS_OF_FILES.get(end, "CSV")
     try:
         if packed in _PACKED:
             source, path = _PACKED[packed](source if path is None else path.read_bytes()), None
-        return _read_kind(kind, end, io.BytesIO(source) if path is None else path, columns, index_col)
+        found = _read_kind(kind, end, io.BytesIO(source) if path is None else path, columns, index_col)
+        return _unpacked(found)
     except Exception as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
         remedy = "" if "; " in reason else "; save it as CSV, one row per sample below a line of names"
@@ -2046,12 +2077,36 @@ def _read_kind(kind: str, end: str, source: Any, columns, index_col):
     if kind == "CSV":
         return _read_csv(pd, source, end, columns, index_col)
     if kind == "Excel":
-        return pd.read_excel(source, engine=library, index_col=index_col)
+        sheets = pd.read_excel(source, engine=library, index_col=index_col, sheet_name=None)
+        name, frame = next(iter(sheets.items()))
+        if len(sheets) > 1:
+            frame.attrs["marks"] = f"sheet {name!r}, the first of {len(sheets)}"
+        return frame
     if kind == "JSON":
-        text = source.read_bytes() if isinstance(source, Path) else source.getvalue()
-        whole = text.lstrip()[:1] == b"["
-        return pd.read_json(io.BytesIO(text), lines=not whole and end != ".json", dtype=False)
+        return _read_json(pd, source.read_bytes() if isinstance(source, Path) else source.getvalue(), end)
     return (pd.read_parquet if kind == "parquet" else pd.read_feather)(source)
+
+
+def _read_json(pd, text: bytes, end: str):
+    "Records, one a line or in a list, whatever name a service gives the list; or columns; or a split table."
+    text = text.removeprefix(b"\xef\xbb\xbf")
+    try:
+        found: Any = None if end in (".jsonl", ".ndjson") else json.loads(text)
+    except ValueError:
+        found = None  # records one a line, or nothing that can be read
+    while isinstance(found, dict) and len(found) == 1:
+        (inside,) = found.values()
+        if not isinstance(inside[0] if isinstance(inside, list) and inside else inside, dict):
+            break  # a single column
+        found = inside
+    if isinstance(found, dict) and isinstance(found.get("data"), list):
+        names = found.get("columns")
+        return pd.DataFrame(found["data"], columns=names if isinstance(names, list) else None)
+    columns = found.values() if isinstance(found, dict) else ()
+    if isinstance(found, list) or columns and all(isinstance(v, list) for v in columns):
+        return pd.DataFrame(found)
+    whole = text.lstrip()[:1] == b"["
+    return pd.read_json(io.BytesIO(text), lines=not whole and found is None, dtype=False)
 
 
 def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:
@@ -2089,7 +2144,7 @@ def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:
         yield read_file(path)
     elif kind == "CSV":
         try:
-            yield from _read_csv(pandas(), Path(path), end, None, None, rows)
+            yield from map(_unpacked, _read_csv(pandas(), Path(path), end, None, None, rows))
         except ValueError as error:
             reason = _in_plain_words(str(error))
             remedy = "" if "; " in reason else "; save it as CSV with a header"
@@ -2100,7 +2155,7 @@ def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:
         except ValueError as error:
             raise ValueError(f"{path}: cannot be read as parquet: {error}; write it again") from None
         for part in file.iter_batches(rows):
-            yield part.to_pandas()
+            yield _unpacked(part.to_pandas())
 
 
 def _read_csv(pd, source: Any, end: str, columns, index_col, rows: int = 0):
@@ -2111,21 +2166,34 @@ def _read_csv(pd, source: Any, end: str, columns, index_col, rows: int = 0):
     if encoding != "utf-16" and b"\0" in head:
         raise ValueError("it is not text; save it as CSV, parquet or Excel")
     lines = head.decode(encoding, "replace").splitlines()
-    options = _marks(lines[: 50 if len(head) < 2**16 else min(50, len(lines) - 1)], end)
-    given = options | {"encoding": encoding, "index_col": index_col} | every_digit(pd)
+    above = _above(lines)
+    options = _marks(lines[above : 50 + above if len(head) < 2**16 else min(50 + above, len(lines) - 1)], end)
+    given = {"encoding": encoding, "index_col": index_col, "skiprows": above} | options | every_digit(pd)
     if rows:
         return pd.read_csv(source, chunksize=rows, **given)
     try:
         if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
-            given["usecols"] = list(columns)
+            given.setdefault("usecols", list(columns))
         if hasattr(source, "seek"):
             source.seek(0)
         frame = _in_parts(pd, source, given) if _size(source) > _LARGE else pd.read_csv(source, **given)
     except ValueError as error:
         raise ValueError(_in_plain_words(str(error))) from None
+    said = [f"{above} lines above the names left out"] if above else []
     if options["sep"] != "," or options["decimal"] != ".":
-        frame.attrs["marks"] = f"columns separated by {options['sep']!r}, decimal mark {options['decimal']!r}"
+        said.append(f"columns separated by {options['sep']!r}, decimal mark {options['decimal']!r}")
+    if said:
+        frame.attrs["marks"] = "; ".join(said)
     return frame
+
+
+def _above(lines: list) -> int:
+    "How many lines stand above the names: comments, and what spreadsheets say of their separator."
+    above = next((i for i, line in enumerate(lines) if not re.match('#|"?sep=.', line)), 0)
+    names = lines[above] if lines else ""
+    mark = max(",;\t|", key=names.count)
+    named = above and lines[above - 1][0] == "#" and lines[above - 1].count(mark) == names.count(mark) > 0
+    return above - 1 if named else above  # a name may begin with #, too
 
 
 def _size(source) -> int:
@@ -2156,16 +2224,54 @@ def _marks(lines: list, end: str = "") -> dict:
             "them, as .tsv"
         )
     mark = even[0] if even else max(rows, key=lines[0].count) if lines else ","
-    names = [name.strip() for name in rows[mark][0]] if rows[mark] else []
-    twice = [name for name in names if name and names.count(name) > 1]
-    if twice:
-        raise ValueError(f"column {twice[0]!r} occurs twice; rename one")
-    cells = [cell for row in rows[mark][1:] for cell in row]
+    if lines and mark not in lines[0]:
+        rows[" "] = [[c for c in row if c] for row in csv.reader(lines, delimiter=" ", skipinitialspace=True)]
+        mark = " " if len({len(row) for row in rows[" "][1:]}) == 1 < len(rows[" "][0]) else mark
+    names, table = [name.strip() for name in (rows[mark] or [[]])[0]], rows[mark][1:]
+    _refuse_names(names, table, lines)
+    cells = [cell.strip() for row in table for cell in row]
     comma = "0*,\\d+" if mark == "," else "\\d*,\\d+"
     commas, points = (
-        any(re.fullmatch(f" *[+-]?{form} *", c) for c in cells) for form in (comma, r"\d*\.\d+")
+        [c for c in cells if re.fullmatch(rf"[+-]?{form}([eE][+-]?\d+)?", c)] for form in (comma, r"\d*\.\d+")
     )
-    return {"sep": mark, "decimal": "," if commas and not points else "."}
+    if commas and not points and all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", c) for c in commas):
+        one, other = commas[0].replace(",", ""), commas[0].replace(",", ".")
+        raise ValueError(f"{commas[0]!r} may be {one} or {other}; save numbers as {one}, or as {other}")
+    found = {"sep": mark, "decimal": "," if commas and not points else ".", "skipinitialspace": True}
+    n = len(names)  # lines may end in separators that the names do not have
+    ends = table and all(len(row) > n and not "".join(row[n:]).strip() for row in table)
+    return found | {"usecols": range(n)} if ends else found
+
+
+def _refuse_names(names: list, table: list, lines: list):
+    "`ValueError` where the first line holds a name twice, a title or values."
+    twice = [name for name in names if name and names.count(name) > 1]
+    widths = {len(row) for row in table}
+    if _hold_values(names, table):
+        raise ValueError(f"its first line, {lines[0]!r:.60}, holds values; put a line of names above it")
+    if twice:
+        raise ValueError(f"column {twice[0]!r} occurs twice; rename one")
+    if len(names) == 1 and min(widths, default=0) > 1:
+        raise ValueError(
+            f"its first line, {lines[0]!r:.60}, has one column and the others {min(widths)}; delete it, if "
+            "it is a title, or name each column"
+        )
+
+
+def _hold_values(names: list, table: list) -> bool:
+    "Is some name like the values of its column, and none unlike them?"
+    found = False
+    for name, column in zip(names, zip(*table)):
+        repeated = 2 * len(set(column)) <= len(column)
+        if _are_numbers([cell for cell in column if cell.strip()]):
+            if not _are_numbers([name]):
+                return False
+            found |= not float(name).is_integer() or repeated and name in column
+        elif repeated:
+            if name not in column:
+                return False
+            found = True
+    return found
 
 
 def _in_plain_words(error: str) -> str:
@@ -2184,43 +2290,92 @@ def _in_plain_words(error: str) -> str:
 
 
 def _unpacked(frame: Any) -> Any:
-    "A frame with a column for each element of vectors of probabilities; WEKA's with its classes by name."
+    """A frame with a column for each element, or class, of nested probabilities; other nested cells are text.
+    WEKA's with its classes by name.
+    """
+    if hasattr(frame, "get_columns"):  # of polars
+        nested = any(re.match("List|Array|Struct|String", str(kind)) for kind in frame.dtypes)
+        frame = pandas().DataFrame({c: frame[c].to_list() for c in frame.columns}) if nested else frame
     if not hasattr(frame, "assign") or frame.columns.duplicated().any():
         return frame
     frame, parts = _from_weka(frame) if "inst#" in frame.columns else frame, {}
     for column in frame.columns:
-        vectors = _vectors(frame[column]) if frame[column].dtype.kind == "O" else None
-        if vectors is None:
-            parts[column] = _shares(frame[column])
-        else:
-            parts |= {f"{column}({k})": values for k, values in enumerate(vectors.T)}
+        found = _inside(frame[column]) or {0: frame[column]}
+        parts |= {f"{column}({k})" if len(found) > 1 else column: v for k, v in found.items()}
     same = len(parts) == len(frame.columns) and all(parts[c].dtype == frame[c].dtype for c in parts)
     return frame if same else type(frame)(parts, index=frame.index)
 
 
-def _shares(cells: Any) -> Any:
-    "Text such as 12.5 % as numbers; anything else as it is."
-    text = cells.dtype.kind == "O" and len(cells) and isinstance(cells.iloc[0], str)
-    if not text or not cells.str.fullmatch(r" *\d+([.,]\d+)? *% *", na=False).all():
-        return cells
-    return cells.str.rstrip("% ").str.replace(",", ".").astype(float) / 100
-
-
-def _vectors(cells: Any) -> np.ndarray | None:
-    "(N, K) vectors that add up to 1, as arrays, lists or text in brackets; None for anything else."
-    first = cells.iloc[0] if len(cells) else None
-    try:
-        if isinstance(first, str):
-            inside = (
-                cells.str.extract(r"^[^\[\]]*\[([^\[\]]*)\][^\[\]]*$")[0] if "[" in first else cells.iloc[:0]
-            )
-            values = inside.str.strip().str.split(r"[,\s]+", regex=True, expand=True).to_numpy(float)
-        else:
-            values = np.stack([v.toArray() if hasattr(v, "toArray") else v for v in cells]).astype(float)
-    except (TypeError, ValueError):
+def _inside(cells: Any) -> dict | None:
+    """Place or class -> (N,) numbers of what cells hold, NaN where they are missing; of nested cells without
+    numbers that add up to 1 their text; None for anything else.
+    """
+    there = cells.notna().to_numpy() if cells.dtype.kind == "O" else np.zeros(0, bool)
+    if not there.any():
         return None
-    several = values.ndim == 2 and len(values) and values.shape[1] > 1
-    return values if several and _add_to_one(list(values.T)) else None
+    first = cells.iloc[there.argmax()]
+    of = {*map(type, cells.to_numpy())} if cells.dtype == object else {type(first)}
+    text = {0: cells.map(str)} if of & {list, dict, set, np.ndarray} else None
+    if isinstance(first, str) and not re.search(r"[\[{%]", first):
+        return text
+    try:
+        names, values = _numbers_of(cells[there], first)
+    except (TypeError, ValueError):
+        return text
+    alone = values.ndim == 2 and values.shape[1] == 1 and not np.isnan(values).any()
+    if not (alone or values.ndim == 2 and _add_to_one(list(values.T))):
+        return text
+    found = np.full((len(cells), values.shape[1]), np.nan)
+    found[there] = values
+    return dict(zip(names, found.T)) or text
+
+
+def _numbers_of(cells: Any, first: Any) -> tuple:
+    """Names and (N, K) numbers of vectors as arrays, lists or text in brackets, of what services answer
+    (`_by_class`), or of text such as 12.5 %; `ValueError` or `TypeError` for anything else.
+    """
+    names = _by_class(first)
+    if names is not None:
+        found = [_by_class(cell) or {} for cell in cells]
+        if any(one.keys() != names.keys() for one in found):
+            raise ValueError
+        return names, np.array([[one[k] for k in names] for one in found], float)
+    if isinstance(first, str) and "[" in first:  # of several numbers words may stand around it
+        inside = cells.str.extract(r"^[^\[\]]*\[([^\[\]]*)\][^\[\]]*$")[0].str.strip()
+        values = inside.str.split(r"[,\s]+", regex=True, expand=True).to_numpy(float)
+        if values.shape[1] == 1 and first[0] != "[":
+            raise ValueError
+    elif isinstance(first, str):
+        share = cells.str.extract(r"^ *(\d+(?:[.,]\d+)?) *% *$")[0].str.replace(",", ".")
+        values = share.to_numpy(float)[:, None] / 100
+    else:
+        values = np.stack([v.toArray() if hasattr(v, "toArray") else v for v in cells]).astype(float)
+    return range(values.shape[-1]), values
+
+
+def _by_class(cell: Any) -> dict | None:
+    """Class -> probability of one row, as services answer: {class: p}, [{label, score}, ...], {classes,
+    scores}, or one of these inside; as text, too. None for anything else.
+    """
+    if isinstance(cell, str) and cell[:1] in ("{", "["):
+        with suppress(ValueError):
+            cell = json.loads(cell if '"' in cell else cell.replace("'", '"'))
+    pairs: list = []
+    if isinstance(cell, Mapping):
+        lists = [list(v) for v in cell.values() if isinstance(v, (list, tuple, np.ndarray)) and len(v)]
+        inside = [v for v in cell.values() if isinstance(v, Mapping)]
+        inside += [v for v in lists if isinstance(v[0], Mapping)]
+        if len(inside) == 1:
+            return _by_class(inside[0])
+        pairs = [*zip(*lists)] if len(lists) == 2 else list(cell.items())
+    elif isinstance(cell, (list, tuple, np.ndarray)) and all(isinstance(v, Mapping) for v in cell):
+        pairs = [tuple(one.values()) for one in cell]
+    if len(pairs) < 2 or any(len(pair) != 2 for pair in pairs):
+        return None
+    turned = (isinstance(a, (float, np.floating)) or isinstance(b, str) for a, b in pairs)
+    found = {str(pair[turn]): pair[not turn] for pair, turn in zip(pairs, turned)}
+    numbers = all(isinstance(p, (int, float, np.number)) for p in found.values())
+    return found if numbers and len(found) == len(pairs) else None
 
 
 def _from_weka(frame: Any) -> Any:

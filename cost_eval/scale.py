@@ -260,7 +260,7 @@ def _footer(system, file: str) -> tuple:
             return rows, {field.name: _kind(field.type) for field in opened.schema_arrow}
     except Exception as error:
         raise ValueError(
-            f"data: {file} cannot be read as parquet: {type(error).__name__}: {error}"[:500]
+            f"data: {file} cannot be read as parquet ({error!r:.200}); give dask.dataframe.read_csv of CSV"
         ) from None
 
 
@@ -1536,7 +1536,7 @@ def evaluate(
         caps on the weight of a unit and on amounts, as for the in-memory function
     ids : Dask series or array, or str, optional
         (N,) what the rows are called, as for the in-memory function: a series with these as its index must be
-        in their order, and those that stand twice are said
+        in their order, and a note reports duplicates
     folds : int or Dask series or array, or str, default 5
         as for the in-memory function; of more than `gather` rows two halves stand in for them
     method : str, default "auto"

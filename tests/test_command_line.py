@@ -91,6 +91,9 @@ BAD = {
     "a page nowhere": (None, [*ILL, "--html", "/nowhere/r.html"], "cannot be written"),
     "about nothing": (None, [*ILL, "--about", "population"], "--about: want ITEM=TEXT, got 'population'"),
     "weights that are text": (None, [*ILL, "--weight", "site"], "is not a number; give each sample a weight, 1 for a plain one (here: --weight COL)"),
+    "costs in a folder": (None, ["--costs", "."], "--costs: .: a folder; name the files in it, ./*"),
+    "costs of JSON": (None, ["--costs", "c.json"], "--costs: JSON does not say which labels are classes; give a table as CSV"),
+    "a class called NA": (lambda f: f.replace({"label": {"well": "NA"}}), ILL, "a CSV file's class NA, None or null is read as missing: rename it)"),
     "no cost file": (None, ["--costs", "none.csv"], "none.csv: no such file"),
     "no label": (lambda f: f.drop(columns="label").assign(site="a"), ILL, "label: none of the columns"),
     "two labels": (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ILL, "several have two values; name it; for example: cost-eval evaluate"),
@@ -154,7 +157,7 @@ def test_one_example_and_one_set_of_numbers_in_readme_chapters_and_app(tmp_path,
         assert main(["example", file]) == 2 and says in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is not a number"), ("--seed", "-1", "'-1' is no whole number"), ("--colour", "red", "unrecognized arguments")])
+@pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is not a number"), ("--seed", "-1", "'-1' is not a whole number"), ("--colour", "red", "'--colour' is unknown; did you mean"), ("--sores", "one", "'--sores' is unknown; did you mean '--scores'")])
 def test_options_that_are_none(scores, capsys, option, given, says):
     with pytest.raises(SystemExit) as stop:
         call(capsys, scores[0], *ILL, f"{option}={given}" if option == "--seed" else option, *([] if option == "--seed" else [given]))
@@ -259,9 +262,9 @@ def test_spreadsheets(scores, tmp_path, capsys, monkeypatch):
         read_upload("c.xlsx", b"PK no sheet")
     table = pd.DataFrame([[0, 1], [9, 0]], ["well", "ill"], ["well", "ill"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: there("json") if name == "openpyxl" else there(name))
-    monkeypatch.setattr(pd, "read_excel", lambda source, engine, index_col: frame if index_col is None else table)
+    monkeypatch.setattr(pd, "read_excel", lambda source, engine, index_col, sheet_name: {"March": frame if index_col is None else table, "notes": frame})
     code, out, _ = call(capsys, tmp_path / "c.xlsx", "--costs", tmp_path / "c.xlsx", "--positive", "ill")
-    assert code == 0 and evaluate(frame["label"], frame[["one", "two"]], table, positive="ill", rng=0).summary() in out
+    assert code == 0 and evaluate(frame["label"], frame[["one", "two"]], table, positive="ill", rng=0).summary() in out and "sheet 'March', the first of 2" in out
     monkeypatch.setattr(pd, "read_excel", lambda *_, **__: 1 / 0)
     assert "--costs: " in call(capsys, path, "--costs", tmp_path / "c.xlsx")[2]
 
@@ -342,6 +345,12 @@ WAYS = {  # how a table is written -> the end of the file's name
     ".tsv": lambda f, to: f.to_csv(to, index=False, sep="\t"), ".tsv.bz2": lambda f, to: f.to_csv(to, index=False, sep="\t"), ".excel.csv": lambda f, to: f.to_csv(to, index=False, sep=";", decimal=","),
     ".quoted.csv": lambda f, to: f.to_csv(to, index=False, decimal=",", quoting=csv.QUOTE_NONNUMERIC), ".pipe.csv": lambda f, to: f.to_csv(to, index=False, sep="|"),
     ".json": lambda f, to: f.to_json(to, orient="records"), ".columns.json": lambda f, to: f.to_json(to), ".jsonl": lambda f, to: f.to_json(to, orient="records", lines=True),
+    ".lines.json": lambda f, to: f.to_json(to, orient="records", lines=True), ".split.json": lambda f, to: f.to_json(to, orient="split"),
+    ".service.json": lambda f, to: to.write_text('{"Results": {"output1": %s}}' % f.to_json(orient="records")), ".blanks.txt": lambda f, to: f.to_csv(to, index=False, sep=" "),
+    ".aligned.txt": lambda f, to: to.write_text(f.to_string(index=False)), ".comments.csv": lambda f, to: to.write_text("# of March\n#, all\n" + f.to_csv(index=False)),
+    ".sep.csv": lambda f, to: to.write_text("sep=;\n" + f.to_csv(index=False, sep=";")), ".blank.csv": lambda f, to: to.write_text(f.to_csv(index=False).replace(",", ", ")),
+    ".e.csv": lambda f, to: to.write_text(re.sub(r"0\.(\d+)", r"0,\1E+00", f.to_csv(index=False, sep=";"))), ".ends.csv": lambda f, to: to.write_text(f.to_csv(index=False).replace("\n", ",,\n").replace(",,\n", "\n", 1)),
+    ".lists.json": lambda f, to: to.write_text(json.dumps({"data": f.to_dict("list")})), ".bom.jsonl": lambda f, to: to.write_text(f.to_json(orient="records", lines=True), encoding="utf-8-sig"),
     ".ndjson.gz": lambda f, to: f.to_json(to, orient="records", lines=True), ".parquet": lambda f, to: f.to_parquet(to), ".feather": lambda f, to: f.to_feather(to)}
 
 
@@ -351,6 +360,15 @@ def test_a_file_of_any_kind_is_its_table(scores, tmp_path, end):
     WAYS[end](frame, tmp_path / f"s{end}")
     for read in (read_file(tmp_path / f"s{end}"), read_upload(f"S{end}".upper(), (tmp_path / f"s{end}").read_bytes())):
         pd.testing.assert_frame_equal(read, frame, check_dtype=False)
+
+
+@pytest.mark.parametrize("name, content, index_col, wanted", [
+    ("a.csv", b"label,1.0,1.1\n1,.5,.2\n0,.3,.4\n1,.5,.4\n0,.5,.4\n", None, {"label": [1, 0, 1, 0], "1.0": [.5, .3, .5, .5], "1.1": [.2, .4, .4, .4]}), ("a.csv", b"-1,1.0\n.5,.5\n.3,.7\n", None, {"-1": [.5, .3], "1.0": [.5, .7]}),
+    ("c.csv", b"class;0;1\n0;0;1;\n1;5;0;\n", 0, {"0": [0, 5], "1": [1, 0]}), ("a.json", b'{"score": [0.25, 0.5]}', None, {"score": [.25, .5]}), ("a.json", b'{"m": [[0.25, 0.75]]}', None, {"m(0)": [.25], "m(1)": [.75]}),
+    ("a.csv", b"#label,m\n1,.5\n", None, {"#label": [1], "m": [.5]}), ("a.csv", b"label;m;n\n1;1,234;0,5\n", None, {"label": [1], "m": [1.234], "n": [.5]}), ("a.csv", b"yes,m\nno,.5\nyes,.25\n", None, {"yes": ["no", "yes"], "m": [.5, .25]})])
+def test_near_misses_of_files_that_are_refused_are_read(name, content, index_col, wanted):
+    "Names that are numbers, as models and classes have them; a column alone; a name that begins as comments do."
+    assert read_file(content, name, index_col=index_col).to_dict("list") == wanted
 
 
 def test_tables_of_databases_and_of_other_libraries(scores, tmp_path):
@@ -369,7 +387,9 @@ def test_tables_of_databases_and_of_other_libraries(scores, tmp_path):
 @pytest.mark.parametrize("name, content, says", [
     ("a.csv", b"label,m\n1,.5\n0,.1,7,8\n", "line 3 has 4 columns, the header 2; quote the cell that holds the separator, or correct the line"), ("a.csv", b"label;m,n\n1;2,3\n0;3,4\n", "both ',' and ';' divide every line into columns; save it with tabs"),
     ("a.csv", 'label,m\n"caf\xe9",2\n'.encode("latin-1"), "its letters are not UTF-8; save it as UTF-8"), ("a.csv", b'label,m\n1,"2\n0,3\n', "a quotation mark opens in line 2 and is not closed"),
-    ("a.csv", b"", "it is empty"), ("a.csv.gz", b"label,m\n1,2\n", "cannot be read as CSV: Not a gzipped file"), ("a.json", b"{", "cannot be read as JSON"), ("a.feather", b"FEA1", "cannot be read as feather"), ("a.pkl", b"\x80\x04\x95\x00", "it is not text")])
+    ("a.csv", b"", "it is empty"), ("a.csv.gz", b"label,m\n1,2\n", "cannot be read as CSV: Not a gzipped file"), ("a.json", b"{", "cannot be read as JSON"), ("a.feather", b"FEA1", "cannot be read as feather"), ("a.pkl", b"\x80\x04\x95\x00", "it is not text"),
+    ("a.csv", b"no,.5\nyes,.7\n", "its first line, 'no,.5', holds values; put a line of names above it"), ("a.csv", b"0,1\n1,1\n0,0\n1,0\n0,1\n", "holds values"), ("a.csv", b"March\n\nlabel,m\n1,2\n", "'March', has one column and the others 2; delete it"),
+    ("a.csv", b"label;m\n1;1,234\n0;300\n", "'1,234' may be 1234 or 1.234; save numbers as 1234, or as 1.234")])
 def test_what_is_no_table_is_refused_with_the_line_and_a_remedy(tmp_path, capsys, name, content, says):
     (tmp_path / name).write_bytes(content)
     code, _, err = call(capsys, tmp_path / name, *FP)

@@ -311,6 +311,10 @@ def test_decide_applies_the_rule_in_blocks(installed, capsys, monkeypatch):
     assert code == 0 and (pd.read_csv(place / "decided.csv")["decision"] == "ill").sum() == 20
     new.rename(columns={"p": "q"}).to_csv(place / "q.csv", index=False)
     assert shell(capsys, "decide", place / "q.csv", "--rule", place / "rule.json", "--out", place / "x.csv", "--scores", "q")[0] == 0
+    (place / "bom.json").write_text((place / "rule.json").read_text(encoding="utf-8"), encoding="utf-8-sig")
+    new.assign(p=[f"{100 * p!r}%" if p == p else None for p in new["p"]]).to_csv(place / "percent.csv", index=False)  # as evaluate reads it
+    assert shell(capsys, "decide", place / "percent.csv", "--rule", place / "bom.json", "--out", place / "p.csv")[0] == 0
+    assert (pd.read_csv(place / "p.csv")["decision"] == rule.decide(new["p"])).all()
     mistakes = {("q.csv", "rule.json"): "(here: --scores COL)", ("decided.csv", "rule.json"): "a column 'decision' already", ("new.csv", "new.csv"): "no JSON|no such|not complete",
                 ("no.csv", "rule.json"): "no such file"}
     for (file, rules), words in mistakes.items():
@@ -329,6 +333,11 @@ def test_posteriors_in_columns_and_costs_of_each_row(tmp_path, capsys):
         assert shell(capsys, "decide", tmp_path / "three.csv", "--rule", tmp_path / "r.json", "--out", tmp_path / "out.csv")[0] == 0
         assert (pd.read_csv(tmp_path / "out.csv")["decision"].astype(str) == rule.decide(P3).astype(str)).all()
         assert shell(capsys, "check", tmp_path / "three.csv", "--rule", tmp_path / "r.json", "--max-cost", 1)[0] == 0
+    nested = pd.DataFrame({"y": Y3, "m": [dict(enumerate(p)) for p in P3.tolist()]})  # a service's answers, installed and applied
+    nested.to_json(tmp_path / "n.jsonl", orient="records", lines=True)
+    assert shell(capsys, "evaluate", tmp_path / "n.jsonl", "--costs", tmp_path / "costs.csv", "--save-rule", tmp_path / "n.json")[0] == 0
+    assert shell(capsys, "decide", tmp_path / "n.jsonl", "--rule", tmp_path / "n.json", "--out", tmp_path / "n.csv")[0] == 0
+    assert pd.read_csv(tmp_path / "n.csv")["decision"].astype(str).tolist() == rule.decide(P3).astype(str).tolist()
     pd.DataFrame({"y": Y, "p": P, "amount": LOW}).to_csv(tmp_path / "own.csv", index=False)
     own = ["--fp", 1, "--fn", "amount"]
     assert shell(capsys, "evaluate", tmp_path / "own.csv", *own, "--save-rule", tmp_path / "o.json")[0] == 0
@@ -357,7 +366,8 @@ def test_check_answers_by_its_exit_status(installed, capsys):
     assert len(kept["checks"]) == 2 and np.sum([check["counts"] for check in kept["checks"]]) == 1900 and len(json.dumps(kept)) < 600
     other = json.loads((place / "rule.json").read_text(encoding="utf-8")) | {"model": "another"}
     (place / "other.json").write_text(json.dumps(other), encoding="utf-8")
-    for arguments, words in ((["--rule", place / "other.json", "--max-cost", .6, "--history", place / "checks.json"], "of another rule"), (["--rule", place / "rule.json"], "what is to be kept? Give a cost, or {'recall': .95} (here: --max-cost C, --min-recall R)"),
+    (place / "list.json").write_text("[]", encoding="utf-8")
+    for arguments, words in ((["--rule", place / "other.json", "--max-cost", .6, "--history", place / "checks.json"], "of another rule"), (["--rule", place / "rule.json", "--max-cost", .6, "--history", place / "list.json"], "no checks that check_rule wrote, got []"), (["--rule", place / "rule.json"], "what is to be kept? Give a cost, or {'recall': .95} (here: --max-cost C, --min-recall R)"),
                              (["--rule", place / "rule.json", "--max-cost", .6, "--history", place / "old.csv"], "is not complete JSON"), (["--rule", place / "rule.json", "--min-recall", "95"], "min_rates")):
         code, _, err = shell(capsys, "check", place / "few.csv", *arguments)
         assert code == 2 and words in err, err

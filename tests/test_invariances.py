@@ -29,7 +29,7 @@ PAIRS = "a pair's difference is the first model's cost minus the second's"
 HANDS_OVER = "hands over what it was given"
 NOT = {
     "Annotators": {"containers": "keeps the table as it was handed over; what evaluate makes of it: test_annotators.py"},
-    "cross_calibrate": {"rows": ANOTHER, "rows by index": ANOTHER, "weights": FOLDS, "clusters": FOLDS, "no weight": FOLDS},
+    "cross_calibrate": {"rows": ANOTHER, "rows by index": ANOTHER, "weights": FOLDS, "clusters": FOLDS},
     **dict.fromkeys(["decide", "cross_fit"], {"rows": ANOTHER, "own costs": "a calibrated rule has one cut where all rows have the same costs"}),
     "capacity_curve": {"rows": ANOTHER, "weights": FOLDS},
     "cascade": {"rows": ANOTHER},

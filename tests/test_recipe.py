@@ -180,7 +180,7 @@ def test_an_option_wins_over_the_recipe_and_a_column_that_is_gone_is_named(files
     assert "bayes" in capsys.readouterr().out
     june.to_csv("june.csv", index=False)
     assert main(["evaluate", "june.csv", "--recipe", "last.toml", "--costs", "costs.csv"]) == 0
-    for text, words in (("", "names no columns"), ("= 3", "cannot be read")):
+    for text, words in (("", "names no columns"), ('command = "a"\ncosts = 3', "names no columns"), ("= 3", "cannot be read")):
         (files / "bad.toml").write_text(text)
         assert main(["evaluate", "june.csv", "--recipe", "bad.toml"]) == 2 and words in capsys.readouterr().err
     assert main(["evaluate", "june.csv", "--recipe", "last.toml", "--save-recipe", "nowhere/last.toml"]) == 2

@@ -282,6 +282,11 @@ ADVICE = {
     "scores that look like percentages": (lambda p: cost(models=p, rule="tuned", folds=3), 100 * P, "values", "Scores(values)", lambda: cost(models=ce.Scores(P), rule="tuned", folds=3)),
     "models as a list": (lambda p: cost(models=p), [P, P**2], "values", "{'a': values[0], ...}", lambda: cost(models={"a": P, "b": P**2}), "{'a': values[0], 'b': values[1]}"),
     "classes in rows": (lambda p: cost(models=p), TWO.T, "values", "numpy.transpose(values)", lambda: cost()),
+    "columns of classes in a mapping": (lambda p: cost(models={"m": p}), {0: 1 - P, 1: P}, "mapping", "pandas.DataFrame(mapping)", lambda: cost()),
+    "models as pairs": (lambda p: cost(models=p), [("a", P), ("b", P**2)], "values", "dict(values)", lambda: cost(models={"a": P, "b": P**2})),
+    "labels in lists of one": (lambda y: cost(y), pd.Series([[v] for v in Y.tolist()]), "values", "[v[0] for v in values]", lambda: cost()),
+    "values of a dict": (lambda y: cost(y), dict(enumerate(Y.tolist())).values(), "values", "list(values)", lambda: cost()),
+    "amounts as text": (lambda f: cost(costs=dict(fp=1, fn=f)), AMOUNT.astype(str), "values", "numpy.asarray(values, float)", lambda: cost(costs=dict(fp=1, fn=AMOUNT))),
     "one column of posteriors": (lambda p: decided(p), P, "p", "np.column_stack([1 - p, p])", lambda: decided(TWO)),
     "a model in a column of its own": (lambda p: cost(models=p), P[:, None], "values", "numpy.ravel(values)", lambda: cost()),
     "numbers as text": (lambda p: cost(models=p), P.astype(str), "values", "values.astype(float)", lambda: cost()),
@@ -351,7 +356,7 @@ def messages():
 def test_what_messages_advise_works_and_does_no_harm(case, messages):
     call, wrong, name, advice, right, *filled = ADVICE[case]
     assert advice in messages[case]
-    inside = {**vars(ce), **CLASSES, "numpy": numpy, "np": np, "P": P, "Y": Y, "BY_CHANCE": BY_CHANCE, "scipy": scipy, "y_true": pd.Series(Y, IDS), "ids": IDS, "j": 1, name: wrong}
+    inside = {**vars(ce), **CLASSES, "numpy": numpy, "np": np, "pandas": pd, "P": P, "Y": Y, "BY_CHANCE": BY_CHANCE, "scipy": scipy, "y_true": pd.Series(Y, IDS), "ids": IDS, "j": 1, name: wrong}
     code = filled[0] if filled else advice
     found = call(**eval(f"dict({code})", inside)) if options(call) else call(eval(code, inside))
     want = right()

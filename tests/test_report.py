@@ -785,3 +785,66 @@ def test_rows_that_are_counted_are_the_rows(case, monkeypatch, options):
     for name in ("best", "ladder", "differences", "against_constant", "groups", "group_differences", "alternatives", "approximate"):
         pd.testing.assert_frame_equal(getattr(counted, name), getattr(single, name), rtol=1e-10)
     pd.testing.assert_frame_equal(counted.breakdown(), single.breakdown(), rtol=1e-10)
+
+
+def _with_scores(n=300, draws=6, **options):
+    "A report of scores and of posteriors, and its draws of the scores' decisions."
+    rng = np.random.default_rng(5)
+    y = (rng.random(n) < 0.3).astype(int)
+    scores, group = rng.normal(size=n) + 2 * y, np.where(rng.random(n) < 0.5, "f", "m")
+    models = {"s": Scores(scores), "p": expit(scores + rng.normal(size=n) - 1)}
+    found = evaluate(y, models, [[0, 1], [5, 0]], groups=group, draws=draws, rng=0, **options)
+    fits = cross_fit(read_samples(y, models, [[0, 1], [5, 0]]), draws=found.draws, rng=0)
+    return found, y, group, fits.decide("s").decisions
+
+
+def _middle(low, high):
+    "The middle one of each, of an even number the outer one."
+    return np.sort(low, 0)[(len(low) - 1) // 2], np.sort(high, 0)[len(high) // 2]
+
+
+def test_draws_of_scores_are_tested_one_by_one():
+    "The middle of the ends at half the level, and twice the middle p-value, by the engine on each draw."
+    found, y, group, draws = _with_scores()
+    counts = np.stack([np.bincount(2 * y + d, minlength=4).reshape(2, 2) for d in draws])
+    alone = interval(counts, [[0, 1], [5, 0]], confidence=0.975)
+    row = found.best.set_index("model").loc["s"]
+    assert np.allclose(row[["low", "high"]].to_numpy(float), _middle(alone.low, alone.high), atol=1e-12)
+    assert np.isclose(row["cost"], alone.mean.mean())
+    constant = np.full(len(y), found.decisions.index(int(found.against_constant["against"][0][-1])))
+    joint = np.stack([joint_counts(y, constant, d, classes=[0, 1]).array for d in draws])
+    single = difference(joint, [[0, 1], [5, 0]], first=constant[0], confidence=1 - 0.05 / 2 / 2)
+    saving = found.against_constant.set_index("model").loc["s"]
+    low, high = _middle(single.low, single.high)
+    assert np.allclose(saving[["low", "high"]].to_numpy(float), [low, high], atol=1e-12)
+    p = 2 * np.sort(single.p_value)[len(draws) // 2]
+    assert saving["p_value"] in (pytest.approx(p), pytest.approx(2 * p)) and saving["told_apart"]
+    for label in "fm":
+        of = np.stack([np.bincount(2 * y[group == label] + d[group == label], minlength=4) for d in draws])
+        alone = interval(of.reshape(-1, 2, 2), [[0, 1], [5, 0]], confidence=0.975)
+        table = found.groups[(found.groups["group"] == label) & (found.groups["model"] == "s")]
+        assert np.allclose(table[["low", "high"]].to_numpy()[0], _middle(alone.low, alone.high), atol=1e-12)
+
+
+def test_weights_of_one_change_nothing_where_draws_are_merged():
+    (one, *_), all_ = _with_scores(), ("best", "differences", "against_constant", "groups", "group_differences")
+    for given, tables in ({"sample_weight": np.ones(300)}, all_), ({"clusters": np.arange(300)}, all_[:3]):
+        other, *_ = _with_scores(**given)
+        for table in tables:
+            a, b = (getattr(r, table).drop(columns="probability_best", errors="ignore") for r in (one, other))
+            pd.testing.assert_frame_equal(a, b, atol=1e-9, rtol=1e-9)
+        pd.testing.assert_frame_equal(one.breakdown(), other.breakdown(), atol=1e-9, rtol=1e-9)
+
+
+def test_a_rule_in_steps_moves_no_other():
+    "The interval of calibrated posteriors is that of the mean of draws, whoever stands beside them."
+    rng = np.random.default_rng(2)
+    y = (rng.random(200) < 0.4).astype(int)
+    score = rng.normal(size=200) + y
+    ends = [
+        evaluate(y, models, [[0, 1], [5, 0]], draws=5, rng=0).best.set_index("model").loc["p", ["low", "high"]]
+        for models in ({"p": expit(score)}, {"p": expit(score), "s": Scores(score)})
+    ]
+    assert np.allclose(*[one.to_numpy(float) for one in ends])
+    tuned = evaluate(y, {"p": expit(score)}, [[0, 1], [5, 0]], rule="tuned", draws=5, rng=0)
+    assert "merged" in tuned.guarantee and "merged" not in evaluate(y, {"p": y * 1.0}, [[0, 1], [5, 0]]).guarantee

@@ -76,7 +76,12 @@ def test_other_libraries():
     pl = pytest.importorskip("polars")
     read = read_samples(pl.Series(WORDS), pl.DataFrame({"a": P, "b": S}), NAMED)
     assert [m.kind for m in read.models.values()] == ["posteriors", "scores"]
-    np.testing.assert_allclose(one(pl.DataFrame({"ill": P, "well": 1 - P}), WORDS, NAMED).values[:, 1], P)
+    stated = [{"ill": p, "well": 1 - p} for p in P.tolist()]
+    pair = np.array(list(zip(P, 1 - P)), [("ill", float), ("well", float)])
+    for stated_so in (pl.DataFrame({"ill": P, "well": 1 - P}), pl.DataFrame({"of": stated}), pl.DataFrame({"p": [[1 - p, p] for p in P.tolist()], "said": np.where(P > .5, "ill", "well")}), stated, pair,
+                  {"m": stated}, {"m": pd.Series([[1 - p, p] for p in P.tolist()])}, [[{"label": k, "score": p} for k, p in one.items()] for one in stated]):
+        np.testing.assert_allclose(one(stated_so, WORDS, NAMED).values[:, 1], P)
+    np.testing.assert_allclose(one(pl.DataFrame({"m": [f"{100 * p!r}%" for p in P.tolist()]})).values[:, 1], P)
 
 
 @pytest.mark.parametrize("labels, positive", [(WORDS, "ill"), (2 * Y - 1, 1), (Y + 1, 2), (np.where(Y, "1.5", "x"), "1.5")])
@@ -194,7 +199,8 @@ def test_rows_meet_by_index():
     for name, value in options.items():
         with pytest.raises(ValueError, match=rf"{name}: its index has the rows of y_true in another order.*{name}.loc\[y_true.index\]"):
             read_samples(y, p, PLAIN, **{name: value[::-1]})
-    for wrong in (p.sample(frac=1, random_state=0), pd.DataFrame({0: 1 - p, 1: p}).iloc[::-1], Scores(p[::-1])):
+    of_xarray = type("DataArray", (), {"coords": {"i": INDEX[::-1]}, "__array__": lambda self, *_, **__: P[::-1], "to_series": lambda self: p[::-1]})()
+    for wrong in (p.sample(frac=1, random_state=0), pd.DataFrame({0: 1 - p, 1: p}).iloc[::-1], Scores(p[::-1]), of_xarray):
         with pytest.raises(ValueError, match=r"models\['a'\]: its index has the rows of y_true in another order"):
             read_samples(y, {"a": wrong}, PLAIN)
     with pytest.raises(ValueError, match="has other rows than that of y_true"):
@@ -286,6 +292,17 @@ REFUSED = {
     "positive against names": (lambda: read_samples(WORDS, P, NAMED, positive="well"), "positive: 'well', but the costs name 'ill'"),
     "positive 0": (lambda: read_samples(Y, P, PLAIN, positive=0), r"positive: 0, but the second of the costs' classes is 1.*classes=\[1, 0\]"),
     "three labels": (lambda: read_samples(["x", "y", "z"], [.1, .2, .3], PLAIN, positive="z"), "3 labels"),
+    "labels in two spellings": (lambda: read_samples(np.where(np.arange(N) % 7, WORDS, "ill "), P, dict(fp=1, fn=2)), "3 labels.*one spelling to labels that are one class"),
+    "pairs of names and models": (lambda: read_samples(Y, [("a", P), ("b", S)], PLAIN), r"models\['model'\]: values such as .*give dict\(values\)"),
+    "a list a row": (lambda: read_samples(pd.Series([[w] for w in WORDS]), P, NAMED), r"y_true: values such as .*; give \[v\[0\] for v in values\]"),
+    "a mapping a row": (lambda: read_samples(pd.Series([{"is": w} for w in WORDS]), P, NAMED), r"y_true: values such as .*; give \[v\['is'\] for v in values\]"),
+    "a mapping from classes": (lambda: read_samples(Y, {"m": {0: 1 - P, 1: P}}, PLAIN), r"models\['m'\]: a mapping; of classes and columns give pandas.DataFrame\(mapping\)"),
+    "the most probable class only": (lambda: read_samples(WORDS, [{"label": "ill" if p > .5 else "well", "score": max(p, 1 - p)} for p in P.tolist()], NAMED), "'score', .* may be the confidence in the decisions 'label'"),
+    "answers of a language model": (lambda: read_samples(WORDS, pd.DataFrame({"said": np.where(P > .5, "Ill.", "well")}), NAMED), r"'said' \(no numbers, but '(Ill.|well)'\); name the models, columns of numbers or of the decisions \['well', 'ill'\]"),
+    "values of a dict": (lambda: read_samples(dict(enumerate(Y)).values(), P, PLAIN), r"y_true: expected one value per sample, got shape \(\); give list\(values\)"),
+    "one weight": (lambda: read_samples(Y, P, PLAIN, sample_weight=1), "sample_weight: .* give a list or an array with one for each sample"),
+    "amounts of a spreadsheet": (lambda: read_samples(Y, P, dict(fp=1, fn=["5", *["$1,234.50"] * (N - 1)])), r"fn: expected numbers, got '\$1,234.50' at position 1; give numbers without units"),
+    "amounts as text": (lambda: read_samples(Y, P, dict(fp=1, fn=["5"] * N)), r"fn: expected numbers, got .*give numpy.asarray\(values, float\)"),
     "whose probability": (lambda: read_samples(WORDS, Posteriors(P, classes=["sick"]), NAMED), "must name the one class"),
     "a prior for none": (lambda: read_samples([0, 0], [.1, .2], PLAIN).target_priors(.5), "y_true: no sample of 1 although"),
     "one prior, three classes": (lambda: read_samples(list("abc"), np.eye(3), THREE).target_priors(.5), "priors: one number is for two classes"),
@@ -391,6 +408,13 @@ FOREIGN = {  # columns as the tool's documentation or the tool itself names them
                                                  "distribution": [f"{'*' * (p < .5)}{1 - p!r}" for p in P.tolist()], "Unnamed: 5": [f"{'*' * (p > .5)}{p!r}" for p in P.tolist()]},
     "SPSS Modeler": {"truth": YES, "$L-churn": SAID, "$LP-churn": np.maximum(P, 1 - P), "$LP-no": 1 - P, "$LP-yes": P},
     "a spreadsheet's percentages, as text": {"label": YES, "P(no)": [f"{100 * (1 - p)!r}%" for p in P.tolist()], "P(yes)": [f"{100 * p!r} %".replace(".", ",") for p in P.tolist()]},
+    "BigQuery ML, predicted_label_probs": {"label": YES, "predicted_label": SAID, "predicted_label_probs": [[{"label": "yes", "prob": p}, {"label": "no", "prob": 1 - p}] for p in P.tolist()]},
+    "Vertex AI, batch prediction": {"label": YES, "predicted_churn": [{"classes": ["no", "yes"], "scores": [1 - p, p]} for p in P.tolist()]},
+    "Snowflake, CLASSIFICATION!PREDICT": {"label": YES, "PREDICTION": [{"class": d, "probability": {"no": 1 - p, "yes": p}} for d, p in zip(SAID, P.tolist())]},
+    "DataRobot, as a service": {"label": YES, "data": [{"prediction": d, "predictionValues": [{"value": 1 - p, "label": "no"}, {"value": p, "label": "yes"}]} for d, p in zip(SAID, P.tolist())]},
+    "Hugging Face, pipeline(top_k=None)": {"label": Y, "output": [sorted([{"label": "LABEL_1", "score": p}, {"label": "LABEL_0", "score": 1 - p}], key=lambda one: -one["score"]) for p in P.tolist()]},
+    "the same as text in a CSV file": {"label": Y, "output": [str([{"label": "LABEL_1", "score": p}, {"label": "LABEL_0", "score": 1 - p}]) for p in P.tolist()], "why": [["a", "b"], {"c": 1}] * (N // 2), "note": "see [1]"},
+    "a number in a list, as Keras returns it": {"label": Y, "score": [[p] for p in P.tolist()], "fold": np.arange(N) % 5},
     "labels twice": {"class": YES, "class_code": Y, "p": P},
     "in another order, with what is decided": {"y": Y, "malignant": P, "benign": 1 - P, "said": P > .5},
     "of which two rows differ": {"y": Y, "P1": P, "P0": 1 - P, "said": np.where(np.arange(N) < 2, P <= .5, P > .5)},

@@ -18,7 +18,7 @@ from ..confusion import BinaryCounts, ThresholdCounts, threshold_counts
 from ..core import optional_import, pandas, pyplot
 from ..cost_score import cost_score_from_precision, isocost_precision
 from ..metrics import cost_score, f_beta
-from ..plotting import COLORS, name_colors, use_style
+from ..plotting import COLORS, label_lines, name_colors, use_style
 from cost_eval.reproduce import (
     Margin,
     Reproduction,
@@ -1063,19 +1063,17 @@ def figure_3(budget="quick", data_dir=None, mutant=""):
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #72bf7a3c
 def _plot_figure_4(first):
-    "The cost score over the threshold for three ratios, one row a data set, with the class histograms."
-    fig, axes = pyplot().subplots(len(first), 3, figsize=(10, 2.4 * len(first)), squeeze=False)
-    for row, (name, run) in zip(axes, first.items()):
-        curve, log = run.validation.curve, name == "Credit card fraud"
-        scale = {"yscale": "log"} if log else {"ylim": (0, None)}
-        for ax, ratio, best in zip(row, _RATIOS, _chosen_thresholds(curve, _RATIOS)[1]):
-            _class_histograms(ax, run.validation, log=log).set_ylabel("")
-            ax.plot(_THRESHOLDS, cost_score(_counts_at(curve, _THRESHOLDS), ratio), color="black", ls="-")
-            ax.axvline(best, color=COLORS[2], ls="--", lw=1.2)
-            ax.set(title=f"{name}, $r_c$ = {ratio:g}: {best:.2f}", xlim=(0, 1), **scale)
-        row[0].set_ylabel("cost score")
-    for ax in axes[-1]:
-        ax.set_xlabel("threshold")
+    "The cost score over the threshold for three ratios, its minimum as a dot; a panel a data set."
+    fig, axes = _data_axes(first)
+    for ax, (name, run) in zip(axes, first.items()):
+        curve = run.validation.curve
+        best = _chosen_thresholds(curve, _RATIOS)[1]
+        for ratio, at, color in zip(_RATIOS, best, (COLORS[0], "0.35", COLORS[2])):
+            score = cost_score(_counts_at(curve, _THRESHOLDS), ratio)
+            ax.plot(_THRESHOLDS, score, "-", color=color, label=f"$r_c$ = {ratio:g}, best {at:.2f}")
+            ax.plot(at, cost_score(_counts_at(curve, at), ratio), "o", color=color)
+        ax.set(title=name, xlabel="threshold", ylabel="cost score", xlim=(0, 1), yscale="log")
+        label_lines(ax)
     return fig
 
 
@@ -1101,9 +1099,9 @@ def _figure_4_rows(done, mutant="") -> dict:
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #219cc927
 def _check_figure_4(figure, first):
-    "The drawn curves are the cost scores of their titles, and their minima the marked thresholds."
-    for ax, (run, ratio) in zip(figure.axes, [(run, r) for run in first.values() for r in _RATIOS]):
-        curve, mark = ax.lines[-2:]
+    "The drawn curves are the cost scores of their ratios, and their minima the marked thresholds."
+    drawn = [pair for ax in figure.axes for pair in zip(ax.lines[::2], ax.lines[1::2])]
+    for (curve, mark), (run, ratio) in zip(drawn, [(run, r) for run in first.values() for r in _RATIOS]):
         c = _counts_at(run.validation.curve, curve.get_xdata())
         drawn_as_computed(f"cost score at {ratio:g}", curve.get_ydata(), (c.fp + ratio * c.fn) / c.p)
         least = ((c.fp + ratio * c.fn) / c.p).min()

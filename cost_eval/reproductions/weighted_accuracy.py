@@ -414,7 +414,7 @@ def _plot_heat_maps(table, title: str = ""):
     names = [name for name in LABELS if name in set(table["metric"])]
     rows, columns = -(-len(names) // 3), min(3, len(names))
     fig, axes = pyplot().subplots(
-        rows, columns, figsize=(7.4, 2 * rows + 0.8), sharex=True, sharey=True, squeeze=False
+        rows, columns, figsize=(7.4, 2 * rows), sharex=True, sharey=True, squeeze=False
     )
     for ax, name in zip(axes.flat, names):
         plot_correlation_map(table, name, ax=ax)
@@ -423,15 +423,17 @@ def _plot_heat_maps(table, title: str = ""):
         ax.set_title(LABELS[name], fontsize=9)
         for number in ax.collections:  # in their cells: nothing makes room for them
             number.set_in_layout(False)
-    for ax in axes.flat[len(names) :]:
-        ax.set_visible(False)
+    spare = axes.flat[len(names) :]
+    for ax in spare:
+        ax.set_axis_off()
     for ax in axes.flat[max(0, len(names) - columns) : len(names)]:  # the lowest of each column
         ax.set_xlabel("prevalence $r_+$", fontsize=9)
         ax.tick_params(axis="x", labelbottom=True)
     fig.supylabel("weight $r_C$", fontsize=9)
     fig.suptitle(title, fontsize=10)
-    bar = {"location": "bottom", "shrink": 0.45, "aspect": 40, "ticks": [-1, -0.5, 0, 0.5, 1]}
-    fig.colorbar(axes.flat[0].images[0], ax=axes, label=_BAR, **bar)
+    place = {"cax": spare[0].inset_axes([0, 0.5, 1, 0.1])} if len(spare) else {"ax": axes}
+    bar = {"orientation": "horizontal", "ticks": [-1, -0.5, 0, 0.5, 1]}
+    fig.colorbar(axes.flat[0].images[0], **place, **bar).set_label(_BAR, fontsize=9)
     return fig
 
 
