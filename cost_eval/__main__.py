@@ -45,6 +45,7 @@ from cost_eval.samples import (
     read_blocks,
     read_file,
     read_table,
+    unnested,
 )
 
 # %% ../nbs/95_command_line.ipynb #c634462e
@@ -963,7 +964,7 @@ def _decide(arguments):
 
 def _decided_columns(rule, frame, arguments, capacity) -> dict:
     "The decision about each row, and the reasons if they are asked for."
-    values, costs = _rule_values(rule, frame, arguments), _rule_costs(frame, arguments)
+    values, costs = _rule_values(rule, unnested(frame), arguments), _rule_costs(frame, arguments)
     added = {"decision": rule.decide(values, costs, capacity=capacity)}
     if arguments.explain:
         told = rule.explain(values, costs)
@@ -982,7 +983,7 @@ def _check(arguments):
     rule, frames = _rule_of_file(arguments)
     rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
     counts = None
-    for frame in frames:
+    for frame in map(unnested, frames):
         values = _rule_values(rule, frame, arguments)
         where = _rule_where(rule, frame, arguments)
         models = {rule.model: where if isinstance(where, str) else dict(where)}

@@ -13,7 +13,7 @@ from .core import DataFrame, Frame, Labels, Model, Priors, Vector
 # %% auto #0
 __all__ = ['Decisions', 'Posteriors', 'Scores', 'Annotators', 'Samples', 'read_samples', 'read_alike', 'Labelled',
            'labelled_rows', 'only_labelled', 'not_gained', 'Look', 'look_at', 'Annotated', 'by_annotation', 'Columns',
-           'read_table', 'read_file', 'read_blocks', 'example_frame']
+           'read_table', 'read_file', 'read_blocks', 'unnested', 'example_frame']
 
 # %% ../nbs/06_samples.ipynb #smp005
 import bz2
@@ -971,7 +971,7 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
     "Name -> what is given for it; and how a table was read, where a column is not a model."
     if named is not None:
         return named, ""
-    models = _unpacked(models)
+    models = unnested(models)
     if not hasattr(models, "columns") or not hasattr(models, "to_numpy"):
         _refuse_estimator(models, "models")
         name = getattr(models, "name", None)
@@ -1866,7 +1866,7 @@ def read_table(
     >>> found.label, found.models, found.left_out
     ('y', {'p': {0: 'p0', 1: 'p1'}}, {'id': 'its name'})
     """
-    source = _unpacked(_as_frame(source))
+    source = unnested(_as_frame(source))
     if not hasattr(source, "columns"):
         raise ValueError(f"source: a table with named columns is needed, got {source!r:.60}")
     if isinstance(taken, str) or not np.iterable(taken) or any(isinstance(c, (list, dict)) for c in taken):
@@ -2061,7 +2061,7 @@ def read_file(
         if packed in _PACKED:
             source, path = _PACKED[packed](source if path is None else path.read_bytes()), None
         found = _read_kind(kind, end, io.BytesIO(source) if path is None else path, columns, index_col)
-        return _unpacked(found)
+        return unnested(found)
     except Exception as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
         remedy = "" if "; " in reason else "; save it as CSV, one row per sample below a line of names"
@@ -2144,7 +2144,7 @@ def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:
         yield read_file(path)
     elif kind == "CSV":
         try:
-            yield from map(_unpacked, _read_csv(pandas(), Path(path), end, None, None, rows))
+            yield from _read_csv(pandas(), Path(path), end, None, None, rows)
         except ValueError as error:
             reason = _in_plain_words(str(error))
             remedy = "" if "; " in reason else "; save it as CSV with a header"
@@ -2155,7 +2155,7 @@ def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:
         except ValueError as error:
             raise ValueError(f"{path}: cannot be read as parquet: {error}; write it again") from None
         for part in file.iter_batches(rows):
-            yield _unpacked(part.to_pandas())
+            yield part.to_pandas()
 
 
 def _read_csv(pd, source: Any, end: str, columns, index_col, rows: int = 0):
@@ -2289,9 +2289,26 @@ def _in_plain_words(error: str) -> str:
     return "it is empty" if "No columns to parse" in error else error
 
 
-def _unpacked(frame: Any) -> Any:
-    """A frame with a column for each element, or class, of nested probabilities; other nested cells are text.
-    WEKA's with its classes by name.
+def unnested(frame: Any) -> Any:
+    """A table with a column for each element, or class, of probabilities that a cell holds together.
+
+    Other nested cells become text, text such as 12.5 % numbers; WEKA's classes get their names.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        of pandas or polars; anything else comes back as it is
+
+    Returns
+    -------
+    DataFrame
+        of pandas, where anything was nested; else the same
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> unnested(pd.DataFrame({"m": [{"no": .25, "yes": .75}], "p": ["20 %"]})).to_dict("list")
+    {'m(no)': [0.25], 'm(yes)': [0.75], 'p': [0.2]}
     """
     if hasattr(frame, "get_columns"):  # of polars
         nested = any(re.match("List|Array|Struct|String", str(kind)) for kind in frame.dtypes)

@@ -314,7 +314,8 @@ def test_decide_applies_the_rule_in_blocks(installed, capsys, monkeypatch):
     (place / "bom.json").write_text((place / "rule.json").read_text(encoding="utf-8"), encoding="utf-8-sig")
     new.assign(p=[f"{100 * p!r}%" if p == p else None for p in new["p"]]).to_csv(place / "percent.csv", index=False)  # as evaluate reads it
     assert shell(capsys, "decide", place / "percent.csv", "--rule", place / "bom.json", "--out", place / "p.csv")[0] == 0
-    assert (pd.read_csv(place / "p.csv")["decision"] == rule.decide(new["p"])).all()
+    written = pd.read_csv(place / "p.csv")
+    assert (written["decision"] == rule.decide(new["p"])).all() and written["p"].str.endswith("%").sum() == 998  # the rows as they stood
     mistakes = {("q.csv", "rule.json"): "(here: --scores COL)", ("decided.csv", "rule.json"): "a column 'decision' already", ("new.csv", "new.csv"): "no JSON|no such|not complete",
                 ("no.csv", "rule.json"): "no such file"}
     for (file, rules), words in mistakes.items():
