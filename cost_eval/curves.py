@@ -386,7 +386,7 @@ def _grow(rng, n, depth, top=None):
 # %% ../nbs/51_curves.ipynb #bda4b6f1
 def sample_tree_aucs(
     curves: Row[CurveKind],
-    prevalence: float,
+    prevalence: Numbers,
     n_curves: int,
     *,
     depth: int = 6,
@@ -399,8 +399,8 @@ def sample_tree_aucs(
     ----------
     curves : sequence of str
         names among "roc", "pr", "lift", "gain"; they share the draw
-    prevalence : float
-        strictly between 0 and 1
+    prevalence : float or array
+        strictly between 0 and 1; several share the draw
     n_curves : int
         how many
     depth : int, default 6
@@ -412,7 +412,7 @@ def sample_tree_aucs(
 
     Returns
     -------
-    array (len(curves), n_curves)
+    array (len(curves), n_curves), of an array of prevalences (len(curves), ..., n_curves)
 
     Examples
     --------
@@ -421,17 +421,18 @@ def sample_tree_aucs(
     """
     names = [curves] if isinstance(curves, str) else check_1d(curves, "curves")
     curves = [_check_curve(curve) for curve in names]
-    prevalence = check_range(prevalence, "prevalence", 0, 1, shape=())
+    prevalence = check_range(prevalence, "prevalence", 0, 1)
     n_curves, depth = check_integer(n_curves, "n_curves", 1), check_integer(depth, "depth", 1)
     check_choice(rule, ("exact", "trapezoid", "step"), "rule")
-    rng, block = generator(rng), max(64, (1 << 17) >> depth)
-    out = np.empty((len(curves), n_curves))
+    rng, block, shares = generator(rng), max(64, (1 << 17) >> depth), np.ravel(prevalence)
+    out = np.empty((len(curves), len(shares), n_curves))
     for start in range(0, n_curves, block):
-        part = out[:, start : start + block]
-        fpr, recall = _grow(rng, part.shape[1], depth)
-        for row, curve in zip(part, curves):
-            row[:] = _area(curve, fpr, recall, prevalence, rule)
-    return out
+        points, few = _grow(rng, min(block, n_curves - start), depth), block // 4
+        for at in range(0, points.shape[2], few):  # few at a time: what they need stays in the cache
+            fpr, recall = points[..., at : at + few]
+            areas = [[_area(curve, fpr, recall, pi, rule) for pi in shares] for curve in curves]
+            out[..., start + at : start + at + fpr.shape[1]] = areas
+    return out.reshape(len(curves), *np.shape(prevalence), n_curves)
 
 # %% ../nbs/51_curves.ipynb #fde65734
 _CURVES_DRAWN, _DEPTH, _GROUPS = 1 << 16, 6, 16

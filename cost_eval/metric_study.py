@@ -756,8 +756,11 @@ def plot_correlation_map(table: DataFrame, metric: str, *, ax: Axes | None = Non
     width = 72 * ax.get_window_extent().width / ax.figure.dpi  # in points
     fontsize = np.clip(0.5 * width / grid.shape[1], 6.5, 8)
     cells = ax.imshow(np.zeros(grid.shape), origin="lower", cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
-    middle = {"ha": "center", "va": "center", "fontsize": fontsize}
-    _fill_map(cells, [ax.text(j, i, "", **middle) for i, j in np.ndindex(grid.shape)], grid)
+    kind = optional_import("matplotlib.collections", extra="book").PathCollection
+    upright = optional_import("matplotlib.transforms", extra="book").IdentityTransform()
+    how = {"sizes": [fontsize**2], "lw": 0, "transform": upright, "offset_transform": ax.transData}
+    marks = [kind([_written(word)], offsets=[(0, 0)], **how) for word in _WRITTEN]
+    _fill_map(cells, [ax.add_collection(mark, autolim=False) for mark in marks], grid)
     places = [np.unique(np.linspace(0, n - 1, min(n, 5)).round().astype(int)) for n in grid.shape]
     ax.set(xticks=places[1], xticklabels=[f"{grid.columns[k]:g}" for k in places[1]])
     ax.set(yticks=places[0], yticklabels=[f"{grid.index[k]:g}" for k in places[0]])
@@ -771,13 +774,26 @@ def _as_map(table):
     return table.pivot(index="weight", columns="prevalence", values="mean")
 
 
-def _fill_map(cells, texts, grid):
+_WRITTEN = (*map(str, range(-10, 11)), "nan")  # what may stand in a cell of a heat map
+
+
+@lru_cache
+def _written(word):
+    "Its outline, of size 1, about its middle: all cells that say the same are one artist."
+    outline = optional_import("matplotlib.textpath", extra="book").TextPath((0, 0), word, size=1)
+    box = outline.get_extents()
+    return type(outline.cleaned())(outline.vertices - (box.min + box.max) / 2, outline.codes)
+
+
+def _fill_map(cells, numbers, grid):
     "Put these correlations into a heat map: the colours of its cells, and their numbers."
     values = grid.to_numpy()
     cells.set_data(values)
-    grounds = cells.to_rgba(np.nan_to_num(values)).reshape(-1, 4)
-    for text, v, ground in zip(texts, values.ravel(), grounds):
-        text.set(text=f"{np.round(10 * v) + 0.0:.0f}", color=ink(ground))
+    inks = np.array([ink(ground) for ground in cells.to_rgba(np.nan_to_num(values)).reshape(-1, 4)])
+    tens = np.round(10 * values)
+    for number, word in zip(numbers, _WRITTEN):
+        here = np.isnan(tens) if word == "nan" else tens == int(word)
+        number.set(offsets=np.argwhere(here)[:, ::-1], facecolors=inks[here.ravel()])
 
 
 def plot_mean_correlations(table: DataFrame, *, ax: Axes | None = None) -> Axes:
@@ -880,7 +896,7 @@ def explore_metric_study(revenues: Vector | None = None) -> VBox:
         heat, study = axes[0], [metric, ends[weighted], skill]
         if shown != study:  # a slider that moves the cell leaves the heat map as it is
             table = _small_study(*study, given)
-            _fill_map(heat.images[0], heat.texts, _as_map(table))
+            _fill_map(heat.images[0], heat.collections, _as_map(table))
             heat.set(title=_study_title(metric))
             shown[:] = study
         _move_cell(axes, given, metric, skill, prevalence, weight)

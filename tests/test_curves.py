@@ -118,6 +118,12 @@ def test_area_scores_against_plain_monte_carlo(curve, auc, prevalence):
     assert score == pytest.approx(np.mean(areas < auc), abs=4 * 0.5 / 200)
 
 
+@pytest.mark.parametrize("rule, depth", [("exact", 3), ("step", 9)])
+def test_areas_of_several_prevalences_are_those_of_each(rule, depth):
+    draw = lambda pi: cv.sample_tree_aucs(["pr", "lift"], pi, 700, depth=depth, rule=rule, rng=4)
+    np.testing.assert_array_equal(draw([[0.1, 0.3]])[:, 0], np.stack([draw(0.1), draw(0.3)], axis=1))
+
+
 def test_areas_broadcast_and_share_scores():
     pi = np.array([0.1, 0.4])
     got = cv.outperformance_curve_auc("pr", [[0.3], [0.7]], pi)

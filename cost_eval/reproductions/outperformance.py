@@ -369,8 +369,8 @@ def table_5(mutant=""):
     return Reproduction(compare(rows, ours, error=errors, trivial=0.5))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #669e4e6c
-def _tree_scores(item_values, depth, rules=("exact", "trapezoid", "step"), *, n_curves=8192, rng=0) -> dict:
-    """Areas of sampled curves against given ones, at finite depth, for several rules of integration.
+def _tree_scores(item_values, depth, rule, *, n_curves=8192, rng=0) -> np.ndarray:
+    """Areas of sampled curves against given ones, at finite depth.
 
     Parameters
     ----------
@@ -378,7 +378,7 @@ def _tree_scores(item_values, depth, rules=("exact", "trapezoid", "step"), *, n_
         what to score
     depth : int
         levels of the tree
-    rules : sequence of str, default ("exact", "trapezoid", "step")
+    rule : {"exact", "trapezoid", "step"}
         as for `curve_auc`
     n_curves : int, default 8192
         how many to draw
@@ -387,18 +387,12 @@ def _tree_scores(item_values, depth, rules=("exact", "trapezoid", "step"), *, n_
 
     Returns
     -------
-    dict
-        rule -> (len(item_values), n_curves), whether the area of a curve is smaller
+    array (len(item_values), n_curves)
+        whether the area of a curve is smaller
     """
-    below = {rule: np.zeros((len(item_values), n_curves), bool) for rule in rules}
-    kinds = sorted({curve for curve, _, _ in item_values})
-    for rule in rules:
-        for p in sorted({pi for _, _, pi in item_values}):
-            drawn = dict(zip(kinds, sample_tree_aucs(kinds, p, n_curves, depth=depth, rule=rule, rng=rng)))
-            for i, (curve, area, pi) in enumerate(item_values):
-                if pi == p:
-                    below[rule][i] = drawn[curve] < area
-    return below
+    kinds, shares = (sorted({value[k] for value in item_values}) for k in (0, 2))
+    drawn = sample_tree_aucs(kinds, shares, n_curves, depth=depth, rule=rule, rng=rng)
+    return np.array([drawn[kinds.index(curve), shares.index(pi)] < area for curve, area, pi in item_values])
 
 
 def published_areas() -> dict:
@@ -422,7 +416,7 @@ def published_areas() -> dict:
 def _below(rule, depth, n_curves) -> np.ndarray:
     "Which sampled curves have less than the published areas; each rule sees the same curves."
     keys = list(published_areas())
-    return _tree_scores(keys, depth, (rule,), n_curves=n_curves, rng=depth)[rule]
+    return _tree_scores(keys, depth, rule, n_curves=n_curves, rng=depth)
 
 
 @lru_cache(32)

@@ -421,7 +421,7 @@ def _plot_heat_maps(table, title: str = ""):
         ax.tick_params(labelsize=8)
         ax.set(xlabel="", ylabel="")
         ax.set_title(LABELS[name], fontsize=9)
-        for number in ax.texts:  # in its cell: nothing makes room for it
+        for number in ax.collections:  # in their cells: nothing makes room for them
             number.set_in_layout(False)
     spare = axes.flat[len(names) :]
     for ax in spare:
