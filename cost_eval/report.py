@@ -266,8 +266,9 @@ def _draw_error(case: _Case, entry: _Entry) -> float:
     "Monte Carlo error of a cost; NaN of one draw."
     if entry.decisions.ndim == 1:
         return np.nan if entry.rule in FITTED else 0.0
-    costs = [case.cost(decided) for decided in entry.decisions]
-    return float(np.std(costs, ddof=1) / len(costs) ** 0.5)
+    costs = np.array([case.cost(decided) for decided in entry.decisions])
+    unit = np.abs(costs).max() or 1.0
+    return float(np.std(costs / unit, ddof=1) / len(costs) ** 0.5 * unit)
 
 
 def _mixtures(drawn: list, M: int, apart: Any = ()) -> tuple[list, dict]:

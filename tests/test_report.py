@@ -848,3 +848,13 @@ def test_a_rule_in_steps_moves_no_other():
     assert np.allclose(*[one.to_numpy(float) for one in ends])
     tuned = evaluate(y, {"p": expit(score)}, [[0, 1], [5, 0]], rule="tuned", draws=5, rng=0)
     assert "merged" in tuned.guarantee and "merged" not in evaluate(y, {"p": y * 1.0}, [[0, 1], [5, 0]]).guarantee
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_the_unit_of_costs_moves_no_draw(unit):
+    "The Monte Carlo error of 1e300 overflowed, that of 1e-300 was 0."
+    y, p = np.tile([0, 0, 1, 0, 1], 40), expit(np.random.default_rng(1).normal(size=200))
+    one, other = (evaluate(y, {"p": p}, [[0, u], [5 * u, 0]], draws=None, rng=0) for u in (1.0, unit))
+    columns = ["cost", "low", "high", "draw_error"]
+    assert one.draws == other.draws and one.best["draw_error"][0] > 0
+    assert np.allclose(one.best[columns].to_numpy(float), other.best[columns].to_numpy(float) / unit)
