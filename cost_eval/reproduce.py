@@ -51,9 +51,8 @@ OUTCOMES = {
     "agrees": "within half a unit of the printed digit plus three standard errors of our Monte Carlo",
     "consistent": "one random run was printed; it lies in the central 99 % of ours, 20 repetitions or more",
     "caused": "off; of the causes tried just one makes every row that it touches come out as printed",
-    "other data": (
-        "the paper's data are not available; a stand-in is shown beside it, within its plausible range"
-    ),
+    "other data": "the paper's data are not available; a stand-in is shown beside it, "
+    "within its plausible range",
     "undecided": "our error is too large to tell: over a quarter of the distance to the trivial alternative; "
     "of a sentence: three of our standard errors reach across its limit",
     "unsupported": "true of the paper's table, and inside the noise of the paper's own test set",
