@@ -853,7 +853,8 @@ def test_a_rule_in_steps_moves_no_other():
 @pytest.mark.parametrize("unit", [1e-300, 1e300])
 def test_the_unit_of_costs_moves_no_draw(unit):
     "The Monte Carlo error of 1e300 overflowed, that of 1e-300 was 0."
-    y, p = np.tile([0, 0, 1, 0, 1], 40), expit(np.random.default_rng(1).normal(size=200))
+    y = np.tile([0, 0, 1, 0, 1], 40)
+    p = expit(np.random.default_rng(1).normal(size=200) + y)
     one, other = (evaluate(y, {"p": p}, [[0, u], [5 * u, 0]], draws=None, rng=0) for u in (1.0, unit))
     columns = ["cost", "low", "high", "draw_error"]
     assert one.draws == other.draws and one.best["draw_error"][0] > 0
