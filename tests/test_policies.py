@@ -232,7 +232,8 @@ def test_everything_of_a_report_speaks_of_the_mean_over_draws(case):
         assert here.loc[1] == pytest.approx(np.average(by_hand[name][1::2], weights=np.ones(N // 2) if case == "priors" else weight[1::2]))
     for row in report.differences.to_dict("records"):
         assert row["difference"] == pytest.approx(cost[row["first"]] - cost[row["second"]]) and row["low"] <= row["difference"] <= row["high"]
-    assert (best["draw_error"] > 0).tolist() == [name != "d" for name in best.index] and report.draws == 7
+    moved = [name != "d" and case != "capacity" for name in best.index]  # calibration keeps the order of the queue
+    assert (best["draw_error"] > 0).tolist() == moved and report.draws == 7
     if case in ("matrix", "weights", "priors"):
         at = report.robustness([1., 5.], [.01, float(report.priors[1])])
         assert [at.cost[at.names.index(name), 1, 1] for name in models] == pytest.approx([cost[name] for name in models])
