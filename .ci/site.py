@@ -5,10 +5,9 @@ when a page is read. With --quarto the processed notebooks go through Quarto as 
 
 | what | whose need |
 | --- | --- |
-| `Project`, `check_sidebar` | the author's: a page forgotten or listed twice |
 | `check_notebooks` | the reader's: no page with scripts of its own, or of 3 MB |
 | `llms` | a language model's |
-| `write_sources`, `toctrees`, `run_sphinx` | who has Python only |
+| `write_sources`, `toctrees`, `run_sphinx` | who has Python only; pages of at most some sixteen screens (parts.py) |
 """
 import argparse
 import hashlib
@@ -82,6 +81,11 @@ class Project:
         "The page of a notebook, as nbdev names it: 10_expected_cost is expected_cost.html."
         return re.sub(r"^\d+[a-zA-Z0-9]*_", "", stem.lower())
 
+    @staticmethod
+    def whole(name):
+        "The page that a part belongs to: of bootstrap_2 it is bootstrap (parts.py)."
+        return re.sub(r"_\d+$", "", name)
+
     def notebooks(self):
         "Stems of the notebooks, in order."
         return sorted(p.stem for p in self.nbs.glob("*.ipynb") if p.name[0] not in "_.")
@@ -111,16 +115,6 @@ def sidebar_entry(item):
     if suffix != "ipynb" and (suffix != "qmd" or stem not in GENERATED):
         raise Failure(f"_quarto.yml: the sidebar holds notebooks and {', '.join(GENERATED)}, not {item}")
     return Entry(stem, item.get("text") or item.get("section"), [sidebar_entry(e) for e in item.get("contents", [])])
-
-
-def check_sidebar(project):
-    "Every notebook in the sidebar and every entry a notebook: the complaints."
-    listed, there = project.stems(), project.notebooks()
-    names = [project.page_name(s) for s in there]
-    return [f"_quarto.yml lists {s}.ipynb, which does not exist" for s in listed if s not in [*there, *GENERATED]] \
-        + [f"{s}.ipynb is not in the sidebar of _quarto.yml" for s in there if s not in listed] \
-        + [f"{s}.ipynb is in the sidebar twice" for s in sorted(set(listed)) if listed.count(s) > 1] \
-        + [f"two notebooks make {n}.html" for n in sorted(set(names)) if names.count(n) > 1]
 
 
 FAULTS = {
@@ -184,15 +178,6 @@ def read_pages(project, folder):
     return pages
 
 
-def translated(project, pages):
-    "{page name: notebook in MyST}; Failure with everything that cannot be shown."
-    import translate
-    try:
-        return translate.translate(pages, blob_url=project.blob_url, is_file=lambda path: (project.nbs / path).is_file())
-    except translate.Problem as problem:
-        raise Failure(str(problem)) from None
-
-
 def build_with_sphinx(project):
     "Process, translate, build, copy."
     import sphinx_site
@@ -239,12 +224,17 @@ def process_notebooks(project):
 
 def write_sources(project, pages):
     "MyST notebooks for Sphinx, and the pictures beside them."
+    import parts
     import translate
     source = project.build / "source"
-    notebooks = translated(project, pages)
-    if "index" not in notebooks:
+    try:
+        whole = translate.translate(pages, blob_url=project.blob_url, is_file=lambda path: (project.nbs / path).is_file())
+    except translate.Problem as problem:  # everything that cannot be shown
+        raise Failure(str(problem)) from None
+    if "index" not in whole:
         raise Failure("index.ipynb is missing or not in the sidebar")
-    for name, tree in toctrees(project, pages).items():
+    notebooks = {name: nb for page in pages for name, nb in parts.divided(page, whole[page.name]).items()}
+    for name, tree in toctrees(project, pages, notebooks).items():
         notebooks[name]["cells"].append(translate.markdown_cell(tree))
     source.mkdir(parents=True)
     for name, nb in notebooks.items():
@@ -254,19 +244,24 @@ def write_sources(project, pages):
             shutil.copyfile(path, source / path.name)
 
 
-def toctrees(project, pages):
-    "{page: the pages below it}, hidden at its end; the first page holds the sidebar."
+def toctrees(project, pages, notebooks):
+    "{page: its further parts and the pages below it}, hidden at its end; the first page holds the sidebar."
     names, trees = {p.stem: p.name for p in pages}, {}
 
     def tree(entries, caption=""):
         lines = [f"{e.text} <{names[e.stem]}>" if e.text else names[e.stem] for e in entries if e.stem in names and names[e.stem] != "index"]
         head = f":caption: {caption}\n" if caption else ""
+        return hidden(lines, head)
+
+    def hidden(lines, head=""):
         return ["```{toctree}\n:hidden:\n" + head + "\n" + "\n".join(lines) + "\n```"] if lines else []
 
+    for page in pages:
+        trees[page.name] = hidden([name for name in notebooks if project.whole(name) == page.name != name])
     for section, entries in project.sidebar():
-        trees.setdefault("index", []).extend(tree(entries, section))
+        trees["index"].extend(tree(entries, section))
         for entry in entries:
-            trees.setdefault(names[entry.stem], []).extend(tree(entry.entries))
+            trees[names[entry.stem]].extend(tree(entry.entries))
     return {name: "\n\n".join(parts) for name, parts in trees.items() if parts}
 
 
@@ -329,7 +324,7 @@ def main(argv=None):
     if built and LEVELS.index(old["level"]) >= LEVELS.index(level):
         print(f"The site is up to date: {project.docs}/index.html")
         return 0
-    complaints = check_sidebar(project) + check_notebooks(project)
+    complaints = check_notebooks(project)
     if arguments.strict and complaints:
         raise Failure("\n".join(complaints))
     if built:
@@ -353,12 +348,13 @@ def main(argv=None):
 def checked(project, pages, look, sample):
     "Everything that is wrong with the finished pages; prints their weights and what the browser took."
     import check
-    start, names = time.perf_counter(), [page.name for page in pages if (project.docs / f"{page.name}.html").is_file()]
+    start, by_name = time.perf_counter(), {page.name: page for page in pages}
+    names = sorted(path.stem for path in project.docs.glob("*.html") if project.whole(path.stem) in by_name)
     complaints, weights = check.read(project.docs, names)
     seen = check.look(project.docs, names, sample=check.SAMPLE if sample else ()) if look else {}
-    for page in pages:
-        if page.name in seen:
-            complaints += check.judged(page.name, seen[page.name], page.nb, page.stem)
+    for name, measured in seen.items():
+        page = by_name[project.whole(name)]
+        complaints += check.judged(name, measured, page.nb, page.stem if name == page.name else "")
     heaviest = max(weights, key=weights.get, default="none")
     print(f"checked {len(names)} pages{', ' + str(len(seen)) + ' of them in the browser,' if look else ''} in {time.perf_counter() - start:.0f} s; the median weighs "
           f"{sorted(weights.values())[len(weights) // 2] / 1e6:.1f} MB, {heaviest}.html {weights[heaviest] / 1e6:.1f} MB" if weights else "no page is there")

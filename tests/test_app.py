@@ -316,6 +316,37 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
         browser.close()
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+@pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
+def test_two_hundred_megabytes_and_a_connection_that_is_lost_on_the_way(tmp_path):
+    "The page says what it does all the time, and the old verdict is gone from the start; the program stays below 25 times the file."
+    playwright = pytest.importorskip("playwright.sync_api", reason='SKIPPED BROWSER TESTS: pip install "cost_eval[dev]"')
+    rows = np.arange(4_700_000)
+    y = rows % 10 == 0
+    pd.DataFrame({"id": rows, "label": y * 1, "model_a": (rows * .618034 % 1 + y) / 2, "model_b": (rows * .754878 % 1 + y) / 2}).to_csv(tmp_path / "large.csv", index=False)
+    assert (tmp_path / "large.csv").stat().st_size > 2e8
+    with served(tmp_path) as (url, process), playwright.sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page()
+        page.set_default_timeout(400_000)
+        page.goto(url)
+        page.get_by_text("the cheapest of 2 models").first.wait_for()
+        page.evaluate("() => { window.said = new Set(); setInterval(() => window.said.add(document.querySelector('.ce-progress').innerText.split(' ')[0]), 100); }")
+        load(page, tmp_path / "large.csv")
+        assert not page.get_by_text("the cheapest of 2 models").first.is_visible()
+        answer(page, None, "1", "10", patience=400_000)
+        page.get_by_text("4700000 samples").wait_for()
+        assert {"Sending", "Reading", "Computing"} <= set(page.evaluate("[...window.said]"))
+        assert max(part.memory_info().rss for part in process.children(recursive=True)) < 5e9
+        load(page, tmp_path / "large.csv")
+        page.get_by_text("Sending large.csv").wait_for()
+        for part in [process, *process.children(recursive=True)]:
+            part.kill()
+        page.get_by_text("The connection was lost before large.csv had been read: load it again.").wait_for()
+        browser.close()
+
+
 @pytest.mark.parametrize("label", [0, 1, False, 0.])
 def test_a_file_of_one_class_has_the_verdict_of_the_library(label):
     "The only class of the file was taken for the positive one."

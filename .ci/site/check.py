@@ -10,19 +10,16 @@
 import contextlib
 import gzip
 import http.server
-import os
 import re
 import shutil
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
-from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
 LOADS, QUIET = ("script", "img", "iframe", "source", "video", "audio", "embed"), ("script", "style", "pre", "code", "svg")
-HEAVIEST, USUAL = 4e6, 2e6  # bytes: no page more, half of the pages less
+HEAVIEST, HOME = 1.5e6, .5e6  # bytes as sent: no page more, the first one
 LEFT_OVER = (":::", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#| ", "{target=", "](#")
 RAW = re.compile(r"(?<!\w)\$[^$\s][^$\n]{0,80}?[^$\s]?\$(?![\w$])|`[^`\n]+`|\b(Figure|Table) \d+: \1\b")
 WIDTHS = (1440, 820, 390)
@@ -70,9 +67,8 @@ def read(docs, names):
         found += [said(f"left-over markup {mark!r} in {around(page.text, page.text.index(mark))!r}") for mark in LEFT_OVER if mark in page.text]
         found += [said(f"raw markup in {around(page.text, m.start())!r}") for m in RAW.finditer(page.text)]
         weights[name] = weight(docs, path)
-    found += [f"{name}.html weighs {w / 1e6:.1f} MB, more than {HEAVIEST / 1e6:g}" for name, w in weights.items() if w > HEAVIEST]
-    if weights and median(weights.values()) > USUAL:
-        found.append(f"half of the pages weigh more than {median(weights.values()) / 1e6:.1f} MB")
+    most = {name: HOME if name == "index" else HEAVIEST for name in names}
+    found += [f"{name}.html weighs {w / 1e6:.1f} MB, more than {most[name] / 1e6:g}" for name, w in weights.items() if w > most[name]]
     return found, weights
 
 
@@ -324,15 +320,3 @@ def place(nb, tex):
         if bare in re.sub(r"\s", "", "".join(cell.get("source") or "")):
             return f", cell {cell.get('id')}"
     return ""
-
-
-if __name__ == "__main__":  # python .ci/site/check.py DOCS [PAGE ...]: the measurements of a built site, as a table
-    import sys
-    folder = Path(sys.argv[1]).resolve()
-    stems = sys.argv[2:] or sorted(path.stem for path in folder.glob("*.html") if path.stem not in ("search", "genindex"))
-    complaints, weights = read(folder, stems)
-    seen = look(folder, stems, jobs=int(os.environ.get("JOBS", "2")))
-    for stem, page in seen.items():
-        print(f"{stem:32} {weights[stem] / 1e6:5.2f} MB; shift {page['shift']}; first figure on screen {page['figure']} of {page['screens']}", flush=True)
-        complaints += judged(stem, page)
-    print("\n".join(complaints))

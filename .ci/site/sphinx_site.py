@@ -18,7 +18,7 @@ PROVED = ("index", "10_expected_cost", "60_report")  # where all cells were run 
 
 def config(project, pages, mathjax):
     "The configuration, from settings.ini and _quarto.yml."
-    cfg = project.cfg
+    cfg, stems = project.cfg, {p.name: p.stem for p in pages}
     return dict(
         project=cfg["title"], author=cfg["author"], copyright=cfg["copyright"], release=cfg["version"], language="en",
         extensions=["sphinx.ext.mathjax", "myst_nb", "sphinx_site"],
@@ -39,7 +39,7 @@ def config(project, pages, mathjax):
         myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,
         mathjax_path="mathjax/startup.js", mathjax3_config=mathjax,
         suppress_warnings=["myst.header"],  # an API entry may be an H3 right under the H1
-        site_stems={p.name: p.stem for p in pages}, site_notebooks=str(project.nbs),
+        site_stems={path.stem: stems[project.whole(path.stem)] for path in (project.build / "source").glob("*.ipynb")}, site_notebooks=str(project.nbs),
     )
 
 
