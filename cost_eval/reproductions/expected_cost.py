@@ -460,7 +460,8 @@ def section_4_1(mutant=""):
     joint = population_table_1(n_cells=20_000, mutant=mutant)
     cells, naive = _table_1_cells(joint), {name: naive_decision(c, ten) for name, c in costs.items()}
     constant = ten @ costs["CinvP"].array
-    ec, nec, share = ([cells[f"{m}/Bayes/{what}"] for m in ("Cabs1", "Cabs2")] for what in ("EC", "NEC", "abs"))
+    of_bayes = lambda what: [cells[f"{m}/Bayes/{what}"] for m in ("Cabs1", "Cabs2")]
+    ec, nec, share = map(of_bayes, ("EC", "NEC", "abs"))
     cheaper = "Bayes decisions cost less than argmax decisions for {}"
     saved = {m: cells[f"{m}/Argmax/EC"] - cells[f"{m}/Bayes/EC"] for m in costs if m != "C01"}
     same = np.array_equal(joint["C01", "Argmax"], joint["C01", "Bayes"])
