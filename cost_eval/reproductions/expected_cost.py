@@ -894,7 +894,8 @@ def _statements_on_calibration(raw, cal) -> dict:
     binary = cal["EER"].notna()
     moved = (cal - raw).abs()[binary]
     bound, error = cal["EER"][binary], cal["1-ACC"][binary]
-    noise = 2 * np.sqrt(error * (1 - error) / _numbers_3("samples")[error.index.get_level_values(0)].to_numpy())
+    sizes = _numbers_3("samples")[error.index.get_level_values(0)].to_numpy()
+    noise = 2 * np.sqrt(error * (1 - error) / sizes)
     prior = error / cal["C01"][binary]  # the error rate of the best naive decision
     auc = "calibration moves 1-AUC by less than 0.005 and EER by less than 0.01 in every row"
     return {
