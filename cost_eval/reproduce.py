@@ -195,6 +195,12 @@ class Margin(NamedTuple):
     value: float
     error: float = 0.0
 
+    @classmethod
+    def over(cls, runs: Numbers) -> Margin:
+        "The mean over repetitions, and its standard error."
+        runs = np.asarray(runs, float)
+        return cls(float(runs.mean()), float(runs.std(ddof=1) / np.sqrt(len(runs))))
+
 
 def compare(
     published: DataFrame,
@@ -975,12 +981,12 @@ def run(
     chosen = select(items, broken)
     if out is not None:
         writable(out)
-    tasks = (joblib.delayed(_run_group)(group, budget, data_dir) for group in _groups(chosen))
+    tasks = (joblib.delayed(_run_group)(group, budget, data_dir, out) for group in _groups(chosen))
     done = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)
     found = {r.name: r for r in _watch(chain.from_iterable(done), len(chosen), progress)}
     results = [found[item.name] for item in chosen] + ([] if items else broken)
     if out is not None:
-        write(results, out)
+        _write_board(results, Path(out))
     return results
 
 
@@ -992,9 +998,14 @@ def _groups(chosen) -> list:
     return sorted(groups.values(), key=len, reverse=True)
 
 
-def _run_group(group, budget, data_dir) -> list:
-    "The results of a group, one after the other."
-    return [run_item(item, budget=budget, data_dir=data_dir) for item in group]
+def _run_group(group, budget, data_dir, out) -> list:
+    "The results of a group, one after the other, each written where it was computed."
+    results = []
+    for item in group:
+        results.append(run_item(item, budget=budget, data_dir=data_dir))
+        if out is not None:
+            _write_item(results[-1], Path(out))
+    return results
 
 
 def writable(out: str | Path) -> Path:
@@ -1624,14 +1635,24 @@ def write(results: Sequence[ItemResult], out: str | Path) -> None:
     """
     out = writable(out)
     for result in results:
-        base = out / result.name
-        if "*" in result.name:
-            continue
-        base.parent.mkdir(parents=True, exist_ok=True)
-        if result.table is not None:
-            result.table.to_csv(f"{base}.csv", index=False, lineterminator="\n")
-        for suffix, figure in result.figures.items():
-            save_figure(figure, f"{base}{suffix}")
+        _write_item(result, out)
+    _write_board(results, out)
+
+
+def _write_item(result, out) -> None:
+    "The files of one item; of a module that cannot be imported there are none."
+    if "*" in result.name:
+        return
+    base = out / result.name
+    base.parent.mkdir(parents=True, exist_ok=True)
+    if result.table is not None:
+        result.table.to_csv(f"{base}.csv", index=False, lineterminator="\n")
+    for suffix, figure in result.figures.items():
+        save_figure(figure, f"{base}{suffix}")
+
+
+def _write_board(results, out) -> None:
+    "The files on all items."
     (out / "scoreboard.html").write_text(scoreboard(results, "html"), encoding="utf-8")
     (out / "scoreboard.md").write_text(
         scoreboard(results, "markdown") if results else "no items\n", encoding="utf-8"

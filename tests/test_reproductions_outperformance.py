@@ -20,7 +20,7 @@ from cost_eval import datasets
 from cost_eval.confusion import BinaryCounts
 from cost_eval.curves import outperformance_curve_auc, sample_directed_binary_tree
 from cost_eval.outperformance import outperformance
-from cost_eval.reproduce import ITEMS, compare, published, stored_rows, verdict
+from cost_eval.reproduce import ITEMS, Margin, compare, published, stored_rows, verdict
 from cost_eval.reproductions import outperformance as paper
 
 HEART = ["table5-heart", "table6-heart", "table8-heart", "conclusions-heart", "figure4", "figure6"]
@@ -260,7 +260,7 @@ def test_a_split_trains_on_four_fifths_of_the_rest_and_chooses_on_the_fifth(monk
 
 def test_a_margin_has_the_error_of_the_mean_of_splits():
     draws = np.random.default_rng(2).normal(1, 2, (4000, 20))
-    means, errors = np.array([paper._margin(d) for d in draws]).T
+    means, errors = np.array([Margin.over(d) for d in draws]).T
     scaled = (1 - means) / errors
     assert scaled.std() == pytest.approx(np.sqrt(19 / 17), rel=0.05)  # Student's t with 19 degrees of freedom
 

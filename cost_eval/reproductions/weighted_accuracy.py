@@ -24,13 +24,12 @@ from cost_eval.metric_study import (
     cost_correlation,
     matched_beta,
     plot_correlation_map,
-    plot_mean_correlations,
     rank_correlation,
     spearman_moments,
     standardize_spearman,
 )
 from ..metrics import METRICS, weighted_accuracy
-from ..plotting import COLORS, name_colors, use_style
+from ..plotting import use_style
 from ..reproduce import Margin, Reproduction, compare, published, reproduces
 from cost_eval.weighted_accuracy import (
     cost_weight,
@@ -205,25 +204,22 @@ def equation_13(mutant=""):
     prevalence = 0.95 if mutant == "prevalence of the negatives" else 0.05
     ask = lambda alpha: weight_range_from_ranking(_RANKING, prevalence, alpha)
     found = ask(0.6)
-    source = {
-        kind: [
-            f"{c.worse} <= {c.better}"
-            for c in found.constraints
-            if c.kind == kind and np.isclose(c.bound, bound)
-        ]
-        for kind, bound in (("lower", found.low), ("upper", found.high))
-    }
+    ends = {"lower": found.low, "upper": found.high}
+    from_pairs: dict = {"lower": [], "upper": []}
+    for c in found.constraints:
+        if c.kind in ends and np.isclose(c.bound, ends[c.kind]):
+            from_pairs[c.kind].append(f"{c.worse} <= {c.better}")
     ours = {
         "lower bound": found.low,
         "upper bound": found.high,
-        "lower bound from Mbad- <= Mbad+": "Mbad- <= Mbad+" in source["lower"],
-        "upper bound from M+ <= Mbad": "M+ <= Mbad" in source["upper"],
+        "lower bound from Mbad- <= Mbad+": "Mbad- <= Mbad+" in from_pairs["lower"],
+        "upper bound from M+ <= Mbad": "M+ <= Mbad" in from_pairs["upper"],
     }
     ours |= {f"weights left at alpha {a:g} with ranking (12)": not ask(a).empty for a in (0.5, 0.75)}
     weight = (lambda v: cost_weight(1, v)) if mutant == "costs swapped" else (lambda v: cost_weight(v, 1))
     ours |= {f"bankruptcy, v = {v}": weight(v) for v in (35, 10, 50)}
     notes = {
-        "lower bound from*": f"it comes from {source['lower'][:1]}; that pair gives w <= N/N_tot = 0.95",
+        "lower bound from*": f"it comes from {from_pairs['lower'][:1]}; that pair gives w <= N/N_tot = 0.95",
         "weights left at alpha 0.75*": "the bounds cross at alpha = 0.618, where alpha^2 = 1 - alpha",
     }
     trivial = {"* bound": 0.95, "bankruptcy*": 0.5}  # balancing; equal costs
@@ -256,21 +252,17 @@ def section_3(mutant=""):
     cost = r * to * target.fnr + (1 - r) * (1 - to) * target.fpr
     saved = 1 - cost / (r * to + (1 - r) * (1 - to))
     balanced = target_weight(w, here, np.full(2000, 0.5))
-    neutral = r * to / (1 - to - r + 2 * r * to)
+    of_costs = r * counts.n / (r * counts.n + (1 - r) * counts.p)
+    needless = target_weight(w, r * to / (1 - to - r + 2 * r * to), to)
+    leaning = _middle_order(1.0)
     ours = {
         "with the weight of eq. (8) WA is the saved part of the target's cost": np.allclose(value, saved),
-        "balanced: the weight is r_C N/(r_C N + (1 - r_C) P)": np.allclose(
-            balanced, r * counts.n / (r * counts.n + (1 - r) * counts.p)
-        ),
-        "no weighting is needed at r_+ = r_C r_t/(1 - r_t - r_C + 2 r_C r_t)": np.allclose(
-            target_weight(w, neutral, to), 0.5
-        ),
+        "balanced: the weight is r_C N/(r_C N + (1 - r_C) P)": np.allclose(balanced, of_costs),
+        "no weighting is needed at r_+ = r_C r_t/(1 - r_t - r_C + 2 r_C r_t)": np.allclose(needless, 0.5),
         "EWA = WA(middle) + O(delta^2) for a uniform density": Margin(_middle_order(0.0) - 1.8),
-        "EWA = WA(middle) + O(delta^2) for a density that leans to one side": Margin(
-            _middle_order(1.0) - 1.8
-        ),
+        "EWA = WA(middle) + O(delta^2) for a density that leans to one side": Margin(leaning - 1.8),
     }
-    notes = {"*leans*": f"the order is {_middle_order(1.0):.1f}: it takes the density's mean, not the middle"}
+    notes = {"*leans*": f"the order is {leaning:.1f}: it takes the density's mean, not the middle"}
     rows = published("weighted_accuracy", "section3")
     return Reproduction(compare(rows, ours, own_inputs=list(notes), notes=notes))
 
@@ -444,7 +436,7 @@ _BAR = "mean rank correlation with the bill"
 _MUTANTS = ("costs swapped", "classes swapped", "revenues without P_eff", "a constant map")
 
 
-def _mutated(ours, mutant: str, data_dir):
+def _mutated(ours, mutant: str):
     "A study gone wrong: weights w as 1 - w; prevalences too; fluctuations four times; no pattern."
     flip = {v: STUDY_GRID[10 - k] for k, v in enumerate(STUDY_GRID)}
     if mutant == "costs swapped":
@@ -460,7 +452,7 @@ def _figure(figure: str, weighted, title: str, data_dir, mutant: str) -> Reprodu
     "A heat-map figure and its comparison with the published cells."
     use_style()
     fluctuation = 4.0 if mutant == "revenues without P_eff" else 1.0
-    ours = _mutated(_study(weighted, fluctuation=fluctuation, data_dir=data_dir), mutant, data_dir)
+    ours = _mutated(_study(weighted, fluctuation=fluctuation, data_dir=data_dir), mutant)
     both = _beside_published(figure, ours, data_dir)
     typical = both.groupby("metric")["published"].transform(lambda v: v.std(ddof=0))
     numbers = both.dropna(subset="published")
@@ -507,12 +499,6 @@ def figure_2(data_dir=None, mutant=""):
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #ae315394
 #| code-fold: true
-def _weighted_accuracy_study(revenues, population, seed=0):
-    "Weighted accuracy at three prevalences and all weights; tidy like `cost_correlation`."
-    options = {"metrics": "weighted_accuracy", "population": population, "rng": seed}
-    return cost_correlation(revenues, (0.2, 0.5, 0.8), STUDY_GRID, **options)
-
-
 @lru_cache
 def _setting_scores(data_dir) -> dict:
     """Root mean square z of weighted accuracy against the published cells of Figure 1 at three
@@ -526,9 +512,10 @@ def _setting_scores(data_dir) -> dict:
         "200 customers, their own mean": (revenues, revenues),
         "delta_a without P_eff = 0.25": (mean + 4 * (revenues - mean), everyone),
     }
-    scores = {}
-    for name, given in readings.items():
-        z = _beside_published("fig1", _weighted_accuracy_study(*given), data_dir)["z"].dropna()
+    scores, grid = {}, ((0.2, 0.5, 0.8), STUDY_GRID)
+    for name, (sample, population) in readings.items():
+        ours = cost_correlation(sample, *grid, metrics="weighted_accuracy", population=population, rng=0)
+        z = _beside_published("fig1", ours, data_dir)["z"].dropna()
         scores[name] = float(np.sqrt((z**2).mean()))
     return scores
 
@@ -754,15 +741,11 @@ def _maps(table, values="mean", std="std") -> dict:
 
 
 def _apart(maps, m, inside, by) -> Margin:
-    "By how much more than `by` a metric's mean inside a region exceeds that outside."
+    "By how much more than `by` a metric's mean inside a region exceeds that outside; negative: falls below it."
     mean, error = maps[m]
     value = np.nanmean(mean[inside]) - np.nanmean(mean[~inside])
-    return Margin(value - by, np.nanmean(error[inside]) + np.nanmean(error[~inside]))
-
-
-def _less(margin: Margin) -> Margin:
-    "The opposite statement."
-    return Margin(-margin.value, margin.error)
+    lead = value - by if by >= 0 else by - value
+    return Margin(lead, np.nanmean(error[inside]) + np.nanmean(error[~inside]))
 
 
 def _alike(a, b) -> float:
@@ -779,22 +762,19 @@ def _claims_on_regions(plain: dict, stressed: dict) -> dict:
     near = (np.abs(_R - _C) < 0.15) & ~_DIAGONAL
     out: dict = {}
     for m in ("accuracy", "CBA", "IAM", "H"):
-        lower = _less(_apart(plain, m, _MINORITY, -0.5))
+        lower = _apart(plain, m, _MINORITY, -0.5)
         out[f"{m}: lower by 0.5 where the minority is the larger part of the bill"] = lower
-    out["WCA: lower by 0.5 in its two triangles"] = _less(_apart(plain, "WCA", wca, -0.5))
+    out["WCA: lower by 0.5 in its two triangles"] = _apart(plain, "WCA", wca, -0.5)
     for m in ("accuracy", "CBA", "IAM", "WCA", "H"):
-        mean, error = (v[near] for v in plain[m])
-        margin = Margin(np.nanmean(mean) - 0.7, np.nanmean(error))
-        out[f"{m}: mean above 0.7 next to the line r_C = r_+"] = margin
-        out[f"{m}: the same pattern in both figures (correlation above 0.9)"] = (
-            _alike(plain[m][0], stressed[m][0]) > 0.9
-        )
+        mean, error = (np.nanmean(v[near]) for v in plain[m])
+        out[f"{m}: mean above 0.7 next to the line r_C = r_+"] = Margin(mean - 0.7, error)
+        same = _alike(plain[m][0], stressed[m][0]) > 0.9
+        out[f"{m}: the same pattern in both figures (correlation above 0.9)"] = same
     for m in ("informedness", "markedness", "MCC", "kappa", "ROC-AUC", "precision", "NPV"):
         out[f"{m}: higher by 0.4 on the main diagonal"] = _apart(plain, m, _DIAGONAL, 0.4)
     for m in ("G-mean", "P4"):
-        higher = _apart(plain, m, _DIAGONAL, 0.2)
+        out[f"{m}: higher by 0.2 on the main diagonal"] = _apart(plain, m, _DIAGONAL, 0.2)
         lower = np.nanmean((plain["informedness"][0] - plain[m][0])[_DIAGONAL]) > 0
-        out[f"{m}: higher by 0.2 on the main diagonal"] = higher
         out[f"{m}: on the main diagonal lower than informedness"] = lower
     for m in ("recall", "F1", "B-ROC"):
         mean = plain[m][0]
@@ -811,24 +791,20 @@ def _claims_on_weighting(plain: dict, stressed: dict) -> dict:
     "Section 6.2.2: what the weighted coefficient changes."
     out: dict = {}
     for m in ("G-mean", "P4"):
-        reversed_ = _less(_apart(stressed, m, _DIAGONAL, -0.2))
-        out[f"{m}, weighted: lower by 0.2 on the main diagonal"] = reversed_
-    for m, side in (("precision", 1), ("NPV", -1)):
+        out[f"{m}, weighted: lower by 0.2 on the main diagonal"] = _apart(stressed, m, _DIAGONAL, -0.2)
+    for m, side, word, like in (("precision", 1, "above", "recall"), ("NPV", -1, "below", "specificity")):
         mean = stressed[m][0]
         inner = [k for k in range(1, 10) if np.isfinite(mean[k]).any()]
         shift = np.array([STUDY_GRID[np.nanargmax(mean[k])] - (1 - STUDY_GRID[k]) for k in inner])
-        word = "above" if side > 0 else "below"
         name = f"{m}, weighted: highest slightly {word} the main diagonal at 7 of 9 inner prevalences"
-        out[name] = (np.isclose(shift * side, 0.1, atol=0.02)).sum() >= 7
-        like = "recall" if side > 0 else "specificity"
+        out[name] = np.isclose(shift * side, 0.1, atol=0.02).sum() >= 7
         name = f"{m}, weighted: two regions as of {like}, means beyond 0.4 and -0.4"
-        ends = (np.nanmean(mean[region]) * side for region in (_ABOVE, _BELOW))
-        out[name] = bool(np.array([next(ends) > 0.4, next(ends) < -0.4]).all())
+        above, below = (np.nanmean(mean[region]) * side for region in (_ABOVE, _BELOW))
+        out[name] = above > 0.4 and below < -0.4
     contrast = lambda maps, m: _apart(maps, m, _DIAGONAL, 0).value
     for m in ("informedness", "ROC-AUC", "WRA"):
-        out[f"{m}: falls off the main diagonal more when weighted"] = contrast(stressed, m) > contrast(
-            plain, m
-        )
+        more = contrast(stressed, m) > contrast(plain, m)
+        out[f"{m}: falls off the main diagonal more when weighted"] = more
     more = contrast(stressed, "kappa") > contrast(stressed, "informedness")
     out["kappa, weighted: falls off the main diagonal more than informedness"] = more
     lag = [np.nanmean(maps["WA"][0] - maps["ACD"][0]) for maps in (plain, stressed)]
@@ -842,9 +818,8 @@ def _claims_on_robustness(plain: dict) -> dict:
     "Sections 6.2, 6.2.3 and 6.3: which metrics can be trusted."
     out = {}
     for m in ("WA", "EWA", "H informed", "ACD"):
-        known = np.isfinite(plain[m][0])
-        share = (plain[m][0][known] > 0.7).mean()
-        out[f"{m}: above 0.7 in nine cells of ten"] = share >= 0.9
+        known = plain[m][0][np.isfinite(plain[m][0])]
+        out[f"{m}: above 0.7 in nine cells of ten"] = (known > 0.7).mean() >= 0.9
     mean, error = plain["WA"]
     worst = np.nanargmin(mean)
     low, doubt = mean.flat[worst], error.flat[worst]
@@ -866,11 +841,8 @@ def _same_rankings() -> bool:
     tp, fp = np.meshgrid(np.arange(41.0), np.arange(61.0), indexing="ij")
     counts, costs = BinaryCounts(tp, fp, 40 - tp, 60 - fp), np.array([[0, 1.0], [3.7, 0]])
     order = lambda name, sign=1: stats.rankdata(np.round(sign * METRICS[name](counts, costs), 11))
-    wanted = order("weighted_accuracy")
-    return all(
-        np.array_equal(wanted, order(name, sign))
-        for name, sign in (("mean_subjective_utility", 1), ("cost_score", -1))
-    )
+    both = order("mean_subjective_utility"), order("cost_score", -1)
+    return all(np.array_equal(order("weighted_accuracy"), other) for other in both)
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #0e2393c8
 #| code-fold: true
@@ -896,7 +868,7 @@ def _beta_variance_ratio(weight: float, data_dir=None) -> float:
 def claims(data_dir=None, mutant=""):
     "Section 6 in sentences: where each metric follows the bill, and which can be trusted"
     tables = {end: _study(end, end != "best", data_dir=data_dir) for end in (None, "worst", "best")}
-    wrong = {end: _mutated(table, mutant, data_dir) for end, table in tables.items()}
+    wrong = {end: _mutated(table, mutant) for end, table in tables.items()}
     plain, stressed = _maps(wrong[None]), _maps(wrong["worst"])
     printed = [_maps(_published_cells(f, data_dir), "published") for f in ("fig1", "fig2")]
 
@@ -910,21 +882,17 @@ def claims(data_dir=None, mutant=""):
     ours = said(plain, stressed)
     refuted = [cell for cell, claim in said(*printed).items() if fails(claim)]
     ends = {end: _distance("fig2", wrong[end], list(NAMES), data_dir) for end in ("worst", "best")}
-    uncertain = ("H informed", "EWA")
-    matched = _mutated(_study(None, False, data_dir=data_dir), mutant, data_dir)
-    widths = [_distance("fig1", table, uncertain, data_dir) for table in (matched, wrong[None])]
-    top, beta = _READINGS
+    matched = _mutated(_study(None, False, data_dir=data_dir), mutant)
+    widths = [_distance("fig1", table, ("H informed", "EWA"), data_dir) for table in (matched, wrong[None])]
     ours |= {"MSU and C-score rank as WA does": _same_rankings()}
-    ours |= {top: Margin(ends["worst"] - ends["best"]), beta: Margin(widths[1] - widths[0])}
+    ours |= {_TOP: Margin(ends["worst"] - ends["best"]), _BETA: Margin(widths[1] - widths[0])}
     notes = _remarks(plain, ends, widths, data_dir) if not mutant else {}
     rows = published("weighted_accuracy", "claims")
-    return Reproduction(compare(rows, ours, own_inputs=[*refuted, top, beta], notes=notes))
+    return Reproduction(compare(rows, ours, own_inputs=[*refuted, _TOP, _BETA], notes=notes))
 
 
-_READINGS = (
-    "the weighted coefficient weights low cost and high metric",
-    "the Beta density has the variance of u(c)",
-)
+_TOP = "the weighted coefficient weights low cost and high metric"
+_BETA = "the Beta density has the variance of u(c)"
 
 
 def _remarks(plain: dict, ends: dict, widths: list, data_dir) -> dict:
@@ -940,11 +908,9 @@ def _remarks(plain: dict, ends: dict, widths: list, data_dir) -> dict:
     return {
         "WA: above 0.*": where,
         "ACD: above 0.7*": f"{100 * share:.0f} % of its cells; by the main diagonal ACD leans to accuracy",
-        _READINGS[
-            0
-        ]: f"rank 1 is the worst prediction, but for ACD: the published cells lie {ends['worst']:.3f} "
+        _TOP: f"rank 1 is the worst prediction, but for ACD: the published cells lie {ends['worst']:.3f} "
         f"from that reading, {ends['best']:.2f} from the other",
-        _READINGS[1]: f"sigma stands for sigma squared: {_beta_variance_ratio(0.5, data_dir):.0f} times the "
+        _BETA: f"sigma stands for sigma squared: {_beta_variance_ratio(0.5, data_dir):.0f} times the "
         f"variance at r_C = 0.5; published cells of EWA and H informed lie {widths[1]:.3f} from that, "
         f"{widths[0]:.3f} from the right one",
         "*weighted: highest slightly*": "as published, with the worst end weighted; weighted at the best "
