@@ -349,8 +349,8 @@ def figure_2(mutant=""):
         ours[cell] = Margin(gap - _STEP)
     for word, at, c in (("harder", hard, 1.8), ("easier", easy, 1)):
         gap = abs(at["1-F1"] - at[f"NEC{c:g}"])
-        cell = f"{word} data: the best F1 threshold is the Bayes threshold of NEC{c:.1f}, within a step of 0.1"
-        ours[cell] = Margin(_STEP - gap)
+        cell = f"{word} data: the best F1 threshold is the Bayes threshold of NEC{c:.1f}"
+        ours[f"{cell}, within a step of 0.1"] = Margin(_STEP - gap)
     table = compare(
         published("expected_cost", "figure2"),
         ours,
@@ -460,7 +460,8 @@ def section_4_1(mutant=""):
     joint = population_table_1(n_cells=20_000, mutant=mutant)
     cells, naive = _table_1_cells(joint), {name: naive_decision(c, ten) for name, c in costs.items()}
     constant = ten @ costs["CinvP"].array
-    ec, nec, share = ([cells[f"{m}/Bayes/{what}"] for m in ("Cabs1", "Cabs2")] for what in ("EC", "NEC", "abs"))
+    of_bayes = lambda what: [cells[f"{m}/Bayes/{what}"] for m in ("Cabs1", "Cabs2")]
+    ec, nec, share = map(of_bayes, ("EC", "NEC", "abs"))
     cheaper = "Bayes decisions cost less than argmax decisions for {}"
     saved = {m: cells[f"{m}/Argmax/EC"] - cells[f"{m}/Bayes/EC"] for m in costs if m != "C01"}
     same = np.array_equal(joint["C01", "Argmax"], joint["C01", "Bayes"])
@@ -893,7 +894,8 @@ def _statements_on_calibration(raw, cal) -> dict:
     binary = cal["EER"].notna()
     moved = (cal - raw).abs()[binary]
     bound, error = cal["EER"][binary], cal["1-ACC"][binary]
-    noise = 2 * np.sqrt(error * (1 - error) / _numbers_3("samples")[error.index.get_level_values(0)].to_numpy())
+    sizes = _numbers_3("samples")[error.index.get_level_values(0)].to_numpy()
+    noise = 2 * np.sqrt(error * (1 - error) / sizes)
     prior = error / cal["C01"][binary]  # the error rate of the best naive decision
     auc = "calibration moves 1-AUC by less than 0.005 and EER by less than 0.01 in every row"
     return {

@@ -741,7 +741,7 @@ def _maps(table, values="mean", std="std") -> dict:
 
 
 def _apart(maps, m, inside, by) -> Margin:
-    "By how much more than `by` a metric's mean inside a region exceeds that outside; negative: falls below it."
+    "By how much more than `by` a metric's mean in a region exceeds that outside; negative: falls below it."
     mean, error = maps[m]
     value = np.nanmean(mean[inside]) - np.nanmean(mean[~inside])
     lead = value - by if by >= 0 else by - value
