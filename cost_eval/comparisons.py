@@ -398,13 +398,13 @@ class Judged:
         return mean, np.concatenate([alone, self.drawn[:, of_mean:]], 1)
 
     def distinct_draws(self, *sides: np.ndarray) -> tuple[list, np.ndarray]:
-        "What these decisions (N,) are in a draw, each different answer once, and which one each draw has (D,)."
+        "What these decisions (N,) are in the draws, every answer once, and which of them each draw has (D,)."
         drawn, used = self.draws[1], np.unique(np.concatenate([np.unique(decided) for decided in sides]))
         _, first, place = np.unique(drawn[:, used], axis=0, return_index=True, return_inverse=True)
         return [tuple(now[decided] for decided in sides) for now in drawn[first]], place.ravel()
 
     def over_draws(self, ask: Callable, sides: list, confidence: float, *more: Any) -> "Asked":
-        """The answers to questions that each concern some decisions (N,) and `more`, one for each:
+        """The answers to questions that each concern some decisions (N,), and of each list in `more` one item:
         ask(samples, sides, confidence, *more), or tests of single draws, merged.
         """
         apart = [self.by_draw(*one) for one in sides]
