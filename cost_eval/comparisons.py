@@ -404,7 +404,7 @@ class Judged:
         return [tuple(now[decided] for decided in sides) for now in drawn[first]], place.ravel()
 
     def over_draws(self, ask: Callable, sides: list, confidence: float, *more: Any) -> "Asked":
-        """The answers to questions that each concern some decisions (N,), and of each list in `more` one item:
+        """The answers to questions that each concern some decisions (N,), and one item of each of `more`:
         ask(samples, sides, confidence, *more), or tests of single draws, merged.
         """
         apart = [self.by_draw(*one) for one in sides]
