@@ -13,7 +13,7 @@ __all__ = ['CLASS_SHARES', 'DOMAINS', 'MODELS', 'SIZES', 'example_costs', 'table
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #1a8ec266
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -594,7 +594,10 @@ def spread(runs) -> Margin:
     return Margin(np.nanmean(runs, axis=0), np.nanstd(runs, axis=0, ddof=1) / np.sqrt(number))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #6bbd9284
-@reproduces("bootstrap", "table5", budget="full", mutants=("lambda 1",), shares="studies", how="simulation")
+_simulated = partial(reproduces, "bootstrap", how="simulation")
+
+
+@_simulated("table5", budget="full", mutants=("lambda 1",), shares="studies")
 def table_5(budget="quick", mutant=""):
     "Table 5: coverage of BCOST, lambda 0.1"
     done = studies(budget)
@@ -707,7 +710,7 @@ def ends_by_laplace(n_sets, laplaces=(0.1, 1.0, 3.0), n=1000):
     return {name: v.reshape(len(DOMAINS), len(laplaces), -1).mean(axis=0) for name, v in means.items()}
 
 
-@reproduces("bootstrap", "figure2", mutants=("lambda reversed",), shares="rates", how="simulation")
+@_simulated("figure2", mutants=("lambda reversed",), shares="rates")
 def figure_2(budget="quick", mutant=""):
     "Figure 2: coverage of BCOST against lambda"
     laplaces, curves = rates(budget)
@@ -749,9 +752,7 @@ def _plot_sweep(laplaces, curves):
     return fig
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #2dc2d649
-@reproduces(
-    "bootstrap", "table6", budget="full", mutants=("lambda 0.5",), shares="studies", how="simulation"
-)
+@_simulated("table6", budget="full", mutants=("lambda 0.5",), shares="studies")
 def table_6(budget="quick", mutant=""):
     "Table 6: BDELTACOST on classifiers of equal cost, lambda 0"
     done = studies(budget)
@@ -773,7 +774,7 @@ def _accepted(model, laplace, seeds, n_sets=100) -> np.ndarray:
     return found.ravel()
 
 
-@reproduces("bootstrap", "laplace", mutants=("lambda 0",), shares="rates", how="simulation")
+@_simulated("laplace", mutants=("lambda 0",), shares="rates")
 def laplace_test(budget="quick", mutant=""):
     "Section 4.2: what a positive lambda does to BDELTACOST"
     laplaces, accepted = rates(budget, paired=True)
@@ -958,7 +959,7 @@ def _half_powers(done):
     return np.array([half_power(p.shares, p.curves(p.bootstrap).mean(axis=0)) for p in done])
 
 
-@reproduces("bootstrap", "figure4", mutants=("acceptance",), shares="studies", how="simulation")
+@_simulated("figure4", mutants=("acceptance",), shares="studies")
 def figure_4(budget="quick", mutant=""):
     "Figure 4: power of BDELTACOST against the number of changed labels"
     done, rows = powers(budget), published("bootstrap", "figure4")
@@ -1015,7 +1016,7 @@ def _finish(ax, models, place):
     ax.set(ylabel="share of tests that reject $H_0$", ylim=(-0.02, 1.02))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #e7269db2
-@reproduces("bootstrap", "figure3", mutants=("ratio forgotten",), shares="studies", how="simulation")
+@_simulated("figure3", mutants=("ratio forgotten",), shares="studies")
 def figure_3(budget="quick", mutant=""):
     "Figure 3: power of BDELTACOST against the cost ratio"
     done, rows = powers(budget), published("bootstrap", "figure3")
@@ -1027,7 +1028,7 @@ def figure_3(budget="quick", mutant=""):
     return Reproduction(compare(rows, ours), _plot_power(done, "ratio"))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #c1d11629
-@reproduces("bootstrap", "figure5", mutants=("at q = 0",), shares="studies", how="simulation")
+@_simulated("figure5", mutants=("at q = 0",), shares="studies")
 def figure_5(budget="quick", mutant=""):
     "Figure 5: range of the power within a cost model"
     done, rows = powers(budget), published("bootstrap", "figure5")
@@ -1063,7 +1064,7 @@ def paired_table(done):
     return pandas().DataFrame({r: rate.max(axis=0) for r, rate in rates.items()}, index=MODELS).T
 
 
-@reproduces("bootstrap", "normal", mutants=("an interval without end",), shares="studies", how="simulation")
+@_simulated("normal", mutants=("an interval without end",), shares="studies")
 def normal_theory(budget="quick", mutant=""):
     "Section 4: normal intervals cover 100 %, the paired test never rejects; and which readings would do that"
     covered, rejected = normal_table(studies(budget, tests=False)), paired_table(powers(budget))
@@ -1108,13 +1109,7 @@ def _type_1(budget) -> dict:
     return {model: others - accepted[model] for model in _RARE}
 
 
-@reproduces(
-    "bootstrap",
-    "sentences",
-    mutants=("lambda 3", "tests exchanged", "smaller Type I errors"),
-    shares="rates",
-    how="simulation",
-)
+@_simulated("sentences", mutants=("lambda 3", "tests exchanged", "smaller Type I errors"), shares="rates")
 def sentences(budget="quick", mutant=""):
     "Abstract and sections 4 and 5: how many models, whose Type I error is higher, what works better"
     rows, size = published("bootstrap", "sentences"), _RATES["quick"]

@@ -7,7 +7,7 @@ __all__ = ['figure_1', 'figure_2', 'table_4', 'equations', 'table_5', 'table_6',
            'figure_3', 'figure_4', 'figure_5', 'figure_6', 'figure_7']
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #e982cb5e
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -322,11 +322,7 @@ def _count_creditcard(table):
     return features | ({"class 0": genuine} if genuine == datasets.GENUINE else {})
 
 
-_COUNTED = {
-    "UNSW-NB15": ("unsw", _count_unsw),
-    "KDD cup 99": ("kdd", _count_kdd),
-    "Credit card fraud": ("creditcard", _count_creditcard),
-}
+_COUNTED = {"UNSW-NB15": _count_unsw, "KDD cup 99": _count_kdd, "Credit card fraud": _count_creditcard}
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #018042b8
 def _table_5_sums(cell):
@@ -366,7 +362,8 @@ def table_5(data_dir=None, mutant=""):
     if mutant == "classes swapped":
         fraud, genuine = (paper[f"Credit card fraud/class {k}"] for k in (1, 0))
         ours["Credit card fraud/class 1 below 1 %"] = genuine / (fraud + genuine) < 0.01
-    for name, (source, count) in _COUNTED.items():
+    for name, count in _COUNTED.items():
+        source = _SOURCES[name]
         if not datasets.available(source, data_dir=data_dir):
             notes[f"{name}/*"] = _fetch([source])
             continue
@@ -709,19 +706,14 @@ def _phishing_task(table):
     return _Task(x, y, np.full(len(table), -1), remark="a stand-in: the paper's phishing data are not public")
 
 
-_TASKS = {
-    "unsw": _unsw_task,
-    "creditcard": _creditcard_task,
-    "kdd": _kdd_task,
-    "ebbu2017": _phishing_task,
-    "hannousse2021": _phishing_task,
-}
+_PREPARED = (_unsw_task, _creditcard_task, _kdd_task, _phishing_task, _phishing_task)  # as in _SOURCES
 
 
 @lru_cache(maxsize=5)
 def _loaded(name, data_dir, paths):
     "Kept for the seeds to come; `paths` tell other files of the same name apart."
-    return _TASKS[_SOURCES[name]](datasets.load(_SOURCES[name], data_dir=data_dir))
+    prepared = dict(zip(_SOURCES, _PREPARED))[name]
+    return prepared(datasets.load(_SOURCES[name], data_dir=data_dir))
 
 
 def _load_task(name, data_dir=None):
@@ -918,7 +910,10 @@ def _compared(item, ours, *, data_dir, budget, trivial=None, notes=None, figure=
     return Reproduction(table, figure, note)
 
 
-@reproduces("cost_score", "table6-study", needs=("kdd",), mutants=_MUTANTS[:2], shares="forests")
+_of_forests = partial(reproduces, "cost_score", shares="forests")
+
+
+@_of_forests("table6-study", needs=("kdd",), mutants=_MUTANTS[:2])
 def table_6_study(budget="quick", data_dir=None, mutant=""):
     "Table 6, the study again: random forests, thresholds by F1 and by the cost score"
     ours = {}
@@ -1007,9 +1002,7 @@ def _figure_3_rows(done, mutant="") -> dict:
     return {name: Margin.over(values) for name, values in found.items()}
 
 
-@reproduces(
-    "cost_score", "figure3", needs=("kdd",), mutants=("scores reversed", "scores shuffled"), shares="forests"
-)
+@_of_forests("figure3", needs=("kdd",), mutants=("scores reversed", "scores shuffled"))
 def figure_3(budget="quick", data_dir=None, mutant=""):
     "Figure 3: F1 against the threshold"
     use_style()
@@ -1079,9 +1072,7 @@ def _check_figure_4(figure, first):
             raise ValueError(f"threshold at {ratio:g}: the marked one costs more than another")
 
 
-@reproduces(
-    "cost_score", "figure4", needs=("kdd",), mutants=("costs swapped", "scores negated"), shares="forests"
-)
+@_of_forests("figure4", needs=("kdd",), mutants=("costs swapped", "scores negated"))
 def figure_4(budget="quick", data_dir=None, mutant=""):
     "Figure 4: the cost score against the threshold, for three cost ratios"
     use_style()
@@ -1121,7 +1112,7 @@ def _plot_figure_5(first):
     return fig
 
 
-@reproduces("cost_score", "figure5", needs=("kdd",), mutants=_MUTANTS[:2], shares="forests")
+@_of_forests("figure5", needs=("kdd",), mutants=_MUTANTS[:2])
 def figure_5(budget="quick", data_dir=None, mutant=""):
     "Figure 5: precision-recall curves with the chosen points"
     use_style()
@@ -1147,9 +1138,7 @@ def _touches_from_below(curve, ratio, threshold) -> bool:
     return bool((c.precision[seen] * base <= c.tpr[seen] * (1 + 1e-12)).all())
 
 
-@reproduces(
-    "cost_score", "figure6", needs=("unsw",), mutants=("costs swapped", "F1 threshold"), shares="forests"
-)
+@_of_forests("figure6", needs=("unsw",), mutants=("costs swapped", "F1 threshold"))
 def figure_6(budget="quick", data_dir=None, mutant=""):
     "Figure 6: contours with the precision-recall curve of UNSW-NB15"
     use_style()
@@ -1207,9 +1196,7 @@ def _statements_7(curves) -> dict:
     return ours
 
 
-@reproduces(
-    "cost_score", "figure7", needs=("kdd",), mutants=("savings negated", "costs swapped"), shares="forests"
-)
+@_of_forests("figure7", needs=("kdd",), mutants=("savings negated", "costs swapped"))
 def figure_7(budget="quick", data_dir=None, mutant=""):
     "Figure 7: savings over log10 of the cost ratio"
     use_style()

@@ -9,6 +9,7 @@ __all__ = ['SYSTEMS', 'gaussian_sample', 'gaussian_log_posteriors', 'threshold_m
            'section_3_1', 'section_3_6', 'appendix_a_3']
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #b39cd007
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -248,12 +249,10 @@ def _figure_1_shapes(curves) -> dict:
     return shapes | {"best MCC threshold": _lowest(curves["1-MCC"]), "NEC1 and NEC16 cross": crossing}
 
 
-@reproduces(
-    "expected_cost",
-    "figure1",
-    mutants=("costs swapped", "labels permuted", "a constant threshold"),
-    how="simulation",
-)
+_simulated = partial(reproduces, "expected_cost", how="simulation")
+
+
+@_simulated("figure1", mutants=("costs swapped", "labels permuted", "a constant threshold"))
 def figure_1(mutant=""):
     "Figure 1: F1, MCC and three NECs against the threshold"
     use_style()
@@ -325,7 +324,7 @@ def _plot_figure_2(variances=(0.2, 0.06), costs=(1, 1.8)):
     return fig
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #55f00979
-@reproduces("expected_cost", "figure2", mutants=("costs swapped", "one data set twice"), how="simulation")
+@_simulated("figure2", mutants=("costs swapped", "one data set twice"))
 def figure_2(mutant=""):
     "Figure 2: the cost ratio that F1 implies, for two data sets"
     use_style()
@@ -429,12 +428,7 @@ def _trivial_1(paper, cells) -> dict:
     return found
 
 
-@reproduces(
-    "expected_cost",
-    "table1",
-    mutants=("argmax for Bayes", "costs transposed", "labels permuted", "20,000 samples"),
-    how="simulation",
-)
+@_simulated("table1", mutants=("argmax for Bayes", "costs transposed", "labels permuted", "20,000 samples"))
 def table_1(mutant=""):
     "Table 1: EC and NEC of naive, argmax and Bayes decisions"
     sizes = {
@@ -450,7 +444,7 @@ def table_1(mutant=""):
     return Reproduction(compare(paper, cells, trivial=_trivial_1(paper, cells), causes=causes), note=note)
 
 
-@reproduces("expected_cost", "section4.1", mutants=("costs transposed", "labels permuted"), how="simulation")
+@_simulated("section4.1", mutants=("costs transposed", "labels permuted"))
 def section_4_1(mutant=""):
     "Section 4.1: what is said of Table 1"
     ten = _gaussian_priors(10)
@@ -825,10 +819,10 @@ def _trivial_2(paper) -> dict:
     }
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #f73917a4
-_TABLE_2_MUTANTS = ("costs transposed", "labels permuted", "not calibrated")
+_of_table_2 = partial(reproduces, "expected_cost", needs=_SOURCES, shares="table 2")
 
 
-@reproduces("expected_cost", "table2", needs=_SOURCES, mutants=_TABLE_2_MUTANTS, shares="table 2")
+@_of_table_2("table2", mutants=("costs transposed", "labels permuted", "not calibrated"))
 def table_2_compared(data_dir=None, budget="quick", mutant=""):
     "Table 2: nine metrics of real systems, raw and calibrated"
     paper = published("expected_cost", "table2")
@@ -995,13 +989,7 @@ def _cimb_error(system, data_dir) -> float:
     return float(_cost_standard_error(_counts(y, decided, costs), costs))
 
 
-@reproduces(
-    "expected_cost",
-    "section4.2",
-    needs=_SOURCES,
-    mutants=("labels permuted", "not calibrated"),
-    shares="table 2",
-)
+@_of_table_2("section4.2", mutants=("labels permuted", "not calibrated"))
 def section_4_2(data_dir=None, mutant=""):
     "Section 4.2: what is said of Table 2"
     frame = table_2(data_dir=data_dir, mutant=mutant)

@@ -10,7 +10,7 @@ __all__ = ['SETS', 'STEPS', 'rate_forms', 'count_forms', 'table_2', 'table_3', '
            'table_9_loan', 'figure_4', 'figure_5', 'figure_6', 'figure_7']
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #368d565b
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -730,9 +730,10 @@ def _judged_on_a_sample(task, *cells) -> dict:
     return dict.fromkeys(cells, "sample") if task.scale < 1 else {}
 
 
-@reproduces(
-    "outperformance", "table4", needs=("heart", "loan"), mutants=("sets exchanged",), how="description"
-)
+_described = partial(reproduces, "outperformance", needs=("heart", "loan"), how="description")
+
+
+@_described("table4", mutants=("sets exchanged",))
 def table_4(data_dir=None, mutant=""):
     "Table 4: sizes and prevalences of the test sets"
     ours, order = {}, (1, 0) if mutant == "sets exchanged" else (0, 1)
@@ -747,9 +748,7 @@ def table_4(data_dir=None, mutant=""):
     return Reproduction(compare(published("outperformance", "table4"), ours, trivial=trivial, how=how))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #18db4a3c
-@reproduces(
-    "outperformance", "section4", needs=("heart", "loan"), mutants=("sets exchanged",), how="description"
-)
+@_described("section4", mutants=("sets exchanged",))
 def section_4(data_dir=None, mutant=""):
     "Section 4: the data sets in words"
     heart, loan = _load_task("heart", data_dir), _load_task("loan", data_dir)
@@ -1084,21 +1083,12 @@ def table_9_loan(data_dir=None, budget="quick"):
     return _trained_table("table9", "loan", data_dir, budget)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #6fa14c43
-_FIGURE_TABLES = {
-    ("heart", "pr"): "table6",
-    ("loan", "pr"): "table7",
-    ("heart", "lift"): "table8",
-    ("loan", "lift"): "table9",
-}
-
-
-def _published_point(item, name) -> tuple:
-    "x, value and score of the point of a test set that a table gives."
-    paper, of_pr = _numbers(item), item in ("table6", "table7")
-    value, score = (
-        paper[f"{name}/{k}"] for k in (("Precision", "OPS(Precision)") if of_pr else ("Lift", "OPS(Lift)"))
-    )
-    return 0.9 if of_pr else 500 / _numbers("table4")[f"{name}/Sample Size"], value, score
+def _published_point(data, kind, name) -> tuple:
+    "x, value and score of the point of a test set that Tables 6 to 9 give."
+    tables, what = (("table6", "table7"), "Precision") if kind == "pr" else (("table8", "table9"), "Lift")
+    paper = _numbers(tables[data == "loan"])
+    x = 0.9 if kind == "pr" else 500 / _numbers("table4")[f"{name}/Sample Size"]
+    return x, paper[f"{name}/{what}"], paper[f"{name}/OPS({what})"]
 
 
 def _plot_curves(data, kind, trained):
@@ -1114,7 +1104,7 @@ def _plot_curves(data, kind, trained):
         axes[1].plot(_GRID[:-1], scores[0], color=color, marker="o", markersize=3)
         axes[1].fill_between(_GRID[:-1], scores.min(0), scores.max(0), color=color, alpha=0.15, linewidth=0)
         named[f"■ {name}"] = color
-        x, *points = _published_point(_FIGURE_TABLES[data, kind], f"{data.capitalize()} {name}")
+        x, *points = _published_point(data, kind, f"{data.capitalize()} {name}")
         for ax, y in zip(axes, points):
             ax.plot(x, y, "X", color=color, markeredgecolor="black", markersize=9, zorder=5)
     x, y = ("recall", "precision") if kind == "pr" else ("share recommended", "lift")

@@ -451,26 +451,19 @@ def _figure(figure: str, weighted, title: str, data_dir, mutant: str) -> Reprodu
 _MISSING = "missing: the authors' repository has every other cell, the figure has no legible number"
 
 
-@reproduces(
-    "weighted_accuracy",
-    "figure1",
-    needs=("telco", "weighted_accuracy_published"),
-    mutants=_MUTANTS,
-    heat_map=True,
-    shares="study", how="simulation")
+_DATA = ("telco", "weighted_accuracy_published")
+_of_study = partial(reproduces, "weighted_accuracy", needs=_DATA, shares="study")
+_drawn = partial(_of_study, heat_map=True, how="simulation")
+
+
+@_drawn("figure1", mutants=_MUTANTS)
 def figure_1(data_dir=None, mutant=""):
     "Figure 1: Spearman correlation of 23 metrics with the total cost, 121 cells"
     title = "Spearman correlation with the total cost, times ten"
     return _figure("fig1", None, title, data_dir, mutant)
 
 
-@reproduces(
-    "weighted_accuracy",
-    "figure2",
-    needs=("telco", "weighted_accuracy_published"),
-    mutants=(*_MUTANTS, "the best end weighted"),
-    heat_map=True,
-    shares="study", how="simulation")
+@_drawn("figure2", mutants=(*_MUTANTS, "the best end weighted"))
 def figure_2(data_dir=None, mutant=""):
     "Figure 2: weighted Spearman correlation of 23 metrics with the total cost, 121 cells"
     title = "weighted Spearman correlation, times ten;\nthe worst end weighted, as published"
@@ -591,16 +584,7 @@ def _replay(data_dir) -> dict:
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #cc8992e0
 #| code-fold: true
-@reproduces(
-    "weighted_accuracy",
-    "replay",
-    needs=("telco", "weighted_accuracy_published"),
-    budget="full",
-    mutants=("costs swapped", "figures swapped"),
-    heat_map=True,
-    shares="study",
-    how="simulation",
-)
+@_drawn("replay", budget="full", mutants=("costs swapped", "figures swapped"))
 def figures_replayed(data_dir=None, mutant=""):
     "Figures 1 and 2 with the authors' own random numbers, to the sixth digit"
     parts = [_published_cells(f, data_dir).assign(figure=f) for f in ("fig1", "fig2")]
@@ -641,13 +625,7 @@ def figures_replayed(data_dir=None, mutant=""):
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #97c5866b
 #| code-fold: true
-@reproduces(
-    "weighted_accuracy",
-    "constants",
-    needs=("telco", "weighted_accuracy_published"),
-    mutants=("400 customers", "unweighted"),
-    shares="study",
-)
+@_of_study("constants", mutants=("400 customers", "unweighted"))
 def constants(data_dir=None, mutant=""):
     "Sample size, mean revenue, and moments of the weighted coefficient behind the figures"
     scores, moments = _setting_scores(data_dir), spearman_moments(201, 1e9 if mutant == "unweighted" else 2.0)
@@ -838,13 +816,7 @@ def _beta_variance_ratio(weight: float, data_dir=None) -> float:
     return float(as_published / right)
 
 
-@reproduces(
-    "weighted_accuracy",
-    "claims",
-    needs=("telco", "weighted_accuracy_published"),
-    mutants=("costs swapped", "classes swapped", "a constant map"),
-    shares="study",
-)
+@_of_study("claims", mutants=("costs swapped", "classes swapped", "a constant map"))
 def claims(data_dir=None, mutant=""):
     "Section 6 in sentences: where each metric follows the bill, and which can be trusted"
     tables = {end: _study(end, end != "best", data_dir=data_dir) for end in (None, "worst", "best")}
