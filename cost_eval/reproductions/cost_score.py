@@ -282,6 +282,13 @@ def equations(mutant=""):
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cfda2e44
 _NAMES = ("UNSW-NB15", "Credit card fraud", "KDD cup 99", "Phishing data", "Internal data")
+_SOURCES = {
+    "UNSW-NB15": "unsw",
+    "Credit card fraud": "creditcard",
+    "KDD cup 99": "kdd",
+    "Ebbu2017": "ebbu2017",
+    "Hannousse 2021": "hannousse2021",
+}
 _UNSW_ATTACKS = ("Backdoor", "Exploits", "Reconnaissance")  # the paper's class 1
 
 
@@ -640,13 +647,6 @@ def section_433(mutant=""):
     return Reproduction(compare(paper, {cell: ours[cell] for cell in paper["cell"]}))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b61f0fab
-_SOURCES = {
-    "UNSW-NB15": "unsw",
-    "Credit card fraud": "creditcard",
-    "KDD cup 99": "kdd",
-    "Ebbu2017": "ebbu2017",
-    "Hannousse 2021": "hannousse2021",
-}
 _STAND_IN = {"Phishing data": "Ebbu2017"}  # whose runs stand for a data set of the paper
 _SEEDS = {"quick": 20, "full": 40}  # repetitions by budget
 _MOST = {"quick": 1000, "full": 10_000}  # training cases by budget
