@@ -281,6 +281,13 @@ def has_content(digest: str) -> Callable:
     return check
 
 # %% ../nbs/90_datasets.ipynb #c2fe4997
+def _read_targets(paths):
+    "The targets alone."
+    targets = np.load(paths[0], allow_pickle=False)
+    targets = targets if isinstance(targets, np.ndarray) else targets["targets"]
+    return SystemScores("ferrer/sitw_plda_targets", None, targets.astype(np.uint8))
+
+
 def _read_scores(name, paths):
     "From one .npz with both arrays, or from two files (a .npz counts as its targets)."
     scores = np.load(paths[0], allow_pickle=False)
@@ -389,13 +396,6 @@ _SITW_TARGETS = (
 def _check_sitw(data):
     "The scores are known by git's hash of their file; the targets by their content."
     has_content(_SITW_TARGETS)(SystemScores(data.name, None, data.targets))
-
-
-def _read_targets(paths):
-    "The targets alone."
-    targets = np.load(paths[0], allow_pickle=False)
-    targets = targets if isinstance(targets, np.ndarray) else targets["targets"]
-    return SystemScores("ferrer/sitw_plda_targets", None, targets.astype(np.uint8))
 
 # %% ../nbs/90_datasets.ipynb #1aaa2e1c
 _compact_targets = File(

@@ -2072,6 +2072,10 @@ def _moved(counts: RuleCounts) -> list[str]:
         moves = zip(rule.classes, rule.priors, table.sum(1) / table.sum())
         told = ", ".join(f"{label} {100 * b:.3g} % for {100 * a:.3g} %" for label, a, b in moves)
         found.append(f"These rows have other shares of the classes than the rule is for: {told}.")
+        if not len(counts.cells) and table.sum(1)[rule.priors > 0].all():
+            one = interval(table, rule.costs.array, priors=rule.priors)
+            cost = f"{short(float(one.mean))} ({short(float(one.low))} to {short(float(one.high))})"
+            found.append(f"With the shares that the rule is for, these rows cost {cost} a case.")
     if "in_tenths" in rule.seen:
         if _alike(rule.seen["in_tenths"], counts.seen["in_tenths"]) < 0.01:
             found.append("The values have another distribution.")
