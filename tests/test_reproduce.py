@@ -23,7 +23,6 @@ from cost_eval.reproduce import (COLUMNS, ITEMS, ItemResult, Margin, Reproductio
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("joblib")
-matplotlib = pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(autouse=True)

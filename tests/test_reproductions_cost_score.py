@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 pd = pytest.importorskip("pandas")
 sk = pytest.importorskip("sklearn.metrics")
-pytest.importorskip("matplotlib").use("Agg")
 
 from cost_eval import datasets
 from cost_eval.confusion import BinaryCounts, threshold_counts

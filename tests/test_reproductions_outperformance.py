@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 pd = pytest.importorskip("pandas")
 sk = pytest.importorskip("sklearn.metrics")
-pytest.importorskip("matplotlib").use("Agg")
-from matplotlib import pyplot
 
 
 from cost_eval.plotting import readable
@@ -24,13 +22,6 @@ from cost_eval.reproduce import ITEMS, Margin, compare, published, stored_rows, 
 from cost_eval.reproductions import outperformance as paper
 
 HEART = ["table5-heart", "table6-heart", "table8-heart", "conclusions-heart", "figure4", "figure6"]
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    "Figures are closed again."
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from scipy import integrate, stats
 
 pd = pytest.importorskip("pandas")
 sk = pytest.importorskip("sklearn.metrics")
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
 
 from cost_eval import datasets, metric_study
 from cost_eval.metric_study import STUDY_GRID, STUDY_METRICS, cost_correlation, rank_correlation
@@ -267,4 +265,3 @@ def test_heat_maps_show_ten_times_the_means():
     shown = {tuple(at.astype(int)): word for word, number in written for at in number.get_offsets()}
     mean = small.query("metric == 'weighted_accuracy' and prevalence == .2 and weight == .99")["mean"].item()
     assert shown[2, 10] == f"{10 * mean:.0f}" and len(shown) == 121
-    matplotlib.pyplot.close(figure)
