@@ -35,7 +35,7 @@ __all__ = ['Judged', 'Asked', 'SimultaneousDifferences', 'simultaneous_differenc
 import copy
 import warnings
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import product
 from typing import NamedTuple
 
@@ -397,8 +397,14 @@ class Judged:
         alone = np.tile(np.arange(M + of_mean), (len(self.drawn), 1))
         return mean, np.concatenate([alone, self.drawn[:, of_mean:]], 1)
 
+    def distinct_draws(self, *sides: np.ndarray) -> tuple[list, np.ndarray]:
+        "What these decisions (N,) are in the draws, every answer once, and which of them each draw has (D,)."
+        drawn, used = self.draws[1], np.unique(np.concatenate([np.unique(decided) for decided in sides]))
+        _, first, place = np.unique(drawn[:, used], axis=0, return_index=True, return_inverse=True)
+        return [tuple(now[decided] for decided in sides) for now in drawn[first]], place.ravel()
+
     def over_draws(self, ask: Callable, sides: list, confidence: float, *more: Any) -> "Asked":
-        """The answers to questions that each concern some decisions (N,) and `more`, one for each:
+        """The answers to questions that each concern some decisions (N,), and one item of each of `more`:
         ask(samples, sides, confidence, *more), or tests of single draws, merged.
         """
         apart = [self.by_draw(*one) for one in sides]
@@ -408,10 +414,12 @@ class Judged:
             alone = ([m[k] for k in whole] for m in more)
             found.append(ask(self, [sides[k] for k in whole], confidence, *alone))
         if each:
-            case, drawn = self.draws
-            asked = [tuple(now[decided] for decided in sides[k]) for k in each for now in drawn]
-            repeated = ([m[k] for k in each for _ in drawn] for m in more)
-            found.append(ask(case, asked, (1 + confidence) / 2, *repeated).merged(len(drawn)))
+            case, asked = self.draws[0], [self.distinct_draws(*sides[k]) for k in each]
+            sizes = [len(now) for now, _ in asked]
+            own = ([m[k] for k, size in zip(each, sizes) for _ in range(size)] for m in more)
+            answer = ask(case, [one for now, _ in asked for one in now], (1 + confidence) / 2, *own)
+            place = [first + place for first, (_, place) in zip(np.cumsum([0, *sizes]), asked)]
+            found.append(Asked.of([answer], np.concatenate(place)).merged(len(place[0])))
         return Asked.of(found, np.argsort(whole + each))
 
     def intervals(self, decided: Any, confidence: float, can: Any = None) -> "Asked":
@@ -501,9 +509,9 @@ class Judged:
     def _line(self, sides: list, can: list, options: dict) -> list:
         "Ends, p-value and costly cases seen of one approximate line."
         if self.by_draw(*sides):
-            case, drawn = self.draws
+            asked, place = self.distinct_draws(*sides)
             half = options | {"confidence": (1 + options["confidence"]) / 2}
-            each = np.array([case._line([now[d] for d in sides], can, half) for now in drawn]).T
+            each = np.array([self.draws[0]._line(now, can, half) for now in asked])[place].T
             return [*_merged_ends(*each[:3]), each[3].min()]
         line = self._approximate(sides, can, options)
         return [line.low, line.high, line.p_value, line.seen]
@@ -540,23 +548,19 @@ class Judged:
         """
         parts = list(self._parts(decisions, groups))
         at = [k for k, one in enumerate(parts) if one[0] != "cell" or one[3].any()]
-        level, case, every = 1 - (1 - confidence) / len(at), self, [decisions]
+        level, case, every, place, rows = 1 - (1 - confidence) / len(at), self, [parts], np.zeros(1, int), []
         if self.by_draw(decisions):
-            case, drawn = self.draws
-            level, every = (1 + level) / 2, [now[decisions] for now in drawn]
-        each, rows = np.array([case._means_of_parts(one, groups, at, level) for one in every]), []
-        low, high, _ = _merged_ends(each[..., 1], each[..., 2])
-        for k, *found in zip(at, each[..., 0].mean(0), low + 0.0, high):  # which turns -0 into 0
+            asked, place = self.distinct_draws(decisions)
+            level, case = (1 + level) / 2, self.draws[0]
+            every = [list(case._parts(now, groups)) for now, in asked]
+        found = [case.mean_interval(one[k][3], level, of=one[k][4]) for k in at for one in every]
+        each = np.arange(len(found)).reshape(len(at), -1)[:, place]
+        held = Asked.of(found, each.ravel()).merged(len(place))
+        for k, *found in zip(at, held.mean, held.low + 0.0, held.high):  # which turns -0 into 0
             kind, name, own, *_ = parts[k]
             many = float(own.sum() if self.repeats is None else own @ self.repeats)
             rows.append((kind, name, int(many) if many == int(many) else many, *map(float, found)))
         return rows
-
-    def _means_of_parts(self, decisions: np.ndarray, groups: Any, at: list, level: float) -> list:
-        "Mean and ends of some of the parts."
-        parts = list(self._parts(decisions, groups))
-        found = [self.mean_interval(parts[k][3], level, of=parts[k][4]) for k in at]
-        return [(one.mean, one.low, one.high) for one in found]
 
     def _parts(self, decisions: np.ndarray, groups: Any) -> Iterator[tuple]:
         """Kind, name, share of each sample and what it adds to the cost, of each cell, class and group, and
@@ -583,32 +587,30 @@ class Judged:
         the classes or at `priors`; NaN where a class that counts is missing, or all, and ends of which the
         method cannot tell from so few.
         """
-        if self.by_draw(decided):
-            case, drawn = self.draws
-            own = [now[decided[rows]] for now in drawn for rows in parts]
-            found = case._in_parts(own, parts * len(drawn), priors, (1 + confidence) / 2)
-            mean, low, high = np.moveaxis(found.reshape(len(drawn), -1, 3), -1, 0)
-            return np.stack([mean.mean(0), *_merged_ends(low, high)[:2]], -1)
-        return self._in_parts([decided[rows] for rows in parts], parts, priors, confidence)
+        ask = partial(Judged._in_parts, priors=priors)
+        found = self.over_draws(ask, [(decided[rows],) for rows in parts], confidence, parts)
+        return np.column_stack(found[:3])
 
-    def _in_parts(self, decided: list, parts: list, priors: Any, confidence: float) -> np.ndarray:
-        found = np.full((len(parts), 3), np.nan)
+    def _in_parts(self, sides: list, confidence: float, parts: list, *, priors: Any) -> "Asked":
+        found = np.full((3, len(parts)), np.nan)
         known = self._known(parts, priors)
         asked = [self.take(parts[g], priors=priors) for g in np.flatnonzero(known)]
-        own = [decided[g] for g in np.flatnonzero(known)]
+        own = [sides[g][0] for g in np.flatnonzero(known)]
         try:
             if self.counted and asked:
                 counts = np.stack([part.columns(d) for part, d in zip(asked, own)])
                 ends = interval(counts, self.table, priors=priors, **self.how(confidence))
-                found[known] = np.column_stack([ends.mean, ends.low, ends.high])
+                found[:, known] = ends.mean, ends.low, ends.high
             elif asked:
-                found[known] = [part._mean_and_ends(d, confidence) for part, d in zip(asked, own)]
+                each = [part._mean_and_ends(d, confidence) for part, d in zip(asked, own)]
+                found[:, known] = np.transpose(each)
         except TooFew:
             if len(parts) > 1:
-                each = [self._in_parts([d], [part], priors, confidence) for d, part in zip(decided, parts)]
-                return np.concatenate(each)
-            found[0, 0] = asked[0].cost(own[0])
-        return found
+                pairs = zip(sides, parts)
+                return Asked.of([self._in_parts([d], confidence, [p], priors=priors) for d, p in pairs])
+            found[0] = asked[0].cost(own[0])
+        mean, low, high = found
+        return Asked(mean, low, high, np.full(len(mean), np.nan), "", "", ())
 
     def _known(self, parts: list, priors: Any) -> np.ndarray:
         "(G,) do the samples of each part weigh something, at priors those of every class that counts?"
@@ -661,16 +663,16 @@ class Judged:
 
     def _apart(self, decided: np.ndarray, sides: list, common: bool, level: float) -> "Asked":
         "Cost on one side minus that on the other, two separate samples."
-        how = level, sides, [common] * len(sides)
-        return self.over_draws(Judged._sides_apart, [(decided,)] * len(sides), *how)
+        ask = partial(Judged._sides_apart, common=common)
+        return self.over_draws(ask, [(decided,)] * len(sides), level, sides)
 
-    def _sides_apart(self, decided: list, level: float, sides: list, common: list) -> "Asked":
+    def _sides_apart(self, decided: list, level: float, sides: list, *, common: bool) -> "Asked":
         asked = [(d, side) for (d,), side in zip(decided, sides)]
         if not self.counted:
-            return Asked.of([self._apart_by_losses(d, side, common[0], level) for d, side in asked])
+            return Asked.of([self._apart_by_losses(d, side, common, level) for d, side in asked])
         a = np.stack([self.take(np.flatnonzero(s)).columns(d[s]) for d, s in asked])
         b = np.stack([self.take(np.flatnonzero(~s)).columns(d[~s]) for d, s in asked])
-        priors = self.priors if common[0] else None
+        priors = self.priors if common else None
         return Asked.of([independent_difference(a, b, self.table, priors=priors, **self.how(level))])
 
     def _apart_by_losses(self, decided: np.ndarray, side: np.ndarray, common: bool, level: float) -> Any:

@@ -281,16 +281,22 @@ def has_content(digest: str) -> Callable:
     return check
 
 # %% ../nbs/90_datasets.ipynb #c2fe4997
+def _read_targets(paths):
+    "The targets alone."
+    targets = np.load(paths[0], allow_pickle=False)
+    targets = targets if isinstance(targets, np.ndarray) else targets["targets"]
+    return SystemScores("ferrer/sitw_plda_targets", None, targets.astype(np.uint8))
+
+
 def _read_scores(name, paths):
     "From one .npz with both arrays, or from two files (a .npz counts as its targets)."
-    arrays = [np.load(path, allow_pickle=False) for path in paths]
-    if len(arrays) == 1:
-        return SystemScores(name, arrays[0]["scores"], arrays[0]["targets"])
-    scores, targets = arrays
-    targets = targets if isinstance(targets, np.ndarray) else targets["targets"]
-    if scores.shape[0] != len(targets):
+    scores = np.load(paths[0], allow_pickle=False)
+    if len(paths) == 1:
+        return SystemScores(name, scores["scores"], scores["targets"])
+    targets = _read_targets(paths[1:]).targets
+    if len(scores) != len(targets):
         raise ValueError(f"{paths[0]} has {len(scores)} rows, {paths[1]} {len(targets)} targets")
-    return SystemScores(name, scores, targets.astype(np.uint8))
+    return SystemScores(name, scores, targets)
 
 # %% ../nbs/90_datasets.ipynb #245c4947
 _FERRER_PAGE = "https://github.com/luferrer/expected_cost"
@@ -390,13 +396,6 @@ _SITW_TARGETS = (
 def _check_sitw(data):
     "The scores are known by git's hash of their file; the targets by their content."
     has_content(_SITW_TARGETS)(SystemScores(data.name, None, data.targets))
-
-
-def _read_targets(paths):
-    "The targets alone."
-    targets = np.load(paths[0], allow_pickle=False)
-    targets = targets if isinstance(targets, np.ndarray) else targets["targets"]
-    return SystemScores("ferrer/sitw_plda_targets", None, targets.astype(np.uint8))
 
 # %% ../nbs/90_datasets.ipynb #1aaa2e1c
 _compact_targets = File(

@@ -57,7 +57,7 @@ class _Path(NamedTuple):
         "The same for some rows."
         return _Path(*(part[rows] for part in self))
 
-    def along(self, here, move, away=None):
+    def along(self, here, move, away=None, alike=True):
         "Integral over a straight piece, the same of the derivative, and the integral of the modulus."
         way = here[:, None] + move[:, None] * _NODES
         t = -self.ratio[:, None] * way[..., None]
@@ -68,18 +68,37 @@ class _Path(NamedTuple):
         if away is None:
             turned = value * (1 / (1 + t) @ (shape * self.turn[..., None]))[..., 0] * start
         else:
-            part, turned = self._beside(part, value * start, start + way, away)
+            far, value = away[..., None] * (start + way)[:, None], value * start
+            if alike:
+                part, turned = self._shifted(part, value, -far)
+            else:
+                part, turned = self._series(part, value, far, self.turn[:, None] / (1 + t))
         return part.imag.sum(-1), turned.imag.sum(-1), np.abs(part).sum(-1)
 
-    def _beside(self, part, value, t, away):
-        """Integrands (N, L, 12) at levels `away` (N, L) from that of the path, for units of one weight: with
-        costs counted from a level x, 1 - z t is 1 - x t times the same at another t.
+    def _shifted(self, part, value, t):
+        """Integrands (N, L, 12) at other levels than that of the path, t: how far times -t, for units of one
+        weight: with costs counted from a level x, 1 - z t is 1 - x t times the same at another t.
         """
-        t = -away[..., None] * t[:, None]
         more = self.shape.sum(-1)[:, None, None] - 1
         log, angle = _log1p(t)
         power = np.exp(more * (log + 1j * angle))
         return part[:, None] * power, value[:, None] * more * power / (1 + t)
+
+    def _series(self, part, value, t, weight):
+        """The same for units of any weights (N, 12, C), in terms of what they are worth on the path: the sum
+        of log(1 + t weight) and its derivative as series in t; nan where these have not converged.
+        """
+        power, sums = np.ones_like(weight), []
+        for _ in range(_TERMS):
+            power = power * weight
+            sums.append((power @ self.shape[..., None])[:, None, :, 0])
+        log, slope = np.zeros_like(t), np.zeros_like(t)
+        for k in range(_TERMS, 0, -1):
+            log, slope = t * (sums[k - 1] / k - log), sums[k - 1] - t * slope
+        times = np.exp(-log)
+        part, rest = part[:, None] * times, np.abs(t**_TERMS * sums[-1])
+        part[rest * np.abs(part) > 1e-13] = complex(np.nan, np.nan)
+        return part, value[:, None] * times * slope
 
     def next_move(self, here):
         "The next straight piece: down the steepest way, no longer than what the rule can follow."
@@ -95,6 +114,9 @@ class _Path(NamedTuple):
         return length * down / np.maximum(np.abs(down), 1e-300)
 
 
+_TERMS = 10  # of a series in the distance from the path
+
+
 def _log1p(t):
     "Real and imaginary part of log(1 + t), to all digits where t is small."
     p, q = t.real, t.imag
@@ -105,7 +127,7 @@ def _gamma_tail(shape, z, gap, dz, away=None):
     """Log of P(sum z G > 0) for gamma variables G of these shapes, and its derivative as z moves by dz.
 
     All (N, C) -> (N,), (N,); the largest z of a row is 1, some z are negative; gap is 1 - z, to all digits.
-    Where all z move alike, `away` (N, L) can say how far: one path serves all these levels, (N, L) each.
+    One path serves all levels `away` (N, L) below that of the z, (N, L) each; nan where it cannot.
     """
     s, rest = _saddle(shape, z, gap)
     g, zs = rest[:, None] + s[:, None] * gap, z * s[:, None]
@@ -114,26 +136,31 @@ def _gamma_tail(shape, z, gap, dz, away=None):
     many = s.shape if away is None else away.shape
     here, (total, slope, whole) = np.zeros(len(s), complex), np.zeros((3, *many))
     busy, some, levels = np.arange(len(s)), _Path(shape, z / g, s, dz / g), away
+    turn = dz.min(-1, keepdims=True)
+    alike = levels is not None and ((dz == turn) | (shape == 0)).all()
+    levels = levels * turn if alike else levels
     for _ in range(500):
         move = some.next_move(here[busy])
-        part, turned, size = some.along(here[busy], move, levels)
+        part, turned, size = some.along(here[busy], move, levels, alike)
         total[busy] += part
         slope[busy] += turned
         whole[busy] += size
         here[busy] += move
         done = (size <= 1e-17 * np.abs(total[busy])).reshape(len(busy), -1).all(-1)
-        if levels is not None:  # beyond 1 / away lie the poles that are on different sides of two levels
-            astray = ~done & (np.abs(s[busy] + here[busy]) * np.abs(levels).max(-1) > 0.5)
+        if levels is not None:
+            astray = ~done & np.isnan(part).any(-1)
+            if alike:  # beyond 1 / away lie the poles that are on different sides of two levels
+                astray |= ~done & (np.abs(s[busy] + here[busy]) * np.abs(levels).max(-1) > 0.5)
             total[busy[astray]] = np.nan
             done |= astray
         if done.any():
             busy, some = busy[~done], some.of(~done)
-            levels = None if away is None else away[busy]
+            levels = None if levels is None else levels[~done]
         if not len(busy):
             break
     total[busy] = np.nan
     if away is not None:
-        peak, slope = peak[:, None], slope * dz.min(-1, keepdims=True)
+        peak, slope = peak[:, None], slope * turn if alike else slope
         total[whole > 30 * np.abs(total)] = np.nan  # that takes digits
     return peak + np.log(total / np.pi), slope / total
 
@@ -348,15 +375,19 @@ def log_above(
 
 
 def _log_above(n, a, b, x, beside=None):
-    "The same; or, where all units weigh 1, at the levels (N, L) beside x: (N, L) each."
+    "The same; or at the levels (N, L) beside x: (N, L) each."
     many = x.shape if beside is None else beside.shape
     found, slope = np.empty(many), np.zeros(many)
     for block in blocks(len(x), 1500 * (n.shape[1] + 12 * (len(many) > 1 and many[1]))):
         terms, inside, some = _shapes(n[block], a[block], b[block], x[block])
         found[block] = np.where(some, 0.0, -np.inf).reshape(-1, *[1] * (len(many) - 1))
         rows = np.flatnonzero(inside)
-        if beside is not None:  # in units of the largest z
-            terms += ((x[block, None] - beside[block]) * terms[3].min(-1, keepdims=True),)
+        if beside is not None:
+            terms += (x[block, None] - beside[block],)
+            ends = (a[block] - end(beside[block], 1, keepdims=True) * b[block] for end in (np.min, np.max))
+            other = np.not_equal(*(end.argmax(-1) for end in ends))  # which cell has one more
+            found[block][other] = np.nan
+            rows = rows[~other[rows]]
         if len(rows):
             at = rows + block.start
             found[at], slope[at] = _tails(*(part[rows] for part in terms))
@@ -628,18 +659,18 @@ def _sample_law(n, a, b, deep):
 
 
 def _above_and_density(n, a, b, shape, y):
-    """Share above and density at levels y (N, P, 12): beta laws where two costs occur, integrals otherwise,
-    of units that weigh the same one for each piece.
+    """Share above and density at levels y (N, P, 12): beta laws where two costs occur, otherwise an integral
+    for each piece.
     """
     share, density = np.empty(y.shape), np.empty(y.shape)
     plain = (b == 1).all(-1)
     two = ((shape > 0).sum(-1) == 2) & plain
     share[two], density[two] = _of_two(shape[two], a[two], y[two])
-    for rows, together in (np.flatnonzero(plain & ~two), True), (np.flatnonzero(~plain), False):
+    for rows in np.flatnonzero(plain & ~two), np.flatnonzero(~plain):
         if len(rows):
-            levels = y[rows].reshape(-1, y.shape[2] if together else 1)
-            many = [np.repeat(part[rows], len(levels) // len(rows), axis=0) for part in (n, a, b)]
-            log_share, slope = _log_above(*many, levels.mean(-1), levels if together else None)
+            levels = y[rows].reshape(-1, y.shape[2])
+            many = [np.repeat(part[rows], y.shape[1], axis=0) for part in (n, a, b)]
+            log_share, slope = _log_above(*many, levels.mean(-1), levels)
             share[rows] = np.exp(log_share).reshape(-1, *y.shape[1:])
             density[rows] = -slope.reshape(-1, *y.shape[1:]) * share[rows]
     return share, density

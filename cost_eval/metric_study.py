@@ -22,6 +22,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 from .confusion import BinaryCounts
 from cost_eval.core import (
@@ -58,17 +59,7 @@ def _mean_ranks(values: np.ndarray) -> np.ndarray:
     "Ranks along the last axis, 1 for the largest; ties get the mean of their ranks."
     if values.dtype.kind in "ub":
         values = values.astype(np.int64)  # the sign is about to change
-    n = values.shape[-1]
-    order = np.argsort(-values, axis=-1, kind="stable")
-    ordered = np.take_along_axis(values, order, -1)
-    step = ordered[..., 1:] != ordered[..., :-1]
-    edge = np.ones((*values.shape[:-1], 1), bool)
-    starts, stops = np.concatenate([edge, step], -1), np.concatenate([step, edge], -1)
-    first = np.maximum.accumulate(np.where(starts, np.arange(n), 0), axis=-1)
-    last = np.minimum.accumulate(np.where(stops, np.arange(n), n)[..., ::-1], axis=-1)[..., ::-1]
-    out = np.empty(values.shape)
-    np.put_along_axis(out, order, (first + last) / 2 + 1, -1)
-    return out
+    return rankdata(-values, axis=-1)
 
 
 def _correlate(x: np.ndarray, y: np.ndarray, n0=None) -> np.ndarray:

@@ -821,8 +821,9 @@ def _whole_clusters(clusters, largest, n) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("clusters: missing values (None or NaN); give these losses a label of their own")
     code = encode(labels, seen_labels(labels), "clusters", "clusters")
     ends = np.append(code[1:] != code[:-1], True)
-    if ends.sum() > len(np.unique(code)):
-        again = labels.tolist()[np.flatnonzero(ends)[np.argmax(_seen_before(code[ends]))]]
+    last, first = np.flatnonzero(ends), np.unique(code[ends], return_index=True)[1]
+    if len(last) > len(first):
+        again = labels.tolist()[np.delete(last, first)[0]]
         raise ValueError(
             f"clusters: the rows of {again!r} are not together; sort by the time at which a cluster ended"
         )
@@ -835,13 +836,6 @@ def _whole_clusters(clusters, largest, n) -> tuple[np.ndarray, np.ndarray]:
         )
     check_integer(largest, "largest_cluster", size, hint=f"a cluster has {size} rows")
     return order, np.cumsum(ends)
-
-
-def _seen_before(code) -> np.ndarray:
-    "Whether a number occurred before."
-    again = np.ones(len(code), bool)
-    again[np.unique(code, return_index=True)[1]] = False
-    return again
 
 # %% ../nbs/22_how_many.ipynb #3f36e898
 def confidence_sequence(
@@ -2078,6 +2072,10 @@ def _moved(counts: RuleCounts) -> list[str]:
         moves = zip(rule.classes, rule.priors, table.sum(1) / table.sum())
         told = ", ".join(f"{label} {100 * b:.3g} % for {100 * a:.3g} %" for label, a, b in moves)
         found.append(f"These rows have other shares of the classes than the rule is for: {told}.")
+        if not len(counts.cells) and table.sum(1)[rule.priors > 0].all():
+            one = interval(table, rule.costs.array, priors=rule.priors)
+            cost = f"{short(float(one.mean))} ({short(float(one.low))} to {short(float(one.high))})"
+            found.append(f"With the shares that the rule is for, these rows cost {cost} a case.")
     if "in_tenths" in rule.seen:
         if _alike(rule.seen["in_tenths"], counts.seen["in_tenths"]) < 0.01:
             found.append("The values have another distribution.")

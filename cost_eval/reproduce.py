@@ -19,7 +19,6 @@ __all__ = ['OUTCOMES', 'STATES', 'HOW', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 
            'sheet', 'listing']
 
 # %% ../nbs/91_reproduce.ipynb #d6773151
-import csv
 import importlib
 import inspect
 import os
@@ -120,11 +119,19 @@ def published(paper: str, item: str | None = None) -> DataFrame:
     return table[table["item"] == item].reset_index(drop=True)
 
 
+def _stored(name, **options) -> DataFrame:
+    "A table that lies beside the published numbers."
+    with (files("cost_eval") / "published" / name).open(encoding="utf-8") as file:
+        return pandas().read_csv(file, **every_digit(pandas()) | options)
+
+
+_TEXT: dict = {"dtype": str, "keep_default_na": False}
+
+
 @lru_cache(maxsize=None)
 def _read_published(paper) -> DataFrame:
     "All of a paper's published numbers, read once."
-    with (files("cost_eval") / "published" / f"{paper}.csv").open(encoding="utf-8") as file:
-        table = pandas().DataFrame(list(csv.DictReader(file)))
+    table = _stored(f"{paper}.csv", **_TEXT)
     if "kind" not in table:
         table.insert(2, "kind", "number")
     table.insert(4, "decimals", [len(text.partition(".")[2]) for text in table["published"]])
@@ -140,10 +147,9 @@ def _read_published(paper) -> DataFrame:
 @lru_cache(maxsize=1)
 def _read_expected() -> list:
     "(paper/item, cell, budget), low, high, finding as text; the budget is empty where any gives it."
-    with (files("cost_eval") / "published" / _EXPECTED).open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    words = ("low", "high", "finding")
-    return [((row["item"], row["cell"], row["budget"]), *(row[name] for name in words)) for row in rows]
+    table = _stored(_EXPECTED, **_TEXT)
+    keys = zip(table["item"], table["cell"], table["budget"])
+    return [*zip(keys, table["low"], table["high"], table["finding"])]
 
 
 def _expected_ranges() -> dict:
@@ -194,6 +200,12 @@ class Margin(NamedTuple):
 
     value: float
     error: float = 0.0
+
+    @classmethod
+    def over(cls, runs: Numbers) -> Margin:
+        "The mean over repetitions, and its standard error."
+        runs = np.asarray(runs, float)
+        return cls(float(runs.mean()), float(runs.std(ddof=1) / np.sqrt(len(runs))))
 
 
 def compare(
@@ -975,12 +987,12 @@ def run(
     chosen = select(items, broken)
     if out is not None:
         writable(out)
-    tasks = (joblib.delayed(_run_group)(group, budget, data_dir) for group in _groups(chosen))
+    tasks = (joblib.delayed(_run_group)(group, budget, data_dir, out) for group in _groups(chosen))
     done = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)
     found = {r.name: r for r in _watch(chain.from_iterable(done), len(chosen), progress)}
     results = [found[item.name] for item in chosen] + ([] if items else broken)
     if out is not None:
-        write(results, out)
+        _write_board(results, Path(out))
     return results
 
 
@@ -992,9 +1004,14 @@ def _groups(chosen) -> list:
     return sorted(groups.values(), key=len, reverse=True)
 
 
-def _run_group(group, budget, data_dir) -> list:
-    "The results of a group, one after the other."
-    return [run_item(item, budget=budget, data_dir=data_dir) for item in group]
+def _run_group(group, budget, data_dir, out) -> list:
+    "The results of a group, one after the other, each written where it was computed."
+    results = []
+    for item in group:
+        results.append(run_item(item, budget=budget, data_dir=data_dir))
+        if out is not None:
+            _write_item(results[-1], Path(out))
+    return results
 
 
 def writable(out: str | Path) -> Path:
@@ -1070,8 +1087,7 @@ def stored_board() -> DataFrame:
     DataFrame
         as from `board`
     """
-    with (files("cost_eval") / "published" / _BOARD).open(encoding="utf-8") as file:
-        return pandas().read_csv(file, keep_default_na=False, **every_digit(pandas()))
+    return _stored(_BOARD, keep_default_na=False)
 
 
 def rows(results: Sequence[ItemResult]) -> DataFrame:
@@ -1101,9 +1117,7 @@ def stored_rows() -> DataFrame:
     DataFrame
         as from `rows`
     """
-    with (files("cost_eval") / "published" / _ROWS).open(encoding="utf-8") as file:
-        table = pandas().read_csv(file, dtype=dict.fromkeys(_SAID, str), **every_digit(pandas()))
-    return table.fillna(dict.fromkeys(_SAID, ""))
+    return _stored(_ROWS, dtype=dict.fromkeys(_SAID, str)).fillna(dict.fromkeys(_SAID, ""))
 
 
 def places(table: DataFrame | None = None, compared: DataFrame | None = None) -> DataFrame:
@@ -1128,11 +1142,11 @@ def places(table: DataFrame | None = None, compared: DataFrame | None = None) ->
         way), why (what is left is not compared), names (of the items, paper/item)
     """
     table, compared = _board_and_rows(table, compared)
-    with (files("cost_eval") / "published" / _PLACES).open(encoding="utf-8") as file:
-        listed = pandas().read_csv(file, keep_default_na=False, **every_digit(pandas()))
+    listed = _stored(_PLACES, keep_default_na=False)
     counted = compared[compared["outcome"].isin(list(OUTCOMES))]
     maps = table[table["heat_map"].astype(bool)].set_index("item")[list(OUTCOMES)].sum(axis=1)
-    listed["names"] = [_members(paper, items) for paper, items in zip(listed["paper"], listed["items"])]
+    pairs = zip(listed["paper"], listed["items"])
+    listed["names"] = [[f"{paper}/{item}" for item in items.split(";") if item] for paper, items in pairs]
     mine = [counted[counted["item"].isin(each)] for each in listed["names"]]
     numbers = [own[own["kind"] == "number"]["cell"].nunique() for own in mine]
     in_maps = [int(maps[maps.index.isin(each)].sum()) for each in listed["names"]]
@@ -1140,10 +1154,6 @@ def places(table: DataFrame | None = None, compared: DataFrame | None = None) ->
     listed.insert(7, "statements", [int((own["kind"] == "statement").sum()) for own in mine])
     return listed
 
-
-def _members(paper, items) -> list:
-    "paper/item names of a place."
-    return [f"{paper}/{item}" for item in items.split(";") if item]
 
 
 def _board_and_rows(table, compared) -> tuple:
@@ -1346,15 +1356,12 @@ def _summary(table) -> str:
     return f"{len(table)} items, {sum(counted.values())} rows: {_words(counted) or 'nothing compared'}{apart}"
 
 
-def _lines(table):
-    "The cells of one line an item."
-    for row in table.to_dict("records"):
-        yield MARKS[row["verdict"]], row["item"], row["verdict"], _words(row), row["note"]
-
-
 def _text(table) -> str:
     "Aligned columns for a terminal."
-    rows = [(*line[:4], line[4][:100]) for line in _lines(table)]
+    rows = [
+        (MARKS[row["verdict"]], row["item"], row["verdict"], _words(row), row["note"][:100])
+        for row in table.to_dict("records")
+    ]
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(4)]
     lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[4]]).rstrip() for row in rows]
     return "\n".join([*lines, _summary(table)])
@@ -1518,7 +1525,8 @@ def _html_item(r: ItemResult, known, stored) -> str:
         f"{r.seconds:.1f} s here" if r.seconds >= 0.1 else "",
     ]
     if known and r.verdict != verdict:
-        said.insert(1, f"here, {r.budget}: {r.verdict}{' ' if r.counts else ''}{_bracketed(r.counts)}")
+        counts = f" ({_words(r.counts)})" if r.counts else ""
+        said.insert(1, f"here, {r.budget}: {r.verdict}{counts}")
     bad = " bad" if verdict in ("open", "failed") else ""
     line = (
         f"<summary><code>{escape(r.name.partition('/')[2])}</code>"
@@ -1528,9 +1536,6 @@ def _html_item(r: ItemResult, known, stored) -> str:
     )
     return f'<details>{line}<div class="body">{"".join(_item_body(r, table, known))}</div></details>'
 
-
-def _bracketed(counts) -> str:
-    return f"({_words(counts)})" if counts else ""
 
 
 def _item_body(r: ItemResult, table, known) -> list:
@@ -1624,14 +1629,24 @@ def write(results: Sequence[ItemResult], out: str | Path) -> None:
     """
     out = writable(out)
     for result in results:
-        base = out / result.name
-        if "*" in result.name:
-            continue
-        base.parent.mkdir(parents=True, exist_ok=True)
-        if result.table is not None:
-            result.table.to_csv(f"{base}.csv", index=False, lineterminator="\n")
-        for suffix, figure in result.figures.items():
-            save_figure(figure, f"{base}{suffix}")
+        _write_item(result, out)
+    _write_board(results, out)
+
+
+def _write_item(result, out) -> None:
+    "The files of one item; of a module that cannot be imported there are none."
+    if "*" in result.name:
+        return
+    base = out / result.name
+    base.parent.mkdir(parents=True, exist_ok=True)
+    if result.table is not None:
+        result.table.to_csv(f"{base}.csv", index=False, lineterminator="\n")
+    for suffix, figure in result.figures.items():
+        save_figure(figure, f"{base}{suffix}")
+
+
+def _write_board(results, out) -> None:
+    "The files on all items."
     (out / "scoreboard.html").write_text(scoreboard(results, "html"), encoding="utf-8")
     (out / "scoreboard.md").write_text(
         scoreboard(results, "markdown") if results else "no items\n", encoding="utf-8"

@@ -131,6 +131,17 @@ def item_result(item):
     return pickle.loads(kept.read_bytes()) if kept.is_file() else run_item(item)
 
 
+def refuses(cases):
+    "The test that each call (of pairs, by name or not) is refused with a ValueError that says these words."
+    named = cases if isinstance(cases, dict) else {str(k): case for k, case in enumerate(cases)}
+
+    @pytest.mark.parametrize("call, words", named.values(), ids=named)
+    def test(call, words):
+        with pytest.raises(ValueError, match=words):
+            call()
+    return test
+
+
 @pytest.fixture(autouse=True)
 def no_figure_is_left():
     yield

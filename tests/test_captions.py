@@ -2,7 +2,6 @@
 import sys
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pytest
 
@@ -10,7 +9,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / ".ci"))
 import captions  # noqa: E402
 import drawn  # noqa: E402
 
-matplotlib.use("agg")
 CODE = "n = 1_000\nax.set(xlabel='x')"
 
 

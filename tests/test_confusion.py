@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import confusion_matrix, roc_curve
 
+from conftest import refuses
 from cost_eval.confusion import BinaryCounts, confusion_counts, joint_counts, threshold_counts
 from cost_eval.core import check_counts
 from cost_eval.confusion import ThresholdCounts
@@ -159,10 +160,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input(case):
-    call, message = BAD[case]
-    with pytest.raises(ValueError, match=message): call()
+test_bad_input = refuses(BAD)
 
 
 def test_small_integer_types_do_not_run_over():

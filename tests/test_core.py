@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import refuses
 from cost_eval import core
 from cost_eval.confusion import JointCounts
 from cost_eval.costs import CostMatrix
@@ -62,7 +63,7 @@ def test_integers_fit_an_array_of_numpy():
         core.check_integer(-1, "n")
 
 
-@pytest.mark.parametrize("call, said", [
+test_messages = refuses([
     (lambda: core.check_choice("percentle", ["percentile", "normal"], "method"), "did you mean 'percentile'"),
     (lambda: core.check_choice("zzz", ["percentile", "normal"], "method"), "there are percentile, normal"),
     (lambda: core.check_choice(3, [3], "method"), "3 is unknown"),
@@ -92,9 +93,6 @@ def test_integers_fit_an_array_of_numpy():
     (lambda: core.check_posteriors([[0.5, 0.5], [0.5, np.nan]], first=7), "nan in row 8, column 1"),
     (lambda: core.check_posteriors([[0.0, 0.0]], log=True), "row 0 sums to 2"),
 ])
-def test_messages(call, said):
-    with pytest.raises(ValueError, match=said):
-        call()
 
 
 def test_what_is_near_enough_is_taken():

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import zipfile
-from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -152,13 +151,6 @@ def test_a_silent_host_is_given_up_and_not_asked_again(server, toy, no_data):
     assert nothing_left(no_data)
 
 
-def test_nobody_listens(toy, no_data, monkeypatch):
-    form = Form((File("toy.csv", ("http://127.0.0.1:9/toy.csv",)),), datasets._read_csv)
-    monkeypatch.setitem(DATASETS, "toy", DataSet("toy", "Two rows", "none", "the page", (form,)))
-    with pytest.raises(DataNotAvailable, match="127.0.0.1:9 could not be reached"):
-        fetch("toy", timeout=1)
-
-
 @pytest.mark.parametrize("first", ["/missing.csv", "/partial", "/wrong.csv"])
 def test_the_next_mirror_is_tried(server, toy, first):
     server.files |= {"/toy.csv": TOY, "/wrong.csv": b"x,y\n3,c\n"}
@@ -258,12 +250,6 @@ def test_files_of_one_form_may_lie_in_two_directories(tmp_path, monkeypatch):
     assert load("pair", data_dir=a)["from"].tolist() == ["a", "b"]
     (b / "one.csv").write_text("x")
     assert load("pair", data_dir=a)["from"].tolist() == ["b", "b"], "one directory that has all goes first"
-
-
-def test_a_file_directly_in_the_directory_is_found(toy, tmp_path):
-    toy("/never")
-    (tmp_path / "toy.csv").write_bytes(TOY)
-    assert len(load("toy", data_dir=tmp_path)) == 2
 
 
 def test_a_corrupt_file_is_refused(toy, tmp_path):
@@ -462,20 +448,6 @@ def test_the_public_scores_give_the_same_system(name, tmp_path):
     assert original.scores.dtype == system.scores.dtype and original.targets.dtype == np.uint8
     np.testing.assert_array_equal(original.scores, system.scores)
     np.testing.assert_array_equal(original.targets, system.targets)
-
-
-def test_a_download_of_real_scores(server, monkeypatch):
-    """The registered set itself, with its addresses moved to the local server."""
-    system = real("ferrer/sst2_gpt2")
-    for part, array in (("scores", system.scores), ("targets", system.targets)):
-        buffer = io.BytesIO()
-        np.save(buffer, array)
-        server.files[f"/{part}.npy"] = buffer.getvalue()
-    dataset = DATASETS["ferrer/sst2_gpt2"]
-    moved = [replace(f, files=tuple(replace(x, urls=tuple(f"{server.address}/{u.rpartition('/')[2]}" for u in x.urls)) for x in f.files)) for f in dataset.forms]
-    monkeypatch.setitem(DATASETS, dataset.name, replace(dataset, forms=tuple(moved)))
-    np.testing.assert_array_equal(load(dataset.name).scores, system.scores)
-    assert server.asked == ["/scores.npy", "/targets.npy"]
 
 
 def original_loan(folder, rng):

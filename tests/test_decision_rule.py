@@ -14,6 +14,7 @@ from scipy import stats
 import cost_eval.api as ce
 from cost_eval import __main__ as command, policies
 from cost_eval.__main__ import main
+from cost_eval.core import short
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.decisions import bayes_decisions
 from cost_eval.planning import check_rule, count_rule
@@ -501,8 +502,11 @@ def test_a_check_says_that_its_rows_have_other_shares_than_the_rule_is_for():
     samples = read_samples(y.astype(int), Posteriors(p), [[0, 1], [20, 0]])
     for priors, at, told in ((None, slice(None), False), (.05, slice(None), True), (.05, np.r_[0, np.flatnonzero(~y)[:19]].repeat(10), False)):
         rule = fit_rule(samples, rule="bayes", priors=priors)
-        drift = check_rule(count_rule(rule, y[at].astype(int), p[at]), max_cost=3).drift
+        counted = count_rule(rule, y[at].astype(int), p[at])
+        drift = check_rule(counted, max_cost=3).drift
         assert any("than the rule is for" in line for line in drift) == told, (priors, drift)
+        cost = ce.expected_cost(counted.counts, rule.costs, priors=rule.priors)
+        assert any(f"these rows cost {short(float(cost))} (" in line for line in drift) == told, (cost, drift)
 
 
 def test_rows_of_weight_0_are_neither_seen_nor_in_a_queue():

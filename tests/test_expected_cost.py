@@ -45,14 +45,6 @@ def test_is_the_average_over_samples(seed):
 
 
 @given(seeds)
-def test_own_frequencies_are_the_default_priors(seed):
-    _, counts, costs, _ = random_problem(seed)
-    own = counts.sum(1) / counts.sum()
-    for metric in (ec.expected_cost, ec.normalized_expected_cost):
-        np.testing.assert_allclose(metric(counts, costs), metric(counts, costs, priors=own))
-
-
-@given(seeds)
 def test_broadcasts_like_a_loop(seed):
     rng, counts, costs, priors = random_problem(seed, 3, 4)
     many_counts = counts * rng.integers(1, 4, size=(5, 1, 3, 1))

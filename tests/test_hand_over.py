@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, multinomial
 
+from conftest import refuses
 import cost_eval.api as ce
 from cost_eval.hand_over import cascade, certified_threshold, risk_coverage
 
@@ -176,7 +177,7 @@ def test_each_row_may_have_its_own_costs():
     assert cascade(y, {"m": p}, ce.ExampleCosts(fp=1, fn=np.where(np.arange(200) < 100, 5., 50)), prices={"person": .3}).cost.mean != one.cost.mean
 
 
-@pytest.mark.parametrize("call, says", [
+test_what_is_refused = refuses([
     (lambda: risk_coverage([0, 1], [0, 1]), "scores: of decisions it must be said how sure each is"),
     (lambda: risk_coverage([0, 1], [3., 7]), "model: numbers that are neither decisions nor posteriors; give posteriors, or decisions and scores="),
     (lambda: risk_coverage(Y, P, thresholds=[]), "thresholds: at least one is needed"),
@@ -190,6 +191,3 @@ def test_each_row_may_have_its_own_costs():
     (lambda: cascade([0, 1] * 9, {"m": ce.Scores(np.arange(18))}, 1 - np.eye(2), prices={"p": 1}), r"models\['m'\]: scores have no scale"),
     (lambda: cascade(Y, {"m": P}, 1 - np.eye(3), prices={"p": .1}).send("q", [.1]), r"reader: 'q' is unknown; there are \['m', 'p'\]"),
 ])
-def test_what_is_refused(call, says):
-    with pytest.raises(ValueError, match=says):
-        call()

@@ -65,11 +65,6 @@ def test_power_over_its_whole_range(ratio):
     assert power == pytest.approx([rejections(*trade(.02, ratio, .5, .02), n) for n in sizes], abs=.015)
 
 
-def test_power_of_the_findings():
-    assert pl.paired_power(*trade(.02, 20, .5, .02), [100, 1000], method="normal") == pytest.approx([.07, .92], abs=.005)
-    assert pl.paired_power(*trade(.02, 1e9, .5, .02), 1000, method="normal") == pytest.approx(.99, abs=.002)
-
-
 @pytest.mark.parametrize("n", [2, 5, 7])
 def test_power_by_listing_every_test_set(n):
     "Four kinds of samples with differences 3, -1, 0 (twice): all n-tuples of kinds."

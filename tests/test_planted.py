@@ -15,7 +15,6 @@ from cost_eval.reproduce import ITEMS, Margin, compare, discover, outcome_of, pu
 
 pd = pytest.importorskip("pandas")
 ROOT = Path(__file__).resolve().parent.parent
-pytest.importorskip("matplotlib").use("agg")
 discover()
 
 from cost_eval.reproductions import bootstrap as md  # noqa: E402

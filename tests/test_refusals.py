@@ -461,6 +461,7 @@ REFUSED = {
     "another library's decisions": (lambda: ce.losses(["a", "b"], arrow(), LETTERS), "decisions.*: " + BY_NAME),
     "no models": (lambda: ce.best_of(Y, np.zeros(60, int), C), "decisions: expected"),
     "one row that counts": (lambda: ce.simultaneous_differences(Y, [Y, 1 - Y], C, sample_weight=[1] + [0] * 59), "positive weight"),
+    "one cluster": (lambda: ce.best_of(Y, [Y, 1 - Y], C, clusters=np.zeros(60)), "two clusters"),
     "fewer costs than were asked for": (lambda: ce.probability_best(Y, [Y, 1 - Y], lambda rng, size: np.tile(C, (2, 1, 1))), "costs: .*returned shape"),
     "more than a cost": (lambda: ce.non_inferiority_test(JOINT, -C), "negative cost"),
     "halves of rows": (lambda: ce.uncertain_cost_interval(np.array(COUNTS) + .5, C[None]), "whole"),

@@ -10,6 +10,7 @@ from scipy import stats
 from scipy.special import expit, logit
 from sklearn.metrics import precision_score, recall_score, roc_auc_score
 
+from conftest import refuses
 from cost_eval import report as report_module
 from cost_eval.bootstrap import difference, independent_difference, interval, loss_difference, loss_interval
 from cost_eval.comparisons import best_of, simultaneous_differences
@@ -136,28 +137,23 @@ def test_metrics_are_scikit_learns(case):
     assert found["precision"] == pytest.approx(precision_score(y == "ill", decided))
 
 
-def test_differences_are_the_paired_method(case):
+@pytest.mark.parametrize("confidence", [.95, .6])
+def test_differences_are_the_paired_method(case, confidence):
     y, models = case
-    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
+    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, confidence=confidence, rng=0)
     assert bayes(models["good"]).tolist() != by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"].tolist()
     found, joint = report.differences.iloc[0], joint_counts(y, by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"], models["rule"], classes=COSTS)
-    method = difference(joint, COSTS)
+    method = difference(joint, COSTS, confidence=confidence)
     assert [found["low"], found["high"], found["p_value"]] == pytest.approx([method.low, method.high, method.p_value])
     assert found["difference"] == pytest.approx(expected_cost(joint.first, COSTS) - expected_cost(joint.second, COSTS))
-    several, decided = evaluate(y, models, COSTS, rng=0), by_rule(y, models)
-    together, chosen = simultaneous_differences(y, decided, COSTS), best_of(y, decided, COSTS, rng=0)
+    several, decided = evaluate(y, models, COSTS, confidence=confidence, rng=0), by_rule(y, models)
+    together, chosen = (f(y, decided, COSTS, confidence=confidence, rng=0) for f in (simultaneous_differences, best_of))
     for column in ("first", "second", "difference", "low", "high", "p_value"):
         assert several.differences[column].tolist() == pytest.approx(getattr(together, column).tolist()) if column > "e" and column not in ("first", "second") else several.differences[column].tolist() == getattr(together, column).tolist()
     assert several.differences["told_apart"].tolist() == together.rejects.tolist()
     winner = several.winner
     assert (winner.winner, winner.cost, winner.low, winner.high) == (chosen.winner, pytest.approx(chosen.cost), pytest.approx(chosen.low), pytest.approx(chosen.high))
     assert several.best["model"].tolist() == chosen.name.tolist() and several.best["low"].tolist() == pytest.approx(chosen.alone_low.tolist())
-
-
-def test_the_winner_is_asked_at_the_confidence_of_the_report(case):
-    y, models = case
-    found, chosen = evaluate(y, models, COSTS, confidence=.6, rng=0).winner, best_of(y, by_rule(y, models), COSTS, confidence=.6, rng=0)
-    assert (found.low, found.high) == (pytest.approx(chosen.low), pytest.approx(chosen.high))
 
 
 @pytest.mark.parametrize("capacity", [0, 3, 9, 10, 11, .1, .3])
@@ -255,29 +251,15 @@ def test_a_class_without_samples_may_have_the_prior_0(case):
     assert report.best["cost"][0] == pytest.approx(.6 * loss[y == "a"].mean() + .4 * loss[y == "b"].mean())
 
 
-def test_groups(case):
-    y, models = case
-    group = np.random.default_rng(3).choice(["a", "b", "c"], 400)
-    table = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, rng=0).groups.set_index("group")
-    for name in "abc":
-        inside = confusion_counts(y[group == name], models["rule"][group == name], classes=COSTS)
-        assert table.loc[name, "cost"] == pytest.approx(expected_cost(inside, COSTS))
-        method = interval(inside, COSTS)
-        assert [table.loc[name, "low"], table.loc[name, "high"]] == pytest.approx([method.low, method.high])
-    many = evaluate(y, {"rule": models["rule"]}, COSTS, groups=np.arange(400) % 30, rng=0)
-    assert len(many.groups) == 30
-    clustered = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, clusters=np.arange(400) // 4, rng=0).groups.set_index("group")
-    assert clustered["cost"].tolist() == pytest.approx(table["cost"].tolist())
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_groups_of_weighted_and_clustered_samples(case, weighted):
+@pytest.mark.parametrize("how", ["rows", "clusters", "weighted clusters"])
+def test_groups_of_weighted_and_clustered_samples(case, how):
     "Costs and differences are those of a weighted regression on membership; ends are those of the engine, and wider than Wald's."
     y, models = case
     rng = np.random.default_rng(4)
     group, cluster = rng.choice(["a", "b", "c"], 400, p=[.6, .3, .1]), rng.integers(0, 90, 400)
-    weight = rng.uniform(.2, 3, 400) if weighted else np.ones(400)
-    options = {"clusters": cluster, "sample_weight": weight} if weighted else {"clusters": cluster}
+    cluster = np.arange(400) if how == "rows" else cluster
+    weight = rng.uniform(.2, 3, 400) if how == "weighted clusters" else np.ones(400)
+    options = {"rows": {}, "clusters": {"clusters": cluster}, "weighted clusters": {"clusters": cluster, "sample_weight": weight}}[how]
     report = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, rng=0, **options)
     table, between = report.groups.set_index("group"), report.group_differences
     between = between[between["shares"] == "each group's own"].set_index("first")
@@ -288,7 +270,7 @@ def test_groups_of_weighted_and_clustered_samples(case, weighted):
         x = np.column_stack([np.ones(400), inside]).astype(float)
         bread = np.linalg.inv(x.T @ (weight[:, None] * x))
         beta = bread @ x.T @ (weight * loss)
-        score = np.zeros((90, 2))
+        score = np.zeros((400, 2))
         np.add.at(score, cluster, (weight * (loss - x @ beta))[:, None] * x)
         error = np.sqrt((bread @ score.T @ score @ bread)[1, 1])
         assert [found["cost"], against["difference"]] == pytest.approx([beta.sum(), beta[1]])
@@ -499,11 +481,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_bad_input(name):
-    call, message = BAD[name]
-    with pytest.raises(ValueError, match=message):
-        call()
+test_bad_input = refuses(BAD)
 
 
 def test_counted_rows_give_the_same_report(case):

@@ -6,8 +6,6 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("sklearn")
-pytest.importorskip("matplotlib").use("Agg")
-from matplotlib import pyplot
 
 from conftest import item_result
 
@@ -37,7 +35,6 @@ def result(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = item_result(ITEMS[name])
-    pyplot.close("all")
     return found
 
 
@@ -52,7 +49,6 @@ def test_the_board_comes_out_again(name):
 def test_wrong_computations_change_the_verdict(name):
     "Of what no notebook tries in every run."
     assert survivors([result(name)]) == []
-    pyplot.close("all")
 
 
 @pytest.mark.parametrize("paper", PAPERS)

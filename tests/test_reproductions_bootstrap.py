@@ -9,21 +9,12 @@ from scipy import integrate, stats
 
 pd = pytest.importorskip("pandas")
 sk = pytest.importorskip("sklearn")
-pytest.importorskip("matplotlib").use("Agg")
-from matplotlib import pyplot
 
 from cost_eval.bootstrap import bcost, bdelta_cost
 from cost_eval.reproduce import compare, published
 from cost_eval.reproductions import bootstrap as paper
 
 _SHARES = np.array([.2102, .4473, .2568, .0016, .0841])  # Table 3, typed here on purpose
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    "Figures are closed again."
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")

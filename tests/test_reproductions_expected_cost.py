@@ -9,7 +9,6 @@ from scipy.stats import multivariate_normal, norm
 
 pd = pytest.importorskip("pandas")
 sk = pytest.importorskip("sklearn.metrics")
-pytest.importorskip("matplotlib").use("Agg")
 
 from conftest import item_result
 

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 pd = pytest.importorskip("pandas")
 sk = pytest.importorskip("sklearn.metrics")
-pytest.importorskip("matplotlib").use("Agg")
-from matplotlib import pyplot
 
 
 from cost_eval.plotting import readable
@@ -20,17 +18,10 @@ from cost_eval import datasets
 from cost_eval.confusion import BinaryCounts
 from cost_eval.curves import outperformance_curve_auc, sample_directed_binary_tree
 from cost_eval.outperformance import outperformance
-from cost_eval.reproduce import ITEMS, compare, published, stored_rows, verdict
+from cost_eval.reproduce import ITEMS, Margin, compare, published, stored_rows, verdict
 from cost_eval.reproductions import outperformance as paper
 
 HEART = ["table5-heart", "table6-heart", "table8-heart", "conclusions-heart", "figure4", "figure6"]
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    "Figures are closed again."
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture
@@ -260,7 +251,7 @@ def test_a_split_trains_on_four_fifths_of_the_rest_and_chooses_on_the_fifth(monk
 
 def test_a_margin_has_the_error_of_the_mean_of_splits():
     draws = np.random.default_rng(2).normal(1, 2, (4000, 20))
-    means, errors = np.array([paper._margin(d) for d in draws]).T
+    means, errors = np.array([Margin.over(d) for d in draws]).T
     scaled = (1 - means) / errors
     assert scaled.std() == pytest.approx(np.sqrt(19 / 17), rel=0.05)  # Student's t with 19 degrees of freedom
 

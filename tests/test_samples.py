@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
+from conftest import refuses
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.report import evaluate
 import cost_eval.samples as samples_module
@@ -309,11 +310,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_refused_in_words(what):
-    call, words = REFUSED[what]
-    with pytest.raises(ValueError, match=words):
-        call()
+test_refused_in_words = refuses(REFUSED)
 
 
 def test_the_class_0_can_be_positive_where_outcomes_say_the_costs():

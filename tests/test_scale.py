@@ -8,14 +8,8 @@ import pandas as pd
 import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
-from sklearn.naive_bayes import GaussianNB
-from sklearn.datasets import load_iris
 from cost_eval import reproduce
-from cost_eval import metric_study
-import cost_eval
-import importlib
 import inspect
-import pkgutil
 import joblib
 import os
 import signal
@@ -29,6 +23,7 @@ import dask  # noqa: E402
 
 import cost_eval.api as ce  # noqa: E402
 from cost_eval import report, scale  # noqa: E402
+import test_options as options  # noqa: E402
 
 COSTS = ce.CostMatrix.binary(fp=1, fn=7, classes=["no", "yes"])
 HERE = {"scheduler": "synchronous"}
@@ -404,12 +399,9 @@ def test_intervals_and_differences_over_random_partitions(seed, unknown):
     y[:2] = ["no", "yes"]
     lazy = [chunked(v, chunks, unknown) for v in (y, a, b)]
     given = {"method": "normal", "confidence": .8, "priors": {"no": .9, "yes": .1}}
-    counts, joint = ce.confusion_counts(y, a, classes=COSTS), ce.joint_counts(y, a, b, classes=COSTS)
-    assert scale.interval(*lazy[:2], COSTS, **given, **HERE) == ce.interval(counts, COSTS, **given)
-    assert scale.difference(*lazy, COSTS, **given, **HERE) == ce.difference(joint, COSTS, **given)
-    groups = scale.interval(*lazy[:2], COSTS, groups=chunked(b, chunks, unknown), **HERE)
-    for group, found in groups.items():
-        assert found == ce.interval(ce.confusion_counts(y[b == group], a[b == group], classes=COSTS), COSTS)
+    assert scale.difference(*lazy, COSTS, **given, **HERE) == ce.difference(ce.joint_counts(y, a, b, classes=COSTS), COSTS, **given)
+    for group, found in scale.interval(*lazy[:2], COSTS, groups=lazy[2], **given, **HERE).items():
+        assert found == ce.interval(ce.confusion_counts(y[b == group], a[b == group], classes=COSTS), COSTS, **given)
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans())
@@ -656,61 +648,6 @@ def test_nobody_at_the_address():
     assert time.time() - start < 30
 
 
-def classifier(n_jobs):
-    "Posteriors of a cost-sensitive classifier, calibrated on folds."
-    X, y = load_iris(return_X_y=True)
-    return pd.DataFrame(ce.CostSensitiveClassifier(GaussianNB(), 1 - np.eye(3), n_jobs=n_jobs).fit(X, y).predict_proba(X))
-
-
-def reproductions(n_jobs):
-    "Two items of the scoreboard that need no data."
-    return pd.concat([r.table.assign(name=r.name, verdict=r.verdict) for r in reproduce.run(["bootstrap/table1", "expected_cost/section3.1"], jobs=n_jobs)])
-
-
-def samples(n_jobs):
-    "Its correlations one by one."
-    found = metric_study.correlation_samples(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
-    return pd.DataFrame({name: np.ravel(values) for name, values in found.items()}) if isinstance(found, dict) else pd.DataFrame(np.ravel(found))
-
-
-def study(n_jobs):
-    "The correlation study on few predictions."
-    return ce.cost_correlation(np.linspace(20., 110., 12), [.2, .5, .7], [.3, .7], n_samples=3, metrics=["accuracy", "mcc"], rng=0, n_jobs=n_jobs)
-
-
-def training(jobs):
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-
-    from cost_eval.training import training_variation
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 120)
-    x = rng.normal(size=(120, 2)) + y[:, None]
-    models = {"a": LogisticRegression(), "b": GaussianNB()}
-    return training_variation(models, x, y, [[0, 1], [5, 0]], cv=2, repeats=2, rng=0, n_jobs=jobs).table
-
-
-SIMULATIONS = {"metric_study.cost_correlation": study, "metric_study.correlation_samples": samples, "reproduce.run": reproductions, "estimators.CostSensitiveClassifier": classifier,
-               "training.training_variation": training}
-
-
-def with_workers():
-    "Public names of the package with a parameter for joblib's workers."
-    for info in pkgutil.iter_modules(cost_eval.__path__, "cost_eval."):
-        if info.name.rpartition(".")[2] in ("api", "__main__", "_modidx"):
-            continue
-        module = importlib.import_module(info.name)
-        for name in getattr(module, "__all__", ()):
-            thing = getattr(module, name)
-            if inspect.isfunction(thing) or inspect.isclass(thing) and thing.__init__ is not object.__init__:
-                if {"n_jobs", "jobs"} & set(inspect.signature(thing).parameters):
-                    yield f"{thing.__module__.removeprefix('cost_eval.')}.{name}"
-
-
-def test_every_simulation_with_workers_is_tried():
-    assert set(with_workers()) == SIMULATIONS.keys()
-
-
 @pytest.fixture(scope="module")
 def client():
     "Two local processes."
@@ -719,13 +656,34 @@ def client():
         yield client
 
 
+WITH_WORKERS = [(module, name) for module, name, option in options.every_option() if option == "n_jobs"]
+
+
 @pytest.mark.xdist_group("dask")
-@pytest.mark.parametrize("name", SIMULATIONS)
-def test_simulations_run_on_dask_unchanged(name, client):
-    want = SIMULATIONS[name](1)
+@pytest.mark.parametrize("module, name", WITH_WORKERS)
+def test_simulations_run_on_dask_unchanged(module, name, client):
+    "All public functions with workers, as test_options.py calls them."
+    function, case = dict(options.public_functions(module))[name], options.CASES[module][name]
+    seed = {"rng": 0} if "rng" in inspect.signature(function).parameters else {}
+
+    def result(jobs):
+        return options.outcome(options.call(module, name, function, case, {"n_jobs": jobs} | seed))
+
+    want = result(1)
     with joblib.parallel_config("dask"):
-        found = SIMULATIONS[name](2)
-    pd.testing.assert_frame_equal(found, want, check_exact=True)
+        assert result(2) == want
+
+
+@pytest.mark.xdist_group("dask")
+def test_reproductions_run_on_dask_unchanged(client):
+    "Two items that need no data."
+    items = ["bootstrap/table1", "expected_cost/section3.1"]
+    want = reproduce.run(items, jobs=1)
+    with joblib.parallel_config("dask"):
+        found = reproduce.run(items, jobs=2)
+    assert [(r.name, r.verdict) for r in found] == [(r.name, r.verdict) for r in want]
+    for one, other in zip(found, want):
+        pd.testing.assert_frame_equal(one.table, other.table, check_exact=True)
 
 
 @pytest.mark.xdist_group("dask")

@@ -13,7 +13,7 @@ from cost_eval.costs import ExampleCosts
 from cost_eval.bootstrap import independent_difference, interval, loss_interval
 from cost_eval.confusion import ConfusionCounts
 from cost_eval.costs import CostMatrix
-from conftest import ROOT
+from conftest import refuses, ROOT
 import json
 
 STAKES, SHARES = ml.STAKES, np.exp(ml.LOG_SHARES)
@@ -151,8 +151,9 @@ def test_one_look_at_strata_is_never_wider_than_their_sequence():
 @pytest.mark.parametrize("p", [.02, .1, .3, .5, .8])
 @pytest.mark.parametrize("confidence", [.3, .6, .8])
 def test_every_path_listed(p, confidence):
-    "The probability to leave out the mean at some of 12 looks, summed over all 4,096 paths."
+    "The probability to leave out the mean at some of 12 looks, summed over all 4,096 paths; of any number: Ville, if the stakes share out no more than 1."
     n = 12
+    assert SHARES.sum() <= 1 + 1e-12 and (SHARES > 0).all() and (STAKES > 0).all()
     paths = np.array(list(product([0, 1], repeat=n)))
     chance = np.prod(np.where(paths, p, 1 - p), axis=1)
     y, looks = paths.cumsum(1), np.arange(1, n + 1)
@@ -164,46 +165,6 @@ def test_every_path_listed(p, confidence):
     for k in (0, 5, 1000, 4095):
         found = pl.confidence_sequence(paths[k], bounds=(0, 1), confidence=confidence)
         assert left_out[k] == ((found.low > p) | (found.high < p)).any()
-
-
-SETTINGS = {  # losses, probabilities, bounds; written down before the first run
-    "coin": ([0, 1], [.5, .5], (0, 1)),
-    "rare error": ([0, 1], [.99, .01], (0, 1)),
-    "rare and costly": ([0, 1, 100], [.949, .05, .001], (0, 100)),
-    "equal models": ([-20, -1, 0, 1, 20], [.01, .02, .94, .02, .01], (-20, 20)),
-    "one way each": ([-1, 0, 20], [.2, .79, .01], (-20, 20)),
-    "wide bounds": ([0, 1], [.95, .05], (-50, 50)),
-}
-
-
-def ever_left_out(values, p, bounds, looks, streams, seed=0):
-    rng, (low, high), left_out = np.random.default_rng(seed), bounds, 0
-    y = (np.array(values) - low) / (high - low)
-    for _ in range(streams):
-        counts = np.cumsum(rng.choice(len(y), looks, p=p)[:, None] == np.arange(len(y)), axis=0)
-        rich = False
-        for side in (y, 1 - y):
-            logs = counts @ (np.log1p(np.multiply.outer(side, STAKES)) - np.log1p(STAKES * (side @ p)))
-            rich |= (np.log(SHARES @ np.exp(np.minimum(logs, 50)).T) >= np.log(40)).any()
-        left_out += rich
-    return left_out / streams
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_the_mean_is_rarely_left_out_at_any_look(name):
-    values, p, bounds = SETTINGS[name]
-    assert ever_left_out(values, p, bounds, 2000, 150) <= .05 + 2 * .018
-    x = np.random.default_rng(3).choice(values, 500, p=p)
-    found, y = pl.confidence_sequence(x, bounds=bounds), (x - bounds[0]) / (bounds[1] - bounds[0])
-    mean = (np.dot(values, p) - bounds[0]) / (bounds[1] - bounds[0])
-    logs = np.cumsum(np.log1p(STAKES * y[:, None]) - np.log1p(STAKES * mean), 0)
-    assert np.array_equal(np.exp(logs) @ SHARES >= 40, found.low > np.dot(values, p)), "what is simulated is what is shown"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SETTINGS)
-def test_the_mean_is_left_out_at_some_of_10_000_looks_in_5_percent_at_most(name):
-    assert ever_left_out(*SETTINGS[name], 10_000, 1000, seed=1) <= .05
 
 
 def test_clusters_that_say_something_by_their_size():
@@ -255,13 +216,6 @@ def test_difference_sequence():
     assert pl.confidence_sequence(a, bounds=(0, 20)).plot().get_xlim() == (1, 400)
 
 
-def test_ten_thousand_losses_are_wider_than_for_a_fixed_number():
-    found = pl.confidence_sequence(stream(10_000), bounds=(0, 20))
-    for n in (100, 1000, 10_000):
-        fixed = loss_interval(stream(10_000)[:n], bounds=(0, 20))
-        assert 1.2 < (found.high - found.low)[n - 1] / (fixed.high - fixed.low) < 2
-
-
 def test_bounds_without_width_and_losses_without_spread():
     zero = np.zeros(5)
     assert pl.confidence_sequence(zero, bounds=(zero, zero)).high.tolist() == [0] * 5
@@ -274,7 +228,7 @@ def test_bounds_without_width_and_losses_without_spread():
 X = [0, 1, 0, 1.]
 
 
-@pytest.mark.parametrize("call, message", [
+test_bad_input = refuses([
     (lambda: pl.confidence_sequence(X, bounds=(0, np.inf)), "bounds: .*inf.*from the costs"),
     (lambda: pl.confidence_sequence(X, bounds=(1, 0)), "bounds: low must be below high"),
     (lambda: pl.confidence_sequence(X, bounds=(0, .5)), "losses: 1 at position 1 is outside bounds 0 to 0.5"),
@@ -299,9 +253,6 @@ X = [0, 1, 0, 1.]
     (lambda: pl.required_reference(.01, 1.1, 50, n_sets=50), "rows: of 50 rows no reference gives a power of 0.8"),
     (lambda: pl.cost_change([[0, 0], [0, 0]], [[1, 1], [1, 1]], [[0, 1], [5, 0]]), "reference: a period without examples"),
 ])
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
 
 
 # watching

@@ -13,7 +13,7 @@ __all__ = ['CLASS_SHARES', 'DOMAINS', 'MODELS', 'SIZES', 'example_costs', 'table
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #1a8ec266
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -74,11 +74,9 @@ def any_chance(mutant=""):
     "Section 2: should class 4 be predicted at any chance of it?"
     chances = [least_chance(example_costs(), 3, other) for other in ((1,) if mutant else (0, 1, 2))]
     rows = published("bootstrap", "section2")
-    cell = rows["cell"][0]
+    ours = {rows["cell"][0]: Margin(0.01 - max(chances))}
     note = "least chances of class 4: " + ", ".join(f"{c:.2%}" for c in chances)
-    return Reproduction(
-        compare(rows, {cell: Margin(0.01 - max(chances))}, own_inputs=True, notes={cell: note})
-    )
+    return Reproduction(compare(rows, ours, own_inputs=True, notes={"*": note}))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #febf7d98
 def interval_ranks(n_resamples=1000, confidence=0.95) -> tuple[int, int]:
@@ -301,6 +299,10 @@ class Population(NamedTuple):
         cells = 5 * self.labels[start:stop, None] + self.decisions[start:stop]
         return self.costs.astype(np.float32).take(cells + 25 * np.arange(len(self.costs)))
 
+    def sets(self, n_sets, n=1000):
+        "The same for test sets of n consecutive points, one after the other."
+        return (self.example_costs(i * n, (i + 1) * n) for i in range(n_sets))
+
     @property
     def true_cost(self):
         "Mean cost of each classifier over all points, (m,)."
@@ -310,10 +312,8 @@ class Population(NamedTuple):
 
 def count_all(labels, decisions):
     "Confusion counts of every classifier, (m, 5, 5)."
-    cells = 5 * labels[:, None] + decisions  # a byte each
-    return np.stack([np.bincount(column, minlength=25) for column in np.ascontiguousarray(cells.T)]).reshape(
-        -1, 5, 5
-    )
+    cells = np.ascontiguousarray((5 * labels[:, None] + decisions).T)  # a byte each
+    return np.stack([np.bincount(own, minlength=25).reshape(5, 5) for own in cells])
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #06e567ec
 def weighted_tree(points, labels, costs, least=2):
@@ -443,8 +443,7 @@ def bcost_holds(
     weights = example_weights(n, 25, laplace, rng=rng)
     pseudo = data.costs.reshape(-1, 25).T.astype(np.float32)
     total = (n * data.true_cost).astype(np.float32)
-    sets = (data.example_costs(i * n, (i + 1) * n) for i in range(n_sets))
-    return np.stack([holds(_replicate_sums(weights, examples, pseudo), total) for examples in sets])
+    return np.stack([holds(_replicate_sums(weights, own, pseudo), total) for own in data.sets(n_sets, n)])
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #b2f96a27
 def permuted(
@@ -461,13 +460,13 @@ def permuted(
     return data._replace(decisions=decisions)
 
 
-def _set_moments(data, other=None, n_sets=1000, n=1000):
-    """Mean and standard deviation of the costs in each test set (of the differences to `other`), two
-    arrays (n_sets, m).
-    """
-    sets = (data.example_costs(i * n, (i + 1) * n) for i in range(n_sets))
-    if other is not None:
-        sets = (own - other.example_costs(i * n, (i + 1) * n) for i, own in enumerate(sets))
+def _differences(data, other, n_sets, n=1000):
+    "What the first classifiers cost more than the others, in test sets one after the other, (n, m) each."
+    return (own - theirs for own, theirs in zip(data.sets(n_sets, n), other.sets(n_sets, n)))
+
+
+def _moments(sets):
+    "Mean and standard deviation in each test set, two arrays (n_sets, m)."
     return np.stack([(s.mean(axis=0), s.std(axis=0, ddof=1)) for s in sets], axis=1)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #4a75494a
@@ -499,10 +498,9 @@ def bdelta_accepts(
     weights = example_weights(n, 125, laplace, rng=rng)
     cells = (data.costs[:, :, :, None] - data.costs[:, :, None, :]).reshape(-1, 125).T.astype(np.float32)
     accepted = []
-    for i in range(n_sets):
-        differences = data.example_costs(i * n, (i + 1) * n) - other.example_costs(i * n, (i + 1) * n)
-        slack = 2e-6 * np.abs(differences).sum(axis=0) * (laplace == 0)  # float32: sums of opposite signs
-        accepted.append(holds(_replicate_sums(weights, differences, cells), np.float32(0), slack))
+    for own in _differences(data, other, n_sets, n):
+        slack = 2e-6 * np.abs(own).sum(axis=0) * (laplace == 0)  # float32: sums of opposite signs
+        accepted.append(holds(_replicate_sums(weights, own, cells), np.float32(0), slack))
     return np.stack(accepted)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #bfed3732
@@ -551,12 +549,8 @@ def study(domain=0, seed=0, n_sets=1000, n_swept=60, tests=True) -> _Study:
         held["accepted"] = bdelta_accepts(data, other, 0.0, n_sets, rng=rng)
         slips = bcost_holds(data, 1.0, n_swept, rng=rng), bdelta_accepts(data, other, 0.5, n_swept, rng=rng)
         held["slips"] = tuple(slip.mean(axis=0) for slip in slips)
-    return _Study(
-        moments=_set_moments(data, None, n_sets),
-        differences=_set_moments(data, other, n_sets),
-        true_cost=data.true_cost,
-        **held,
-    )
+    moments = _moments(data.sets(n_sets)), _moments(_differences(data, other, n_sets))
+    return _Study(*moments, data.true_cost, **held)
 
 
 def studies(budget="quick", tests=True):
@@ -565,13 +559,13 @@ def studies(budget="quick", tests=True):
     seeds = size.pop("seeds")
     if not tests and budget == "quick":
         seeds = 1
-    pairs = np.argwhere(np.ones((len(DOMAINS), seeds))).tolist()
-    return [study(domain, seed, **size, tests=tests) for domain, seed in _watched(pairs, "domains")]
+    return [study(*at, **size, tests=tests) for at in _reconstructions(seeds)]
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #4caa6a9b
-def _watched(items, title):
-    "The items, with a progress bar if somebody watches."
-    return optional_import("tqdm", extra="book").tqdm(items, desc=title, leave=False, disable=None)
+def _reconstructions(seeds):
+    "All domains and so many training sets of each, with a progress bar if somebody watches."
+    pairs = list(np.ndindex(len(DOMAINS), seeds))
+    return optional_import("tqdm", extra="book").tqdm(pairs, desc="domains", leave=False, disable=None)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #5eff6ba1
 def by_model(shares):
@@ -593,14 +587,17 @@ def against_runs(item, each):
     return compare(published("bootstrap", item), dict(zip(MODELS, each.T)), trivial=1000.0, notes=notes)
 
 
-def spread(runs) -> np.ndarray:
+def spread(runs) -> Margin:
     "Mean and standard error of values of the runs (R, ...), without runs that lack one."
     runs = np.asarray(runs, float)
     number = np.isfinite(runs).sum(axis=0)
-    return np.array([np.nanmean(runs, axis=0), np.nanstd(runs, axis=0, ddof=1) / np.sqrt(number)])
+    return Margin(np.nanmean(runs, axis=0), np.nanstd(runs, axis=0, ddof=1) / np.sqrt(number))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #6bbd9284
-@reproduces("bootstrap", "table5", budget="full", mutants=("lambda 1",), shares="studies", how="simulation")
+_simulated = partial(reproduces, "bootstrap", how="simulation")
+
+
+@_simulated("table5", budget="full", mutants=("lambda 1",), shares="studies")
 def table_5(budget="quick", mutant=""):
     "Table 5: coverage of BCOST, lambda 0.1"
     done = studies(budget)
@@ -673,8 +670,8 @@ _DELTA_LAPLACES = (0.0, 0.02, 0.1, 0.5)
 def rates(budget="quick", paired=False):
     "Lambdas, and coverage of each run and model without the noise of replicates: (L,), (R, L, 9)."
     size = dict(_RATES[budget])
-    pairs = np.argwhere(np.ones((len(DOMAINS), size.pop("seeds")))).tolist()
-    runs = [_rates(domain, seed, **size, paired=paired) for domain, seed in _watched(pairs, "domains")]
+    seeds = size.pop("seeds")
+    runs = [_rates(*at, **size, paired=paired) for at in _reconstructions(seeds)]
     return np.array(_DELTA_LAPLACES if paired else _LAPLACES), np.array(runs)
 
 
@@ -702,10 +699,8 @@ def ends_by_laplace(n_sets, laplaces=(0.1, 1.0, 3.0), n=1000):
         pseudo, total = data.costs.reshape(-1, 25).T.astype(np.float32), n * data.true_cost
         for laplace in laplaces:
             weights = example_weights(n, 25, laplace, rng=1)
-            sets = (data.example_costs(i * n, (i + 1) * n) for i in range(n_sets))
-            sums = np.stack(
-                [np.sort(_replicate_sums(weights, examples, pseudo), axis=0) for examples in sets]
-            )
+            sums = np.stack([_replicate_sums(weights, own, pseudo) for own in data.sets(n_sets, n)])
+            sums.sort(axis=1)
             low, high = (sums[:, rank - 1] / total for rank in interval_ranks(len(weights)))
             shares["width"].append(high - low)
             shares["covered"].append((low <= 1) & (1 <= high))
@@ -715,7 +710,7 @@ def ends_by_laplace(n_sets, laplaces=(0.1, 1.0, 3.0), n=1000):
     return {name: v.reshape(len(DOMAINS), len(laplaces), -1).mean(axis=0) for name, v in means.items()}
 
 
-@reproduces("bootstrap", "figure2", mutants=("lambda reversed",), shares="rates", how="simulation")
+@_simulated("figure2", mutants=("lambda reversed",), shares="rates")
 def figure_2(budget="quick", mutant=""):
     "Figure 2: coverage of BCOST against lambda"
     laplaces, curves = rates(budget)
@@ -725,23 +720,20 @@ def figure_2(budget="quick", mutant=""):
     ours = {}
     for k, model in enumerate(MODELS):
         inside, outside = (np.flatnonzero(rows)[mean[rows, k].argmax()] for rows in (early, ~early))
-        ours[f"{model}/highest coverage at a lambda in (0, 0.5]"] = Margin(
-            *spread(curves[:, inside, k] - curves[:, outside, k])
-        )
-        ours[f"{model}/covers less than 95 % at lambda 0"] = Margin(*spread(0.95 - curves[:, 0, k]))
+        lead = curves[:, inside, k] - curves[:, outside, k]
+        ours[f"{model}/highest coverage at a lambda in (0, 0.5]"] = spread(lead)
+        ours[f"{model}/covers less than 95 % at lambda 0"] = spread(0.95 - curves[:, 0, k])
     n_sets = SIZES[budget]["n_swept"]
     ends, error = ends_by_laplace(n_sets), 0.5 / np.sqrt(len(DOMAINS) * n_sets)
     above = "lambda above 0.5: intervals are "
     wide = above + "too wide (cover more than 95 %) in every model"
     ours[above + "biased too high in every model"] = Margin((ends["above"] - ends["below"])[1:].min(), error)
-    ours[above + "wider than at 0.1 in every model"] = Margin(
-        (ends["width"][1:] / ends["width"][0]).min() - 1
-    )
+    wider = (ends["width"][1:] / ends["width"][0]).min()
+    ours[above + "wider than at 0.1 in every model"] = Margin(wider - 1)
     ours[wide] = Margin(ends["covered"][1:].min() - 0.95, error)
-    worst = (
-        f"coverage falls to {ends['covered'][1].min():.2f} at lambda 1, {ends['covered'][2].min():.2f} at 3"
-    )
-    note = f"{worst}; read as 'wider than needed' the sentence holds, see the row before"
+    at_1, at_3 = ends["covered"][1:].min(axis=1)
+    note = f"coverage falls to {at_1:.2f} at lambda 1, {at_3:.2f} at 3"
+    note += "; read as 'wider than needed' the sentence holds, see the row before"
     table = compare(published("bootstrap", "figure2"), ours, own_inputs=[wide], notes={wide: note})
     return Reproduction(table, _plot_sweep(laplaces, curves))
 
@@ -751,19 +743,16 @@ def _plot_sweep(laplaces, curves):
     use_style()
     fig, axes = pyplot().subplots(3, 3, figsize=(8.8, 6.4))
     for k, ax in enumerate(axes.flat):
-        ax.fill_between(
-            laplaces, np.nanmin(curves[:, :, k], axis=0), np.nanmax(curves[:, :, k], axis=0), alpha=0.25, lw=0
-        )
-        ax.plot(laplaces, np.nanmean(curves[:, :, k], axis=0), marker="o", ms=3)
+        low, mean, high = (f(curves[:, :, k], axis=0) for f in (np.nanmin, np.nanmean, np.nanmax))
+        ax.fill_between(laplaces, low, high, alpha=0.25, lw=0)
+        ax.plot(laplaces, mean, marker="o", ms=3)
         ax.axhline(0.95, color="0.4", lw=0.8, ls=":")
         ax.set(title=MODELS[k], ylim=(0, 1.02))
         ax.set(xlabel="$\\lambda$", ylabel="coverage", yticks=(0, 0.5, 0.95))
     return fig
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #2dc2d649
-@reproduces(
-    "bootstrap", "table6", budget="full", mutants=("lambda 0.5",), shares="studies", how="simulation"
-)
+@_simulated("table6", budget="full", mutants=("lambda 0.5",), shares="studies")
 def table_6(budget="quick", mutant=""):
     "Table 6: BDELTACOST on classifiers of equal cost, lambda 0"
     done = studies(budget)
@@ -785,7 +774,7 @@ def _accepted(model, laplace, seeds, n_sets=100) -> np.ndarray:
     return found.ravel()
 
 
-@reproduces("bootstrap", "laplace", mutants=("lambda 0",), shares="rates", how="simulation")
+@_simulated("laplace", mutants=("lambda 0",), shares="rates")
 def laplace_test(budget="quick", mutant=""):
     "Section 4.2: what a positive lambda does to BDELTACOST"
     laplaces, accepted = rates(budget, paired=True)
@@ -794,12 +783,12 @@ def laplace_test(budget="quick", mutant=""):
     ours, (wide, positive) = {}, (np.flatnonzero(rows) for rows in (laplaces >= 0.1, laplaces > 0))
     for k, model in enumerate(MODELS):
         least = [rows[np.nanmean(accepted[:, rows, k], axis=0).argmin()] for rows in (wide, positive)]
-        ours[f"{model}/too wide at every lambda >= 0.1"] = Margin(*spread(accepted[:, least[0], k] - 0.95))
+        ours[f"{model}/too wide at every lambda >= 0.1"] = spread(accepted[:, least[0], k] - 0.95)
         if model in _RARE:
             never, at = accepted[:, least[1], k], laplaces[least[1]]
             if budget == "full" and not mutant:  # every training set: five domains are too few to tell
                 never = _accepted(model, at, _RATES["full"]["seeds"])
-            ours[f"{model}/rejects in less than 0.5 % at every lambda > 0"] = Margin(*spread(never - 0.995))
+            ours[f"{model}/rejects in less than 0.5 % at every lambda > 0"] = spread(never - 0.995)
     reasons = {"*/rejects in less*": "the smallest lambda of the paper's grid is not printed; ours is 0.02"}
     return Reproduction(compare(published("bootstrap", "laplace"), ours, reasons=reasons))
 
@@ -813,11 +802,9 @@ def variance_of_a_mean(mutant=""):
     power = 0.5 if mutant else 1.0  # of a variance: itself, or the standard deviation
     ratio = means.var() ** power / (variance**power / np.sqrt(1000))
     rows = published("bootstrap", "variance")
-    cell = rows["cell"][0]
+    ours = {rows["cell"][0]: Margin(0.05 - abs(ratio - 1))}
     note = f"simulated over printed, n = 1000: {ratio:.3f}; right if both are standard deviations"
-    return Reproduction(
-        compare(rows, {cell: Margin(0.05 - abs(ratio - 1))}, own_inputs=True, notes={cell: note})
-    )
+    return Reproduction(compare(rows, ours, own_inputs=True, notes={"*": note}))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #84ad77e7
 _READINGS = {
@@ -909,7 +896,7 @@ def power(domain=0, seed=0, n_sets=1000, repeats=10, shares=_SHARES, n=1000, n_t
     second, rng = permuted(first, rng=[domain, seed, 3]), np.random.default_rng([domain, seed, 4])
     weights = example_weights(n, 0, 0.0, rng=rng)
     boot, paired = [], []
-    for _ in _watched(range(repeats), "repeats"):
+    for _ in range(repeats):
         # a point's label is changed once its rank is below q
         rank = rng.permutation(n * n_sets).astype(np.float32) / (n * n_sets)
         shift = rng.integers(1, 5, second.decisions.shape, dtype=np.uint8)
@@ -955,9 +942,7 @@ def powers(budget="quick"):
     """
     size = _POWER_SIZES[budget]
     less = size | {"repeats": 1, "n_sets": max(size["n_sets"] // 4, 100)}
-    return [
-        power(domain, 0, **(less if domain else size)) for domain in _watched(range(len(DOMAINS)), "domains")
-    ]
+    return [power(domain, 0, **(less if domain else size)) for domain, _ in _reconstructions(1)]
 
 
 def half_power(shares, rates):
@@ -974,7 +959,7 @@ def _half_powers(done):
     return np.array([half_power(p.shares, p.curves(p.bootstrap).mean(axis=0)) for p in done])
 
 
-@reproduces("bootstrap", "figure4", mutants=("acceptance",), shares="studies", how="simulation")
+@_simulated("figure4", mutants=("acceptance",), shares="studies")
 def figure_4(budget="quick", mutant=""):
     "Figure 4: power of BDELTACOST against the number of changed labels"
     done, rows = powers(budget), published("bootstrap", "figure4")
@@ -986,7 +971,7 @@ def figure_4(budget="quick", mutant=""):
     ours = {
         "M6/H0 not rejected at q = 1000000": final[:, 5].mean(axis=1),
         "M9/H0 not rejected at q = 1000000": final[:, 8].mean(axis=1),
-        "M7 needs the smallest q for half power": Margin(*spread(others - half[:, 6])),
+        "M7 needs the smallest q for half power": spread(others - half[:, 6]),
         "share of changed labels at half power": 100 * np.nanmedian(half, axis=1),
     }
     for k in (0, 1, 2, 3, 4, 6, 7):
@@ -1016,19 +1001,22 @@ def _plot_power(done, against="q"):
             ax.plot(0, y[0], **{**style, "label": None})
     for first, ax in zip((0, 3, 6), axes):
         ax.axhline(0.5, color="0.5", lw=0.8, ls=":")
-        marks = ("— ", "-- ", "⋯ ")
-        name_colors(ax, {mark + MODELS[first + j]: LINES[j] for j, mark in enumerate(marks)}, "lower right")
-        ax.set(ylim=(0, 1.02), xlabel="changed labels $q$" if against == "q" else "cost ratio $r_c$")
-        if against == "q":
-            ax.set_xscale("symlog", linthresh=1e3)
-        ax.set(xlim=(-100, 1.3e6), xticks=(0, 1e3, 1e4, 1e5, 1e6)) if against == "q" else ax.set(
-            xscale="log", xlim=(1e-2, 1e2)
-        )
-        ax.set_ylabel("share of tests that reject $H_0$")
+        _finish(ax, MODELS[first : first + 3], "lower right")
+        if against != "q":
+            ax.set(xlabel="cost ratio $r_c$", xscale="log", xlim=(1e-2, 1e2))
     return fig
 
+
+def _finish(ax, models, place):
+    "Names of the models, and the axes of power against changed labels."
+    marks = zip(("— ", "-- ", "⋯ "), models)
+    name_colors(ax, {mark + model: LINES[j] for j, (mark, model) in enumerate(marks)}, place)
+    ax.set_xscale("symlog", linthresh=1e3)
+    ax.set(xlabel="changed labels $q$", xlim=(-100, 1.3e6), xticks=(0, 1e3, 1e4, 1e5, 1e6))
+    ax.set(ylabel="share of tests that reject $H_0$", ylim=(-0.02, 1.02))
+
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #e7269db2
-@reproduces("bootstrap", "figure3", mutants=("ratio forgotten",), shares="studies", how="simulation")
+@_simulated("figure3", mutants=("ratio forgotten",), shares="studies")
 def figure_3(budget="quick", mutant=""):
     "Figure 3: power of BDELTACOST against the cost ratio"
     done, rows = powers(budget), published("bootstrap", "figure3")
@@ -1036,11 +1024,11 @@ def figure_3(budget="quick", mutant=""):
     half = _half_powers(done) * (1 if mutant else scale)
     ours = {f"{m}/cost ratio at half power": v for m, v in zip(MODELS, np.nanmedian(half, axis=0))}
     lead = half[:, 6] - np.nanmax(np.delete(half, 6, axis=1), axis=1)
-    ours["M7 needs the largest cost ratio for half power"] = Margin(*spread(lead))
+    ours["M7 needs the largest cost ratio for half power"] = spread(lead)
     return Reproduction(compare(rows, ours), _plot_power(done, "ratio"))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #c1d11629
-@reproduces("bootstrap", "figure5", mutants=("at q = 0",), shares="studies", how="simulation")
+@_simulated("figure5", mutants=("at q = 0",), shares="studies")
 def figure_5(budget="quick", mutant=""):
     "Figure 5: range of the power within a cost model"
     done, rows = powers(budget), published("bootstrap", "figure5")
@@ -1051,7 +1039,7 @@ def figure_5(budget="quick", mutant=""):
     shown = [MODELS.index(m) for m in ("M1", "M2", "M7")]
     ours = {f"{MODELS[k]}/widest range": widest[:, k].mean() for k in (*shown, 5, 8)}
     lead = widest[:, [5, 8]].min(axis=1) - widest[:, shown].max(axis=1)
-    ours["at q >= 100000 the two widest ranges are those of M6 and M9"] = Margin(*spread(lead))
+    ours["at q >= 100000 the two widest ranges are those of M6 and M9"] = spread(lead)
     return Reproduction(compare(rows, ours), _plot_ranges(done[0]))
 
 
@@ -1063,29 +1051,10 @@ def _plot_ranges(one):
     for ax, models in zip(axes, (("M1", "M6"), ("M2", "M7", "M9"))):
         for j, model in enumerate(models):
             y = rates[:, :, MODELS.index(model)]
-            mean = y.mean(axis=(0, 2))
-            ax.errorbar(
-                1e6 * one.shares,
-                mean,
-                [mean - y.min(axis=(0, 2)), y.max(axis=(0, 2)) - mean],
-                label=model,
-                color=LINES[j],
-                ls=DASHES[j],
-                capsize=2,
-                ms=3,
-                marker="o",
-            )
-        marks = zip(("— ", "-- ", "⋯ "), models)
-        named = {mark + model: LINES[j] for j, (mark, model) in enumerate(marks)}
-        name_colors(ax, named, "upper left")
-        ax.set_xscale("symlog", linthresh=1e3)
-        ax.set(
-            xlabel="changed labels $q$",
-            xlim=(-100, 1.3e6),
-            xticks=(0, 1e3, 1e4, 1e5, 1e6),
-            ylim=(-0.02, 1.02),
-        )
-        ax.set_ylabel("share of tests that reject $H_0$")
+            low, mean, high = (f(y, axis=(0, 2)) for f in (np.min, np.mean, np.max))
+            style = {"color": LINES[j], "ls": DASHES[j], "capsize": 2, "ms": 3, "marker": "o"}
+            ax.errorbar(1e6 * one.shares, mean, [mean - low, high - mean], label=model, **style)
+        _finish(ax, models, "upper left")
     return fig
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #c04d5a98
@@ -1095,7 +1064,7 @@ def paired_table(done):
     return pandas().DataFrame({r: rate.max(axis=0) for r, rate in rates.items()}, index=MODELS).T
 
 
-@reproduces("bootstrap", "normal", mutants=("an interval without end",), shares="studies", how="simulation")
+@_simulated("normal", mutants=("an interval without end",), shares="studies")
 def normal_theory(budget="quick", mutant=""):
     "Section 4: normal intervals cover 100 %, the paired test never rejects; and which readings would do that"
     covered, rejected = normal_table(studies(budget, tests=False)), paired_table(powers(budget))
@@ -1140,13 +1109,7 @@ def _type_1(budget) -> dict:
     return {model: others - accepted[model] for model in _RARE}
 
 
-@reproduces(
-    "bootstrap",
-    "sentences",
-    mutants=("lambda 3", "tests exchanged", "smaller Type I errors"),
-    shares="rates",
-    how="simulation",
-)
+@_simulated("sentences", mutants=("lambda 3", "tests exchanged", "smaller Type I errors"), shares="rates")
 def sentences(budget="quick", mutant=""):
     "Abstract and sections 4 and 5: how many models, whose Type I error is higher, what works better"
     rows, size = published("bootstrap", "sentences"), _RATES["quick"]
@@ -1157,19 +1120,17 @@ def sentences(budget="quick", mutant=""):
     cells = [_cells(domain, 0, size["n_points"])[0] for domain in range(len(DOMAINS))]
     normal = [by_model(normal_coverage(*each, rng=0)).mean(axis=1) for each in cells]
     worst = [np.abs(np.subtract(covered, 0.95)).max(axis=1) for covered in (normal, held)]
-    boot, paired = (
-        np.array([p.curves(rates).mean(axis=0) for p, rates in each])
-        for each in zip(*([(p, p.bootstrap), (p, p.paired["s/√n, correct"])] for p in powers()))
-    )
+    boot = np.array([p.curves(p.bootstrap).mean(axis=0) for p in powers()])
+    paired = np.array([p.curves(p.paired["s/√n, correct"]).mean(axis=0) for p in powers()])
     lead = (order * (boot - paired)).max(axis=1)[:, [model in _RARE for model in MODELS]].min(axis=1)
     name = "rejects true hypotheses more often than M1 to M5 and M8"
     more = _type_1(budget)
     if mutant == "smaller Type I errors":
         more = {model: -np.abs(each) for model, each in more.items()}
-    ours = {f"{model}/{name}": Margin(*spread(order * each)) for model, each in more.items()} | {
+    ours = {f"{model}/{name}": spread(order * each) for model, each in more.items()} | {
         models: len(published("bootstrap", "table5")),
-        interval_row: Margin(*spread(worst[0] - worst[1])),
-        test_row: Margin(*spread(lead - 0.02)),
+        interval_row: spread(worst[0] - worst[1]),
+        test_row: spread(lead - 0.02),
     }
     notes = {
         models: "Tables 4 to 6 have nine",

@@ -7,7 +7,7 @@ __all__ = ['figure_1', 'figure_2', 'table_4', 'equations', 'table_5', 'table_6',
            'figure_3', 'figure_4', 'figure_5', 'figure_6', 'figure_7']
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #e982cb5e
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -127,19 +127,17 @@ def _contours(ax, ratio, best):
     ax.set(xlabel="recall", xlim=(0, 1.02), ylim=(0, 1.02))
 
 
-def _plot_figure_2(model=_NormalModel()):
-    "Contours for three cost ratios with a precision-recall curve and its best point; returns the Figure."
+def _plot_contours(curve, bests, names=("", "", "")):
+    "Contours for cost ratios with a precision-recall curve, its best points and their names; the Figure."
     fig, axes = pyplot().subplots(1, 3, figsize=(8.4, 3.3))
-    curve = model.counts(np.linspace(-6, 6, 1000))
     style = {"xytext": (5, 5), "textcoords": "offset points", "color": COLORS[2], "weight": "bold"}
-    for ax, (ratio, name) in zip(axes, _POINTS.items()):
-        best = model.best(ratio)
+    for ax, (ratio, best), name in zip(axes, bests.items(), names):
         level = cost_score(best, ratio)
         _contours(ax, ratio, level)
         ax.plot(curve.tpr, curve.precision, color=COLORS[0], ls="-")
         ax.plot(best.tpr, best.precision, "o", color=COLORS[2])
         ax.annotate(name, (best.tpr, best.precision), **style)
-        ax.set_title(f"$r_c$ = {ratio:g}: best {name}, score {level:.2f}", fontsize=9)
+        ax.set_title(f"$r_c$ = {ratio:g}: smallest score {level:.3f}", fontsize=9)
         ax.set_ylabel("precision")
     return fig
 
@@ -210,12 +208,14 @@ def figure_2(mutant=""):
     table = compare(published("cost_score", "figure2"), ours, own_inputs=[footnote], notes=notes)
     if mutant:
         return Reproduction(table)
-    figure = _plot_figure_2()
+    model = _NormalModel()
+    bests = {ratio: model.best(ratio) for ratio in _POINTS}
+    figure = _plot_contours(model.counts(np.linspace(-6, 6, 1000)), bests, _POINTS.values())
     for ax, (ratio, name) in zip(figure.axes, _POINTS.items()):
         flat = max(ax.lines, key=lambda line: line.get_linewidth() if line.get_linestyle() == "-" else 0)
         drawn_as_computed(f"horizontal contour at {ratio:g}", np.ptp(flat.get_ydata()), 0.0)
         drawn_as_computed(f"its height at {ratio:g}", flat.get_ydata()[0], 1 / (1 + ratio))
-        best = _NormalModel().best(ratio)
+        best = model.best(ratio)
         drawn_as_computed(f"point {name}", ax.lines[-1].get_xydata()[0], (best.tpr, best.precision))
     return Reproduction(table, figure)
 
@@ -282,6 +282,13 @@ def equations(mutant=""):
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cfda2e44
 _NAMES = ("UNSW-NB15", "Credit card fraud", "KDD cup 99", "Phishing data", "Internal data")
+_SOURCES = {
+    "UNSW-NB15": "unsw",
+    "Credit card fraud": "creditcard",
+    "KDD cup 99": "kdd",
+    "Ebbu2017": "ebbu2017",
+    "Hannousse 2021": "hannousse2021",
+}
 _UNSW_ATTACKS = ("Backdoor", "Exploits", "Reconnaissance")  # the paper's class 1
 
 
@@ -322,11 +329,7 @@ def _count_creditcard(table):
     return features | ({"class 0": genuine} if genuine == datasets.GENUINE else {})
 
 
-_COUNTED = {
-    "UNSW-NB15": ("unsw", _count_unsw),
-    "KDD cup 99": ("kdd", _count_kdd),
-    "Credit card fraud": ("creditcard", _count_creditcard),
-}
+_COUNTED = {"UNSW-NB15": _count_unsw, "KDD cup 99": _count_kdd, "Credit card fraud": _count_creditcard}
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #018042b8
 def _table_5_sums(cell):
@@ -366,7 +369,8 @@ def table_5(data_dir=None, mutant=""):
     if mutant == "classes swapped":
         fraud, genuine = (paper[f"Credit card fraud/class {k}"] for k in (1, 0))
         ours["Credit card fraud/class 1 below 1 %"] = genuine / (fraud + genuine) < 0.01
-    for name, (source, count) in _COUNTED.items():
+    for name, count in _COUNTED.items():
+        source = _SOURCES[name]
         if not datasets.available(source, data_dir=data_dir):
             notes[f"{name}/*"] = _fetch([source])
             continue
@@ -599,47 +603,39 @@ def _movements(points, names, same=0.005) -> dict:
     """
 
     def gap(a, b):
-        return a[0] - b[0], np.hypot(a[1], b[1])
-
-    def both(*gaps):  # all of several inequalities: the tightest
-        return Margin(*min(gaps, key=lambda g: g[0] / max(g[1], 1e-12)))
+        return Margin(a[0] - b[0], np.hypot(a[1], b[1]))
 
     ours = {}
     for name in names:
         p, r = points(name, "precision"), points(name, "recall")
-        up = both(gap(p[0.1], p[1.0]), gap(r[1.0], r[0.1]))
+        up = _tightest([gap(p[0.1], p[1.0]), gap(r[1.0], r[0.1])])
         ours[f"{name}/precision up and recall down from ratio 1 to 0.1"] = up
-        ours[f"{name}/recall"] = Margin(*gap(r[10.0], r["F1"]))
+        more = gap(r[10.0], r["F1"])
+        ours[f"{name}/recall higher at ratio 10 than at the best F1"] = more  # as section 4.3.3 has it
+        ours[f"{name}/recall up from the best F1 to ratio 10"] = more  # as Figure 5 has it
         apart = [gap(p[1.0], p["F1"]), gap(r[1.0], r["F1"])]
-        ours[f"{name}/same"] = both(*((same - abs(d), e) for d, e in apart))
-        ours[f"{name}/apart"] = Margin(abs(apart[0][0]) - 0.05, apart[0][1])
+        near = _tightest([Margin(same - abs(d), e) for d, e in apart])
+        ours[f"{name}/precision and recall at ratio 1 within 0.005 of those at the best F1"] = near
+        far = Margin(abs(apart[0].value) - 0.05, apart[0].error)
+        ours[f"{name}/precision at ratio 1 more than 0.05 from that at the best F1"] = far
     return ours
+
+
+def _tightest(margins) -> Margin:
+    "Of several inequalities that are to hold together, the one least sure."
+    return min(margins, key=lambda m: m.value / max(m.error, 1e-12))
 
 
 def _printed_movements(rows, mutant="") -> dict:
     "Section 4.3.3 against the printed Table 6."
-    columns = {"precision": "precision", "recall": "recall"}
-    if mutant == "precision and recall swapped":
-        columns = {"precision": "recall", "recall": "precision"}
+    swapped = {"precision": "recall", "recall": "precision"} if "swapped" in mutant else {}
 
     def points(name, column):
-        mine, column = rows.loc[name], columns[column]
+        mine, column = rows.loc[name], swapped.get(column, column)
         at = {r: (mine.loc[1 / r if mutant == "1/r_c" else r, column], 0.0) for r in _RATIOS}
         return at | {"F1": (mine[f"F1 {column}"].iloc[0], 0.0)}
 
-    found = _movements(points, _NAMES)
-    words = {
-        "recall": "recall higher at ratio 10 than at the best F1",
-        "same": "precision and recall at ratio 1 within 0.005 of those at the best F1",
-        "apart": "precision at ratio 1 more than 0.05 from that at the best F1",
-    }
-    ours = {
-        cell.replace(f"/{word}", f"/{text}"): m
-        for cell, m in found.items()
-        for word, text in words.items()
-        if cell.endswith(f"/{word}")
-    }
-    ours |= {cell: m for cell, m in found.items() if "down" in cell}
+    ours = _movements(points, _NAMES)
     ours["UNSW-NB15/0.1/precision above 0.99"] = points("UNSW-NB15", "precision")[0.1][0] > 0.99
     return ours
 
@@ -651,13 +647,6 @@ def section_433(mutant=""):
     return Reproduction(compare(paper, {cell: ours[cell] for cell in paper["cell"]}))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b61f0fab
-_SOURCES = {
-    "UNSW-NB15": "unsw",
-    "Credit card fraud": "creditcard",
-    "KDD cup 99": "kdd",
-    "Ebbu2017": "ebbu2017",
-    "Hannousse 2021": "hannousse2021",
-}
 _STAND_IN = {"Phishing data": "Ebbu2017"}  # whose runs stand for a data set of the paper
 _SEEDS = {"quick": 20, "full": 40}  # repetitions by budget
 _MOST = {"quick": 1000, "full": 10_000}  # training cases by budget
@@ -717,19 +706,14 @@ def _phishing_task(table):
     return _Task(x, y, np.full(len(table), -1), remark="a stand-in: the paper's phishing data are not public")
 
 
-_TASKS = {
-    "unsw": _unsw_task,
-    "creditcard": _creditcard_task,
-    "kdd": _kdd_task,
-    "ebbu2017": _phishing_task,
-    "hannousse2021": _phishing_task,
-}
+_PREPARED = (_unsw_task, _creditcard_task, _kdd_task, _phishing_task, _phishing_task)  # as in _SOURCES
 
 
 @lru_cache(maxsize=5)
 def _loaded(name, data_dir, paths):
     "Kept for the seeds to come; `paths` tell other files of the same name apart."
-    return _TASKS[_SOURCES[name]](datasets.load(_SOURCES[name], data_dir=data_dir))
+    prepared = dict(zip(_SOURCES, _PREPARED))[name]
+    return prepared(datasets.load(_SOURCES[name], data_dir=data_dir))
 
 
 def _load_task(name, data_dir=None):
@@ -765,14 +749,15 @@ class _Scored(NamedTuple):
 
     y: np.ndarray
     scores: np.ndarray
-    weight: np.ndarray | None
+    weight: np.ndarray
     curve: ThresholdCounts
 
 
 def _scored(y, scores, prevalence=None) -> _Scored:
     "Count all thresholds, negatives weighted to the prevalence."
-    odds = None if prevalence is None else (1 - prevalence) / prevalence * y.sum() / (len(y) - y.sum())
-    weight = None if odds is None else np.where(y == 1, 1.0, odds)
+    if prevalence is None:
+        return _Scored(y, scores, np.ones(len(y)), threshold_counts(y, scores))
+    weight = np.where(y == 1, 1.0, (1 - prevalence) / prevalence * y.sum() / (len(y) - y.sum()))
     return _Scored(y, scores, weight, threshold_counts(y, scores, sample_weight=weight))
 
 
@@ -793,13 +778,9 @@ def _train(task, seed, n_trees=_TREES, most=10**9) -> _Run:
     unchecked = {"skip_parameter_validation": True, "assume_finite": True}
     with optional_import("sklearn", extra="book").config_context(**unchecked):
         forest.fit(task.x[sample], task.y[sample])
-
-    def score(k):  # as forest.predict_proba, which starts a thread for each tree
-        x = task.x[part == k]
-        votes = sum(tree.tree_.predict(x)[:, 1] for tree in forest.estimators_)
-        return _scored(task.y[part == k], votes / n_trees, task.prevalence)
-
-    return _Run(score(1), score(2))
+        held = [part == k for k in (1, 2)]
+        scores = [forest.predict_proba(task.x[rows])[:, 1] for rows in held]
+    return _Run(*(_scored(task.y[rows], score, task.prevalence) for rows, score in zip(held, scores)))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #8d1cb1e2
 @lru_cache(maxsize=None)
@@ -929,7 +910,10 @@ def _compared(item, ours, *, data_dir, budget, trivial=None, notes=None, figure=
     return Reproduction(table, figure, note)
 
 
-@reproduces("cost_score", "table6-study", needs=("kdd",), mutants=_MUTANTS[:2], shares="forests")
+_of_forests = partial(reproduces, "cost_score", shares="forests")
+
+
+@_of_forests("table6-study", needs=("kdd",), mutants=_MUTANTS[:2])
 def table_6_study(budget="quick", data_dir=None, mutant=""):
     "Table 6, the study again: random forests, thresholds by F1 and by the cost score"
     ours = {}
@@ -942,40 +926,22 @@ def table_6_study(budget="quick", data_dir=None, mutant=""):
 _THRESHOLDS = np.linspace(0, 1, 201)
 
 
-def _mean_margin(values) -> Margin:
-    "Mean and standard error of a margin over the repetitions."
-    values = np.asarray(values, float)
-    return Margin(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))))
-
-
-def _between(low, high):
-    "Thresholds from low to high, as positions in `_THRESHOLDS`."
-    return (_THRESHOLDS >= low - 1e-9) & (_THRESHOLDS <= high + 1e-9)
-
-
-def _histogram(part, edges):
-    "Share of cases by score."
-    weight = np.ones(len(part.y)) if part.weight is None else part.weight
-    return np.histogram(part.scores, edges, weights=weight)[0] / weight.sum()
+_MIDDLE = (_THRESHOLDS >= 0.3 - 1e-9) & (_THRESHOLDS <= 0.7 + 1e-9)
 
 
 def _class_histograms(ax, part, log=False, bins=25):
     "Histograms of both classes' scores behind a curve, as shares of all cases, on an axis of their own."
-    behind = ax.twinx()
-    weight = np.ones(len(part.y)) if part.weight is None else part.weight
-    for label in (0, 1):
+    behind, edges, share = ax.twinx(), np.linspace(0, 1, bins + 1), part.weight / part.weight.sum()
+    for label, color, hatch in ((0, COLORS[3], ""), (1, COLORS[1], "///")):
         mine = part.y == label
-        style = {"color": COLORS[3 * (1 - label) + label], "alpha": 0.45, "histtype": "stepfilled"}
-        style |= {"hatch": ("", "///")[label], "log": log}
-        edges = np.linspace(0, 1, bins + 1)
-        behind.hist(part.scores[mine], edges, weights=weight[mine] / weight.sum(), **style)
+        style = {"color": color, "alpha": 0.45, "histtype": "stepfilled", "hatch": hatch, "log": log}
+        behind.hist(part.scores[mine], edges, weights=share[mine], **style)
     behind.grid(False)
     behind.set_ylabel("share of cases", color="0.4")
     behind.tick_params(axis="y", colors="0.4")
     behind.spines.right.set_visible(True)
     ax.set_zorder(behind.get_zorder() + 1)
     ax.patch.set_visible(False)
-    return behind
 
 
 def _data_axes(names, height=2.7):
@@ -1027,18 +993,16 @@ def _figure_3_rows(done, mutant="") -> dict:
         if mutant == "scores shuffled":
             part = _scored(part.y, np.random.default_rng(0).permutation(np.linspace(0, 1, len(part.y))))
         f1 = f_beta(_counts_at(part.curve, _THRESHOLDS))
-        share = _histogram(part, edges)
+        share = np.histogram(part.scores, edges, weights=part.weight)[0] / part.weight.sum()
         change = np.abs(np.diff(f_beta(_counts_at(part.curve, edges))))
-        found["flat"].append(0.02 - np.ptp(f1[_between(0.3, 0.7)]))
+        found["flat"].append(0.02 - np.ptp(f1[_MIDDLE]))
         found["ends"].append(share[:2].sum() + share[-2:].sum() - 0.9)
         found["dense"].append(spearmanr(change, share).statistic - 0.3)
         found["peaks"].append(min(share[:4].sum(), share[-4:].sum()) - share[4:-4].sum())
-    return {name: _mean_margin(values) for name, values in found.items()}
+    return {name: Margin.over(values) for name, values in found.items()}
 
 
-@reproduces(
-    "cost_score", "figure3", needs=("kdd",), mutants=("scores reversed", "scores shuffled"), shares="forests"
-)
+@_of_forests("figure3", needs=("kdd",), mutants=("scores reversed", "scores shuffled"))
 def figure_3(budget="quick", data_dir=None, mutant=""):
     "Figure 3: F1 against the threshold"
     use_style()
@@ -1081,7 +1045,6 @@ def _figure_4_rows(done, mutant="") -> dict:
     "Margins of the sentences about the curves of the cost score, from the repetitions of one data set."
     ratios = np.array(_RATIOS)
     chosen = 1 / ratios if mutant == "costs swapped" else ratios
-    middle = _between(0.3, 0.7)
     found: dict = {"flat": [], "spike": [], "inverse": []}
     falls = np.array([_chosen_thresholds(run.validation.curve, chosen)[1] for run in done])
     for run in done:
@@ -1089,13 +1052,12 @@ def _figure_4_rows(done, mutant="") -> dict:
         cost = np.array([cost_score(counts, r) for r in chosen])
         if mutant == "scores negated":
             cost = -cost
-        found["flat"].append(0.05 - np.ptp(cost[:2, middle], axis=1).max())
+        found["flat"].append(0.05 - np.ptp(cost[:2, _MIDDLE], axis=1).max())
         rise = cost[:, -1] - cost[:, len(_THRESHOLDS) // 2]
         found["spike"].append(np.diff(rise).min())
         found["inverse"].append(-0.5 - spearmanr(f_beta(counts), cost[1]).statistic)
-    margins = {name: _mean_margin(values) for name, values in found.items()}
-    steps = [_mean_margin(falls[:, k] - falls[:, k + 1]) for k in (0, 1)]
-    return margins | {"falls": min(steps, key=lambda m: m.value / max(m.error, 1e-12))}
+    margins = {name: Margin.over(values) for name, values in found.items()}
+    return margins | {"falls": _tightest([Margin.over(falls[:, k] - falls[:, k + 1]) for k in (0, 1)])}
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #219cc927
 def _check_figure_4(figure, first):
@@ -1110,9 +1072,7 @@ def _check_figure_4(figure, first):
             raise ValueError(f"threshold at {ratio:g}: the marked one costs more than another")
 
 
-@reproduces(
-    "cost_score", "figure4", needs=("kdd",), mutants=("costs swapped", "scores negated"), shares="forests"
-)
+@_of_forests("figure4", needs=("kdd",), mutants=("costs swapped", "scores negated"))
 def figure_4(budget="quick", data_dir=None, mutant=""):
     "Figure 4: the cost score against the threshold, for three cost ratios"
     use_style()
@@ -1141,14 +1101,10 @@ def _plot_figure_5(first):
         f1, thresholds = _chosen_thresholds(curve, _RATIOS)
         line, low = _counts_at(curve, _THRESHOLDS), _counts_at(curve, thresholds)
         ax.plot(line.tpr, line.precision, color="0.4", ls="-", lw=1.2)
-        for k, t in enumerate([f1, *thresholds]):
-            c = _counts_at(curve, t)
-            style = {
-                "ms": (10, 7, 7, 7)[k],
-                "mfc": COLORS[k] if k else "none",
-                "mec": COLORS[k] if k else "black",
-            }
-            ax.plot(c.tpr, c.precision, "sv^o"[k], ls="none", **style)
+        best = _counts_at(curve, f1)
+        ax.plot(best.tpr, best.precision, "s", ms=10, mfc="none", mec="black")
+        for k in range(3):
+            ax.plot(low[k].tpr, low[k].precision, "v^o"[k], ms=7, color=COLORS[k + 1])
         left, bottom = (max(0, 2 * v.min() - 1.05) for v in (low.tpr, low.precision))
         ax.set(title=name, xlabel="recall", ylabel="precision", xlim=(left, 1.005), ylim=(bottom, 1.01))
         marks = [f"{mark} $r_c$ = {r:g}" for mark, r in zip("▼▲●", _RATIOS)]
@@ -1156,7 +1112,7 @@ def _plot_figure_5(first):
     return fig
 
 
-@reproduces("cost_score", "figure5", needs=("kdd",), mutants=_MUTANTS[:2], shares="forests")
+@_of_forests("figure5", needs=("kdd",), mutants=_MUTANTS[:2])
 def figure_5(budget="quick", data_dir=None, mutant=""):
     "Figure 5: precision-recall curves with the chosen points"
     use_style()
@@ -1168,16 +1124,8 @@ def figure_5(budget="quick", data_dir=None, mutant=""):
         mine["F1"] = cells[name][f"{name}/F1 {column}"]
         return {key: (v.mean(), v.std(ddof=1) / np.sqrt(len(v))) for key, v in mine.items()}
 
-    words = {
-        "/recall": "/recall up from the best F1 to ratio 10",
-        "/same": "/precision and recall at ratio 1 within 0.005 of those at the best F1",
-    }
-    ours = {}
-    for cell, margin in _movements(points, cells).items():
-        end = next((word for word in words if cell.endswith(word)), None)
-        ours[cell if end is None else cell.removesuffix(end) + words[end]] = margin
     figure = None if mutant else _plot_figure_5(_first_runs(budget, data_dir))
-    return _compared("figure5", ours, data_dir=data_dir, budget=budget, figure=figure)
+    return _compared("figure5", _movements(points, cells), data_dir=data_dir, budget=budget, figure=figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #3f680529
 def _touches_from_below(curve, ratio, threshold) -> bool:
@@ -1190,24 +1138,7 @@ def _touches_from_below(curve, ratio, threshold) -> bool:
     return bool((c.precision[seen] * base <= c.tpr[seen] * (1 + 1e-12)).all())
 
 
-def _plot_figure_6(run):
-    "Contours of the cost score for three ratios with one precision-recall curve and its best points."
-    fig, axes = pyplot().subplots(1, 3, figsize=(8.4, 3.3))
-    curve = run.validation.curve
-    for ax, ratio, t in zip(axes, _RATIOS, _chosen_thresholds(curve, _RATIOS)[1]):
-        best, line = _counts_at(curve, t), _counts_at(curve, _THRESHOLDS)
-        level = cost_score(best, ratio)
-        _contours(ax, ratio, level)
-        ax.plot(line.tpr, line.precision, color=COLORS[0], ls="-")
-        ax.plot(best.tpr, best.precision, "o", color=COLORS[2])
-        ax.set_title(f"$r_c$ = {ratio:g}: smallest score {level:.3f}", fontsize=9)
-        ax.set_ylabel("precision")
-    return fig
-
-
-@reproduces(
-    "cost_score", "figure6", needs=("unsw",), mutants=("costs swapped", "F1 threshold"), shares="forests"
-)
+@_of_forests("figure6", needs=("unsw",), mutants=("costs swapped", "F1 threshold"))
 def figure_6(budget="quick", data_dir=None, mutant=""):
     "Figure 6: contours with the precision-recall curve of UNSW-NB15"
     use_style()
@@ -1219,7 +1150,8 @@ def figure_6(budget="quick", data_dir=None, mutant=""):
     cell = "{:g}/optimum lies on the lowest contour that meets the curve"
     ours = {cell.format(r): _touches_from_below(curve, r, t) for r, t in zip(_RATIOS, chosen)}
     table = compare(published("cost_score", "figure6"), ours)
-    figure = None if mutant else _plot_figure_6(run)
+    bests = {r: _counts_at(curve, t) for r, t in zip(_RATIOS, chosen)}
+    figure = None if mutant else _plot_contours(_counts_at(curve, _THRESHOLDS), bests)
     return Reproduction(table, figure, _load_task("UNSW-NB15", data_dir).remark)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #c36ca18a
@@ -1252,24 +1184,19 @@ def _statements_7(curves) -> dict:
     ours, at = {}, {x: np.argmin(abs(_EXPONENTS - x)) for x in (-2, -1, 0, 1, 2)}
     for name, (s, _) in curves.items():
         lowest = s[:, s.mean(axis=0).argmin()]
-        ours[f"{name}/saving at ratio 1 within 5 points of the smallest"] = _mean_margin(
-            5 - s[:, at[0]] + lowest
-        )
-        steps = [_mean_margin(s[:, at[a]] - s[:, at[b]]) for a, b in ((-1, 0), (-2, -1), (1, 0), (2, 1))]
-        grows = min(steps, key=lambda m: m.value / max(m.error, 1e-12))
-        ours[f"{name}/saving grows from ratio 1 to 0.1 to 0.01, and from 1 to 10 to 100"] = grows
+        near = Margin.over(5 - s[:, at[0]] + lowest)
+        ours[f"{name}/saving at ratio 1 within 5 points of the smallest"] = near
+        steps = [Margin.over(s[:, at[a]] - s[:, at[b]]) for a, b in ((-1, 0), (-2, -1), (1, 0), (2, 1))]
+        ours[f"{name}/saving grows from ratio 1 to 0.1 to 0.01, and from 1 to 10 to 100"] = _tightest(steps)
     card = "Credit card fraud"
     if card in curves and len(curves) > 1:
         mine = curves[card][0][:, at[1]]
-        gaps = [_mean_margin(c[0][:, at[1]] - mine) for n, c in curves.items() if n != card]
-        below = min(gaps, key=lambda m: m.value / max(m.error, 1e-12))
-        ours[f"{card}/saving at ratio 10 below that of every other data set"] = below
+        gaps = [Margin.over(c[0][:, at[1]] - mine) for n, c in curves.items() if n != card]
+        ours[f"{card}/saving at ratio 10 below that of every other data set"] = _tightest(gaps)
     return ours
 
 
-@reproduces(
-    "cost_score", "figure7", needs=("kdd",), mutants=("savings negated", "costs swapped"), shares="forests"
-)
+@_of_forests("figure7", needs=("kdd",), mutants=("savings negated", "costs swapped"))
 def figure_7(budget="quick", data_dir=None, mutant=""):
     "Figure 7: savings over log10 of the cost ratio"
     use_style()

@@ -9,6 +9,7 @@ __all__ = ['SYSTEMS', 'gaussian_sample', 'gaussian_log_posteriors', 'threshold_m
            'section_3_1', 'section_3_6', 'appendix_a_3']
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #b39cd007
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -156,13 +157,6 @@ def _panel_odds(ax, y, log_odds, costs):
     for k, name in enumerate(("$H_1$", "$H_2$")):
         height = np.histogram(log_odds[y == k], edges)[0] / len(y) / np.diff(edges)
         ax.plot((edges[1:] + edges[:-1]) / 2, height, label=name)
-        ax.text(
-            (edges[height.argmax()] + edges[height.argmax() + 1]) / 2,
-            height.max(),
-            f" {name}",
-            color=COLORS[k],
-            va="bottom",
-        )
     for c in costs:
         ax.axvline(bayes_threshold(CostMatrix.binary(fp=1, fn=c), log_odds=True), color="0.4", lw=0.8, ls=":")
     ax.set(title="log odds by class", ylabel="prior times density", ylim=(0, 1.1 * ax.get_ylim()[1]))
@@ -203,7 +197,7 @@ def _plot_figure_1(y, log_odds, costs=(1, 4, 16)):
     axes[1, 1].set(title="three NECs", ylabel="normalized expected cost", ylim=(0, 1.3))
     for ax in axes.flat:
         ax.set(xlim=(_GRID[0], _GRID[-1]), xlabel="threshold on the log posterior odds")
-    for ax in (axes[0, 1], axes[1, 0]):
+    for ax in axes.flat[:3]:
         label_lines(ax)
     return fig
 
@@ -226,25 +220,18 @@ def _figure_1_statements(counts, curves) -> dict:
     root = np.sqrt(p2 * (1 - p2) / (decided * (1 - decided))[inside])
     by_18, mcc_curve = 1 - root * (1 - curves["NEC4"][inside]), curves["1-MCC"][inside]
     by_16 = np.minimum(p2, 1 - p2) * curves["NEC1"] / (p2 + decided)
-    lowest = {
-        f"NEC{c} is lowest at its Bayes threshold log(1/{c}), within a step of 0.1": Margin(
-            _STEP - abs(_lowest(curves[f"NEC{c}"]) + np.log(c))
-        )
-        for c in (1, 4, 16)
-    }
-    return lowest | {
-        "of two thresholds with one NEC1, F1 prefers the larger R*2": (decided[f1] > decided[f1_other])
-        and (curves["1-F1"][f1] < curves["1-F1"][f1_other]),
-        "of two thresholds with one NEC4, MCC prefers the more imbalanced R*2": (
-            abs(decided[m] - 0.5) > abs(decided[m_other] - 0.5)
-        )
-        and (curves["1-MCC"][m] < curves["1-MCC"][m_other]),
-        "the best F1 threshold is not that of argmax decisions (0), by more than a step of 0.1": Margin(
-            abs(_GRID[f1]) - _STEP
-        ),
-        "a larger c21 lowers the error rate of H2 and raises that of H1 at the Bayes threshold": bool(
-            (np.diff(fnr[bayes]) < 0).all() and (np.diff(fpr[bayes]) > 0).all()
-        ),
+    off = {c: abs(_lowest(curves[f"NEC{c}"]) + np.log(c)) for c in (1, 4, 16)}
+    at_bayes = "NEC{0} is lowest at its Bayes threshold log(1/{0}), within a step of 0.1"
+    larger = decided[f1] > decided[f1_other] and curves["1-F1"][f1] < curves["1-F1"][f1_other]
+    skewed = abs(decided[m] - 0.5) > abs(decided[m_other] - 0.5)
+    skewed = skewed and curves["1-MCC"][m] < curves["1-MCC"][m_other]
+    not_0 = "the best F1 threshold is not that of argmax decisions (0), by more than a step of 0.1"
+    traded = (np.diff(fnr[bayes]) < 0).all() and (np.diff(fpr[bayes]) > 0).all()
+    return {at_bayes.format(c): Margin(_STEP - gap) for c, gap in off.items()} | {
+        "of two thresholds with one NEC1, F1 prefers the larger R*2": larger,
+        "of two thresholds with one NEC4, MCC prefers the more imbalanced R*2": skewed,
+        not_0: Margin(abs(_GRID[f1]) - _STEP),
+        "a larger c21 lowers the error rate of H2 and raises that of H1 at the Bayes threshold": traded,
         "NEC4 is R12 + R21 on the whole grid": np.allclose(curves["NEC4"], fpr + fnr, rtol=0, atol=2e-3),
         "1-F1 follows from NEC1 by equation (16) on the whole grid": np.allclose(curves["1-F1"], by_16),
         "1-MCC follows from NEC4 by equation (18) on the whole grid": np.allclose(mcc_curve, by_18),
@@ -262,12 +249,10 @@ def _figure_1_shapes(curves) -> dict:
     return shapes | {"best MCC threshold": _lowest(curves["1-MCC"]), "NEC1 and NEC16 cross": crossing}
 
 
-@reproduces(
-    "expected_cost",
-    "figure1",
-    mutants=("costs swapped", "labels permuted", "a constant threshold"),
-    how="simulation",
-)
+_simulated = partial(reproduces, "expected_cost", how="simulation")
+
+
+@_simulated("figure1", mutants=("costs swapped", "labels permuted", "a constant threshold"))
 def figure_1(mutant=""):
     "Figure 1: F1, MCC and three NECs against the threshold"
     use_style()
@@ -339,36 +324,32 @@ def _plot_figure_2(variances=(0.2, 0.06), costs=(1, 1.8)):
     return fig
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #55f00979
-@reproduces("expected_cost", "figure2", mutants=("costs swapped", "one data set twice"), how="simulation")
+@_simulated("figure2", mutants=("costs swapped", "one data set twice"))
 def figure_2(mutant=""):
     "Figure 2: the cost ratio that F1 implies, for two data sets"
     use_style()
     variances = {"0.20": 0.2, "0.06": 0.2 if mutant == "one data set twice" else 0.06}
-    curves, ours = {}, {}
+    curves = {}
     for name, variance in variances.items():
         counts = _counts_above(*_gaussian_log_odds(variance), _GRID)
         curves[name] = threshold_metrics(counts, (1, 1.8), swapped=mutant == "costs swapped")
-    f1 = {name: _lowest(c["1-F1"]) for name, c in curves.items()}
-    mcc_at = {name: _lowest(c["1-MCC"]) for name, c in curves.items()}
-    nec1 = max(abs(_lowest(c["NEC1"])) for c in curves.values())
-    ours = {f"variance {name}/equivalent c21": np.exp(-threshold) for name, threshold in f1.items()}
-    ours |= {
-        "the best F1 thresholds of the two data sets differ by more than a step of 0.1": Margin(
-            abs(f1["0.20"] - f1["0.06"]) - _STEP
-        ),
-        "the best MCC thresholds of the two data sets differ by more than a step of 0.1": Margin(
-            abs(mcc_at["0.20"] - mcc_at["0.06"]) - _STEP
-        ),
-        "harder data: the best F1 threshold is the Bayes threshold of NEC1.8, within a step of 0.1": Margin(
-            _STEP - abs(f1["0.20"] - _lowest(curves["0.20"]["NEC1.8"]))
-        ),
-        "easier data: the best F1 threshold is the Bayes threshold of NEC1.0, within a step of 0.1": Margin(
-            _STEP - abs(f1["0.06"] - _lowest(curves["0.06"]["NEC1"]))
-        ),
-        "NEC1 is lowest at its Bayes threshold on both data sets, within a step of 0.1": Margin(_STEP - nec1),
-        "variance of the easier data in appendix B": variances["0.06"],
-    }
+    hard, easy = ({metric: _lowest(c[metric]) for metric in c} for c in curves.values())
     appendix = "variance of the easier data in appendix B"
+    nec1 = max(abs(lowest["NEC1"]) for lowest in (hard, easy))
+    ours = {
+        "variance 0.20/equivalent c21": np.exp(-hard["1-F1"]),
+        "variance 0.06/equivalent c21": np.exp(-easy["1-F1"]),
+        "NEC1 is lowest at its Bayes threshold on both data sets, within a step of 0.1": Margin(_STEP - nec1),
+        appendix: variances["0.06"],
+    }
+    for metric in ("F1", "MCC"):
+        gap = abs(hard[f"1-{metric}"] - easy[f"1-{metric}"])
+        cell = f"the best {metric} thresholds of the two data sets differ by more than a step of 0.1"
+        ours[cell] = Margin(gap - _STEP)
+    for word, at, c in (("harder", hard, 1.8), ("easier", easy, 1)):
+        gap = abs(at["1-F1"] - at[f"NEC{c:g}"])
+        cell = f"{word} data: the best F1 threshold is the Bayes threshold of NEC{c:.1f}"
+        ours[f"{cell}, within a step of 0.1"] = Margin(_STEP - gap)
     table = compare(
         published("expected_cost", "figure2"),
         ours,
@@ -399,14 +380,14 @@ def _paper_costs(priors, mutant="") -> dict:
     return matrices
 
 
-def _decision_rules(costs, priors, mutant="") -> dict:
-    "The three rules of Table 1, as functions of log-posteriors."
-    naive, argmax = naive_decision(costs, priors), mutant == "argmax for Bayes"
-    return {
-        "Naive": lambda logs: np.full(len(logs), naive),
-        "Argmax": lambda logs: logs.argmax(1),
-        "Bayes": lambda logs: logs.argmax(1) if argmax else bayes_decisions(logs, costs, log=True),
-    }
+def _decided(logs, priors, mutant=""):
+    "(matrix, rule), decisions and costs, for the matrices and the three rules of Table 1."
+    argmax = logs.argmax(1)
+    for matrix, costs in _paper_costs(priors, mutant).items():
+        naive = np.full(len(logs), naive_decision(costs, priors))
+        bayes = argmax if mutant == "argmax for Bayes" else bayes_decisions(logs, costs, log=True)
+        for rule, decisions in (("Naive", naive), ("Argmax", argmax), ("Bayes", bayes)):
+            yield (matrix, rule), decisions, costs
 
 
 def _counts(y, decided, costs) -> np.ndarray:
@@ -429,13 +410,10 @@ def _table_1_cells(counts) -> dict:
 def _table_1_counts(n_samples=10_000, variance=0.2, seed=0, mutant="") -> dict:
     "Confusion counts of every matrix and rule on one synthetic data set."
     x, y, priors = gaussian_sample(10, n_samples, variance, seed=seed)
-    logs, counts = gaussian_log_posteriors(x, priors, variance), {}
+    logs = gaussian_log_posteriors(x, priors, variance)
     if mutant == "labels permuted":
         y = np.random.default_rng(0).permutation(y)
-    for matrix, costs in _paper_costs(priors, mutant).items():
-        for rule, decide in _decision_rules(costs, priors, mutant).items():
-            counts[matrix, rule] = _counts(y, decide(logs), costs)
-    return counts
+    return {key: _counts(y, decisions, costs) for key, decisions, costs in _decided(logs, priors, mutant)}
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #b0970daf
 def _trivial_1(paper, cells) -> dict:
@@ -450,12 +428,7 @@ def _trivial_1(paper, cells) -> dict:
     return found
 
 
-@reproduces(
-    "expected_cost",
-    "table1",
-    mutants=("argmax for Bayes", "costs transposed", "labels permuted", "20,000 samples"),
-    how="simulation",
-)
+@_simulated("table1", mutants=("argmax for Bayes", "costs transposed", "labels permuted", "20,000 samples"))
 def table_1(mutant=""):
     "Table 1: EC and NEC of naive, argmax and Bayes decisions"
     sizes = {
@@ -471,7 +444,7 @@ def table_1(mutant=""):
     return Reproduction(compare(paper, cells, trivial=_trivial_1(paper, cells), causes=causes), note=note)
 
 
-@reproduces("expected_cost", "section4.1", mutants=("costs transposed", "labels permuted"), how="simulation")
+@_simulated("section4.1", mutants=("costs transposed", "labels permuted"))
 def section_4_1(mutant=""):
     "Section 4.1: what is said of Table 1"
     ten = _gaussian_priors(10)
@@ -481,28 +454,22 @@ def section_4_1(mutant=""):
     joint = population_table_1(n_cells=20_000, mutant=mutant)
     cells, naive = _table_1_cells(joint), {name: naive_decision(c, ten) for name, c in costs.items()}
     constant = ten @ costs["CinvP"].array
+    of_bayes = lambda what: [cells[f"{m}/Bayes/{what}"] for m in ("Cabs1", "Cabs2")]
+    ec, nec, share = map(of_bayes, ("EC", "NEC", "abs"))
+    cheaper = "Bayes decisions cost less than argmax decisions for {}"
+    saved = {m: cells[f"{m}/Argmax/EC"] - cells[f"{m}/Bayes/EC"] for m in costs if m != "C01"}
+    same = np.array_equal(joint["C01", "Argmax"], joint["C01", "Bayes"])
     ours = {
         "the best naive decision for C01 is H1": naive["C01"] == 0,
         "the best naive decision for Cimb is H10": naive["Cimb"] == 9,
         "the best naive decision for Cabs1 is to abstain": naive["Cabs1"] == 10,
         "the best naive decision for Cabs2 is H1": naive["Cabs2"] == 0,
         "all naive decisions are equally good for CinvP": Margin(1e-9 - np.ptp(constant)),
-        "argmax and Bayes decisions are the same for C01": np.array_equal(
-            joint["C01", "Argmax"], joint["C01", "Bayes"]
-        ),
-        **{
-            f"Bayes decisions cost less than argmax decisions for {name}": Margin(
-                cells[f"{name}/Argmax/EC"] - cells[f"{name}/Bayes/EC"]
-            )
-            for name in ("CinvP", "Cimb", "Cabs1", "Cabs2")
-        },
-        "Bayes decisions abstain more often with Cabs1 than with Cabs2": Margin(
-            cells["Cabs1/Bayes/abs"] - cells["Cabs2/Bayes/abs"]
-        ),
-        "EC is lower, NEC higher with Cabs1 than with Cabs2 (Bayes decisions)": (
-            cells["Cabs1/Bayes/EC"] < cells["Cabs2/Bayes/EC"]
-        )
-        and (cells["Cabs1/Bayes/NEC"] > cells["Cabs2/Bayes/NEC"]),
+        "argmax and Bayes decisions are the same for C01": same,
+        **{cheaper.format(name): Margin(gain) for name, gain in saved.items()},
+        "Bayes decisions abstain more often with Cabs1 than with Cabs2": Margin(share[0] - share[1]),
+        "EC is lower, NEC higher with Cabs1 than with Cabs2 (Bayes decisions)": ec[0] < ec[1]
+        and nec[0] > nec[1],
     }
     table = compare(published("expected_cost", "section4.1"), ours)
     return Reproduction(table, note="the statements hold for the population, not only for a sample")
@@ -534,13 +501,11 @@ def population_table_1(variance=0.2, n_cells=100_000, mutant="") -> dict:
     priors, sd = _gaussian_priors(10), np.sqrt(variance)
     edges = np.linspace(-9 * sd, 9 + 9 * sd, n_cells + 1)
     mass = priors[:, None] * np.diff(norm.cdf(edges, np.arange(10)[:, None], sd), axis=1)
-    logs, joint = gaussian_log_posteriors((edges[1:] + edges[:-1]) / 2, priors, variance), {}
-    for matrix, costs in _paper_costs(priors, mutant).items():
-        for rule, decide in _decision_rules(costs, priors, mutant).items():
-            decided = decide(logs)
-            rows = [np.bincount(decided, weights=m, minlength=costs.shape[1]) for m in mass]
-            joint[matrix, rule] = np.stack(rows)
-    return joint
+    logs = gaussian_log_posteriors((edges[1:] + edges[:-1]) / 2, priors, variance)
+    return {
+        key: np.stack([np.bincount(decisions, weights=m, minlength=costs.shape[1]) for m in mass])
+        for key, decisions, costs in _decided(logs, priors, mutant)
+    }
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #6dad5f85
 class System(NamedTuple):
@@ -609,10 +574,14 @@ def _system_labels(system, data_dir=None):
     at_hand = [n for n in names if n in datasets.DATASETS and datasets.available(n, data_dir=data_dir)]
     if not at_hand:
         return None
-    y = datasets.load(at_hand[0], data_dir=data_dir).targets.astype(int)
-    if system.priors is not None:
-        y = y[_downsample(y, system.priors)]
-    return y if system.target is None else (y == system.target).astype(int)
+    return _kept(system, datasets.load(at_hand[0], data_dir=data_dir))[1]
+
+
+def _kept(system, data) -> tuple:
+    "Which samples of a data set stand for a system, and their classes."
+    y = data.targets.astype(int)
+    keep = slice(None) if system.priors is None else _downsample(y, system.priors)
+    return keep, y[keep] if system.target is None else (y[keep] == system.target).astype(int)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #50b8a324
 def _trivial_3(paper) -> dict:
@@ -671,13 +640,11 @@ def system_scores(system, data_dir=None):
     if not datasets.available(f"ferrer/{system.source}", data_dir=data_dir):
         return None
     data = datasets.load(f"ferrer/{system.source}", data_dir=data_dir)
-    logs, y = data.log_posteriors, data.targets.astype(int)
-    if system.priors is not None:
-        keep = _downsample(y, system.priors)
-        logs, y = logs[keep], y[keep]
+    keep, y = _kept(system, data)
+    logs = data.log_posteriors[keep]
     if (k := system.target) is not None:
         rest = logsumexp(np.delete(logs, k, axis=1), axis=1)
-        logs, y = np.stack([rest, logs[:, k]], axis=1), (y == k).astype(int)
+        logs = np.stack([rest, logs[:, k]], axis=1)
     return logs, y
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #632a9c23
@@ -759,10 +726,7 @@ def table_2(systems=None, *, data_dir=None, seed=0, mutant=""):
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #f92fcb0b
 def _early_affine(log_posteriors, y, steps=100):
     "Scale and offsets where SciPy's L-BFGS-B stops by default."
-    x, samples = (
-        np.ascontiguousarray(log_posteriors.T),
-        np.arange(len(y)),
-    )  # (K, N): sums over few classes are quicker this way
+    x, samples = np.ascontiguousarray(log_posteriors.T), np.arange(len(y))  # (K, N): quicker this way
 
     def loss(theta):
         z = theta[0] * x + theta[1:, None]
@@ -825,7 +789,8 @@ def _table_2_causes(by, printed, budget, data_dir) -> dict:
     """
     off = {c.rpartition("/cal/")[0] for c, v in by[""].items() if "/cal/" in c and abs(printed[c] - v) > 5e-4}
     at_hand = [s for s in SYSTEMS if f"{s.name}/raw/C01" in by[""]]
-    quickest = sorted(at_hand, key=lambda s: (s.name not in off, system_scores(s, data_dir)[0].size))
+    size = _numbers_3("samples") * _numbers_3("classes")
+    quickest = sorted(at_hand, key=lambda s: (s.name not in off, size[s.dataset]))
     found = {_CIMB: _f1_cells(by[""])}
     early = {decided: _f1_cells(by[decided]) for decided in (" argmax", " CinvP")}
     for change, calibrate in _CALIBRATIONS.items():
@@ -854,10 +819,10 @@ def _trivial_2(paper) -> dict:
     }
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #f73917a4
-_TABLE_2_MUTANTS = ("costs transposed", "labels permuted", "not calibrated")
+_of_table_2 = partial(reproduces, "expected_cost", needs=_SOURCES, shares="table 2")
 
 
-@reproduces("expected_cost", "table2", needs=_SOURCES, mutants=_TABLE_2_MUTANTS, shares="table 2")
+@_of_table_2("table2", mutants=("costs transposed", "labels permuted", "not calibrated"))
 def table_2_compared(data_dir=None, budget="quick", mutant=""):
     "Table 2: nine metrics of real systems, raw and calibrated"
     paper = published("expected_cost", "table2")
@@ -923,7 +888,8 @@ def _statements_on_calibration(raw, cal) -> dict:
     binary = cal["EER"].notna()
     moved = (cal - raw).abs()[binary]
     bound, error = cal["EER"][binary], cal["1-ACC"][binary]
-    noise = 2 * np.sqrt(error * (1 - error) / _sizes(error.index))
+    sizes = _numbers_3("samples")[error.index.get_level_values(0)].to_numpy()
+    noise = 2 * np.sqrt(error * (1 - error) / sizes)
     prior = error / cal["C01"][binary]  # the error rate of the best naive decision
     auc = "calibration moves 1-AUC by less than 0.005 and EER by less than 0.01 in every row"
     return {
@@ -937,10 +903,10 @@ def _statements_on_calibration(raw, cal) -> dict:
     }
 
 
-def _sizes(index) -> np.ndarray:
-    "Sample sizes of Table 3."
-    printed = published("expected_cost", "table3").set_index("cell")["published"]
-    return np.array([printed[f"{dataset}/samples"] for dataset, _ in index])
+def _numbers_3(what):
+    "A row of Table 3 as printed, by data set."
+    printed = published("expected_cost", "table3").set_index("cell")["published"].filter(like=f"/{what}")
+    return printed.rename(lambda cell: cell.partition("/")[0])
 
 
 def _statements_on_priors(cal) -> dict:
@@ -951,18 +917,13 @@ def _statements_on_priors(cal) -> dict:
         "IEMOCAP": [("IEMOCAP", "W2V2"), ("IEMOCAP-Res1", "W2V2")],
     }
     moved = {name: cal.loc[rows].apply(_relative_range) for name, rows in versions.items()}
-    sst2, agnews = moved["SST2"], moved["AGNEWS"]
+    sst2, agnews = moved["SST2"][["C01", "1-ACC", "Bin"]].min(), moved["AGNEWS"][["C01", "Cimb"]].min()
+    still, inverse = moved["SST2"][["1-AUC", "EER"]].max(), max(m["CinvP"] for m in moved.values())
     return {
-        "priors move calibrated C01, 1-ACC and 1-F1 by more than a quarter (SST2)": Margin(
-            sst2[["C01", "1-ACC", "Bin"]].min() - 0.25
-        ),
-        "priors move calibrated C01 and Cimb by more than a quarter (AGNEWS)": Margin(
-            agnews[["C01", "Cimb"]].min() - 0.25
-        ),
-        "priors move 1-AUC and EER by less than a tenth (SST2)": Margin(0.1 - sst2[["1-AUC", "EER"]].max()),
-        "priors move calibrated CinvP by less than a tenth (SST2, IEMOCAP, AGNEWS)": Margin(
-            0.1 - max(m["CinvP"] for m in moved.values())
-        ),
+        "priors move calibrated C01, 1-ACC and 1-F1 by more than a quarter (SST2)": Margin(sst2 - 0.25),
+        "priors move calibrated C01 and Cimb by more than a quarter (AGNEWS)": Margin(agnews - 0.25),
+        "priors move 1-AUC and EER by less than a tenth (SST2)": Margin(0.1 - still),
+        "priors move calibrated CinvP by less than a tenth (SST2, IEMOCAP, AGNEWS)": Margin(0.1 - inverse),
     }
 
 
@@ -1004,10 +965,8 @@ def _statements_on_ranks(raw, cal, data_dir) -> dict:
         name = f"{dataset}: Resnet20 is better than Vgg19 on Cimb (calibrated)"
         found[name] = Margin(other["Cimb"] - one["Cimb"], both)
     for system in (s for s in SYSTEMS if s.dataset == "CIFAR10"):
-        gain = (raw - cal).loc[("CIFAR10", system.system), "Cimb"]
-        found[f"CIFAR10 {system.system}: calibration lowers Cimb"] = Margin(
-            gain, _gain_error(system, data_dir)
-        )
+        gain = Margin((raw - cal).loc[("CIFAR10", system.system), "Cimb"], _gain_error(system, data_dir))
+        found[f"CIFAR10 {system.system}: calibration lowers Cimb"] = gain
     return found
 
 
@@ -1015,10 +974,8 @@ def _gain_error(system, data_dir) -> float:
     "Standard error of what calibration gains in Cimb: the same samples before and after, class by class."
     logs, y = system_scores(system, data_dir)
     costs = _paper_costs(np.bincount(y) / len(y))["Cimb"]
-    before, after = (
-        np.asarray(costs)[y, bayes_decisions(scores, costs, log=True)]
-        for scores in (logs, calibrated(logs, y))
-    )
+    decided = (bayes_decisions(scores, costs, log=True) for scores in (logs, calibrated(logs, y)))
+    before, after = (np.asarray(costs)[y, decisions] for decisions in decided)
     within = np.bincount(y, (before - after) ** 2) - np.bincount(y, before - after) ** 2 / np.bincount(y)
     naive = (np.asarray(costs) * np.bincount(y)[:, None]).sum(0).min()
     return float(np.sqrt(within.sum()) / naive)
@@ -1028,18 +985,11 @@ def _cimb_error(system, data_dir) -> float:
     "Standard error of a calibrated Cimb."
     logs, y = system_scores(system, data_dir)
     costs = _paper_costs(np.bincount(y) / len(y))["Cimb"]
-    return float(
-        _cost_standard_error(_counts(y, bayes_decisions(calibrated(logs, y), costs, log=True), costs), costs)
-    )
+    decided = bayes_decisions(calibrated(logs, y), costs, log=True)
+    return float(_cost_standard_error(_counts(y, decided, costs), costs))
 
 
-@reproduces(
-    "expected_cost",
-    "section4.2",
-    needs=_SOURCES,
-    mutants=("labels permuted", "not calibrated"),
-    shares="table 2",
-)
+@_of_table_2("section4.2", mutants=("labels permuted", "not calibrated"))
 def section_4_2(data_dir=None, mutant=""):
     "Section 4.2: what is said of Table 2"
     frame = table_2(data_dir=data_dir, mutant=mutant)
@@ -1087,7 +1037,7 @@ def section_3_1(mutant=""):
 @reproduces("expected_cost", "section3.6", mutants=("not calibrated",))
 def section_3_6(mutant=""):
     "Section 3.6: the EER as a bound of the error rate"
-    cell, least = published("expected_cost", "section3.6")["cell"], []
+    rows, least = published("expected_cost", "section3.6"), []
     for variance in (0.05, 0.2, 0.5, 2.0):
         for prior in (0.5, 0.8, 0.99):
             decided = population_counts(2.0 if mutant else 0.0, variance, prior)
@@ -1095,11 +1045,10 @@ def section_3_6(mutant=""):
             least.append(min(equal, prior, 1 - prior) - float(decided.fp + decided.fn))
     y = np.array([0, 1])
     wrong = (bayes_decisions(np.eye(2)[1 - y], 1 - np.eye(2)) != y).mean()  # sure of the other class
-    ours = {cell[0]: Margin(min(least) + 1e-12), cell[1]: Margin(wrong - (0 if mutant else 2))}
-    note = {cell[1]: f"the error rate of a system that is always wrong is {wrong:g}"}
-    return Reproduction(
-        compare(published("expected_cost", "section3.6"), ours, own_inputs=[cell[1]], notes=note)
-    )
+    first, second = rows["cell"]
+    ours = {first: Margin(min(least) + 1e-12), second: Margin(wrong - (0 if mutant else 2))}
+    note = {second: f"the error rate of a system that is always wrong is {wrong:g}"}
+    return Reproduction(compare(rows, ours, own_inputs=[second], notes=note))
 
 
 @reproduces("expected_cost", "appendixA.3", mutants=("threshold at the cost itself",))

@@ -10,7 +10,7 @@ __all__ = ['SETS', 'STEPS', 'rate_forms', 'count_forms', 'table_2', 'table_3', '
            'table_9_loan', 'figure_4', 'figure_5', 'figure_6', 'figure_7']
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #368d565b
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -101,16 +101,8 @@ def table_2(mutant=""):
     mended = (1 - alpha - beta) / np.sqrt((1 - alpha + odds * beta) * (1 - beta + alpha / odds))
     holds = float(np.abs(mended - left["MCC"]).max() < 1e-9)
     note = {cell: "the last factor needs alpha (1-pi)/pi, not alpha pi/(1-pi): with_cause has it so"}
-    wrong = [cell] if holds else []
-    return Reproduction(
-        compare(
-            published("outperformance", "table2"),
-            ours,
-            own_inputs=wrong,
-            with_cause={cell: holds},
-            notes=note,
-        )
-    )
+    rows, wrong = published("outperformance", "table2"), [cell] if holds else []
+    return Reproduction(compare(rows, ours, own_inputs=wrong, with_cause={cell: holds}, notes=note))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #3a871a32
 _CURVE_NAMES = {"ROC": "roc", "PRC": "pr", "Lift Curve": "lift", "Gain Curve": "gain"}
@@ -311,9 +303,10 @@ def _numbers(item) -> dict:
     return dict(zip(table["cell"], table["published"]))
 
 
-def _data_of(item) -> str:
-    "The data set of Tables 6 to 9."
-    return "Heart" if item in ("table6", "table8") else "Loan"
+def _sets_of(item) -> list:
+    "The test sets of Tables 6 to 9."
+    data = "Heart" if item in ("table6", "table8") else "Loan"
+    return [f"{data} {name}" for name in SETS[data]]
 
 
 def positives(name) -> tuple:
@@ -356,14 +349,13 @@ def table_5(mutant=""):
     "Table 5: scores of F1 and MCC from their published values"
     paper, ours, errors = _numbers("table5"), {}, {}
     reference = "better than chance" if "chance" in mutant else "uniform"
-    for data, names in SETS.items():
-        for name in (f"{data} {n}" for n in names):
-            pi = 0.5 if mutant == "prevalence 0.5" else _prevalence(name)
-            for column, metric in (("f1", "f_beta"), ("MCC", "mcc")):
-                score = lambda v: outperformance(metric, v, pi, reference=reference)
-                cell = f"{name}/OPS({column})"
-                ours[cell], off = _rounded(score, paper[f"{name}/{column}"])
-                errors[cell] = off / 3
+    for name in (*_sets_of("table6"), *_sets_of("table7")):
+        pi = 0.5 if mutant == "prevalence 0.5" else _prevalence(name)
+        for column, metric in (("f1", "f_beta"), ("MCC", "mcc")):
+            score = lambda v: outperformance(metric, v, pi, reference=reference)
+            cell = f"{name}/OPS({column})"
+            ours[cell], off = _rounded(score, paper[f"{name}/{column}"])
+            errors[cell] = off / 3
     rows = published("outperformance", "table5")
     rows = rows[rows["cell"].isin(list(ours))].reset_index(drop=True)
     return Reproduction(compare(rows, ours, error=errors, trivial=0.5))
@@ -407,7 +399,7 @@ def published_areas() -> dict:
     for item in ("table6", "table7", "table8", "table9"):
         curve, key = ("pr", "AUC(PRC)") if item in ("table6", "table7") else ("lift", "AUC(Lift)")
         paper = _numbers(item)
-        for name in (f"{_data_of(item)} {n}" for n in SETS[_data_of(item)]):
+        for name in _sets_of(item):
             found[curve, paper[f"{name}/{key}"], _prevalence(name)] = paper[f"{name}/OPS(AUC)"]
     return found
 
@@ -530,7 +522,7 @@ def derived(item, name) -> dict:
 def _from_values(item, mutant=""):
     "Scores of points, normalized areas and lifts of Tables 6 to 9 from published values, and their errors."
     ours, errors = {}, {}
-    for name in (f"{_data_of(item)} {n}" for n in SETS[_data_of(item)]):
+    for name in _sets_of(item):
         for key, (function, value, drawn) in derived(item, name).items():
             if mutant == "points against uniform points" and drawn:
                 metric = "precision" if item in ("table6", "table7") else "lift"
@@ -553,10 +545,6 @@ def _score_item(item, mutant):
     paper = printed[printed["cell"].isin(list(ours))].reset_index(drop=True)
     trivial = {k: v for k, v in _TRIVIAL.items() if item in ("table8", "table9") or k == "*OPS*"}
     swapped = _interchanged(ours, paper) if item == "table7" else {}
-    note = {
-        cell: f"interchanged in print: with_cause is the score of {name}"
-        for cell, (name, _) in swapped.items()
-    }
     points = compare(
         paper,
         ours,
@@ -564,7 +552,7 @@ def _score_item(item, mutant):
         trivial=trivial,
         own_inputs=list(swapped),
         with_cause={cell: score for cell, (_, score) in swapped.items()},
-        notes=note,
+        notes={c: f"interchanged in print: with_cause is the score of {n}" for c, (n, _) in swapped.items()},
         reasons=dict.fromkeys(set(_OFF) & set(ours), _OWN_DRAW),
         how={"*/Lift": "fitted"} if item in ("table8", "table9") else {},
     )
@@ -615,8 +603,9 @@ def table_9(mutant=""):
 # %% ../../nbs/59_outperformance_reproduced.ipynb #b3dc6139
 def _ranked(item, column) -> list:
     "The test sets of a table from the largest printed value to the smallest."
-    paper, data = _numbers(item), _data_of(item)
-    return sorted(SETS[data], key=lambda name: -paper[f"{data} {name}/{column}"])
+    paper = _numbers(item)
+    names = sorted(_sets_of(item), key=lambda name: -paper[f"{name}/{column}"])
+    return [name.partition(" ")[2] for name in names]
 
 
 def _score_moved(kind, pi, normalize) -> float:
@@ -634,21 +623,19 @@ def section_4_3(mutant=""):
     "Sections 3.1, 4.2 and 4.3: metrics that rank oppositely, and scores that do not"
     area, lift = ("NAUC(Lift)", "Precision") if mutant == "columns exchanged" else ("AUC(Lift)", "Lift")
     first, last = _ranked("table8", area)[0], _ranked("table8", "NAUC(Lift)")[0]
-    ours = {
-        "AUC(Lift) is best on the heart's General set, NAUC(Lift) on Hospital": (first, last)
-        == ("General", "Hospital"),
-        "AUC(Lift) and NAUC(Lift) rank the loan's sets oppositely": _ranked("table9", area)
-        == _ranked("table9", "NAUC(Lift)")[::-1],
-    }
+    best = "AUC(Lift) is best on the heart's General set, NAUC(Lift) on Hospital"
+    reverse = _ranked("table9", "NAUC(Lift)")[::-1]
+    ours = {best: (first, last) == ("General", "Hospital")}
+    ours["AUC(Lift) and NAUC(Lift) rank the loan's sets oppositely"] = _ranked("table9", area) == reverse
     for data, item in (("heart", "table8"), ("loan", "table9")):
         opposite = _ranked(item, lift) == _ranked(item, "Precision")[::-1]
         ours[f"lift and precision at 500 rank the {data}'s sets oppositely"] = opposite
     rising = sorted(SETS["Heart"], key=lambda name: -_prevalence(f"Heart {name}"))
-    columns = ("AUC(Lift)",) if mutant == "columns exchanged" else ("AUC(PRC)", "Precision")
-    ours["AUC(PRC) and precision at recall 0.9 fall with the heart's prevalence"] = all(
-        _ranked("table8" if mutant == "columns exchanged" else "table6", column) == rising
-        for column in columns
-    )
+    columns = [("table6", "AUC(PRC)"), ("table6", "Precision")]
+    if mutant == "columns exchanged":
+        columns = [("table8", "AUC(Lift)")]
+    falls = all(_ranked(*column) == rising for column in columns)
+    ours["AUC(PRC) and precision at recall 0.9 fall with the heart's prevalence"] = falls
     by_ideal = (lambda *of: 1 / normalized_auc(*of)) if mutant == "ratio inverted" else normalized_auc
     for name, kind in _CURVE_NAMES.items():
         moved = max(_score_moved(kind, pi, by_ideal) for pi in (0.1, 0.5))
@@ -743,9 +730,10 @@ def _judged_on_a_sample(task, *cells) -> dict:
     return dict.fromkeys(cells, "sample") if task.scale < 1 else {}
 
 
-@reproduces(
-    "outperformance", "table4", needs=("heart", "loan"), mutants=("sets exchanged",), how="description"
-)
+_described = partial(reproduces, "outperformance", needs=("heart", "loan"), how="description")
+
+
+@_described("table4", mutants=("sets exchanged",))
 def table_4(data_dir=None, mutant=""):
     "Table 4: sizes and prevalences of the test sets"
     ours, order = {}, (1, 0) if mutant == "sets exchanged" else (0, 1)
@@ -760,9 +748,7 @@ def table_4(data_dir=None, mutant=""):
     return Reproduction(compare(published("outperformance", "table4"), ours, trivial=trivial, how=how))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #18db4a3c
-@reproduces(
-    "outperformance", "section4", needs=("heart", "loan"), mutants=("sets exchanged",), how="description"
-)
+@_described("section4", mutants=("sets exchanged",))
 def section_4(data_dir=None, mutant=""):
     "Section 4: the data sets in words"
     heart, loan = _load_task("heart", data_dir), _load_task("loan", data_dir)
@@ -792,16 +778,9 @@ def section_4(data_dir=None, mutant=""):
     }
     trivial = {"* General/positive, per cent": 19, "Heart Elder/positive, per cent": 9}
     trivial |= {"Loan Low-income/positive, per cent": 11.24}
-    return Reproduction(
-        compare(
-            published("outperformance", "section4"),
-            ours,
-            sample="Loan/records" if loan.scale < 1 else (),
-            how=_judged_on_a_sample(loan, *judged),
-            trivial=trivial,
-            causes=causes,
-        )
-    )
+    rows, sample = published("outperformance", "section4"), "Loan/records" if loan.scale < 1 else ()
+    how = _judged_on_a_sample(loan, *judged)
+    return Reproduction(compare(rows, ours, sample=sample, how=how, trivial=trivial, causes=causes))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #8dc5d673
 def _best_f1_cut(y, scores) -> float:
@@ -930,22 +909,15 @@ def _results(trained, i, key) -> np.ndarray:
     return np.array(trained.thresholds if key == "threshold" else [split[i][key] for split in trained.values])
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #e4056e82
-_COLUMN_KEYS = {  # published column -> name in `_measure`
-    "table5": {k: k for k in ("f1", "OPS(f1)", "MCC", "OPS(MCC)")},
-    "table6": {
-        "AUC(PRC)": "AUC(PRC)",
-        "OPS(AUC)": "OPS(AUC) of PRC",
-        "Precision": "Precision of PRC",
-        "OPS(Precision)": "OPS(Precision)",
-    },
-    "table8": {
-        "AUC(Lift)": "AUC(Lift)",
-        "NAUC(Lift)": "NAUC(Lift)",
-        "OPS(AUC)": "OPS(AUC) of lift",
-        "Precision": "Precision of lift",
-        "Lift": "Lift",
-        "OPS(Lift)": "OPS(Lift)",
-    },
+def _keys(curve, *columns) -> dict:
+    "Published column -> name in `_measure`."
+    return {name: f"{name} of {curve}" if name in ("OPS(AUC)", "Precision") else name for name in columns}
+
+
+_COLUMN_KEYS = {
+    "table5": _keys("", "f1", "OPS(f1)", "MCC", "OPS(MCC)"),
+    "table6": _keys("PRC", "AUC(PRC)", "OPS(AUC)", "Precision", "OPS(Precision)"),
+    "table8": _keys("lift", "AUC(Lift)", "NAUC(Lift)", "OPS(AUC)", "Precision", "Lift", "OPS(Lift)"),
 }
 _COLUMN_KEYS |= {"table7": _COLUMN_KEYS["table6"], "table9": _COLUMN_KEYS["table8"]}
 _WORSE = ("25 stumps", "a fiftieth of the rows")
@@ -953,9 +925,8 @@ _WORSE = ("25 stumps", "a fiftieth of the rows")
 
 def _coins(column, pi) -> float:
     "What a random ranking has, or for F1 the classifier that is always positive."
-    known = {"f1": 2 * pi / (1 + pi), "MCC": 0.0, "NAUC(Lift)": 1 / (1 - np.log(pi)), "threshold": 0.5}
-    fixed = {"AUC(Lift)": 1.0, "Lift": 1.0, "AUC(PRC)": pi, "Precision": pi}
-    return (known | fixed).get(column, 0.5)
+    known = {"f1": 2 * pi / (1 + pi), "MCC": 0.0, "NAUC(Lift)": 1 / (1 - np.log(pi)), "AUC(Lift)": 1.0}
+    return (known | {"Lift": 1.0, "AUC(PRC)": pi, "Precision": pi}).get(column, 0.5)
 
 
 _PARTS = {("heart", "quick"): 0.3}  # of the training rows: a third of the time
@@ -1030,21 +1001,15 @@ def table_8_heart(data_dir=None, budget="quick", mutant=""):
 _SCORES = ("OPS(f1)", "OPS(MCC)", "OPS(AUC) of PRC", "OPS(Precision)", "OPS(AUC) of lift", "OPS(Lift)")
 
 
-def _margin(values) -> Margin:
-    "By how much a statement holds on average over splits like the paper's, and the error of that average."
-    values = np.asarray(values)
-    return Margin(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))))
-
-
-def _conclude(data, statements, item, data_dir, budget, mutant):
+def _conclude(data, statements, item, data_dir, budget, mutant=""):
     "Comparison of statements (functions of the trained splits); without xgboost an empty one."
     paper = published("outperformance", item)
     try:
-        trained = _trained(data, data_dir, budget, mutant)
+        trained = _trained(data, data_dir, budget)
     except ImportError as error:
         return Reproduction(compare(paper, {}), note=str(error)), None
-    margins = {cell: np.asarray(margin) for cell, margin in statements(trained).items()}
-    ours = {cell: _margin(margin) for cell, margin in margins.items()}
+    margins = statements(_exchanged(trained) if mutant else trained)
+    ours = {cell: Margin.over(margin) for cell, margin in margins.items()}
     notes = {cell: f"on {(m > 0).mean():.0%} of the splits, and on average" for cell, m in margins.items()}
     reasons = {cell: "not so on our splits; the paper shows one" for cell in ours}
     sample = list(ours) if trained.task.scale < 1 else ()
@@ -1091,14 +1056,13 @@ def _exchanged(trained):
 @reproduces("outperformance", "conclusions-heart", needs="heart", mutants=("sets exchanged",), shares="heart")
 def conclusions_heart(data_dir=None, budget="quick", mutant=""):
     "Sections 4.1 to 4.3, heart: Elder is poorer, General and Hospital are similar"
-    turn = (lambda t: _heart_statements(_exchanged(t))) if mutant else _heart_statements
-    return _conclude("heart", turn, "conclusions-heart", data_dir, budget, "")[0]
+    return _conclude("heart", _heart_statements, "conclusions-heart", data_dir, budget, mutant)[0]
 
 
 @reproduces("outperformance", "conclusions-loan", needs="loan", shares="loan")
 def conclusions_loan(data_dir=None, budget="quick"):
     "Sections 4.1 to 4.3, loan: similar on the three test sets"
-    return _conclude("loan", _loan_statements, "conclusions-loan", data_dir, budget, "")[0]
+    return _conclude("loan", _loan_statements, "conclusions-loan", data_dir, budget)[0]
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #e6330f29
 @reproduces("outperformance", "table5-loan", needs="loan", shares="loan")
@@ -1119,21 +1083,12 @@ def table_9_loan(data_dir=None, budget="quick"):
     return _trained_table("table9", "loan", data_dir, budget)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #6fa14c43
-_FIGURE_TABLES = {
-    ("heart", "pr"): "table6",
-    ("loan", "pr"): "table7",
-    ("heart", "lift"): "table8",
-    ("loan", "lift"): "table9",
-}
-
-
-def _published_point(item, name) -> tuple:
-    "x, value and score of the point of a test set that a table gives."
-    paper, of_pr = _numbers(item), item in ("table6", "table7")
-    value, score = (
-        paper[f"{name}/{k}"] for k in (("Precision", "OPS(Precision)") if of_pr else ("Lift", "OPS(Lift)"))
-    )
-    return 0.9 if of_pr else 500 / _numbers("table4")[f"{name}/Sample Size"], value, score
+def _published_point(data, kind, name) -> tuple:
+    "x, value and score of the point of a test set that Tables 6 to 9 give."
+    tables, what = (("table6", "table7"), "Precision") if kind == "pr" else (("table8", "table9"), "Lift")
+    paper = _numbers(tables[data == "loan"])
+    x = 0.9 if kind == "pr" else 500 / _numbers("table4")[f"{name}/Sample Size"]
+    return x, paper[f"{name}/{what}"], paper[f"{name}/OPS({what})"]
 
 
 def _plot_curves(data, kind, trained):
@@ -1149,7 +1104,7 @@ def _plot_curves(data, kind, trained):
         axes[1].plot(_GRID[:-1], scores[0], color=color, marker="o", markersize=3)
         axes[1].fill_between(_GRID[:-1], scores.min(0), scores.max(0), color=color, alpha=0.15, linewidth=0)
         named[f"■ {name}"] = color
-        x, *points = _published_point(_FIGURE_TABLES[data, kind], f"{data.capitalize()} {name}")
+        x, *points = _published_point(data, kind, f"{data.capitalize()} {name}")
         for ax, y in zip(axes, points):
             ax.plot(x, y, "X", color=color, markeredgecolor="black", markersize=9, zorder=5)
     x, y = ("recall", "precision") if kind == "pr" else ("share recommended", "lift")
@@ -1160,25 +1115,21 @@ def _plot_curves(data, kind, trained):
     return fig
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #d4c81fdc
-def _figure_statements(data, kind):
-    "What the text says about a figure, at the worst position: a function of the trained splits."
-
-    def statements(trained):
-        which = ("pr", "lift").index(kind)
-        high, score = trained.heights[:, :, which], trained.scores[:, :, which]
-        if data == "loan":
-            where = "recall 0.2 to 0.9" if kind == "pr" else "share 0.05 to 0.5"
-            return _worst({f"score: three sets within .05, {where}": 0.05 - np.ptp(score, axis=1)})
-        elder = np.minimum(score[:, 0], score[:, 2]) - score[:, 1]
-        if kind == "pr":
-            steps = np.minimum(high[:, 2] - high[:, 1], high[:, 1] - high[:, 0])
-            named = "precision: Hospital above Elder above General, recall 0.2 to 0.9"
-            return _worst({named: steps, "score: Elder lowest, recall 0.5 to 0.9": elder})
-        steps = high[:, 0] - np.maximum(high[:, 1], high[:, 2])
-        named = "lift: General above Elder and Hospital, share 0.05 to 0.3"
-        return _worst({named: steps, "score: Elder lowest, share 0.1 to 0.5": elder})
-
-    return statements
+def _figure_statements(trained, data, kind) -> dict:
+    "What the text says about a figure, at the worst position."
+    which = ("pr", "lift").index(kind)
+    high, score = trained.heights[:, :, which], trained.scores[:, :, which]
+    if data == "loan":
+        where = "recall 0.2 to 0.9" if kind == "pr" else "share 0.05 to 0.5"
+        return _worst({f"score: three sets within .05, {where}": 0.05 - np.ptp(score, axis=1)})
+    elder = np.minimum(score[:, 0], score[:, 2]) - score[:, 1]
+    if kind == "pr":
+        steps = np.minimum(high[:, 2] - high[:, 1], high[:, 1] - high[:, 0])
+        named = "precision: Hospital above Elder above General, recall 0.2 to 0.9"
+        return _worst({named: steps, "score: Elder lowest, recall 0.5 to 0.9": elder})
+    steps = high[:, 0] - np.maximum(high[:, 1], high[:, 2])
+    named = "lift: General above Elder and Hospital, share 0.05 to 0.3"
+    return _worst({named: steps, "score: Elder lowest, share 0.1 to 0.5": elder})
 
 
 def _worst(margins) -> dict:
@@ -1193,9 +1144,8 @@ def _worst(margins) -> dict:
 
 def _curve_item(item, data, kind, data_dir, budget, mutant=""):
     "Figures 4 to 7: the picture, and what the text says about it."
-    statements = _figure_statements(data, kind)
-    turned = (lambda t: statements(_exchanged(t))) if mutant else statements
-    done, trained = _conclude(data, turned, item, data_dir, budget, "")
+    statements = lambda trained: _figure_statements(trained, data, kind)
+    done, trained = _conclude(data, statements, item, data_dir, budget, mutant)
     return done if trained is None else Reproduction(done.table, _plot_curves(data, kind, trained), done.note)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #4b8beaa3
