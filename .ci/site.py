@@ -246,6 +246,7 @@ def write_sources(project, pages):
 
 def toctrees(project, pages, notebooks):
     "{page: its further parts and the pages below it}, hidden at its end; the first page holds the sidebar."
+    import parts
     names, trees = {p.stem: p.name for p in pages}, {}
 
     def tree(entries, caption=""):
@@ -257,12 +258,13 @@ def toctrees(project, pages, notebooks):
         return ["```{toctree}\n:hidden:\n" + head + "\n" + "\n".join(lines) + "\n```"] if lines else []
 
     for page in pages:
-        trees[page.name] = hidden([name for name in notebooks if project.whole(name) == page.name != name])
+        further = [name for name in notebooks if project.whole(name) == page.name != name]
+        trees[page.name] = hidden([f"{parts.own_title(page, notebooks[name])} <{name}>" for name in further])
     for section, entries in project.sidebar():
         trees["index"].extend(tree(entries, section))
         for entry in entries:
             trees[names[entry.stem]].extend(tree(entry.entries))
-    return {name: "\n\n".join(parts) for name, parts in trees.items() if parts}
+    return {name: "\n\n".join(below) for name, below in trees.items() if below}
 
 
 def run_sphinx(project, pages):

@@ -25,7 +25,7 @@ class Section(NamedTuple):
 
     @property
     def title(self):
-        return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", self.heading["title"]) if self.heading else ""
+        return plain(self.heading["title"]) if self.heading else ""
 
 
 def divided(page, notebook):
@@ -41,6 +41,15 @@ def divided(page, notebook):
         new = f"({head['label']})=\n# {page.title}: {head['title']}\n\n{back}"
         part[0] = {**part[0], "source": source(part[0]).replace(head[0], new, 1)}
     return {name: {**notebook, "cells": [{**cell, "id": f"c{n}"} for n, cell in enumerate(part)]} for name, part in zip(names, cells)}
+
+
+def own_title(page, notebook):
+    "The title of a further part without that of its page, for the sidebar."
+    return plain(re.search(rf"^# {re.escape(page.title)}: (.*)$", source(notebook["cells"][0]), re.M)[1])
+
+
+def plain(title):
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title)
 
 
 def sections(cells):
