@@ -194,6 +194,24 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
         assert all(escape(line, quote=False) in app.says.value + app.more.value for line in answers(here).values())
 
 
+def test_a_foreign_file_is_one_model_through_every_door(tmp_path, capsys, monkeypatch):
+    "As KNIME writes it: the command, the app and a frame say of it what they say of its one column."
+    monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
+    rng = np.random.default_rng(3)
+    yes = rng.random(200) < .4
+    p = (1 / (1 + np.exp(.6 - rng.normal(1.5 * yes)))).round(6)
+    frame = pd.DataFrame({"Churn": np.where(yes, "Yes", "No"), "P (Churn=No)": 1 - p, "P (Churn=Yes)": p, "Prediction (Churn)": np.where(p > .5, "Yes", "No"), "fold": np.arange(200) % 5})
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    app = App(read_upload("s.csv", (tmp_path / "s.csv").read_bytes()))
+    app.positive.value, app.fn.value = "Yes", 2.
+    out = call(capsys, tmp_path / "s.csv", "--fp", 1, "--fn", 2, "--positive", "Yes")[1]
+    twin = evaluate(frame["Churn"], {"P (Churn)": p}, dict(fp=1, fn=2), positive="Yes", rng=0).summary()
+    read = "model 'P (Churn)' (probabilities: 'P (Churn=No)' for No, 'P (Churn=Yes)' for Yes); left out 'Prediction (Churn)' (the most probable of 'P (Churn=No)', 'P (Churn=Yes)'), 'fold' (its name)."
+    assert app.report.summary() == twin and twin in out and out.startswith(f"Read: true labels 'Churn'; {read}") and escape(read, quote=False) in app.more.value
+    here = evaluate(frame["Churn"], frame, dict(fp=1, fn=2), positive="Yes", rng=0).summary()
+    assert here.startswith("Read: model 'P (Churn)' (") and here.endswith(twin.removeprefix("Read: "))
+
+
 def test_pages_and_numbers_are_written(scores, tmp_path, capsys):
     out = {name: tmp_path / f"r.{name}" for name in ("html", "markdown", "latex", "json", "metrics")}
     given = [part for name, path in out.items() for part in (f"--{name}", path)]

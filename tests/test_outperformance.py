@@ -16,7 +16,7 @@ from cost_eval import outperformance as op
 from cost_eval.bootstrap import monotone_interval, rates_interval
 from cost_eval.confusion import BinaryCounts, ConfusionCounts
 from cost_eval.costs import CostMatrix
-from cost_eval.metrics import METRICS
+from cost_eval.metrics import METRICS, Metric
 
 COSTS = CostMatrix.binary(fp=1, fn=4)
 NAMES = sorted(METRICS)
@@ -71,6 +71,27 @@ def test_ends_of_the_range(name, prevalence):
 def test_the_inverse(name, prevalence, score):
     value = op.outperformance_value(name, score, prevalence, **arguments(name))
     assert op.outperformance(name, value, prevalence, **arguments(name)) == pytest.approx(score, abs=1e-6)
+
+
+@given(
+    st.sampled_from(["f_beta", "mcc", "p4", "expected_cost", "likelihood_ratio_positive", "error_rate"]),
+    prevalences,
+    rates,
+    rates,
+    st.floats(0.01, 100),
+    st.floats(-10, 10),
+)
+@settings(deadline=None)
+def test_linear_invariance(name, prevalence, fpr, fnr, scale, shift):
+    m = METRICS[name]
+
+    def function(counts, *, undefined=np.nan):
+        return scale * np.asarray(m.function(counts, **m.parameters(**arguments(name)))) + shift
+
+    other = Metric("o", "M", "M", function, m.greater_is_better, -np.inf, np.inf, False, None, "", "")
+    value = value_at(name, prevalence, fpr, fnr)
+    expected = op.outperformance(name, value, prevalence, **arguments(name))
+    assert op.outperformance(other, scale * value + shift, prevalence) == pytest.approx(expected, abs=2e-6)
 
 
 @given(prevalences, rates, rates)

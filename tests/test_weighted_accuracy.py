@@ -58,6 +58,15 @@ def test_target_weight_moves_weighted_accuracy_to_another_prevalence(w, here, th
     assert wa.target_weight(0., here, there) == 0 and wa.target_weight(1., here, there) == 1
 
 
+@given(st.floats(.001, .999), st.floats(60, 5000), st.floats(60, 5000))
+@few
+def test_expected_share_of_concentrated_weights(pi, a, b):
+    "a + b above 100, by SciPy's quadrature over the quantiles."
+    density, (low, high) = stats.beta(a, b), stats.beta(a, b).ppf([1e-15, 1 - 1e-15])
+    total, _ = integrate.quad(lambda w: density.pdf(w) * w * pi / (w * pi + (1 - w) * (1 - pi)), low, high, epsabs=1e-13, epsrel=1e-12, limit=200)
+    assert_allclose(wa.expected_positive_share(pi, a, b), total, rtol=1e-8)
+
+
 # ---- uncertain weights
 
 def share_by_mpmath(pi, a, b):
