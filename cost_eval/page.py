@@ -178,13 +178,14 @@ def _sure(report) -> str:
     table = report.against_constant
     saved = table[table["model"] == v.model].iloc[0]
     line, why = _lines(report, saved, "saving", (v.model, v.naive))
-    said = f"At {percent(report.confidence)}, {v.model} is cheaper than {v.naive} by {line}"
+    said, least = f"At {percent(report.confidence)}, {v.model} is cheaper than {v.naive} by {line}", saved["low"]
     if v.next:
         pair = _row(report.differences, ["first", "second"], {v.model, v.next})
         sign = -1 if pair["first"] == v.model else 1
         line, more = _lines(report, pair, "difference", (v.model, v.next), sign)
         said, why = f"{said}; than {v.next}, the next model, by {line}", why or more
-    return f"{said}.{why}"
+        least = min(least, sign * pair["low"], sign * pair["high"])
+    return f"{said}.{' Below 0 it is dearer.' if least < 0 else ''}{why}"
 
 
 def _lines(report, row, question: str, pair: tuple, sign: int = 1) -> tuple[str, str]:
@@ -333,9 +334,9 @@ def _undone(report) -> str:
     many, each, name = min(found)
     if not np.isfinite(many):
         return f"No case can cost more with {v.model} than with {name}."
-    cases = f"{many:.0f} more case{'s' if many > 1 else ''}"
-    like = f"like the costliest that can occur ({four_digits(each)} more with {v.model} than with {name})"
-    return f"{cases} {like} would undo its lead over {name}."
+    cases, it = ("1 more case", "it") if many == 1 else (f"{many:.0f} more cases", "each")
+    dearer = f"{it} costs {four_digits(each)} more with {v.model} than with {name}"
+    return f"{cases} like the costliest that can occur ({dearer}) would undo its lead over {name}."
 
 
 def _cases(case, decided, other, can) -> tuple[float, float]:

@@ -69,7 +69,7 @@ def change_agrees(r):
     if top["cost"] >= constant["cost"].min():
         assert says(re.search(rf"would have to cost {N} per case less", text)[1], top["cost"] - constant["cost"].min())
         return
-    many, each, name = re.search(rf"^(\d+) more cases? like the costliest that can occur \({N} more with {re.escape(top['model'])} than with (.+?)\) would undo its lead over \3\.$", text).groups()
+    many, each, name = re.search(rf"^(\d+) more cases? like the costliest that can occur \((?:it|each) costs {N} more with {re.escape(top['model'])} than with (.+?)\) would undo its lead over \3\.$", text).groups()
     case, decided = r._case, {e.model: e.decisions for e in r._entries if e.main}
     rivals = {row["model"]: (np.full(len(case.y), k), k) for k, (_, row) in enumerate(constant.iterrows()) if row["cost"] == constant["cost"].min()}
     if len(r.best) > 1:

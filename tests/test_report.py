@@ -95,7 +95,7 @@ def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
     d = simultaneous_differences(y, by_rule(y, {name: models[name] for name in order}), COSTS)
     place = [{a, b} == {first, second} for a, b in zip(d.first, d.second)].index(True)
     ends = sorted(abs(v) * (1 if v * d.difference[place] > 0 else -1) for v in (d.low[place], d.high[place]))
-    assert f"At 95%, {first} is cheaper than always" in told and f"; than {second}, the next model, by {ends[0]:.4g} to {ends[1]:.4g} (conservative)" in told and told.endswith("not told apart.")
+    assert f"At 95%, {first} is cheaper than always" in told and f"; than {second}, the next model, by {ends[0]:.4g} to {ends[1]:.4g} (conservative)" in told and told.endswith("not told apart. Below 0 it is dearer.")
 
 
 def test_the_region_in_words_is_read_from_the_map(case):
