@@ -178,7 +178,8 @@ def _sure(report) -> str:
     table = report.against_constant
     saved = table[table["model"] == v.model].iloc[0]
     line, why = _lines(report, saved, "saving", (v.model, v.naive))
-    said, least = f"At {percent(report.confidence)}, {v.model} is cheaper than {v.naive} by {line}", saved["low"]
+    said = f"At {percent(report.confidence)}, {v.model} is cheaper than {v.naive} by {line}"
+    least = saved["low"]
     if v.next:
         pair = _row(report.differences, ["first", "second"], {v.model, v.next})
         sign = -1 if pair["first"] == v.model else 1
