@@ -191,6 +191,7 @@ SLIPS = {
     "the wrong rival": (page, "_decide", "against {v.naive}", "against {v.next}"),
     "cheaper and costlier exchanged": (page, "_sure", '-1 if pair["first"] == v.model else 1', '1 if pair["first"] == v.model else -1'),
     "names exchanged": (page, "_sure", "{v.model} is cheaper than {v.naive}", "{v.naive} is cheaper than {v.model}"),
+    "dearer where it is not": (page, "_sure", "if least < 0", "if least > 0"),
     "not told apart is told apart": (page, "_lines", '"told apart" if row["told_apart"]', '"told apart" if not row["told_apart"]'),
     "approximate the other way round": (page, "_lines", "turned = -1 if", "turned = 1 if"),
     "one line for the other": (page, "_lines", "_ends(near, turned)", "_ends(row, sign)"),
