@@ -548,7 +548,8 @@ class Judged:
         """
         parts = list(self._parts(decisions, groups))
         at = [k for k, one in enumerate(parts) if one[0] != "cell" or one[3].any()]
-        level, case, every, place, rows = 1 - (1 - confidence) / len(at), self, [parts], np.zeros(1, int), []
+        level, case, rows = 1 - (1 - confidence) / len(at), self, []
+        every, place = [parts], np.zeros(1, int)
         if self.by_draw(decisions):
             asked, place = self.distinct_draws(decisions)
             level, case = (1 + level) / 2, self.draws[0]

@@ -2049,10 +2049,14 @@ def _drift(counts: RuleCounts, heaviest) -> list[str]:
     if expected:
         now = _interval_of(counts, _cost_asked(counts, 0.0), expected["confidence"], heaviest)
     if now is not None and (now.low > expected["high"] or now.high < expected["low"]):
-        was = "{} ({} to {})".format(*(short(expected[part]) for part in ("cost", "low", "high")))
-        ends = f"{short(float(now.low))} to {short(float(now.high))}"
-        found.append(f"A case costs {short(float(now.mean))} ({ends}); expected were {was}.")
+        was = _with_ends(*(expected[part] for part in ("cost", "low", "high")))
+        found.append(f"A case costs {_with_ends(now.mean, now.low, now.high)}; expected were {was}.")
     return found
+
+
+def _with_ends(*cost) -> str:
+    "A cost and the ends of its interval."
+    return "{} ({} to {})".format(*(short(float(number)) for number in cost))
 
 
 def _moved(counts: RuleCounts) -> list[str]:
@@ -2073,8 +2077,9 @@ def _moved(counts: RuleCounts) -> list[str]:
         told = ", ".join(f"{label} {100 * b:.3g} % for {100 * a:.3g} %" for label, a, b in moves)
         found.append(f"These rows have other shares of the classes than the rule is for: {told}.")
         if not len(counts.cells) and table.sum(1)[rule.priors > 0].all():
-            one = interval(table, rule.costs.array, priors=rule.priors)
-            cost = f"{short(float(one.mean))} ({short(float(one.low))} to {short(float(one.high))})"
+            level = rule.expected.get("confidence", 0.95)
+            one = interval(table, rule.costs.array, priors=rule.priors, confidence=level)
+            cost = _with_ends(one.mean, one.low, one.high)
             found.append(f"With the shares that the rule is for, these rows cost {cost} a case.")
     if "in_tenths" in rule.seen:
         if _alike(rule.seen["in_tenths"], counts.seen["in_tenths"]) < 0.01:

@@ -1155,7 +1155,6 @@ def places(table: DataFrame | None = None, compared: DataFrame | None = None) ->
     return listed
 
 
-
 def _board_and_rows(table, compared) -> tuple:
     "What is not given is taken from the stored board, as far as it has the items."
     table = stored_board() if table is None else table
@@ -1535,7 +1534,6 @@ def _html_item(r: ItemResult, known, stored) -> str:
         f'<span class="counts">{"; ".join(filter(None, said))}</span></summary>'
     )
     return f'<details>{line}<div class="body">{"".join(_item_body(r, table, known))}</div></details>'
-
 
 
 def _item_body(r: ItemResult, table, known) -> list:

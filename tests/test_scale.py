@@ -400,6 +400,7 @@ def test_intervals_and_differences_over_random_partitions(seed, unknown):
     lazy = [chunked(v, chunks, unknown) for v in (y, a, b)]
     given = {"method": "normal", "confidence": .8, "priors": {"no": .9, "yes": .1}}
     assert scale.difference(*lazy, COSTS, **given, **HERE) == ce.difference(ce.joint_counts(y, a, b, classes=COSTS), COSTS, **given)
+    assert scale.interval(*lazy[:2], COSTS, **given, **HERE) == ce.interval(ce.confusion_counts(y, a, classes=COSTS), COSTS, **given)
     for group, found in scale.interval(*lazy[:2], COSTS, groups=lazy[2], **given, **HERE).items():
         assert found == ce.interval(ce.confusion_counts(y[b == group], a[b == group], classes=COSTS), COSTS, **given)
 

@@ -706,14 +706,19 @@ def _phishing_task(table):
     return _Task(x, y, np.full(len(table), -1), remark="a stand-in: the paper's phishing data are not public")
 
 
-_PREPARED = (_unsw_task, _creditcard_task, _kdd_task, _phishing_task, _phishing_task)  # as in _SOURCES
+_TASKS = {
+    "unsw": _unsw_task,
+    "creditcard": _creditcard_task,
+    "kdd": _kdd_task,
+    "ebbu2017": _phishing_task,
+    "hannousse2021": _phishing_task,
+}
 
 
 @lru_cache(maxsize=5)
 def _loaded(name, data_dir, paths):
     "Kept for the seeds to come; `paths` tell other files of the same name apart."
-    prepared = dict(zip(_SOURCES, _PREPARED))[name]
-    return prepared(datasets.load(_SOURCES[name], data_dir=data_dir))
+    return _TASKS[_SOURCES[name]](datasets.load(_SOURCES[name], data_dir=data_dir))
 
 
 def _load_task(name, data_dir=None):
