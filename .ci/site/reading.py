@@ -76,8 +76,7 @@ def folded(cell, later):
         return [fold(cell, summary)]
     if options.get("code-fold"):
         return [cell]
-    options_text = "".join(line + "\n" for line in source(cell).splitlines() if line.startswith("#|"))
-    story = {**cell, "source": options_text + "\n".join(text for node, text in parts if node not in tests).strip("\n")}
+    story = with_code(cell, "\n".join(text for node, text in parts if node not in tests).strip("\n"))
     check = {**cell, "id": f"{cell.get('id', 'cell')}-checks", "outputs": [], "metadata": {},
              "source": "\n".join(text for node, text in parts if node in tests).strip("\n")}
     return [story, fold(check, summary)]
@@ -108,10 +107,9 @@ def one_line(cells):
         summary = bare_fold(cell)
         if summary and before and source(cell):
             joined = one_summary(f"{before}; {summary}".split("; "))
-            out[-1], summary = fold({**out[-1], "source": code_of(out[-1], cell)}, joined), joined
+            out[-1], summary = fold(with_code(out[-1], code_of(out[-1], cell)), joined), joined
         elif before == "Code" and cell["cell_type"] == "code" and "#| code-fold: true" in source(cell):
-            options = [line for line in source(cell).splitlines() if line.startswith("#|")]
-            out[-1] = {**cell, "source": "\n".join([*options, code_of(out[-1], cell)])}
+            out[-1] = with_code(cell, code_of(out[-1], cell))
         elif not is_blank(cell) or not before:
             out.append(cell)
         before = summary if not is_blank(cell) else before
@@ -120,6 +118,11 @@ def one_line(cells):
 
 def code_of(*cells):
     return "\n\n".join(split_options(source(cell))[1] for cell in cells)
+
+
+def with_code(cell, code):
+    "The cell with its own options and this code."
+    return {**cell, "source": "\n".join([*(line for line in source(cell).splitlines() if line.startswith("#|")), code])}
 
 
 def one_summary(words):
