@@ -31,7 +31,7 @@ def config(project, pages, mathjax):
             repository_url=cfg["git_url"], repository_branch=cfg["branch"], path_to_docs=cfg["nbs_path"],
             launch_buttons=dict(colab_url="https://colab.research.google.com"), use_repository_button=True, use_source_button=True, use_edit_page_button=True, use_issues_button=True,
             home_page_in_toc=True, show_navbar_depth=1, show_toc_level=2, navigation_with_keys=False, navbar_persistent=[], toc_title="On this page",
-            logo=dict(text=cfg["title"], alt_text=cfg["title"], image_light=str(project.nbs / "logo.svg"), image_dark=str(project.nbs / "logo.svg")),
+            logo=dict(text=cfg["title"], image_light=str(project.nbs / "logo.svg"), image_dark=str(project.nbs / "logo.svg")),
         ),
         nb_execution_mode="off", nb_merge_streams=True, nb_render_markdown_format="myst",
         nb_code_prompt_show="Code", nb_code_prompt_hide="Code", nb_render_image_options={"align": "center"},
@@ -105,6 +105,7 @@ def lighten(docs):
     (docs / "_static/icons.css").write_text("\n".join([RULE, *rules]), encoding="utf-8")
     for path, text in pages.items():
         text = re.sub(r"<link[^>]*/webfonts/[^>]*>", "", text)  # fetched early on every page, needed on few
+        text = text.replace('<div id="pst-primary-sidebar"', '<div id="pst-primary-sidebar" role="complementary" aria-label="the book"')
         text = text.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # a fold is named by its words
         text = text.replace('getItem("theme") || "auto"', 'getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")')  # colours from the first paint on
         text = re.sub(r'(search-button-field [^>]*?) title="Search" aria-label="Search"', r"\1", text)
