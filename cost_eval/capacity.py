@@ -23,7 +23,7 @@ from scipy.stats import norm
 from .bootstrap import Difference, Interval, Sample, loss_difference, loss_interval, sample_interval
 from .core import Result, check_confidence, check_integer, check_range, result, short
 from .mean_law import compressed
-from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, readable, slider
 from .policies import cross_fit
 from .samples import read_samples
 
@@ -559,10 +559,18 @@ def _plot_curve(curve: CapacityCurve, ax):
     ax.plot(curve.calls[thin], curve.saving[thin], color=COLORS[0], ls="-", label="the model's list")
     ax.plot(calls, table["perfect"], color=COLORS[8], ls=":", lw=1.2, label="classes known")
     everybody = curve.saving[-1]
-    ax.plot([0, calls[-1]], [0, everybody], color=COLORS[8], ls="--", lw=1.2, label="drawn by lot")
-    ax.plot(curve.best.calls, curve.best.saving.mean, "o", color=COLORS[2], ls="none")
-    best = {"xytext": (0, -14), "textcoords": "offset points", "ha": "center", "fontsize": 9}
-    ax.annotate("best number of calls", (curve.best.calls, curve.best.saving.mean), **best)
+    ax.plot([0, calls[-1]], [0, everybody], color=COLORS[8], ls="--", lw=1.2)
+    best = curve.best.calls
+    ax.vlines(best, 0, curve.best.saving.mean, color="0.6", lw=0.8)
+    ax.plot(best, curve.best.saving.mean, "o", color=COLORS[2], ls="none")
+    late = 2 * best > calls[-1]  # the words stand on the side that has room
+    look = {"textcoords": "offset points", "fontsize": 9, "ha": "right" if late else "left"}
+    ax.annotate("best number of calls", (best, 0), xytext=(-4 if late else 4, 4), **look)
+    at = 0.9 if everybody > 0 and 2.2 * best < calls[-1] else 0.45
+    lot = look | {"ha": "right", "color": readable(COLORS[8])}
+    ax.annotate(
+        "drawn by lot", (at * calls[-1], at * everybody), xytext=(-4, 4 if everybody > 0 else -12), **lot
+    )
     ax.axhline(0, color="0.6", lw=0.6)
     ax.set(xlabel="calls", ylabel="saved per sample", xlim=(0, calls[-1]))
     return label_lines(ax)

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.ndimage import uniform_filter
 
 from .bootstrap import Sample, sample_interval
 from .comparisons import Judged
@@ -481,14 +482,12 @@ def _plot_map(found: Robustness, ax):
     here = dict(xytext=(8, 0), textcoords="offset points", va="center", fontsize=9, weight="bold")
     ax.annotate("here", found.at[::-1], **here)
     share = np.bincount(found.winner.ravel()) / found.winner.size
+    taken = _around_the_dot(found)
     for k in np.flatnonzero(share > 0.01):
-        i, j = _label_place(found.winner == k)
-        box = {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1.2}
-        above = 2.2 if abs(np.log(x[j] / found.at[1])) < 2 and abs(np.log(y[i] / found.at[0])) < 0.7 else 1
-        side, at = "center", j  # beside an edge the word begins, or ends, at the edge
-        if min(j, len(x) - 1 - j) < 0.15 * len(x):
-            side, at = ("left", 1) if 2 * j < len(x) else ("right", -2)
-        ax.text(x[at], y[i] * above, found.names[k], ha=side, va="center", fontsize=9, bbox=box)
+        strong, pale = (free & (found.winner == k) for free in (found.sure & ~taken, ~found.sure & ~taken))
+        i, j, fits = _label_place(strong if strong.sum() > pale.sum() else pale, len(found.names[k]))
+        box = None if fits else {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1.2}
+        ax.text(x[j], y[i], found.names[k], ha="center", va="center", fontsize=9, bbox=box)
     ax.set(xscale="logit", yscale="log", xlabel="prevalence", ylabel="cost ratio (miss / false alarm)")
     plain_ticks(ax.xaxis, x, PREVALENCES, as_percent)
     plain_ticks(ax.yaxis, y, 10.0 ** np.arange(-9, 10), lambda v: f"{v:,.10g}")
@@ -553,13 +552,17 @@ def plain_ticks(axis: Any, shown: Any, places: Any, said: Callable[..., Any]) ->
     axis.set_ticks([], minor=True)
 
 
-def _label_place(mask: np.ndarray) -> tuple[int, int]:
-    "A cell well inside a region: the one that survives the most erosions."
-    inside = mask
-    while True:
-        padded = np.pad(inside, 1)
-        smaller = inside & padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:]
-        if not smaller.any():
-            places = np.argwhere(inside)
-            return tuple(places[len(places) // 2])
-        inside = smaller
+def _around_the_dot(found: Robustness) -> np.ndarray:
+    "The cells under the dot and its word."
+    y, x = np.log(found.cost_ratios / found.at[0]), _logit(found.prevalences) - _logit(found.at[1])
+    up, right = y / np.ptp(y), x / np.ptp(x)
+    return np.logical_and.outer(abs(up) < 0.04, (-0.04 < right) & (right < 0.18))
+
+
+def _label_place(area: np.ndarray, letters: int) -> tuple[int, int, bool]:
+    "The cell around which a word of so many letters lies in the area, as far as it can, and whether it does."
+    word = np.ceil(np.array([0.06, 0.02 * letters + 0.03]) * area.shape).astype(int)
+    inside = [uniform_filter(area.astype(float), k * word, mode="constant") for k in (1, 2)]
+    found = np.unravel_index((inside[0] + 0.1 * inside[1]).argmax(), area.shape)
+    i, j = np.clip(found, word // 2, np.array(area.shape) - 1 - word // 2)  # not over the edge of the map
+    return int(i), int(j), bool(inside[0][i, j] > 0.97)

@@ -88,6 +88,19 @@ def test_one_switch_opens_all_code(browser, site):
         assert page.locator(closed).count() > 10
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_keyboard_reaches_every_control_and_shows_where_it_is(browser, site, width):
+    "Navigation, search, theme, the switch and the marks of code, a slider; what is inside of a closed fold is none."
+    with opened(browser, f"{site}/cost_score.html", width=width, math=False) as page:
+        page.evaluate("addEventListener('focusin', e => { e.target.dataset.seen = getComputedStyle(e.target).outlineStyle; })")
+        controls = page.locator("a[href], button, input, summary").locator("visible=true")
+        for _ in range(controls.count() + 30):  # what scrolls is reached, too
+            page.keyboard.press("Tab")
+        assert page.locator("main input[type=range][data-seen=solid]").count() and page.locator("summary[data-seen=solid]").count() > 10
+        missed = controls.locator(":scope:not([data-seen=solid])").evaluate_all("all => all.map(e => e.outerHTML.slice(0, 90))")
+        assert not missed, missed
+
+
 def test_on_a_phone_panels_stand_alone_and_move(browser, site):
     "In a widget, too, whose drawings are data of the page."
     with opened(browser, f"{site}/cost_score.html", width=390, height=844) as page:

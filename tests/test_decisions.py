@@ -106,6 +106,11 @@ def test_ties_of_many_decisions_are_those_of_exact_arithmetic(case, form):
     assert d.bayes_decisions(p, ExampleCosts.from_array(np.stack([c] * len(p)))).tolist() == want
 
 
+def test_a_group_that_may_go_either_way_is_positive_for_bayes_and_negative_for_the_best_threshold():
+    equal = CostMatrix.zero_one(2)
+    assert d.bayes_decisions([[.5, .5]], equal).tolist() == [1] and d.best_threshold([0, 1], [.5, .5], equal).counts.tp == 0
+
+
 def test_a_tie_is_no_excuse_for_a_worse_decision():
     "What is as small as the rounding of the large costs beside it is still told apart, and so are tiny posteriors."
     assert d.bayes_decisions([[1, 1e-18], [1, 0], [1, 2e-17]], [[0, 1], [1e17, 0]]).tolist() == [0, 0, 1]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from translate import joined, markdown_cell, slug, source
 
 SCREEN = 900  # pixels
-LONG, SLACK = 16, 20  # screens of a page; only what is longer than SLACK is cut at any heading
+LONG, SLACK, SHORT = 16, 17, 4  # screens of a page; only what is longer than SLACK is cut at any heading; a shorter one than SHORT is none
 WHOLE = ("reference", "cookbook")
 HEADING = re.compile(r"^\((?P<label>[\w-]+--(?P<id>\S+))\)=\n(?P<level>##|###) (?P<title>.*)$", re.M)
 BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
@@ -99,7 +99,7 @@ def screens(block):
 
 
 def blocks_of(found):
-    "The story with its summary, what follows, the reference; neighbours that fit on one page together."
+    "The story with its summary, what follows, the reference; neighbours that fit on one page together, and what is no page by itself."
     blocks, summed = [[]], False
     for section in found:
         top = section.heading and section.heading["level"] == "##"
@@ -107,13 +107,12 @@ def blocks_of(found):
             blocks.append([])
         blocks[-1].append(section)
         summed = section.title == "Summary" if top else summed
-    together = blocks[:1]
-    for block in blocks[1:]:
-        if screens(together[-1]) + screens(block) <= LONG:
-            together[-1] += block
-        else:
-            together.append(block)
-    return together
+    for joins in (lambda before, block: screens(before) + screens(block) <= LONG, lambda _, block: screens(block) < SHORT):
+        taken = blocks[:1]
+        for block in blocks[1:]:
+            taken = [*taken[:-1], taken[-1] + block] if joins(taken[-1], block) else [*taken, block]
+        blocks = taken
+    return blocks
 
 
 def evenly(block):

@@ -40,7 +40,7 @@ def reading_view(nb, module=None, source_url=""):
         if cell["cell_type"] == "markdown":
             cell["source"] = BADGE.sub("", unnested(source(cell)))
     cells = [piece for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
-    nb["cells"] = solved(one_line(gathered(cells, module, source_url)))
+    nb["cells"] = solved(one_line(at_results(gathered(cells, module, source_url))))
     return nb
 
 
@@ -76,8 +76,7 @@ def folded(cell, later):
         return [fold(cell, summary)]
     if options.get("code-fold"):
         return [cell]
-    options_text = "".join(line + "\n" for line in source(cell).splitlines() if line.startswith("#|"))
-    story = {**cell, "source": options_text + "\n".join(text for node, text in parts if node not in tests).strip("\n")}
+    story = with_code(cell, "\n".join(text for node, text in parts if node not in tests).strip("\n"))
     check = {**cell, "id": f"{cell.get('id', 'cell')}-checks", "outputs": [], "metadata": {},
              "source": "\n".join(text for node, text in parts if node in tests).strip("\n")}
     return [story, fold(check, summary)]
@@ -89,6 +88,18 @@ def fold(cell, summary):
     return {**cell, "source": "\n".join(["#| code-fold: true", f'#| code-summary: "{summary}"', *lines])}
 
 
+def at_results(cells):
+    "Code that shows nothing goes down to the next code: a mark alone between two paragraphs belongs to nothing."
+    cells = list(cells)
+    for k in reversed(range(len(cells))):
+        above = next((source(cell) for cell in reversed(cells[:k]) if cell["cell_type"] == "markdown"), "")
+        to = next((j for j in range(k + 1, len(cells)) if cells[j]["cell_type"] == "code"), k)
+        if bare_fold(cells[k]) == "Code" and not HIDDEN.search(above) and not entry_name(cells[to]) and not is_private(cells[to]):
+            cells.insert(to, cells[k])
+            del cells[k]
+    return cells
+
+
 def one_line(cells):
     "Folds that follow each other become one: a single line to pass over on the way to what they lead to."
     out, before = [], None
@@ -96,12 +107,22 @@ def one_line(cells):
         summary = bare_fold(cell)
         if summary and before and source(cell):
             joined = one_summary(f"{before}; {summary}".split("; "))
-            code = f"{split_options(source(out[-1]))[1]}\n\n{split_options(source(cell))[1]}"
-            out[-1], summary = fold({**out[-1], "source": code}, joined), joined
+            out[-1], summary = fold(with_code(out[-1], code_of(out[-1], cell)), joined), joined
+        elif before == "Code" and cell["cell_type"] == "code" and "#| code-fold: true" in source(cell):
+            out[-1] = with_code(cell, code_of(out[-1], cell))
         elif not is_blank(cell) or not before:
             out.append(cell)
         before = summary if not is_blank(cell) else before
     return out
+
+
+def code_of(*cells):
+    return "\n\n".join(split_options(source(cell))[1] for cell in cells)
+
+
+def with_code(cell, code):
+    "The cell with its own options and this code."
+    return {**cell, "source": "\n".join([*(line for line in source(cell).splitlines() if line.startswith("#|")), code])}
 
 
 def one_summary(words):
