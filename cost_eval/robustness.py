@@ -125,18 +125,17 @@ def _words(found: Robustness) -> str:
     sure, more = wins & found.sure.ravel()[order], ""
     if sure[own]:
         sure_words = _ends(line[list(_run(sure, own))], line, "").partition(" (")[0]
-        more = f", told from the next for products {sure_words}"
+        more = f", and its lead is clear {sure_words}"
     rules = " and ".join(repr(rule) for rule in dict.fromkeys(found.rules))
     by = f" by the rule {rules}" if found.rules else ""
     return (
-        f"Deciding{by} anew at each setting: at cost ratio {ratio:.3g} and prevalence "
+        f"Each model decides anew at each setting{by}. At cost ratio {ratio:.3g} and prevalence "
         f"{100 * prevalence:.3g} % {name} is the cheapest. At this prevalence it is the cheapest for cost "
         f"ratios {r_words}, at this cost ratio for prevalences {p_words}. "
         f"What decides is cost ratio times odds, here {ratio * prevalence / (1 - prevalence):.3g}: "
         f"{name} is the cheapest for products {k_words}{more}. "
-        f"On {100 * found.sure.mean():.0f} % of the map the cheapest is told from the next (level "
-        f"{percent(found.confidence)}, corrected for the number of pairs of models, not for the number of "
-        "points)."
+        f"On {100 * found.sure.mean():.0f} % of the map the cheapest has a clear lead (outside the noise, "
+        f"level {percent(found.confidence)}, corrected for the number of pairs of models, not of points)."
     )
 
 

@@ -191,7 +191,7 @@ def map_agrees(r):
     told = re.findall(r"prevalence [\d.e-]+ % (.+?) is the cheapest\. At", words)
     assert told == [cheapest] or here.iloc[0] == pytest.approx(constant["cost"]) or np.sum(here < here.iloc[0] + 1e-9) > 1, (told, cheapest)
     assert found.names[found.winner[i, j]] == told[0] and f"{told[0]} is the cheapest for products" in words
-    assert ("told from the next for products" in words) == bool(found.sure[i, j])
+    assert ("its lead is clear" in words) == bool(found.sure[i, j])
     assert set(re.findall(r"'([a-z ]+)'", words)) == set(r.best["rule"]) and f"On {100 * found.sure.mean():.0f} % of the map" in words
     product = np.multiply.outer(found.cost_ratios, found.prevalences / (1 - found.prevalences))
     assert says(re.findall(rf"here {N}:", words)[0], float(f"{product[i, j]:.3g}"))
