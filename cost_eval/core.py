@@ -1164,10 +1164,9 @@ def no_matrix(shape: tuple, name: str = "costs", n_classes: int = 0) -> str:
     turned = len(shape) == 2 and shape[0] <= 20 and shape[1] == n_classes
     likely = f"classes and decisions look exchanged, give np.asarray({name}).T if its columns are the classes"
     return (
-        f"{name}: shape {shape}; {likely + '; ' if turned else ''}"
-        "a matrix of costs has shape (K, M), a row for each class and at least two "
-        f"decisions (CostMatrix({name}) says that they are classes, seen or not). Costs of single rows are "
-        f"not guessed: say {form}"
+        f"{name}: shape {shape}; {likely + '; ' if turned else ''}a matrix of costs has shape (K, M), a row "
+        f"for each class and at least two decisions (CostMatrix({name}) says that they are classes, seen or "
+        f"not). Costs of single rows are not guessed: say {form}"
     )
 
 
