@@ -224,7 +224,7 @@ def served(tmp_path):
         yield f"http://127.0.0.1:{port}/", psutil.Process(process.pid)
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(120)
         with pytest.raises(OSError):  # what it served has ended with it
             for _ in range(20):
                 socket.create_connection(("127.0.0.1", port), 1).close()
@@ -238,7 +238,7 @@ def load(page, path):
     chooser.value.set_files(path)
 
 
-def answer(page, positive, *costs, patience=60_000):
+def answer(page, positive, *costs, patience=180_000):
     "What the page asks, one after the other."
     if positive is not None:
         page.get_by_role("button", name=positive, exact=True).click(timeout=patience)
@@ -267,21 +267,22 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
     with served(tmp_path) as (url, process), playwright.sync_playwright() as p:
         browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(viewport={"width": 1300, "height": 1100})
+        page.set_default_timeout(180_000)
         raised = []
         page.on("pageerror", lambda error: raised.append(str(error)))
         page.on("console", lambda said: raised.append(said.text) if said.type == "error" and "Failed to load resource" not in said.text else None)
         asked = []
         page.on("request", lambda request: asked.append(request.url))
-        page.goto(url, timeout=180_000)
-        page.get_by_text("the cheapest of 2 models").first.wait_for(timeout=180_000)
+        page.goto(url)
+        page.get_by_text("the cheapest of 2 models").first.wait_for()
         load(page, tmp_path / "half.csv")
         answer(page, "ill", "1", "10")
-        page.get_by_text("1000 samples").wait_for(timeout=60_000)
+        page.get_by_text("1000 samples").wait_for()
         assert number_of(page.inner_text("body")) == expected(10.)
         box = page.get_by_label("a miss costs")
         box.fill("40")
         box.press("Enter")
-        page.wait_for_function("wanted => document.body.innerText.includes(wanted)", arg=f"{expected(40.):.4g} per case", timeout=60_000)
+        page.wait_for_function("wanted => document.body.innerText.includes(wanted)", arg=f"{expected(40.):.4g} per case")
         assert number_of(page.inner_text("body")) == expected(40.)
         (tmp_path / "broken.csv").write_text("y,m\n1,.5\n0,.2,7,8\n0,.1\n")
         (tmp_path / "endless.csv").touch()
@@ -297,21 +298,21 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
                     .observe(says, {childList: true, subtree: true});
             }""")
             load(page, tmp_path / f"{name}.csv")
-            page.locator(".ce-says").get_by_text(says).wait_for(timeout=60_000)
+            page.locator(".ce-says").get_by_text(says).wait_for()
             assert not any(page.evaluate("window.stale")) and "C error" not in page.inner_text("body")
         answer(page, None, "1", "5")
-        page.get_by_text("100 samples").first.wait_for(timeout=60_000)
+        page.get_by_text("100 samples").first.wait_for()
         assert [address for address in asked if not address.startswith((url, "data:", "blob:"))] == []
         page.get_by_label("picture").select_option("map")
         page.screenshot(path=tmp_path / "app.png", full_page=True)
         assert page.locator("h1").count() == 1 and not raised, raised
         next(part for part in process.children(recursive=True) if "ipykernel" in " ".join(part.cmdline())).kill()
-        page.get_by_text("The program has ended").wait_for(timeout=60_000)
-        page.reload(timeout=180_000)
-        page.get_by_text("the cheapest of 2 models").first.wait_for(timeout=180_000)
+        page.get_by_text("The program has ended").wait_for()
+        page.reload()
+        page.get_by_text("the cheapest of 2 models").first.wait_for()
         assert "The program has ended" not in page.inner_text("body")
         process.terminate()
-        page.get_by_text("The connection to the program is lost").wait_for(timeout=60_000)
+        page.get_by_text("The connection to the program is lost").wait_for()
         assert page.locator(".ce-controls").evaluate("e => e.inert")
         browser.close()
 

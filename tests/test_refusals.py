@@ -248,6 +248,8 @@ P = np.clip(.5 * Y + .5 * RNG.random(60), .01, .99)
 TWO, THREE, C = np.column_stack([1 - P, P]), RNG.dirichlet([1, 1, 1], 60), np.array([[0., 1], [5, 0]])
 NAMES, IDS = np.where(Y == 1, "ill", "well"), np.array([f"c{k}" for k in range(60)])[RNG.permutation(60)]
 AMOUNT, BY_CHANCE = 1 + 9 * RNG.random(60), RNG.integers(0, 2, 60)  # labels that the posteriors do not separate
+WITH_ZERO = np.where(TWO < .02, 0, TWO)
+LOG_ZERO = np.log(WITH_ZERO, where=WITH_ZERO > 0, out=np.full_like(TWO, -np.inf))
 CLASSES = {kind.__name__: kind for kind in (ce.Decisions, ce.Posteriors, ce.Scores, ce.CostMatrix, ce.ExampleCosts, ce.BinaryCounts)} | {"read_samples": read_samples}
 NAMED = ce.CostMatrix(C, classes=["well", "ill"])
 OWN = ce.ExampleCosts(fp=1, fn=pd.Series(AMOUNT, IDS)[::-1])
@@ -322,7 +324,7 @@ ADVICE = {
     "a frame whose rows may be anything": (lambda **o: ce.CostMatrix.from_frame(EITHER_WAY, **o), {}, "", "give classes=...", lambda: ce.CostMatrix(C, classes=["a", "b"], decisions=["x", "y"]), "classes=['a', 'b']"),
     "labels without columns": (lambda **o: ce.AffineCalibrator(**o).fit(np.log(TWO), np.array(["well", "ill"])[BY_CHANCE]).alpha_, {}, "", "classes=[...]", lambda: ce.AffineCalibrator().fit(np.log(TWO), BY_CHANCE).alpha_,
                                "classes=['well', 'ill']"),
-    "posteriors of exactly 0": (lambda x: ce.AffineCalibrator().fit(x, BY_CHANCE).alpha_, np.log(np.where(TWO < .02, 0, TWO)), "x", "np.log(np.maximum(p, 1e-12))",
+    "posteriors of exactly 0": (lambda x: ce.AffineCalibrator().fit(x, BY_CHANCE).alpha_, LOG_ZERO, "x", "np.log(np.maximum(p, 1e-12))",
                                 lambda: ce.AffineCalibrator().fit(np.log(np.where(TWO < .02, 1e-12, TWO)), BY_CHANCE).alpha_, "np.log(np.maximum(np.exp(x), 1e-12))"),
     "posteriors for their logarithms": (lambda x: ce.AffineCalibrator().fit(x, BY_CHANCE).alpha_, TWO, "posteriors", "np.log(posteriors)", lambda: ce.AffineCalibrator().fit(np.log(TWO), BY_CHANCE).alpha_),
     "a calibrator that knows nothing": (lambda model: model.transform(np.log(TWO)), ce.AffineCalibrator(), "model", "fit(log_posteriors, y_true)",

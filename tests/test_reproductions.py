@@ -38,7 +38,7 @@ def result(name):
     return found
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", [*cases()])
 def test_the_board_comes_out_again(name):
     off = moved([result(name)])
     assert off.empty and not result(name).fails, (off, result(name).note)
