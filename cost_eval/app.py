@@ -110,6 +110,7 @@ _LOOKS = """<style>
 .ce-reading .ce-old {visibility: hidden} .ce-busy :is(.ce-says, .ce-old) {opacity: .4; transition: .5s}
 .ce-progress {position: sticky; top: 0; z-index: 9; background: #fff2c4; color: #222; font: 1em sans-serif}
 .ce-progress:not(:empty) {padding: .4em .8em}
+.ce-app :focus-visible {outline: 2px solid #1769aa !important; outline-offset: 1px}
 @media (min-width: 62em) {
   .ce-app {grid-template-columns: 24em minmax(0, 1fr)} .ce-app > .ce-head {grid-column: 1 / 3}
   .ce-app > .ce-controls {grid-column: 1; grid-row: 2 / 6} .ce-app > .ce-main {grid-column: 2}
@@ -166,8 +167,17 @@ _WATCH = """<div class="ce-progress" role="status"></div>
       [file, lost] = [null, ended ? lost : ""];
     }).observe(says, {childList: true, subtree: true});
   }
+  function named() {  // what ipywidgets leaves without a name
+    find(".ce-app").role = "main";
+    const picture = find(".ce-app img"), chosen = find(".ce-old select");
+    if (picture && chosen) picture.alt = `Picture of the report: ${chosen.selectedOptions[0]?.text}`;
+    for (const handle of document.querySelectorAll(".ce-app .noUi-handle")) {
+      handle.ariaLabel = handle.closest(".widget-slider").querySelector("label").textContent;
+    }
+  }
   setInterval(() => {
     if (!find(".ce-app") || !find(".ce-progress")) return;
+    named();
     const busy = file || find(".ce-app").classList.contains("ce-busy"), left = file && socket?.bufferedAmount;
     since = busy ? since ?? Date.now() : null;
     const seconds = busy ? Math.round((Date.now() - since) / 1000) : 0;

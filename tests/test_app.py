@@ -253,6 +253,7 @@ def answer(page, positive, *costs, patience=180_000):
 def test_upload_and_change_costs_in_a_browser(tmp_path):
     playwright = pytest.importorskip("playwright.sync_api", reason='SKIPPED BROWSER TESTS: pip install "cost_eval[dev]"')
     pytest.importorskip("voila", reason='SKIPPED BROWSER TESTS: pip install "cost_eval[app]"')
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason='SKIPPED BROWSER TESTS: pip install "cost_eval[dev]"').Axe
     frame = example_frame().iloc[::2].reset_index(drop=True)
     frame.to_csv(tmp_path / "half.csv", index=False)
     frame.rename(columns={"label": "state"}).assign(id=range(1000), age=40)[["id", "age", "state", "model_b", "model_a"]].to_csv(tmp_path / "other.csv", index=False)
@@ -306,6 +307,10 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
         page.get_by_label("picture").select_option("map")
         page.screenshot(path=tmp_path / "app.png", full_page=True)
         assert page.locator("h1").count() == 1 and not raised, raised
+        for width in (1300, 390):  # each control, the picture too, has a name, and everything stands in the page's main part
+            page.set_viewport_size({"width": width, "height": 900})
+            assert axe().run(page).response["violations"] == []
+            assert page.evaluate("document.documentElement.scrollWidth") == width
         next(part for part in process.children(recursive=True) if "ipykernel" in " ".join(part.cmdline())).kill()
         page.get_by_text("The program has ended").wait_for()
         page.reload()

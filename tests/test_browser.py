@@ -117,6 +117,19 @@ def test_on_a_phone_panels_stand_alone_and_move(browser, site):
         assert whole.is_visible() and not panels.first.is_visible()
 
 
+def test_on_a_phone_a_wide_table_of_few_rows_is_cards(browser, site):
+    "Nothing is lost: each value stands after the name of its column; with room it is a table again."
+    with opened(browser, f"{site}/metrics_2.html", width=390, height=844) as page:
+        page.wait_for_selector("table.cards")
+        cells = page.locator("table.cards tbody tr").evaluate_all("""rows => rows.map(row => [...row.cells].map(e => [e.dataset.name,
+            row.closest('table').tHead.rows[0].cells[e.cellIndex].textContent.trim(), getComputedStyle(e, '::before').content, e.offsetHeight > 0, e.scrollWidth - e.clientWidth]))""")
+        assert len(cells) > 8 and all(len(row) > 3 for row in cells)
+        assert all(name == head and head in before and shown and wider <= 1 for row in cells for name, head, before, shown, wider in row)
+        page.set_viewport_size({"width": 1200, "height": 900})
+        page.wait_for_selector("table.cards", state="detached")
+        assert page.locator("thead").locator("visible=true").count() > 8
+
+
 def test_a_chapter_prints_clean(browser, site):
     "White paper also where the page is dark; the story and its solutions, without what one clicks on."
     with opened(browser, f"{site}/confusion_2.html", scheme="dark") as page:

@@ -11,6 +11,16 @@
     if (scrolls) e.tabIndex = 0;
     else if (e.tabIndex === 0 && e.tagName !== "MJX-CONTAINER") e.removeAttribute("tabindex");
   });
+  const cards = (which = "") => document.querySelectorAll(`:is(article, main) table${which}`).forEach((e) => {  // on a phone, of few rows or of words
+    e.classList.remove("cards");
+    const box = e.closest(".pst-scrollable-table-container") ?? e, heads = e.tHead?.rows ?? [], rows = [...(e.tBodies[0]?.rows ?? [])];
+    const fits = innerWidth > 600 || box.scrollWidth <= box.clientWidth + 1;
+    const few = rows.length <= 4 || e.matches(".table") || rows.some((row) => row.textContent.length > 160);
+    if (fits || !few || heads.length !== 1 || e.querySelector("[rowspan], [colspan], thead .math")) return;
+    rows.forEach((row) => [...row.cells].forEach((cell, k) => { cell.dataset.name = heads[0].cells[k].textContent.trim(); }));
+    e.classList.add("cards");
+  });
+  cards(":not(:has(.math))");  // before it is painted
   const shrink = () => document.querySelectorAll("mjx-container").forEach((e) => {
     const size = e.dataset.size ??= e.style.fontSize || "100%";  // MathJax fits it to the letters around it
     e.style.fontSize = size;
@@ -48,14 +58,14 @@
     };
     title.append(all);
   }
-  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { join(); shrink(); mark(); document.documentElement.classList.add("set"); });
+  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { join(); cards(); shrink(); mark(); document.documentElement.classList.add("set"); });
   addEventListener("load", after);
   let soon;
   addEventListener("resize", () => {  // once the sidebars have come to rest
     clearTimeout(soon);
-    soon = setTimeout(() => { shrink(); mark(); }, 200);
+    soon = setTimeout(() => { cards(); shrink(); mark(); }, 200);
   });
-  document.addEventListener("toggle", mark, true);  // a fold that opens
+  document.addEventListener("toggle", () => { cards(); mark(); }, true);  // a fold that opens
   const page = document.documentElement.dataset;
   let theme;
   addEventListener("beforeprint", () => { theme = page.theme; if (theme) page.theme = "light"; });  // paper is white
