@@ -1365,7 +1365,7 @@ def columns_by_class(posteriors, classes, name: str = "posteriors", other="the c
     if values.ndim == 0:
         raise ValueError(f"{name}: a row of posteriors for each sample is needed, got {posteriors!r:.60}")
     numbered = names == tuple(range(len(names or ())))
-    if names is None or (numbered and classes is not None and set(names) != set(classes)):
+    if names is None or (numbered and classes is not None and positions(objects(classes), names) is None):
         return values, classes
     if classes is None:
         return values, names

@@ -48,6 +48,7 @@ from cost_eval.core import (
     numbers,
     objects,
     order_of,
+    positions,
     pandas,
     result,
     short,
@@ -1773,15 +1774,16 @@ class DecisionRule(Result):
 
     def _of_classes(self, frame: Any) -> np.ndarray:
         "The columns of a frame that are called after the classes, in their order."
-        names = {written(c): c for c in frame.columns}
-        if list(frame.columns) == list(range(len(self.classes))):
-            names = {written(label): k for k, label in enumerate(self.classes)}
-        missing = [label for label in self.classes if written(label) not in names]
-        if missing:
-            raise ValueError(
-                f"values: no column {missing[0]!r}; there are {list(frame.columns)}, give one for each class"
-            )
-        return np.column_stack([numbers(frame[names[written(c)]], "values") for c in self.classes])
+        columns = list(frame.columns)
+        place: Any = positions(objects(self.classes), columns)
+        if place is None and columns == list(range(len(self.classes))):
+            place = columns
+        if place is None:
+            names = {*map(written, columns)}
+            missing = [label for label in self.classes if written(label) not in names]
+            what = f"no column {missing[0]!r}" if missing else "two columns of one name"
+            raise ValueError(f"values: {what}; there are {columns}, give one for each class")
+        return np.column_stack([numbers(frame[columns[k]], "values") for k in place])
 
     def _seen_as(self, x: np.ndarray) -> np.ndarray:
         "What a threshold cuts: (N,) of two classes, else (N, K)."
@@ -1917,8 +1919,13 @@ def _chosen(rule: dict, values, costs) -> np.ndarray:
     "(N,) column of the decision about each row; -1 where a value is missing or unknown."
     classes, labels = rule["classes"], rule["decisions"]
     if rule["values"] == "decisions":
-        place = {form(label): j for form in (str, lambda label: label) for j, label in enumerate(labels)}
-        return np.array([place.get(v, place.get(str(v), -1)) for v in values], np.intp)
+
+        def said(label):  # 1 for 1.0, too: a column with a missing cell has floats
+            whole = isinstance(label, (float, np.floating)) and label.is_integer()
+            return str(int(label) if whole else label)
+
+        place = {form(label): j for form in (said, lambda label: label) for j, label in enumerate(labels)}
+        return np.array([place.get(v, place.get(said(v), -1)) for v in values], np.intp)
     x = np.asarray(values, float)
     lost = np.isnan(x) if x.ndim == 1 else np.isnan(x).any(1)
     x = np.where(lost if x.ndim == 1 else lost[:, None], 1 / len(classes), x)

@@ -1155,7 +1155,7 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
             raise ValueError(f"{argument}: columns {names}, two of one name; name each as its class")
         columns = list(values.columns)
         table = np.column_stack([_column(values[c], argument) for c in columns])
-        if columns != list(range(len(columns))) or set(costs.classes) == set(columns):
+        if columns != list(range(len(columns))) or positions(objects(costs.classes), columns) is not None:
             classes = columns
     else:
         table = dense(values, argument)

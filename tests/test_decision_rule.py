@@ -520,3 +520,32 @@ def test_rows_of_weight_0_are_neither_seen_nor_in_a_queue():
     assert report.with_costs(own).best["high"][0] == ce.evaluate(y, score, own, sample_weight=w, ids=np.arange(39)[::-1], rng=0).best["high"][0] < 9
     with pytest.raises(ValueError, match="costs: of 36 samples, but there are 39"):
         report.with_costs(own[:36])
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], ["0", "1", "2"]], ids=["numbers", "text"])
+def test_columns_of_a_frame_are_classes_by_their_name_in_whatever_order_the_costs_name_them(labels, tmp_path):
+    "Costs that list class 2 first: a column called 0 is class 0, in the rule, in the report and in `bayes_decisions`, not the first of the costs."
+    order, y = [labels[2], labels[0], labels[1]], np.array(labels)[Y3]
+    costs = CostMatrix([[0, 1, 5], [1, 0, 2], [9, 3, 0]], classes=order)
+    right = Posteriors(P3, classes=labels)
+    rule = fit_rule(read_samples(y, right, costs), rule="bayes")
+    for frame in (pd.DataFrame(P3, columns=labels), pd.DataFrame(P3)):
+        assert (rule.decide(frame) == rule.decide(right)).all() and (read_samples(y, frame, costs).models["model"].values == P3[:, [2, 0, 1]]).all()
+        assert (np.array(order)[bayes_decisions(frame, costs)] == rule.decide(right)).all()
+    pd.DataFrame(P3, columns=["p0", "p1", "p2"]).assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
+    pd.DataFrame(costs.array, order, order).to_csv(tmp_path / "costs.csv", index_label="class \\ decision")
+    said, out = [str(tmp_path / "rows.csv")], str(tmp_path / "out.csv")
+    assert main(["evaluate", *said, "--costs", str(tmp_path / "costs.csv"), "--rule", "bayes", "--save-rule", str(tmp_path / "rule.json")]) == 0
+    assert main(["decide", *said, "--rule", str(tmp_path / "rule.json"), "--out", out]) == 0
+    assert pd.read_csv(out)["decision"].astype(str).tolist() == rule.decide(right).astype(str).tolist()
+
+
+@pytest.mark.parametrize("labels", [["1", "2"], [1.0, 2.0], ["2", "1", "other"]], ids=str)
+def test_a_decision_is_the_same_label_as_a_whole_float(labels):
+    "A column of a file that misses one cell has 1.0 for 1: such rows went to `otherwise`, or were refused."
+    costs = CostMatrix.zero_one(len(labels), classes=labels)
+    given = np.array(labels)[np.arange(60) % len(labels)]
+    rule = fit_rule(read_samples(given, Decisions(given), costs), rule="as given", otherwise=labels[-1])
+    values = np.array([1.0, 2.0, np.nan])
+    assert [float(v) if v != "other" else v for v in rule.decide(values)] == [1.0, 2.0, float(labels[-1]) if labels[-1] != "other" else "other"]
+    assert [float(v) for v in rule.decide(values[:2].astype(np.float32))] == [1.0, 2.0]
