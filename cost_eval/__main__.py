@@ -721,7 +721,7 @@ def _required(text: str | None):
         return None
     pairs = _pairs(_items(text), "--require", "RATE=LIMIT,...")
     try:
-        return {tuple(k.split(":")) if ":" in k else k: _number(limit) for k, limit in pairs.items()}
+        return {key: _number(limit) for key, limit in pairs.items()}
     except argparse.ArgumentTypeError as error:
         raise ValueError(f"--require: {error}") from None
 

@@ -694,7 +694,7 @@ def read_requirements(
     ----------
     require : mapping
         name of a rate of two classes and two decisions, (name, class or decision) of more, "error" or
-        (class, decision) -> limit in [0, 1]; or what this function gave
+        (class, decision) -> limit in [0, 1], pairs also as text, "ill:home"; or what this function gave
     costs : CostMatrix or ConfusionCounts
         whose classes and decisions these are; of two the second is positive
 
@@ -723,7 +723,8 @@ def read_requirements(
     if not isinstance(costs, LabelledTable):
         raise ValueError(f"costs: a CostMatrix, or counts with labels, is needed; got {costs!r:.60}")
     labels = list(costs.classes), list(costs.decisions)
-    return tuple(_requirement(key, limit, *labels) for key, limit in require.items())
+    pairs = {f"{a}:{b}": (a, b) for a in (*RATES, *labels[0]) for b in (*labels[0], *labels[1])}
+    return tuple(_requirement(pairs.get(key, key), limit, *labels) for key, limit in require.items())
 
 
 def _cell(key, classes: list, decisions: list) -> tuple | None:

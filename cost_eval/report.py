@@ -441,7 +441,8 @@ def _metric_columns(case: _Case, entries, cost, low, high):
         names = [name for name in _SHOWN_METRICS if name not in priced]
         columns |= evaluate_metrics(BinaryCounts.from_matrix(shares), costs, names)
         if costs is not None and case.own is None:  # in true positives, against deciding nobody positive
-            columns["net_benefit"] = (cost[0] - cost) / (costs[1, 0] - costs[1, 1])
+            nobody = case.cost(np.zeros(len(case.y), np.intp))
+            columns["net_benefit"] = (nobody - cost) / (costs[1, 0] - costs[1, 1])
     return pandas().DataFrame(columns)
 
 
@@ -1725,7 +1726,7 @@ def _recipe(report: Report) -> dict:
         settings["priors"] = report.priors.tolist()
     if not isinstance(settings.get("rng", 0), int):
         del settings["rng"]
-    scenarios = {name: _kept_costs(one) for name, one in asked.get("scenarios", {}).items()}
+    scenarios = {name: _kept_costs(one, report.costs) for name, one in asked.get("scenarios", {}).items()}
     if scenarios:
         settings["scenarios"] = scenarios
     if None in scenarios.values():  # costs of single rows
@@ -1741,18 +1742,17 @@ def _recipe(report: Report) -> dict:
 def _kept_value(value):
     "As JSON and TOML have it."
     if isinstance(value, Mapping):
-        return {str(name): _kept_value(one) for name, one in value.items()}
+        names = (":".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in value)
+        return dict(zip(names, map(_kept_value, value.values())))
     if isinstance(value, (list, tuple, np.ndarray)):
         return [_kept_value(one) for one in value]
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
-def _kept_costs(costs):
-    "A mapping of numbers or a matrix, as it can be given again; None for costs of single rows."
-    if isinstance(costs, Mapping):
-        return _kept_value(costs) if all(np.ndim(one) == 0 for one in costs.values()) else None
-    costs = as_costs(costs)
+def _kept_costs(costs, known: CostMatrix):
+    "The matrix, classes and decisions in the order of those `known`; None for costs of single rows."
+    costs = as_costs(costs, classes=known)
     return None if isinstance(costs, ExampleCosts) else costs.array.tolist()
 
 

@@ -130,6 +130,17 @@ def test_on_a_phone_a_wide_table_of_few_rows_is_cards(browser, site):
         assert page.locator("thead").locator("visible=true").count() > 8
 
 
+def test_on_a_phone_a_wide_formula_goes_on_below(browser, site):
+    "At what parts two formulas, and before each relation of a chain; its number stays."
+    with opened(browser, f"{site}/weighted_accuracy_2.html", width=390, height=844) as page:
+        page.wait_for_selector("html.set")
+        formulas = page.evaluate("""[...MathJax.startup.document.math].filter(m => m.display).map(m => [m.math, m.typesetRoot.innerHTML.includes('merror'),
+            [m.typesetRoot, m.typesetRoot.parentElement].some(e => e.scrollWidth > e.clientWidth + 1)])""")
+        stacked = [tex for tex, *_ in formulas if "{gathered}" in tex]
+        assert len(stacked) > 4 and not any(wrong or wide for _, wrong, wide in formulas), formulas
+        assert all(tex.count("{") == tex.count("}") and tex.count("\\tag") == 1 and tex.rstrip().endswith("}") for tex in stacked), stacked
+
+
 def test_a_chapter_prints_clean(browser, site):
     "White paper also where the page is dark; the story and its solutions, without what one clicks on."
     with opened(browser, f"{site}/confusion_2.html", scheme="dark") as page:

@@ -258,6 +258,8 @@ def test_constants_costs_and_map_under_a_requirement():
     assert free.ladder.loc[free.ladder["rule"] == "constant", "model"].tolist() == ["always 0", "always 1"]
     with pytest.raises(ValueError, match="held by what is required"):
         report.robustness()
+    rungs = ce.evaluate(Y, MODELS, COSTS, require={"recall": .9}, rng=0).ladder  # against deciding nobody positive, which the requirement forbids
+    assert rungs["model"][0] == "always 1" and rungs["net_benefit"].to_numpy() == pytest.approx((5 * Y.mean() - rungs["cost"].to_numpy()) / 5)
 
 
 @pytest.mark.parametrize("key, cell, good", [("recall", (1, 0), (1, 1)), ("fnr", (1, 0), (1, 1)), ("specificity", (0, 1), (0, 0)), ("precision", (0, 1), (1, 1)), ("npv", (1, 0), (0, 0)),

@@ -21,6 +21,23 @@
     e.classList.add("cards");
   });
   cards(":not(:has(.math))");  // before it is painted
+  const parts = (tex, mark) => [...tex.matchAll(/\\[a-z]+|\\.|[^]/gi)].reduce(([depth, found], [token]) => {  // at `mark` outside of brackets
+    if (!depth && mark.test(token)) found.push(token);
+    else found.push(found.pop() + token);
+    return [depth + "([{".includes(token) - ")]}".includes(token), found];
+  }, [0, [""]])[1];
+  const under = (tex) => {  // a chain of relations
+    const [first, next, ...more] = parts(tex, /^(=|\\(le|ge|propto|approx|equiv|Longleftrightarrow))$/);
+    if (first.length > 40 && next && !more.length) return `\\begin{aligned} & ${first} \\\\ & ${next} \\end{aligned}`;
+    return more.length && tex.length > 50 ? `\\begin{aligned} ${first} & ${[next, ...more].join(" \\\\ & ")} \\end{aligned}` : tex;
+  };
+  const stack = () => innerWidth < 600 && [...(window.MathJax?.startup?.document?.math ?? [])].forEach((m) => {  // on a phone
+    const box = m.typesetRoot.parentElement, tag = m.math.match(/\\tag\{.*?\}/)?.[0] ?? "", tex = m.math.replace(tag, "");
+    if (!m.display || /\\begin|\\\\/.test(tex) || box.scrollWidth <= box.clientWidth + 1 && m.typesetRoot.scrollWidth <= m.typesetRoot.clientWidth + 1) return;
+    const lines = parts(tex, /^\\q?quad$/).map((line) => under(line.replace(/^\\q?quad/, "")));
+    m.math = `\\begin{gathered} ${lines.join(" \\\\ ")} \\end{gathered} ${tag}`;
+    m.rerender(MathJax.startup.document, 20);  // from the compiler on
+  });
   const shrink = () => document.querySelectorAll("mjx-container").forEach((e) => {
     const size = e.dataset.size ??= e.style.fontSize || "100%";  // MathJax fits it to the letters around it
     e.style.fontSize = size;
@@ -58,14 +75,16 @@
     };
     title.append(all);
   }
-  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { join(); cards(); shrink(); mark(); document.documentElement.classList.add("set"); });
+  const settle = () => { stack(); cards(); shrink(); mark(); };
+  const after = () => Promise.resolve(window.MathJax?.startup?.promise).then(() => { join(); settle(); document.documentElement.classList.add("set"); });
   addEventListener("load", after);
   let soon;
-  addEventListener("resize", () => {  // once the sidebars have come to rest
+  const later = () => {  // once the sidebars have come to rest
     clearTimeout(soon);
-    soon = setTimeout(() => { cards(); shrink(); mark(); }, 200);
-  });
-  document.addEventListener("toggle", () => { cards(); mark(); }, true);  // a fold that opens
+    soon = setTimeout(settle, 200);
+  };
+  addEventListener("resize", later);
+  document.addEventListener("toggle", later, true);  // a fold that opens
   const page = document.documentElement.dataset;
   let theme;
   addEventListener("beforeprint", () => { theme = page.theme; if (theme) page.theme = "light"; });  // paper is white
