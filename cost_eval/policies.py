@@ -1655,7 +1655,8 @@ class DecisionRule(Result):
         columns["decision"] = labels[chosen]
         found = pd.DataFrame(columns, index=values.index if hasattr(values, "iloc") else None)
         told = np.array([self._sentence(*row) for row in zip(stated, believed, paid, labels[alone])], object)
-        told[alone != chosen] += f" The capacity goes to cases that save more: {self._named(self.decisions[0])}."
+        left = self._named(self.decisions[0])
+        told[alone != chosen] += f" The capacity goes to cases that save more: {left}."
         found["sentence"] = told
         return found
 
@@ -2240,19 +2241,24 @@ def _try(content: dict):
     run_rule(content, case)
     if rule.capacity is not None:
         check_range(rule.capacity, "capacity", 0, ends="[)", shape=())
-    ends = np.array([rule.same_from, rule.threshold, rule.same_to])
-    told, there = ends[~np.isnan(ends)], np.isfinite(ends) & (content["by"] == _BY_COST)
-    sides = _chosen(content, ends[there], None) != np.array([0, 1, 1])[there]
-    if sides.any() or (there.any() and (told[1:] < told[:-1]).any()):
-        raise ValueError(
-            "its threshold is not that of its costs and calibration; a cut of your own is "
-            "fit_rule(samples, rule='tuned', threshold=...)"
-        )
+    if content["by"] == _BY_COST and (K, M) == (2, 2):
+        _try_ends(content, np.array([rule.same_from, rule.threshold, rule.same_to]))
     if (len(rule.seen["classes"]), len(rule.seen["decisions"])) != (K, M):
         raise ValueError("the classes or decisions that were seen are not those of the costs")
     told = [repr(rule), rule.frame_columns(), rule.over_folds, rule.look(case), rule.seen["rows"]]
     if None in told:
         raise ValueError("how many rows it was fitted on is not said")
+
+
+def _try_ends(content: dict, ends: np.ndarray):
+    "`ValueError` where a threshold, and the values seen beside it, are not what the rule decides by."
+    told, there = ends[~np.isnan(ends)], np.isfinite(ends)
+    wrong = _chosen(content, ends[there], None) != np.array([0, 1, 1])[there] if there.any() else there[:0]
+    if wrong.any() or (told[1:] < told[:-1]).any():
+        raise ValueError(
+            "its threshold is not that of its costs and calibration; a cut of your own is "
+            "fit_rule(samples, rule='tuned', threshold=...)"
+        )
 
 
 class _Fitted(CrossFit):
