@@ -21,7 +21,7 @@ import numpy as np
 from scipy.stats import norm
 
 from .bootstrap import Difference, Interval, Sample, loss_difference, loss_interval, sample_interval
-from .core import Result, check_confidence, check_integer, check_range, result, short
+from .core import Result, check_capacity, check_confidence, check_integer, result, short
 from .mean_law import compressed
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, readable, slider
 from .policies import cross_fit
@@ -398,7 +398,7 @@ def _running(place: np.ndarray, worth: np.ndarray, size: int) -> np.ndarray:
 def _share(capacity, n: int) -> float:
     "A count of n samples, or a share below 1, as a share."
     hint = f"a count of the {n} samples, or a share below 1"
-    value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint=hint)
+    value = check_capacity(capacity, hint)
     if value < 1 and not isinstance(capacity, (int, np.integer)):
         return value
     return check_integer(capacity, "capacity", 0, n, hint=hint) / n

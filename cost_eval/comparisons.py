@@ -216,8 +216,9 @@ class Judged:
         "(K,) how many equally weighted samples of each class would be as precise, at least 1."
         if self.weight is None or self.repeated:
             return np.maximum(self.samples_of_classes, 1)
-        squares = np.bincount(self.y, self.weight**2, self.costs.shape[0])
-        return np.maximum(ratio(self.class_sizes**2, squares, undefined=0.0), 1)
+        weight = self.weight / self.weight.max()  # in any unit
+        sizes, squares = (np.bincount(self.y, part, self.costs.shape[0]) for part in (weight, weight**2))
+        return np.maximum(ratio(sizes**2, squares, undefined=0.0), 1)
 
     @property
     def given_priors(self) -> np.ndarray | None:

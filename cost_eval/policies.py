@@ -32,6 +32,7 @@ from cost_eval.core import (
     Result,
     check_1d,
     check_binary,
+    check_capacity,
     check_choice,
     check_flag,
     check_integer,
@@ -1158,7 +1159,7 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
 
 def _room(capacity: float, mass: np.ndarray, total: float, **limits: Any) -> int:
     "How many at the head of a queue, of such masses, a capacity has room for."
-    value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint="a count, or a share below 1")
+    value = check_capacity(capacity)
     if value >= 1 or isinstance(capacity, (int, np.integer)):
         return check_integer(capacity, "capacity", **limits)
     return int(np.count_nonzero(np.cumsum(mass) <= value * total * (1 + 1e-12)))
@@ -2071,7 +2072,7 @@ def fit_rule(
             )
         content["otherwise"] = named[0]
     if capacity is not None:
-        check_range(capacity, "capacity", 0, ends="[)", shape=(), hint="a count, or a share below 1")
+        check_capacity(capacity)
         content["capacity"] = int(capacity) if isinstance(capacity, (int, np.integer)) else float(capacity)
     if folds is not None and content["threshold"] is not None and threshold is None:
         content["over_folds"] = _over_folds(samples, name, rule, priors, folds, require)

@@ -7,8 +7,9 @@ from conftest import refuses
 from cost_eval import capacity as cap
 from cost_eval.capacity import capacity_curve
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
-from cost_eval.policies import decide
-from cost_eval.samples import Decisions, Posteriors, Scores
+from cost_eval.policies import decide, fit_rule
+from cost_eval.report import evaluate
+from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
 rng = np.random.default_rng(0)
 N = 90
@@ -166,6 +167,8 @@ test_what_is_refused = refuses([
     (lambda: capacity_curve(Y, Scores(P), SAME, rule="bayes"), "rule: 'bayes' takes posteriors at their word"),
     (lambda: capacity_curve(Y, P, SAME.with_abstain(.1)), "capacity: limits the second of two decisions"),
     (lambda: capacity_curve(Y, P, SAME).at(N + 1), f"capacity: must be from 0 to {N}, got {N + 1}; a count of the {N} samples, or a share below 1"),
+    *[(asked, "capacity: 1.0 may be one sample or all of them; give the whole number 1 for one, how many there are for all") for asked in (
+        lambda: capacity_curve(Y, P, SAME).at(1.), lambda: evaluate(Y, P, SAME, capacity=np.float64(1)), lambda: fit_rule(read_samples(Y, P, SAME), capacity=1.))],
     (lambda: capacity_curve(Y, P, SAME).at(-1), r"capacity: must lie in \[0, inf\), got -1; a count of"),
     (lambda: capacity_curve(Y, P, SAME).at(2.5), "capacity: must be a whole number, got 2.5"),
     (lambda: capacity_curve(Y, P, SAME).called("all"), "capacity: expected numbers"),

@@ -56,6 +56,17 @@ def test_what_says_nothing_changes_nothing(seed):
             np.testing.assert_allclose(found[name], table, rtol=1e-7, atol=1e-7, equal_nan=True, err_msg=f"{door}: {name}")
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_weights_are_in_any_unit(unit):
+    rng = np.random.default_rng(0)
+    y, weight = np.arange(60) % 3 // 2, rng.random(60) + .5
+    models = {name: ce.Scores(rng.normal(size=60) + y) for name in "ab"}
+    plain, other = (ce.evaluate(y, models, [[0, 1], [5, 0]], sample_weight=weight * u, draws=1, rng=0) for u in (1, unit))
+    for here, there in ((plain.best, other.best), (plain.areas, other.areas), (plain.robustness().to_frame(), other.robustness().to_frame())):
+        pd.testing.assert_frame_equal(here, there, rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("given", [{"sample_weight": [3.]}, {"clusters": ["a"]}, {"strata": [0], "shares": {0: 1.}}])
 def test_one_row_is_one_row(given):
     one, plain = ce.loss_interval([1.], bounds=(0, 20), **given), ce.loss_interval([1.], bounds=(0, 20))
