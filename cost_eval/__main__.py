@@ -531,7 +531,7 @@ def _read_columns(arguments, needed):
     "The columns that are needed (all for None), of all files."
     frames, first = [], arguments.files[0]
     for name in arguments.files:
-        frames.append(read_file(name, columns=needed))
+        frames.append(_with_index(read_file(name, columns=needed)))
         if frames[-1].attrs:
             print(f"{name}: {frames[-1].attrs.pop('marks')}")
         if set(frames[-1].columns) != set(frames[0].columns):
@@ -887,7 +887,15 @@ def _rule_of_file(arguments):
     "The rule, and the rows of all files in blocks."
     _need("pandas")
     rule = DecisionRule.from_json(Path(arguments.rule))
-    return rule, (block for path in arguments.files for block in read_blocks(path))
+    return rule, (_with_index(block) for path in arguments.files for block in read_blocks(path))
+
+
+def _with_index(frame):
+    "The frame with what its rows are called as a column, too."
+    if frame.index.name is None or frame.index.name in frame.columns:
+        return frame
+    column = frame.index.to_series()
+    return pandas().concat([column, frame], axis=1)
 
 
 def _rule_costs(frame, arguments) -> dict | None:
@@ -967,7 +975,7 @@ def _decided_columns(rule, frame, arguments, capacity) -> dict:
     values, costs = _rule_values(rule, unnested(frame), arguments), _rule_costs(frame, arguments)
     added = {"decision": rule.decide(values, costs, capacity=capacity)}
     if arguments.explain:
-        told = rule.explain(values, costs)
+        told = rule.explain(values, costs, capacity=capacity)
         added = {name: told[name].to_numpy() for name in told.columns} | added
     if twice := next((name for name in added if name in frame.columns), None):
         raise ValueError(f"--out: the rows have a column {twice!r} already; rename it")
@@ -982,14 +990,16 @@ def _check(arguments):
         history = _history_of(Path(arguments.history))
     rule, frames = _rule_of_file(arguments)
     rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
-    counts = None
+    counts, label = None, arguments.label
     for frame in map(unnested, frames):
         values = _rule_values(rule, frame, arguments)
         where = _rule_where(rule, frame, arguments)
         models = {rule.model: where if isinstance(where, str) else dict(where)}
         given = {"--weight": arguments.weight, "--cluster": arguments.cluster}
         taken = [column for column in given.values() if column]
-        label = arguments.label or read_table(frame, models=models, taken=taken).label
+        if label is None:
+            label = read_table(frame, models=models, taken=taken).label
+            print(f"Read: true labels {label!r}. (--label says otherwise.)")
         for option, column in {"--label": label, **given}.items():
             if column and column not in frame.columns:
                 raise ValueError(unknown_name(column, frame.columns, option))

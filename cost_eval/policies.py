@@ -1562,14 +1562,8 @@ class DecisionRule(Result):
             raise ValueError(
                 f"costs: decided by {self.content['by']}, which looks at no costs; use rule='calibrated'"
             )
-        x = self._read(values)
-        chosen = self.columns(values, costs)
-        notes = self._outside(values)
-        capacity = self.capacity if capacity is None else capacity
-        if capacity is not None:
-            chosen, tied = self._listed(chosen, x, self._costs_of(costs, len(x)), capacity)
-            notes += tied
-        for note in notes:
+        chosen, tied = self._within(self.columns(values, costs), values, costs, capacity)
+        for note in (*self._outside(values), *tied):
             warnings.warn(note, UserWarning, stacklevel=2)
         return label_array(list(self.decisions), "decisions")[chosen]
 
@@ -1624,12 +1618,14 @@ class DecisionRule(Result):
         ends = " to ".join(short(np.array(self.seen.get(end, 0), float)) for end in ("low", "high"))
         return [f"{many} rows lie outside {ends}, where the rule was fitted."] if many else []
 
-    def explain(self, values: Any, costs: Costs | None = None) -> DataFrame:
+    def explain(
+        self, values: Any, costs: Costs | None = None, *, capacity: float | None = None
+    ) -> DataFrame:
         """How each case was decided.
 
         Parameters
         ----------
-        values, costs
+        values, costs, capacity
             as for `decide`
 
         Returns
@@ -1640,7 +1636,9 @@ class DecisionRule(Result):
             cost, the decision, and a sentence. NaN where the rule does not look at it
         """
         x, pd = self._read(values), pandas()
-        decided = label_array(list(self.decisions), "decisions")[self.columns(values, costs)]
+        alone = self.columns(values, costs)
+        chosen, _ = self._within(alone, values, costs, capacity)
+        labels = label_array(list(self.decisions), "decisions")
         of_class = [""] if len(self.classes) == 2 else [f" {label}" for label in self.classes]
         stated = self._seen_as(x)
         stated = stated[:, None] if stated.ndim == 1 else stated
@@ -1655,9 +1653,12 @@ class DecisionRule(Result):
         columns = {f"stated{name}": stated[:, k] for k, name in enumerate(of_class)}
         columns |= {f"calibrated{name}": believed[:, k] for k, name in enumerate(of_class)}
         columns |= {f"cost of {label}": paid[:, j] for j, label in enumerate(self.decisions)}
-        columns["decision"] = decided
+        columns["decision"] = labels[chosen]
         found = pd.DataFrame(columns, index=values.index if hasattr(values, "iloc") else None)
-        found["sentence"] = [self._sentence(*row) for row in zip(stated, believed, paid, decided)]
+        told = np.array([self._sentence(*row) for row in zip(stated, believed, paid, labels[alone])], object)
+        left = self._named(self.decisions[0])
+        told[alone != chosen] += f" The capacity goes to cases that save more: {left}."
+        found["sentence"] = told
         return found
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -1715,8 +1716,8 @@ class DecisionRule(Result):
                 raise ValueError(f"{name}: no such file, and no JSON of a rule")
             text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
         try:
-            content = json.loads(text)
-        except json.JSONDecodeError as error:
+            content = json.loads(text, parse_constant=_no_number)
+        except ValueError as error:
             raise ValueError(
                 f"{name}: not complete JSON ({error}); write it again with rule.to_json(path)"
             ) from None
@@ -1806,6 +1807,14 @@ class DecisionRule(Result):
             raise ValueError(f"costs: of {len(table)} rows, but there are {n} values; one each is needed")
         return table.array
 
+    def _within(self, chosen: np.ndarray, values: Any, costs: Costs | None, capacity: float | None) -> tuple:
+        "Decisions as a capacity, given or the rule's, leaves them, and what is to be said."
+        capacity = self.capacity if capacity is None else capacity
+        if capacity is None:
+            return chosen, []
+        x = self._read(values)
+        return self._listed(chosen, x, self._costs_of(costs, len(x)), capacity)
+
     def _listed(self, chosen: np.ndarray, x: np.ndarray, costs: np.ndarray | None, capacity: float) -> tuple:
         "Decisions of which a capacity keeps the positive ones that save the most, and what is to be said."
         if len(self.decisions) != 2:
@@ -1831,7 +1840,7 @@ class DecisionRule(Result):
 
     def _sentence(self, stated, believed, paid, decided) -> str:
         "Why a case was decided so."
-        said = f"'{decided}'" if isinstance(decided, str) else f"{decided}"
+        said = self._named(decided)
         if self.kind == "decisions":
             return f"The model decided {said}."
         if np.isnan(stated).any():
@@ -1846,6 +1855,10 @@ class DecisionRule(Result):
         costs += f"; and {self._kept()} to be kept to" if self.require else ""
         what = "taken as" if self.content["calibration"] is None else "calibrated"
         return f"Stated {told}, {what} {now}; expected costs: {costs}; so {said}."
+
+    def _named(self, label) -> str:
+        "A decision in a sentence."
+        return f"'{label}'" if isinstance(label, str) else f"{label}"
 
     def _most(self, p) -> str:
         "The most probable class, and its probability."
@@ -2171,6 +2184,11 @@ def _seen(content: dict, samples: Samples, name: str) -> dict:
     return seen
 
 
+def _no_number(text: str):
+    "`ValueError` for NaN and Infinity, which no file of a rule holds."
+    raise ValueError(f"{text} is no number")
+
+
 def _checked(content, name: str) -> dict:
     "What was read from a file, if it is a whole rule of this release or an earlier one."
     if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
@@ -2213,6 +2231,8 @@ def _try(content: dict):
     if content["by"] == "cut" and not ((K, M) == (2, 2) and rule.threshold == rule.threshold):
         raise ValueError("a cut needs a threshold, two classes and two decisions")
     knots = content["calibration"]
+    if knots is not None and rule.kind == "posteriors":
+        check_range(np.array(knots["beta"], float), "beta", shape=(K,))
     if knots is not None and rule.kind == "scores":
         low, high, odds = (np.array(knots[part], float) for part in ("low", "high", "log_odds"))
         ends = np.column_stack([low, high])  # of one length, and never falling
@@ -2222,20 +2242,24 @@ def _try(content: dict):
     run_rule(content, case)
     if rule.capacity is not None:
         check_range(rule.capacity, "capacity", 0, ends="[)", shape=())
-    ends = np.array([rule.same_from, rule.threshold, rule.same_to])
-    sides = (
-        _chosen(content, ends, None).tolist() if content["by"] == _BY_COST and np.isfinite(ends).all() else []
-    )
-    if sides and not (ends[0] < ends[1] <= ends[2] and sides == [0, 1, 1]):
-        raise ValueError(
-            "its threshold is not that of its costs and calibration; a cut of your own is "
-            "fit_rule(samples, rule='tuned', threshold=...)"
-        )
+    if content["by"] == _BY_COST and (K, M) == (2, 2):
+        _try_ends(content, np.array([rule.same_from, rule.threshold, rule.same_to]))
     if (len(rule.seen["classes"]), len(rule.seen["decisions"])) != (K, M):
         raise ValueError("the classes or decisions that were seen are not those of the costs")
     told = [repr(rule), rule.frame_columns(), rule.over_folds, rule.look(case), rule.seen["rows"]]
     if None in told:
         raise ValueError("how many rows it was fitted on is not said")
+
+
+def _try_ends(content: dict, ends: np.ndarray):
+    "`ValueError` where a threshold, and the values seen beside it, are not what the rule decides by."
+    told, there = ends[~np.isnan(ends)], np.isfinite(ends)
+    wrong = _chosen(content, ends[there], None) != np.array([0, 1, 1])[there] if there.any() else there[:0]
+    if wrong.any() or (told[1:] < told[:-1]).any():
+        raise ValueError(
+            "its threshold is not that of its costs and calibration; a cut of your own is "
+            "fit_rule(samples, rule='tuned', threshold=...)"
+        )
 
 
 class _Fitted(CrossFit):

@@ -2079,6 +2079,8 @@ def _read_kind(kind: str, end: str, source: Any, columns, index_col):
     if kind == "Excel":
         sheets = pd.read_excel(source, engine=library, index_col=index_col, sheet_name=None)
         name, frame = next(iter(sheets.items()))
+        first = pd.read_excel(source, engine=library, header=None, nrows=1)
+        _refuse_twice_named([] if first.empty else first.iloc[0].dropna().map(str).to_list())
         if len(sheets) > 1:
             frame.attrs["marks"] = f"sheet {name!r}, the first of {len(sheets)}"
         return frame
@@ -2106,7 +2108,8 @@ def _read_json(pd, text: bytes, end: str):
     if isinstance(found, list) or columns and all(isinstance(v, list) for v in columns):
         return pd.DataFrame(found)
     whole = text.lstrip()[:1] == b"["
-    return pd.read_json(io.BytesIO(text), lines=not whole and found is None, dtype=False)
+    options = {"lines": not whole and found is None, "dtype": False, "precise_float": True}
+    return pd.read_json(io.BytesIO(text), **options)
 
 
 def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:
@@ -2245,17 +2248,22 @@ def _marks(lines: list, end: str = "") -> dict:
 
 def _refuse_names(names: list, table: list, lines: list):
     "`ValueError` where the first line holds a name twice, a title or values."
-    twice = [name for name in names if name and names.count(name) > 1]
     widths = {len(row) for row in table}
     if _hold_values(names, table):
         raise ValueError(f"its first line, {lines[0]!r:.60}, holds values; put a line of names above it")
-    if twice:
-        raise ValueError(f"column {twice[0]!r} occurs twice; rename one")
+    _refuse_twice_named(names)
     if len(names) == 1 and min(widths, default=0) > 1:
         raise ValueError(
             f"its first line, {lines[0]!r:.60}, has one column and the others {min(widths)}; delete it, if "
             "it is a title, or name each column"
         )
+
+
+def _refuse_twice_named(names: list):
+    "`ValueError` where a column has the name of another one."
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"column {twice!r} occurs twice; rename one")
 
 
 def _hold_values(names: list, table: list) -> bool:

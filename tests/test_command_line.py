@@ -262,9 +262,15 @@ def test_spreadsheets(scores, tmp_path, capsys, monkeypatch):
         read_upload("c.xlsx", b"PK no sheet")
     table = pd.DataFrame([[0, 1], [9, 0]], ["well", "ill"], ["well", "ill"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: there("json") if name == "openpyxl" else there(name))
-    monkeypatch.setattr(pd, "read_excel", lambda source, engine, index_col, sheet_name: {"March": frame if index_col is None else table, "notes": frame})
+    names = [list(frame)]
+
+    def read(source, engine, index_col=None, sheet_name=0, header=0, nrows=None):
+        return pd.DataFrame(names) if header is None else {"March": frame if index_col is None else table, "notes": frame}
+    monkeypatch.setattr(pd, "read_excel", read)
     code, out, _ = call(capsys, tmp_path / "c.xlsx", "--costs", tmp_path / "c.xlsx", "--positive", "ill")
     assert code == 0 and evaluate(frame["label"], frame[["one", "two"]], table, positive="ill", rng=0).summary() in out and "sheet 'March', the first of 2" in out
+    names[0] = ["label", "one", "one"]  # which pandas calls one and one.1
+    assert "column 'one' occurs twice; rename one" in call(capsys, tmp_path / "c.xlsx", "--positive", "ill")[2]
     monkeypatch.setattr(pd, "read_excel", lambda *_, **__: 1 / 0)
     assert "--costs: " in call(capsys, path, "--costs", tmp_path / "c.xlsx")[2]
 

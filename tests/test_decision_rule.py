@@ -221,11 +221,11 @@ def test_files_that_are_none():
     bad = {
         r"version 9, written by cost_eval 9\.9": damaged(c, version=9, made={"package": "cost_eval 9.9"}), "no such file": "no/such.json",
         "not complete JSON": rule.to_json()[:200], "no rule that rule.to_json": "{}", "'costs' is missing": json.dumps({k: v for k, v in c.items() if k != "costs"}),
-        "damaged rule.*classes": damaged(c, classes=["well"]), "damaged rule.*finite": damaged(c, costs=[[0, 1], [5, float("nan")]]), "damaged rule.*priors": damaged(c, priors=[.7, .7]),
+        "damaged rule.*classes": damaged(c, classes=["well"]), "NaN is no number": damaged(c, costs=[[0, 1], [5, float("nan")]]), "damaged rule.*priors": damaged(c, priors=[.7, .7]),
         "do not ascend": damaged(c, calibration=knots | {"low": knots["low"][::-1]}), "damaged rule \\(by": damaged(c, by="magic"), "damaged rule \\(rule": damaged(c, rule="luck"),
         "a cut needs a threshold": damaged(c, by="cut", threshold=None), "damaged rule.*review": damaged(c, otherwise="review"), "damaged rule.*classes' is missing": damaged(c, seen={"low": 0, "high": 1}),
         "its threshold is not that of its costs": damaged(c, threshold=c["same_to"] + .1), "path: a path or the text": 5,
-        "damaged rule.*capacity": damaged(c, capacity="many"), "damaged rule.*alpha": damaged(c, values="posteriors"),
+        "damaged rule.*capacity": damaged(c, capacity="many"), "damaged rule.*beta": damaged(c, values="posteriors"),
     }
     for words, text in bad.items():
         with pytest.raises(ValueError, match=words):
@@ -549,3 +549,49 @@ def test_a_decision_is_the_same_label_as_a_whole_float(labels):
     values = np.array([1.0, 2.0, np.nan])
     assert [float(v) if v != "other" else v for v in rule.decide(values)] == [1.0, 2.0, float(labels[-1]) if labels[-1] != "other" else "other"]
     assert [float(v) for v in rule.decide(values[:2].astype(np.float32))] == [1.0, 2.0]
+
+
+def test_a_file_that_was_tampered_with_is_refused_where_no_cut_shows_it():
+    "Of three classes nothing compares a threshold; of posteriors that are all on one side of the cut `same_from` is infinite."
+    three = fit_rule(read_samples(Y3, P3, CostMatrix.zero_one(3))).content
+    sure = fit_rule(read_samples(Y, Posteriors(.9 + .1 * P), [[0, 1], [5, 0]]), rule="bayes").content
+    for content, change, words in ((three, {"calibration": three["calibration"] | {"alpha": float("nan")}}, "NaN is no number"),
+                                   (three, {"calibration": three["calibration"] | {"beta": [.1]}}, "beta"),
+                                   (sure, {"costs": [[0, 1], [.05, 0]]}, "not that of its costs"), (sure, {"threshold": "inf"}, "not that of its costs")):
+        with pytest.raises(ValueError, match=words):
+            DecisionRule.from_json(json.dumps(content | change))
+    assert DecisionRule.from_json(json.dumps(sure)).threshold == pytest.approx(1 / 6)
+
+
+def test_what_a_capacity_takes_away_is_explained_so(tmp_path, capsys):
+    samples = read_samples(Y, P, [[0, 1], [5, 0]])
+    rule = fit_rule(samples, capacity=50)
+    told, free = rule.explain(P), rule.explain(P, capacity=N)
+    assert (told["decision"] == rule.decide(P)).all() and (told["decision"] == 1).sum() == 50 and (free["decision"] == rule.decide(P, capacity=N)).all()
+    beyond = told["decision"] != free["decision"]
+    assert (told["sentence"][~beyond] == free["sentence"][~beyond]).all() and told["sentence"][beyond].str.endswith("so 1. The capacity goes to cases that save more: 0.").all()
+    rule.to_json(tmp_path / "rule.json")
+    pd.DataFrame({"model": P}).to_csv(tmp_path / "new.csv", index=False)
+    for more, capacity in (((), None), (("--capacity", 20), 20)):
+        assert shell(capsys, "decide", tmp_path / "new.csv", "--rule", tmp_path / "rule.json", "--out", tmp_path / "out.csv", "--explain", *more)[0] == 0
+        assert pd.read_csv(tmp_path / "out.csv")["sentence"].tolist() == rule.explain(P, capacity=capacity)["sentence"].tolist()
+
+
+def test_check_guesses_the_label_once_and_says_which(installed, capsys):
+    "In the second file another column is the only one with two values: it was taken for the labels there (broken for sure, where the rule is kept)."
+    place, rows = installed
+    frame = rows(600, 2).rename(columns={"label": "found"}).assign(treated=np.arange(600) % 3)
+    frame[:500].to_csv(place / "one.csv", index=False)
+    frame[500:].query("found == 'well'").assign(treated=lambda f: np.where(f["treated"] > 0, "ill", "well")).to_csv(place / "two.csv", index=False)
+    said = [place / "one.csv", place / "two.csv", "--rule", place / "rule.json", "--max-cost", 2]
+    code, out, _ = shell(capsys, "check", *said)
+    assert out.startswith("Read: true labels 'found'") and (code, out.split("\n", 1)[1]) == shell(capsys, "check", *said, "--label", "found")[:2]
+
+
+def test_an_index_of_parquet_is_a_column_of_the_command(installed, capsys):
+    place, rows = installed
+    rows(300, 3).assign(id=[f"case {k}" for k in range(300)]).set_index("id").to_parquet(place / "new.parquet")
+    assert shell(capsys, "decide", place / "new.parquet", "--rule", place / "rule.json", "--out", place / "out.csv")[0] == 0
+    assert pd.read_csv(place / "out.csv")["id"][299] == "case 299"
+    given = (place / "new.parquet", "--positive", "ill", "--fp", 1, "--fn", 5, "--id", "id")
+    assert shell(capsys, "evaluate", *given)[0] == 0

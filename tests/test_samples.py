@@ -1,4 +1,5 @@
 """What people have, read or refused: labels, orientation, indices, kinds of models, and the messages."""
+import json
 import re
 
 import numpy as np
@@ -585,3 +586,10 @@ def test_a_lone_column_of_the_negative_class_is_not_the_positive_ones(name):
 def test_columns_of_very_many_values_are_compared_in_little_memory():
     many = np.arange(100_000)
     assert samples_module._alike(many, many[::-1]) and not samples_module._alike(many, many // 2)
+
+
+def test_json_is_read_to_the_last_digit_in_each_form():
+    values = np.random.default_rng(0).random(2000)
+    rows = [{"m": float(v)} for v in values]
+    for name, text in (("x.jsonl", "\n".join(map(json.dumps, rows))), ("x.json", json.dumps(rows)), ("y.json", json.dumps({"m": {k: float(v) for k, v in enumerate(values)}}))):
+        assert (samples_module.read_file(text.encode(), name)["m"].to_numpy() == values).all(), name
