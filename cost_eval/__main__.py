@@ -25,7 +25,7 @@ import sys
 import tempfile
 import tomllib
 import warnings
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -1107,6 +1107,28 @@ _COMMANDS = [
 ]
 
 
+class _Lasting:
+    "Standard output whose reader may leave (`cost-eval check ... | head`): files and exit code still come."
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def _tried(self, call, *text):
+        try:
+            call(*text)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    def write(self, text):
+        self._tried(self._stream.write, text)
+
+    def flush(self):
+        self._tried(self._stream.flush)
+
+
 def main(argv: Row[str] | None = None) -> int:
     """The command `cost-eval`.
 
@@ -1140,15 +1162,13 @@ def main(argv: Row[str] | None = None) -> int:
     try:
         if getattr(arguments, "recipe", None):
             arguments = _recalled(parser, arguments, argv)
-        code = arguments.run(arguments)
-        sys.stdout.flush()
+        with redirect_stdout(_Lasting(sys.stdout)):
+            code = arguments.run(arguments)
+            sys.stdout.flush()
         return code
     except (ValueError, ImportError) as error:
         print("cost-eval:", *_in_the_shell(str(error)).split(), file=sys.stderr)  # in one line
         return 2
-    except BrokenPipeError:  # the reader of our output has gone, as in `cost-eval list | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         print("cost-eval: interrupted", file=sys.stderr)
         return 130
