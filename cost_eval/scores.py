@@ -210,8 +210,8 @@ def _placements(y, scores, weight):
 def _disjoint_pairs(y, weight, unit) -> float:
     "How many pairs of a positive and a negative share no unit; with weights as many as count (Kish)."
     sums = [np.bincount(unit, weight * (y == k)) for k in (False, True)]
-    shares = [mass / mass.sum() for mass in sums]  # in any unit
-    count = [1 / (share**2).sum() for share in shares]
+    sums = [mass / mass.max() for mass in sums]  # in any unit
+    count = [mass.sum() ** 2 / (mass**2).sum() for mass in sums]
     return float(max(1.0, min(*count, np.sum(sums[0] + sums[1] > 0) // 2)))
 
 

@@ -541,7 +541,7 @@ def test_a_queue_that_is_none_is_refused(queue):
 
     rows = read_samples([0, 1, 1, 0], {"m": [.2, .9, .6, .1]}, [[0, 1], [5, 0]])
     assert within_capacity(3, rows, [2, 1]).tolist() == [2, 1] and within_capacity(.25, rows, [2, 1]).tolist() == [2]
-    assert within_capacity(2, rows, []).tolist() == [] and within_capacity(1., rows, [2, 1]).tolist() == [2]
+    assert within_capacity(2, rows, []).tolist() == [] and within_capacity(1, rows, [2, 1]).tolist() == [2]
     with pytest.raises(ValueError, match="queue"):
         within_capacity(2, rows, queue)
 
