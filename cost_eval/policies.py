@@ -1562,7 +1562,7 @@ class DecisionRule(Result):
             raise ValueError(
                 f"costs: decided by {self.content['by']}, which looks at no costs; use rule='calibrated'"
             )
-        chosen, tied = self._within(self.columns(values, costs), values, costs, capacity)
+        chosen, tied = self._within(self.columns(values, costs), self._read(values), costs, capacity)
         for note in (*self._outside(values), *tied):
             warnings.warn(note, UserWarning, stacklevel=2)
         return label_array(list(self.decisions), "decisions")[chosen]
@@ -1637,7 +1637,7 @@ class DecisionRule(Result):
         """
         x, pd = self._read(values), pandas()
         alone = self.columns(values, costs)
-        chosen, _ = self._within(alone, values, costs, capacity)
+        chosen, _ = self._within(alone, x, costs, capacity)
         labels = label_array(list(self.decisions), "decisions")
         of_class = [""] if len(self.classes) == 2 else [f" {label}" for label in self.classes]
         stated = self._seen_as(x)
@@ -1656,8 +1656,8 @@ class DecisionRule(Result):
         columns["decision"] = labels[chosen]
         found = pd.DataFrame(columns, index=values.index if hasattr(values, "iloc") else None)
         told = np.array([self._sentence(*row) for row in zip(stated, believed, paid, labels[alone])], object)
-        left = self._named(self.decisions[0])
-        told[alone != chosen] += f" The capacity goes to cases that save more: {left}."
+        left = f" The capacity goes to cases that save more: {_quoted(self.decisions[0])}."
+        told[alone != chosen] += left
         found["sentence"] = told
         return found
 
@@ -1807,12 +1807,11 @@ class DecisionRule(Result):
             raise ValueError(f"costs: of {len(table)} rows, but there are {n} values; one each is needed")
         return table.array
 
-    def _within(self, chosen: np.ndarray, values: Any, costs: Costs | None, capacity: float | None) -> tuple:
+    def _within(self, chosen: np.ndarray, x: np.ndarray, costs: Costs | None, capacity: float | None) -> tuple:
         "Decisions as a capacity, given or the rule's, leaves them, and what is to be said."
         capacity = self.capacity if capacity is None else capacity
         if capacity is None:
             return chosen, []
-        x = self._read(values)
         return self._listed(chosen, x, self._costs_of(costs, len(x)), capacity)
 
     def _listed(self, chosen: np.ndarray, x: np.ndarray, costs: np.ndarray | None, capacity: float) -> tuple:
@@ -1840,7 +1839,7 @@ class DecisionRule(Result):
 
     def _sentence(self, stated, believed, paid, decided) -> str:
         "Why a case was decided so."
-        said = self._named(decided)
+        said = _quoted(decided)
         if self.kind == "decisions":
             return f"The model decided {said}."
         if np.isnan(stated).any():
@@ -1856,9 +1855,6 @@ class DecisionRule(Result):
         what = "taken as" if self.content["calibration"] is None else "calibrated"
         return f"Stated {told}, {what} {now}; expected costs: {costs}; so {said}."
 
-    def _named(self, label) -> str:
-        "A decision in a sentence."
-        return f"'{label}'" if isinstance(label, str) else f"{label}"
 
     def _most(self, p) -> str:
         "The most probable class, and its probability."
@@ -1934,7 +1930,7 @@ def _chosen(rule: dict, values, costs) -> np.ndarray:
     classes, labels = rule["classes"], rule["decisions"]
     if rule["values"] == "decisions":
 
-        def said(label):  # 1 for 1.0, too: a column with a missing cell has floats
+        def said(label):  # as core.written, with numpy alone: 1.0 is 1, in a column that misses a cell
             whole = isinstance(label, (float, np.floating)) and label.is_integer()
             return str(int(label) if whole else label)
 
@@ -2182,6 +2178,11 @@ def _seen(content: dict, samples: Samples, name: str) -> dict:
         seen["tenths"] = [_stored(v) for v in tenths]
         seen["in_tenths"] = np.bincount(np.searchsorted(tenths, x), minlength=len(tenths) + 1).tolist()
     return seen
+
+
+def _quoted(label) -> str:
+    "A decision in a sentence."
+    return f"'{label}'" if isinstance(label, str) else f"{label}"
 
 
 def _no_number(text: str):

@@ -1742,12 +1742,16 @@ def _recipe(report: Report) -> dict:
 def _kept_value(value):
     "As JSON and TOML have it."
     if isinstance(value, Mapping):
-        names = (":".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in value)
-        return dict(zip(names, map(_kept_value, value.values())))
+        return {_kept_name(name): _kept_value(one) for name, one in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
         return [_kept_value(one) for one in value]
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def _kept_name(name) -> str:
+    "A name as text; of a cell as `read_requirements` reads it."
+    return ":".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def _kept_costs(costs, known: CostMatrix):

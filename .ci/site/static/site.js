@@ -3,8 +3,10 @@
 (() => {
   "use strict";
   const WIDE = ":is(article, main) :is(table, pre, figure, .math, mjx-container, .cell_output, .cell-output-display, .pst-scrollable-table-container)";
+  const narrow = matchMedia("(max-width: 600px)"), wider = (e) => e.scrollWidth > e.clientWidth + 1;
+  const tooWide = (e) => [e, e.parentElement].find(wider);
   const mark = () => document.querySelectorAll(WIDE).forEach((e) => {
-    const wide = e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1;
+    const wide = wider(e) || e.scrollHeight > e.clientHeight + 1;
     const scrolls = wide && ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
     e.onscroll = () => e.classList.toggle("scrolls", scrolls && e.scrollLeft + e.clientWidth < e.scrollWidth - 2);
     e.onscroll();
@@ -14,7 +16,7 @@
   const cards = (which = "") => document.querySelectorAll(`:is(article, main) table${which}`).forEach((e) => {  // on a phone, of few rows or of words
     e.classList.remove("cards");
     const box = e.closest(".pst-scrollable-table-container") ?? e, heads = e.tHead?.rows ?? [], rows = [...(e.tBodies[0]?.rows ?? [])];
-    const fits = innerWidth > 600 || box.scrollWidth <= box.clientWidth + 1;
+    const fits = !narrow.matches || !wider(box);
     const few = rows.length <= 4 || e.matches(".table") || rows.some((row) => row.textContent.length > 160);
     if (fits || !few || heads.length !== 1 || e.querySelector("[rowspan], [colspan], thead .math")) return;
     rows.forEach((row) => [...row.cells].forEach((cell, k) => { cell.dataset.name = heads[0].cells[k].textContent.trim(); }));
@@ -31,9 +33,9 @@
     if (first.length > 40 && next && !more.length) return `\\begin{aligned} & ${first} \\\\ & ${next} \\end{aligned}`;
     return more.length && tex.length > 50 ? `\\begin{aligned} ${first} & ${[next, ...more].join(" \\\\ & ")} \\end{aligned}` : tex;
   };
-  const stack = () => innerWidth < 600 && [...(window.MathJax?.startup?.document?.math ?? [])].forEach((m) => {  // on a phone
-    const box = m.typesetRoot.parentElement, tag = m.math.match(/\\tag\{.*?\}/)?.[0] ?? "", tex = m.math.replace(tag, "");
-    if (!m.display || /\\begin|\\\\/.test(tex) || box.scrollWidth <= box.clientWidth + 1 && m.typesetRoot.scrollWidth <= m.typesetRoot.clientWidth + 1) return;
+  const stack = () => narrow.matches && [...(window.MathJax?.startup?.document?.math ?? [])].forEach((m) => {  // on a phone
+    const tag = m.math.match(/\\tag\{.*?\}/)?.[0] ?? "", tex = m.math.replace(tag, "");
+    if (!m.display || /\\begin|\\\\/.test(tex) || !tooWide(m.typesetRoot)) return;
     const lines = parts(tex, /^\\q?quad$/).map((line) => under(line.replace(/^\\q?quad/, "")));
     m.math = `\\begin{gathered} ${lines.join(" \\\\ ")} \\end{gathered} ${tag}`;
     m.rerender(MathJax.startup.document, 20);  // from the compiler on
@@ -41,9 +43,9 @@
   const shrink = () => document.querySelectorAll("mjx-container").forEach((e) => {
     const size = e.dataset.size ??= e.style.fontSize || "100%";  // MathJax fits it to the letters around it
     e.style.fontSize = size;
-    const box = e.hasAttribute("display") && [e, e.parentElement].find((b) => b.scrollWidth > b.clientWidth + 1);
+    const box = e.hasAttribute("display") && tooWide(e);
     const part = box ? box.clientWidth / box.scrollWidth : e.closest("p, li, td, th, div").clientWidth / e.offsetWidth;
-    if (part < 1) e.style.fontSize = parseFloat(size) * Math.max(innerWidth < 600 ? .62 : .75, .98 * part) + "%";
+    if (part < 1) e.style.fontSize = parseFloat(size) * Math.max(narrow.matches ? .62 : .75, .98 * part) + "%";
   });
   const join = () => document.querySelectorAll("span.math").forEach((e) => {
     const [stop] = e.nextSibling?.data?.match(/^[.,;:)?!]+/) ?? [];
