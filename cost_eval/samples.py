@@ -2091,11 +2091,14 @@ def _read_kind(kind: str, end: str, source: Any, columns, index_col):
 
 def _read_json(pd, text: bytes, end: str):
     "Records, one a line or in a list, whatever name a service gives the list; or columns; or a split table."
-    text = text.removeprefix(b"\xef\xbb\xbf")
+    text, lines = text.removeprefix(b"\xef\xbb\xbf"), end in (".jsonl", ".ndjson")
     try:
-        found: Any = None if end in (".jsonl", ".ndjson") else json.loads(text)
+        whole: Any = _lines_of_json(text) if lines else json.loads(text)
     except ValueError:
-        found = None  # records one a line, or nothing that can be read
+        if lines or text.lstrip()[:1] == b"[":
+            raise
+        whole = _lines_of_json(text)
+    found = whole
     while isinstance(found, dict) and len(found) == 1:
         (inside,) = found.values()
         if not isinstance(inside[0] if isinstance(inside, list) and inside else inside, dict):
@@ -2107,9 +2110,14 @@ def _read_json(pd, text: bytes, end: str):
     columns = found.values() if isinstance(found, dict) else ()
     if isinstance(found, list) or columns and all(isinstance(v, list) for v in columns):
         return pd.DataFrame(found)
-    whole = text.lstrip()[:1] == b"["
-    options = {"lines": not whole and found is None, "dtype": False, "precise_float": True}
-    return pd.read_json(io.BytesIO(text), **options)
+    frame = pd.DataFrame(whole)  # columns by what their rows are called
+    counted = frame.index.map(str).str.isdecimal().all()
+    return frame.set_axis(frame.index.astype(int)) if counted else frame
+
+
+def _lines_of_json(text: bytes) -> list:
+    "What stands on each line."
+    return json.loads(b"[" + b"\n,".join(line for line in text.splitlines() if line.strip()) + b"]")
 
 
 def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:

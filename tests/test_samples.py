@@ -589,7 +589,7 @@ def test_columns_of_very_many_values_are_compared_in_little_memory():
 
 
 def test_json_is_read_to_the_last_digit_in_each_form():
-    values = np.random.default_rng(0).random(2000)
+    values = np.append(np.random.default_rng(0).random(2000), [5e-324, 1e-310, 1.7976931348623157e308])
     rows = [{"m": float(v)} for v in values]
     for name, text in (("x.jsonl", "\n".join(map(json.dumps, rows))), ("x.json", json.dumps(rows)), ("y.json", json.dumps({"m": {k: float(v) for k, v in enumerate(values)}}))):
         assert (samples_module.read_file(text.encode(), name)["m"].to_numpy() == values).all(), name
