@@ -65,6 +65,7 @@ from cost_eval.core import (
     pandas,
     percent,
     plain,
+    power_of_two,
     ratio,
     result,
     same_rows,
@@ -368,14 +369,6 @@ class Sample(NamedTuple):
         lead = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
         flat = (np.broadcast_to(p, (*lead, *p.shape[-2:])).reshape(-1, *p.shape[-2:]) for p in parts)
         return *flat, lead
-
-
-def _power_of_two(values, axes):
-    "The power of two next to the largest of the values: a unit that changes no digit."
-    largest = np.abs(values).max(axes)
-    if not np.isfinite(largest).all():
-        raise ValueError("costs: finite numbers are needed, got an infinite one or NaN")
-    return np.exp2(np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1.0)
 
 # %% ../nbs/20_bootstrap.ipynb #b6b906fe
 #| code-fold: true
@@ -1143,7 +1136,7 @@ def _sample(
     table, values = aligned(counts, costs, joint=joint, name=name)
     table = check_counts(table, table.shape[-2 - joint :], name, whole=True)
     classes, decisions = _names(counts, costs, values.shape, name)
-    unit = _power_of_two(values, (-2, -1))
+    unit = power_of_two(values, (-2, -1))
     cells = values / unit[..., None, None]
     sides = (decisions,)
     if joint:
@@ -1156,7 +1149,7 @@ def _sample(
         standard = values / unit[..., None, None]
         standard = standard - standard.min(-1, keepdims=True)
         cells = (cells if joint else standard) / _naive(standard, weight)[..., None, None]
-        unit = _power_of_two(cells, (-2, -1))
+        unit = power_of_two(cells, (-2, -1))
         cells = cells / unit[..., None, None]
     called = _cell_words(cells * unit[..., None, None], classes, sides, weight is not None)
     if weight is None:
@@ -2029,12 +2022,12 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     labels, code, share = _shares_of(strata, shares, len(x))
     ends, notes = _limits_of(x, bounds, labels, code, name)
     cap = heaviest = _check_heaviest(heaviest, w, clusters)
-    scale = _power_of_two(w, -1)
+    scale = power_of_two(w, -1)
     w, heaviest = w / scale, None if heaviest is None else heaviest / scale
     known = cluster = None
     if clusters is not None:
         known, cluster = check_numbered(clusters, "clusters", len(x), ascending=True)
-    unit = _power_of_two(ends.ravel(), -1)
+    unit = power_of_two(ends.ravel(), -1)
     parts, worst, limits = [], [], _row_bounds(x, bounds)
     for s in range(len(share)):
         rows = np.flatnonzero((code == s) & (w > 0))  # all are 0, or none is
@@ -2326,7 +2319,7 @@ def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
             raise ValueError("counts: all are 0, so there is no test set")
         cells = _cells_of_form(lambda p: form(p, **arguments))
         if cells is not None:
-            units = _power_of_two(cells, -1)
+            units = power_of_two(cells, -1)
             a, b = cells / units[:, None]
             sample = Sample(table.reshape(1, 4), a[None], b[None], units[0] / units[1], "weights")
             found = sample_interval(sample, confidence=confidence, quantity=metric.name)

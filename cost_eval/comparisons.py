@@ -84,6 +84,7 @@ from cost_eval.core import (
     numbers,
     pandas,
     percent,
+    power_of_two,
     ratio,
     result,
     same_rows,
@@ -216,7 +217,7 @@ class Judged:
         "(K,) how many equally weighted samples of each class would be as precise, at least 1."
         if self.weight is None or self.repeated:
             return np.maximum(self.samples_of_classes, 1)
-        weight = self.weight / self.weight.max()  # in any unit
+        weight = self.weight / power_of_two(self.weight, None)
         sizes, squares = (np.bincount(self.y, part, self.costs.shape[0]) for part in (weight, weight**2))
         return np.maximum(ratio(sizes**2, squares, undefined=0.0), 1)
 

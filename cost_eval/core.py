@@ -1277,6 +1277,14 @@ def ratio(numerator, denominator, undefined=np.nan):
     return plain(np.where(np.equal(denominator, 0), undefined, quotient))
 
 
+def power_of_two(values, axes):
+    "The power of two next to the largest of the values: a unit that changes no digit."
+    largest = np.abs(values).max(axes)
+    if not np.isfinite(largest).all():
+        raise ValueError("costs: finite numbers are needed, got an infinite one or NaN")
+    return np.exp2(np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1.0)
+
+
 def plain(value):
     "A Python float for a 0-d result, the array otherwise."
     return value if np.ndim(value) else float(value)

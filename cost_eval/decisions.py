@@ -59,6 +59,7 @@ from cost_eval.core import (
     numbered,
     plain,
     positions,
+    power_of_two,
     positive_labels,
     pyplot,
     ratio,
@@ -578,6 +579,8 @@ def hull_vertices(counts: BinaryCounts) -> np.ndarray:
         raise ValueError(f"counts: those of one curve are needed, (T,), got shape {tp.shape}")
     if len(tp) == 1:
         return np.zeros(1, dtype=np.intp)  # one threshold only
+    if tp.dtype.kind == "f":  # their products are numbers in any unit
+        tp, fp = np.stack([tp, fp]) / power_of_two([tp, fp], None)
     group = np.diff(tp + fp)
     kept = isotonic_regression(np.diff(tp) / group, weights=group, increasing=False).blocks
     while len(kept) > 2:

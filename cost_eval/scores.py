@@ -32,6 +32,7 @@ from cost_eval.core import (
     check_range,
     check_scores,
     check_weights,
+    power_of_two,
     result,
     same_rows,
     short,
@@ -210,7 +211,7 @@ def _placements(y, scores, weight):
 def _disjoint_pairs(y, weight, unit) -> float:
     "How many pairs of a positive and a negative share no unit; with weights as many as count (Kish)."
     sums = [np.bincount(unit, weight * (y == k)) for k in (False, True)]
-    sums = [mass / mass.max() for mass in sums]  # in any unit
+    sums = [mass / power_of_two(mass, None) for mass in sums]
     count = [mass.sum() ** 2 / (mass**2).sum() for mass in sums]
     return float(max(1.0, min(*count, np.sum(sums[0] + sums[1] > 0) // 2)))
 
