@@ -1807,7 +1807,7 @@ class DecisionRule(Result):
             raise ValueError(f"costs: of {len(table)} rows, but there are {n} values; one each is needed")
         return table.array
 
-    def _within(self, chosen: np.ndarray, x: np.ndarray, costs: Costs | None, capacity: float | None) -> tuple:
+    def _within(self, chosen: np.ndarray, x: np.ndarray, costs: Any, capacity: float | None) -> tuple:
         "Decisions as a capacity, given or the rule's, leaves them, and what is to be said."
         capacity = self.capacity if capacity is None else capacity
         if capacity is None:
