@@ -553,6 +553,7 @@ def test_bad_input_is_refused(scored, tmp_path):
         (lambda: scale.confusion_counts("y", frame["rule"], data=lazy, **HERE), "decisions: with data=, the name of a column"),
         (lambda: scale.confusion_counts(frame["y"], frame["rule"], **HERE), "Dask arrays or series"),
         (lambda: scale.confusion_counts(lazy["y"], frame["rule"], **HERE), "decisions: a Series beside Dask collections"),
+        (lambda: scale.evaluate(lazy["y"], {"m": lazy[["y", "rule"]]}, [[0, 1], [1, 0]], **HERE), "model 0: a frame, with columns .*to_dask_array"),
         (lambda: scale.confusion_counts(lazy["y"], lazy["rule"].repartition(npartitions=2), **HERE), "differ in number"),
         (lambda: scale.confusion_counts(da.ones(4, chunks=2), da.ones(5, chunks=3), **HERE), "5 rows, but the first argument has 4"),
         (lambda: scale.confusion_counts(chunked(np.ones(4), (2, 2), True), chunked(np.ones(4), (1, 3), True), **HERE), r"block \d: .*cut alike"),
