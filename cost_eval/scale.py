@@ -155,8 +155,8 @@ def _array(value, name: str, where: str, truth: bool = False) -> np.ndarray:
         raise ValueError(f"{name}: missing values in {where}; {remedy}")
     if hasattr(value, "columns"):
         raise ValueError(
-            f"{name}: a frame, with columns {list(value.columns)}; give an array with columns in the order of "
-            "the classes of the costs: frame[[...]].to_dask_array(lengths=True)"
+            f"{name}: a frame, with columns {list(value.columns)}; give an array with columns in the order "
+            "of the classes of the costs: frame[[...]].to_dask_array(lengths=True)"
         )
     if not hasattr(value, "to_numpy"):
         return np.asarray(value)
