@@ -1,5 +1,6 @@
 """The site in a real browser (Chromium, driven by Playwright); that every page looks right, a strict build has seen (.ci/site/check.py)."""
 import contextlib
+import time
 
 import pytest
 from conftest import CHROMIUM, FLAGS, check
@@ -139,6 +140,16 @@ def test_on_a_phone_a_wide_formula_goes_on_below(browser, site):
         stacked = [tex for tex, *_ in formulas if "{gathered}" in tex]
         assert len(stacked) > 4 and not any(wrong or wide for _, wrong, wide in formulas), formulas
         assert all(tex.count("{") == tex.count("}") and tex.count("\\tag") == 1 and tex.rstrip().endswith("}") for tex in stacked), stacked
+
+
+def test_formulas_that_come_late_move_no_table(browser, site):
+    "On a slow phone they take seconds; the glossary's symbols stood at other places then."
+    page = browser.new_page(viewport={"width": 390, "height": 900})
+    page.route("**/mathjax/core.js", lambda route: (time.sleep(5), route.continue_()))
+    page.goto(f"{site}/glossary.html")
+    page.wait_for_selector("html.set")
+    assert page.evaluate(check.SHIFT)[0] <= check.JUMPS
+    page.close()
 
 
 def test_a_chapter_prints_clean(browser, site):
