@@ -374,7 +374,7 @@ def check_range(value, name: str, low=-np.inf, high=np.inf, *, ends: str = "()",
     return array if array.ndim else float(array)
 
 
-def check_capacity(capacity, most: float = 2**63 - 1, hint: str = "a count, or a share below 1") -> int | float:
+def check_capacity(capacity, most=np.inf, hint: str = "a count, or a share below 1") -> float:
     "A count as an int, a share below 1 as a float; `ValueError` for anything else: 1.0 may be one or all."
     value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint=hint)
     if value == 1 and np.asarray(capacity).dtype.kind not in "biu":
