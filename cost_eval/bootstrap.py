@@ -1172,9 +1172,7 @@ def _weights(table, priors, classes, own):
 
 def _attainable_cells(table, cells, decisions, can):
     "Joint counts and differences (..., K, C) of the decisions that each side can take, and these."
-    columns = [
-        columns_of(one, decisions, name, "the decisions") for one, name in zip(can, ("first", "second"))
-    ]
+    columns = [columns_of(one, decisions, name) for one, name in zip(can, ("first", "second"))]
     for axis, (chosen, name) in enumerate(zip(columns, ("first", "second"))):
         other = np.delete(np.arange(len(decisions)), chosen)
         taken = table.take(other, axis - 2).any(

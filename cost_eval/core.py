@@ -785,8 +785,8 @@ def integer_codes(values: np.ndarray, labels: list[int], seen: bool = False) -> 
     return codes if codes.min() >= 0 else None
 
 
-def columns_of(given, labels: list, name: str, argument: str) -> np.ndarray:
-    "Positions of one label, of several, or (None) of all; `ValueError` naming the first that is not there."
+def columns_of(given, labels: list, name: str) -> np.ndarray:
+    "Positions of one decision, of several, or (None) of all; `ValueError` naming the first that is not there."
     if given is None:
         return np.arange(len(labels))
     one = isinstance(given, str) or not np.iterable(given) or (isinstance(given, tuple) and given in labels)
@@ -794,7 +794,7 @@ def columns_of(given, labels: list, name: str, argument: str) -> np.ndarray:
     unknown = [label for label in chosen if label not in labels]
     if unknown or not chosen:
         what = f"{unknown[0]!r} is none" if unknown else "at least one is needed"
-        raise ValueError(f"{name}: {what} of {argument} {labels}")
+        raise ValueError(f"{name}: {what} of the decisions {labels}")
     return np.array([labels.index(label) for label in chosen])
 
 # %% ../nbs/00_core.ipynb #e702691e

@@ -131,7 +131,8 @@ class CostMatrix(LabelledTable):
 
     def standardized(self) -> "CostMatrix":
         "The equivalent matrix in which the cheapest decision of each class costs 0 (Ferrer 2025, section 2)."
-        return self._like(self.array - self.array.min(1, keepdims=True))
+        array = self.array - self.array.min(1, keepdims=True)
+        return type(self)(array, classes=self.classes, decisions=self.decisions)
 
     def with_abstain(self, cost: Numbers, label: Any = "abstain") -> "CostMatrix":
         """The matrix with one more decision (Ferrer 2025, eq. 30).
@@ -306,10 +307,6 @@ class CostMatrix(LabelledTable):
         pd = pandas()
         columns = pd.Index(self.decisions, name="decision")
         return pd.DataFrame(self.array, index=pd.Index(self.classes, name="class"), columns=columns)
-
-    def _like(self, array) -> "CostMatrix":
-        "Another array with these labels."
-        return type(self)(array, classes=self.classes, decisions=self.decisions)
 
     def _repr_html_(self) -> str:
         "Table with the right decision of each class in bold with a check mark."
@@ -747,9 +744,9 @@ def attainable(
     given = as_costs(costs)
     own, decisions = isinstance(given, ExampleCosts), list(given.decisions)
     table = given.array if own else given.array[None]
-    sides = [columns_of(first, decisions, "first", "the decisions")]
+    sides = [columns_of(first, decisions, "first")]
     if second is not None:
-        sides.append(columns_of(second, decisions, "second", "the decisions"))
+        sides.append(columns_of(second, decisions, "second"))
     if largest is None:
         parts = blocks(len(table), 40 * table[0].size)
         low, high = zip(*(ends_of_rows(table[part], *sides) for part in parts))

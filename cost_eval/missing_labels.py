@@ -121,11 +121,6 @@ def _judge(losses, paired: bool, **options) -> Interval:
         found = loss_interval(losses, **options)
     return replace(found, quantity=_QUANTITY[paired])
 
-
-def _rows_of(options: dict, rows) -> dict:
-    "Weights and clusters of some rows."
-    return {name: None if v is None else v[rows] for name, v in options.items()}
-
 # %% ../nbs/65_missing_labels.ipynb #mis046
 @result
 class LabelBounds(Result):
@@ -413,7 +408,8 @@ def weighted_by_propensity(
     """
     case = _read(y_true, decisions, costs, versus, positive, sample_weight, clusters, propensity)
     part, clusters = case.part, case.options["clusters"]
-    options = _rows_of({"clusters": clusters}, part.rows) | {"sample_weight": part.sample_weight}
+    options: dict = {"clusters": None if clusters is None else clusters[part.rows]}
+    options |= {"sample_weight": part.sample_weight}
     options |= {"heaviest": part.heaviest(clusters), "bounds": case.bounds}
     options |= {"confidence": check_confidence(confidence), "method": method}
     return _judge(case.seen, versus is not None, **options)
@@ -540,11 +536,11 @@ def _posteriors(posteriors, case: _Case) -> np.ndarray:
     return read_samples(names[case.samples.y], {"posteriors": given}, single).models["posteriors"].values
 
 
-def _slope(x: np.ndarray, guess: np.ndarray, weight=None) -> float:
+def _slope(x: np.ndarray, guess: np.ndarray) -> float:
     "Least squares slope of x on the guess, cut to [0, 1]."
-    d = guess - np.average(guess, weights=weight)
-    square = np.average(d * d, weights=weight)
-    return float(np.clip(np.average(d * x, weights=weight) / square, 0, 1)) if square > 0 else 0.0
+    d = guess - guess.mean()
+    square = (d * d).mean()
+    return float(np.clip((d * x).mean() / square, 0, 1)) if square > 0 else 0.0
 
 
 def _drawn(case: _Case, guess: np.ndarray, strength) -> tuple:

@@ -1196,26 +1196,15 @@ def _thinned(y: np.ndarray, weight) -> tuple[np.ndarray, np.ndarray]:
     return kept, step[y[kept]] * (1.0 if weight is None else weight[kept])
 
 
-def _that_count(rows: Samples) -> Samples:
-    "Without the rows of weight 0."
-    return rows if rows.sample_weight is None or rows.sample_weight.all() else rows.take(rows.counting)
-
-
-def _log_input(rows: Samples, name: str) -> np.ndarray:
-    "(N, K) logarithms of posteriors, none below half a sample of those that count."
-    return np.log(np.maximum(rows.models[name].values, 0.5 / len(rows.counting)))
-
-
 def _fit_calibration(fits: "CrossFit", name: str):
     "A calibration fitted to all rows; None where a class is missing."
     rows = fits._rows
     if (rows.class_sizes == 0).any():
         return None
     if rows.models[name].kind == "scores":
-        rows = _that_count(rows)
-        values, units = rows.models[name].values, len(rows)
-        units = units if rows.clusters is None else len(np.unique(rows.clusters))
-        return IsotonicCalibrator().fit(values, rows.y == 1, rows.sample_weight, n_units=units)
+        values, units = rows.models[name].values, rows.counting
+        units = units if rows.clusters is None else np.unique(rows.clusters[units])
+        return IsotonicCalibrator().fit(values, rows.y == 1, rows.sample_weight, n_units=len(units))
     return _scale(fits, name)[0]
 
 
@@ -1230,7 +1219,7 @@ def _to_scale(fits: "CrossFit", name: str) -> tuple:
     kept, weight = fits._remembered(("thinned",), lambda: _thinned(rows.y, rows.sample_weight))
 
     def make():
-        x = _log_input(rows, name)
+        x = np.log(np.maximum(rows.models[name].values, 0.5 / len(rows.counting)))  # no 0
         return x, kept, (x[kept], rows.y[kept], weight)
 
     return fits._remembered((name, "to scale"), make)
@@ -2048,7 +2037,7 @@ def fit_rule(
     """
     check_choice(name, tuple(_check_samples(samples).models), "name")
     folds = folds if folds is None else check_1d(folds, "folds", len(samples))[samples.counting]
-    samples = _that_count(samples)
+    samples = samples.take(samples.counting)
     content = {
         "schema": _SCHEMA,
         "version": _VERSION,

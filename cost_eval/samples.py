@@ -2187,7 +2187,8 @@ def _read_csv(pd, source: Any, end: str, columns, index_col, rows: int = 0):
             given.setdefault("usecols", list(columns))
         if hasattr(source, "seek"):
             source.seek(0)
-        frame = _in_parts(pd, source, given) if _size(source) > _LARGE else pd.read_csv(source, **given)
+        large = isinstance(source, Path) and source.stat().st_size > _LARGE
+        frame = _in_parts(pd, source, given) if large else pd.read_csv(source, **given)
     except ValueError as error:
         raise ValueError(_in_plain_words(str(error))) from None
     said = [f"{above} lines above the names left out"] if above else []
@@ -2205,11 +2206,6 @@ def _above(lines: list) -> int:
     mark = max(",;\t|", key=names.count)
     named = above and lines[above - 1][0] == "#" and lines[above - 1].count(mark) == names.count(mark) > 0
     return above - 1 if named else above  # a name may begin with #, too
-
-
-def _size(source) -> int:
-    "Bytes of a path; of what is in memory 0."
-    return source.stat().st_size if isinstance(source, Path) else 0
 
 
 def _in_parts(pd, path, options: dict):

@@ -733,29 +733,23 @@ def _curve(block: dict, classes) -> ThresholdCounts:
 def _at_edges(block: dict, edges: np.ndarray, classes) -> np.ndarray:
     "(2, B + 1) negatives and positives below the first edge, between edges, from the last on."
     y = positive_labels(block["y_true"], classes)
-    return _in_bins(y, block["scores"], check_weights(block.get("sample_weight"), len(y)), edges)
-
-
-def _in_bins(y: np.ndarray, scores, weight, edges: np.ndarray) -> np.ndarray:
-    "(2, B + 1) negatives and positives in each bin."
-    cell = _place(np.asarray(scores, float), edges)
-    size = len(edges) + 1
+    weight, size = check_weights(block.get("sample_weight"), len(y)), len(edges) + 1
+    cell = np.searchsorted(edges, _scores(block), side="right")  # how many edges are at or below each
     cell += size * y
     return np.bincount(cell, weight, 2 * size).reshape(2, size)
 
 
-def _place(scores: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    "Bin of each score: how many edges are at or below it."
+def _scores(block: dict) -> np.ndarray:
+    "The scores of a block; `ValueError` for NaN."
+    scores = np.asarray(block["scores"], float)
     if np.isnan(scores).any():
         raise ValueError("scores: NaN; drop these rows or give them a score")
-    return np.searchsorted(edges, scores, side="right")
+    return scores
 
 
 def _score_range(block: dict) -> np.ndarray:
     "Smallest and largest finite score of a block, as (-low, high) for taking maxima."
-    scores = np.asarray(_that_count(block)["scores"], float)
-    if np.isnan(scores).any():
-        raise ValueError("scores: NaN; drop these rows or give them a score")
+    scores = _scores(_that_count(block))
     finite = scores[np.isfinite(scores)]
     return np.array([-finite.min(), finite.max()]) if len(finite) else np.array([-np.inf, -np.inf])
 
@@ -910,9 +904,9 @@ def sketch_error(curve: ThresholdCounts, costs: Costs, *, priors: Priors | None 
 
 def _inside(block: dict, edges: np.ndarray, chosen: np.ndarray, classes) -> tuple:
     "All thresholds of the rows whose scores lie in the chosen bins, and the type of the scores."
-    scores = np.asarray(block["scores"])
-    keep = np.isin(_place(scores.astype(float), edges), chosen)
-    kind = scores.dtype if scores.dtype.kind == "f" else np.dtype(float)
+    keep = np.isin(np.searchsorted(edges, _scores(block), side="right"), chosen)
+    kind = np.asarray(block["scores"]).dtype
+    kind = kind if kind.kind == "f" else np.dtype(float)
     return _curve({name: np.asarray(value)[keep] for name, value in block.items()}, classes), kind
 
 
@@ -1468,17 +1462,16 @@ def count_rule(
     [[1, 1], [1, 1]]
     """
     columns = {"y_true": y_true, "values": values, "sample_weight": sample_weight, "clusters": clusters}
-    blocks = _blocks(data, columns | ({} if costs is None else _cost_columns(costs)))
-    given = None if costs is None else _without_columns(costs)
+    blocks = _blocks(data, columns | _cost_columns(costs))
     with _work(blocks, scheduler) as compute:
-        return compute(_over(blocks, _counted_by, _sum, rule, given, largest))
+        return compute(_over(blocks, _counted_by, _sum, rule, _without_columns(costs), largest))
 
 
 def _counted_by(block: dict, rule: DecisionRule, costs, largest) -> RuleCounts:
     "The counts of a block."
     given = {name: block[name] for name in ("sample_weight", "clusters") if name in block}
-    own = None if costs is None else _block_costs(block, costs)
-    return count_rule_in_memory(rule, block["y_true"], block["values"], costs=own, largest=largest, **given)
+    given |= {"costs": _block_costs(block, costs), "largest": largest}
+    return count_rule_in_memory(rule, block["y_true"], block["values"], **given)
 
 # %% ../nbs/70_scale.ipynb #f9e505de
 #| code-fold: true
@@ -1819,8 +1812,8 @@ def _merge_sampled(parts: list) -> tuple:
 
 def _read(block: dict, like, shells: dict):
     "The rows of a block as the sample was read."
-    given = {"sample_weight": block.get("sample_weight")}
-    return read_alike(like, block["y_true"], _models_of(block, shells), **given)
+    models, weight = _models_of(block, shells), block.get("sample_weight")
+    return read_alike(like, block["y_true"], models, sample_weight=weight)
 
 # %% ../nbs/70_scale.ipynb #judged3
 #| code-fold: true

@@ -526,10 +526,10 @@ def _all_folds(case: _Case, cv, repeats: int, seed: int) -> tuple[np.ndarray, in
                 f"cv: {cv} folds, but the smallest class has {fewest} {what}; use cv={fewest} or fewer"
             )
         given: dict = {"clusters": case.samples.clusters, "order": case.samples.order}
-        rngs = _rngs(seed, repeats, 0)
+        rngs = _rngs(seed, repeats)
         folds = np.stack([stratified_folds(case.samples.y, cv, rng=rng, **given) for rng in rngs])
     elif splitter:
-        folds = np.stack([_split(case, cv, rng) for rng in _rngs(seed, repeats, 0)])
+        folds = np.stack([_split(case, cv, rng) for rng in _rngs(seed, repeats)])
     else:
         folds = np.tile(given_folds(cv, n, clusters=case.samples.clusters, name="cv"), (repeats, 1))
     for fold in folds:
@@ -537,9 +537,9 @@ def _all_folds(case: _Case, cv, repeats: int, seed: int) -> tuple[np.ndarray, in
     return folds, int(cv) if number else 5
 
 
-def _rngs(seed: int, many: int, purpose: int) -> list:
+def _rngs(seed: int, many: int) -> list:
     "Generators, one a repeat, the same whatever else was drawn."
-    return [np.random.default_rng([seed, purpose, i]) for i in range(many)]
+    return [np.random.default_rng([seed, 0, i]) for i in range(many)]
 
 
 def _smallest(samples: Samples, y) -> tuple[int, str]:
