@@ -786,7 +786,7 @@ def integer_codes(values: np.ndarray, labels: list[int], seen: bool = False) -> 
 
 
 def columns_of(given, labels: list, name: str) -> np.ndarray:
-    "Positions of one decision, of several, or (None) of all; `ValueError` naming the first that is not there."
+    "Positions of one decision, several, or (None) all; `ValueError` naming the first that is not there."
     if given is None:
         return np.arange(len(labels))
     one = isinstance(given, str) or not np.iterable(given) or (isinstance(given, tuple) and given in labels)
