@@ -397,11 +397,8 @@ def _running(place: np.ndarray, worth: np.ndarray, size: int) -> np.ndarray:
 
 def _share(capacity, n: int) -> float:
     "A count of n samples, or a share below 1, as a share."
-    hint = f"a count of the {n} samples, or a share below 1"
-    value = check_capacity(capacity, hint)
-    if value < 1 and not isinstance(capacity, (int, np.integer)):
-        return value
-    return check_integer(capacity, "capacity", 0, n, hint=hint) / n
+    value = check_capacity(capacity, n, f"a count of the {n} samples, or a share below 1")
+    return value / n if isinstance(value, int) else value
 
 
 def _grid(ends: np.ndarray, points: int) -> np.ndarray:

@@ -374,15 +374,17 @@ def check_range(value, name: str, low=-np.inf, high=np.inf, *, ends: str = "()",
     return array if array.ndim else float(array)
 
 
-def check_capacity(capacity, hint: str = "a count, or a share below 1") -> float:
-    "A count (a whole number) or a share below 1; `ValueError` for anything else: 1.0 may be one or all."
+def check_capacity(capacity, most=np.inf, hint: str = "a count, or a share below 1") -> float:
+    "A count as an int, a share below 1 as a float; `ValueError` for anything else: 1.0 may be one or all."
     value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint=hint)
     if value == 1 and np.asarray(capacity).dtype.kind not in "biu":
         raise ValueError(
             "capacity: 1.0 may be one sample or all of them; give the whole number 1 for one, how many "
             "there are for all"
         )
-    return value
+    if value < 1 and not isinstance(capacity, (int, np.integer)):
+        return value
+    return check_integer(capacity, "capacity", high=most, hint=hint)
 
 
 def numbers(value, name: str) -> np.ndarray:

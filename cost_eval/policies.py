@@ -1153,16 +1153,23 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     if (queue != places).any() or len(np.unique(queue)) < len(queue):
         raise ValueError(f"queue: must hold places of samples, whole numbers, each once; got {places}"[:200])
     mass, n = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight, len(rows.counting)
-    queue, hint = queue[mass[queue] > 0], f"a count of the {n} samples, or a share below 1"
-    return queue[: _room(capacity, mass[queue], mass.sum(), high=n, hint=hint)]
+    queue = queue[mass[queue] > 0]
+    capacity = check_capacity(capacity, n, f"a count of the {n} samples, or a share below 1")
+    return queue[: _room(capacity, mass[queue], mass.sum())]
 
 
-def _room(capacity: float, mass: np.ndarray, total: float, **limits: Any) -> int:
-    "How many at the head of a queue, of such masses, a capacity has room for."
-    value = check_capacity(capacity)
-    if value >= 1 or isinstance(capacity, (int, np.integer)):
-        return check_integer(capacity, "capacity", **limits)
-    return int(np.count_nonzero(np.cumsum(mass) <= value * total * (1 + 1e-12)))
+def _room(capacity: float, mass: np.ndarray, total: float) -> int:
+    "How many at the head of a queue, of such masses, a capacity (from `check_capacity`) has room for."
+    if isinstance(capacity, int):
+        return capacity
+    return int(np.count_nonzero(np.cumsum(mass) <= capacity * total * (1 + 1e-12)))
+
+
+def _limit(capacity: float, decisions: list) -> int | float:
+    "A capacity of a rule; `ValueError` unless it has two decisions."
+    if len(decisions) != 2:
+        raise ValueError(f"capacity: limits the second of two decisions; the rule has {decisions}")
+    return check_capacity(capacity)
 
 # %% ../nbs/07_policies.ipynb #pol032
 #| code-fold: true
@@ -1816,10 +1823,7 @@ class DecisionRule(Result):
 
     def _listed(self, chosen: np.ndarray, x: np.ndarray, costs: np.ndarray | None, capacity: float) -> tuple:
         "Decisions of which a capacity keeps the positive ones that save the most, and what is to be said."
-        if len(self.decisions) != 2:
-            raise ValueError(
-                f"capacity: limits the second of two decisions; the rule has {list(self.decisions)}"
-            )
+        capacity = _limit(capacity, self.content["decisions"])
         wanted, keys = np.flatnonzero(chosen == 1), [np.zeros(len(chosen))]
         if self.kind != "decisions":
             keys = [-self._seen_as(x)] if len(self.classes) == 2 else []
@@ -2068,8 +2072,7 @@ def fit_rule(
             )
         content["otherwise"] = named[0]
     if capacity is not None:
-        check_capacity(capacity)
-        content["capacity"] = int(capacity) if isinstance(capacity, (int, np.integer)) else float(capacity)
+        content["capacity"] = _limit(capacity, decisions)
     if folds is not None and content["threshold"] is not None and threshold is None:
         content["over_folds"] = _over_folds(samples, name, rule, priors, folds, require)
     content["seen"] = _seen(content, samples, name)
@@ -2242,7 +2245,7 @@ def _try(content: dict):
     case = {"decisions": [rule.decisions[0]], "scores": [0.0], "posteriors": [[1 / K] * K]}[rule.kind]
     run_rule(content, case)
     if rule.capacity is not None:
-        check_range(rule.capacity, "capacity", 0, ends="[)", shape=())
+        _limit(rule.capacity, content["decisions"])
     if content["by"] == _BY_COST and (K, M) == (2, 2):
         _try_ends(content, np.array([rule.same_from, rule.threshold, rule.same_to]))
     if (len(rule.seen["classes"]), len(rule.seen["decisions"])) != (K, M):

@@ -151,6 +151,16 @@ def no_figure_is_left():
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+@pytest.fixture(scope="module")
+def few_draws():
+    "Two draws of the folds, where the question is not how many a report takes."
+    from cost_eval import report
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "_FIRST", 2)
+        patch.setattr(report, "_MOST", 2)
+        yield
+
+
 @pytest.fixture
 def no_data(monkeypatch, tmp_path):
     "A machine without the papers' data."

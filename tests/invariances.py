@@ -261,6 +261,7 @@ OWN = {  # function.parameter: where a name means something else
     "cascade.models": lambda case: {"a": spread(case), "b": ce.Decisions(case.called(case.d[0]))}, "cascade.prices": lambda case: {"b": .125 * case.unit, "person": .5 * case.unit},
     "tipping_point.versus": lambda case: case.called(case.d[1]), "read_samples.models": models,
     **{f"{name}.method": lambda case: "normal" if case.M > case.K else "auto" for name in ("evaluate", "evaluate_counted", "scale.evaluate")},  # the larger problem by the quick method
+    "evaluate.draws": always(2),
     "evaluate.scenarios": lambda case: {"now": costs(case)}, "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}), "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
     "paired_power.probabilities": lambda case: tables(case, True) / tables(case, True).sum((-3, -2, -1), keepdims=True), "paired_power.n": always(40),
     "required_sample_size.probabilities": counts, "required_sample_size.relative_precision": always(.5),

@@ -225,7 +225,7 @@ def test_files_that_are_none():
         "do not ascend": damaged(c, calibration=knots | {"low": knots["low"][::-1]}), "damaged rule \\(by": damaged(c, by="magic"), "damaged rule \\(rule": damaged(c, rule="luck"),
         "a cut needs a threshold": damaged(c, by="cut", threshold=None), "damaged rule.*review": damaged(c, otherwise="review"), "damaged rule.*classes' is missing": damaged(c, seen={"low": 0, "high": 1}),
         "its threshold is not that of its costs": damaged(c, threshold=c["same_to"] + .1), "path: a path or the text": 5,
-        "damaged rule.*capacity": damaged(c, capacity="many"), "damaged rule.*beta": damaged(c, values="posteriors"),
+        "damaged rule.*capacity": damaged(c, capacity="many"), "damaged rule.*1.0 may be one sample or all": damaged(c, capacity=1.0), "damaged rule.*beta": damaged(c, values="posteriors"),
     }
     for words, text in bad.items():
         with pytest.raises(ValueError, match=words):
@@ -233,6 +233,15 @@ def test_files_that_are_none():
     days = pd.to_datetime(["2026-01-01", "2026-01-02"])
     with pytest.raises(ValueError, match="has no form in JSON; use text"):
         fit_rule(read_samples(pd.Series(days[Y], dtype=object), P, CostMatrix([[0, 1], [5, 0]], classes=list(days)))).to_json()
+
+
+def test_a_capacity_that_no_decide_takes_is_refused_when_the_rule_is_made_or_read():
+    three = read_samples(Y3, P3, THREE)
+    for samples, capacity, words in ((read_samples(L, P, COSTS), 2.5, "capacity: must be a whole number"), (three, 5, "the second of two decisions")):
+        with pytest.raises(ValueError, match=words):
+            fit_rule(samples, rule="bayes", capacity=capacity)
+        with pytest.raises(ValueError, match=f"damaged rule.*{words}"):
+            DecisionRule.from_json(damaged(fit_rule(samples, rule="bayes").content, capacity=capacity))
 
 
 def test_numpy_alone_runs_a_file(tmp_path):

@@ -513,28 +513,6 @@ def test_capacity_as_a_share_of_the_weight():
 
 # ---- into service
 
-def test_a_fitted_rule_decides_about_others():
-    half = np.arange(N) % 2 == 0
-    for model in (P, Scores(S)):
-        values = model.values if isinstance(model, Scores) else model
-        samples = read_samples(Y, model, COSTS).take(half)
-        for rule in FITTED:
-            fitted = fit_rule(samples, rule=rule, priors=.2)
-            decided = fitted.decide(values[~half])
-            assert losses(Y[~half], decided, COSTS).mean() < min(5 * Y[~half].mean(), 1 - Y[~half].mean()) * 1.05
-            whole = CrossFit(read_samples(Y, model, COSTS), folds=half.astype(int), rng=0).decide("model", rule, priors=.2)
-            near = np.zeros((~half).sum(), bool)
-            if rule == "tuned":  # between the two scores that enclose the threshold ranks and values may differ
-                cut = best_threshold(samples.y, values[half], COSTS, priors=[.8, .2])
-                near = (values[~half] > cut.low) & (values[~half] < cut.high)
-            np.testing.assert_array_equal(whole.decisions[~half][~near], decided[~near])
-    three = fit_rule(read_samples(Y3, P3, THREE))
-    assert three.columns(P3).max() == 3 and set(fit_rule(read_samples(Y3, P3, THREE), rule="bayes").decide(P3)) <= set(THREE.decisions)
-    assert fit_rule(read_samples(Y, S > 1, COSTS)).decide([0, 1]).tolist() == [0, 1]
-    with pytest.raises(ValueError, match="samples: a class has no sample"):
-        fit_rule(read_samples([0, 0], [.1, .2], COSTS))
-
-
 @pytest.mark.parametrize("queue", [[0, 0], [.5], [-1], [4], ["a"], [np.nan]])
 def test_a_queue_that_is_none_is_refused(queue):
     from cost_eval.policies import within_capacity

@@ -40,10 +40,12 @@ from cost_eval.costs import as_costs
 from cost_eval.policies import fit_rule
 from cost_eval.samples import read_samples
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 LEFT_OUT = ("api", "app", "datasets", "reproduce", "reproductions", "scale", "plotting", "robustness", "page")  # files, frames of Dask, axes, what takes a report
 MODULES = [m.name for m in pkgutil.iter_modules(cost_eval.__path__) if m.name[0] != "_" and m.name not in LEFT_OUT]
 NONSENSE = {"None": None, "text": "x", "an object": [object()], "ragged": [[1], [1, 2]], "no rows": np.zeros((0, 2)), "a negative number": -1,
             "beyond 64 bits": 10**25}
+TAKEN_AS_IT_IS = ("n_jobs", "a negative number")  # all processors
 PLAIN = {"None", "text", "an object", "a negative number", "beyond 64 bits"}  # refused by the argument's name
 # no check of ours: flags; axes; a record's own field; a cached function of whole numbers; more memory than there is
 ALLOWED = {("log", ""), ("ax", ""), ("moments", "standardize_spearman"), ("n", "spearman_moments"), ("n0", "spearman_moments"),
@@ -90,6 +92,8 @@ def test_nonsense_is_refused(name):
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or {(parameter.name, ""), (parameter.name, function.__name__)} & ALLOWED:
                 continue
             for what, value in NONSENSE.items():
+                if (parameter.name, what) == TAKEN_AS_IT_IS:
+                    continue
                 new = changed(bound, parameter.name, value)
                 try:
                     with warnings.catch_warnings():
@@ -474,6 +478,7 @@ REFUSED = {
     "a saving too small to be seen": (lambda: ce.required_pairs(JOINT / JOINT.sum(), C, saving=1e-6), r"10\^9"),
     "simple shares": (lambda: ce.cost_scorer(C, train_priors="simple", priors=.1), "'simple' is unknown; did you mean 'sample'"),
     "no posteriors": (lambda: rivals.f_beta_threshold([]), "posteriors"),
+    "a rule of one class": (lambda: fit_rule(read_samples([0, 0], [.1, .2], C)), "samples: a class has no sample"),
     "folds of nobody": (lambda: cost(folds=np.full(60, None)), r"^folds\b.*[;:]"),
     "the metric of a class that is not there": (lambda: ce.metric_interval([[5, 1], [0, 0]], "mcc"), "class 1 has no example"),
     "three labels for two": (lambda: ce.soft_expected_cost([.1, .2], [0, 2], C, .5, 1), "y_true"),

@@ -22,20 +22,12 @@ dd = pytest.importorskip("dask.dataframe")
 import dask  # noqa: E402
 
 import cost_eval.api as ce  # noqa: E402
-from cost_eval import report, scale  # noqa: E402
+from cost_eval import scale  # noqa: E402
 import test_options as options  # noqa: E402
 
 COSTS = ce.CostMatrix.binary(fp=1, fn=7, classes=["no", "yes"])
 HERE = {"scheduler": "synchronous"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_draws():
-    "Two draws of the folds: how many a report takes is no question of where its rows are."
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "_FIRST", 2)
-        patch.setattr(report, "_MOST", 2)
-        yield
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 
 def cut(rng, n):
@@ -77,10 +69,11 @@ def test_categories_abstention_and_groups():
     costs = ce.CostMatrix(1 - np.eye(3), classes=["a", "b", "c"]).with_abstain(.3, "ask")
     lazy = dd.from_pandas(frame.astype({"y": "category", "d": "category"}), npartitions=7)
     assert scale.confusion_counts("y", "d", classes=costs, data=lazy, **HERE) == ce.confusion_counts(frame["y"], frame["d"], classes=costs)
-    found = scale.confusion_counts("y", "d", classes=costs, groups="g", data=lazy, **HERE)
+    found, given = scale.confusion_counts("y", "d", classes=costs, groups="g", data=lazy, **HERE), {"priors": [.5, .3, .2], "confidence": .8}
+    ends = scale.interval("y", "d", costs, groups="g", data=lazy, **given, **HERE)
     for g in (1, 2):
         part = frame[frame["g"] == g]
-        assert found[g] == ce.confusion_counts(part["y"], part["d"], classes=costs)
+        assert found[g] == ce.confusion_counts(part["y"], part["d"], classes=costs) and ends[g] == ce.interval(found[g], costs, **given)
     assert scale.losses("y", "d", costs, data=lazy).compute().tolist() == ce.losses(frame["y"], frame["d"], costs).tolist()
 
 
@@ -387,22 +380,6 @@ def test_weights_and_clusters_beyond_memory(monkeypatch, taken, units, priors):
     assert a.loc[("p", "calibrated"), "cost"] == pytest.approx(b.loc[("p", "calibrated"), "cost"], rel=.05)
     if "sample_weight" in taken and not priors:
         assert a.loc[("p", "calibrated"), "cost"] < .9 * a.loc[("p", "bayes"), "cost"]
-
-
-@given(st.integers(0, 10**6), st.booleans())
-@settings(max_examples=15, deadline=None)
-def test_intervals_and_differences_over_random_partitions(seed, unknown):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(20, 80))
-    chunks = cut(rng, n)
-    y, a, b = (np.array(["no", "yes"])[rng.integers(0, 2, n)] for _ in range(3))
-    y[:2] = ["no", "yes"]
-    lazy = [chunked(v, chunks, unknown) for v in (y, a, b)]
-    given = {"method": "normal", "confidence": .8, "priors": {"no": .9, "yes": .1}}
-    assert scale.difference(*lazy, COSTS, **given, **HERE) == ce.difference(ce.joint_counts(y, a, b, classes=COSTS), COSTS, **given)
-    assert scale.interval(*lazy[:2], COSTS, **given, **HERE) == ce.interval(ce.confusion_counts(y, a, classes=COSTS), COSTS, **given)
-    for group, found in scale.interval(*lazy[:2], COSTS, groups=lazy[2], **given, **HERE).items():
-        assert found == ce.interval(ce.confusion_counts(y[b == group], a[b == group], classes=COSTS), COSTS, **given)
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans())

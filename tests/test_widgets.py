@@ -1,6 +1,7 @@
 """Widgets where readers meet them: on the pages, which have no Python, and in JupyterLab. What they show is compared with the library."""
 import ast
 import contextlib
+import functools
 import html
 import importlib
 import io
@@ -32,18 +33,24 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS:
 # What the library says --------------------------------------------------------------------------------
 # {notebook: function(readout) -> words that the figure must carry}; the other controls stand where the chapter puts them.
 
-def home(price):
+@functools.cache
+def cancer(features):
+    "Who is ill, and how probable a model of the first features finds that."
     from sklearn.datasets import load_breast_cancer
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import cross_val_predict
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    data, model = load_breast_cancer(), make_pipeline(StandardScaler(), LogisticRegression())
+    ill = data.target == 0
+    return ill, cross_val_predict(model, data.data[:, :features], ill.astype(int), cv=10, method="predict_proba")[:, 1]
+
+
+def home(price):
     from cost_eval.bootstrap import loss_difference
 
-    data, cut = load_breast_cancer(), 1 / (1 + price)
-    ill, model = data.target == 0, make_pipeline(StandardScaler(), LogisticRegression())
-    p = cross_val_predict(model, data.data[:, :4], ill.astype(int), cv=10, method="predict_proba")[:, 1]
+    (ill, p), cut = cancer(4), 1 / (1 + price)
     priced, half = (np.where(ill, price * (p < at), p >= at) for at in (cut, .5))
     if loss_difference(half, priced, bounds=(-1, price)).rejects:
         return [f"biopsy above {100 * cut:.0f} % is cheaper: {100 * priced.mean():.0f} against {100 * half.mean():.0f}"]
@@ -51,16 +58,7 @@ def home(price):
 
 
 def confusion(threshold):
-    from sklearn.datasets import load_breast_cancer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import cross_val_predict
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    data = load_breast_cancer()
-    ill = data.target == 0
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=1))
-    p = cross_val_predict(model, data.data[:, :3], np.where(ill, "malignant", "benign"), cv=10, method="predict_proba")[:, 1]
+    ill, p = cancer(3)
     alarm = p >= threshold
     tn, fp, fn, tp = (int((a & b).sum()) for a, b in ((~ill, ~alarm), (~ill, alarm), (ill, ~alarm), (ill, alarm)))
     return [f"TN = {tn}; FP = {fp}; FN = {fn}; TP = {tp}"]
@@ -265,14 +263,20 @@ WIDGETS = {  # by notebook; a second widget of one has a word after it
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?"
 
 
+@functools.cache
+def said(says, *values):
+    "What the library says; a page in motion is looked at many times."
+    return says(*values)
+
+
 def check_words(widget, readouts, words):
     "The figure's words hold the library's."
-    for part in widget.says(*map(float, readouts)) if widget.says else []:
+    for part in said(widget.says, *map(float, readouts)) if widget.says else []:
         found = re.search(re.sub(NUMBER, lambda _: f"({NUMBER})", re.escape(part).replace(r"\-", "-").replace(r"\.", ".")), words)
-        said = f"at {readouts} the library says {part!r}, the figure {words!r}"
-        assert found, said
+        told = f"at {readouts} the library says {part!r}, the figure {words!r}"
+        assert found, told
         numbers = [[float(n) for n in re.findall(NUMBER, text)] for text in (part, found[0])]
-        assert numbers[0] == pytest.approx(numbers[1], rel=widget.tolerance, abs=0), said
+        assert numbers[0] == pytest.approx(numbers[1], rel=widget.tolerance, abs=0), told
 
 
 # On the page ------------------------------------------------------------------------------------------
