@@ -2093,8 +2093,8 @@ def _read_json(pd, text: bytes, end: str):
     "Records, one a line or in a list, whatever name a service gives the list; or columns; or a split table."
     text, lines = text.removeprefix(b"\xef\xbb\xbf"), end in (".jsonl", ".ndjson")
     try:
-        whole: Any = _lines_of_json(text) if lines else json.loads(text)
-    except ValueError:
+        whole: Any = _lines_of_json(text) if lines else _of_json(text)
+    except json.JSONDecodeError:
         if lines or text.lstrip()[:1] == b"[":
             raise
         whole = _lines_of_json(text)
@@ -2117,7 +2117,19 @@ def _read_json(pd, text: bytes, end: str):
 
 def _lines_of_json(text: bytes) -> list:
     "What stands on each line."
-    return json.loads(b"[" + b"\n,".join(line for line in text.splitlines() if line.strip()) + b"]")
+    return _of_json(b"[" + b"\n,".join(line for line in text.splitlines() if line.strip()) + b"]")
+
+
+def _of_json(text: bytes):
+    "What it holds; of a name that an object has twice one value would be lost."
+    return json.loads(text, object_pairs_hook=_distinct_names)
+
+
+def _distinct_names(pairs: list) -> dict:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        _refuse_twice_named([name for name, _ in pairs])
+    return found
 
 
 def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:

@@ -576,3 +576,10 @@ def test_json_is_read_to_the_last_digit_in_each_form():
     rows = [{"m": float(v)} for v in values]
     for name, text in (("x.jsonl", "\n".join(map(json.dumps, rows))), ("x.json", json.dumps(rows)), ("y.json", json.dumps({"m": {k: float(v) for k, v in enumerate(values)}}))):
         assert (samples_module.read_file(text.encode(), name)["m"].to_numpy() == values).all(), name
+
+
+@pytest.mark.parametrize("text", ['{"y": 1, "m": 0.2, "m": 0.9}\n{"y": 0, "m": 0.1}', '[{"y": 1, "m": 0.2, "m": 0.9}]', '{"m": [0.2], "y": [1], "m": [0.9]}', '{"rows": [{"m": 1, "m": 2}]}'])
+def test_a_name_twice_in_a_json_object_is_refused(text):
+    for name in ("x.json", "x.jsonl"):
+        with pytest.raises(ValueError, match="column 'm' occurs twice; rename one"):
+            samples_module.read_file(text.encode(), name)

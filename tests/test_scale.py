@@ -69,11 +69,14 @@ def test_categories_abstention_and_groups():
     costs = ce.CostMatrix(1 - np.eye(3), classes=["a", "b", "c"]).with_abstain(.3, "ask")
     lazy = dd.from_pandas(frame.astype({"y": "category", "d": "category"}), npartitions=7)
     assert scale.confusion_counts("y", "d", classes=costs, data=lazy, **HERE) == ce.confusion_counts(frame["y"], frame["d"], classes=costs)
-    found, given = scale.confusion_counts("y", "d", classes=costs, groups="g", data=lazy, **HERE), {"priors": [.5, .3, .2], "confidence": .8}
+    found, given = scale.confusion_counts("y", "d", classes=costs, groups="g", data=lazy, **HERE), {"priors": [.5, .3, .2], "confidence": .8, "method": "normal"}
     ends = scale.interval("y", "d", costs, groups="g", data=lazy, **given, **HERE)
     for g in (1, 2):
         part = frame[frame["g"] == g]
         assert found[g] == ce.confusion_counts(part["y"], part["d"], classes=costs) and ends[g] == ce.interval(found[g], costs, **given)
+    whole, pair = ce.confusion_counts(frame["y"], frame["d"], classes=costs), ce.joint_counts(frame["y"], frame["d"], frame["y"], classes=costs)
+    assert scale.interval("y", "d", costs, data=lazy, **given, **HERE) == ce.interval(whole, costs, **given)
+    assert scale.difference("y", "d", "y", costs, data=lazy, **given, **HERE) == ce.difference(pair, costs, **given)
     assert scale.losses("y", "d", costs, data=lazy).compute().tolist() == ce.losses(frame["y"], frame["d"], costs).tolist()
 
 
