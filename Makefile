@@ -19,9 +19,17 @@ change:  ## after editing a notebook: export it, run it, store its outputs, run 
 test:  ## install, run every check; STEPS="in-sync pytest" runs only some, STACK=oldest with the oldest versions, FULL=1 also what is slow
 	$(MAKE_PY) test $(STEPS)
 
+coverage: export COVERAGE_RCFILE = $(CURDIR)/.ci/coverage.ini
 coverage:  ## install, run tests and notebooks, say which lines and branches of the package they reach; TESTS="tests/test_costs.py" runs only some tests
 	$(MAKE_PY) env test
-	$(MAKE_PY) run python .ci/cover.py $(TESTS)
+	rm -rf build/coverage
+	mkdir -p build/coverage
+	$(MAKE_PY) run coverage run -m pytest -n auto --dist loadgroup -p no:cacheprovider -q $(or $(TESTS),tests)
+	$(if $(TESTS),,$(MAKE_PY) run coverage run .ci/notebooks.py --check)
+	$(MAKE_PY) run coverage combine -q
+	$(MAKE_PY) run coverage report
+	$(MAKE_PY) run coverage json -q -o build/coverage/found.json
+	$(if $(TESTS),,$(MAKE_PY) run python .ci/cover.py build/coverage/found.json)
 
 mutants:  ## install, change the numeric modules at random and see whether a test notices; N=300, SEED=0, MODULES="costs metrics"
 	$(MAKE_PY) env test

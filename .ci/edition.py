@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / ".ci" / "site"))
 
 from reading import BADGE, DEFINITIONS, IMPORTS, is_test, statements  # noqa: E402
-from translate import Problem, markdown_cell, source, split_options  # noqa: E402
+from translate import markdown_cell, source, split_options  # noqa: E402
 
 FOLD = re.compile(r'^::: \{\.callout-\w+ collapse="true" title="([^"]*)"\}\n(.*?)\n:::$', re.M | re.S)
 FENCE = re.compile(r"^:::.*\n?", re.M)
@@ -47,7 +47,7 @@ def read(cell, solution):
     try:
         options, code = split_options(source(cell))
         quiet = all(isinstance(node, (*IMPORTS, *DEFINITIONS)) or is_test(node) for node, _ in statements(code))
-    except (Problem, SyntaxError):  # magics
+    except SyntaxError:  # magics
         return [cell]
     if not code and not cell["outputs"]:
         return []
@@ -65,15 +65,12 @@ def write(folder):
     import nbformat.sign
 
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    shutil.copytree(ROOT / "nbs", folder, ignore=shutil.ignore_patterns("_*", ".*"))
     notary = nbformat.sign.NotebookNotary(db_file=str(folder.parent / "signatures.db"), secret_file=str(folder.parent / "secret"))
-    for file in (ROOT / "nbs").glob("[!_.]*"):
-        if file.suffix == ".ipynb":
-            nb = edition(json.loads(file.read_text(encoding="utf-8")))
-            (folder / file.name).write_text(json.dumps(nb, indent=1, ensure_ascii=False), encoding="utf-8")
-            notary.sign(nbformat.read(folder / file.name, as_version=4))
-        else:
-            shutil.copyfile(file, folder / file.name)
+    for file in folder.glob("*.ipynb"):
+        nb = edition(json.loads(file.read_text(encoding="utf-8")))
+        file.write_text(json.dumps(nb, indent=1, ensure_ascii=False), encoding="utf-8")
+        notary.sign(nbformat.read(file, as_version=4))
 
 
 if __name__ == "__main__":

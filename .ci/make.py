@@ -119,14 +119,12 @@ def run_quietly(*command):
     return subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
-def run(*command, **kwargs):
+def run(*command):
     """Run a program of the virtual environment in the project's folder, with its output shown; Failed if it fails."""
-    words = [str(part) for part in command]
-    say("$ " + " ".join(words).replace(str(ROOT) + os.sep, ""))
     start = time.time()
-    code = subprocess.run(words, cwd=str(ROOT), stdin=subprocess.DEVNULL, env=surroundings(), **kwargs).returncode
+    code = started(*command).wait()
     if code:
-        program = " ".join([Path(words[0]).name, *words[1:2]])
+        program = " ".join([Path(command[0]).name, *map(str, command[1:2])])
         raise Failed("%s ended with code %d after %.0f s" % (program, code, time.time() - start))
 
 
@@ -156,11 +154,10 @@ WORKERS = min(4, cores())
 def tree_state():
     """What git sees as changed, and the changes; None without git."""
     try:
-        status = subprocess.run(["git", "status", "--porcelain"], cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-        diff = subprocess.run(["git", "diff", "HEAD"], cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        return [subprocess.run(["git", *words], cwd=str(ROOT), capture_output=True, check=True).stdout.decode(errors="replace")
+                for words in (["status", "--porcelain"], ["diff", "HEAD"])]
     except (OSError, subprocess.CalledProcessError):
         return None
-    return status.stdout.decode(), hashlib.sha256(diff.stdout).hexdigest()
 
 
 # ---- make book
@@ -176,8 +173,8 @@ def book_reproduce():
     return "_reproduced/scoreboard.html"
 
 
-def site(*options):
-    run(PYTHON, ".ci/site.py", *options)
+def site():
+    run(PYTHON, ".ci/site.py")
     return "_docs/index.html"
 
 
@@ -253,7 +250,7 @@ def change_tests():
 
 # ---- make test
 
-# one worker more than cores, as some wait for a browser; .ci/cover.py runs the same
+# one worker more than cores, as some wait for a browser
 PYTEST = ["-m", "pytest", "-n", str(WORKERS + 1), "--dist", "loadgroup", "-p", "no:cacheprovider"]
 LEFT_OUT = []  # lines on what a run did not do, for the end of the summary
 NUMBERS = ROOT / "build" / "numbers"

@@ -10,7 +10,6 @@ minutes for idle workers that a notebook started. Where the system can fork, the
 imported, which takes seconds, and nothing of ours.
 """
 import argparse
-import base64
 import contextlib
 import importlib
 import json
@@ -19,7 +18,6 @@ import os
 import pickle
 import re
 import signal
-import struct
 import sys
 import tempfile
 import time
@@ -33,6 +31,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbdev.clean import clean_nb
 from nbdev.config import get_config
+from nbdev.process import extract_directives
 from traitlets.config import Config
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,18 +43,12 @@ TIMEOUT = 1200  # seconds for one cell
 
 # ---- which cells run
 
-def directives(cell):
-    "The `#| ` lines at the top of a code cell, without the mark and spaces."
-    return [line[2:].replace(" ", "") for line in re.match(r"\s*(?:#\|.*\n?)*", cell.source)[0].split("\n") if line.startswith("#|")]
-
-
 def is_slow(cell):
-    return "slow" in directives(cell)
+    return "slow" in extract_directives(cell, remove=False)
 
 
 def is_run(cell, slow):
-    flags = directives(cell)
-    return not ("eval:false" in flags or ("slow" in flags and not slow))
+    return extract_directives(cell, remove=False).get("eval:") != ["false"] and (slow or not is_slow(cell))
 
 
 def execute(nb, folder, slow=False):
@@ -93,30 +86,10 @@ def kernel_environment(scratch):
 
 # ---- the same bytes each time
 
-def png_without_text(png: bytes) -> bytes:
-    "A PNG without the chunks that tell the software and the date."
-    kept, at = [png[:8]], 8
-    while at < len(png):
-        end = at + 12 + struct.unpack(">I", png[at:at + 4])[0]
-        if png[at + 4:at + 8] not in (b"tEXt", b"zTXt", b"iTXt", b"tIME"):
-            kept.append(png[at:end])
-        at = end
-    return b"".join(kept)
-
-
-def steady(value):
-    "A JSON value whose images tell no software and no date, and whose object reprs no address."
-    if isinstance(value, dict):
-        return {key: steady(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [steady(part) for part in value]
-    if not isinstance(value, str):
-        return value
-    if value.startswith("iVBORw0KGgo"):
-        return base64.b64encode(png_without_text(base64.b64decode(value))).decode()
-    if "<svg" in value:
-        value = re.sub(r"\s*<metadata>.*?</metadata>", "", value, flags=re.S)
-    return re.sub(r"(<[^<>]*?) at 0x[0-9a-fA-F]+>", r"\1>", value)
+def without_metadata(nb):
+    "Drawings tell no software and no date."
+    for data in (output.get("data", {}) for cell in nb.cells for output in cell.get("outputs", ())):
+        data.update({kind: re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.S) for kind, text in data.items() if "<svg" in text})
 
 
 def name_tables(nb):
@@ -132,9 +105,7 @@ def name_tables(nb):
 
 def to_text(nb) -> str:
     "A notebook that was run, as `nbdev_clean` would write it."
-    for cell in nb.cells:
-        if "outputs" in cell:
-            cell["outputs"] = nbformat.from_dict(steady(cell.outputs))
+    without_metadata(nb)
     name_tables(nb)
     plain, config = json.loads(nbformat.writes(nb)), get_config(path=ROOT)
     clean_nb(plain, False, config.allowed_metadata_keys.split(), config.allowed_cell_metadata_keys.split(), config.clean_ids)

@@ -11,12 +11,6 @@ SHOWN = re.compile(r'<img class="ce-shown" data-frame="0" alt="([^"]*)" src="dat
 NOTE = "<!-- Made from nbs/index.ipynb by .ci/readme.py: edit the notebook. -->\n"
 
 
-def directives(source):
-    "The `#| ` lines at the top of a cell: name -> value."
-    lines = re.match(r"(?:#\|.*\n?)*", source)[0].splitlines()
-    return dict((name.strip(), value.strip()) for name, _, value in (line[2:].partition(":") for line in lines))
-
-
 def text_of(output):
     "An output as Markdown; of a widget its picture, nothing for another figure."
     data = output.get("data", {})
@@ -33,14 +27,11 @@ def render_cell(cell):
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
         return re.sub(r"\n\n- keywords: .*", "", re.sub(r"\]\((\w+\.ipynb)", r"](nbs/\1", source))
-    flags = directives(source)
-    if cell["cell_type"] != "code" or "hide" in flags or flags.get("include") == "false":
+    if cell["cell_type"] != "code" or re.search(r"^#\| *hide$", source, re.M):
         return ""
     code = re.sub(r"^(?:#\|.*\n?)*", "", source).strip("\n")
-    shown = [] if flags.get("echo") == "false" or not code else [f"```python\n{code}\n```"]
-    if flags.get("output") != "false":
-        shown += [text_of(output) for output in cell["outputs"]]
-    return "\n\n".join(filter(None, shown))
+    shown = "" if re.search(r"^#\| *echo: *false$", source, re.M) else f"```python\n{code}\n```"
+    return "\n\n".join(filter(None, [shown, *map(text_of, cell["outputs"])]))
 
 
 def render(notebook):

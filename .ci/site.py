@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from configparser import ConfigParser
-from importlib.metadata import PackageNotFoundError, files, version
+from importlib.metadata import files, version
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urljoin
@@ -30,7 +30,6 @@ MATHJAX = "sphinx-mathjax-offline"
 SET = {"loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]}, "chtml": {"scale": 1.1, "matchFontHeight": False}}
 STEPS = ["Processing the notebooks", "Translating them", "Building the pages", "Writing _docs"]
 LEVELS = ["built", "read", "sampled", "seen"]  # how closely the finished pages were looked at: not, as text, some or all in the browser
-GENERATED = ("scoreboard", "reference")  # pages that no notebook makes: reading.py writes them
 
 
 class Failure(SystemExit):
@@ -54,8 +53,6 @@ class Project:
         self.site_url = urljoin(self.cfg["doc_host"] + "/", self.cfg["doc_baseurl"])
         self.blob_url = f"{self.cfg['git_url']}/blob/{self.cfg['branch']}/"
         self.quarto = yaml.safe_load((self.root / "_quarto.yml").read_text(encoding="utf-8"))
-        if not (self.nbs / "_quarto.yml").is_file():
-            raise Failure("nbs/_quarto.yml is missing; it holds one line: metadata-files: [nbdev.yml, ../_quarto.yml]")
 
     def sidebar(self):
         "[(section, entries)] from _quarto.yml; an entry is a page that may hold further ones."
@@ -86,10 +83,6 @@ class Project:
         "The page that a part belongs to: of bootstrap_2 it is bootstrap (parts.py)."
         return re.sub(r"_\d+$", "", name)
 
-    def notebooks(self):
-        "Stems of the notebooks, in order."
-        return sorted(p.stem for p in self.nbs.glob("*.ipynb") if p.name[0] not in "_.")
-
     def digest(self):
         "Changes when anything changes that the site is made of."
         digest = hashlib.sha256()
@@ -111,10 +104,7 @@ class Entry(NamedTuple):
 
 def sidebar_entry(item):
     item = {"href": item} if isinstance(item, str) else item
-    stem, _, suffix = str(item.get("href", "")).rpartition(".")
-    if suffix != "ipynb" and (suffix != "qmd" or stem not in GENERATED):
-        raise Failure(f"_quarto.yml: the sidebar holds notebooks and {', '.join(GENERATED)}, not {item}")
-    return Entry(stem, item.get("text") or item.get("section"), [sidebar_entry(e) for e in item.get("contents", [])])
+    return Entry(Path(item["href"]).stem, item.get("text") or item.get("section"), [sidebar_entry(e) for e in item.get("contents", [])])
 
 
 FAULTS = {
@@ -126,14 +116,20 @@ LARGEST = 3e6  # bytes of one output; pages may have 4
 
 def check_notebooks(project):
     "What a notebook itself says wrong: file, cell, words."
+    import translate
+    import yaml
     found = []
-    for path in (project.nbs / f"{stem}.ipynb" for stem in project.notebooks()):
+    for path in sorted(project.nbs.glob("[!_.]*.ipynb")):
         try:
             cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         except (ValueError, KeyError) as error:
             raise Failure(f"{path.name} is not a notebook ({type(error).__name__}: {error}); git checkout {path.name} brings the last one back") from None
         for cell in cells:
             said, text = f"{path.name}, cell {cell.get('id')}: ", "".join(cell["source"])
+            try:
+                translate.split_options(text) if cell["cell_type"] == "code" else ""
+            except yaml.YAMLError as error:
+                raise Failure(f"{said}cell options are not YAML: {error}") from None
             prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.S) if cell["cell_type"] == "markdown" else ""
             found += [f"{said}{fault}: {prose[m.start():m.start() + 60]!r}" for mark, fault in FAULTS.items() if (m := re.search(mark, prose))]
             sizes = [len(json.dumps(output)) for output in cell.get("outputs", ())]
@@ -228,11 +224,9 @@ def write_sources(project, pages):
     import translate
     source = project.build / "source"
     try:
-        whole = translate.translate(pages, blob_url=project.blob_url, is_file=lambda path: (project.nbs / path).is_file())
+        whole = translate.translate(pages, {path.name for path in project.nbs.glob("*")})
     except translate.Problem as problem:  # everything that cannot be shown
         raise Failure(str(problem)) from None
-    if "index" not in whole:
-        raise Failure("index.ipynb is missing or not in the sidebar")
     notebooks = {name: nb for page in pages for name, nb in parts.divided(page, whole[page.name]).items()}
     for name, tree in toctrees(project, pages, notebooks).items():
         notebooks[name]["cells"].append(translate.markdown_cell(tree))
@@ -269,36 +263,21 @@ def toctrees(project, pages, notebooks):
 
 def run_sphinx(project, pages):
     "Build build/site/html; returns the warnings."
-    import contextlib
     import io
 
     import sphinx_site
     from sphinx.application import Sphinx
     build, stream = project.build, io.StringIO()
-    asset_files(project)
-    with contextlib.chdir(project.root):
-        app = Sphinx(build / "source", None, build / "html", build / "doctrees", "html", confoverrides=sphinx_site.config(project, pages, SET),
-                     status=None, warning=stream, verbosity=0)
-        app.build()
-    complaints = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines() if line.strip()]
-    if app.statuscode:
-        complaints.append(f"Sphinx stopped with exit code {app.statuscode}")
-    return complaints
-
-
-def asset_files(project):
-    "MathJax and our own files into build/site/static."
-    mathjax(project.build / "static/mathjax")
-    for name in ("page.css", "site.css", "site.js"):
-        shutil.copyfile(HERE / "static" / name, project.build / "static" / name)
+    shutil.copytree(HERE / "static", build / "static")
+    mathjax(build / "static/mathjax")
+    Sphinx(build / "source", None, build / "html", build / "doctrees", "html", confoverrides=sphinx_site.config(project, pages, SET),
+           status=None, warning=stream, verbosity=0).build()
+    return [line for line in re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines() if line.strip()]
 
 
 def mathjax(to):
-    "What the pages need of MathJax, out of the Python package that carries it; Failure with the remedy when it is not there."
-    try:
-        there = next(Path(file.locate()).parent for file in files(MATHJAX) if file.match("static/mathjax/startup.js"))
-    except PackageNotFoundError:
-        raise Failure(f'{MATHJAX} is not installed, it carries scripts that the pages need: pip install "cost_eval[site]"') from None
+    "What the pages need of MathJax, out of the Python package that carries it."
+    there = next(Path(file.locate()).parent for file in files(MATHJAX) if file.match("static/mathjax/startup.js"))
     for part in ("startup.js", "core.js", "input/tex.js", "input/tex/extensions", "output/chtml.js", "output/chtml/fonts/tex.js", "output/chtml/fonts/woff-v2", "a11y/assistive-mml.js"):
         (to / part).parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (there / part).is_dir() else shutil.copyfile)(there / part, to / part)
@@ -333,7 +312,7 @@ def main(argv=None):
         pages = read_pages(project, project.processed)
     else:
         pages, more = build_with_sphinx(project)
-        complaints += [text for page in pages for text in page.complaints] + more
+        complaints += more
     if arguments.strict:
         complaints += checked(project, pages, look=not arguments.unseen, sample=arguments.sample)
     state |= dict(complaints=complaints)

@@ -42,13 +42,6 @@ def fold_private(cell):
         cell.source = f'#| code-fold: true\n#| code-summary: "Code"\n{cell.source}'
 
 
-def names(nodes):
-    "What top-level statements define."
-    found = [n.name for n in nodes if isinstance(n, DEFINITIONS)]
-    targets = [t for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign)) for t in getattr(n, "targets", None) or [n.target]]
-    return found + [t.id for t in targets if isinstance(t, ast.Name)]
-
-
 class Entries(Processor):
     "Fills the cells `show_doc(name)` of a notebook."
 

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlparse
 
 LOADS, QUIET = ("script", "img", "iframe", "source", "video", "audio", "embed"), ("script", "style", "pre", "code", "svg")
 HEAVIEST, HOME = 1.5e6, .5e6  # bytes as sent: no page more, the first one
-LEFT_OVER = (":::", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#| ", "{target=", "](#")
+LEFT_OVER = (":::", "{{<", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#| ", "{target=", "](#")
 RAW = re.compile(r"(?<!\w)\$[^$\s][^$\n]{0,80}?[^$\s]?\$(?![\w$])|`[^`\n]+`|\b(Figure|Table) \d+: \1\b")
 WIDTHS = (1440, 820, 390)
 JUMPS = .1  # layout shift while a page loads, as browsers count it

@@ -29,7 +29,6 @@ NUMBER = re.compile(r"(?i)\bnan\b|\binf\b|\de[-+]?\d")  # letters in numbers
 WORD = re.compile(r"[^\W\d_]")
 BADGE = re.compile(r"\[!\[[^\]]*\]\(https?://[^)\s]*\)\]\([^)\s]*\)[ \t]*\n?")  # for the README; a page would fetch it from elsewhere
 HIDDEN = re.compile(r'::: \{\.callout-tip collapse="true" title="(?:Solution|Answer)"\}')  # of an exercise; of "Guess first"
-EXPECTS = re.compile(r"ExceptionExpected|pytest\.raises|.*assertRaises")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
 
@@ -58,7 +57,7 @@ def folded(cell, later):
     try:
         options, code = split_options(source(cell))
         parts = statements(code)
-    except (SyntaxError, translate.Problem):  # magics; or reported where the page is translated
+    except SyntaxError:  # magics
         return [cell]
     if not parts or options.get("echo") is False or options.get("include") is False or "code-summary" in options:
         return [cell]
@@ -150,10 +149,7 @@ def bare_fold(cell):
     "The line of a folded cell that shows nothing, or None."
     if cell["cell_type"] != "code" or cell.get("outputs") or is_private(cell):
         return None
-    try:
-        options = split_options(source(cell))[0]
-    except translate.Problem:
-        return None
+    options = split_options(source(cell))[0]
     return options.get("code-summary", "Code") if options.get("code-fold") and not {"label", "echo", "include"} & set(options) else None
 
 
@@ -174,8 +170,6 @@ def is_test(node):
         return True
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Call) and bool(TEST.match(ast.unparse(node.value.func)))
-    if isinstance(node, ast.With) and any(EXPECTS.match(ast.unparse(item.context_expr)) for item in node.items):
-        return True
     if isinstance(node, (ast.For, ast.With, ast.If)):
         inside = [*node.body, *getattr(node, "orelse", [])]
         return is_test(inside[-1]) and all(is_test(child) or isinstance(child, ast.Assign) for child in inside)
@@ -199,7 +193,7 @@ def loaded(cell):
         return set()
     try:
         parts = statements(split_options(source(cell))[1])
-    except (SyntaxError, translate.Problem):
+    except SyntaxError:
         return set()
     return {n.id for node, _ in parts if not is_test(node) for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 

@@ -23,8 +23,6 @@ HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*(\{[^{}]*\})?\s*#*\s*$")
 ASIDE = re.compile(r"(`+)(?!`)(?:(?!\n\s*\n).)*?(?<!`)\1(?!`)|<!--.*?-->"
                    r"|(?<![\\$])\$(?![\s$])(?:\\.|(?!\n\s*\n)[^$\\])+?(?<!\s)\$(?!\d)", re.S)
 TARGET = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)(\{[^{}]*\})?", re.S)
-SHORTCODE = re.compile(r"\{\{<.*?>\}\}")
-VIEW = "application/vnd.jupyter.widget-view+json"
 # mathematics that begins a text whose last character is a digit: the parser takes the last character for the one before
 FIRST = re.compile(r"(?:(?<=^)|(?<=\| ))(?=\$[^$|\n]+\$[^|\n]*\d[ \t]*(?:\||$))", re.M)
 HIDDEN = "\x00{}\x00"
@@ -45,8 +43,7 @@ class Page:
     nb: dict = field(default_factory=dict)
     ids: set = field(default_factory=set)        # what a link may point at, as Quarto names it
     numbers: dict = field(default_factory=dict)  # fig-line -> Figure 1
-    problems: list = field(default_factory=list)    # the page cannot be made
-    complaints: list = field(default_factory=list)  # the page could be better
+    problems: list = field(default_factory=list)  # the page cannot be made
     cell: str = ""                               # where the translation is
 
     @staticmethod
@@ -63,9 +60,6 @@ class Page:
     def problem(self, text):
         self.problems.append(f"{self.stem}.ipynb{self.cell}: {text}")
 
-    def complaint(self, text):
-        self.complaints.append(f"{self.stem}.ipynb{self.cell}: {text}")
-
 
 def source(cell):
     "A cell's text, whether stored as one string or as lines."
@@ -78,10 +72,7 @@ def split_options(text):
     said = [m.group(1) for line in lines if (m := OPTION.match(line))]
     code = "\n".join(line for line in lines if not OPTION.match(line)).strip("\n")
     keyed = [line[1:] if line.startswith(" ") else line for line in said if re.match(r"\s*[\w-]+:|\s{2,}\S", line)]
-    try:
-        return yaml.safe_load("\n".join(keyed)) or {}, code
-    except yaml.YAMLError as error:
-        raise Problem(f"cell options are not YAML: {' '.join(keyed)} ({getattr(error, 'problem', error)})") from None
+    return yaml.safe_load("\n".join(keyed)) or {}, code
 
 
 def attributes(text):
@@ -90,12 +81,10 @@ def attributes(text):
     for word in shlex.split((text or "").strip().strip("{}")):
         if word.startswith("#"):
             id = word[1:]
-        elif word.startswith("."):
-            classes.append(word[1:])
         elif "=" in word:
             key, _, values[key] = word.partition("=")
         else:
-            classes.append(word)
+            classes.append(word.removeprefix("."))
     return id, classes, values
 
 
@@ -148,10 +137,7 @@ def collect_markdown(page, text):
 
 def collect_code(page, cell):
     "A labelled cell, or the headings of an API entry."
-    try:
-        options, _ = split_options(source(cell))
-    except Problem as problem:
-        return page.problem(str(problem))
+    options, _ = split_options(source(cell))
     label = str(options.get("label", ""))
     if label.startswith("fig-"):
         if label in page.numbers:
@@ -168,11 +154,9 @@ def collect_code(page, cell):
 class Translator:
     "Translates the cells of one page, knowing all pages."
 
-    def __init__(self, page, pages, blob_url, is_file, words, owners):
-        self.words, self.owners = words, owners
-        self.page, self.blob_url, self.is_file = page, blob_url, is_file
+    def __init__(self, page, pages, files, words, owners):
+        self.page, self.files, self.words, self.owners = page, files, words, owners
         self.by_stem = {p.stem: p for p in pages}
-        self.by_name = {p.name: p for p in pages}
         self.used, self.open = set(), []
 
     def cells(self):
@@ -196,7 +180,6 @@ class Translator:
 
     # Markdown, line by line
     def markdown(self, text):
-        text = SHORTCODE.sub(lambda m: self.page.problem(f"shortcode {m.group(0)} is for Quarto only") or "", text)
         lines, out, prose, i = text.splitlines(), [], [], 0
         fenced = {i: f for i, _, f in outside_fences(text)}
 
@@ -258,8 +241,6 @@ class Translator:
             return ["", self.open.pop()[0], ""], 1
         id, classes, values = attributes(opening)
         kind = next((c.removeprefix("callout-") for c in classes if c.startswith("callout-")), None)
-        if "panel-tabset" in classes:
-            self.page.problem("tabsets need Quarto; use headings")
         if kind is None:
             self.open.append(("</div>", lines[i], self.page.cell))
             return ["", f'<div class="{html.escape(" ".join(classes))}">', ""], 1
@@ -270,12 +251,11 @@ class Translator:
             j = next((j for j in range(i + 1, len(lines)) if lines[j].strip()), None)
             if j is not None and (m := HEADING.match(lines[j])):
                 title, used = m.group(2), j - i + 1
-        folds = "collapse" in values
+        folds = values.get("collapse") == "true"
         tag, head = ("details", "summary") if folds else ("div", "div")
-        shown = " open" if folds and values["collapse"] != "true" else ""
         self.open.append((f"</{tag}>", lines[i], self.page.cell))
         role = "" if folds else ' role="note"'
-        return ["", f'<{tag} class="admonition {kind}"{shown}{role}>', f'<{head} class="admonition-title">', "",
+        return ["", f'<{tag} class="admonition {kind}"{role}>', f'<{head} class="admonition-title">', "",
                 self.inline(title or kind.capitalize()), "", f"</{head}>", ""], used
 
     # Inline: links, outside code and mathematics
@@ -292,92 +272,61 @@ class Translator:
 
     def link(self, m):
         image, label, target, title, _ = m.groups()
-        if image:
-            if not self.is_file(target):
-                self.page.problem(f"no image {target} in nbs/")
-            return f"![{label}]({target}{title})"
-        return f"[{label}]({self.target(target)}{title})"
+        return f"{image}[{label}]({self.target(image, target)}{title})"
 
-    def target(self, target):
-        "Where a link leads: a label of ours, the repository, or the world."
-        if re.match(r"[a-z][a-z0-9+.-]*:", target, re.I):
+    def target(self, image, target):
+        "Where a link leads: a label of ours, or the world; an image is a file of ours."
+        if re.match(r"[a-z][a-z0-9+.-]*:", target, re.I) and not image:
             return target
         path, _, id = target.partition("#")
-        if not path:
-            return self.to(self.page, self.checked(self.page, id))
-        page = self.by_stem.get(path.removeprefix("./").removesuffix(".ipynb")) if path.endswith(".ipynb") \
-            else self.by_name.get(path.removesuffix(".html"))
-        if page:
-            return self.to(page, self.checked(page, id))
-        if path.startswith("../") and self.is_file(path):
-            return self.blob_url + path.removeprefix("../")
-        if self.is_file(path):
+        page = self.by_stem.get(path.removesuffix(".ipynb")) if path else self.page
+        if page is None:
+            if target not in self.files:
+                self.page.problem(f"the link {target} leads nowhere")
             return target
-        self.page.problem(f"the link {target} leads nowhere")
-        return target
-
-    def checked(self, page, id):
         if id and id not in page.ids:
             self.page.problem(f"no #{id} in {page.stem}.ipynb")
-            return ""
-        return id
-
-    def to(self, page, id):
         return "#" + page.label(id or "top")
 
     # Code cells
     def code(self, cell):
         "A code cell with its options said as tags and metadata; an API entry becomes text."
-        try:
-            options, code = split_options(source(cell))
-        except Problem:  # reported in the first pass
-            return []
+        options, code = split_options(source(cell))
         if options.get("output") == "asis":
             return [markdown_cell(self.asis(joined(o["data"]["text/markdown"]))) for o in cell.get("outputs", [])
                     if "text/markdown" in o.get("data", {})]
         if options.get("include") is False:
             return []
-        outputs = [self.output(o) for o in cell.get("outputs", []) if options.get("warning") is not False or o.get("name") != "stderr"]
+        outputs = [self.output(o) for o in cell.get("outputs", [])]
         tags = [tag for tag, on in (("remove-input", options.get("echo") is False), ("hide-input", options.get("code-fold")),
                                     ("remove-output", options.get("output") is False)) if on]
         config = {}
         if summary := options.get("code-summary"):
             config["code_prompt_show"] = str(summary)
         new = dict(cell_type="code", execution_count=None, id=cell.get("id", "0"), metadata={}, outputs=outputs, source=code)
-        before, after = self.captions(options, outputs, config, code)
+        after = self.captions(options, outputs, config)
         new["metadata"] = {"tags": tags, "mystnb": config}
-        if not code and not outputs:
-            return []
-        return [*before, new, *after]
+        return [new, *after]
 
-    def captions(self, options, outputs, config, code):
-        "Captions and alternative text of a labelled cell: (cells before, cells after)."
+    def captions(self, options, outputs, config):
+        "Caption and alternative text of a labelled cell: in its `config`, or the cells after it."
         label, caption = str(options.get("label", "")), options.get("fig-cap")
         if alt := options.get("fig-alt"):
             config["image"] = {"alt": str(alt)}
-        elif options.get("output") is not False and any(k.startswith("image/") for o in outputs for k in o.get("data", {})):
-            self.page.complaint(f"a figure without #| fig-alt, in {first_line(code)!r}")
         number = self.page.numbers.get(label)
-        if caption and not label:
-            self.page.complaint(f"a figure with a caption and no label, in {first_line(code)!r}")
         text = ": ".join(filter(None, [number, self.inline(str(caption or ""))]))
         if not text:
-            return [], []
+            return []
         target = f"({self.page.label(label)})=\n" if number else ""
         rich = [o for o in outputs if o["output_type"] in ("display_data", "execute_result")]
         if len(rich) == 1 and any(k.startswith("image/") for k in rich[0]["data"]):
             config["figure"] = {"caption": text, **({"name": self.page.label(label)} if number else {})}
-            return [], []
-        if not outputs:
-            self.page.complaint(f"{label or 'a captioned cell'} has no figure yet (make notebooks draws it)")
-        return [], [markdown_cell(f'<div class="figure-caption">\n\n{target}{text}\n\n</div>')]
+            return []
+        return [markdown_cell(f'<div class="figure-caption">\n\n{target}{text}\n\n</div>')]
 
     def output(self, output):
-        "An output whose markdown is translated too; of a widget its form for pages."
+        "An output whose markdown is translated too."
         data = output.get("data", {})
-        if VIEW in data:
-            self.page.complaint("a widget without its form for pages (make notebooks stores it)")
-            return {**output, "data": {"text/markdown": "*Open the notebook to see this widget.*"}}
         if "text/markdown" in data:
             data = {**data, "text/markdown": self.markdown(joined(data["text/markdown"]))}
             return {**output, "data": data}
@@ -411,10 +360,6 @@ def keywords(pages):
     return found
 
 
-def first_line(code):
-    return next((line for line in code.splitlines() if line.strip()), "")
-
-
 def joined(text):
     return text if isinstance(text, str) else "".join(text)
 
@@ -423,10 +368,11 @@ def markdown_cell(text):
     return dict(cell_type="markdown", id="0", metadata={}, source=text)
 
 
-def translate(pages, *, blob_url, is_file):
+def translate(pages, files):
     """{name: notebook in MyST} of all pages.
 
-    Raises Problem, with every one found, for references and links that lead nowhere and for blocks that only Quarto knows.
+    `files` are the names that a page may link to beside the pages. Raises Problem, with every one found, for references and links that lead
+    nowhere and for blocks that only Quarto knows.
     """
     for page in pages:
         collect(page)
@@ -436,7 +382,7 @@ def translate(pages, *, blob_url, is_file):
     owners = {word: href.partition(".html")[0] for word, href in reversed(found) if "#" in href}
     for page in pages:
         words = [word for word, href in terms if href == f"{page.name}.html"]
-        cells = Translator(page, pages, blob_url, is_file, words, owners).cells()
+        cells = Translator(page, pages, files, words, owners).cells()
         cells[0]["source"] = f"({page.label('top')})=\n" + cells[0]["source"]
         for n, cell in enumerate(cells):
             cell["id"] = f"c{n}"
