@@ -241,6 +241,8 @@ class Translator:
             return ["", self.open.pop()[0], ""], 1
         id, classes, values = attributes(opening)
         kind = next((c.removeprefix("callout-") for c in classes if c.startswith("callout-")), None)
+        if "panel-tabset" in classes:
+            self.page.problem("tabsets need Quarto; use headings")
         if kind is None:
             self.open.append(("</div>", lines[i], self.page.cell))
             return ["", f'<div class="{html.escape(" ".join(classes))}">', ""], 1
