@@ -375,7 +375,7 @@ def perform(command, only=()):
 
 
 def change(*notebooks):
-    """Export, run, test what was edited: seconds to a minute, where `make test` takes minutes."""
+    """Export, run, test what was edited: a minute or a few, where `make test` takes many."""
     stems = [Path(name).stem for name in notebooks]
     absent = [stem for stem in stems if not (ROOT / "nbs" / (stem + ".ipynb")).exists()]
     if absent or not stems:

@@ -134,7 +134,7 @@ def process(path, slow=False, show=False):
     old, new = path.read_text(encoding="utf-8"), to_text(nb)
     if new != old:
         path.write_text(new, encoding="utf-8")
-    return "changed" if new != old else "as before", ""
+    return "outputs " + ("changed" if new != old else "as before"), ""
 
 
 def checked(path, slow):

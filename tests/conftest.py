@@ -34,8 +34,8 @@ def pytest_configure(config):
 
 # --of 02_costs: the tests in the file of the module's name (or of one of these names), and of the common files the cases that begin with the module, the notebook,
 # or a public name of the module. No test that needs a browser.
-OTHER_NAMES = {"labels": "confusion costs", "attainable": "costs", "annotators": "samples", "forms": "samples", "constraints": "policies", "decision_rule": "policies",
-               "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law", "intervals": "bootstrap", "expected_cost": "rivals scores", "sequences": "planning",
+OTHER_NAMES = {"labels": "confusion costs", "attainable": "costs", "annotators": "samples", "forms": "samples", "constraints": "policies comparisons", "decision_rule": "policies planning",
+               "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law", "intervals": "bootstrap mean_law", "expected_cost": "metrics rivals scores", "sequences": "planning",
                "report": "robustness page", "verdicts": "report robustness page", "recipe": "report", "jobs": "api", "contract": "api",
                "command_line": "__main__", "chapters": "reproductions.claims",
                "reproductions": " ".join(f"reproductions.{p}" for p in ("bootstrap", "cost_score", "expected_cost", "outperformance", "weighted_accuracy"))}
