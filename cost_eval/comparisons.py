@@ -894,7 +894,7 @@ def _units(case: Judged, columns, rng) -> _Units:
 def _distinct(case: Judged, columns, kept, each, stratum, shares) -> _Units:
     "Rows, each of a weight, as units; equal ones counted."
     repeats = case.repeats[kept] if case.repeats is not None and case.repeated else None
-    unit, first = kinds([column[kept] for column in (*columns, each, stratum)])
+    unit, first = kinds([*_to_compare(columns[:, kept]), each[kept], stratum[kept]])
     first = kept[first]
     size = each[first, None] * (stratum[first, None] == np.arange(len(shares)))
     total = size[:, :, None] * columns[:, first].T[:, None]
@@ -909,9 +909,14 @@ def _clustered(code, columns, weight, stratum, shares) -> _Units:
     sums = [np.bincount(cell, weight * column, length) for column in (*columns, np.ones(len(code)))]
     table = np.stack(sums, -1).reshape(-1, many, len(sums))
     table = table[table[..., -1].any(1)]
-    unit, first = kinds(list(table.reshape(len(table), -1).T))
+    unit, first = kinds([*_to_compare(table[..., :-1]).reshape(len(table), -1).T, *table[..., -1].T])
     total, size = table[first, :, :-1], table[first, :, -1]
     return _Units(np.bincount(unit), np.zeros(len(first), int), total, size, shares)
+
+
+def _to_compare(losses: np.ndarray) -> np.ndarray:
+    "Whole numbers, equal where losses differ by rounding only: else another unit of the costs is another draw."
+    return np.rint(losses / (np.abs(losses).max(initial=0.0) or 1.0) * 2.0**44)
 
 # %% ../nbs/21_comparisons.ipynb #179b82b1
 @result
