@@ -915,7 +915,7 @@ def _clustered(code, columns, weight, stratum, shares) -> _Units:
 
 
 def _to_compare(losses: np.ndarray) -> np.ndarray:
-    "Whole numbers, equal where losses differ by rounding only: else another unit of the costs is another draw."
+    "Whole numbers, equal where losses differ by rounding only: or another unit of costs is another draw."
     return np.rint(losses / (np.abs(losses).max(initial=0.0) or 1.0) * 2.0**44)
 
 # %% ../nbs/21_comparisons.ipynb #179b82b1
