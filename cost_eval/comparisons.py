@@ -915,8 +915,9 @@ def _clustered(code, columns, weight, stratum, shares) -> _Units:
 
 
 def _to_compare(losses: np.ndarray) -> np.ndarray:
-    "Whole numbers, equal where losses differ by rounding only: or another unit of costs is another draw."
-    return np.rint(losses / (np.abs(losses).max(initial=0.0) or 1.0) * 2.0**44)
+    "To 40 bits: losses that differ by rounding only are equal, whatever the unit of the costs is."
+    mantissa, exponent = np.frexp(losses)
+    return np.ldexp(np.rint(mantissa * 2.0**40), exponent - 40)
 
 # %% ../nbs/21_comparisons.ipynb #179b82b1
 @result

@@ -734,9 +734,14 @@ def _at_edges(block: dict, edges: np.ndarray, classes) -> np.ndarray:
     "(2, B + 1) negatives and positives below the first edge, between edges, from the last on."
     y = positive_labels(block["y_true"], classes)
     weight, size = check_weights(block.get("sample_weight"), len(y)), len(edges) + 1
-    cell = np.searchsorted(edges, _scores(block), side="right")  # how many edges are at or below each
+    cell = _place(block, edges)
     cell += size * y
     return np.bincount(cell, weight, 2 * size).reshape(2, size)
+
+
+def _place(block: dict, edges: np.ndarray) -> np.ndarray:
+    "Bin of each score: how many edges are at or below it."
+    return np.searchsorted(edges, _scores(block), side="right")
 
 
 def _scores(block: dict) -> np.ndarray:
@@ -904,7 +909,7 @@ def sketch_error(curve: ThresholdCounts, costs: Costs, *, priors: Priors | None 
 
 def _inside(block: dict, edges: np.ndarray, chosen: np.ndarray, classes) -> tuple:
     "All thresholds of the rows whose scores lie in the chosen bins, and the type of the scores."
-    keep = np.isin(np.searchsorted(edges, _scores(block), side="right"), chosen)
+    keep = np.isin(_place(block, edges), chosen)
     kind = np.asarray(block["scores"]).dtype
     kind = kind if kind.kind == "f" else np.dtype(float)
     return _curve({name: np.asarray(value)[keep] for name, value in block.items()}, classes), kind

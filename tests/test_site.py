@@ -364,6 +364,7 @@ BROKEN = {
     "text\n\n:::": "never opened",
     "$$ a = b": "$$ is never closed",
     "::: {.callout-danger}\nx\n:::": "unknown callout",
+    "::: {.panel-tabset}\nx\n:::": "tabsets need Quarto",
     ("code", "#| label: fig-a\n2"): "the label fig-a is given twice",
     "::: {.callout-note}\nleft open": "never closed: ::: {.callout-note}",
 }
