@@ -377,10 +377,10 @@ def check_range(value, name: str, low=-np.inf, high=np.inf, *, ends: str = "()",
 def check_capacity(capacity, most=np.inf, hint: str = "a count, or a share below 1") -> float:
     "A count as an int, a share below 1 as a float; `ValueError` for anything else: 1.0 may be one or all."
     value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint=hint)
-    if value == 1 and np.asarray(capacity).dtype.kind not in "biu":
+    if value == 1 and np.asarray(capacity).dtype.kind not in "iu":
         raise ValueError(
-            "capacity: 1.0 may be one sample or all of them; give the whole number 1 for one, how many "
-            "there are for all"
+            f"capacity: {capacity} may be one sample or all of them; give the whole number 1 for one, how "
+            "many there are for all"
         )
     if value < 1 and not isinstance(capacity, (int, np.integer)):
         return value

@@ -117,25 +117,21 @@ def _words(found: Robustness) -> str:
     ends = found.cost_ratios[list(along_r)], found.prevalences[list(along_p)]
     r_words = _ends(ends[0], found.cost_ratios, "")
     p_words = _ends(100 * ends[1], 100 * found.prevalences, " %")
-    product = np.multiply.outer(found.cost_ratios, found.prevalences / (1 - found.prevalences))
-    order = np.argsort(product, axis=None)
-    line, own = product.ravel()[order], int(np.flatnonzero(order == i * len(found.prevalences) + j)[0])
-    wins = found.winner.ravel()[order] == best
-    k_words = _ends(line[list(_run(wins, own))], line, "")
-    sure, more = wins & found.sure.ravel()[order], ""
-    if sure[own]:
-        sure_words = _ends(line[list(_run(sure, own))], line, "").partition(" (")[0]
-        more = f", and its lead is clear {sure_words}"
+    sure, more = (found.winner[:, j] == best) & found.sure[:, j], ""
+    if sure[i]:
+        r_sure = _ends(found.cost_ratios[list(_run(sure, i))], found.cost_ratios, "").partition(" (")[0]
+        more = f", and its lead is clear {r_sure}"
     rules = " and ".join(repr(rule) for rule in dict.fromkeys(found.rules))
     by = f" by the rule {rules}" if found.rules else ""
     return (
-        f"Each model decides anew at each setting{by}. At cost ratio {ratio:.3g} and prevalence "
-        f"{100 * prevalence:.3g} % {name} is the cheapest. At this prevalence it is the cheapest for cost "
-        f"ratios {r_words}, at this cost ratio for prevalences {p_words}. "
-        f"What decides is cost ratio times odds, here {ratio * prevalence / (1 - prevalence):.3g}: "
-        f"{name} is the cheapest for products {k_words}{more}. "
+        f"If a miss costs {ratio:.3g} times a false alarm and {100 * prevalence:.3g} % are positive, "
+        f"{name} is the cheapest. At this prevalence it is the cheapest for cost ratios {r_words}{more}. "
+        f"At this cost ratio it is the cheapest for prevalences {p_words}. "
+        f"What matters is cost ratio times odds, here {ratio * prevalence / (1 - prevalence):.3g}: "
+        "half the one and twice the other give the same answer. "
         f"On {100 * found.sure.mean():.0f} % of the map the cheapest has a clear lead (outside the noise, "
-        f"level {percent(found.confidence)}, corrected for the number of pairs of models, not of points)."
+        f"level {percent(found.confidence)}, corrected for the number of pairs of models, not of points). "
+        f"Each model decides anew at each setting{by}."
     )
 
 

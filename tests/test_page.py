@@ -140,6 +140,8 @@ def test_the_map_is_sure_where_the_two_sided_test_is(errors, apart):
     found = r.robustness()
     words = found.words()
     assert bool(found.sure[50, 50]) == bool(asked.p_value < .05) == apart == ("its lead is clear" in words) == r.differences["told_apart"][0]
+    clear = found.cost_ratios[found.sure[:, 50] & (found.winner[:, 50] == found.winner[50, 50])]  # one run of them
+    assert not apart or f", and its lead is clear from {clear[0]:.3g} to {clear[-1]:.3g}. At" in words
 
 
 def test_caveats_at_both_sides():
@@ -205,8 +207,8 @@ SLIPS = {
     "nearest for farthest": (robustness, "nearest_change", ".argmin()]", ".argmax()]"),
     "a tie to the model": (robustness, "nearest_change", "np.ones_like(product)", "0 * product"),
     "one-sided": (robustness, "_rejects", "2 * share_above", "share_above"),
-    "told where it is not": (robustness, "_words", "if sure[own]", "if not sure[own]"),
-    "the loser wins": (robustness, "_words", "{name} is the cheapest for products", "{found.names[0]} is the cheapest for products"),
+    "told where it is not": (robustness, "_words", "if sure[i]", "if not sure[i]"),
+    "the loser wins": (robustness, "_words", "{name} is the cheapest. At", "{found.names[0]} is the cheapest. At"),
     "drift doubled": (page, "caveats", "drift = np.abs", "drift = 2 * np.abs"),
     "another limit of drift": (page, "caveats", "drift > 0.01", "drift > 0.005"),
     "another limit of classes": (page, "caveats", "size < 30", "size < 29"),

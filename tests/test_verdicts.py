@@ -188,9 +188,9 @@ def map_agrees(r):
         assert found.cost[k, i, j] * unit + base == pytest.approx(here[name], abs=1e-9), name
     constant = r.ladder[r.ladder["rule"] == "constant"].sort_values("cost", kind="stable").iloc[0]
     cheapest = r.best.iloc[0]["model"] if r.best.iloc[0]["cost"] < constant["cost"] - 1e-12 else {"always 0": "always negative", "always 1": "always positive"}[constant["model"]]
-    told = re.findall(r"prevalence [\d.e-]+ % (.+?) is the cheapest\. At", words)
+    told = re.findall(r"% are positive, (.+?) is the cheapest\. At", words)
     assert told == [cheapest] or here.iloc[0] == pytest.approx(constant["cost"]) or np.sum(here < here.iloc[0] + 1e-9) > 1, (told, cheapest)
-    assert found.names[found.winner[i, j]] == told[0] and f"{told[0]} is the cheapest for products" in words
+    assert found.names[found.winner[i, j]] == told[0] and f"% are positive, {told[0]} is" in words
     assert ("its lead is clear" in words) == bool(found.sure[i, j])
     assert set(re.findall(r"'([a-z ]+)'", words)) == set(r.best["rule"]) and f"On {100 * found.sure.mean():.0f} % of the map" in words
     product = np.multiply.outer(found.cost_ratios, found.prevalences / (1 - found.prevalences))
