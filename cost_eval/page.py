@@ -121,17 +121,18 @@ def _verdict(report) -> _Verdict:
     return _Verdict(state, model, *own, naive["model"], column, *doing_without, saving, second)
 
 
-def _interval(report, low: float, high: float, chosen: bool = False) -> str:
-    "An interval in brackets; nothing where it is a point."
-    what = f"{percent(report.confidence)} interval{' as the chosen one' if chosen else ''}"
-    return "" if low == high else f" ({what} {four_digits(low)} to {four_digits(high)})"
+def _interval(report, low: float, high: float, models: int = 1) -> str:
+    "An interval in brackets, for the best of so many models; nothing where it is a point."
+    wider = f", widened because it is the best of {models}" if models > 1 else ""
+    ends = f"{percent(report.confidence)} interval {four_digits(low)} to {four_digits(high)}"
+    return "" if low == high else f" ({ends}{wider})"
 
 
 def _decide(report) -> str:
     "What to do, at which cut."
     v, many = _verdict(report), len(report.best)
     of = f"the cheapest of {many} models" if many > 1 else ""
-    ends = _interval(report, v.low, v.high, many > 1)
+    ends = _interval(report, v.low, v.high, many)
     costs = f"costs {four_digits(v.cost)} per case{ends}"
     naive = f"{v.naive} costs {four_digits(v.naive_cost)} per case"
     cut = _cut(report)
@@ -1364,7 +1365,7 @@ def _table(report, name: str, frame) -> dict:
     words, rows = _TABLES[name], [[_cell(v) for v in row] for row in frame.head(200).itertuples(index=False)]
     if name == "Which is the cheapest" and report.winner is not None:
         luck = four_digits(report.winner.luck)
-        words += f" Of the winner's lead about {luck} is luck in having been chosen."
+        words += f" Expect about {luck} of the winner's lead to vanish on new data."
     if name == "Between groups":
         gaps, top = report.group_differences, report.best.loc[0, "model"]
         words = " ".join([words, *gap_lines(gaps[gaps["model"] == top])])

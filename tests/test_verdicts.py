@@ -135,9 +135,9 @@ def sentences_agree(r):
     naive = r.ladder[r.ladder["rule"] == "constant"].sort_values("cost", kind="stable").iloc[0]
     saved = r.against_constant.set_index("model").loc[top["model"]]
     verdict, who = said["Verdict"], top if r.winner is None else r.winner
-    chosen = "as the chosen one " if r.winner is not None else ""
+    wider = f", widened because it is the best of {len(r.best)}" if r.winner is not None else ""
     if top["low"] != top["high"]:
-        read(rf"costs {N} per case \(95% interval {chosen}{N} to {N}\)", verdict.partition(top["model"])[2], top["cost"], who.low, who.high)
+        read(rf"costs {N} per case \(95% interval {N} to {N}{wider}\)", verdict.partition(top["model"])[2], top["cost"], who.low, who.high)
     assert ("Use no model" in verdict) == (top["cost"] >= naive["cost"] - 1e-12)
     assert (f"Use {top['model']}" in verdict) == bool(saved["told_apart"] and saved["saving"] > 0)
     assert ("do not show that it saves" in verdict) == bool(saved["saving"] > 1e-12 and not saved["told_apart"])
