@@ -328,6 +328,10 @@ def test_records_are_equal_if_every_field_is(a, b, equal):
     assert (a == b) is equal and (a != b) is not equal
 
 
+def test_a_record_as_a_frame_has_its_single_values_too():
+    assert Record(np.arange(2) / 7, 3, np.ones((2, 2))).to_frame().to_dict("list") == {"x": [0, 1 / 7], "y": [3, 3]}
+
+
 def test_html_tables_escape_labels():
     text = core.table_html("<c>", ["<a>"], [("<r>", ["<b>1</b>"])], "what")
     assert text.count("&lt;") == 3 and "<b>1</b>" in text and "<caption" in text and "caption" not in core.table_html("c", ["a"], [])

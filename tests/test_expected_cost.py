@@ -270,7 +270,7 @@ def test_eer_of_perfect_and_reversed_scores():
     y, scores = np.array([0, 0, 1, 1]), np.array([1.0, 2, 3, 4])
     for method in ("interpolate", "hull", "nearest"):
         assert sc.equal_error_rate(y, scores, method=method) == 0
-    assert sc.equal_error_rate(y, -scores) == 1
+    assert sc.equal_error_rate(y, -scores) == 1 == sc.equal_error_rate([1, 1, 0, 1], scores, method="nearest")  # the lowest score is a positive
     assert sc.equal_error_rate(y, -scores, method="hull") == 0.5  # the hull may use a coin
 
 

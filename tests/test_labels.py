@@ -118,7 +118,7 @@ test_bad_input = refuses([
     (lambda: confusion_counts(np.ma.masked_equal([0, 1], 1), [0, 1]), "y_true: 1 masked"),
     (lambda: confusion_counts({0: 1}, [0]), "y_true: a dict"),
     (lambda: confusion_counts([0], [0]) + confusion_counts([1], [1]), r"\[1\], but those of the first table are \[0\]"),
-    (lambda: BinaryCounts.from_matrix(np.array([[1, 2**63], [1, 1]], np.uint64)), "beyond"),
+    (lambda: BinaryCounts.from_matrix(np.array([[1, 2**63], [1, 1]], np.uint64)), "beyond"), (lambda: BinaryCounts(tp=np.uint64(2**63), fp=0, fn=0, tn=0), "beyond"),
     (lambda: BinaryCounts([1, 0], [1, -1], 1, 1), "from_labels"),
     (lambda: ConfusionCounts([[1, 2], [3]]), "different lengths"),
 ])
