@@ -37,6 +37,11 @@ IDS = [f"{f.__name__}-{name}" for f, name, _ in BOTH]
 def ends(found): return [found.low, found.high]
 
 
+def test_a_guarantee_is_told_for_each_kind_of_sample():
+    assert [bs.METHODS["clopper_pearson"].guarantee_for(kind).partition(":")[0] for kind in bs.KINDS] == ["proved", "conjectured", "measured", "conjectured", "conjectured", "none"]
+    assert {record.guarantee_for("range seen").partition(":")[0] for record in bs.METHODS.values()} == {"none"}
+
+
 @pytest.mark.parametrize("priors", [None, PRIORS])
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("name", SINGLE)
