@@ -14,7 +14,7 @@ __all__ = ['CLASS_SHARES', 'DOMAINS', 'MODELS', 'SIZES', 'example_costs', 'table
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #1a8ec266
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import ndimage
@@ -590,8 +590,9 @@ def against_runs(item, each):
 def spread(runs) -> Margin:
     "Mean and standard error of values of the runs (R, ...), without runs that lack one."
     runs = np.asarray(runs, float)
-    number = np.isfinite(runs).sum(axis=0)
-    return Margin(np.nanmean(runs, axis=0), np.nanstd(runs, axis=0, ddof=1) / np.sqrt(number))
+    mean: Any = np.nanmean(runs, axis=0)
+    error: Any = np.nanstd(runs, axis=0, ddof=1) / np.sqrt(np.isfinite(runs).sum(axis=0))
+    return Margin(mean, error)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #6bbd9284
 _simulated = partial(reproduces, "bootstrap", how="simulation")
