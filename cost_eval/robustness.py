@@ -112,14 +112,12 @@ def _words(found: Robustness) -> str:
     j = int(np.abs(_logit(found.prevalences) - _logit(prevalence)).argmin())
     best = int(found.winner[i, j])
     name = found.names[best]
-    along_r = _run(found.winner[:, j] == best, i)
-    along_p = _run(found.winner[i] == best, j)
-    ends = found.cost_ratios[list(along_r)], found.prevalences[list(along_p)]
-    r_words = _ends(ends[0], found.cost_ratios, "")
-    p_words = _ends(100 * ends[1], 100 * found.prevalences, " %")
-    sure, more = (found.winner[:, j] == best) & found.sure[:, j], ""
+    wins = found.winner == best
+    r_words = _around(i, wins[:, j], found.cost_ratios)
+    p_words = _around(j, wins[i], 100 * found.prevalences, " %")
+    sure, more = wins[:, j] & found.sure[:, j], ""
     if sure[i]:
-        r_sure = _ends(found.cost_ratios[list(_run(sure, i))], found.cost_ratios, "").partition(" (")[0]
+        r_sure = "for all of them" if sure.all() else _around(i, sure, found.cost_ratios).partition(" (")[0]
         more = f", and its lead is clear {r_sure}"
     rules = " and ".join(repr(rule) for rule in dict.fromkeys(found.rules))
     by = f" by the rule {rules}" if found.rules else ""
@@ -139,11 +137,12 @@ def _logit(p):
     return np.log(p) - np.log1p(-np.asarray(p))
 
 
-def _run(flags: np.ndarray, at: int) -> tuple[int, int]:
-    "First and last position of the run of true flags around `at`."
+def _around(at: int, flags: np.ndarray, grid: np.ndarray, unit: str = "") -> str:
+    "The run of true flags around the position `at`, in words."
     off = np.flatnonzero(~flags)
     before, after = off[off < at], off[off > at]
-    return int(before[-1] + 1) if len(before) else 0, int(after[0] - 1) if len(after) else len(flags) - 1
+    low, high = before[-1] + 1 if len(before) else 0, after[0] - 1 if len(after) else -1
+    return _ends((grid[low], grid[high]), grid, unit)
 
 
 def _ends(ends, grid, unit: str) -> str:

@@ -225,7 +225,7 @@ def test_files_that_are_none():
         "do not ascend": damaged(c, calibration=knots | {"low": knots["low"][::-1]}), "damaged rule \\(by": damaged(c, by="magic"), "damaged rule \\(rule": damaged(c, rule="luck"),
         "a cut needs a threshold": damaged(c, by="cut", threshold=None), "damaged rule.*review": damaged(c, otherwise="review"), "damaged rule.*classes' is missing": damaged(c, seen={"low": 0, "high": 1}),
         "its threshold is not that of its costs": damaged(c, threshold=c["same_to"] + .1), "path: a path or the text": 5,
-        "damaged rule.*1.0 may be one sample or all": damaged(c, capacity=1.0), "damaged rule.*True may be one": damaged(c, capacity=True), "damaged rule.*beta": damaged(c, values="posteriors"),
+        "damaged rule.*capacity": damaged(c, capacity="many"), "damaged rule.*1.0 may be one sample or all": damaged(c, capacity=1.0), "damaged rule.*True may be one": damaged(c, capacity=True), "damaged rule.*beta": damaged(c, values="posteriors"),
     }
     for words, text in bad.items():
         with pytest.raises(ValueError, match=words):
